@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The quietvox authors
+# SPDX-License-Identifier: Apache-2.0
+option(QUIETVOX_BUILD_TESTS "Build the tests" ON)
+option(QUIETVOX_BUILD_BENCHMARKS "Build the benchmarks" ON)
+set(QUIETVOX_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (where nvcc is found), ON, OFF")
+set(QUIETVOX_TEST_DATA ${PROJECT_SOURCE_DIR}/../shared/data CACHE PATH
+  "Folder of real scans for the tests; tests that need it are skipped where it is absent")
+set(QUIETVOX_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# What every target of the project is compiled with.
+add_library(quietvox_options INTERFACE)
+target_compile_options(quietvox_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+if(QUIETVOX_SANITIZE)
+  target_compile_options(quietvox_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${QUIETVOX_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  target_link_options(quietvox_options INTERFACE -fsanitize=${QUIETVOX_SANITIZE})
+endif()

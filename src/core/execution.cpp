@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/execution.hpp"
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/error.hpp"
+
+namespace quietvox {
+
+Execution Execution::part(double from, double to) const {
+  Execution piece = *this;
+  if (progress) {
+    piece.progress = [outer = progress, from, to](double done) { outer(from + (to - from) * done); };
+  }
+  return piece;
+}
+
+int thread_count(const Execution& execution) {
+  return execution.threads > 0 ? execution.threads : tbb::this_task_arena::max_concurrency();
+}
+
+void parallel_for(const Execution& execution, std::int64_t count, std::int64_t grain,
+                  const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (count <= 0) return;
+  std::mutex reporting;
+  std::int64_t done = 0;
+  const auto piece = [&](const tbb::blocked_range<std::int64_t>& range) {
+    if (execution.stop.stop_requested()) throw Error(Errc::cancelled, "stopped on request");
+    body(range.begin(), range.end());
+    if (execution.progress) {
+      const std::lock_guard lock(reporting);
+      done += range.end() - range.begin();
+      execution.progress(static_cast<double>(done) / static_cast<double>(count));
+    }
+  };
+  const tbb::blocked_range<std::int64_t> all(0, count, static_cast<std::size_t>(std::max<std::int64_t>(grain, 1)));
+  tbb::task_arena arena(thread_count(execution));
+  arena.execute([&] { tbb::parallel_for(all, piece, tbb::simple_partitioner{}); });
+}
+
+}  // namespace quietvox

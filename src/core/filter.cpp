@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/filter.hpp"
+
+namespace quietvox {
+
+Settings Settings::resolved(const VolumeFacts& facts) const {
+  if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
+    throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
+  }
+  Settings result = *this;
+  result.params_ = filter_->resolved(params_, facts);
+  const Radius3 halo = result.halo();
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::int64_t window = 2 * std::int64_t{halo[axis]} + 1;
+    if (window <= facts.extent[axis]) continue;
+    const std::string field(filter_->window_field(params_));
+    throw Error(Errc::invalid_argument,
+                filter_->name + ": --" + field + " = " + get(field) + " makes a window of " + std::to_string(window) +
+                    " voxels along " + "xyz"[axis] + ", but the volume has " + std::to_string(facts.extent[axis]) +
+                    "; a half width of 0 to " + std::to_string((facts.extent[axis] - 1) / 2) + " fits");
+  }
+  return result;
+}
+
+}  // namespace quietvox

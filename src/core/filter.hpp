@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <any>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/execution.hpp"
+#include "core/fields.hpp"
+#include "core/volume.hpp"
+
+namespace quietvox {
+
+/// What a filter may ask about a whole volume when it turns `auto` into numbers.
+struct VolumeFacts {
+  Extent extent;
+  Spacing spacing;
+  std::function<double()> noise_sigma;  ///< estimated standard deviation of the noise, intensity units
+};
+
+/// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
+template <class P>
+concept FilterParams = std::copyable<P> && requires(const P& params, const VolumeFacts& facts) {
+  { P::name } -> std::convertible_to<std::string_view>;
+  { P::summary } -> std::convertible_to<std::string_view>;
+  /// True where filtering stored values and rescaling commute (rank filters): the stored integers are filtered then.
+  { P::commutes_with_rescale } -> std::convertible_to<bool>;
+  P::fields();
+  { params.resolved(facts) } -> std::same_as<P>;
+  { params.halo() } -> std::same_as<Radius3>;               // of resolved parameters
+  { params.window_field() } -> std::same_as<std::string_view>;  // the parameter that sets the window's size
+};
+
+class Settings;
+
+/// A filter as the registry knows it, whatever its parameter type.
+struct Filter {
+  std::string name, summary;
+  bool commutes_with_rescale = false;
+  std::vector<FieldInfo> fields;
+
+  std::any defaults;
+  void (*set)(std::any&, std::string_view field, std::string_view text) = nullptr;
+  std::string (*get)(const std::any&, std::string_view field) = nullptr;
+  std::any (*resolved)(const std::any&, const VolumeFacts&) = nullptr;
+  Radius3 (*halo)(const std::any&) = nullptr;
+  std::string_view (*window_field)(const std::any&) = nullptr;
+};
+
+/// One filter together with values for its parameters.
+class Settings {
+ public:
+  explicit Settings(const Filter& filter) : filter_(&filter), params_(filter.defaults) {}
+  template <FilterParams P>
+  Settings(const Filter& filter, const P& params) : filter_(&filter), params_(params) {
+    validate(params);
+  }
+
+  const Filter& filter() const { return *filter_; }
+  void set(std::string_view field, std::string_view text) { filter_->set(params_, field, text); }
+  std::string get(std::string_view field) const { return filter_->get(params_, field); }
+  const std::any& params() const { return params_; }
+
+  /// The same settings with every `auto` replaced for this volume. Axes of a single voxel are flat: the window does
+  /// not extend along them. Throws Error(invalid_argument) where the window is larger than the volume.
+  Settings resolved(const VolumeFacts&) const;
+  /// Reach of the window per axis, in voxels; of resolved settings.
+  Radius3 halo() const { return filter_->halo(params_); }
+
+ private:
+  const Filter* filter_;
+  std::any params_;
+};
+
+/// Makes the registry entry of a parameter struct.
+template <FilterParams P>
+Filter describe_filter() {
+  return {.name = std::string(P::name),
+          .summary = std::string(P::summary),
+          .commutes_with_rescale = P::commutes_with_rescale,
+          .fields = describe_fields<P>(),
+          .defaults = P{},
+          .set = [](std::any& params, std::string_view field, std::string_view text) {
+            set_field(std::any_cast<P&>(params), field, text);
+          },
+          .get = [](const std::any& params, std::string_view field) {
+            return get_field(std::any_cast<const P&>(params), field);
+          },
+          .resolved = [](const std::any& params, const VolumeFacts& facts) {
+            return std::any(std::any_cast<const P&>(params).resolved(facts));
+          },
+          .halo = [](const std::any& params) { return std::any_cast<const P&>(params).halo(); },
+          .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); }};
+}
+
+/// Axes of a single voxel take part in no window.
+constexpr Radius3 flattened(Radius3 radius, const Extent& extent) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (extent[axis] == 1) radius[axis] = 0;
+  }
+  return radius;
+}
+
+}  // namespace quietvox

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace quietvox {
+
+/// One 3-D volume that can be read slice by slice, any number of times. Reading in ascending order is cheapest.
+class VolumeSource {
+ public:
+  virtual ~VolumeSource() = default;
+  virtual Extent extent() const = 0;
+  virtual Spacing spacing() const = 0;
+  /// Fills `slices`, whose origin.z is the first slice wanted and whose extent in x and y is that of the volume.
+  /// Missing voxels are delivered as NaN. Called from one thread at a time.
+  virtual void read(VolumeView<float> slices) = 0;
+};
+
+/// Estimates the standard deviation of the noise of a volume.
+using NoiseEstimator = std::function<double(VolumeSource&)>;
+
+/// Replaces every `auto` of the chain. What a filter estimates, it estimates on what reaches it: the source after the
+/// filters before it. Resolved once per volume, so that no slab, thread or device can change the result.
+std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource&, const Backend&, const Execution&,
+                                    const NoiseEstimator&);
+
+/// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
+/// ascending order. Each slice of the source is read once. The slabs never change a voxel.
+/// Throws Error(out_of_memory) where not even one slice at a time fits into the limit.
+void filter_volume(VolumeSource&, std::span<const Settings> resolved_chain, const Backend&, const Execution&,
+                   const std::function<void(VolumeView<const float> slices)>& consume);
+
+}  // namespace quietvox

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/filter.hpp"
+
+namespace quietvox {
+
+/// The program's version, `MAJOR.MINOR.PATCH`.
+std::string version();
+
+/// What was done to a volume: enough to do it again. DICOM carries it as derivation attributes, other formats as a
+/// JSON file beside the image.
+struct Provenance {
+  std::vector<Settings> requested;  ///< as the caller gave them, `auto` included
+  std::vector<Settings> resolved;   ///< with every `auto` replaced, for one volume
+  std::string backend;              ///< Backend::name()
+};
+
+/// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
+std::string describe_chain(std::span<const Settings> chain);
+
+/// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`
+std::string derivation_text(const Provenance&);
+
+}  // namespace quietvox

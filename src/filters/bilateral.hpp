@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/backend.hpp"
+#include "core/border.hpp"
+
+namespace quietvox {
+
+enum class Support {
+  box,   ///< every voxel within the radius of each axis
+  disc,  ///< the ellipsoid inside that box: sum (o_a / r_a)^2 <= 1
+};
+constexpr std::array<std::string_view, 2> choices(Support) { return {"box", "disc"}; }
+
+/// Averages each voxel p with the neighbours q that are near it and look like it (Tomasi and Manduchi 1998):
+///
+///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2)),  o = q - p, s spacing
+///     out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
+///
+/// over o_a = -r_a .. r_a, r_a = ceil(truncate domain_sigma_a / s_a) unless given. Differs from that formula in exact
+/// arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|). Missing voxels keep their value and have no weight.
+struct BilateralParams {
+  std::optional<Triple<double>> domain_sigma;
+  std::optional<double> range_sigma;
+  std::optional<Radius3> radius;
+  double truncate = 2.5;
+  double range_cut = 0;
+  Support support = Support::box;
+  Border border = Border::replicate;
+
+  static constexpr std::string_view name = "bilateral";
+  static constexpr std::string_view summary = "Mean of near and similar voxels; removes noise and keeps edges.";
+  static constexpr bool commutes_with_rescale = false;
+  static consteval auto fields() {
+    return std::tuple{
+        field("domain-sigma", &BilateralParams::domain_sigma, {1e-6, 1e6}, "mm",
+              "Standard deviation of the spatial weight per axis; auto: 1.5 in-plane voxels."),
+        field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
+              "Standard deviation of the intensity weight; auto: twice the estimated noise; 0 changes nothing."),
+        field("radius", &BilateralParams::radius, {0, 31}, "voxel",
+              "Half width of the window per axis; auto: truncate x domain-sigma."),
+        field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",
+              "Half width of an automatic window, in domain sigmas."),
+        field("range-cut", &BilateralParams::range_cut, {0, 100}, "range-sigma",
+              "Neighbours that differ by this many range sigmas or more have no weight; 0: no cut."),
+        field("support", &BilateralParams::support, "Shape of the window."),
+        field("border", &BilateralParams::border, "What the window sees beyond the edge of the volume."),
+    };
+  }
+
+  BilateralParams resolved(const VolumeFacts&) const;
+  constexpr Radius3 halo() const { return *radius; }
+  constexpr std::string_view window_field() const { return radius ? "radius" : "domain-sigma"; }
+};
+
+/// `params` are resolved: no member is `auto`.
+void bilateral_cpu(VolumeView<const float>, VolumeView<float>, const BilateralParams& params, const Execution&);
+
+}  // namespace quietvox

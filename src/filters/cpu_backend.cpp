@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/cpu_backend.hpp"
+
+#include <algorithm>
+
+namespace quietvox {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  std::string name() const override { return "cpu"; }
+  bool has(const Filter& filter) const override { return find(filter) != nullptr; }
+  bool has_integer(const Filter& filter) const override { return find(filter) && find(filter)->i16; }
+
+  void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
+           const Execution& execution) const override {
+    std::vector<float> between;  // owns `in` from the second filter on
+    for (std::size_t step = 0; step < chain.size(); ++step) {
+      const auto& kernel = find(chain[step].filter())->f32;
+      const double share = 1.0 / static_cast<double>(chain.size());
+      const Execution piece = execution.part(static_cast<double>(step) * share, static_cast<double>(step + 1) * share);
+      if (step + 1 == chain.size()) {
+        kernel(in, out, chain[step].params(), piece);
+        return;
+      }
+      VolumeView<float> next = grown(out, total_halo(chain.subspan(step + 1)), in);
+      std::vector<float> buffer(static_cast<std::size_t>(next.extent.voxels()));
+      next.data = buffer.data();
+      kernel(in, next, chain[step].params(), piece);
+      between = std::move(buffer);
+      in = next;
+    }
+  }
+
+  void run(const Settings& settings, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
+           const Execution& execution) const override {
+    find(settings.filter())->i16(in, out, settings.params(), execution);
+  }
+  void run(const Settings& settings, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
+           const Execution& execution) const override {
+    find(settings.filter())->u16(in, out, settings.params(), execution);
+  }
+
+ private:
+  const BackendEntry* find(const Filter& filter) const {
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const BackendEntry& entry) { return entry.filter == filter.name; });
+    return found == entries_.end() ? nullptr : &*found;
+  }
+
+  std::vector<BackendEntry> entries_ = cpu_entries();
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+std::unique_ptr<Backend> make_backend(std::string_view choice) {
+  if (choice == "cpu") return make_cpu_backend();
+  if (choice == "cuda") return make_cuda_backend(-1);
+  if (choice == "auto") {
+    try {
+      return make_cuda_backend(-1);
+    } catch (const Error&) {
+      return make_cpu_backend();
+    }
+  }
+  if (choice.starts_with("cuda:")) {
+    const auto device = FieldType<int>::parse(choice.substr(5));
+    if (device && *device >= 0) return make_cuda_backend(*device);
+  }
+  throw Error(Errc::invalid_argument,
+              "--backend = '" + std::string(choice) + "' is not known; give auto, cpu, cuda or cuda:N");
+}
+
+}  // namespace quietvox

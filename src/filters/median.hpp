@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/backend.hpp"
+#include "core/border.hpp"
+
+namespace quietvox {
+
+enum class MedianShape {
+  box,     ///< all voxels within the radius of every axis
+  cross,   ///< the voxels on the axes through the centre
+  row,     ///< along x only
+  column,  ///< along y only
+};
+constexpr std::array<std::string_view, 4> choices(MedianShape) { return {"box", "cross", "row", "column"}; }
+
+/// Replaces each voxel by the median of its window: the middle value of the odd number of voxels under it.
+///
+/// Exact: the result is always one of the inputs, and the same from every backend. Missing voxels keep their value and
+/// do not count; of an even number of voxels that are left, the lower middle one is taken.
+struct MedianParams {
+  Radius3 radius{1, 1, 1};
+  MedianShape shape = MedianShape::box;
+  Border border = Border::replicate;
+
+  static constexpr std::string_view name = "median";
+  static constexpr std::string_view summary = "Median of a window; removes impulse noise and keeps edges.";
+  static constexpr bool commutes_with_rescale = true;
+  static consteval auto fields() {
+    return std::tuple{
+        field("radius", &MedianParams::radius, {0, 15}, "voxel", "Half width of the window per axis."),
+        field("shape", &MedianParams::shape, "Voxels of the window that count."),
+        field("border", &MedianParams::border, "What the window sees beyond the edge of the volume."),
+    };
+  }
+
+  constexpr MedianParams resolved(const VolumeFacts& facts) const {
+    MedianParams params = *this;
+    params.radius = flattened(radius, facts.extent);
+    return params;
+  }
+  constexpr Radius3 halo() const {
+    switch (shape) {
+      case MedianShape::row: return {radius.x, 0, 0};
+      case MedianShape::column: return {0, radius.y, 0};
+      default: return radius;
+    }
+  }
+  constexpr std::string_view window_field() const { return "radius"; }
+};
+
+void median_cpu(VolumeView<const float>, VolumeView<float>, const MedianParams&, const Execution&);
+void median_cpu(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&, const Execution&);
+void median_cpu(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&, const Execution&);
+
+}  // namespace quietvox

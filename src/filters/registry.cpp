@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/registry.hpp"
+
+#include "filters/bilateral.hpp"
+#include "filters/cpu_backend.hpp"
+#include "filters/median.hpp"
+
+namespace quietvox {
+namespace {
+
+struct CpuFilter {
+  Filter filter;
+  BackendEntry cpu;
+};
+
+template <FilterParams P>
+CpuFilter cpu_filter(Kernels<P> kernels) {
+  return {describe_filter<P>(), backend_entry<P>(kernels)};
+}
+
+const std::vector<CpuFilter>& cpu_filters() {
+  static const std::vector<CpuFilter> all{
+      cpu_filter<MedianParams>({.f32 = median_cpu, .i16 = median_cpu, .u16 = median_cpu}),
+      cpu_filter<BilateralParams>({.f32 = bilateral_cpu}),
+  };
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Filter>& filters() {
+  static const std::vector<Filter> all = [] {
+    std::vector<Filter> list;
+    for (const auto& entry : cpu_filters()) list.push_back(entry.filter);
+    return list;
+  }();
+  return all;
+}
+
+const Filter& find_filter(std::string_view name) {
+  std::string names;
+  for (const auto& filter : filters()) {
+    if (filter.name == name) return filter;
+    names += (names.empty() ? "" : ", ") + filter.name;
+  }
+  throw Error(Errc::invalid_argument, "no filter is called '" + std::string(name) + "'; there are " + names);
+}
+
+std::vector<BackendEntry> cpu_entries() {
+  std::vector<BackendEntry> entries;
+  for (const auto& entry : cpu_filters()) entries.push_back(entry.cpu);
+  return entries;
+}
+
+}  // namespace quietvox

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace quietvox::io {
+
+/// A file or a folder that appears at its target whole or not at all: it is made beside the target under a name ending
+/// in `.part`, synced, and renamed on commit(). Destroyed without commit(), it leaves nothing.
+class AtomicOutput {
+ public:
+  enum class Kind { file, folder };
+
+  /// Throws Error: exists (the target is there and `force` is false), output_path (no parent folder; the target is the
+  /// input or lies inside it, symbolic links followed), not_writable.
+  AtomicOutput(const std::filesystem::path& target, Kind, bool force, const std::filesystem::path& input);
+  ~AtomicOutput();
+  AtomicOutput(const AtomicOutput&) = delete;
+  AtomicOutput& operator=(const AtomicOutput&) = delete;
+
+  /// Where to write meanwhile.
+  const std::filesystem::path& staging() const { return staging_; }
+
+  /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then.
+  void commit();
+
+ private:
+  std::filesystem::path target_, staging_;
+  Kind kind_;
+  bool force_, committed_ = false;
+};
+
+}  // namespace quietvox::io

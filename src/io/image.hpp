@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/pipeline.hpp"
+#include "core/provenance.hpp"
+
+/// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
+/// or more 3-D volumes (diffusion directions, echoes, time points), delivers each slice by slice as floats, and makes
+/// a writer that gives the same scan back with other voxels and everything else untouched.
+namespace quietvox::io {
+
+enum class Format { dicom, nifti, nrrd, metaimage };
+std::string to_string(Format);
+
+/// Where a volume lies in the patient, LPS axes (DICOM, ITK), mm.
+struct Geometry {
+  Extent extent;
+  Spacing spacing{1, 1, 1};
+  std::array<double, 3> origin{};                               ///< centre of voxel (0,0,0)
+  std::array<double, 9> direction{1, 0, 0, 0, 1, 0, 0, 0, 1};  ///< columns: unit vectors of x, y, z; row-major 3x3
+};
+
+/// Voxel values as the filters see them: rescaled to real units (HU, ...), or the stored numbers themselves.
+enum class Values { real, stored };
+
+struct ReadOptions {
+  bool allow_gaps = false;     ///< accept missing, uneven or tilted slices
+  std::string series_uid;      ///< which series of a folder that holds several
+};
+
+struct WriteOptions {
+  bool force = false;                       ///< replace an existing output
+  std::optional<bool> compress;             ///< none: as the input
+  std::string output_type = "same";         ///< same, int16, uint16, float32 (not DICOM)
+  std::string series_description_suffix = "quietvox";
+  int series_offset = 1000;
+};
+
+/// What `quietvox info` prints about an input, in the order in which it is to be read.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// What a writer did.
+struct WriteReport {
+  std::vector<std::filesystem::path> files;
+  std::int64_t clamped = 0;            ///< voxels moved back into the stored range
+  std::vector<std::string> warnings;
+};
+
+/// Receives filtered slices and makes files of them. Nothing appears at the target before commit(); a writer that is
+/// destroyed without it leaves nothing behind.
+class ImageWriter {
+ public:
+  virtual ~ImageWriter() = default;
+  /// Announces a volume. Volumes come in order, each once.
+  virtual void begin_volume(std::size_t volume, const Provenance&) = 0;
+  /// Slices of the announced volume in ascending order; origin.z is the first. Voxels that are not finite keep the
+  /// source's stored value where the stored type cannot hold them.
+  virtual void write(VolumeView<const float> slices) = 0;
+  /// Verifies what was written against what was meant, syncs, and puts it in its place.
+  virtual WriteReport commit() = 0;
+};
+
+class Image {
+ public:
+  virtual ~Image() = default;
+  virtual Format format() const = 0;
+  virtual std::size_t volume_count() const = 0;
+  virtual const Geometry& geometry(std::size_t volume) const = 0;
+  /// True where the stored numbers may be filtered instead of the real values by a filter that commutes with a
+  /// monotone rescale: one rescale for the whole volume.
+  virtual bool can_filter_stored(std::size_t volume) const = 0;
+  /// Empty where windows may extend along z; else why they may not (2-D filters go on).
+  virtual std::string why_2d_only(std::size_t volume) const = 0;
+  virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
+  virtual Facts facts() const = 0;
+  virtual std::vector<std::string> warnings() const = 0;
+  /// The same format, with this image's metadata. `values` is what write() will receive.
+  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values, const WriteOptions&) const = 0;
+};
+
+/// Opens a DICOM file or folder, or a NIfTI file, by content. Null where the content is neither (the caller may ask
+/// other readers); throws Error where it is one of them and cannot be used.
+std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOptions&);
+
+/// The single formats; each null where the content is of another kind.
+std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
+std::unique_ptr<Image> open_nifti(const std::filesystem::path&);
+
+/// A new DICOM series, one file per slice, for phantoms: a plain, valid CT or MR object with made-up identity. `modality`
+/// is CT, MR or MG; voxels are stored as 16-bit integers (CT: rescale intercept -1024).
+std::unique_ptr<ImageWriter> create_dicom(const std::filesystem::path& folder, const Geometry&, std::string modality,
+                                          const WriteOptions&);
+
+/// A new float32 NIfTI-1 file (.nii or .nii.gz) with the given geometry, for images that did not come as NIfTI.
+std::unique_ptr<ImageWriter> create_nifti(const std::filesystem::path& output, const Geometry&, std::size_t volumes,
+                                          const WriteOptions&);
+
+}  // namespace quietvox::io

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/atomic_output.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::io {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = AtomicOutput::Kind;
+using Names = std::vector<std::string>;
+using test::expect_error;
+
+void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string get(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+const std::string dicom_start = std::string(128, '\0') + "DICM";
+
+class AtomicOutputTest : public testing::Test {
+ protected:
+  void expect_refused(Errc code, const std::string& text, const fs::path& target, Kind kind, bool force,
+                      const fs::path& input = {}) {
+    const Names before = folder_.names();
+    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input); });
+    EXPECT_EQ(folder_.names(), before);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(AtomicOutputTest, FileAppearsOnlyAtCommit) {
+  AtomicOutput output(folder_ / "a.nii.gz", Kind::file, false, {});
+  EXPECT_NE(output.staging().string().find(".part"), std::string::npos);
+  EXPECT_EQ(output.staging().extension(), ".gz");
+  EXPECT_EQ(output.staging().parent_path(), folder_.path());
+  put(output.staging(), "new");
+  EXPECT_FALSE(fs::exists(folder_ / "a.nii.gz"));
+  output.commit();
+  EXPECT_EQ(folder_.names(), Names{"a.nii.gz"});
+  EXPECT_EQ(get(folder_ / "a.nii.gz"), "new");
+}
+
+TEST_F(AtomicOutputTest, FolderAppearsOnlyAtCommit) {
+  AtomicOutput output(folder_ / "series/", Kind::folder, false, {});
+  fs::create_directory(output.staging() / "sub");
+  put(output.staging() / "sub" / "1.dcm", "new");
+  EXPECT_FALSE(fs::exists(folder_ / "series"));
+  output.commit();
+  EXPECT_EQ(folder_.names(), (Names{"series", "series/sub", "series/sub/1.dcm"}));
+}
+
+TEST_F(AtomicOutputTest, LeavesNothingWithoutCommit) {
+  {
+    AtomicOutput file(folder_ / "a.nii", Kind::file, false, {});
+    put(file.staging(), "half");
+    AtomicOutput series(folder_ / "series", Kind::folder, false, {});
+    put(series.staging() / "1.dcm", "half");
+  }
+  EXPECT_TRUE(folder_.names().empty());
+}
+
+TEST_F(AtomicOutputTest, RelativeTargetStandsInTheCurrentFolder) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  {
+    AtomicOutput output("a.nii", Kind::file, false, {});
+    put(output.staging(), "new");
+    output.commit();
+  }
+  fs::current_path(before);
+  EXPECT_EQ(folder_.names(), Names{"a.nii"});
+}
+
+TEST_F(AtomicOutputTest, ExistingTargetIsRefusedWithoutForce) {
+  put(folder_ / "a.nii", "old");
+  fs::create_directory(folder_ / "series");
+  fs::create_symlink(folder_ / "nowhere", folder_ / "dangling");
+  expect_refused(Errc::exists, "a.nii", folder_ / "a.nii", Kind::file, false);
+  expect_refused(Errc::exists, "series", folder_ / "series", Kind::folder, false);
+  expect_refused(Errc::exists, "series", folder_ / "series/", Kind::folder, false);
+  EXPECT_EQ(get(folder_ / "a.nii"), "old");
+}
+
+TEST_F(AtomicOutputTest, TargetThatAppearsMeanwhileIsKept) {
+  {
+    AtomicOutput file(folder_ / "a.nii", Kind::file, false, {});
+    AtomicOutput series(folder_ / "series", Kind::folder, false, {});
+    put(folder_ / "a.nii", "other");
+    fs::create_directory(folder_ / "series");
+    expect_error(Errc::exists, "a.nii", [&] { file.commit(); });
+    expect_error(Errc::exists, "series", [&] { series.commit(); });
+  }
+  EXPECT_EQ(folder_.names(), (Names{"a.nii", "series"}));
+  EXPECT_EQ(get(folder_ / "a.nii"), "other");
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesFileOnlyAtCommit) {
+  put(folder_ / "a.nii", "old");
+  { AtomicOutput abandoned(folder_ / "a.nii", Kind::file, true, {}); }
+  EXPECT_EQ(get(folder_ / "a.nii"), "old");
+  AtomicOutput output(folder_ / "a.nii", Kind::file, true, {});
+  put(output.staging(), "new");
+  EXPECT_EQ(get(folder_ / "a.nii"), "old");
+  output.commit();
+  EXPECT_EQ(get(folder_ / "a.nii"), "new");
+  EXPECT_EQ(folder_.names(), Names{"a.nii"});
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesFolderOnlyAtCommit) {
+  fs::create_directories(folder_ / "series/sub");
+  put(folder_ / "series/sub/old.dcm", dicom_start);
+  { AtomicOutput abandoned(folder_ / "series", Kind::folder, true, {}); }
+  AtomicOutput output(folder_ / "series", Kind::folder, true, {});
+  put(output.staging() / "new.dcm", "new");
+  EXPECT_TRUE(fs::exists(folder_ / "series/sub/old.dcm"));
+  output.commit();
+  EXPECT_EQ(folder_.names(), (Names{"series", "series/new.dcm"}));
+}
+
+TEST_F(AtomicOutputTest, ForceDoesNotRemoveWhatIsNoEarlierResult) {
+  fs::create_directories(folder_ / "documents/letters");
+  put(folder_ / "documents/1.dcm", dicom_start);
+  put(folder_ / "documents/letters/letter.txt", "dear");
+  expect_refused(Errc::exists, "letters/letter.txt", folder_ / "documents", Kind::folder, true);
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesWhatALinkPointsTo) {
+  put(folder_ / "real.nii", "old");
+  fs::create_symlink("real.nii", folder_ / "link.nii");
+  AtomicOutput output(folder_ / "link.nii", Kind::file, true, {});
+  put(output.staging(), "new");
+  output.commit();
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.nii"));
+  EXPECT_EQ(get(folder_ / "real.nii"), "new");
+}
+
+TEST_F(AtomicOutputTest, TargetOfAnotherKindIsRefused) {
+  put(folder_ / "a.nii", "old");
+  fs::create_directory(folder_ / "series");
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const bool force : {false, true}) {
+    expect_refused(Errc::output_path, "give the name of a file", folder_ / "series", Kind::file, force);
+    expect_refused(Errc::output_path, "give the name of a folder", folder_ / "a.nii", Kind::folder, force);
+    expect_refused(Errc::output_path, "no regular file", folder_ / "pipe", Kind::file, force);
+    expect_refused(Errc::output_path, "no regular file", "/dev/null", Kind::file, force);
+  }
+}
+
+TEST_F(AtomicOutputTest, MissingParentIsRefused) {
+  expect_refused(Errc::output_path, "no folder", folder_ / "none/a.nii", Kind::file, false);
+  put(folder_ / "file", "");
+  expect_refused(Errc::output_path, "no folder", folder_ / "file/a.nii", Kind::file, false);
+  expect_refused(Errc::output_path, "no name", "", Kind::file, false);
+  expect_refused(Errc::output_path, "no name", folder_ / "..", Kind::folder, true);
+}
+
+TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {
+  fs::create_directories(folder_ / "in/sub");
+  put(folder_ / "in/1.dcm", dicom_start);
+  fs::create_directory_symlink(folder_ / "in", folder_ / "link");
+  fs::create_hard_link(folder_ / "in/1.dcm", folder_ / "same.dcm");
+  const fs::path in = folder_ / "in";
+  expect_refused(Errc::output_path, "the same", in, Kind::folder, true, in);
+  expect_refused(Errc::output_path, "the same", folder_ / "in/", Kind::folder, true, folder_ / "in/sub/..");
+  expect_refused(Errc::output_path, "the same", folder_ / "link", Kind::folder, true, in);
+  expect_refused(Errc::output_path, "the same", folder_ / "same.dcm", Kind::file, true, in / "1.dcm");
+  expect_refused(Errc::output_path, "inside the input", in / "out", Kind::folder, false, in);
+  expect_refused(Errc::output_path, "inside the input", folder_ / "link/sub/out.dcm", Kind::file, false, in);
+  expect_refused(Errc::output_path, "inside the input", in / "sub/out", Kind::folder, false, folder_ / "link");
+  expect_refused(Errc::output_path, "inside the output", in, Kind::folder, true, in / "1.dcm");
+  AtomicOutput beside(folder_ / "in-median", Kind::folder, false, in);  // shares the name's beginning only
+}
+
+TEST_F(AtomicOutputTest, ReadOnlyParentIsNotWritable) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  expect_refused(Errc::not_writable, "cannot be created", folder_ / "a.nii", Kind::file, false);
+  expect_refused(Errc::not_writable, "cannot be created", folder_ / "series", Kind::folder, false);
+  fs::permissions(folder_.path(), fs::perms::owner_all);
+}
+
+TEST_F(AtomicOutputTest, UnwritablePlaceIsNotWritable) {
+  expect_refused(Errc::not_writable, "cannot be created", "/proc/a.nii", Kind::file, false);
+}
+
+}  // namespace
+}  // namespace quietvox::io

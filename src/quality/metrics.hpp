@@ -9,19 +9,20 @@
 
 namespace quietvox {
 
-/// How far a volume is from a reference. Voxels missing in either one do not count.
+/// How far a volume is from a reference. Voxels missing in either one do not count; where none is left, the averages
+/// are NaN.
 struct Comparison {
   std::int64_t voxels = 0;     ///< compared
   std::int64_t different = 0;  ///< of them, not equal
   double data_range = 0;       ///< of PSNR and SSIM: as given, else largest minus smallest value of the reference
   double mse = 0;
-  double nrmse = 0;       ///< root mean square error over the root mean square of the reference
-  double psnr = 0;        ///< dB: 10 log10(data_range^2 / mse); infinite for equal volumes
-  double ssim = 0;        ///< mean structural similarity, 7^3 uniform window cut to the volume (Wang et al. 2004)
-  double max_error = 0;   ///< largest absolute difference
+  double nrmse = 0;      ///< root mean square error over the root mean square of the reference
+  double psnr = 0;       ///< dB: 10 log10(data_range^2 / mse); infinite for equal volumes
+  double ssim = 0;       ///< mean structural similarity (Wang et al. 2004), uniform window of 7^3 or what fits
+  double max_error = 0;  ///< largest absolute difference
 };
 
-/// Throws Error(invalid_argument) where the extents differ.
+/// Throws Error(invalid_argument) where the extents differ or the data range is not above 0.
 Comparison compare(VolumeView<const float> reference, VolumeView<const float> volume, std::optional<double> data_range,
                    const Execution&);
 

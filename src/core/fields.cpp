@@ -22,6 +22,7 @@ std::string FieldInfo::allowed() const {
     case FieldKind::real_triple: text = min + " to " + max + ", one number or AxBxC"; break;
     case FieldKind::choice: text = joined(choices); break;
     case FieldKind::flag: text = "true, false"; break;
+    case FieldKind::text: text = "text"; break;
   }
   return may_be_auto ? text + ", or auto" : text;
 }

@@ -24,7 +24,7 @@
 ///     }
 ///
 /// Command-line options, range errors, docs, ITK setters and provenance are all read from that table. A member may be
-/// int, double, bool, an enumeration with a `choices` function, a Triple of numbers, or a std::optional of one of
+/// int, double, bool, text, an enumeration with a `choices` function, a Triple of numbers, or a std::optional of one of
 /// these, whose empty state is written `auto`. Values travel between the places as text: `3`, `1x1x0`, `disc`, `auto`.
 namespace quietvox {
 
@@ -45,7 +45,7 @@ concept Number = std::same_as<T, int> || std::same_as<T, double>;
 template <class T>
 concept Choice = std::is_enum_v<T>;  // with constexpr std::array<std::string_view, N> choices(T)
 
-enum class FieldKind { integer, real, integer_triple, real_triple, choice, flag };
+enum class FieldKind { integer, real, integer_triple, real_triple, choice, flag, text };
 
 template <Number T>
 struct FieldType<T> {
@@ -120,6 +120,16 @@ struct FieldType<bool> {
     return std::nullopt;
   }
   static std::string format(bool value) { return value ? "true" : "false"; }
+};
+
+template <>
+struct FieldType<std::string> {
+  using Limits = NoRange;
+  static constexpr FieldKind kind = FieldKind::text;
+
+  static constexpr bool allowed(const std::string&, Limits) { return true; }
+  static std::optional<std::string> parse(std::string_view text) { return std::string(text); }
+  static std::string format(const std::string& value) { return value; }
 };
 
 template <class T>

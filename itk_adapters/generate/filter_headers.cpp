@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// filter_headers FOLDER: writes quietvox<Filter>ImageFilter.h for every filter of the registry, from its parameter
+// table. Files that are up to date are not touched.
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+#include "filters/registry.hpp"
+#include "itk_adapters/names.hpp"
+
+namespace quietvox {
+namespace {
+
+void write_members(std::ostream& out, const std::string& params, const FieldInfo& field) {
+  const std::string name = camel_case(field.name), member = params + "::" + snake_case(field.name);
+  const auto setter = [&](const std::string& suffix, const std::string& parameter, const std::string& value) {
+    out << "  void Set" << name << suffix << '(' << parameter << ") {\n"
+        << "    this->template SetField<&" << member << ">(" << value << ");\n  }\n";
+  };
+  out << "\n  /** " << field.help << '\n'
+      << (field.unit.empty() ? "" : "   * Unit: " + field.unit + ".\n") << "   * Allowed: " << field.allowed()
+      << ". Default: " << field.default_text << ". */\n";
+  setter("", "const decltype(" + member + ")& value", "value");
+  if (field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple) {
+    const std::string number = field.kind == FieldKind::integer_triple ? "int" : "double";
+    if (field.may_be_auto) setter("", "const Triple<" + number + ">& value", "value");
+    out << "  template <typename TValue>\n";
+    setter("", "const TValue& value", "this->template ToTriple<" + number + ">(value)");
+  }
+  if (field.may_be_auto) setter("ToAuto", "", "std::nullopt");
+  if (field.kind == FieldKind::flag) {
+    out << "  void " << name << "On() { this->Set" << name << "(true); }\n"
+        << "  void " << name << "Off() { this->Set" << name << "(false); }\n";
+  }
+  out << "  const decltype(" << member << ")& Get" << name << "() const { return this->GetParameters()."
+      << snake_case(field.name) << "; }\n";
+}
+
+std::string header(const Filter& filter) {
+  const std::string name = camel_case(filter.name) + "ImageFilter", params = camel_case(filter.name) + "Params";
+  const std::string file = snake_case(filter.name), guard = "quietvox" + name + "_h";
+  std::ostringstream out;
+  out << "// SPDX-FileCopyrightText: The quietvox authors\n// SPDX-License-Identifier: Apache-2.0\n"
+      << "// Made from the parameter table in filters/" << file << ".hpp.\n"
+      << "#ifndef " << guard << "\n#define " << guard << "\n\n"
+      << "#include \"filters/" << file << ".hpp\"\n#include \"quietvoxImageFilterBase.h\"\n\nnamespace quietvox {\n\n"
+      << "/** \\class " << name << "\n * \\brief " << filter.summary << "\n *\n"
+      << " * The formula stands at " << params << ", what all filters share at ImageFilterBase. */\n"
+      << "template <typename TInputImage, typename TOutputImage = TInputImage>\n"
+      << "class " << name << " : public ImageFilterBase<TInputImage, TOutputImage, " << params << "> {\n public:\n"
+      << "  ITK_DISALLOW_COPY_AND_MOVE(" << name << ");\n\n"
+      << "  using Self = " << name << ";\n"
+      << "  using Superclass = ImageFilterBase<TInputImage, TOutputImage, " << params << ">;\n"
+      << "  using Pointer = itk::SmartPointer<Self>;\n  using ConstPointer = itk::SmartPointer<const Self>;\n\n"
+      << "  itkNewMacro(Self);\n  itkTypeMacro(" << name << ", ImageFilterBase);\n";
+  for (const FieldInfo& field : filter.fields) write_members(out, params, field);
+  out << "\n protected:\n  " << name << "() = default;\n  ~" << name << "() override = default;\n};\n\n"
+      << "}  // namespace quietvox\n\n#endif\n";
+  return out.str();
+}
+
+void write_if_changed(const std::filesystem::path& path, const std::string& text) {
+  std::ifstream old(path);
+  if (old && std::string(std::istreambuf_iterator<char>(old), {}) == text) return;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw Error(Errc::not_writable, path.string() + ": cannot be written");
+}
+
+}  // namespace
+}  // namespace quietvox
+
+int main(int argc, char** argv) try {
+  if (argc != 2) throw quietvox::Error(quietvox::Errc::invalid_argument, "usage: filter_headers FOLDER");
+  std::filesystem::create_directories(argv[1]);
+  for (const auto& filter : quietvox::filters()) {
+    quietvox::write_if_changed(
+        std::filesystem::path(argv[1]) / ("quietvox" + quietvox::camel_case(filter.name) + "ImageFilter.h"),
+        quietvox::header(filter));
+  }
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}

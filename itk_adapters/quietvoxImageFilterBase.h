@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef quietvoxImageFilterBase_h
+#define quietvoxImageFilterBase_h
+
+#include <itkImageToImageFilter.h>
+
+#include <any>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "core/backend.hpp"
+#include "filters/registry.hpp"
+#include "itk_adapters/filter_support.hpp"
+
+namespace quietvox {
+
+/** \class ImageFilterBase
+ * \brief A quietvox filter as an ITK filter.
+ *
+ * The filter is the one that the parameter struct TParameters belongs to; the classes made from this one add nothing
+ * but a setter and a getter per parameter. Images have two or three axes and scalar pixels. Voxels are filtered as
+ * float, 16-bit integers as they are where the filter can. Other pixel types go through float: input is rounded to the
+ * nearest float, output to integers half away from zero and moved into the pixel type's range (NaN becomes 0).
+ *
+ * Requested regions of any place and size give the voxels of the whole image. A parameter that is `auto` and rests on
+ * an estimate of the noise is resolved once for the largest possible region: the first request after a change asks the
+ * input for all of it, those that follow for their own region and the reach of the window.
+ *
+ * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
+ * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage>, public FilterStep {
+ public:
+  ITK_DISALLOW_COPY_AND_MOVE(ImageFilterBase);
+
+  using Self = ImageFilterBase;
+  using Superclass = itk::ImageToImageFilter<TInputImage, TOutputImage>;
+  using Pointer = itk::SmartPointer<Self>;
+  using ConstPointer = itk::SmartPointer<const Self>;
+  using ParametersType = TParameters;
+  using InputPixelType = typename TInputImage::PixelType;
+  using OutputPixelType = typename TOutputImage::PixelType;
+
+  static constexpr unsigned int ImageDimension = TInputImage::ImageDimension;
+  static_assert(ImageDimension == 2 || ImageDimension == 3, "images have two or three axes");
+  static_assert(TOutputImage::ImageDimension == ImageDimension, "input and output have the same axes");
+  static_assert(std::is_arithmetic_v<InputPixelType> && std::is_arithmetic_v<OutputPixelType>, "pixels are scalars");
+
+  itkTypeMacro(ImageFilterBase, ImageToImageFilter);
+
+  /** All parameters at once. */
+  void SetParameters(const ParametersType& parameters);
+  const ParametersType& GetParameters() const { return m_Parameters; }
+
+  /** The parameters of the last run with every `auto` replaced. Throws before the first. */
+  ParametersType GetResolvedParameters() const {
+    return std::any_cast<const ParametersType&>(this->GetResolvedSettings().params());
+  }
+
+  /** Where to run: auto (CUDA where a device is found, else the CPU; the default), cpu, cuda or cuda:N. */
+  void SetBackend(const std::string& choice);
+  const std::string& GetBackend() const { return m_BackendChoice; }
+
+  Settings GetRequestedSettings() const override { return {RegistryEntry(), m_Parameters}; }
+  Settings GetResolvedSettings() const override;
+  std::string GetBackendName() const override { return m_Backend ? m_Backend->name() : m_BackendChoice; }
+
+ protected:
+  ImageFilterBase() = default;
+  ~ImageFilterBase() override = default;
+
+  /** One number for all axes, or one per image axis in anything with operator[]; an axis that the image lacks gets the
+   * value of the last one and plays no part. */
+  template <typename T, typename TValue>
+  static Triple<T> ToTriple(const TValue& value);
+
+  /** Throws where the value is out of its range. */
+  template <auto VMember>
+  void SetField(const std::remove_cvref_t<decltype(std::declval<ParametersType>().*VMember)>& value);
+
+  void GenerateInputRequestedRegion() override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream& os, itk::Indent indent) const override;
+
+ private:
+  static const Filter& RegistryEntry() { return find_filter(ParametersType::name); }
+  static Extent ExtentOf(const typename TInputImage::RegionType& region);
+  template <typename TImage>
+  static auto ViewOf(TImage* image, const typename TInputImage::RegionType& whole);
+
+  Execution MakeExecution(std::stop_source& stop);
+  void Run(const Execution& execution);
+
+  ParametersType m_Parameters{};
+  std::string m_BackendChoice{"auto"};
+  std::unique_ptr<Backend> m_Backend;
+
+  std::optional<Settings> m_Resolved;            // none while it takes the voxels of the whole input to know
+  itk::ModifiedTimeType m_ResolvedFilterTime{};  // what m_Resolved was made from
+  itk::ModifiedTimeType m_ResolvedInputTime{};
+};
+
+}  // namespace quietvox
+
+#ifndef ITK_MANUAL_INSTANTIATION
+#include "quietvoxImageFilterBase.hxx"
+#endif
+
+#endif

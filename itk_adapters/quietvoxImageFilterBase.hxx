@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef quietvoxImageFilterBase_hxx
+#define quietvoxImageFilterBase_hxx
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <span>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/provenance.hpp"
+#include "itk_adapters/names.hpp"
+#include "itk_adapters/pixel_conversion.hpp"
+#include "quietvoxImageFilterBase.h"
+
+namespace quietvox {
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+template <typename T, typename TValue>
+Triple<T> ImageFilterBase<TInputImage, TOutputImage, TParameters>::ToTriple(const TValue& value) {
+  const auto converted = [](const auto& number) {
+    if constexpr (std::integral<T>) {
+      static_assert(std::integral<std::remove_cvref_t<decltype(number)>>, "a number of voxels is an integer");
+      return std::in_range<T>(number) ? static_cast<T>(number) : std::numeric_limits<T>::max();  // out of every range
+    } else {
+      return static_cast<T>(number);
+    }
+  };
+  if constexpr (std::is_arithmetic_v<TValue>) {
+    return {converted(value), converted(value), converted(value)};
+  } else {
+    return {converted(value[0]), converted(value[1]), converted(value[ImageDimension - 1])};
+  }
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+template <auto VMember>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetField(
+    const std::remove_cvref_t<decltype(std::declval<ParametersType>().*VMember)>& value) {
+  if (m_Parameters.*VMember == value) return;
+  ParametersType parameters = m_Parameters;
+  parameters.*VMember = value;
+  this->SetParameters(parameters);
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetParameters(const ParametersType& parameters) {
+  try {
+    validate(parameters);
+  } catch (const Error& error) {
+    itkExceptionMacro(<< error.what());
+  }
+  m_Parameters = parameters;
+  this->Modified();
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+Settings ImageFilterBase<TInputImage, TOutputImage, TParameters>::GetResolvedSettings() const {
+  if (!m_Resolved) itkExceptionMacro(<< TParameters::name << ": the parameters are resolved by Update()");
+  return *m_Resolved;
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetBackend(const std::string& choice) {
+  if (choice == m_BackendChoice) return;
+  m_BackendChoice = choice;
+  m_Backend.reset();
+  this->Modified();
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+Extent ImageFilterBase<TInputImage, TOutputImage, TParameters>::ExtentOf(
+    const typename TInputImage::RegionType& region) {
+  Extent extent{1, 1, 1};
+  for (unsigned int axis = 0; axis < ImageDimension; ++axis) {
+    extent[static_cast<int>(axis)] = static_cast<std::int64_t>(region.GetSize(axis));
+  }
+  return extent;
+}
+
+/** What an image holds in memory, its place counted from the start of the whole image. */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+template <typename TImage>
+auto ImageFilterBase<TInputImage, TOutputImage, TParameters>::ViewOf(TImage* image,
+                                                                     const typename TInputImage::RegionType& whole) {
+  const auto& region = image->GetBufferedRegion();
+  VolumeView<std::remove_pointer_t<decltype(image->GetBufferPointer())>> view{.data = image->GetBufferPointer(),
+                                                                              .extent = ExtentOf(region)};
+  for (unsigned int axis = 0; axis < ImageDimension; ++axis) {
+    view.spacing[static_cast<int>(axis)] = image->GetSpacing()[axis];
+    view.origin[static_cast<int>(axis)] = region.GetIndex(axis) - whole.GetIndex(axis);
+  }
+  return view;
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputRequestedRegion() {
+  Superclass::GenerateInputRequestedRegion();
+  auto* const input = const_cast<TInputImage*>(this->GetInput());
+  if (!input) return;
+
+  const itk::ModifiedTimeType input_time = input->GetSource() ? input->GetPipelineMTime() : input->GetMTime();
+  if (this->GetMTime() != m_ResolvedFilterTime || input_time != m_ResolvedInputTime) m_Resolved.reset();
+  m_ResolvedFilterTime = this->GetMTime();
+  m_ResolvedInputTime = input_time;
+
+  const auto whole = input->GetLargestPossibleRegion();
+  if (!m_Resolved) {
+    try {
+      const auto view = ViewOf(input, whole);
+      m_Resolved = resolved_without_voxels(this->GetRequestedSettings(), ExtentOf(whole), view.spacing);
+    } catch (const Error& error) {
+      itkExceptionMacro(<< error.what());
+    }
+  }
+  if (!m_Resolved) {
+    input->SetRequestedRegion(whole);
+    return;
+  }
+  auto region = input->GetRequestedRegion();
+  typename TInputImage::SizeType reach;
+  for (unsigned int axis = 0; axis < ImageDimension; ++axis) {
+    reach[axis] = static_cast<itk::SizeValueType>(m_Resolved->halo()[static_cast<int>(axis)]);
+  }
+  region.PadByRadius(reach);
+  region.Crop(whole);
+  input->SetRequestedRegion(region);
+}
+
+/** Progress and abort are ITK's, which belong to the thread that called Update(). */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+Execution ImageFilterBase<TInputImage, TOutputImage, TParameters>::MakeExecution(std::stop_source& stop) {
+  Execution execution;
+  execution.threads =
+      static_cast<int>(std::min(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  execution.stop = stop.get_token();
+  execution.progress = [this, &stop, updating = std::this_thread::get_id()](double done) {
+    if (std::this_thread::get_id() != updating) return;
+    this->UpdateProgress(static_cast<float>(done));
+    if (this->GetAbortGenerateData()) stop.request_stop();
+  };
+  return execution;
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
+  std::stop_source stop;
+  this->AllocateOutputs();
+  try {
+    if (!m_Backend) m_Backend = backend_for(m_BackendChoice, RegistryEntry());
+    this->Run(this->MakeExecution(stop));
+    this->UpdateProgress(1);  // the last piece may have ended on another thread
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) {
+      itk::ProcessAborted aborted(__FILE__, __LINE__);
+      aborted.SetLocation(ITK_LOCATION);
+      throw aborted;
+    }
+    itkExceptionMacro(<< error.what());
+  }
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Execution& execution) {
+  using In = InputPixelType;
+  using Out = OutputPixelType;
+  const TInputImage* const image = this->GetInput();
+  const auto whole = image->GetLargestPossibleRegion();
+  const VolumeView<const In> buffered = ViewOf(image, whole);
+  const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
+
+  if (!m_Resolved) {
+    MemoryVolume<In> volume(buffered);
+    m_Resolved = resolved_with_voxels(this->GetRequestedSettings(), volume);
+  }
+  const VolumeView<const In> input = near_slices(buffered, output, m_Resolved->halo());
+  if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
+    if (m_Backend->has_integer(m_Resolved->filter())) return m_Backend->run(*m_Resolved, input, output, execution);
+  }
+
+  // Float images are filtered where they lie, others in float copies.
+  VolumeView<const float> from{nullptr, input.extent, input.spacing, input.origin};
+  VolumeView<float> to{nullptr, output.extent, output.spacing, output.origin};
+  std::vector<float> from_copy, to_copy;
+  if constexpr (std::same_as<In, float>) {
+    from.data = input.data;
+  } else {
+    from_copy.resize(static_cast<std::size_t>(input.extent.voxels()));
+    convert_pixels(input.data, from_copy.data(), input.extent.voxels(), execution);
+    from.data = from_copy.data();
+  }
+  if constexpr (std::same_as<Out, float>) {
+    to.data = output.data;
+  } else {
+    to_copy.resize(static_cast<std::size_t>(output.extent.voxels()));
+    to.data = to_copy.data();
+  }
+  m_Backend->run(std::span(&*m_Resolved, 1), from, to, execution);
+  if constexpr (!std::same_as<Out, float>) {
+    convert_pixels(to_copy.data(), output.data, output.extent.voxels(), execution);
+  }
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::PrintSelf(std::ostream& os, itk::Indent indent) const {
+  Superclass::PrintSelf(os, indent);
+  for_each_field<TParameters>([&](const auto& row) {
+    os << indent << camel_case(row.name) << ": " << get_field(m_Parameters, row.name) << '\n';
+  });
+  os << indent << "Backend: " << this->GetBackendName() << '\n';
+  os << indent << "Resolved: " << (m_Resolved ? describe_chain(std::span(&*m_Resolved, 1)) : "(by Update())") << '\n';
+}
+
+}  // namespace quietvox
+
+#endif

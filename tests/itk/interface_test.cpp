@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters, errors and pixel types of the filters.
+#include <limits>
+#include <sstream>
+
+#include "images.hpp"
+#include "itk_adapters/names.hpp"
+#include "itk_adapters/pixel_conversion.hpp"
+#include "quietvoxBilateralImageFilter.h"
+#include "quietvoxMedianImageFilter.h"
+
+namespace quietvox::test {
+namespace {
+
+using Median = MedianImageFilter<Volume<float>>;
+using Bilateral = BilateralImageFilter<Volume<float>>;
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const itk::ExceptionObject& error) {
+    return error.GetDescription();
+  }
+  return "no exception";
+}
+
+TEST(Parameters, AreThoseOfTheTable) {
+  const auto bilateral = Bilateral::New();
+  EXPECT_EQ(bilateral->GetRangeSigma(), std::nullopt);
+  EXPECT_EQ(bilateral->GetTruncate(), BilateralParams{}.truncate);
+  bilateral->SetRangeSigma(12.5);
+  bilateral->SetDomainSigma(2);
+  bilateral->SetSupport(Support::disc);
+  EXPECT_EQ(bilateral->GetRangeSigma(), 12.5);
+  EXPECT_EQ(bilateral->GetDomainSigma(), (Triple<double>{2, 2, 2}));
+  EXPECT_EQ(bilateral->GetSupport(), Support::disc);
+  bilateral->SetRangeSigmaToAuto();
+  EXPECT_EQ(bilateral->GetRangeSigma(), std::nullopt);
+  bilateral->SetDomainSigma({1, 2, 3});
+  EXPECT_EQ(bilateral->GetDomainSigma(), (Triple<double>{1, 2, 3}));
+}
+
+TEST(Parameters, PerAxisTakesOneNumberOrOnePerAxis) {
+  const auto median = Median::New();
+  EXPECT_EQ(median->GetRadius(), (Radius3{1, 1, 1}));
+  median->SetRadius(2);
+  EXPECT_EQ(median->GetRadius(), (Radius3{2, 2, 2}));
+  median->SetRadius(Volume<float>::SizeType{{3, 2, 1}});
+  EXPECT_EQ(median->GetRadius(), (Radius3{3, 2, 1}));
+  median->SetRadius({1, 0, 2});
+  EXPECT_EQ(median->GetRadius(), (Radius3{1, 0, 2}));
+  const auto plane = MedianImageFilter<Plane<float>>::New();
+  plane->SetRadius(Plane<float>::SizeType{{3, 2}});
+  EXPECT_EQ(plane->GetRadius().x, 3);
+  EXPECT_EQ(plane->GetRadius().y, 2);
+}
+
+TEST(Parameters, SetToTheSameValueDoNotRunTheFilterAgain) {
+  const auto median = Median::New();
+  const auto time = median->GetMTime();
+  median->SetRadius(1);
+  EXPECT_EQ(median->GetMTime(), time);
+  median->SetRadius(2);
+  EXPECT_GT(median->GetMTime(), time);
+}
+
+TEST(Parameters, ArePrinted) {
+  const auto bilateral = Bilateral::New();
+  bilateral->SetRangeSigma(12.5);
+  std::ostringstream text;
+  bilateral->Print(text);
+  for (const auto& field : describe_fields<BilateralParams>()) {
+    EXPECT_NE(text.str().find(camel_case(field.name) + ": "), std::string::npos) << field.name;
+  }
+  EXPECT_NE(text.str().find("RangeSigma: 12.5\n"), std::string::npos);
+  EXPECT_NE(text.str().find("DomainSigma: auto\n"), std::string::npos);
+}
+
+TEST(Errors, OfRangeAreExceptionsThatNameTheParameter) {
+  const auto median = Median::New();
+  const auto message = message_of([&] { median->SetRadius(16); });
+  for (const auto* part : {"median", "radius", "16x16x16", "0 to 15"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  EXPECT_EQ(median->GetRadius(), (Radius3{1, 1, 1})) << "a refused value changes nothing";
+  EXPECT_THROW(median->SetRadius(Volume<float>::SizeType{{1UL << 32, 1, 1}}), itk::ExceptionObject);
+  EXPECT_THROW(Bilateral::New()->SetRangeSigma(-1), itk::ExceptionObject);
+}
+
+TEST(Errors, OfTheWindowAndTheBackendAreExceptions) {
+  const auto median = Median::New();
+  median->SetInput(noisy_image<Volume<float>>({{20, 20, 4}}));
+  median->SetRadius(2);
+  EXPECT_NE(message_of([&] { median->Update(); }).find("along z"), std::string::npos);
+  median->SetRadius(1);
+  median->SetBackend("abacus");
+  EXPECT_NE(message_of([&] { median->Update(); }).find("abacus"), std::string::npos);
+  median->SetBackend("cpu");
+  EXPECT_NO_THROW(median->Update());
+  EXPECT_EQ(median->GetBackendName(), "cpu");
+  EXPECT_NE(message_of([] { Median::New()->Update(); }), "no exception") << "there is no input";
+}
+
+TEST(PixelConversion, RoundsHalfAwayFromZeroAndStaysInRange) {
+  EXPECT_EQ(to_pixel<int>(2.5F), 3);
+  EXPECT_EQ(to_pixel<int>(-2.5F), -3);
+  EXPECT_EQ(to_pixel<short>(-0.4F), 0);
+  EXPECT_EQ(to_pixel<unsigned char>(255.6F), 255);
+  EXPECT_EQ(to_pixel<unsigned char>(-7.0F), 0);
+  EXPECT_EQ(to_pixel<int>(3e9F), std::numeric_limits<int>::max());
+  EXPECT_EQ(to_pixel<unsigned long>(INFINITY), std::numeric_limits<unsigned long>::max());
+  EXPECT_EQ(to_pixel<short>(NAN), 0);
+  EXPECT_TRUE(std::isnan(to_pixel<double>(NAN)));
+}
+
+/// The filter on `Pixel` gives what it gives on float, as `Pixel`.
+template <class Pixel>
+void expect_as_float(double low, double high) {
+  const auto image = noisy_image<Volume<Pixel>>({{21, 13, 6}}, low, high);
+  const auto floats = Volume<float>::New();
+  floats->CopyInformation(image);
+  floats->SetRegions(image->GetLargestPossibleRegion());
+  floats->Allocate();
+  itk::ImageRegionIterator<Volume<Pixel>> from(image, image->GetBufferedRegion());
+  itk::ImageRegionIterator<Volume<float>> to(floats, image->GetBufferedRegion());
+  for (; !from.IsAtEnd(); ++from, ++to) to.Set(static_cast<float>(from.Get()));
+
+  const auto reference = Bilateral::New();
+  reference->SetInput(floats);
+  reference->SetRangeSigma((high - low) / 5);
+  reference->Update();
+  const auto filter = BilateralImageFilter<Volume<Pixel>>::New();
+  filter->SetInput(image);
+  filter->SetRangeSigma((high - low) / 5);
+  filter->Update();
+  itk::ImageRegionConstIteratorWithIndex<Volume<Pixel>> voxel(filter->GetOutput(), image->GetBufferedRegion());
+  std::size_t different = 0;
+  for (; !voxel.IsAtEnd(); ++voxel) {
+    different += voxel.Get() != to_pixel<Pixel>(reference->GetOutput()->GetPixel(voxel.GetIndex()));
+  }
+  EXPECT_EQ(different, 0U) << typeid(Pixel).name();
+}
+
+TEST(PixelTypes, GoThroughFloat) {
+  expect_as_float<unsigned char>(0, 255);
+  expect_as_float<short>(-1024, 3000);
+  expect_as_float<unsigned short>(0, 65535);
+  expect_as_float<int>(-100000, 100000);
+  expect_as_float<double>(-1, 1);
+}
+
+TEST(PixelTypes, SixteenBitsAreFilteredAsTheyAre) {
+  const auto image = noisy_image<Volume<unsigned short>>({{21, 13, 6}}, 0, 65535);
+  const auto median = MedianImageFilter<Volume<unsigned short>>::New();
+  median->SetInput(image);
+  median->Update();
+  const auto through_float = MedianImageFilter<Volume<unsigned short>, Volume<float>>::New();
+  through_float->SetInput(image);
+  through_float->Update();
+  itk::ImageRegionConstIteratorWithIndex<Volume<unsigned short>> voxel(median->GetOutput(), image->GetBufferedRegion());
+  for (; !voxel.IsAtEnd(); ++voxel) {
+    ASSERT_EQ(voxel.Get(), through_float->GetOutput()->GetPixel(voxel.GetIndex())) << voxel.GetIndex();
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The filters as parts of a pipeline: requested regions, streaming, progress, abort.
+#include <itkCommand.h>
+#include <itkExtractImageFilter.h>
+#include <itkImageRegionSplitterMultidimensional.h>
+#include <itkStreamingImageFilter.h>
+
+#include "images.hpp"
+#include "quietvoxBilateralImageFilter.h"
+#include "quietvoxMedianImageFilter.h"
+
+namespace quietvox::test {
+namespace {
+
+using Image = Volume<float>;
+using Median = MedianImageFilter<Image>;
+using Bilateral = BilateralImageFilter<Image>;
+
+/// A source that gives copies of a region of an image and remembers what it was asked for.
+class Recorder : public itk::ImageToImageFilter<Image, Image> {
+ public:
+  using Self = Recorder;
+  using Superclass = itk::ImageToImageFilter<Image, Image>;
+  using Pointer = itk::SmartPointer<Self>;
+  itkNewMacro(Self);
+  std::vector<Image::RegionType> asked;
+
+ protected:
+  void GenerateData() override {
+    this->AllocateOutputs();
+    const auto region = this->GetOutput()->GetBufferedRegion();
+    asked.push_back(region);
+    itk::ImageAlgorithm::Copy(this->GetInput(), this->GetOutput(), region, region);
+  }
+};
+
+/// The output of `last`, computed in `pieces` blocks that cut all axes.
+Image::Pointer streamed(itk::ImageSource<Image>* last, unsigned int pieces) {
+  const auto streaming = itk::StreamingImageFilter<Image, Image>::New();
+  streaming->SetInput(last->GetOutput());
+  streaming->SetRegionSplitter(itk::ImageRegionSplitterMultidimensional::New());
+  streaming->SetNumberOfStreamDivisions(pieces);
+  streaming->Update();
+  Image::Pointer output = streaming->GetOutput();
+  output->DisconnectPipeline();
+  return output;
+}
+
+TEST(Streaming, GivesTheWholeImage) {
+  const auto image = noisy_image<Image>({{23, 19, 14}});
+  for (const unsigned int pieces : {2U, 7U, 27U}) {
+    const auto make = [&] {
+      const auto recorder = Recorder::New();
+      recorder->SetInput(image);
+      const auto median = Median::New();
+      median->SetInput(recorder->GetOutput());
+      median->SetRadius(Radius3{2, 1, 1});
+      const auto bilateral = Bilateral::New();
+      bilateral->SetInput(median->GetOutput());
+      bilateral->SetRangeSigma(30);
+      return std::tuple(recorder, median, bilateral);
+    };
+    const auto [whole_recorder, whole_median, whole] = make();
+    whole->Update();
+    const auto [recorder, median, bilateral] = make();
+    const auto output = streamed(bilateral, pieces);
+    SCOPED_TRACE(pieces);
+    expect_equal<Image>(output, whole->GetOutput());
+    EXPECT_GT(recorder->asked.size(), 1U);
+    for (const auto& region : recorder->asked) {
+      EXPECT_LT(region.GetNumberOfPixels(), image->GetLargestPossibleRegion().GetNumberOfPixels());
+    }
+  }
+}
+
+TEST(Streaming, AsksTheInputForTheRegionAndTheReachOfTheWindow) {
+  const auto image = noisy_image<Image>({{40, 30, 20}});
+  const auto recorder = Recorder::New();
+  recorder->SetInput(image);
+  const auto median = Median::New();
+  median->SetInput(recorder->GetOutput());
+  median->SetRadius(Radius3{3, 2, 1});
+  median->UpdateOutputInformation();
+  const auto start = image->GetLargestPossibleRegion().GetIndex();
+  const Image::RegionType region({{start[0] + 10, start[1], start[2] + 19}}, {{5, 6, 1}});
+  median->GetOutput()->SetRequestedRegion(region);
+  median->Update();
+  ASSERT_EQ(recorder->asked.size(), 1U);
+  EXPECT_EQ(recorder->asked[0], Image::RegionType({{start[0] + 7, start[1], start[2] + 18}}, {{11, 8, 2}}));
+  EXPECT_EQ(median->GetOutput()->GetBufferedRegion(), region);
+
+  const auto whole = Median::New();
+  whole->SetInput(image);
+  whole->SetRadius(Radius3{3, 2, 1});
+  whole->Update();
+  expect_equal<Image>(median->GetOutput(), whole->GetOutput(), region);
+}
+
+TEST(Streaming, AutomaticValuesDoNotDependOnTheRegion) {
+  const auto image = noisy_image<Image>({{32, 24, 12}});
+  const auto whole = Bilateral::New();
+  whole->SetInput(image);
+  whole->Update();
+  ASSERT_FALSE(whole->GetRangeSigma());
+  const double sigma = whole->GetResolvedParameters().range_sigma.value();
+  EXPECT_GT(sigma, 10);
+
+  const auto recorder = Recorder::New();
+  recorder->SetInput(image);
+  const auto pieces = Bilateral::New();
+  pieces->SetInput(recorder->GetOutput());
+  expect_equal<Image>(streamed(pieces, 6), whole->GetOutput());
+  EXPECT_EQ(pieces->GetResolvedParameters().range_sigma.value(), sigma);
+  ASSERT_FALSE(recorder->asked.empty());
+  EXPECT_EQ(recorder->asked[0], image->GetLargestPossibleRegion()) << "the noise is that of the whole image";
+}
+
+TEST(Streaming, AutomaticValuesFollowTheImage) {
+  const auto image = noisy_image<Image>({{32, 24, 6}});
+  const auto filter = Bilateral::New();
+  filter->SetInput(image);
+  filter->Update();
+  const double before = filter->GetResolvedParameters().range_sigma.value();
+  for (itk::ImageRegionIterator<Image> voxel(image, image->GetBufferedRegion()); !voxel.IsAtEnd(); ++voxel) {
+    voxel.Set(3 * voxel.Get());
+  }
+  image->Modified();
+  filter->Update();
+  EXPECT_NEAR(filter->GetResolvedParameters().range_sigma.value(), 3 * before, 1e-3 * before);
+}
+
+TEST(Progress, RisesToOneOnTheUpdatingThread) {
+  const auto filter = Median::New();
+  filter->SetInput(noisy_image<Image>({{64, 64, 64}}));
+  filter->SetRadius(2);
+  std::vector<float> seen;
+  filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject&) { seen.push_back(filter->GetProgress()); });
+  filter->Update();
+  ASSERT_GT(seen.size(), 3U) << "only the start and the end were reported";
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_FLOAT_EQ(seen.back(), 1);
+}
+
+TEST(Abort, EndsTheUpdateAndLeavesTheFilterUsable) {
+  const auto image = noisy_image<Image>({{64, 64, 64}});
+  const auto filter = Median::New();
+  filter->SetInput(image);
+  const auto observer = filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject&) {
+    if (filter->GetProgress() > 0) filter->AbortGenerateDataOn();
+  });
+  bool told = false;
+  filter->AddObserver(itk::AbortEvent(), [&](const itk::EventObject&) { told = true; });
+  EXPECT_THROW(filter->Update(), itk::ProcessAborted);
+  EXPECT_TRUE(told);
+
+  filter->RemoveObserver(observer);
+  filter->Update();
+  const auto fresh = Median::New();
+  fresh->SetInput(image);
+  fresh->Update();
+  expect_equal<Image>(filter->GetOutput(), fresh->GetOutput());
+}
+
+TEST(WorkUnits, DoNotChangeTheResult) {
+  const auto image = noisy_image<Image>({{40, 30, 20}});
+  const auto one = Bilateral::New(), many = Bilateral::New();
+  one->SetInput(image);
+  one->SetNumberOfWorkUnits(1);
+  one->Update();
+  many->SetInput(image);
+  many->SetNumberOfWorkUnits(8);
+  many->Update();
+  expect_equal<Image>(one->GetOutput(), many->GetOutput());
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU median beside itk::MedianImageFilter, both on all cores.
+#include <itkMedianImageFilter.h>
+
+#include <cstring>
+
+#include "filters/median.hpp"
+#include "support.hpp"
+
+namespace quietvox::bench {
+namespace {
+
+struct Case {
+  std::string name;
+  Radius3 radius;
+  Extent extent;        ///< of ours
+  std::int64_t peer_z;  ///< slices that the peer, being slow, is given
+};
+
+MedianParams params(const Case& c) {
+  MedianParams result;
+  result.radius = c.radius;
+  return result;
+}
+
+template <class T>
+typename Image<T>::Pointer itk_median(Image<T>* image, Radius3 radius) {
+  const auto filter = itk::MedianImageFilter<Image<T>, Image<T>>::New();
+  typename Image<T>::SizeType size;
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    size[axis] = static_cast<itk::SizeValueType>(radius[static_cast<int>(axis)]);
+  }
+  filter->SetRadius(size);
+  filter->SetInput(image);
+  filter->Update();
+  return filter->GetOutput();
+}
+
+/// Equal in every voxel, on a volume small enough for the peer.
+template <class T>
+void check(const Case& c) {
+  Volume<T> in = noise_volume<T>({61, 33, 2 * c.radius.z + 3}), out(in.extent);
+  median_cpu(in.view(), out.view(), params(c), {});
+  const auto peer = itk_median(itk_image(in).GetPointer(), c.radius);
+  require(std::memcmp(peer->GetBufferPointer(), out.voxels.data(), sizeof(T) * out.voxels.size()) == 0,
+          c.name + " differs from itk::MedianImageFilter");
+}
+
+template <class T>
+void run_ours(benchmark::State& state, const Case& c) {
+  Volume<T> in = noise_volume<T>(c.extent), out(c.extent);
+  for (auto _ : state) median_cpu(in.view(), out.view(), params(c), {});
+  count_voxels(state, c.extent);
+}
+
+template <class T>
+void run_peer(benchmark::State& state, const Case& c) {
+  Volume<T> in = noise_volume<T>({c.extent.x, c.extent.y, c.peer_z});
+  const auto image = itk_image(in);
+  for (auto _ : state) benchmark::DoNotOptimize(itk_median(image.GetPointer(), c.radius));
+  count_voxels(state, in.extent);
+}
+
+template <class T>
+void add(const Case& c, const std::string& type, bool with_peer) {
+  check<T>(c);
+  const std::string name = "median/" + c.name + "/" + type;
+  const auto unit = benchmark::kMillisecond;
+  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours<T>, c)->UseRealTime()->Unit(unit);
+  if (with_peer) {
+    benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer<T>, c)->UseRealTime()->Unit(unit);
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::bench
+
+int main(int argc, char** argv) {
+  using namespace quietvox::bench;
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  const quietvox::Extent flat{{512, 512, 64}}, deep{{256, 256, 128}};
+  for (const int r : {1, 2, 3, 4, 5, 6, 7}) {
+    const int k = 2 * r + 1;
+    add<float>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "float", true);
+    add<std::int16_t>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "int16", false);
+  }
+  for (const quietvox::Radius3 r : {quietvox::Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}, {3, 3, 3}}) {
+    const auto k = [](int radius) { return std::to_string(2 * radius + 1); };
+    const Case c{k(r.z) + "x" + k(r.y) + "x" + k(r.x), r, deep, 8};
+    add<float>(c, "float", true);
+    add<std::int16_t>(c, "int16", false);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <benchmark/benchmark.h>
+#include <itkImage.h>
+#include <itkImportImageFilter.h>
+#include <itkMultiThreaderBase.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/volume.hpp"
+
+#ifndef NDEBUG
+#error "A benchmark of unoptimized code says nothing: configure with CMAKE_BUILD_TYPE=Release"
+#endif
+
+namespace quietvox::bench {
+
+template <class T>
+using Image = itk::Image<T, 3>;
+
+/// A volume that owns its voxels.
+template <class T>
+struct Volume {
+  explicit Volume(Extent size) : extent(size), voxels(static_cast<std::size_t>(size.voxels())) {}
+  VolumeView<T> view() { return {voxels.data(), extent, {1, 1, 1}, {}, {}}; }
+
+  Extent extent;
+  std::vector<T> voxels;
+};
+
+/// CT-like numbers: a step of 1000 every 16 voxels along x, Gaussian noise of 25, rounded; ties are common.
+template <class T>
+Volume<T> noise_volume(Extent extent) {
+  Volume<T> volume(extent);
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(0, 25);
+  for (std::size_t i = 0; i < volume.voxels.size(); ++i) {
+    const std::size_t x = i % static_cast<std::size_t>(extent.x);
+    volume.voxels[i] = static_cast<T>(std::round((x / 16 % 2 == 0 ? 1000.0F : 2000.0F) + noise(random)));
+  }
+  return volume;
+}
+
+/// An ITK image over the same voxels.
+template <class T>
+typename Image<T>::Pointer itk_image(Volume<T>& volume) {
+  const auto import = itk::ImportImageFilter<T, 3>::New();
+  typename itk::ImportImageFilter<T, 3>::SizeType size;
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    size[axis] = static_cast<itk::SizeValueType>(volume.extent[static_cast<int>(axis)]);
+  }
+  import->SetRegion({size});
+  import->SetImportPointer(volume.voxels.data(), volume.voxels.size(), false);
+  import->Update();
+  return import->GetOutput();
+}
+
+/// Adds the figure every row shows: voxels per second of wall time.
+inline void count_voxels(benchmark::State& state, const Extent& extent) {
+  state.counters["voxel/s"] =
+      benchmark::Counter(static_cast<double>(extent.voxels()), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// A benchmark whose result is wrong does not run.
+inline void require(bool holds, const std::string& what) {
+  if (holds) return;
+  std::cerr << "benchmark stopped: " << what << '\n';
+  std::exit(1);
+}
+
+}  // namespace quietvox::bench

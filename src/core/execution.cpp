@@ -3,6 +3,7 @@
 #include "core/execution.hpp"
 
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -40,7 +41,13 @@ void parallel_for(const Execution& execution, std::int64_t count, std::int64_t g
     }
   };
   const tbb::blocked_range<std::int64_t> all(0, count, static_cast<std::size_t>(std::max<std::int64_t>(grain, 1)));
-  tbb::task_arena arena(thread_count(execution));
+  // Without this, oneTBB gives no more threads than there are cores, and prints a warning.
+  std::optional<tbb::global_control> more;
+  const int threads = thread_count(execution);
+  if (threads > tbb::this_task_arena::max_concurrency()) {
+    more.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  }
+  tbb::task_arena arena(threads);
   arena.execute([&] { tbb::parallel_for(all, piece, tbb::simple_partitioner{}); });
 }
 

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/filter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "filters/bilateral.hpp"
+#include "filters/median.hpp"
+#include "filters/registry.hpp"
+#include "support/expect_error.hpp"
+
+namespace quietvox {
+namespace {
+
+using test::expect_error;
+
+VolumeFacts facts(Extent extent, Spacing spacing = {1, 1, 1}, double noise = 10) {
+  return {extent, spacing, [noise] { return noise; }};
+}
+
+TEST(Registry, FindsFiltersByName) {
+  EXPECT_EQ(find_filter("median").name, "median");
+  EXPECT_EQ(&find_filter("bilateral"), &find_filter("bilateral"));
+  expect_error(Errc::invalid_argument, "no filter is called 'medium'; there are median, bilateral",
+               [] { find_filter("medium"); });
+}
+
+TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {
+  std::set<std::string> names;
+  for (const Filter& filter : filters()) {
+    EXPECT_TRUE(names.insert(filter.name).second) << filter.name;
+    EXPECT_FALSE(filter.summary.empty()) << filter.name;
+    std::set<std::string> fields;
+    for (const FieldInfo& field : filter.fields) {
+      EXPECT_TRUE(fields.insert(field.name).second) << filter.name << " " << field.name;
+      EXPECT_EQ(field.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string::npos) << field.name;
+      EXPECT_EQ(field.help.back(), '.') << filter.name << " " << field.name;
+    }
+  }
+}
+
+TEST(Settings, StartWithTheDefaultsAndTakeValues) {
+  Settings settings(find_filter("median"));
+  EXPECT_EQ(settings.get("radius"), "1x1x1");
+  settings.set("radius", "2x0x1");
+  EXPECT_EQ(settings.get("radius"), "2x0x1");
+  EXPECT_EQ(std::any_cast<const MedianParams&>(settings.params()).radius, (Radius3{2, 0, 1}));
+}
+
+TEST(Settings, AreCheckedWhenMadeFromAStruct) {
+  MedianParams params;
+  params.radius.x = 16;
+  expect_error(Errc::invalid_argument, "median: --radius = '16x1x1'", [&] { Settings(find_filter("median"), params); });
+}
+
+TEST(Settings, AxesOfOneVoxelAreFlat) {
+  Settings settings(find_filter("median"));
+  settings.set("radius", "3x2x1");
+  EXPECT_EQ(settings.resolved(facts({7, 5, 1})).halo(), (Radius3{3, 2, 0}));
+  EXPECT_EQ(settings.resolved(facts({1, 5, 3})).halo(), (Radius3{0, 2, 1}));
+  EXPECT_EQ(settings.resolved(facts({1, 1, 1})).halo(), (Radius3{0, 0, 0}));
+}
+
+TEST(Settings, AWindowLargerThanTheVolumeIsRefused) {
+  Settings settings(find_filter("median"));
+  settings.set("radius", "1x3x1");
+  EXPECT_NO_THROW(settings.resolved(facts({3, 7, 3})));
+  expect_error(
+      Errc::invalid_argument,
+      "median: --radius = 1x3x1 makes a window of 7 voxels along y, but the volume has 6; a half width of 0 to 2", [&] {
+        settings.resolved(facts({3, 6, 3}));
+      });
+  expect_error(Errc::invalid_argument, "window of 3 voxels along z, but the volume has 2", [&] {
+    settings.resolved(facts({30, 30, 2}));
+  });
+}
+
+TEST(Settings, AnEmptyVolumeIsRefused) {
+  expect_error(Errc::invalid_argument, "median: the volume is empty", [] {
+    Settings(find_filter("median")).resolved(facts({5, 0, 5}));
+  });
+}
+
+TEST(Settings, AutoIsResolvedFromTheVolume) {
+  const Settings resolved = Settings(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 2}, 12));
+  EXPECT_EQ(resolved.get("domain-sigma"), "0.75x0.75x0.75");
+  EXPECT_EQ(resolved.get("range-sigma"), "24");
+  EXPECT_EQ(resolved.get("radius"), "4x4x1");
+  EXPECT_EQ(resolved.halo(), (Radius3{4, 4, 1}));
+}
+
+TEST(Settings, GivenValuesAreNotEstimated) {
+  Settings settings(find_filter("bilateral"));
+  settings.set("range-sigma", "30");
+  settings.set("radius", "2x2x0");
+  const VolumeFacts no_estimate{{20, 20, 20}, {1, 1, 1}, []() -> double { throw std::logic_error("estimated"); }};
+  const Settings resolved = settings.resolved(no_estimate);
+  EXPECT_EQ(resolved.get("range-sigma"), "30");
+  EXPECT_EQ(resolved.get("radius"), "2x2x0");
+}
+
+}  // namespace
+}  // namespace quietvox

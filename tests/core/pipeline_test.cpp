@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/provenance.hpp"
+#include "filters/cpu_backend.hpp"
+#include "filters/registry.hpp"
+#include "quality/noise_estimate.hpp"
+#include "support/expect_error.hpp"
+#include "support/volumes.hpp"
+
+namespace quietvox {
+namespace {
+
+using test::busy_volume;
+using test::expect_error;
+using test::MemorySource;
+using test::Volume;
+
+Settings median(const std::string& radius) {
+  Settings settings(find_filter("median"));
+  settings.set("radius", radius);
+  return settings;
+}
+
+Settings bilateral(const std::string& radius) {
+  Settings settings(find_filter("bilateral"));
+  settings.set("radius", radius);
+  return settings;
+}
+
+class Pipeline : public testing::Test {
+ protected:
+  Volume run(const Volume& volume, const std::vector<Settings>& chain, const Execution& execution = {}) {
+    MemorySource source(volume);
+    const auto resolved = resolve_chain(chain, source, *backend, execution, estimate_noise);
+    MemorySource counted(volume);
+    Volume result(volume.extent, volume.spacing);
+    slabs = 0;
+    std::int64_t next = 0;
+    filter_volume(counted, resolved, *backend, execution, [&](VolumeView<const float> slices) {
+      EXPECT_EQ(slices.origin.z, next);
+      std::copy_n(slices.data, slices.extent.voxels(), result.view().row(0, next));
+      next += slices.extent.z;
+      ++slabs;
+    });
+    EXPECT_EQ(next, volume.extent.z);
+    reads = counted.reads();
+    return result;
+  }
+
+  static Execution limited_to_slices(double slices, const Volume& volume) {
+    return {.memory_limit = static_cast<std::size_t>(slices * static_cast<double>(volume.extent.slice() * 4))};
+  }
+
+  std::unique_ptr<Backend> backend = make_cpu_backend();
+  int slabs = 0;
+  std::vector<int> reads;
+};
+
+TEST_F(Pipeline, SlabsNeverChangeAVoxel) {
+  const Volume volume = busy_volume({23, 17, 29}, 1);
+  const std::vector<std::vector<Settings>> chains{
+      {median("1x1x1")},
+      {median("1x2x0")},
+      {bilateral("2x1x3")},
+      {median("1x1x2"), bilateral("1x1x1")},
+      {bilateral("1x1x1"), median("0x0x2"), median("1x1x1")},
+  };
+  for (const auto& chain : chains) {
+    const Volume whole = run(volume, chain);
+    EXPECT_EQ(slabs, 1);
+    for (const double slices : {30.0, 40.0, 60.0, 90.0}) {
+      const Volume pieces = run(volume, chain, limited_to_slices(slices, volume));
+      EXPECT_TRUE(pieces == whole) << describe_chain(chain) << " within " << slices << " slices";
+      EXPECT_EQ(reads, std::vector<int>(29, 1)) << "slices are read once";
+    }
+    run(volume, chain, limited_to_slices(30, volume));
+    EXPECT_GT(slabs, 1);
+  }
+}
+
+TEST_F(Pipeline, AChainIsItsFiltersOneAfterAnother) {
+  const Volume volume = busy_volume({19, 13, 11}, 2);
+  const Volume once = run(volume, {median("1x1x1")});
+  EXPECT_TRUE(run(volume, {median("1x1x1"), bilateral("1x1x1")}) == run(once, {bilateral("1x1x1")}));
+}
+
+TEST_F(Pipeline, WhatAFilterEstimatesItEstimatesOnWhatReachesIt) {
+  const Volume volume = busy_volume({32, 32, 8}, 3);
+  const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};
+  MemorySource source(volume);
+  const auto resolved = resolve_chain(chain, source, *backend, {}, estimate_noise);
+  const Volume once = run(volume, {median("1x1x1")});
+  MemorySource filtered(once);
+  EXPECT_EQ(resolved[1].get("range-sigma"), FieldType<double>::format(2 * estimate_noise(filtered)));
+}
+
+TEST_F(Pipeline, TheEstimateDoesNotDependOnTheMemoryLimit) {
+  const Volume volume = busy_volume({32, 32, 16}, 4);
+  const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};
+  EXPECT_TRUE(run(volume, chain) == run(volume, chain, limited_to_slices(24, volume)));
+}
+
+TEST_F(Pipeline, ATooSmallLimitIsRefusedWithWhatIsNeeded) {
+  const Volume volume = busy_volume({600, 600, 9}, 5);
+  expect_error(Errc::out_of_memory, "too small: filtering one slice needs 6 MiB",
+               [&] { run(volume, {median("1x1x1")}, limited_to_slices(3.9, volume)); });
+  EXPECT_NO_THROW(run(volume, {median("1x1x1")}, limited_to_slices(4, volume)));
+}
+
+TEST_F(Pipeline, ProgressRisesToOneAcrossSlabsAndFilters) {
+  const Volume volume = busy_volume({23, 17, 29}, 6);
+  Execution execution = limited_to_slices(40, volume);
+  std::vector<double> seen;
+  execution.progress = [&](double done) { seen.push_back(done); };
+  run(volume, {median("1x1x1"), median("1x1x1")}, execution);
+  ASSERT_GT(slabs, 1);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_DOUBLE_EQ(seen.back(), 1);
+}
+
+TEST_F(Pipeline, AStopRequestEndsTheRunBetweenSlabs) {
+  const Volume volume = busy_volume({23, 17, 29}, 7);
+  std::stop_source stop;
+  Execution execution = limited_to_slices(8, volume);
+  execution.stop = stop.get_token();
+  MemorySource source(volume);
+  const auto chain = resolve_chain(std::vector{median("1x1x1")}, source, *backend, execution, estimate_noise);
+  int consumed = 0;
+  expect_error(Errc::cancelled, "stopped", [&] {
+    filter_volume(source, chain, *backend, execution, [&](VolumeView<const float>) {
+      ++consumed;
+      stop.request_stop();
+    });
+  });
+  EXPECT_EQ(consumed, 1);
+}
+
+TEST_F(Pipeline, AnErrorOfTheConsumerComesThrough) {
+  const Volume volume = busy_volume({9, 9, 9}, 8);
+  MemorySource source(volume);
+  const auto chain = resolve_chain(std::vector{median("1x1x1")}, source, *backend, {}, estimate_noise);
+  expect_error(Errc::not_writable, "disk full", [&] {
+    filter_volume(source, chain, *backend, {},
+                  [](VolumeView<const float>) { throw Error(Errc::not_writable, "out.nii: disk full"); });
+  });
+}
+
+TEST(GrownBox, IsCutAtTheVolume) {
+  VolumeView<const float> whole{nullptr, {10, 10, 10}, {1, 1, 1}, {0, 0, 4}};
+  VolumeView<float> box{nullptr, {10, 10, 2}, {1, 1, 1}, {0, 0, 5}};
+  const auto result = grown(box, {1, 2, 3}, whole);
+  EXPECT_EQ(result.origin, (Index3{0, 0, 4}));
+  EXPECT_EQ(result.extent.z, 6);
+  EXPECT_EQ(result.extent.x, 10);
+}
+
+}  // namespace
+}  // namespace quietvox

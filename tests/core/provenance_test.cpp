@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/provenance.hpp"
+
+#include <gtest/gtest.h>
+
+#include "filters/registry.hpp"
+
+namespace quietvox {
+namespace {
+
+TEST(Provenance, NamesEveryFilterAndParameter) {
+  Settings median(find_filter("median"));
+  median.set("radius", "1x1x0");
+  const Settings bilateral(find_filter("bilateral"));
+  const std::vector<Settings> chain{median, bilateral};
+  const std::string text = describe_chain(chain);
+  EXPECT_EQ(text.find("median radius=1x1x0 shape=box border=replicate"), 0U) << text;
+  EXPECT_NE(text.find(" -> bilateral domain-sigma=auto range-sigma=auto"), std::string::npos) << text;
+}
+
+TEST(Provenance, SaysThatItIsNotForDiagnosticUse) {
+  const Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
+  const std::string text = derivation_text(provenance);
+  EXPECT_EQ(text.find("quietvox " + version() + ": median radius=1x1x1"), 0U) << text;
+  EXPECT_NE(text.find("not for diagnostic use"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace quietvox

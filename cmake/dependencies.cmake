@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Debian 12 packages: libinsighttoolkit5-dev libdcmtk-dev libtclap-dev libtbb-dev libhwy-dev libopenjp2-7-dev
+# Debian 12 packages: libinsighttoolkit5-dev libdcmtk-dev libtclap-dev libtbb-dev libhwy-dev libopenjp2-7-dev libssl-dev
 # zlib1g-dev libpng-dev libgtest-dev libbenchmark-dev (scripts/packages names them all).
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED)
 find_package(PNG REQUIRED)
 find_package(DCMTK REQUIRED)
 find_package(PkgConfig REQUIRED)

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace quietvox::io {
 
@@ -15,17 +18,13 @@ class Sha256 {
  public:
   using Digest = std::array<std::uint8_t, 32>;
 
+  Sha256();
   void update(std::span<const std::byte>);
   /// The hash of all that was given; nothing may follow.
   Digest digest();
 
  private:
-  void process(const std::byte* block);
-
-  std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::byte, 64> block_{};
-  std::uint64_t size_ = 0;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 /// 64 lower-case hexadecimal digits.

@@ -1,9 +1,80 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <iostream>
+#include <new>
 
-#include "filters/registry.hpp"
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/help.hpp"
+#include "cli/signals.hpp"
+#include "core/provenance.hpp"
 
-int main() {
-  for (const auto& filter : quietvox::filters()) std::cout << filter.name << "  " << filter.summary << "\n";
+namespace quietvox::cli {
+namespace {
+
+void run_command_line(const std::vector<std::string>& words, Context context) {
+  if (words.empty()) throw Error(Errc::invalid_argument, "no command was given; see 'quietvox --help'");
+  if (words[0] == "--version") {
+    std::cout << "quietvox " << version() << "\n";
+    return;
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    std::cout << program_help();
+    return;
+  }
+  const Command& command = find_command(words[0]);
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (asks_for(rest, "--help") || asks_for(rest, "-h")) {
+    std::cout << command_help(command);
+    return;
+  }
+  if (asks_for(rest, "--version")) {
+    std::cout << "quietvox " << version() << "\n";
+    return;
+  }
+  const Arguments arguments(command.name, command.groups, command.operands, rest);
+  const auto report = arguments.params<ReportOptions>();
+  context.console.configure(report);
+  context.json = report.json;
+  command.run(arguments, context);
+}
+
+/// Runs the command line and turns what it throws into one line and an exit status.
+int guarded(const std::vector<std::string>& words, Console& console, const SignalWatch& signals) {
+  try {
+    run_command_line(words, {console, signals.stop()});
+    std::cout.flush();
+    if (std::cout) return exit_done;
+    console.error("stdout: the result could not be written");
+    return exit_unclassified;
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled && signals.received() != 0) {
+      console.error("stopped by a signal; nothing was written");
+      return exit_signal + signals.received();
+    }
+    console.error(error.what());
+    console.causes(error);
+    return exit_code(error.code());
+  } catch (const std::bad_alloc&) {
+    console.error("out of memory; --memory-limit makes filters work in slabs");
+    return exit_out_of_memory;
+  } catch (const std::exception& error) {
+    console.error(std::string("internal error: ") + error.what());
+    console.causes(error);
+    return exit_internal;
+  } catch (...) {
+    console.error("internal error");
+    return exit_internal;
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::cli
+
+int main(int argc, char** argv) {
+  const quietvox::cli::SignalWatch signals;
+  quietvox::cli::Console console;
+  return quietvox::cli::guarded({argv + std::min(argc, 1), argv + argc}, console, signals);
 }

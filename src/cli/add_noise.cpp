@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cli/command.hpp"
+#include "cli/described.hpp"
+#include "cli/filter_job.hpp"
+#include "cli/images.hpp"
+#include "cli/json.hpp"
+#include "cli/voxel_output.hpp"
+#include "cli/voxel_sources.hpp"
+#include "cli/work.hpp"
+#include "quality/noise.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+const Filter& noise_filter() {
+  static const Filter filter = described<NoiseParams>("Seeded noise of a chosen kind, for experiments.");
+  return filter;
+}
+
+/// Smallest and largest voxel of a volume, missing ones apart.
+std::pair<float, float> extremes(VolumeSource& source) {
+  const Extent extent = source.extent();
+  std::vector<float> slice(static_cast<std::size_t>(extent.slice()));
+  float low = std::numeric_limits<float>::infinity(), high = -low;
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    source.read({slice.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}});
+    for (const float value : slice) {
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  return low <= high ? std::pair{low, high} : std::pair{0.0F, 0.0F};
+}
+
+void add_noise_to_image(const Arguments& arguments, Context& context) {
+  const std::string &input = arguments.operand(0), &output = arguments.operand(1);
+  const auto params = arguments.params<NoiseParams>();
+  const auto in = arguments.params<InputOptions>();
+  const auto out = arguments.params<OutputOptions>();
+  check_input(input);
+  check_output(output, output_format(out.output_format, output, std::nullopt), out.force, input);
+  const auto image = open_input(input, in);
+  const io::Format format = output_format(out.output_format, output, image->format());
+  const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};
+  const std::string what = describe_chain(provenance.resolved) + "; " + describe_extent(*image);
+  Json document{{"input", input},
+                {"output", output},
+                {"format", io::to_string(format)},
+                {"dry_run", out.dry_run},
+                {"noise", to_json(provenance.resolved[0])},
+                {"files", Json::array()}};
+  if (out.dry_run) {
+    context.console.note(what + "; would write " + io::to_string(format) + " to " + output + "; nothing written");
+    if (context.json) print_json(document);
+    return;
+  }
+  const auto writer = make_writer(*image, format, output, io::Values::real, out);
+  Execution execution;
+  execution.stop = context.stop;
+  for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
+    WatchedSource source(image->volume(volume, io::Values::real), context.stop);
+    const auto [low, high] = extremes(source);
+    writer->begin_volume(volume, provenance);
+    const Extent extent = source.extent();
+    std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
+    for (std::int64_t z = 0; z < extent.z; ++z) {
+      const VolumeView<float> slice{voxels.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}};
+      source.read(slice);
+      add_noise(slice, params, low, high, execution);
+      writer->write(slice);
+      const double done = static_cast<double>(z + 1) / static_cast<double>(extent.z);
+      context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
+    }
+  }
+  check_stop(context.stop);
+  const io::WriteReport report = writer->commit();
+  context.console.end_progress();
+  for (const std::string& warning : report.warnings) context.console.warning(warning);
+  context.console.note(what + "; wrote " + io::to_string(format) + " to " + output);
+  if (!context.json) return;
+  for (const auto& file : report.files) document["files"].push_back(file.string());
+  document["clamped"] = report.clamped;
+  print_json(document);
+}
+
+}  // namespace
+
+Command add_noise_command() {
+  return {"add-noise",
+          noise_filter().summary,
+          filter_operands(),
+          {{"Noise", noise_filter().fields}, option_group<InputOptions>(), option_group<OutputOptions>()},
+          add_noise_to_image};
+}
+
+}  // namespace quietvox::cli

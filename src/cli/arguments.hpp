@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quietvox::cli {
+
+/// The name among `names` that `word` was most likely meant to be, or an empty text where none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& names);
+
+/// `; did you mean '--radius'?`, or nothing.
+std::string hint(std::string_view word, const std::vector<std::string>& names);
+
+/// An option as it may be typed, without its hyphens.
+struct OptionName {
+  std::string name;
+  bool takes_value;
+};
+
+/// Brings arguments into the one form that TCLAP reads safely: `--name=value` becomes two words, underscores in names
+/// become hyphens. Throws Error(invalid_argument) with a hint for options that do not exist, and for values that are
+/// missing or not wanted. What follows `--` is left as it is.
+std::vector<std::string> normalised(const std::vector<std::string>& words, const std::vector<OptionName>& options);
+
+/// True where `option` (such as `--help`) stands among the words before `--`.
+bool asks_for(const std::vector<std::string>& words, std::string_view option);
+
+}  // namespace quietvox::cli

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+#include "core/execution.hpp"
+
+namespace quietvox::cli {
+
+/// What a command is given to work with.
+struct Context {
+  Console& console;
+  std::stop_token stop;
+  bool json = false;  ///< the result is wanted as one JSON document
+};
+
+/// One command of the program: how it is described, what it takes, and what it does.
+struct Command {
+  std::string name;
+  std::string summary;
+  std::vector<Operand> operands;
+  std::vector<OptionGroup> groups;  ///< ReportOptions come on top, for every command
+  std::function<void(const Arguments&, Context&)> run;
+};
+
+/// Every command there is, in the order in which they are listed to people.
+const std::vector<Command>& commands();
+
+/// Throws Error(invalid_argument) with a hint.
+const Command& find_command(std::string_view name);
+
+std::vector<Command> filter_commands();  ///< one for each filter of the registry
+Command run_command();
+Command info_command();
+Command filters_command();
+Command compare_command();
+Command phantom_command();
+Command add_noise_command();
+
+}  // namespace quietvox::cli

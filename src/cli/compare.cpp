@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/images.hpp"
+#include "cli/json.hpp"
+#include "cli/picture.hpp"
+#include "cli/voxel_sources.hpp"
+#include "io/atomic_output.hpp"
+#include "quality/metrics.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+struct CompareOptions {
+  std::optional<double> data_range;
+  std::string picture;
+  std::optional<double> window_center;
+  std::optional<double> window_width;
+  bool force = false;
+  int threads = 0;
+
+  static constexpr std::string_view name = "compare", title = "Comparison";
+  static consteval auto fields() {
+    return std::tuple{
+        field("data-range", &CompareOptions::data_range, {1e-30, 1e30}, "intensity",
+              "Range of values that PSNR and SSIM refer to; auto: largest minus smallest value of A."),
+        field("picture", &CompareOptions::picture, NoRange{}, "FILE.png",
+              "Also write the middle slices of A, of B and of B - A side by side, in windows of the same width."),
+        field("window-center", &CompareOptions::window_center, {-1e30, 1e30}, "intensity",
+              "Middle of the picture's grey values; auto: of the middle 98 % of A's values."),
+        field("window-width", &CompareOptions::window_width, {1e-30, 1e30}, "intensity",
+              "Width of the picture's grey values; auto: of the middle 98 % of A's values."),
+        field("force", &CompareOptions::force, "Replace an existing picture."),
+        field("threads", &CompareOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
+    };
+  }
+};
+
+Json to_json(const Comparison& result) {
+  return {{"voxels", result.voxels}, {"different", result.different}, {"data_range", result.data_range},
+          {"mse", result.mse},       {"nrmse", result.nrmse},         {"psnr", result.psnr},
+          {"ssim", result.ssim},     {"max_error", result.max_error}};
+}
+
+void print_text(const Comparison& result) {
+  const auto line = [](const char* name, double value, const char* unit) {
+    std::printf("%-20s %.6g%s\n", name, value, unit);
+  };
+  line("voxels", static_cast<double>(result.voxels), "");
+  std::printf("%-20s %lld\n", "different", static_cast<long long>(result.different));
+  line("data range", result.data_range, "");
+  line("MSE", result.mse, "");
+  line("NRMSE", result.nrmse, "");
+  line("PSNR", result.psnr, " dB");
+  line("SSIM", result.ssim, "");
+  line("largest difference", result.max_error, "");
+}
+
+/// The window asked for, each half from the slice where it was not.
+Window picture_window(const CompareOptions& options, VolumeView<const float> slice) {
+  const Window usual = usual_window(slice);
+  const double center = options.window_center.value_or((usual.low + usual.high) / 2);
+  const double width = options.window_width.value_or(usual.high - usual.low);
+  return {center - width / 2, center + width / 2};
+}
+
+void compare_images(const Arguments& arguments, Context& context) {
+  const auto options = arguments.params<CompareOptions>();
+  const auto in = arguments.params<InputOptions>();
+  const std::string &path_a = arguments.operand(0), &path_b = arguments.operand(1);
+  if (!options.picture.empty()) {
+    for (const std::string& input : {path_a, path_b}) {
+      io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, input);
+    }
+  }
+  const auto a = open_input(path_a, in), b = open_input(path_b, in);
+  if (a->volume_count() != b->volume_count() || a->geometry(0).extent != b->geometry(0).extent) {
+    throw Error(Errc::invalid_argument, "compare: A has " + describe_extent(*a) + " voxels, B " + describe_extent(*b) +
+                                            "; both must have the same extent");
+  }
+  Execution execution;
+  execution.threads = options.threads;
+  execution.stop = context.stop;
+  execution.progress = [&](double fraction) { context.console.progress(fraction); };
+  std::vector<Comparison> results;
+  for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
+    WatchedSource source_a(a->volume(volume, io::Values::real), context.stop);
+    WatchedSource source_b(b->volume(volume, io::Values::real), context.stop);
+    const std::vector<float> voxels_a = read_whole(source_a), voxels_b = read_whole(source_b);
+    const VolumeView<const float> view_a{voxels_a.data(), source_a.extent(), source_a.spacing()};
+    const VolumeView<const float> view_b{voxels_b.data(), source_b.extent(), source_b.spacing()};
+    const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
+    results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
+    if (volume == 0 && !options.picture.empty()) {
+      const std::int64_t middle = view_a.extent.z / 2;
+      const VolumeView<const float> slice = view_a.slices(middle, 1);
+      write_picture(options.picture, slice, view_b.slices(middle, 1), picture_window(options, slice), options.force);
+    }
+  }
+  context.console.end_progress();
+  if (!options.picture.empty()) context.console.note("wrote picture to " + options.picture);
+  if (context.json) {
+    Json volumes = Json::array();
+    for (const Comparison& result : results) volumes.push_back(to_json(result));
+    print_json({{"a", path_a}, {"b", path_b}, {"volumes", volumes}});
+    return;
+  }
+  for (std::size_t volume = 0; volume < results.size(); ++volume) {
+    if (results.size() > 1) std::printf("volume %zu\n", volume + 1);
+    print_text(results[volume]);
+  }
+}
+
+}  // namespace
+
+Command compare_command() {
+  return {"compare",
+          "How far B is from A: PSNR, SSIM, NRMSE, MSE, largest difference.",
+          {{"A", "The reference."}, {"B", "An image of the same extent."}},
+          {option_group<CompareOptions>(), option_group<InputOptions>()},
+          compare_images};
+}
+
+}  // namespace quietvox::cli

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/console.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+namespace quietvox::cli {
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ ", &parts)};
+}
+
+}  // namespace
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\t') c = ' ';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}
+
+Console::~Console() { end_progress(); }
+
+void Console::configure(const ReportOptions& options) {
+  options_ = options;
+  if (options_.progress == ProgressStyle::automatic) {
+    options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::plain;
+  }
+  if (options_.quiet) options_.progress = ProgressStyle::none;
+  if (options_.log_file.empty()) return;
+  log_.open(options_.log_file, std::ios::app);
+  if (!log_) throw Error(Errc::not_writable, "--log-file " + options_.log_file + ": cannot be opened for writing");
+}
+
+void Console::print(const std::string& line, bool to_stderr) {
+  const std::lock_guard lock(mutex_);
+  const std::string text = one_line(line);
+  if (log_.is_open()) log_ << time_stamp() << text << std::endl;
+  if (!to_stderr) return;
+  if (bar_drawn_) std::fputs("\r\033[K", stderr);
+  std::fprintf(stderr, "%s\n", text.c_str());
+  if (bar_drawn_) draw_bar();
+}
+
+void Console::note(const std::string& line) { print(line, !options_.quiet); }
+
+void Console::detail(const std::string& line) { print(line, options_.verbose && !options_.quiet); }
+
+void Console::warning(const std::string& line) { print("quietvox: warning: " + line, !options_.quiet); }
+
+void Console::error(const std::string& line) {
+  end_progress();
+  print("quietvox: " + line, true);
+}
+
+void Console::causes(const std::exception& error) {
+  if (!options_.verbose) return;
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const std::exception& cause) {
+    print(std::string("  caused by: ") + cause.what(), true);
+    causes(cause);
+  } catch (...) {
+    print("  caused by: something that is no exception", true);
+  }
+}
+
+void Console::draw_bar() {
+  constexpr int width = 40;
+  std::string bar(static_cast<std::size_t>(percent_ * width / 100), '#');
+  bar.resize(width, '.');
+  std::fprintf(stderr, "\r[%s] %3d %%", bar.c_str(), percent_);
+  std::fflush(stderr);
+  bar_drawn_ = true;
+}
+
+void Console::progress(double fraction) {
+  if (options_.progress == ProgressStyle::none) return;
+  const std::lock_guard lock(mutex_);
+  const int percent = static_cast<int>(fraction * 100);
+  if (percent <= percent_) return;
+  // A line or bar a tenth of a second is enough for eyes; plain lines come at most once a second.
+  const double pause = options_.progress == ProgressStyle::plain ? 1.0 : 0.1;
+  const double now = seconds_now();
+  if (percent < 100 && percent_ >= 0 && now - last_time_ < pause) return;
+  percent_ = percent;
+  last_time_ = now;
+  if (options_.progress == ProgressStyle::bar) {
+    draw_bar();
+  } else if (options_.progress == ProgressStyle::json) {
+    std::fprintf(stderr, "{\"progress\":%.2f}\n", percent / 100.0);
+  } else {
+    std::fprintf(stderr, "%d %%\n", percent);
+  }
+}
+
+void Console::end_progress() {
+  const std::lock_guard lock(mutex_);
+  if (bar_drawn_) std::fputs("\r\033[K", stderr);
+  bar_drawn_ = false;
+  percent_ = -1;
+}
+
+}  // namespace quietvox::cli

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+
+#include "cli/shared_options.hpp"
+
+namespace quietvox::cli {
+
+/// Everything meant for eyes: lines and progress on stderr, and in the log file. Results go to stdout, never here.
+class Console {
+ public:
+  Console();
+  ~Console();
+
+  /// Throws Error(not_writable) where the log file cannot be opened.
+  void configure(const ReportOptions&);
+
+  void note(const std::string& line);     ///< unless --quiet
+  void detail(const std::string& line);   ///< with --verbose
+  void warning(const std::string& line);  ///< unless --quiet
+  void error(const std::string& line);    ///< always
+  void causes(const std::exception&);     ///< with --verbose: the exceptions behind this one
+
+  void progress(double fraction);
+  void end_progress();  ///< leaves no half-drawn bar behind
+
+ private:
+  void print(const std::string& line, bool to_stderr);
+  void draw_bar();
+
+  ReportOptions options_;
+  bool terminal_;
+  std::ofstream log_;
+  std::mutex mutex_;
+  int percent_ = -1;  ///< last shown
+  double last_time_ = 0;
+  bool bar_drawn_ = false;
+};
+
+/// Line breaks and control characters, which a file name may hold, made harmless.
+std::string one_line(std::string text);
+
+}  // namespace quietvox::cli

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exit_code.hpp"
+
+namespace quietvox::cli {
+
+ExitCode exit_code(Errc code) {
+  switch (code) {
+    case Errc::invalid_argument: return exit_usage;
+    case Errc::no_input: return exit_no_input;
+    case Errc::input_path: return exit_input_path;
+    case Errc::output_path: return exit_output_path;
+    case Errc::not_writable: return exit_not_writable;
+    case Errc::unsupported:
+    case Errc::corrupt: return exit_bad_input;
+    case Errc::irregular: return exit_irregular;
+    case Errc::exists: return exit_exists;
+    case Errc::out_of_memory: return exit_out_of_memory;
+    case Errc::device: return exit_device;
+    case Errc::cancelled: return exit_unclassified;
+    case Errc::internal: return exit_internal;
+  }
+  return exit_unclassified;
+}
+
+}  // namespace quietvox::cli

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/error.hpp"
+
+namespace quietvox::cli {
+
+enum ExitCode : int {
+  exit_done = 0,
+  exit_unclassified = 1,
+  exit_no_input = 2,
+  exit_bad_input = 4,
+  exit_input_path = 5,
+  exit_output_path = 6,
+  exit_not_writable = 7,
+  exit_irregular = 10,
+  exit_exists = 20,
+  exit_device = 21,
+  exit_out_of_memory = 22,
+  exit_usage = 64,
+  exit_internal = 70,
+  exit_signal = 128,  ///< plus the number of the signal
+};
+
+/// The exit status for an error; `cancelled` is a matter of the signal that came (see signals.hpp).
+ExitCode exit_code(Errc);
+
+}  // namespace quietvox::cli

@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/filter_job.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+
+#include "cli/images.hpp"
+#include "cli/json.hpp"
+#include "cli/voxel_output.hpp"
+#include "cli/voxel_sources.hpp"
+#include "cli/work.hpp"
+#include "quality/noise_estimate.hpp"
+
+namespace quietvox::cli {
+namespace fs = std::filesystem;
+namespace {
+
+/// Everything that was asked for.
+struct Job {
+  fs::path input, output;
+  std::vector<Settings> chain;
+  InputOptions in;
+  MaskOptions mask;
+  OutputOptions out;
+  WorkOptions work;
+};
+
+/// What was done, for people and for programs.
+struct Summary {
+  io::Format format{};
+  std::string extent, backend, backend_why;
+  std::vector<std::vector<Settings>> resolved;  ///< per volume
+  std::vector<fs::path> files;
+  std::vector<std::string> warnings;
+  std::int64_t clamped = 0;
+  double seconds = 0;
+};
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code ignored;
+  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) || fs::equivalent(a, b, ignored);
+}
+
+/// Everything about the names that can be wrong, before anything is read.
+void check_paths(const Job& job) {
+  check_input(job.input);
+  check_output(job.output, output_format(job.out.output_format, job.output, std::nullopt), job.out.force, job.input);
+  if (!job.mask.residual.empty()) {
+    output_format(OutputFormat::nifti, job.mask.residual, std::nullopt);
+    check_output(job.mask.residual, io::Format::nifti, job.out.force, job.input);
+    if (same_file(job.mask.residual, job.output)) {
+      throw Error(Errc::output_path, job.mask.residual + ": residual and output are the same; give another name");
+    }
+  }
+  for (const fs::path& output : {job.output, fs::path(job.mask.residual)}) {
+    if (!job.mask.mask.empty() && !output.empty() && same_file(output, job.mask.mask)) {
+      throw Error(Errc::output_path, output.string() + ": is the mask, which is never changed; give another output");
+    }
+  }
+}
+
+std::unique_ptr<io::Image> open_mask(const Job& job, const io::Image& image) {
+  if (job.mask.mask.empty()) return nullptr;
+  auto mask = open_input(job.mask.mask, {});
+  const bool fits = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const Extent& extent = mask->geometry(mask->volume_count() == 1 ? 0 : fits ? volume : 0).extent;
+    if (!fits || extent != image.geometry(volume).extent) {
+      throw Error(Errc::invalid_argument, "--mask " + job.mask.mask + ": has " + describe_extent(*mask) +
+                                              " voxels, but the input has " + describe_extent(image));
+    }
+  }
+  return mask;
+}
+
+/// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What noise
+/// there is never sets the size of a window.
+void check_windows(const Job& job, const io::Image& image) {
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const io::Geometry& geometry = image.geometry(volume);
+    std::vector<Settings> resolved;
+    for (const Settings& step : job.chain) {
+      resolved.push_back(step.resolved({geometry.extent, geometry.spacing, [] { return 1.0; }}));
+    }
+    const std::string why = image.why_2d_only(volume);
+    if (total_halo(resolved).z > 0 && !why.empty() && !job.in.allow_gaps) {
+      throw Error(Errc::irregular, job.input.string() + ": " + why +
+                                       "; give a window of radius 0 along z, or --allow-gaps to filter all the same");
+    }
+  }
+}
+
+/// Rank filters work on the stored numbers, unless real ones are needed.
+io::Values choose_values(const Job& job, const io::Image& image, io::Format format) {
+  bool stored = format == image.format() && job.mask.residual.empty() && job.out.output_type == OutputType::same;
+  for (const Settings& step : job.chain) stored = stored && step.filter().commutes_with_rescale;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    stored = stored && image.can_filter_stored(volume);
+  }
+  return stored ? io::Values::stored : io::Values::real;
+}
+
+/// One volume as the filters see it, and what restores it on the way out.
+std::unique_ptr<VolumeSource> open_volume(const io::Image& image, std::size_t volume, io::Values values,
+                                          const Context& context) {
+  return std::make_unique<WatchedSource>(image.volume(volume, values), context.stop);
+}
+
+void filter_image(const Job& job, const io::Image& image, const io::Image* mask, const ChosenBackend& chosen,
+                  Context& context, Summary& summary) {
+  const io::Values values = choose_values(job, image, summary.format);
+  auto writer = make_writer(image, summary.format, job.output, values, job.out);
+  std::unique_ptr<io::ImageWriter> residual;
+  if (!job.mask.residual.empty()) {
+    OutputOptions options;
+    options.force = job.out.force;
+    residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(options));
+  }
+  const Execution whole = execution(job.work, context);
+  const double volumes = static_cast<double>(image.volume_count());
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const auto open = [&] { return open_volume(image, volume, values, context); };
+    const auto open_masking = [&] {
+      return open_volume(*mask, mask->volume_count() == 1 ? 0 : volume, io::Values::real, context);
+    };
+    std::unique_ptr<VolumeSource> source = open();
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), open_masking());
+    const double index = static_cast<double>(volume);
+    const Execution part = whole.part(index / volumes, (index + 1) / volumes);
+    const Provenance provenance{job.chain, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
+                                chosen.backend->name()};
+    summary.resolved.push_back(provenance.resolved);
+    context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
+    writer->begin_volume(volume, provenance);
+    if (residual) residual->begin_volume(volume, provenance);
+    VoxelOutput output(*writer, residual.get(), mask || residual ? open() : nullptr, mask ? open_masking() : nullptr,
+                       context.stop);
+    filter_volume(*source, provenance.resolved, *chosen.backend, part,
+                  [&](VolumeView<const float> slices) { output.write(slices); });
+  }
+  check_stop(context.stop);
+  const io::WriteReport report = commit_both(*writer, residual.get());
+  summary.files = report.files;
+  summary.clamped = report.clamped;
+  summary.warnings.insert(summary.warnings.end(), report.warnings.begin(), report.warnings.end());
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f s", seconds);
+  return text;
+}
+
+void report(const Job& job, const Summary& summary, Context& context) {
+  const std::string backend = summary.backend + (summary.backend_why.empty() ? "" : " (" + summary.backend_why + ")");
+  const std::string what = describe_chain(summary.resolved.empty() ? job.chain : summary.resolved[0]);
+  for (const std::string& warning : summary.warnings) context.console.warning(warning);
+  if (job.out.dry_run) {
+    context.console.note(what + "; " + summary.extent + ", backend " + backend);
+    context.console.note("would write " + io::to_string(summary.format) + " to " + job.output.string() +
+                         (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) + "; nothing written");
+  } else {
+    const std::string more = summary.resolved.size() > 1 ? " (volume 1; --verbose lists all)" : "";
+    context.console.note(what + more + "; " + summary.extent + ", backend " + backend + ", " +
+                         seconds_text(summary.seconds));
+    context.console.note("wrote " + io::to_string(summary.format) + " to " + job.output.string() +
+                         (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) +
+                         (summary.files.size() > 1 ? ", " + std::to_string(summary.files.size()) + " files" : "") +
+                         (summary.clamped > 0
+                              ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range"
+                              : ""));
+  }
+  if (!context.json) return;
+  Json volumes = Json::array();
+  for (const auto& chain : summary.resolved) volumes.push_back({{"filters", to_json(chain)}});
+  Json files = Json::array();
+  for (const fs::path& file : summary.files) files.push_back(file.string());
+  print_json({{"input", job.input.string()},
+              {"output", job.output.string()},
+              {"format", io::to_string(summary.format)},
+              {"dry_run", job.out.dry_run},
+              {"requested", to_json(job.chain)},
+              {"volumes", volumes},
+              {"backend", summary.backend},
+              {"backend_reason", summary.backend_why},
+              {"files", files},
+              {"clamped", summary.clamped},
+              {"warnings", summary.warnings},
+              {"seconds", summary.seconds}});
+}
+
+}  // namespace
+
+std::vector<Operand> filter_operands() {
+  return {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."},
+          {"OUTPUT", "The file to write, or the folder for a DICOM series."}};
+}
+
+std::vector<OptionGroup> filter_option_groups() {
+  return {option_group<InputOptions>(), option_group<MaskOptions>(), option_group<OutputOptions>(),
+          option_group<WorkOptions>()};
+}
+
+void run_filters(const std::vector<Settings>& chain, const Arguments& arguments, Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const Job job{arguments.operand(0),
+                arguments.operand(1),
+                chain,
+                arguments.params<InputOptions>(),
+                arguments.params<MaskOptions>(),
+                arguments.params<OutputOptions>(),
+                arguments.params<WorkOptions>()};
+  const ChosenBackend chosen = choose_backend(job.work.backend, chain);
+  check_paths(job);
+  const auto image = open_input(job.input, job.in);
+  const auto mask = open_mask(job, *image);
+  check_windows(job, *image);
+
+  Summary summary;
+  summary.format = output_format(job.out.output_format, job.output, image->format());
+  summary.extent = describe_extent(*image);
+  summary.backend = chosen.backend->name();
+  summary.backend_why = chosen.why;
+  summary.warnings = image->warnings();
+  if (!job.out.dry_run) filter_image(job, *image, mask.get(), chosen, context, summary);
+  context.console.end_progress();
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report(job, summary, context);
+}
+
+}  // namespace quietvox::cli

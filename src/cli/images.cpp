@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/images.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include "io/atomic_output.hpp"
+#include "itk_adapters/image_io.hpp"
+
+namespace quietvox::cli {
+namespace fs = std::filesystem;
+namespace {
+
+std::optional<io::Format> format_of_ending(const fs::path& path) {
+  std::string name = path.filename().string();
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
+  if (ends(".nii") || ends(".nii.gz") || ends(".hdr") || ends(".img") || ends(".hdr.gz") || ends(".img.gz")) {
+    return io::Format::nifti;
+  }
+  if (ends(".nrrd") || ends(".nhdr")) return io::Format::nrrd;
+  if (ends(".mha") || ends(".mhd")) return io::Format::metaimage;
+  if (ends(".dcm")) return io::Format::dicom;
+  return std::nullopt;
+}
+
+/// One geometry for all volumes, as the formats other than DICOM need it.
+const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
+  const io::Geometry& first = image.geometry(0);
+  for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
+    const io::Geometry& other = image.geometry(volume);
+    if (other.extent != first.extent || other.origin != first.origin || other.direction != first.direction) {
+      throw Error(Errc::unsupported,
+                  "the volumes of the input lie in different places or differ in "
+                  "extent; one " +
+                      io::to_string(format) + " file cannot hold them");
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+void check_input(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) throw Error(Errc::input_path, path.string() + ": no such file or folder");
+  if (access(path.c_str(), R_OK) != 0) throw Error(Errc::input_path, path.string() + ": may not be read");
+}
+
+std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& options) {
+  check_input(path);
+  auto image = io::open_image(path, {.allow_gaps = options.allow_gaps, .series_uid = options.series});
+  if (!image) image = open_itk_image(path);
+  if (!image || image->volume_count() == 0) {
+    throw Error(Errc::no_input,
+                path.string() + ": holds no image that can be read; DICOM, NIfTI, NRRD and MetaImage can be");
+  }
+  return image;
+}
+
+void check_output(const fs::path& output, io::Format format, bool force, const fs::path& input) {
+  using Kind = io::AtomicOutput::Kind;
+  const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
+  io::AtomicOutput(output, folder ? Kind::folder : Kind::file, force, input);
+}
+
+io::Format output_format(OutputFormat choice, const fs::path& output, std::optional<io::Format> input) {
+  const auto wanted = [&]() -> std::optional<io::Format> {
+    switch (choice) {
+      case OutputFormat::automatic: break;
+      case OutputFormat::dicom: return io::Format::dicom;
+      case OutputFormat::nifti: return io::Format::nifti;
+      case OutputFormat::nrrd: return io::Format::nrrd;
+      case OutputFormat::metaimage: return io::Format::metaimage;
+    }
+    const auto by_ending = format_of_ending(output);
+    if (by_ending) return by_ending;
+    if (!input || *input == io::Format::dicom) return io::Format::dicom;
+    return std::nullopt;
+  }();
+  if (!wanted || (*wanted != io::Format::dicom && format_of_ending(output) != wanted)) {
+    throw Error(Errc::invalid_argument, output.string() + ": the ending does not name " +
+                                            (wanted ? "a " + io::to_string(*wanted) + " file" : "a format") +
+                                            "; give .nii, .nii.gz, .nrrd, .nhdr, .mha or .mhd");
+  }
+  if (*wanted == io::Format::dicom && input && *input != io::Format::dicom) {
+    throw Error(Errc::invalid_argument, output.string() + ": DICOM can be written from DICOM only, and the input is " +
+                                            io::to_string(*input) + "; give .nii, .nii.gz, .nrrd or .mha");
+  }
+  return *wanted;
+}
+
+io::WriteOptions write_options(const OutputOptions& options) {
+  return {.force = options.force,
+          .compress = options.compress,
+          .output_type = FieldType<OutputType>::format(options.output_type),
+          .series_description_suffix = options.series_description_suffix,
+          .series_offset = options.series_offset};
+}
+
+std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,
+                                             io::Values values, const OutputOptions& options) {
+  if (format == io::Format::dicom && options.output_type != OutputType::same) {
+    throw Error(Errc::invalid_argument, "--output-type: DICOM keeps its stored type; give same, or another format");
+  }
+  if (format == image.format()) return image.writer(output, values, write_options(options));
+  return create_like(image, format, output, write_options(options));
+}
+
+std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format format, const fs::path& output,
+                                             const io::WriteOptions& options) {
+  return create_image(format, output, common_geometry(image, format), image.volume_count(), "", options);
+}
+
+std::unique_ptr<io::ImageWriter> create_image(io::Format format, const fs::path& output, const io::Geometry& geometry,
+                                              std::size_t volumes, const std::string& modality,
+                                              const io::WriteOptions& options) {
+  switch (format) {
+    case io::Format::dicom: return io::create_dicom(output, geometry, modality, options);
+    case io::Format::nifti: return io::create_nifti(output, geometry, volumes, options);
+    case io::Format::nrrd:
+    case io::Format::metaimage: return create_itk_image(output, geometry, volumes, options);
+  }
+  throw Error(Errc::internal, "an output format without a writer");
+}
+
+std::string describe_extent(const io::Image& image) {
+  const Extent extent = image.geometry(0).extent;
+  std::string text = std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" + std::to_string(extent.z);
+  if (image.volume_count() > 1) text += ", " + std::to_string(image.volume_count()) + " volumes";
+  return text;
+}
+
+}  // namespace quietvox::cli

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/shared_options.hpp"
+#include "io/image.hpp"
+
+/// Inputs and outputs as the command line names them.
+namespace quietvox::cli {
+
+/// Opens whatever can be read: DICOM, NIfTI, NRRD, MetaImage. Throws Error: input_path, no_input, and what readers
+/// throw.
+std::unique_ptr<io::Image> open_input(const std::filesystem::path&, const InputOptions&);
+
+/// Throws Error(input_path) where there is no such file or folder, or it may not be read.
+void check_input(const std::filesystem::path&);
+
+/// Throws, before any work is done, what making the output would throw: exists, output_path, not_writable.
+void check_output(const std::filesystem::path& output, io::Format, bool force, const std::filesystem::path& input);
+
+/// The format that an output is to have, from the option, else the ending of its name, else `input`, if any. Throws
+/// Error(invalid_argument) where the name does not say, and where DICOM is wanted from what is none.
+io::Format output_format(OutputFormat, const std::filesystem::path& output, std::optional<io::Format> input);
+
+io::WriteOptions write_options(const OutputOptions&);
+
+/// A writer that gives `image` back in `format`. One of another format than the image's takes real values.
+std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format,
+                                             const std::filesystem::path& output, io::Values, const OutputOptions&);
+
+/// A new image in another format than DICOM, with the geometry of `image`; it takes real values.
+std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format, const std::filesystem::path& output,
+                                             const io::WriteOptions&);
+
+/// A writer for volumes that came from nowhere. DICOM objects are of `modality`.
+std::unique_ptr<io::ImageWriter> create_image(io::Format, const std::filesystem::path& output, const io::Geometry&,
+                                              std::size_t volumes, const std::string& modality,
+                                              const io::WriteOptions&);
+
+/// `256x256x40`, with `, 20 volumes` where there are several.
+std::string describe_extent(const io::Image&);
+
+}  // namespace quietvox::cli

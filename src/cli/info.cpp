@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "cli/command.hpp"
+#include "cli/images.hpp"
+#include "cli/json.hpp"
+#include "cli/voxel_sources.hpp"
+#include "quality/noise_estimate.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+std::string rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+/// What a filter command would make of the image.
+std::string would_write(const io::Image& image) {
+  std::string text = io::to_string(image.format()) + " like the input";
+  const std::string why = image.why_2d_only(0);
+  const bool flat = image.geometry(0).extent.z == 1;
+  text += flat ? "; windows within the one slice" : why.empty() ? "; 3-D windows" : "; 2-D windows only: " + why;
+  return text;
+}
+
+void print_info(const Arguments& arguments, Context& context) {
+  const std::string& path = arguments.operand(0);
+  const auto image = open_input(path, arguments.params<InputOptions>());
+  WatchedSource source(image->volume(0, io::Values::real), context.stop);
+  const double noise = estimate_noise(source);
+
+  if (context.json) {
+    Json facts = Json::object();
+    for (const auto& [name, value] : image->facts()) facts[name] = value;
+    const io::Geometry& geometry = image->geometry(0);
+    print_json({{"input", path},
+                {"format", io::to_string(image->format())},
+                {"volumes", image->volume_count()},
+                {"extent", {geometry.extent.x, geometry.extent.y, geometry.extent.z}},
+                {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
+                {"origin", geometry.origin},
+                {"direction", geometry.direction},
+                {"noise_sigma", noise},
+                {"would_write", would_write(*image)},
+                {"warnings", image->warnings()},
+                {"facts", facts}});
+    return;
+  }
+  io::Facts facts = image->facts();
+  facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise", "sigma " + rounded(noise));
+  facts.emplace_back("would write", would_write(*image));
+  std::size_t width = 0;
+  for (const auto& [name, value] : facts) width = std::max(width, name.size());
+  for (const auto& [name, value] : facts) {
+    std::cout << name << std::string(width - name.size() + 2, ' ') << one_line(value) << "\n";
+  }
+  for (const std::string& warning : image->warnings()) context.console.warning(warning);
+}
+
+}  // namespace
+
+Command info_command() {
+  return {"info",
+          "What an input is: geometry, voxel type, noise, what would be written.",
+          {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
+          {option_group<InputOptions>()},
+          print_info};
+}
+
+}  // namespace quietvox::cli

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "core/fields.hpp"
+
+/// The options that commands share, as parameter tables like those of the filters.
+namespace quietvox::cli {
+
+struct InputOptions {
+  std::string series;
+  bool allow_gaps = false;
+
+  static constexpr std::string_view name = "input", title = "Input";
+  static consteval auto fields() {
+    return std::tuple{
+        field("series", &InputOptions::series, NoRange{}, "UID", "Which DICOM series of a folder that holds several."),
+        field("allow-gaps", &InputOptions::allow_gaps,
+              "Accept missing, repeated, tilted or unevenly spaced slices, and filter across them."),
+    };
+  }
+};
+
+struct MaskOptions {
+  std::string mask;
+  std::string residual;
+
+  static constexpr std::string_view name = "mask", title = "Mask and residual";
+  static consteval auto fields() {
+    return std::tuple{
+        field(
+            "mask", &MaskOptions::mask, NoRange{}, "FILE",
+            "Image of the same extent; where it is 0, voxels keep their value and do not count for their neighbours."),
+        field("residual", &MaskOptions::residual, NoRange{}, "FILE",
+              "Also write input minus output, in real units, to this NIfTI file."),
+    };
+  }
+};
+
+enum class OutputType { same, int16, uint16, float32 };
+constexpr std::array<std::string_view, 4> choices(OutputType) { return {"same", "int16", "uint16", "float32"}; }
+
+enum class OutputFormat { automatic, dicom, nifti, nrrd, metaimage };
+constexpr std::array<std::string_view, 5> choices(OutputFormat) {
+  return {"auto", "dicom", "nifti", "nrrd", "metaimage"};
+}
+
+struct OutputOptions {
+  OutputType output_type = OutputType::same;
+  OutputFormat output_format = OutputFormat::automatic;
+  std::optional<bool> compress;
+  bool force = false;
+  std::string series_description_suffix = "quietvox";
+  int series_offset = 1000;
+  bool dry_run = false;
+
+  static constexpr std::string_view name = "output", title = "Output";
+  static consteval auto fields() {
+    return std::tuple{
+        field("output-type", &OutputOptions::output_type, "Stored voxel type; DICOM always keeps its own."),
+        field("output-format", &OutputOptions::output_format,
+              "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
+        field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
+        field("force", &OutputOptions::force, "Replace an existing output."),
+        field("series-description-suffix", &OutputOptions::series_description_suffix, NoRange{}, "TEXT",
+              "Appended to the DICOM series description."),
+        field("series-offset", &OutputOptions::series_offset, {0, 1000000}, "",
+              "Added to the DICOM series number, where it fits."),
+        field("dry-run", &OutputOptions::dry_run, "Check everything and say what would be written; write nothing."),
+    };
+  }
+};
+
+struct WorkOptions {
+  std::string backend = "auto";
+  int threads = 0;
+  std::optional<int> memory_limit;
+
+  static constexpr std::string_view name = "work", title = "Work";
+  static consteval auto fields() {
+    return std::tuple{
+        field("backend", &WorkOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
+              "Where filters run; auto: a CUDA device where there is one, else the CPU."),
+        field("threads", &WorkOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
+        field("memory-limit", &WorkOptions::memory_limit, {1, 1 << 24}, "MiB",
+              "Memory of the process; larger volumes are filtered in slabs, with the same result; auto: no limit."),
+    };
+  }
+};
+
+enum class ProgressStyle { automatic, bar, plain, json, none };
+constexpr std::array<std::string_view, 5> choices(ProgressStyle) { return {"auto", "bar", "plain", "json", "none"}; }
+
+struct ReportOptions {
+  ProgressStyle progress = ProgressStyle::automatic;
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  std::string log_file;
+
+  static constexpr std::string_view name = "report", title = "Reporting";
+  static consteval auto fields() {
+    return std::tuple{
+        field("progress", &ReportOptions::progress, "Progress on stderr; auto: a bar on a terminal, else plain lines."),
+        field("quiet", &ReportOptions::quiet, "No messages but errors."),
+        field("verbose", &ReportOptions::verbose, "More messages, and the causes of errors."),
+        field("json", &ReportOptions::json, "Print the result as one JSON document on stdout."),
+        field("log-file", &ReportOptions::log_file, NoRange{}, "FILE", "Append the messages to this file too."),
+    };
+  }
+};
+
+}  // namespace quietvox::cli

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
+namespace quietvox::cli {
+
+/// Turns SIGINT, SIGTERM and SIGHUP into a stop request, so that a run ends by unwinding and cleans up behind itself.
+/// A thread of its own waits for the signals: nothing runs in a signal handler. Make it before any other thread.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  std::stop_token stop() const { return source_.get_token(); }
+  int received() const { return received_; }  ///< the signal that came, or 0
+
+ private:
+  sigset_t watched_;
+  std::stop_source source_;
+  std::atomic<int> received_ = 0;
+  std::atomic<bool> done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace quietvox::cli

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "io/image.hpp"
+
+namespace quietvox::cli {
+
+/// Takes filtered slices of one volume, puts the original voxels back outside the mask, and hands the result to the
+/// writer and the difference to the residual's writer.
+class VoxelOutput {
+ public:
+  /// `residual`, `original` and `mask` may be null; a residual or a mask needs the original.
+  VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
+              std::unique_ptr<VolumeSource> mask, std::stop_token stop);
+
+  void write(VolumeView<const float> slices);
+
+ private:
+  void write_slice(VolumeView<const float> slice);
+
+  io::ImageWriter& writer_;
+  io::ImageWriter* residual_;
+  std::unique_ptr<VolumeSource> original_, mask_;
+  std::stop_token stop_;
+  std::vector<float> original_slice_, mask_slice_, result_slice_;
+};
+
+/// Puts the output and, where there is one, its residual in place: both or neither.
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual);
+
+}  // namespace quietvox::cli

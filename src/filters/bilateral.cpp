@@ -2,10 +2,213 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/bilateral.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
+#include "filters/bilateral_window.hpp"
+
+// Highway compiles what stands between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "filters/bilateral.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#ifndef QUIETVOX_BILATERAL_SHARED
+#define QUIETVOX_BILATERAL_SHARED
 namespace quietvox {
+namespace {
+
+/// Multiplication by a power of two that need not be a float itself.
+struct PowerOfTwo {
+  float first, second;
+  explicit PowerOfTwo(int exponent)
+      : first(std::ldexp(1.0F, exponent / 2)), second(std::ldexp(1.0F, exponent - exponent / 2)) {}
+};
+
+/// The range weight, for differences scaled by the power of two that brings range_sigma into [1, 2). So scaled, voxels
+/// beyond `limit` differ either not at all or by so much that they have no weight, and may be clamped to it; `missing`
+/// is as far away from every present voxel.
+struct RangeWeight {
+  static constexpr float limit = 0x1p61F, missing = 0x1p62F;
+
+  PowerOfTwo scale, unscale;
+  float rate;  ///< log2 weight = -rate difference^2
+  bool has_cut;
+  float cut;  ///< smallest scaled difference without weight
+
+  explicit RangeWeight(const BilateralParams& params)
+      : RangeWeight(*params.range_sigma, params.range_cut, std::ilogb(*params.range_sigma)) {}
+
+ private:
+  RangeWeight(double sigma, double relative_cut, int exponent) : scale(-exponent), unscale(exponent) {
+    const double scaled_sigma = std::ldexp(sigma, -exponent), scaled_cut = relative_cut * scaled_sigma;
+    rate = static_cast<float>(0.5 * std::numbers::log2e / (scaled_sigma * scaled_sigma));
+    has_cut = relative_cut > 0;
+    cut = static_cast<float>(scaled_cut);
+    if (cut < scaled_cut) cut = std::nextafter(cut, INFINITY);
+  }
+};
+
+/// Rows of scaled voxels about a row of outputs, borders and all: row (dy, dz) starts at the voxel that the first
+/// output sees at dx = -reach. Rows are padded so that vectors may read past their end.
+struct Tile {
+  const float* data;
+  std::int64_t pitch, plane;  ///< distance of rows and of planes
+
+  const float* row(std::int64_t y, std::int64_t z) const { return data + z * plane + y * pitch; }
+};
+
+/// Floats that a vector may read or write past the end of a row.
+constexpr std::int64_t kSlack = 64;
+
+}  // namespace
+}  // namespace quietvox
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace quietvox::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+
+/// 2^x for x <= 0, relative error below 2e-7; exactly 1 at 0 and exactly 0 from -127 down. Near -126 results are tiny
+/// but not accurate. Splits x into a whole number n and f in [-1/2, 1/2]; the polynomial is the minimax one with
+/// p(0) = 1; n is added to the exponent bits.
+HWY_INLINE Vector exp2(Tag d, Vector x) {
+  const hn::RebindToSigned<Tag> bits;
+  const auto to_integer = hn::Set(d, 0x1.8p23F);  // a sum with it has the whole number in its low bits
+  const auto clamped = hn::Max(x, hn::Set(d, -127.0F));
+  const auto shifted = hn::Add(clamped, to_integer);
+  const auto f = hn::Sub(clamped, hn::Sub(shifted, to_integer));
+  auto p = hn::Set(d, 1.3264228e-3F);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.6715149e-3F));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.5507351e-2F));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.4022242e-1F));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.9314700e-1F));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
+  return hn::BitCast(d, hn::Add(hn::BitCast(bits, p), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
+}
+
+/// sum w (v - p) / sum w for one vector of outputs in each of `kRows` rows, the first of which is row `y` of the tile's
+/// inner part, at `x`. Sums go by rows, then planes, then the window, so that long sums lose little and their order
+/// depends on the window alone.
+template <int kRows, bool kCut>
+HWY_INLINE void average(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
+                        const RangeWeight& range, std::int64_t x, std::int64_t y, float* means, std::int64_t pitch) {
+  const Tag d;
+  const Radius3 r = params.halo();
+  const auto rate = hn::Set(d, range.rate), cut = hn::Set(d, range.cut), zero = hn::Zero(d);
+  Vector centre[kRows], sum[kRows], weight[kRows], plane_sum[kRows], plane_weight[kRows];
+  for (int i = 0; i < kRows; ++i) {
+    centre[i] = hn::LoadU(d, tile.row(y + r.y + i, r.z) + r.x + x);
+    sum[i] = weight[i] = plane_sum[i] = plane_weight[i] = zero;
+  }
+  int plane = -r.z;
+  for (const BilateralWindow::Row& row : window.rows()) {
+    if (row.dz != plane) {
+      plane = row.dz;
+      for (int i = 0; i < kRows; ++i) {
+        sum[i] = hn::Add(sum[i], plane_sum[i]);
+        weight[i] = hn::Add(weight[i], plane_weight[i]);
+        plane_sum[i] = plane_weight[i] = zero;
+      }
+    }
+    Vector row_sum[kRows], row_weight[kRows];
+    for (int i = 0; i < kRows; ++i) row_sum[i] = row_weight[i] = zero;
+    const float* first = tile.row(y + r.y + row.dy, r.z + row.dz) + r.x - row.reach + x;
+    for (int dx = 0; dx <= 2 * row.reach; ++dx) {
+      const auto log2_weight = hn::Set(d, row.log2_weights[dx]);
+      for (int i = 0; i < kRows; ++i) {
+        const auto difference = hn::Sub(hn::LoadU(d, first + i * tile.pitch + dx), centre[i]);
+        auto w = exp2(d, hn::NegMulAdd(hn::Mul(difference, rate), difference, log2_weight));
+        if constexpr (kCut) w = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference), cut), w);
+        row_sum[i] = hn::MulAdd(w, difference, row_sum[i]);
+        row_weight[i] = hn::Add(row_weight[i], w);
+      }
+    }
+    for (int i = 0; i < kRows; ++i) {
+      plane_sum[i] = hn::Add(plane_sum[i], row_sum[i]);
+      plane_weight[i] = hn::Add(plane_weight[i], row_weight[i]);
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    const auto total = hn::Add(sum[i], plane_sum[i]), weights = hn::Add(weight[i], plane_weight[i]);
+    hn::StoreU(hn::Div(total, weights), d, means + i * pitch + x);
+  }
+}
+
+template <bool kCut>
+HWY_INLINE void average_rows(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
+                             const RangeWeight& range, std::int64_t width, std::int64_t rows, float* means,
+                             std::int64_t pitch) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
+  constexpr int kTogether = 4;
+  std::int64_t y = 0;
+  for (; y + kTogether <= rows; y += kTogether) {
+    for (std::int64_t x = 0; x < width; x += lanes) {
+      average<kTogether, kCut>(tile, params, window, range, x, y, means + y * pitch, pitch);
+    }
+  }
+  for (; y < rows; ++y) {
+    for (std::int64_t x = 0; x < width; x += lanes) {
+      average<1, kCut>(tile, params, window, range, x, y, means + y * pitch, pitch);
+    }
+  }
+}
+
+/// The mean scaled difference of each output voxel to its neighbours; each row of `means` has room for kSlack more.
+void mean_differences(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
+                      const RangeWeight& range, std::int64_t width, std::int64_t rows, float* means,
+                      std::int64_t pitch) {
+  if (range.has_cut) {
+    average_rows<true>(tile, params, window, range, width, rows, means, pitch);
+  } else {
+    average_rows<false>(tile, params, window, range, width, rows, means, pitch);
+  }
+}
+
+/// Scales `count` voxels and replaces what is missing; may write up to kSlack floats more.
+void pack(const float* voxels, std::int64_t count, const RangeWeight& range, float* packed) {
+  const Tag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto first = hn::Set(d, range.scale.first), second = hn::Set(d, range.scale.second);
+  const auto limit = hn::Set(d, range.limit), missing = hn::Set(d, range.missing);
+  const auto largest = hn::Set(d, hwy::HighestValue<float>());
+  const auto one_vector = [&](Vector v) HWY_ATTR {
+    const auto scaled = hn::Mul(hn::Mul(v, first), second);
+    const auto clamped = hn::Max(hn::Min(scaled, limit), hn::Neg(limit));
+    return hn::IfThenElse(hn::Le(hn::Abs(v), largest), clamped, missing);
+  };
+  std::int64_t x = 0;
+  for (; x + lanes <= count; x += lanes) hn::StoreU(one_vector(hn::LoadU(d, voxels + x)), d, packed + x);
+  if (x == count) return;
+  std::array<float, kSlack> rest{};
+  std::copy(voxels + x, voxels + count, rest.begin());
+  hn::StoreU(one_vector(hn::LoadU(d, rest.data())), d, packed + x);
+}
+
+}  // namespace
+}  // namespace quietvox::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quietvox {
+namespace {
+
+[[noreturn]] void throw_too_wide(const BilateralParams& params, const Spacing& spacing, int axis) {
+  throw Error(Errc::invalid_argument,
+              "bilateral: --domain-sigma = " + FieldType<Triple<double>>::format(*params.domain_sigma) +
+                  " reaches further than " + std::to_string(BilateralParams::largest_radius) + " voxels along " +
+                  "xyz"[axis] + "; give at most " +
+                  FieldType<double>::format(BilateralParams::largest_radius * spacing[axis] / params.truncate) +
+                  " (mm), or a --radius");
+}
+
+}  // namespace
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   BilateralParams params = *this;
@@ -17,8 +220,11 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   if (!radius) {
     params.radius.emplace();
     for (int axis = 0; axis < 3; ++axis) {
-      const double reach = std::ceil(truncate * (*params.domain_sigma)[axis] / facts.spacing[axis]);
-      params.radius->operator[](axis) = static_cast<int>(std::min(reach, 1e6));
+      if (facts.extent[axis] == 1) continue;
+      // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
+      const double reach = std::ceil(truncate * (*params.domain_sigma)[axis] / facts.spacing[axis] - 1e-9);
+      if (reach > largest_radius) throw_too_wide(params, facts.spacing, axis);
+      (*params.radius)[axis] = static_cast<int>(reach);
     }
   }
   params.radius = flattened(*params.radius, facts.extent);
@@ -27,68 +233,123 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
 
 namespace {
 
-struct Tap {
-  std::int64_t x, y, z;
-  double exponent;  // of the spatial weight
-};
+HWY_EXPORT(mean_differences);
+HWY_EXPORT(pack);
 
-std::vector<Tap> make_taps(const BilateralParams& params, Spacing spacing) {
-  std::vector<Tap> taps;
-  const Radius3 r = *params.radius;
-  const auto squared = [](double v) { return v * v; };
-  const auto part = [&](std::int64_t offset, int axis) {
-    return r[axis] == 0 ? 0.0 : squared(static_cast<double>(offset) / r[axis]);
-  };
-  for (std::int64_t z = -r.z; z <= r.z; ++z) {
-    for (std::int64_t y = -r.y; y <= r.y; ++y) {
-      for (std::int64_t x = -r.x; x <= r.x; ++x) {
-        if (params.support == Support::disc && part(x, 0) + part(y, 1) + part(z, 2) > 1) continue;
-        const Triple<double>& sigma = *params.domain_sigma;
-        taps.push_back({x, y, z,
-                        -0.5 * (squared(static_cast<double>(x) * spacing.x / sigma.x) +
-                                squared(static_cast<double>(y) * spacing.y / sigma.y) +
-                                squared(static_cast<double>(z) * spacing.z / sigma.z))});
-      }
+/// A voxel that keeps its value: -0 becomes +0, missing voxels stay as they are to the bit.
+float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; }
+
+/// Filters the voxels of a volume piece by piece.
+class BilateralRun {
+ public:
+  BilateralRun(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params)
+      : in_(in), out_(out), params_(params), window_(params, in.spacing), range_(params), r_(params.halo()) {
+    for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
+  }
+
+  static constexpr std::int64_t kRows = 16, kColumns = 256;  // a tile of a 7^3 window stays in the L2 cache
+
+  /// Bands of rows of one slice.
+  std::int64_t bands_per_slice() const { return (out_.extent.y + kRows - 1) / kRows; }
+
+  void filter_band(std::int64_t band, std::vector<float>& tile, std::vector<float>& means) const {
+    const std::int64_t z = band / bands_per_slice(), y = band % bands_per_slice() * kRows;
+    const std::int64_t rows = std::min(kRows, out_.extent.y - y);
+    for (std::int64_t x = 0; x < out_.extent.x; x += kColumns) {
+      filter_tile({x, y, z}, std::min(kColumns, out_.extent.x - x), rows, tile, means);
     }
   }
-  return taps;
+
+ private:
+  void filter_tile(Index3 at, std::int64_t width, std::int64_t rows, std::vector<float>& buffer,
+                   std::vector<float>& means) const {
+    Tile tile;
+    tile.pitch = width + 2 * r_.x + kSlack;
+    tile.plane = tile.pitch * (rows + 2 * r_.y);
+    const auto size = static_cast<std::size_t>(tile.plane * (2 * r_.z + 1));
+    if (buffer.size() < size) buffer.resize(size);
+    tile.data = buffer.data();
+    const Index3 first{at.x + shift_.x - r_.x, at.y + shift_.y - r_.y, at.z + shift_.z - r_.z};
+    float* row = buffer.data();
+    for (std::int64_t z = 0; z < 2 * r_.z + 1; ++z) {
+      for (std::int64_t y = 0; y < rows + 2 * r_.y; ++y, row += tile.pitch) {
+        pack_row(first.x, first.y + y, first.z + z, width + 2 * r_.x, row);
+      }
+    }
+    const std::int64_t pitch = width + kSlack;
+    means.resize(static_cast<std::size_t>(kRows * (kColumns + kSlack)));
+    HWY_DYNAMIC_DISPATCH(mean_differences)(tile, params_, window_, range_, width, rows, means.data(), pitch);
+    for (std::int64_t y = 0; y < rows; ++y) {
+      apply(means.data() + y * pitch, {at.x, at.y + y, at.z}, width);
+    }
+  }
+
+  /// Fills a row of a tile with `count` voxels from (x, y, z) of the input on, some of which lie beyond the border.
+  void pack_row(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t count, float* packed) const {
+    const float* voxels =
+        in_.row(border_index(params_.border, y, in_.extent.y), border_index(params_.border, z, in_.extent.z));
+    const std::int64_t begin = std::max<std::int64_t>(x, 0), end = std::min(x + count, in_.extent.x);
+    HWY_DYNAMIC_DISPATCH(pack)(voxels + begin, end - begin, range_, packed + (begin - x));
+    for (std::int64_t i = x; i < begin; ++i) packed[i - x] = packed[border_index(params_.border, i, in_.extent.x) - x];
+    for (std::int64_t i = end; i < x + count; ++i) {
+      packed[i - x] = packed[border_index(params_.border, i, in_.extent.x) - x];
+    }
+    std::fill(packed + count, packed + count + kSlack, RangeWeight::missing);
+  }
+
+  /// Writes a row of outputs: centre plus mean difference, or the centre where it is not to change.
+  void apply(const float* means, Index3 at, std::int64_t width) const {
+    const Index3 place{at.x + shift_.x, at.y + shift_.y, at.z + shift_.z};
+    const float* centres = in_.row(place.y, place.z) + place.x;
+    float* results = out_.row(at.y, at.z) + at.x;
+    std::int64_t first = 0, last = width;  // what lies between changes
+    if (params_.border == Border::copy) {
+      const bool inside =
+          place.y >= r_.y && place.y + r_.y < in_.extent.y && place.z >= r_.z && place.z + r_.z < in_.extent.z;
+      first = std::clamp<std::int64_t>(r_.x - place.x, 0, width);
+      last = inside ? std::clamp<std::int64_t>(in_.extent.x - r_.x - place.x, first, width) : first;
+    }
+    for (std::int64_t i = 0; i < width; ++i) {
+      const bool changes = first <= i && i < last && std::isfinite(centres[i]);
+      const float change = means[i] * range_.unscale.first * range_.unscale.second;
+      results[i] = unchanged(changes ? centres[i] + change : centres[i]);
+    }
+  }
+
+  VolumeView<const float> in_;
+  VolumeView<float> out_;
+  BilateralParams params_;
+  BilateralWindow window_;
+  RangeWeight range_;
+  Radius3 r_;
+  Index3 shift_;
+};
+
+void copy_volume(VolumeView<const float> in, VolumeView<float> out) {
+  const Index3 shift{out.origin.x - in.origin.x, out.origin.y - in.origin.y, out.origin.z - in.origin.z};
+  for (std::int64_t z = 0; z < out.extent.z; ++z) {
+    for (std::int64_t y = 0; y < out.extent.y; ++y) {
+      const float* row = in.row(y + shift.y, z + shift.z) + shift.x;
+      std::transform(row, row + out.extent.x, out.row(y, z), unchanged);
+    }
+  }
 }
 
 }  // namespace
 
 void bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                    const Execution& execution) {
-  const auto taps = make_taps(params, in.spacing);
-  const Radius3 r = *params.radius;
-  const double scale = -0.5 / (*params.range_sigma * *params.range_sigma);
-  const double cut = params.range_cut > 0 ? params.range_cut * *params.range_sigma : INFINITY;
-  const Index3 shift{out.origin.x - in.origin.x, out.origin.y - in.origin.y, out.origin.z - in.origin.z};
-  parallel_for(execution, out.extent.y * out.extent.z, 4, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t y = row % out.extent.y + shift.y, z = row / out.extent.y + shift.z;
-      for (std::int64_t i = 0; i < out.extent.x; ++i) {
-        const std::int64_t x = i + shift.x;
-        const float centre = in.at(x, y, z);
-        float& result = out.at(i, y - shift.y, z - shift.z);
-        result = centre + 0.0F;
-        const bool leaves = x < r.x || y < r.y || z < r.z || x + r.x >= in.extent.x || y + r.y >= in.extent.y ||
-                            z + r.z >= in.extent.z;
-        if (is_missing(in, centre) || *params.range_sigma == 0 || (params.border == Border::copy && leaves)) continue;
-        double sum = 0, weights = 0;
-        for (const Tap& tap : taps) {
-          const float value = in.at(border_index(params.border, x + tap.x, in.extent.x),
-                                    border_index(params.border, y + tap.y, in.extent.y),
-                                    border_index(params.border, z + tap.z, in.extent.z));
-          const double difference = static_cast<double>(value) - centre;
-          if (is_missing(in, value) || std::abs(difference) >= cut) continue;
-          const double weight = std::exp(tap.exponent + scale * difference * difference);
-          sum += weight * difference;
-          weights += weight;
-        }
-        result = static_cast<float>(centre + sum / weights);
-      }
-    }
+  // The smallest difference of floats, 2^-149, has no weight then.
+  if (*params.range_sigma < 0x1p-155) {
+    copy_volume(in, out);
+    return;
+  }
+  const BilateralRun run(in, out, params);
+  parallel_for(execution, run.bands_per_slice() * out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> tile, means;
+    for (std::int64_t band = begin; band < end; ++band) run.filter_band(band, tile, means);
   });
 }
 
 }  // namespace quietvox
+#endif  // HWY_ONCE

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <numbers>
+
 #include "core/backend.hpp"
 #include "core/border.hpp"
 
@@ -15,12 +17,15 @@ constexpr std::array<std::string_view, 2> choices(Support) { return {"box", "dis
 
 /// Averages each voxel p with the neighbours q that are near it and look like it (Tomasi and Manduchi 1998):
 ///
-///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2)),  o = q - p, s spacing
-///     out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
+///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2)),  o = q - p, s
+///     spacing out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
 ///
 /// over o_a = -r_a .. r_a, r_a = ceil(truncate domain_sigma_a / s_a) unless given. Differs from that formula in exact
-/// arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|). Missing voxels keep their value and have no weight.
+/// arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|), where range_cut judges u_q - u_p as a float32 difference.
+/// Missing voxels keep their value and have no weight.
 struct BilateralParams {
+  static constexpr int largest_radius = 31;
+
   std::optional<Triple<double>> domain_sigma;
   std::optional<double> range_sigma;
   std::optional<Radius3> radius;
@@ -38,7 +43,7 @@ struct BilateralParams {
               "Standard deviation of the spatial weight per axis; auto: 1.5 in-plane voxels."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
               "Standard deviation of the intensity weight; auto: twice the estimated noise; 0 changes nothing."),
-        field("radius", &BilateralParams::radius, {0, 31}, "voxel",
+        field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",
               "Half width of an automatic window, in domain sigmas."),
@@ -49,10 +54,35 @@ struct BilateralParams {
     };
   }
 
+  /// Throws Error(invalid_argument) where an automatic window is wider than `radius` may be.
   BilateralParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const { return *radius; }
   constexpr std::string_view window_field() const { return radius ? "radius" : "domain-sigma"; }
 };
+
+/// True where the window, of resolved parameters, holds the voxel at this offset from its centre.
+constexpr bool in_window(const BilateralParams& params, const Triple<int>& offset) {
+  const Radius3 r = params.halo();
+  std::int64_t distance = 0, reach = 1;  // sum (o_a / r_a)^2 <= 1 over the axes with a radius, times all r_a^2
+  for (int axis = 0; axis < 3; ++axis) {
+    if (offset[axis] < -r[axis] || offset[axis] > r[axis]) return false;
+    if (r[axis] == 0) continue;
+    const std::int64_t r2 = std::int64_t{r[axis]} * r[axis], o2 = std::int64_t{offset[axis]} * offset[axis];
+    distance = distance * r2 + o2 * reach;
+    reach *= r2;
+  }
+  return params.support == Support::box || distance <= reach;
+}
+
+/// Binary logarithm of the spatial weight at this offset, of resolved parameters.
+constexpr double log2_domain_weight(const BilateralParams& params, const Spacing& spacing, const Triple<int>& offset) {
+  double sum = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    const double distance = offset[axis] * spacing[axis] / (*params.domain_sigma)[axis];
+    sum += distance * distance;
+  }
+  return -0.5 * std::numbers::log2e * sum;
+}
 
 /// `params` are resolved: no member is `auto`.
 void bilateral_cpu(VolumeView<const float>, VolumeView<float>, const BilateralParams& params, const Execution&);

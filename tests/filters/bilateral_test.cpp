@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/bilateral.hpp"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "filters/registry.hpp"
+#include "support/expect_error.hpp"
+#include "support/reference_bilateral.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Volume {
+  Extent extent;
+  std::vector<float> voxels;
+  Spacing spacing{1, 1, 1};
+
+  explicit Volume(Extent size) : extent(size), voxels(static_cast<std::size_t>(size.voxels())) {}
+  VolumeView<float> view() { return {voxels.data(), extent, spacing}; }
+  VolumeView<const float> view() const { return {voxels.data(), extent, spacing}; }
+};
+
+/// Steps of four levels with noise, `scale` apart.
+Volume random_volume(Extent extent, double scale = 100, double offset = 0, unsigned seed = 1) {
+  Volume volume(extent);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, 0.4);
+  std::uniform_int_distribution<int> level(0, 3);
+  for (float& v : volume.voxels) v = static_cast<float>(offset + scale * (level(random) + noise(random)));
+  return volume;
+}
+
+BilateralParams make_params(Radius3 radius, double range_sigma = 80, double domain_sigma = 1.3) {
+  BilateralParams params;
+  params.domain_sigma = {domain_sigma, domain_sigma, domain_sigma};
+  params.range_sigma = range_sigma;
+  params.radius = radius;
+  return params;
+}
+
+Volume filtered(const Volume& in, const BilateralParams& params, const Execution& execution = {}) {
+  Volume out(in.extent);
+  std::fill(out.voxels.begin(), out.voxels.end(), kNan);
+  bilateral_cpu(in.view(), out.view(), params, execution);
+  return out;
+}
+
+bool same_bytes(const Volume& a, const Volume& b) {
+  return std::memcmp(a.voxels.data(), b.voxels.data(), a.voxels.size() * sizeof(float)) == 0;
+}
+
+void expect_reference(const Volume& in, const BilateralParams& params) {
+  const Volume out = filtered(in, params);
+  Volume expected(in.extent);
+  reference_bilateral(in.view(), expected.view(), params);
+  const double tolerance = bilateral_tolerance(in.view(), params);
+  for (std::size_t i = 0; i < in.voxels.size(); ++i) {
+    if (std::isfinite(in.voxels[i])) {
+      const double error = std::abs(static_cast<double>(out.voxels[i]) - expected.voxels[i]);
+      ASSERT_LE(error, tolerance) << "voxel " << i << " of " << in.voxels[i] << ": " << out.voxels[i] << ", not "
+                                  << expected.voxels[i];
+    } else {
+      ASSERT_EQ(std::memcmp(&out.voxels[i], &in.voxels[i], sizeof(float)), 0) << "missing voxel " << i << " changed";
+    }
+  }
+}
+
+TEST(Bilateral, EveryParameterAgreesWithTheReference) {
+  unsigned seed = 0;
+  for (const Radius3 radius :
+       {Radius3{1, 1, 1}, Radius3{3, 0, 2}, Radius3{0, 2, 1}, Radius3{2, 3, 0}, Radius3{0, 0, 0}}) {
+    for (const auto support : {Support::box, Support::disc}) {
+      for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
+        for (const double cut : {0.0, 1.7, 4.0}) {
+          Volume in = random_volume({{13, 9, 8}}, 100, 0, ++seed);
+          in.spacing = {0.7, 0.9, 2.5};
+          in.voxels[seed % in.voxels.size()] = kNan;
+          in.voxels[300] = std::numeric_limits<float>::infinity();
+          BilateralParams params = make_params(radius);
+          params.domain_sigma = {1.1, 0.8, 3};
+          params.support = support;
+          params.border = border;
+          params.range_cut = cut;
+          SCOPED_TRACE(testing::Message() << radius.x << radius.y << radius.z << " support " << int(support)
+                                          << " border " << int(border) << " cut " << cut);
+          expect_reference(in, params);
+        }
+      }
+    }
+  }
+}
+
+TEST(Bilateral, OddSizes) {
+  const BilateralParams params = make_params({2, 2, 2});
+  for (const Extent extent : {Extent{{1, 1, 1}}, Extent{{5, 7, 11}}, Extent{{33, 1, 2}}, Extent{{64, 64, 1}},
+                              Extent{{300, 18, 3}}, Extent{{1, 40, 3}}, Extent{{257, 33, 1}}}) {
+    const Volume in = random_volume(extent);
+    const auto resolved = params.resolved({extent, in.spacing, [] { return 0.0; }});
+    SCOPED_TRACE(testing::Message() << extent.x << "x" << extent.y << "x" << extent.z);
+    expect_reference(in, resolved);
+  }
+}
+
+TEST(Bilateral, LargeWindows) {
+  expect_reference(random_volume({{70, 65, 1}}), make_params({31, 31, 0}, 80, 9));
+  expect_reference(random_volume({{20, 20, 19}}), make_params({9, 9, 9}, 200, 1e6));
+}
+
+TEST(Bilateral, AnyScaleOfDataAndSigma) {
+  for (const double sigma : {1e-30, 1e-3, 1.0, 80.0, 1e6, 1e30}) {
+    for (const double scale : {1e-42, 1e-20, 1.0, 100.0, 1e6, 1e20, 1e37}) {
+      for (const double offset : {0.0, 1e6, -1e30}) {
+        SCOPED_TRACE(testing::Message() << "sigma " << sigma << " scale " << scale << " offset " << offset);
+        expect_reference(random_volume({{9, 7, 5}}, scale, offset), make_params({2, 2, 2}, sigma));
+      }
+    }
+  }
+}
+
+TEST(Bilateral, SmallRangeSigmaFarFromZero) {
+  Volume in = random_volume({{20, 20, 6}}, 1, 1e6);
+  expect_reference(in, make_params({2, 2, 2}, 1));
+  expect_reference(in, make_params({2, 2, 2}, 0.05));
+}
+
+TEST(Bilateral, WholeNumbers) {
+  Volume in = random_volume({{20, 20, 6}}, 30, -1000);
+  for (float& v : in.voxels) v = std::round(v);
+  for (const double cut : {0.0, 1.0, 2.5}) {
+    BilateralParams params = make_params({2, 2, 2}, 10);
+    params.range_cut = cut;
+    expect_reference(in, params);
+    params.range_sigma = 10.4;  // thresholds that are no floats
+    expect_reference(in, params);
+  }
+}
+
+TEST(Bilateral, ExtremeVoxelsSideBySide) {
+  const float largest = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
+  Volume in = random_volume({{9, 7, 5}});
+  const float extremes[] = {largest, -largest, largest, least, -least, 0.0F, -0.0F, 1e19F, kNan, -1e25F, 1e25F};
+  for (std::size_t i = 0; i < 150; ++i) in.voxels[2 * i] = extremes[i % std::size(extremes)];
+  for (const double sigma : {1e-44, 1e-3, 80.0, 1e30}) {
+    SCOPED_TRACE(sigma);
+    const Volume out = filtered(in, make_params({2, 2, 2}, sigma));
+    for (std::size_t i = 0; i < in.voxels.size(); ++i)
+      EXPECT_EQ(std::isfinite(out.voxels[i]), std::isfinite(in.voxels[i]));
+    expect_reference(in, make_params({2, 2, 2}, sigma));
+  }
+}
+
+TEST(Bilateral, ConstantsAreKeptExactly) {
+  for (const float value : {0.0F, 1.0F / 3, -1024.0F, 3e38F, 1e-44F}) {
+    Volume in(Extent{{19, 8, 6}});
+    std::fill(in.voxels.begin(), in.voxels.end(), value);
+    EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}, 7))));
+    in.voxels[100] = kNan;
+    EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}, 7))));
+  }
+}
+
+TEST(Bilateral, RangeSigmaZeroChangesNothing) {
+  Volume in = random_volume({{19, 8, 6}});
+  in.voxels[7] = kNan;
+  for (const double sigma : {0.0, 1e-300, 1e-60})
+    EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}, sigma))));
+}
+
+TEST(Bilateral, NegativeZeroBecomesZero) {
+  Volume in(Extent{{5, 5, 5}});
+  std::fill(in.voxels.begin(), in.voxels.end(), -0.0F);
+  for (const double sigma : {0.0, 80.0}) {
+    for (const auto border : {Border::replicate, Border::copy}) {
+      BilateralParams params = make_params({1, 1, 1}, sigma);
+      params.border = border;
+      for (const float v : filtered(in, params).voxels) ASSERT_FALSE(std::signbit(v));
+    }
+  }
+}
+
+TEST(Bilateral, MissingVoxelsKeepTheirBits) {
+  Volume in = random_volume({{19, 8, 6}});
+  const std::uint32_t signalling = 0xFFA12345, quiet = 0x7FC00001;
+  std::memcpy(&in.voxels[33], &signalling, 4);
+  std::memcpy(&in.voxels[400], &quiet, 4);
+  for (const double sigma : {0.0, 80.0}) {
+    const Volume out = filtered(in, make_params({2, 2, 2}, sigma));
+    EXPECT_EQ(std::memcmp(&out.voxels[33], &signalling, 4), 0);
+    EXPECT_EQ(std::memcmp(&out.voxels[400], &quiet, 4), 0);
+  }
+  std::fill(in.voxels.begin(), in.voxels.end(), kNan);
+  EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}))));
+}
+
+TEST(Bilateral, ThreadsChangeNothing) {
+  const Volume in = random_volume({{70, 41, 9}});
+  Execution one, three;
+  one.threads = 1;
+  three.threads = 3;
+  EXPECT_TRUE(same_bytes(filtered(in, make_params({3, 2, 1}), one), filtered(in, make_params({3, 2, 1}), three)));
+}
+
+/// Any box of outputs, given what its windows reach, is the same box of the whole result.
+TEST(Bilateral, PiecesEqualTheWhole) {
+  const Volume in = random_volume({{45, 37, 12}});
+  for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
+    BilateralParams params = make_params({3, 2, 1});
+    params.border = border;
+    const Volume whole = filtered(in, params);
+    for (const auto& [origin, extent] :
+         {std::pair(Index3{0, 0, 0}, Extent{{45, 37, 1}}), std::pair(Index3{0, 0, 5}, Extent{{45, 37, 7}}),
+          std::pair(Index3{1, 30, 3}, Extent{{9, 7, 2}}), std::pair(Index3{17, 11, 11}, Extent{{28, 3, 1}})}) {
+      const VolumeView<float> place{nullptr, extent, in.spacing, origin};
+      VolumeView<float> reach = grown(place, params.halo(), in.view());
+      Volume part_in(reach.extent), part_out(extent);
+      reach.data = part_in.voxels.data();
+      for (std::int64_t z = 0; z < reach.extent.z; ++z) {
+        for (std::int64_t y = 0; y < reach.extent.y; ++y) {
+          for (std::int64_t x = 0; x < reach.extent.x; ++x) {
+            reach.at(x, y, z) = in.view().at(x + reach.origin.x, y + reach.origin.y, z + reach.origin.z);
+          }
+        }
+      }
+      VolumeView<float> out = place;
+      out.data = part_out.voxels.data();
+      bilateral_cpu(reach, out, params, {});
+      for (std::int64_t z = 0; z < extent.z; ++z) {
+        for (std::int64_t y = 0; y < extent.y; ++y) {
+          ASSERT_EQ(std::memcmp(out.row(y, z), whole.view().row(y + origin.y, z + origin.z) + origin.x,
+                                sizeof(float) * static_cast<std::size_t>(extent.x)),
+                    0);
+        }
+      }
+    }
+  }
+}
+
+/// Every instruction set that this machine has.
+TEST(Bilateral, EveryInstructionSetAgreesWithTheReference) {
+  const std::int64_t supported = hwy::SupportedTargets();
+  int tried = 0;
+  for (std::int64_t targets = supported; targets != 0; targets &= targets - 1) {
+    const std::int64_t target = targets & -targets;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+    SCOPED_TRACE(hwy::TargetName(target));
+    expect_reference(random_volume({{37, 21, 7}}), make_params({3, 2, 3}));
+    BilateralParams params = make_params({3, 2, 3}, 1);
+    params.range_cut = 2;
+    expect_reference(random_volume({{37, 21, 7}}, 1, 1e6), params);
+    ++tried;
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+  EXPECT_GE(tried, 1);
+}
+
+TEST(Bilateral, Window) {
+  const BilateralParams box = make_params({5, 5, 0});
+  BilateralParams disc = box;
+  disc.support = Support::disc;
+  EXPECT_TRUE(in_window(box, {5, -5, 0}));
+  EXPECT_FALSE(in_window(box, {6, 0, 0}));
+  EXPECT_FALSE(in_window(box, {0, 0, 1}));
+  EXPECT_TRUE(in_window(disc, {3, -4, 0}));  // exactly on the rim
+  EXPECT_FALSE(in_window(disc, {4, 4, 0}));
+  EXPECT_DOUBLE_EQ(log2_domain_weight(make_params({1, 1, 1}, 1, 2), {1, 3, 4}, {2, 1, 1}),
+                   -0.5 * (4 + 9 + 16) / 4 / std::log(2.0));
+}
+
+TEST(Bilateral, AutomaticValues) {
+  const VolumeFacts facts{{{64, 64, 32}}, {0.8, 0.8, 3}, [] { return 12.5; }};
+  const BilateralParams params = BilateralParams{}.resolved(facts);
+  EXPECT_EQ(*params.range_sigma, 25);
+  EXPECT_DOUBLE_EQ(params.domain_sigma->x, 1.2);
+  EXPECT_DOUBLE_EQ(params.domain_sigma->z, 1.2);
+  EXPECT_EQ(params.halo(), (Radius3{4, 4, 1}));
+  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 1}}, {0.8, 0.8, 3}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 0}));
+}
+
+TEST(Bilateral, WindowsLargerThanTheVolumeAreRefused) {
+  const Filter& filter = find_filter("bilateral");
+  const VolumeFacts facts{{{8, 64, 64}}, {1, 1, 1}, [] { return 1.0; }};
+  Settings given(filter, make_params({4, 1, 1}));
+  expect_error(Errc::invalid_argument, "--radius = 4x1x1", [&] { (void)given.resolved(facts); });
+  Settings made(filter);
+  made.set("domain-sigma", "3");
+  expect_error(Errc::invalid_argument, "--domain-sigma = 3x3x3", [&] { (void)made.resolved(facts); });
+}
+
+TEST(Bilateral, RadiiBeyondTheRangeAreRefused) {
+  Settings made(find_filter("bilateral"));
+  made.set("domain-sigma", "100");
+  expect_error(Errc::invalid_argument, "--domain-sigma = 100x100x100", [&] {
+    (void)made.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return 1.0; }});
+  });
+}
+
+TEST(Bilateral, StopsOnRequest) {
+  const Volume in = random_volume({{70, 41, 9}});
+  std::stop_source stop;
+  stop.request_stop();
+  Execution execution;
+  execution.stop = stop.get_token();
+  expect_error(Errc::cancelled, "stopped", [&] { filtered(in, make_params({1, 1, 1}), execution); });
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_derive.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "io/dicom_uid.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+void check(const OFCondition& status, const DcmTagKey& key) {
+  if (status.bad()) throw Error(Errc::internal, tag_name(key) + " cannot be set: " + status.text());
+}
+
+void put(DcmItem& item, const DcmTagKey& key, const std::string& value) {
+  check(item.putAndInsertString(key, value.c_str()), key);
+}
+
+/// A new last item of a sequence, which is made where it is absent.
+DcmItem& append_item(DcmItem& parent, const DcmTagKey& key) {
+  DcmItem* item = nullptr;
+  check(parent.findOrCreateSequenceItem(key, item, -2), key);
+  return *item;
+}
+
+void append_code(DcmItem& parent, const DcmTagKey& key, const char* value, const char* meaning) {
+  DcmItem& code = append_item(parent, key);
+  put(code, DCM_CodeValue, value);
+  put(code, DCM_CodingSchemeDesignator, "DCM");
+  put(code, DCM_CodeMeaning, meaning);
+}
+
+/// Minutes east of UTC that the object's times are told in: its own statement, else this machine's zone.
+int zone_minutes(DcmDataset& data, std::time_t time) {
+  const std::string zone = text_of(data, DCM_TimezoneOffsetFromUTC);
+  int hhmm = 0;
+  if (zone.size() == 5 && (zone[0] == '+' || zone[0] == '-') &&
+      std::from_chars(zone.data() + 1, zone.data() + 5, hhmm).ptr == zone.data() + 5) {
+    const int minutes = hhmm / 100 * 60 + hhmm % 100;
+    return zone[0] == '-' ? -minutes : minutes;
+  }
+  std::tm local{};
+  localtime_r(&time, &local);
+  return static_cast<int>(local.tm_gmtoff / 60);
+}
+
+std::string formatted(std::time_t time, const char* format) {
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  std::array<char, 32> text;
+  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
+}
+
+void set_type(DcmDataset& data) {
+  const std::string type = text_of(data, DCM_ImageType);
+  const std::size_t rest = type.find('\\');
+  put(data, DCM_ImageType, "DERIVED" + (rest == std::string::npos ? "\\PRIMARY" : type.substr(rest)));
+}
+
+/// The suffix is left out rather than a text of other than plain characters cut.
+void extend_series_description(DcmDataset& data, const std::string& suffix) {
+  constexpr std::size_t most = 64;
+  std::string text = text_of(data, DCM_SeriesDescription);
+  if (suffix.empty() || text.ends_with(suffix)) return;
+  const std::string addition = (text.empty() ? "" : " ") + suffix;
+  if (text.size() + addition.size() > most) {
+    const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
+    if (!plain || addition.size() > most) return;
+    text.resize(most - addition.size());
+  }
+  put(data, DCM_SeriesDescription, text + addition);
+}
+
+void raise_series_number(DcmDataset& data, int offset) {
+  const std::string text = text_of(data, DCM_SeriesNumber);
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || stop != text.data() + text.size()) return;
+  number += offset;
+  if (number > std::numeric_limits<std::int32_t>::max() || number < std::numeric_limits<std::int32_t>::min()) return;
+  put(data, DCM_SeriesNumber, std::to_string(number));
+}
+
+void extend_derivation_description(DcmDataset& data, const std::string& addition) {
+  constexpr std::size_t most = 1024;
+  const std::string before = text_of(data, DCM_DerivationDescription);
+  std::string text = before.empty() ? addition : before + "; " + addition;
+  if (text.size() > most) text = before.size() + 2 < most ? text.substr(0, most) : before;
+  put(data, DCM_DerivationDescription, text);
+}
+
+void add_source(DcmDataset& data, const Slice& source) {
+  DcmItem& item = append_item(data, DCM_SourceImageSequence);
+  put(item, DCM_ReferencedSOPClassUID, source.sop_class);
+  put(item, DCM_ReferencedSOPInstanceUID, source.sop_instance);
+  put(item, DCM_SpatialLocationsPreserved, "YES");
+  append_code(item, DCM_PurposeOfReferenceCodeSequence, "121322", "Source image for image processing operation");
+}
+
+void add_equipment(DcmDataset& data, std::time_t time) {
+  DcmItem& item = append_item(data, DCM_ContributingEquipmentSequence);
+  append_code(item, DCM_PurposeOfReferenceCodeSequence, "109102", "Processing Equipment");
+  put(item, DCM_Manufacturer, "quietvox");
+  put(item, DCM_ManufacturerModelName, "quietvox");
+  put(item, DCM_SoftwareVersions, version());
+  put(item, DCM_ContributionDateTime, formatted(time, "%Y%m%d%H%M%S+0000"));
+}
+
+}  // namespace
+
+std::string derived_uid(const std::string& role, const std::string& source_uid, const std::string& chain) {
+  return uid_from(role + "\n" + source_uid + "\n" + chain + "\n" + version());
+}
+
+void derive(DcmDataset& data, const Slice& source, const Derivation& derivation) {
+  put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation.chain));
+  // Images for processing and for presentation must not meet in one series.
+  put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source.series, derivation.chain));
+  set_type(data);
+  const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);
+  put(data, DCM_InstanceCreationDate, formatted(local, "%Y%m%d"));
+  put(data, DCM_InstanceCreationTime, formatted(local, "%H%M%S"));
+  extend_series_description(data, derivation.series_suffix);
+  raise_series_number(data, derivation.series_offset);
+  extend_derivation_description(data, derivation.text);
+  append_code(data, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  add_source(data, source);
+  add_equipment(data, derivation.time);
+  if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");
+  for (const DcmTagKey& key :
+       {DCM_SmallestImagePixelValue, DCM_LargestImagePixelValue, DCM_SmallestPixelValueInSeries,
+        DCM_LargestPixelValueInSeries, DCM_MACParametersSequence, DCM_DigitalSignaturesSequence}) {
+    data.findAndDeleteElement(key);
+  }
+}
+
+}  // namespace quietvox::io::dicom

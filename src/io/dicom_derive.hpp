@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ctime>
+#include <string>
+
+#include "core/provenance.hpp"
+#include "io/dicom_scan.hpp"
+#include "io/dicom_toolkit.hpp"
+
+/// What marks an image as derived from another one.
+namespace quietvox::io::dicom {
+
+/// The same for all images of one volume.
+struct Derivation {
+  std::string chain;  ///< the filters as they were asked for: goes into new identifiers
+  std::string text;   ///< the filters as they ran, for people
+  std::string series_suffix;
+  int series_offset = 0;
+  std::time_t time = 0;
+};
+
+/// The identifier of what becomes of a source under a chain of filters. Always the same for the same arguments and
+/// version of quietvox; `role` tells series from instances.
+std::string derived_uid(const std::string& role, const std::string& source_uid, const std::string& chain);
+
+/// Turns a copy of the source's data set into the derived object: identifiers, type, dates, description, sources,
+/// equipment. Pixels and everything else stay.
+void derive(DcmDataset&, const Slice& source, const Derivation&);
+
+}  // namespace quietvox::io::dicom

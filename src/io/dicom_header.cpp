@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_header.hpp"
+
+#include <cmath>
+
+#include "io/dicom_pixels.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+[[noreturn]] void unsupported(const std::string& what) { throw Error(Errc::unsupported, what); }
+
+[[noreturn]] void corrupt(const DcmTagKey& key, const std::string& what) {
+  throw Error(Errc::corrupt, tag_name(key) + " " + what);
+}
+
+/// A whole number that must be there and within bounds.
+int required(DcmDataset& data, const DcmTagKey& key, int min, int max) {
+  const auto value = number_of(data, key);
+  if (!value) corrupt(key, "is missing");
+  if (*value != std::floor(*value) || *value < min || *value > max) {
+    corrupt(key, "is " + text_of(data, key) + "; allowed: " + std::to_string(min) + " to " + std::to_string(max));
+  }
+  return static_cast<int>(*value);
+}
+
+void read_identity(DcmDataset& data, Slice& slice) {
+  slice.sop_class = text_of(data, DCM_SOPClassUID);
+  slice.sop_instance = text_of(data, DCM_SOPInstanceUID);
+  slice.series = text_of(data, DCM_SeriesInstanceUID);
+  slice.modality = text_of(data, DCM_Modality);
+  slice.description = text_of(data, DCM_SeriesDescription);
+  slice.intent = text_of(data, DCM_PresentationIntentType);
+  slice.burned_in = text_of(data, DCM_BurnedInAnnotation) == "YES";
+}
+
+/// Kinds of images that are valid DICOM and not handled.
+void refuse_unhandled_kinds(DcmDataset& data) {
+  if (data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData)) {
+    unsupported("float pixel data is not supported");
+  }
+  if (number_of(data, DCM_NumberOfFrames).value_or(1) > 1 || data.tagExists(DCM_PerFrameFunctionalGroupsSequence)) {
+    unsupported("multi-frame DICOM is not supported");
+  }
+  const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
+  if (number_of(data, DCM_SamplesPerPixel).value_or(1) != 1 || !photometric.starts_with("MONOCHROME")) {
+    unsupported((photometric.empty() ? "colour" : photometric) + " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
+  }
+  if (("\\" + text_of(data, DCM_ImageType) + "\\").find("\\MOSAIC\\") != std::string::npos) {
+    unsupported("Siemens MOSAIC images (slices tiled in one frame) are not supported");
+  }
+  const int bits = required(data, DCM_BitsAllocated, 1, 64);
+  if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");
+}
+
+void read_pixel_format(DcmDataset& data, Slice& slice) {
+  slice.photometric = text_of(data, DCM_PhotometricInterpretation);
+  slice.rows = required(data, DCM_Rows, 1, 65535);
+  slice.columns = required(data, DCM_Columns, 1, 65535);
+  PixelFormat& format = slice.format;
+  format.bits_allocated = required(data, DCM_BitsAllocated, 8, 16);
+  format.bits_stored = required(data, DCM_BitsStored, 1, format.bits_allocated);
+  format.high_bit = required(data, DCM_HighBit, format.bits_stored - 1, format.bits_allocated - 1);
+  format.is_signed = required(data, DCM_PixelRepresentation, 0, 1) == 1;
+}
+
+void read_rescale(DcmDataset& data, Slice& slice) {
+  slice.has_modality_lut = data.tagExists(DCM_ModalityLUTSequence);
+  if (slice.has_modality_lut) return;
+  slice.slope = number_of(data, DCM_RescaleSlope).value_or(1);
+  slice.intercept = number_of(data, DCM_RescaleIntercept).value_or(0);
+  if (slice.slope == 0) corrupt(DCM_RescaleSlope, "is 0; it must be another number");
+  // Neighbouring stored numbers must stay apart as 32-bit floats, whose numbers have 24 binary digits.
+  const double largest = std::max(std::abs(slice.slope * slice.format.min() + slice.intercept),
+                                  std::abs(slice.slope * slice.format.max() + slice.intercept));
+  if (largest > std::abs(slice.slope) * (1 << 22)) {
+    unsupported(tag_name(DCM_RescaleIntercept) + " is too large beside " + tag_name(DCM_RescaleSlope) +
+                ": 32-bit floats would lose digits");
+  }
+}
+
+/// The padding range in stored numbers. Values that no pixel can hold mean nothing.
+void read_padding(DcmDataset& data, Slice& slice) {
+  const auto stored = [&](const DcmTagKey& key) -> std::optional<int> {
+    const auto value = number_of(data, key);
+    if (!value || *value != std::floor(*value) || std::abs(*value) > 65535) return std::nullopt;
+    // The value representation does not always agree with the sign of the pixels.
+    const int number = static_cast<int>(*value);
+    if (slice.format.is_signed && number > 32767) return number - 65536;
+    if (!slice.format.is_signed && number < 0) return number + 65536;
+    return number;
+  };
+  const auto value = stored(DCM_PixelPaddingValue);
+  if (!value) return;
+  const int limit = stored(DCM_PixelPaddingRangeLimit).value_or(*value);
+  const int first = std::max(std::min(*value, limit), slice.format.min());
+  const int last = std::min(std::max(*value, limit), slice.format.max());
+  if (first <= last) slice.padding = {first, last};
+}
+
+double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+void read_place(DcmDataset& data, Slice& slice) {
+  const auto position = numbers_of(data, DCM_ImagePositionPatient);
+  if (position.size() == 3) slice.position = {position[0], position[1], position[2]};
+  else if (!position.empty()) corrupt(DCM_ImagePositionPatient, "has not 3 numbers");
+
+  const auto cosines = numbers_of(data, DCM_ImageOrientationPatient);
+  if (cosines.empty()) return;
+  if (cosines.size() != 6) corrupt(DCM_ImageOrientationPatient, "has not 6 numbers");
+  Vector3 row{cosines[0], cosines[1], cosines[2]}, column{cosines[3], cosines[4], cosines[5]};
+  const double row_length = std::sqrt(dot(row, row)), column_length = std::sqrt(dot(column, column));
+  if (std::abs(row_length - 1) > 0.01 || std::abs(column_length - 1) > 0.01 || std::abs(dot(row, column)) > 0.01) {
+    corrupt(DCM_ImageOrientationPatient,
+            "is " + text_of(data, DCM_ImageOrientationPatient) + "; it must be two perpendicular unit vectors");
+  }
+  for (double& x : row) x /= row_length;
+  for (double& x : column) x /= column_length;
+  slice.axes = {row, column};
+}
+
+void read_spacing(DcmDataset& data, Slice& slice) {
+  for (const DcmTagKey& key : {DCM_PixelSpacing, DCM_ImagerPixelSpacing, DCM_NominalScannedPixelSpacing}) {
+    const auto spacing = numbers_of(data, key);
+    if (spacing.empty()) continue;
+    if (spacing.size() != 2 || spacing[0] <= 0 || spacing[1] <= 0) {
+      corrupt(key, "is " + text_of(data, key) + "; it must be two numbers above 0");
+    }
+    slice.spacing = {spacing[1], spacing[0]};
+    slice.has_spacing = true;
+    break;
+  }
+  for (const DcmTagKey& key : {DCM_SpacingBetweenSlices, DCM_SliceThickness}) {
+    const auto distance = numbers_of(data, key);
+    if (distance.size() != 1 || distance[0] == 0) continue;
+    slice.thickness = std::abs(distance[0]);
+    break;
+  }
+}
+
+/// ImageType from its third value on, echo, and diffusion weighting: what makes neighbouring slices different pictures.
+void read_contrast(DcmDataset& data, Slice& slice) {
+  const std::string type = text_of(data, DCM_ImageType);
+  std::size_t third = type.find('\\');
+  if (third != std::string::npos) third = type.find('\\', third + 1);
+  if (third != std::string::npos) slice.contrast = type.substr(third + 1);
+  for (const DcmTagKey& key : {DCM_EchoTime, DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionGradientOrientation}) {
+    slice.contrast += "|" + text_of(data, key);
+  }
+  for (const DcmTagKey& key :
+       {DCM_TemporalPositionIdentifier, DCM_TriggerTime, DCM_AcquisitionNumber, DCM_InstanceNumber}) {
+    const auto values = numbers_of(data, key);
+    slice.order.push_back(values.empty() ? 0 : values.front());
+  }
+}
+
+void read_pixel_data(DcmDataset& data, Slice& slice) {
+  DcmElement* element = nullptr;
+  if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
+    corrupt(DCM_PixelData, "is missing");
+  }
+  E_TransferSyntax stored_as = EXS_Unknown;
+  const DcmRepresentationParameter* parameter = nullptr;
+  static_cast<DcmPixelData*>(element)->getOriginalRepresentationKey(stored_as, parameter);
+  const DcmXfer pixels(stored_as), whole(data.getOriginalXfer());
+  slice.is_compressed = pixels.isEncapsulated();
+  slice.is_lossy = slice.is_compressed && pixels.isLossy();
+  slice.syntax_uid = whole.getXferID();
+  slice.syntax_name = whole.getXferName();
+  slice.keeps_syntax = !whole.isEncapsulated() && data.getOriginalXfer() != EXS_DeflatedLittleEndianExplicit;
+  if (slice.is_compressed) {
+    if (!whole.isEncapsulated()) corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
+    if (!can_decode(slice.syntax_uid)) unsupported("pixels in " + slice.syntax_name + " are not supported");
+    return;
+  }
+  const std::int64_t expected = slice.rows * slice.columns * slice.format.bits_allocated / 8;
+  if (static_cast<std::int64_t>(element->getLength()) < expected) {
+    corrupt(DCM_PixelData, "has " + std::to_string(element->getLength()) + " bytes; " + std::to_string(slice.columns) +
+                               " x " + std::to_string(slice.rows) + " pixels need " + std::to_string(expected));
+  }
+}
+
+}  // namespace
+
+void read_header(DcmDataset& data, Slice& slice) {
+  read_identity(data, slice);
+  refuse_unhandled_kinds(data);
+  read_pixel_format(data, slice);
+  read_pixel_data(data, slice);
+  read_rescale(data, slice);
+  read_padding(data, slice);
+  read_place(data, slice);
+  read_spacing(data, slice);
+  read_contrast(data, slice);
+}
+
+}  // namespace quietvox::io::dicom

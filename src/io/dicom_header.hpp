@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "io/dicom_scan.hpp"
+#include "io/dicom_toolkit.hpp"
+
+namespace quietvox::io::dicom {
+
+/// Fills in everything but the names from a data set. Throws Error(corrupt) or Error(unsupported) where the image
+/// cannot be used; what identifies it is filled in before that. Messages do not name the file.
+void read_header(DcmDataset&, Slice&);
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/execution.hpp"
+#include "io/dicom_pixels.hpp"
+#include "io/dicom_writer.hpp"
+#include "io/image.hpp"
+
+namespace quietvox::io {
+namespace dicom {
+namespace {
+
+class SliceReader final : public VolumeSource {
+ public:
+  SliceReader(std::shared_ptr<const Series> series, std::size_t volume, Values values)
+      : series_(std::move(series)), volume_(series_->volumes.at(volume)), values_(values) {}
+
+  Extent extent() const override { return volume_.geometry.extent; }
+  Spacing spacing() const override { return volume_.geometry.spacing; }
+
+  void read(VolumeView<float> out) override {
+    if (out.extent.x != extent().x || out.extent.y != extent().y || out.origin.z < 0 ||
+        out.origin.z + out.extent.z > extent().z) {
+      throw Error(Errc::internal, "slices outside the volume are asked for");
+    }
+    parallel_for({}, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t z = begin; z < end; ++z) {
+        const Slice& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
+        to_values(slice, read_cells(slice), values_, out.row(0, z));
+      }
+    });
+  }
+
+ private:
+  std::shared_ptr<const Series> series_;
+  const Volume& volume_;
+  Values values_;
+};
+
+std::string number(double value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6).ptr};
+}
+
+std::string joined(std::initializer_list<double> values, const char* between) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : between) + number(value);
+  return text;
+}
+
+/// The plane that slices are closest to.
+std::string plane(const Geometry& geometry) {
+  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]), z = std::abs(geometry.direction[8]);
+  return z >= x && z >= y ? "axial" : y >= x ? "coronal" : "sagittal";
+}
+
+std::string rescale(const Volume& volume) {
+  const Slice& first = volume.slices.front();
+  if (first.has_modality_lut) return "modality LUT, stored numbers are filtered";
+  const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const Slice& slice) {
+    return slice.slope == first.slope && slice.intercept == first.intercept;
+  });
+  return same ? "slope " + number(first.slope) + ", intercept " + number(first.intercept) : "its own in each slice";
+}
+
+class DicomImage final : public Image {
+ public:
+  explicit DicomImage(Series series) : series_(std::make_shared<const Series>(std::move(series))) {}
+
+  Format format() const override { return Format::dicom; }
+  std::size_t volume_count() const override { return series_->volumes.size(); }
+  const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
+  std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
+  std::vector<std::string> warnings() const override { return series_->warnings; }
+
+  bool can_filter_stored(std::size_t volume) const override {
+    const auto& slices = at(volume).slices;
+    return std::all_of(slices.begin(), slices.end(), [&](const Slice& slice) {
+      return slice.slope > 0 && slice.slope == slices.front().slope && slice.intercept == slices.front().intercept;
+    });
+  }
+
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
+    return std::make_unique<SliceReader>(series_, volume, values);
+  }
+
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
+                                      const WriteOptions& options) const override {
+    return make_writer(series_, output, values, options);
+  }
+
+  Facts facts() const override {
+    const Volume& volume = at(0);
+    const Slice& slice = volume.slices.front();
+    const Geometry& geometry = volume.geometry;
+    std::size_t files = 0;
+    for (const Volume& each : series_->volumes) files += each.slices.size();
+    Facts facts{{"modality", slice.modality},
+                {"series description", slice.description},
+                {"series", slice.series},
+                {"files", std::to_string(files)},
+                {"volumes", std::to_string(volume_count())},
+                {"size", joined({double(geometry.extent.x), double(geometry.extent.y), double(geometry.extent.z)}, " x ")},
+                {"spacing", joined({geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}, " x ") + " mm"}};
+    if (slice.position && slice.axes) {
+      facts.emplace_back("orientation", plane(geometry));
+      facts.emplace_back("origin", joined({geometry.origin[0], geometry.origin[1], geometry.origin[2]}, ", ") + " mm (LPS)");
+    }
+    const PixelFormat& format = slice.format;
+    facts.emplace_back("pixels", std::string(format.is_signed ? "signed" : "unsigned") + ", " +
+                                     std::to_string(format.bits_stored) + " of " + std::to_string(format.bits_allocated) +
+                                     " bits, " + slice.photometric);
+    facts.emplace_back("rescale", rescale(volume));
+    if (slice.padding) {
+      facts.emplace_back("padding", slice.padding->first == slice.padding->second
+                                        ? std::to_string(slice.padding->first)
+                                        : std::to_string(slice.padding->first) + " to " +
+                                              std::to_string(slice.padding->second));
+    }
+    facts.emplace_back("transfer syntax", slice.syntax_name);
+    facts.emplace_back("windows across slices", volume.why_2d_only.empty() ? "yes" : "no: " + volume.why_2d_only);
+    facts.emplace_back("would write", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
+                                          (slice.keeps_syntax ? slice.syntax_name : "Little Endian Explicit"));
+    return facts;
+  }
+
+ private:
+  const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
+
+  std::shared_ptr<const Series> series_;
+};
+
+void add_warnings(Series& series, const Scan& found, const ReadOptions& options) {
+  auto& warnings = series.warnings;
+  for (const std::string& file : found.passed_over) warnings.push_back("passed over " + file);
+  for (Volume& volume : series.volumes) {
+    const Slice& first = volume.slices.front();
+    if (volume.is_irregular) {
+      warnings.push_back(volume.why_2d_only);
+      if (options.allow_gaps) volume.why_2d_only.clear();
+    }
+    if (!first.has_spacing) warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
+  }
+  const auto& all = series.volumes;
+  if (std::any_of(all.begin(), all.end(), [](const Volume& volume) {
+        return std::any_of(volume.slices.begin(), volume.slices.end(), [](const Slice& slice) { return slice.burned_in; });
+      })) {
+    warnings.push_back("text is burned into the pixels (BurnedInAnnotation YES): it will be filtered, and it may name the patient");
+  }
+}
+
+}  // namespace
+}  // namespace dicom
+
+std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
+  dicom::Scan found = dicom::scan(path);
+  if (!found.any_dicom) return nullptr;
+  if (found.images.empty()) {
+    throw Error(Errc::no_input, path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
+  }
+  dicom::Series series;
+  series.input = path;
+  series.is_folder = std::filesystem::is_directory(path);
+  series.volumes = dicom::make_volumes(dicom::choose_series(std::move(found.images), options.series_uid, path));
+  dicom::add_warnings(series, found, options);
+  return std::make_unique<dicom::DicomImage>(std::move(series));
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_pixels.hpp"
+
+#include <dcmtk/dcmdata/dcpixseq.h>
+#include <dcmtk/dcmdata/dcpxitem.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "io/dicom_rle.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "cells are taken from memory as little endian");
+
+[[noreturn]] void corrupt(const Slice& slice, const std::string& what) {
+  throw Error(Errc::corrupt, slice.path.string() + ": " + what);
+}
+
+DcmPixelData& pixel_data(DcmDataset& data, const Slice& slice) {
+  DcmElement* element = nullptr;
+  if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
+    corrupt(slice, tag_name(DCM_PixelData) + " is missing");
+  }
+  return *static_cast<DcmPixelData*>(element);
+}
+
+/// The bytes of uncompressed pixel data in memory; writing to them changes the data set.
+std::span<std::uint8_t> native_bytes(DcmPixelData& pixels, const Slice& slice) {
+  std::uint8_t* bytes = nullptr;
+  OFCondition status;
+  if (pixels.getTag().getEVR() == EVR_OW) {
+    Uint16* words = nullptr;
+    status = pixels.getUint16Array(words);
+    bytes = reinterpret_cast<std::uint8_t*>(words);
+  } else {
+    status = pixels.getUint8Array(bytes);
+  }
+  if (status.bad() || !bytes) corrupt(slice, tag_name(DCM_PixelData) + " cannot be read: " + status.text());
+  return {bytes, pixels.getLength()};
+}
+
+/// The compressed bytes of the only frame, its fragments joined.
+std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels, const Slice& slice) {
+  E_TransferSyntax syntax = EXS_Unknown;
+  const DcmRepresentationParameter* parameter = nullptr;
+  pixels.getOriginalRepresentationKey(syntax, parameter);
+  DcmPixelSequence* sequence = nullptr;
+  if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad()) corrupt(slice, "has no compressed pixels");
+  std::vector<std::uint8_t> joined;
+  for (unsigned long i = 1; i < sequence->card(); ++i) {  // item 0 is the offset table
+    DcmPixelItem* item = nullptr;
+    Uint8* bytes = nullptr;
+    if (sequence->getItem(item, i).bad() || item->getUint8Array(bytes).bad()) corrupt(slice, "has a broken fragment");
+    if (bytes) joined.insert(joined.end(), bytes, bytes + item->getLength());
+  }
+  return joined;
+}
+
+std::size_t cell_count(const Slice& slice) { return static_cast<std::size_t>(slice.rows * slice.columns); }
+
+std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits, const Slice& slice) {
+  if (bytes.size() < count * bits / 8) {
+    corrupt(slice, tag_name(DCM_PixelData) + " ends early: " + std::to_string(bytes.size()) + " bytes instead of " +
+                       std::to_string(count * bits / 8));
+  }
+  std::vector<std::uint16_t> cells(count);
+  if (bits == 16) {
+    std::memcpy(cells.data(), bytes.data(), count * 2);
+  } else {
+    std::copy_n(bytes.begin(), count, cells.begin());
+  }
+  return cells;
+}
+
+/// JPEG and JPEG-LS by DCMTK, which may find that the stream holds fewer bits than the header says.
+std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pixels, const Slice& slice) {
+  DcmStack place;
+  place.push(&data);
+  place.push(&pixels);
+  const OFCondition status = pixels.chooseRepresentation(EXS_LittleEndianExplicit, nullptr, place);
+  if (status.bad()) corrupt(slice, "its " + slice.syntax_name + " pixels do not decode: " + status.text());
+  const auto decoded_number = [&](const DcmTagKey& key, int otherwise) {
+    return static_cast<int>(number_of(data, key).value_or(otherwise));
+  };
+  PixelFormat decoded = slice.format;
+  decoded.bits_allocated = decoded_number(DCM_BitsAllocated, decoded.bits_allocated);
+  decoded.bits_stored = decoded_number(DCM_BitsStored, decoded.bits_stored);
+  decoded.high_bit = decoded_number(DCM_HighBit, decoded.high_bit);
+  auto cells = cells_of(native_bytes(pixels, slice), cell_count(slice), decoded.bits_allocated, slice);
+  if (decoded != slice.format) {
+    for (std::uint16_t& cell : cells) cell = slice.format.with_stored(0, decoded.stored(cell));
+  }
+  return cells;
+}
+
+}  // namespace
+
+bool can_decode(const std::string& uid) {
+  static constexpr const char* known[] = {
+      UID_RLELosslessTransferSyntax,          UID_JPEGProcess1TransferSyntax,     UID_JPEGProcess2_4TransferSyntax,
+      UID_JPEGProcess14TransferSyntax,        UID_JPEGProcess14SV1TransferSyntax, UID_JPEGLSLosslessTransferSyntax,
+      UID_JPEGLSLossyTransferSyntax};
+  return std::find(std::begin(known), std::end(known), uid) != std::end(known);
+}
+
+std::vector<std::uint16_t> read_cells(DcmDataset& data, const Slice& slice) {
+  DcmPixelData& pixels = pixel_data(data, slice);
+  if (!slice.is_compressed) {
+    return cells_of(native_bytes(pixels, slice), cell_count(slice), slice.format.bits_allocated, slice);
+  }
+  if (slice.syntax_uid == UID_RLELosslessTransferSyntax) {
+    try {
+      return decode_rle(joined_fragments(pixels, slice), cell_count(slice), slice.format.bits_allocated / 8);
+    } catch (const Error& error) {
+      corrupt(slice, error.what());
+    }
+  }
+  return decode_by_toolkit(data, pixels, slice);
+}
+
+std::vector<std::uint16_t> read_cells(const Slice& slice) {
+  return read_cells(*load_file(slice.path)->getDataset(), slice);
+}
+
+void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::uint16_t> cells) {
+  DcmPixelData& pixels = pixel_data(data, slice);
+  const bool wide = slice.format.bits_allocated == 16;
+  if (slice.is_compressed) {
+    OFCondition status;
+    if (wide) {
+      status = pixels.putUint16Array(cells.data(), cells.size());
+    } else {
+      std::vector<Uint8> bytes(cells.begin(), cells.end());
+      if (bytes.size() % 2) bytes.push_back(0);
+      status = pixels.putUint8Array(bytes.data(), bytes.size());
+    }
+    if (status.bad()) throw Error(Errc::internal, slice.path.string() + ": pixels cannot be replaced: " + status.text());
+    return;
+  }
+  const auto bytes = native_bytes(pixels, slice);
+  if (wide) {
+    std::memcpy(bytes.data(), cells.data(), cells.size() * 2);
+  } else {
+    std::copy(cells.begin(), cells.end(), bytes.begin());
+  }
+}
+
+void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values kind, float* values) {
+  const bool real = kind == Values::real;
+  const double slope = real ? slice.slope : 1, intercept = real ? slice.intercept : 0;
+  const PixelFormat format = slice.format;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    values[i] = static_cast<float>(slope * format.stored(cells[i]) + intercept);
+  }
+  if (!slice.padding) return;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const int stored = format.stored(cells[i]);
+    if (stored >= slice.padding->first && stored <= slice.padding->second) {
+      values[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+}
+
+std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> cells) {
+  const bool real = kind == Values::real;
+  const double slope = real ? slice.slope : 1, intercept = real ? slice.intercept : 0;
+  const PixelFormat format = slice.format;
+  const int min = format.min(), max = format.max();
+  // An empty range where there is no padding.
+  const auto [pad_first, pad_last] = slice.padding.value_or(std::pair{max + 1, min - 1});
+  std::int64_t clamped = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const int before = format.stored(cells[i]);
+    if (!std::isfinite(values[i]) || (before >= pad_first && before <= pad_last)) continue;
+    const double exact = (values[i] - intercept) / slope;
+    const double rounded = std::round(exact);
+    clamped += rounded < min || rounded > max;
+    int stored = static_cast<int>(std::clamp<double>(rounded, min, max));
+    if (stored >= pad_first && stored <= pad_last) {
+      const bool room_below = pad_first > min, room_above = pad_last < max;
+      const bool down = room_below && (!room_above || exact - pad_first < pad_last - exact);
+      if (room_below || room_above) stored = down ? pad_first - 1 : pad_last + 1;
+    }
+    cells[i] = format.with_stored(cells[i], stored);
+  }
+  return clamped;
+}
+
+}  // namespace quietvox::io::dicom

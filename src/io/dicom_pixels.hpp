@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/dicom_scan.hpp"
+#include "io/dicom_toolkit.hpp"
+#include "io/image.hpp"
+
+/// Between files, stored numbers and the values that filters see.
+namespace quietvox::io::dicom {
+
+/// True where pixels in this transfer syntax can be decoded.
+bool can_decode(const std::string& transfer_syntax_uid);
+
+/// The cells of an image, 8-bit ones widened: what the file holds, bits around the stored number included. Decoding
+/// compressed pixels changes the data set. Throws Error(corrupt) where pixels are missing or do not decode.
+std::vector<std::uint16_t> read_cells(DcmDataset&, const Slice&);
+
+/// The same from the slice's file.
+std::vector<std::uint16_t> read_cells(const Slice&);
+
+/// Puts cells in place of the top-level pixel data. What followed the pixels of an uncompressed image stays.
+void replace_cells(DcmDataset&, const Slice&, std::span<const std::uint16_t> cells);
+
+/// What filters see of the cells: real or stored numbers, NaN where a cell holds padding.
+void to_values(const Slice&, std::span<const std::uint16_t> cells, Values, float* values);
+
+/// Filtered values put back into the cells that they came from: inverse rescale, rounding half away from zero, clamping
+/// to the stored range, moving off the padding range. Cells that hold padding or whose value is not finite stay.
+/// Returns how many values were clamped.
+std::int64_t merge_values(const Slice&, const float* values, Values, std::span<std::uint16_t> cells);
+
+}  // namespace quietvox::io::dicom

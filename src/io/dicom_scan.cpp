@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_scan.hpp"
+
+#include <algorithm>
+
+#include "core/execution.hpp"
+#include "io/dicom_header.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Why an object holds no image, by its class; empty where it may hold one.
+std::string why_no_image(DcmDataset& data) {
+  static constexpr std::pair<std::string_view, const char*> kinds[] = {
+      {"1.2.840.10008.1.3.10", "a DICOMDIR"},
+      {"1.2.840.10008.5.1.4.1.1.88.", "a structured report"},
+      {"1.2.840.10008.5.1.4.1.1.11.", "a presentation state"},
+      {"1.2.840.10008.5.1.4.1.1.9.", "a waveform"},
+      {"1.2.840.10008.5.1.4.1.1.104.", "an encapsulated document"},
+      {"1.2.840.10008.5.1.4.1.1.66.4", "a segmentation"},
+      {"1.2.840.10008.5.1.4.1.1.66", "raw data, a registration or fiducials"},
+      {"1.2.840.10008.5.1.4.1.1.67", "a real world value mapping"},
+      {"1.2.840.10008.5.1.4.1.1.481.1", ""},  // RT Image
+      {"1.2.840.10008.5.1.4.1.1.481.", "a radiotherapy object"},
+  };
+  const std::string sop_class = text_of(data, DCM_SOPClassUID);
+  for (const auto& [prefix, kind] : kinds) {
+    if (sop_class.starts_with(prefix) && (prefix.back() == '.' || sop_class.size() == prefix.size() ||
+                                          sop_class[prefix.size()] == '.')) {
+      return kind;
+    }
+  }
+  const bool has_pixels = data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) ||
+                          data.tagExists(DCM_DoubleFloatPixelData);
+  return has_pixels || data.tagExists(DCM_Rows) ? "" : "a DICOM object without pixel data";
+}
+
+struct Found {
+  fs::path path, name;
+};
+
+std::vector<Found> files_at(const fs::path& path) {
+  if (!fs::is_directory(path)) return {{path, path.filename()}};
+  std::vector<Found> files;
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) files.push_back({entry.path(), entry.path().lexically_relative(path)});
+  }
+  std::sort(files.begin(), files.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
+  return files;
+}
+
+/// What one file turned out to be.
+struct Outcome {
+  std::optional<Slice> slice;
+  std::string passed_over;  ///< why it holds no image
+  bool is_dicom = true;
+};
+
+Outcome examine(const Found& found) {
+  if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
+  const auto file = load_file(found.path);
+  DcmDataset& data = *file->getDataset();
+  if (std::string kind = why_no_image(data); !kind.empty()) return {{}, std::move(kind)};
+  Slice slice;
+  slice.path = found.path;
+  slice.name = found.name;
+  try {
+    read_header(data, slice);
+  } catch (const Error& error) {
+    slice.problem = Error(error.code(), found.path.string() + ": " + error.what());
+  }
+  return {std::move(slice), {}};
+}
+
+void check_identity(const Slice& slice) {
+  const auto missing = [&](const DcmTagKey& key) {
+    throw Error(Errc::corrupt, slice.path.string() + ": " + tag_name(key) + " is missing");
+  };
+  if (slice.series.empty()) missing(DCM_SeriesInstanceUID);
+  if (slice.sop_instance.empty()) missing(DCM_SOPInstanceUID);
+}
+
+}  // namespace
+
+Scan scan(const fs::path& path) {
+  const auto files = files_at(path);
+  std::vector<Outcome> outcomes(files.size());
+  parallel_for({}, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) outcomes[i] = examine(files[i]);
+  });
+  Scan result;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Outcome& outcome = outcomes[i];
+    result.any_dicom = result.any_dicom || outcome.is_dicom;
+    if (!outcome.slice) {
+      result.passed_over.push_back(files[i].name.string() + ": " + outcome.passed_over);
+      continue;
+    }
+    check_identity(*outcome.slice);
+    result.images.push_back(std::move(*outcome.slice));
+  }
+  return result;
+}
+
+}  // namespace quietvox::io::dicom

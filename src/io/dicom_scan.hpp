@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+/// Finding DICOM images: which files hold one, and what their headers say.
+namespace quietvox::io::dicom {
+
+using Vector3 = std::array<double, 3>;
+
+/// How a stored number sits in its 8- or 16-bit cell.
+struct PixelFormat {
+  int bits_allocated = 16, bits_stored = 16, high_bit = 15;
+  bool is_signed = false;
+
+  int shift() const { return high_bit + 1 - bits_stored; }
+  std::uint32_t mask() const { return ((1u << bits_stored) - 1) << shift(); }
+  int min() const { return is_signed ? -(1 << (bits_stored - 1)) : 0; }
+  int max() const { return (1 << (is_signed ? bits_stored - 1 : bits_stored)) - 1; }
+
+  /// The stored number in a cell; other bits of the cell are ignored.
+  int stored(std::uint16_t cell) const {
+    const int value = static_cast<int>((cell & mask()) >> shift());
+    return is_signed && value > max() ? value - (1 << bits_stored) : value;
+  }
+  /// The cell with another stored number; its other bits stay.
+  std::uint16_t with_stored(std::uint16_t cell, int value) const {
+    return static_cast<std::uint16_t>((cell & ~mask()) | ((static_cast<std::uint32_t>(value) << shift()) & mask()));
+  }
+
+  friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
+};
+
+/// One single-frame image file, as its header describes it.
+struct Slice {
+  std::filesystem::path path;  ///< where it lies
+  std::filesystem::path name;  ///< relative to the folder that was opened
+
+  std::string sop_class, sop_instance, series, modality, description;
+  std::string photometric;  ///< MONOCHROME1 or MONOCHROME2
+  std::string intent;       ///< FOR PROCESSING, FOR PRESENTATION, or empty
+
+  std::string syntax_uid, syntax_name;
+  bool is_compressed = false;    ///< the top-level pixel data is encapsulated
+  bool keeps_syntax = true;      ///< uncompressed and not deflated: written in the same transfer syntax
+  bool is_lossy = false;         ///< by its transfer syntax
+
+  std::int64_t columns = 0, rows = 0;
+  PixelFormat format;
+  double slope = 1, intercept = 0;               ///< real value = slope * stored + intercept
+  bool has_modality_lut = false;                 ///< no linear rescale: the stored numbers are the values
+  std::optional<std::pair<int, int>> padding;    ///< stored numbers, first and last, that mean "no value here"
+
+  std::optional<Vector3> position;                ///< centre of the first pixel, LPS, mm
+  std::optional<std::pair<Vector3, Vector3>> axes;  ///< unit vectors along a row and down a column
+  std::array<double, 2> spacing{1, 1};            ///< mm between columns, between rows
+  bool has_spacing = false;
+  double thickness = 1;                           ///< mm between slices where positions do not tell
+
+  std::string contrast;       ///< what is imaged: slices that differ in it never share a volume
+  std::vector<double> order;  ///< temporal position, trigger time, acquisition, instance number; tells repeats apart
+
+  bool burned_in = false;        ///< the header says that text is burned into the pixels
+  std::optional<Error> problem;  ///< why the image cannot be used
+};
+
+/// The images found at a path, and what was passed over.
+struct Scan {
+  std::vector<Slice> images;          ///< in the order of their relative names
+  std::vector<std::string> passed_over;  ///< `NAME: reason`, for files that hold no image
+  bool any_dicom = false;
+};
+
+/// Reads the headers of a file, or of all files below a folder. Throws Error(corrupt) for DICOM files that do not parse
+/// or cannot be told to belong to a series, Error(unsupported) for a single file that holds no image.
+Scan scan(const std::filesystem::path&);
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_series.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <numbers>
+
+namespace quietvox::io::dicom {
+namespace {
+
+constexpr double same_place_mm = 0.01;         // positions this close are one
+constexpr double uneven_share = 0.01;          // of the slice distance
+constexpr double uneven_mm = 0.01;
+constexpr double tilt_degrees = 0.1;
+constexpr double same_direction = 1e-4;
+
+double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+Vector3 cross(const Vector3& a, const Vector3& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+Vector3 minus(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+
+std::string mm(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g mm", value);
+  return text;
+}
+
+bool close(const Vector3& a, const Vector3& b) {
+  for (int i = 0; i < 3; ++i) {
+    if (std::abs(a[i] - b[i]) > same_direction) return false;
+  }
+  return true;
+}
+
+/// True where two images may be slices of one volume, wherever they lie.
+bool same_kind(const Slice& a, const Slice& b) {
+  if (a.rows != b.rows || a.columns != b.columns || a.format != b.format || a.photometric != b.photometric ||
+      a.intent != b.intent || a.contrast != b.contrast || a.has_modality_lut != b.has_modality_lut) {
+    return false;
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_direction * a.spacing[axis]) return false;
+  }
+  return close(a.axes->first, b.axes->first) && close(a.axes->second, b.axes->second);
+}
+
+bool has_place(const Slice& slice) { return slice.position && slice.axes; }
+
+/// How far slices lie along the normal of the first one, and how far aside of it.
+struct Places {
+  std::vector<double> along, aside;
+
+  explicit Places(const std::vector<Slice>& slices) {
+    const auto& [row, column] = *slices.front().axes;
+    const Vector3 normal = cross(row, column);
+    for (const Slice& slice : slices) {
+      const Vector3 way = minus(*slice.position, *slices.front().position);
+      along.push_back(dot(way, normal));
+      aside.push_back(std::hypot(dot(way, row), dot(way, column)));
+    }
+  }
+};
+
+void sort_along_normal(std::vector<Slice>& slices) {
+  const auto& [row, column] = *slices.front().axes;
+  const Vector3 normal = cross(row, column);
+  std::vector<std::pair<double, Slice>> placed;
+  for (Slice& slice : slices) {
+    const double along = dot(*slice.position, normal);
+    placed.emplace_back(along, std::move(slice));
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < slices.size(); ++i) slices[i] = std::move(placed[i].second);
+}
+
+/// Sorted slices by place: each inner list holds those that lie at the same one.
+std::vector<std::vector<Slice>> by_place(std::vector<Slice> slices) {
+  std::vector<std::vector<Slice>> places;
+  for (Slice& slice : slices) {
+    const auto distance = [&](const Slice& other) {
+      const Vector3 way = minus(*slice.position, *other.position);
+      return std::sqrt(dot(way, way));
+    };
+    if (places.empty() || distance(places.back().front()) > same_place_mm) places.emplace_back();
+    places.back().push_back(std::move(slice));
+  }
+  return places;
+}
+
+/// Where every place is filled k times and the repeats can be told apart: k lists with each place once.
+/// Otherwise one list with all of them.
+std::vector<std::vector<Slice>> part_repeats(std::vector<Slice> slices) {
+  auto places = by_place(slices);
+  const std::size_t repeats = places.front().size();
+  for (auto& place : places) {
+    if (place.size() != repeats) return {std::move(slices)};
+    std::sort(place.begin(), place.end(), [](const Slice& a, const Slice& b) { return a.order < b.order; });
+    for (std::size_t i = 1; i < repeats; ++i) {
+      if (place[i - 1].order == place[i].order) return {std::move(slices)};
+    }
+  }
+  std::vector<std::vector<Slice>> parts(repeats);
+  for (auto& place : places) {
+    for (std::size_t i = 0; i < repeats; ++i) parts[i].push_back(std::move(place[i]));
+  }
+  // One temporal position per volume, or the repeats were taken for what they are not.
+  for (const auto& part : parts) {
+    for (const Slice& slice : part) {
+      if (slice.order.front() != part.front().order.front()) return {std::move(slices)};
+    }
+  }
+  return parts;
+}
+
+std::string between(const Slice& a, const Slice& b) { return a.name.string() + " and " + b.name.string(); }
+
+/// What is wrong with the places of sorted slices; empty where they make a volume.
+std::string irregularity(const std::vector<Slice>& slices, double distance) {
+  const Places places(slices);
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double gap = places.along[i] - places.along[i - 1];
+    if (gap <= same_place_mm) return "slices " + between(slices[i - 1], slices[i]) + " lie at the same position";
+  }
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double gap = places.along[i] - places.along[i - 1];
+    if (std::abs(gap - distance) <= std::max(uneven_share * distance, uneven_mm)) continue;
+    const double steps = gap / distance;
+    const bool missing = steps > 1.5 && std::abs(steps - std::round(steps)) <= 2 * uneven_share * steps;
+    return (missing ? "slices are missing between " : "slices are unevenly spaced: ") +
+           between(slices[i - 1], slices[i]) + " are " + mm(gap) + " apart, others " + mm(distance);
+  }
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double allowed = std::tan(tilt_degrees * std::numbers::pi / 180) * places.along[i];
+    if (places.aside[i] <= std::max(allowed, uneven_mm)) continue;
+    char degrees[32];
+    std::snprintf(degrees, sizeof degrees, "%.3g", std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
+    return "slices are shifted sideways (gantry tilt): " + between(slices.front(), slices[i]) + " by " +
+           mm(places.aside[i]) + ", an angle of " + degrees + " degrees";
+  }
+  return {};
+}
+
+/// Median distance of neighbours that do not share a position.
+double slice_distance(const std::vector<Slice>& slices) {
+  const Places places(slices);
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double gap = places.along[i] - places.along[i - 1];
+    if (gap > same_place_mm) gaps.push_back(gap);
+  }
+  if (gaps.empty()) return slices.front().thickness;
+  std::nth_element(gaps.begin(), gaps.begin() + gaps.size() / 2, gaps.end());
+  return gaps[gaps.size() / 2];
+}
+
+Volume make_volume(std::vector<Slice> slices) {
+  Volume volume;
+  const Slice& first = slices.front();
+  Geometry& geometry = volume.geometry;
+  geometry.extent = {{first.columns, first.rows, static_cast<std::int64_t>(slices.size())}};
+  geometry.spacing = {first.spacing[0], first.spacing[1], first.thickness};
+  if (has_place(first)) {
+    const auto& [row, column] = *first.axes;
+    const Vector3 normal = cross(row, column);
+    geometry.origin = *first.position;
+    for (int i = 0; i < 3; ++i) {
+      geometry.direction[3 * i] = row[i];
+      geometry.direction[3 * i + 1] = column[i];
+      geometry.direction[3 * i + 2] = normal[i];
+    }
+  }
+  if (slices.size() == 1) {
+    volume.why_2d_only = "it is a single image";
+  } else {
+    geometry.spacing.z = slice_distance(slices);
+    volume.why_2d_only = irregularity(slices, geometry.spacing.z);
+    volume.is_irregular = !volume.why_2d_only.empty();
+  }
+  volume.slices = std::move(slices);
+  return volume;
+}
+
+}  // namespace
+
+std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& uid, const std::filesystem::path& path) {
+  std::map<std::string, std::vector<Slice>> series;
+  for (Slice& slice : images) series[slice.series].push_back(std::move(slice));
+  auto chosen = uid.empty() ? series.begin() : series.find(uid);
+  if ((uid.empty() && series.size() > 1) || chosen == series.end()) {
+    std::string list;
+    for (const auto& [name, slices] : series) {
+      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(slices.size()) + " images of " +
+              std::to_string(slices.front().columns) + " x " + std::to_string(slices.front().rows) + " pixels)";
+    }
+    throw Error(Errc::invalid_argument,
+                path.string() + (uid.empty() ? ": holds several series" : ": holds no series " + uid) +
+                    "; choose one by --series UID: " + list);
+  }
+  for (const Slice& slice : chosen->second) {
+    if (slice.problem) throw *slice.problem;
+  }
+  return std::move(chosen->second);
+}
+
+std::vector<Volume> make_volumes(std::vector<Slice> images) {
+  std::vector<std::vector<Slice>> kinds;
+  for (Slice& slice : images) {
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+      return has_place(slice) && has_place(kind.front()) && same_kind(kind.front(), slice);
+    });
+    if (same == kinds.end()) {
+      kinds.emplace_back().push_back(std::move(slice));
+    } else {
+      same->push_back(std::move(slice));
+    }
+  }
+  std::vector<Volume> volumes;
+  for (auto& kind : kinds) {
+    if (!has_place(kind.front())) {
+      volumes.push_back(make_volume(std::move(kind)));
+      continue;
+    }
+    sort_along_normal(kind);
+    for (auto& part : part_repeats(std::move(kind))) volumes.push_back(make_volume(std::move(part)));
+  }
+  return volumes;
+}
+
+}  // namespace quietvox::io::dicom

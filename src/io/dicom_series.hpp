@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/dicom_scan.hpp"
+#include "io/image.hpp"
+
+/// From a heap of slices to volumes.
+namespace quietvox::io::dicom {
+
+/// Slices of one kind in the order of their positions along the normal.
+struct Volume {
+  std::vector<Slice> slices;
+  Geometry geometry;
+  std::string why_2d_only;  ///< empty where windows may extend across slices
+  bool is_irregular = false;  ///< positions are missing, repeated, uneven or tilted
+};
+
+/// The images of one series. `uid` may be empty where there is only one. Throws Error(invalid_argument) listing the
+/// series where the choice is open or names none; the images' own problems where they cannot be used.
+std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& uid, const std::filesystem::path&);
+
+/// Parts the images of a series by size, pixel format, orientation and contrast, then by repeated positions, and orders
+/// each part. Every image is in exactly one volume.
+std::vector<Volume> make_volumes(std::vector<Slice> images);
+
+}  // namespace quietvox::io::dicom

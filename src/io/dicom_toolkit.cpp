@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_toolkit.hpp"
+
+#include <dcmtk/dcmjpeg/djdecode.h>
+#include <dcmtk/dcmjpls/djdecode.h>
+
+#include <array>
+#include <cmath>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+
+#include "core/error.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const auto padding = std::string_view(" \0\t\r\n", 5);
+  const auto first = text.find_first_not_of(padding);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(padding) - first + 1));
+}
+
+/// An element of group 2 or 8, in the byte order given, that could open a data set without preamble.
+bool opens_data_set(const std::array<unsigned char, 8>& bytes, bool big_endian) {
+  const auto word = [&](int at) { return big_endian ? bytes[at] << 8 | bytes[at + 1] : bytes[at + 1] << 8 | bytes[at]; };
+  const int group = word(0);
+  if (group != 0x0002 && group != 0x0008) return false;
+  const auto is_capital = [](unsigned char c) { return c >= 'A' && c <= 'Z'; };
+  const bool explicit_vr = is_capital(bytes[4]) && is_capital(bytes[5]);
+  const bool short_value = word(big_endian ? 4 : 6) == 0;  // upper half of a 32-bit length
+  return explicit_vr || short_value;
+}
+
+}  // namespace
+
+void prepare_toolkit() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    OFLog::getLogger("dcmtk").setLogLevel(OFLogger::OFF_LOG_LEVEL);
+    if (!dcmDataDict.isDictionaryLoaded()) {
+      throw Error(Errc::internal, "DCMTK finds no data dictionary; set DCMDICTPATH to its dicom.dic");
+    }
+    DJDecoderRegistration::registerCodecs(EDC_never);
+    DJLSDecoderRegistration::registerCodecs();
+  });
+}
+
+bool looks_like_dicom(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(Errc::input_path, path.string() + ": cannot be read");
+  std::array<unsigned char, 132> start{};
+  file.read(reinterpret_cast<char*>(start.data()), start.size());
+  if (file.gcount() == 132 && std::memcmp(start.data() + 128, "DICM", 4) == 0) return true;
+  if (file.gcount() < 8) return false;
+  std::array<unsigned char, 8> first;
+  std::copy_n(start.begin(), first.size(), first.begin());
+  return opens_data_set(first, false) || opens_data_set(first, true);
+}
+
+std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path) {
+  prepare_toolkit();
+  auto file = std::make_unique<DcmFileFormat>();
+  const OFCondition status = file->loadFile(path.c_str());
+  if (status.bad()) throw Error(Errc::corrupt, path.string() + ": broken DICOM file: " + status.text());
+  return file;
+}
+
+std::string tag_name(const DcmTagKey& key) {
+  return std::string(DcmTag(key).getTagName()) + " " + key.toString().c_str();
+}
+
+std::string text_of(DcmItem& item, const DcmTagKey& key) {
+  OFString text;
+  item.findAndGetOFStringArray(key, text);
+  return trimmed(std::string_view(text.data(), text.size()));
+}
+
+std::vector<double> numbers_of(DcmItem& item, const DcmTagKey& key) {
+  const std::string text = text_of(item, key);
+  std::vector<double> numbers;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\\', begin), text.size());
+    std::string component = trimmed(std::string_view(text).substr(begin, end - begin));
+    if (component.starts_with('+')) component.erase(0, 1);
+    double number = 0;
+    const auto [stop, error] = std::from_chars(component.data(), component.data() + component.size(), number);
+    if (error != std::errc{} || stop != component.data() + component.size() || !std::isfinite(number)) {
+      throw Error(Errc::corrupt, tag_name(key) + " is '" + text + "', not a number");
+    }
+    numbers.push_back(number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+std::optional<double> number_of(DcmItem& item, const DcmTagKey& key) {
+  const auto numbers = numbers_of(item, key);
+  if (numbers.size() > 1) throw Error(Errc::corrupt, tag_name(key) + " has several values instead of one");
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+}
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <dcmtk/config/osconfig.h>
+// osconfig.h must come first.
+#include <dcmtk/dcmdata/dctk.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What the DICOM parts share of DCMTK. Only files named dicom* use it.
+namespace quietvox::io::dicom {
+
+/// Prepares DCMTK once per process: its log stays silent, its decoders are known.
+void prepare_toolkit();
+
+/// True where the file starts as DICOM does, with or without the 128-byte preamble. Throws Error(input_path) where it
+/// cannot be read.
+bool looks_like_dicom(const std::filesystem::path&);
+
+/// Parses a file. Long values stay on disk until they are asked for. Throws Error(corrupt) naming the file.
+std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&);
+
+/// `Rows (0028,0010)`
+std::string tag_name(const DcmTagKey&);
+
+/// The value of an element of the top level as text, components joined by backslashes, trimmed; empty where absent.
+std::string text_of(DcmItem&, const DcmTagKey&);
+
+/// The numbers of an element, whatever its type; empty where it is absent or empty. Throws Error(corrupt) where a
+/// component is no finite number.
+std::vector<double> numbers_of(DcmItem&, const DcmTagKey&);
+
+/// The only number of an element; none where it is absent or empty. Throws Error(corrupt) where it is none, or several.
+std::optional<double> number_of(DcmItem&, const DcmTagKey&);
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_writer.hpp"
+
+#include <atomic>
+#include <chrono>
+
+#include "core/execution.hpp"
+#include "io/atomic_output.hpp"
+#include "io/dicom_derive.hpp"
+#include "io/dicom_pixels.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Writer final : public ImageWriter {
+ public:
+  Writer(std::shared_ptr<const Series> series, const fs::path& output, Values values, const WriteOptions& options)
+      : series_(std::move(series)),
+        target_(output),
+        values_(values),
+        output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
+                series_->input) {
+    derivation_.series_suffix = options.series_description_suffix;
+    derivation_.series_offset = options.series_offset;
+    derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  }
+
+  void begin_volume(std::size_t volume, const Provenance& provenance) override {
+    if (volume != begun_ || !volume_is_complete()) throw Error(Errc::internal, "volumes must be written in order, whole");
+    volume_ = &series_->volumes.at(volume);
+    begun_ = volume + 1;
+    next_slice_ = 0;
+    derivation_.chain = describe_chain(provenance.requested);
+    derivation_.text = derivation_text(provenance);
+  }
+
+  void write(VolumeView<const float> slices) override {
+    const Extent& extent = volume_ ? volume_->geometry.extent : Extent{};
+    if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z != next_slice_ ||
+        next_slice_ + slices.extent.z > extent.z) {
+      throw Error(Errc::internal, "slices must be written in order and in their own size");
+    }
+    next_slice_ += slices.extent.z;
+    parallel_for({}, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t z = begin; z < end; ++z) {
+        write_slice(volume_->slices[static_cast<std::size_t>(slices.origin.z + z)], slices.row(0, z));
+      }
+    });
+  }
+
+  WriteReport commit() override {
+    if (begun_ != series_->volumes.size() || !volume_is_complete()) {
+      throw Error(Errc::internal, "commit before all volumes are written");
+    }
+    output_.commit();
+    WriteReport report;
+    for (const Volume& volume : series_->volumes) {
+      for (const Slice& slice : volume.slices) {
+        report.files.push_back(series_->is_folder ? target_ / slice.name : target_);
+      }
+    }
+    report.clamped = clamped_;
+    return report;
+  }
+
+ private:
+  bool volume_is_complete() const { return !volume_ || next_slice_ == volume_->geometry.extent.z; }
+
+  void write_slice(const Slice& slice, const float* values) {
+    const auto file = load_file(slice.path);
+    DcmDataset& data = *file->getDataset();
+    // Decoding changes a data set beyond its pixels, so compressed pixels are decoded from a second copy.
+    auto cells = slice.is_compressed ? read_cells(slice) : read_cells(data, slice);
+    clamped_ += merge_values(slice, values, values_, cells);
+    replace_cells(data, slice, cells);
+    derive(data, slice, derivation_);
+
+    const fs::path path = series_->is_folder ? output_.staging() / slice.name : output_.staging();
+    fs::create_directories(path.parent_path());
+    save(*file, slice, path);
+    verify(slice, cells, path);
+  }
+
+  void save(DcmFileFormat& file, const Slice& slice, const fs::path& path) const {
+    DcmDataset& data = *file.getDataset();
+    E_TransferSyntax syntax = data.getOriginalXfer();
+    OFCondition status = EC_Normal;
+    if (!slice.keeps_syntax) {
+      syntax = EXS_LittleEndianExplicit;
+      status = data.chooseRepresentation(syntax, nullptr);  // images nested in sequences, such as icons
+      if (status.bad()) {
+        throw Error(Errc::unsupported, slice.path.string() + ": compressed images nested in it do not decode: " +
+                                           status.text());
+      }
+    }
+    status = file.saveFile(path.c_str(), syntax, EET_ExplicitLength, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
+    if (status.bad()) throw Error(Errc::not_writable, path.string() + ": cannot be written: " + status.text());
+  }
+
+  /// Reads the written file back as any reader would.
+  void verify(const Slice& slice, const std::vector<std::uint16_t>& cells, const fs::path& path) const {
+    Slice written = slice;
+    written.path = path;
+    written.is_compressed = false;
+    const auto file = load_file(path);
+    if (read_cells(*file->getDataset(), written) != cells) {
+      throw Error(Errc::not_writable, path.string() + ": reads back with other pixels than were written");
+    }
+  }
+
+  std::shared_ptr<const Series> series_;
+  fs::path target_;
+  Values values_;
+  AtomicOutput output_;
+  Derivation derivation_;
+  const Volume* volume_ = nullptr;
+  std::size_t begun_ = 0;
+  std::int64_t next_slice_ = 0;
+  std::atomic<std::int64_t> clamped_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, const fs::path& output, Values values,
+                                         const WriteOptions& options) {
+  if (options.output_type != "same") {
+    throw Error(Errc::invalid_argument, "output type " + options.output_type + ": DICOM keeps its pixel type; allowed: same");
+  }
+  if (options.compress.value_or(false)) {
+    throw Error(Errc::unsupported, "compressing DICOM is not supported; leave out --compress");
+  }
+  return std::make_unique<Writer>(std::move(series), output, values, options);
+}
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "io/dicom_series.hpp"
+
+namespace quietvox::io::dicom {
+
+/// What was opened: a file, or one series of a folder.
+struct Series {
+  std::filesystem::path input;
+  bool is_folder = false;
+  std::vector<Volume> volumes;
+  std::vector<std::string> warnings;
+};
+
+/// Writes each image of the series anew: its own file again, with other pixels and marked as derived.
+std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series>, const std::filesystem::path& output, Values,
+                                         const WriteOptions&);
+
+}  // namespace quietvox::io::dicom

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_header.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "io/dicom_pixels.hpp"
@@ -45,9 +46,10 @@ void refuse_unhandled_kinds(DcmDataset& data) {
   }
   const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
   if (number_of(data, DCM_SamplesPerPixel).value_or(1) != 1 || !photometric.starts_with("MONOCHROME")) {
-    unsupported((photometric.empty() ? "colour" : photometric) + " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
+    unsupported((photometric.empty() ? "colour" : photometric) +
+                " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
   }
-  if (("\\" + text_of(data, DCM_ImageType) + "\\").find("\\MOSAIC\\") != std::string::npos) {
+  if (const auto type = components(text_of(data, DCM_ImageType)); std::count(type.begin(), type.end(), "MOSAIC") > 0) {
     unsupported("Siemens MOSAIC images (slices tiled in one frame) are not supported");
   }
   const int bits = required(data, DCM_BitsAllocated, 1, 64);
@@ -103,8 +105,10 @@ double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1
 
 void read_place(DcmDataset& data, Slice& slice) {
   const auto position = numbers_of(data, DCM_ImagePositionPatient);
-  if (position.size() == 3) slice.position = {position[0], position[1], position[2]};
-  else if (!position.empty()) corrupt(DCM_ImagePositionPatient, "has not 3 numbers");
+  if (position.size() == 3)
+    slice.position = {position[0], position[1], position[2]};
+  else if (!position.empty())
+    corrupt(DCM_ImagePositionPatient, "has not 3 numbers");
 
   const auto cosines = numbers_of(data, DCM_ImageOrientationPatient);
   if (cosines.empty()) return;
@@ -141,12 +145,10 @@ void read_spacing(DcmDataset& data, Slice& slice) {
 
 /// ImageType from its third value on, echo, and diffusion weighting: what makes neighbouring slices different pictures.
 void read_contrast(DcmDataset& data, Slice& slice) {
-  const std::string type = text_of(data, DCM_ImageType);
-  std::size_t third = type.find('\\');
-  if (third != std::string::npos) third = type.find('\\', third + 1);
-  if (third != std::string::npos) slice.contrast = type.substr(third + 1);
+  const auto type = components(text_of(data, DCM_ImageType));
+  for (std::size_t i = 2; i < type.size(); ++i) slice.contrast.append(type[i]).append("\\");
   for (const DcmTagKey& key : {DCM_EchoTime, DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionGradientOrientation}) {
-    slice.contrast += "|" + text_of(data, key);
+    slice.contrast.append("|").append(text_of(data, key));
   }
   for (const DcmTagKey& key :
        {DCM_TemporalPositionIdentifier, DCM_TriggerTime, DCM_AcquisitionNumber, DCM_InstanceNumber}) {
@@ -170,7 +172,8 @@ void read_pixel_data(DcmDataset& data, Slice& slice) {
   slice.syntax_name = whole.getXferName();
   slice.keeps_syntax = !whole.isEncapsulated() && data.getOriginalXfer() != EXS_DeflatedLittleEndianExplicit;
   if (slice.is_compressed) {
-    if (!whole.isEncapsulated()) corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
+    if (!whole.isEncapsulated())
+      corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
     if (!can_decode(slice.syntax_uid)) unsupported("pixels in " + slice.syntax_name + " are not supported");
     return;
   }

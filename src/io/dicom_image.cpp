@@ -53,7 +53,8 @@ std::string joined(std::initializer_list<double> values, const char* between) {
 
 /// The plane that slices are closest to.
 std::string plane(const Geometry& geometry) {
-  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]), z = std::abs(geometry.direction[8]);
+  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]),
+               z = std::abs(geometry.direction[8]);
   return z >= x && z >= y ? "axial" : y >= x ? "coronal" : "sagittal";
 }
 
@@ -98,27 +99,29 @@ class DicomImage final : public Image {
     const Geometry& geometry = volume.geometry;
     std::size_t files = 0;
     for (const Volume& each : series_->volumes) files += each.slices.size();
-    Facts facts{{"modality", slice.modality},
-                {"series description", slice.description},
-                {"series", slice.series},
-                {"files", std::to_string(files)},
-                {"volumes", std::to_string(volume_count())},
-                {"size", joined({double(geometry.extent.x), double(geometry.extent.y), double(geometry.extent.z)}, " x ")},
-                {"spacing", joined({geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}, " x ") + " mm"}};
+    Facts facts{
+        {"modality", slice.modality},
+        {"series description", slice.description},
+        {"series", slice.series},
+        {"files", std::to_string(files)},
+        {"volumes", std::to_string(volume_count())},
+        {"size", joined({double(geometry.extent.x), double(geometry.extent.y), double(geometry.extent.z)}, " x ")},
+        {"spacing", joined({geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}, " x ") + " mm"}};
     if (slice.position && slice.axes) {
       facts.emplace_back("orientation", plane(geometry));
-      facts.emplace_back("origin", joined({geometry.origin[0], geometry.origin[1], geometry.origin[2]}, ", ") + " mm (LPS)");
+      facts.emplace_back("origin",
+                         joined({geometry.origin[0], geometry.origin[1], geometry.origin[2]}, ", ") + " mm (LPS)");
     }
     const PixelFormat& format = slice.format;
     facts.emplace_back("pixels", std::string(format.is_signed ? "signed" : "unsigned") + ", " +
-                                     std::to_string(format.bits_stored) + " of " + std::to_string(format.bits_allocated) +
-                                     " bits, " + slice.photometric);
+                                     std::to_string(format.bits_stored) + " of " +
+                                     std::to_string(format.bits_allocated) + " bits, " + slice.photometric);
     facts.emplace_back("rescale", rescale(volume));
     if (slice.padding) {
-      facts.emplace_back("padding", slice.padding->first == slice.padding->second
-                                        ? std::to_string(slice.padding->first)
-                                        : std::to_string(slice.padding->first) + " to " +
-                                              std::to_string(slice.padding->second));
+      facts.emplace_back("padding",
+                         slice.padding->first == slice.padding->second
+                             ? std::to_string(slice.padding->first)
+                             : std::to_string(slice.padding->first) + " to " + std::to_string(slice.padding->second));
     }
     facts.emplace_back("transfer syntax", slice.syntax_name);
     facts.emplace_back("windows across slices", volume.why_2d_only.empty() ? "yes" : "no: " + volume.why_2d_only);
@@ -146,9 +149,11 @@ void add_warnings(Series& series, const Scan& found, const ReadOptions& options)
   }
   const auto& all = series.volumes;
   if (std::any_of(all.begin(), all.end(), [](const Volume& volume) {
-        return std::any_of(volume.slices.begin(), volume.slices.end(), [](const Slice& slice) { return slice.burned_in; });
+        return std::any_of(volume.slices.begin(), volume.slices.end(),
+                           [](const Slice& slice) { return slice.burned_in; });
       })) {
-    warnings.push_back("text is burned into the pixels (BurnedInAnnotation YES): it will be filtered, and it may name the patient");
+    warnings.push_back(
+        "text is burned into the pixels (BurnedInAnnotation YES): it will be filtered, and it may name the patient");
   }
 }
 
@@ -158,12 +163,13 @@ void add_warnings(Series& series, const Scan& found, const ReadOptions& options)
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
   dicom::Scan found = dicom::scan(path);
   if (!found.any_dicom) return nullptr;
-  if (found.images.empty()) {
-    throw Error(Errc::no_input, path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
-  }
   dicom::Series series;
   series.input = path;
   series.is_folder = std::filesystem::is_directory(path);
+  if (found.images.empty()) {
+    throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
+                path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
+  }
   series.volumes = dicom::make_volumes(dicom::choose_series(std::move(found.images), options.series_uid, path));
   dicom::add_warnings(series, found, options);
   return std::make_unique<dicom::DicomImage>(std::move(series));

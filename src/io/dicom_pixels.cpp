@@ -50,7 +50,8 @@ std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels, const Slice& sl
   const DcmRepresentationParameter* parameter = nullptr;
   pixels.getOriginalRepresentationKey(syntax, parameter);
   DcmPixelSequence* sequence = nullptr;
-  if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad()) corrupt(slice, "has no compressed pixels");
+  if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad())
+    corrupt(slice, "has no compressed pixels");
   std::vector<std::uint8_t> joined;
   for (unsigned long i = 1; i < sequence->card(); ++i) {  // item 0 is the offset table
     DcmPixelItem* item = nullptr;
@@ -63,7 +64,8 @@ std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels, const Slice& sl
 
 std::size_t cell_count(const Slice& slice) { return static_cast<std::size_t>(slice.rows * slice.columns); }
 
-std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits, const Slice& slice) {
+std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits,
+                                    const Slice& slice) {
   if (bytes.size() < count * bits / 8) {
     corrupt(slice, tag_name(DCM_PixelData) + " ends early: " + std::to_string(bytes.size()) + " bytes instead of " +
                        std::to_string(count * bits / 8));
@@ -101,10 +103,10 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
 }  // namespace
 
 bool can_decode(const std::string& uid) {
-  static constexpr const char* known[] = {
-      UID_RLELosslessTransferSyntax,          UID_JPEGProcess1TransferSyntax,     UID_JPEGProcess2_4TransferSyntax,
-      UID_JPEGProcess14TransferSyntax,        UID_JPEGProcess14SV1TransferSyntax, UID_JPEGLSLosslessTransferSyntax,
-      UID_JPEGLSLossyTransferSyntax};
+  static constexpr const char* known[] = {UID_RLELosslessTransferSyntax,      UID_JPEGProcess1TransferSyntax,
+                                          UID_JPEGProcess2_4TransferSyntax,   UID_JPEGProcess14TransferSyntax,
+                                          UID_JPEGProcess14SV1TransferSyntax, UID_JPEGLSLosslessTransferSyntax,
+                                          UID_JPEGLSLossyTransferSyntax};
   return std::find(std::begin(known), std::end(known), uid) != std::end(known);
 }
 
@@ -139,7 +141,9 @@ void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::ui
       if (bytes.size() % 2) bytes.push_back(0);
       status = pixels.putUint8Array(bytes.data(), bytes.size());
     }
-    if (status.bad()) throw Error(Errc::internal, slice.path.string() + ": pixels cannot be replaced: " + status.text());
+    if (status.good()) status = pixels.setVR(wide ? EVR_OW : EVR_OB);
+    if (status.bad())
+      throw Error(Errc::internal, slice.path.string() + ": pixels cannot be replaced: " + status.text());
     return;
   }
   const auto bytes = native_bytes(pixels, slice);

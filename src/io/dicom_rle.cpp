@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t header_bytes = 64;
 
-[[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, "its RLE pixels do not decode: " + what); }
+[[noreturn]] void corrupt(const std::string& what) {
+  throw Error(Errc::corrupt, "its RLE pixels do not decode: " + what);
+}
 
 std::uint32_t word(std::span<const std::uint8_t> bytes, std::size_t at) {
   return bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16 | static_cast<std::uint32_t>(bytes[at + 3]) << 24;
@@ -47,9 +49,8 @@ std::vector<std::uint16_t> decode_rle(std::span<const std::uint8_t> frame, std::
     const std::size_t begin = word(frame, 4 + 4 * segment);
     const std::size_t end = segment + 1 < bytes_per_cell ? word(frame, 8 + 4 * segment) : frame.size();
     if (begin < header_bytes || begin > end || end > frame.size()) corrupt("a segment lies outside the frame");
-    unpack(frame.subspan(begin, end - begin), cells, [&](std::size_t i, std::uint8_t byte) {
-      result[i] = static_cast<std::uint16_t>(result[i] << 8 | byte);
-    });
+    unpack(frame.subspan(begin, end - begin), cells,
+           [&](std::size_t i, std::uint8_t byte) { result[i] = static_cast<std::uint16_t>(result[i] << 8 | byte); });
   }
   return result;
 }

@@ -28,13 +28,13 @@ std::string why_no_image(DcmDataset& data) {
   };
   const std::string sop_class = text_of(data, DCM_SOPClassUID);
   for (const auto& [prefix, kind] : kinds) {
-    if (sop_class.starts_with(prefix) && (prefix.back() == '.' || sop_class.size() == prefix.size() ||
-                                          sop_class[prefix.size()] == '.')) {
+    if (sop_class.starts_with(prefix) &&
+        (prefix.back() == '.' || sop_class.size() == prefix.size() || sop_class[prefix.size()] == '.')) {
       return kind;
     }
   }
-  const bool has_pixels = data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) ||
-                          data.tagExists(DCM_DoubleFloatPixelData);
+  const bool has_pixels =
+      data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData);
   return has_pixels || data.tagExists(DCM_Rows) ? "" : "a DICOM object without pixel data";
 }
 

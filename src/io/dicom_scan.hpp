@@ -50,21 +50,21 @@ struct Slice {
   std::string intent;       ///< FOR PROCESSING, FOR PRESENTATION, or empty
 
   std::string syntax_uid, syntax_name;
-  bool is_compressed = false;    ///< the top-level pixel data is encapsulated
-  bool keeps_syntax = true;      ///< uncompressed and not deflated: written in the same transfer syntax
-  bool is_lossy = false;         ///< by its transfer syntax
+  bool is_compressed = false;  ///< the top-level pixel data is encapsulated
+  bool keeps_syntax = true;    ///< uncompressed and not deflated: written in the same transfer syntax
+  bool is_lossy = false;       ///< by its transfer syntax
 
   std::int64_t columns = 0, rows = 0;
   PixelFormat format;
-  double slope = 1, intercept = 0;               ///< real value = slope * stored + intercept
-  bool has_modality_lut = false;                 ///< no linear rescale: the stored numbers are the values
-  std::optional<std::pair<int, int>> padding;    ///< stored numbers, first and last, that mean "no value here"
+  double slope = 1, intercept = 0;             ///< real value = slope * stored + intercept
+  bool has_modality_lut = false;               ///< no linear rescale: the stored numbers are the values
+  std::optional<std::pair<int, int>> padding;  ///< stored numbers, first and last, that mean "no value here"
 
-  std::optional<Vector3> position;                ///< centre of the first pixel, LPS, mm
+  std::optional<Vector3> position;                  ///< centre of the first pixel, LPS, mm
   std::optional<std::pair<Vector3, Vector3>> axes;  ///< unit vectors along a row and down a column
-  std::array<double, 2> spacing{1, 1};            ///< mm between columns, between rows
+  std::array<double, 2> spacing{1, 1};              ///< mm between columns, between rows
   bool has_spacing = false;
-  double thickness = 1;                           ///< mm between slices where positions do not tell
+  double thickness = 1;  ///< mm between slices where positions do not tell
 
   std::string contrast;       ///< what is imaged: slices that differ in it never share a volume
   std::vector<double> order;  ///< temporal position, trigger time, acquisition, instance number; tells repeats apart
@@ -75,13 +75,13 @@ struct Slice {
 
 /// The images found at a path, and what was passed over.
 struct Scan {
-  std::vector<Slice> images;          ///< in the order of their relative names
+  std::vector<Slice> images;             ///< in the order of their relative names
   std::vector<std::string> passed_over;  ///< `NAME: reason`, for files that hold no image
   bool any_dicom = false;
 };
 
 /// Reads the headers of a file, or of all files below a folder. Throws Error(corrupt) for DICOM files that do not parse
-/// or cannot be told to belong to a series, Error(unsupported) for a single file that holds no image.
+/// or cannot be told to belong to a series.
 Scan scan(const std::filesystem::path&);
 
 }  // namespace quietvox::io::dicom

@@ -11,8 +11,8 @@
 namespace quietvox::io::dicom {
 namespace {
 
-constexpr double same_place_mm = 0.01;         // positions this close are one
-constexpr double uneven_share = 0.01;          // of the slice distance
+constexpr double same_place_mm = 0.01;  // positions this close are one
+constexpr double uneven_share = 0.01;   // of the slice distance
 constexpr double uneven_mm = 0.01;
 constexpr double tilt_degrees = 0.1;
 constexpr double same_direction = 1e-4;
@@ -132,14 +132,15 @@ std::string irregularity(const std::vector<Slice>& slices, double distance) {
     if (std::abs(gap - distance) <= std::max(uneven_share * distance, uneven_mm)) continue;
     const double steps = gap / distance;
     const bool missing = steps > 1.5 && std::abs(steps - std::round(steps)) <= 2 * uneven_share * steps;
-    return (missing ? "slices are missing between " : "slices are unevenly spaced: ") +
-           between(slices[i - 1], slices[i]) + " are " + mm(gap) + " apart, others " + mm(distance);
+    return (missing ? "slices are missing: " : "slices are unevenly spaced: ") + between(slices[i - 1], slices[i]) +
+           " are " + mm(gap) + " apart, others " + mm(distance);
   }
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double allowed = std::tan(tilt_degrees * std::numbers::pi / 180) * places.along[i];
     if (places.aside[i] <= std::max(allowed, uneven_mm)) continue;
     char degrees[32];
-    std::snprintf(degrees, sizeof degrees, "%.3g", std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
+    std::snprintf(degrees, sizeof degrees, "%.3g",
+                  std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
     return "slices are shifted sideways (gantry tilt): " + between(slices.front(), slices[i]) + " by " +
            mm(places.aside[i]) + ", an angle of " + degrees + " degrees";
   }
@@ -155,8 +156,9 @@ double slice_distance(const std::vector<Slice>& slices) {
     if (gap > same_place_mm) gaps.push_back(gap);
   }
   if (gaps.empty()) return slices.front().thickness;
-  std::nth_element(gaps.begin(), gaps.begin() + gaps.size() / 2, gaps.end());
-  return gaps[gaps.size() / 2];
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>((gaps.size() - 1) / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  return *middle;
 }
 
 Volume make_volume(std::vector<Slice> slices) {
@@ -198,9 +200,9 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
       list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(slices.size()) + " images of " +
               std::to_string(slices.front().columns) + " x " + std::to_string(slices.front().rows) + " pixels)";
     }
-    throw Error(Errc::invalid_argument,
-                path.string() + (uid.empty() ? ": holds several series" : ": holds no series " + uid) +
-                    "; choose one by --series UID: " + list);
+    throw Error(Errc::invalid_argument, path.string() +
+                                            (uid.empty() ? ": holds several series" : ": holds no series " + uid) +
+                                            "; choose one by --series UID: " + list);
   }
   for (const Slice& slice : chosen->second) {
     if (slice.problem) throw *slice.problem;

@@ -15,7 +15,7 @@ namespace quietvox::io::dicom {
 struct Volume {
   std::vector<Slice> slices;
   Geometry geometry;
-  std::string why_2d_only;  ///< empty where windows may extend across slices
+  std::string why_2d_only;    ///< empty where windows may extend across slices
   bool is_irregular = false;  ///< positions are missing, repeated, uneven or tilted
 };
 

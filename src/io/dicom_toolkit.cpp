@@ -6,8 +6,8 @@
 #include <dcmtk/dcmjpls/djdecode.h>
 
 #include <array>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <mutex>
@@ -26,7 +26,9 @@ std::string trimmed(std::string_view text) {
 
 /// An element of group 2 or 8, in the byte order given, that could open a data set without preamble.
 bool opens_data_set(const std::array<unsigned char, 8>& bytes, bool big_endian) {
-  const auto word = [&](int at) { return big_endian ? bytes[at] << 8 | bytes[at + 1] : bytes[at + 1] << 8 | bytes[at]; };
+  const auto word = [&](int at) {
+    return big_endian ? bytes[at] << 8 | bytes[at + 1] : bytes[at + 1] << 8 | bytes[at];
+  };
   const int group = word(0);
   if (group != 0x0002 && group != 0x0008) return false;
   const auto is_capital = [](unsigned char c) { return c >= 'A' && c <= 'Z'; };
@@ -79,20 +81,28 @@ std::string text_of(DcmItem& item, const DcmTagKey& key) {
   return trimmed(std::string_view(text.data(), text.size()));
 }
 
+std::vector<std::string> components(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\\', begin), text.size());
+    parts.push_back(trimmed(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::vector<double> numbers_of(DcmItem& item, const DcmTagKey& key) {
   const std::string text = text_of(item, key);
   std::vector<double> numbers;
-  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\\', begin), text.size());
-    std::string component = trimmed(std::string_view(text).substr(begin, end - begin));
-    if (component.starts_with('+')) component.erase(0, 1);
+  for (const std::string& part : components(text)) {
+    const char* const begin = part.data() + part.starts_with('+');
+    const char* const end = part.data() + part.size();
     double number = 0;
-    const auto [stop, error] = std::from_chars(component.data(), component.data() + component.size(), number);
-    if (error != std::errc{} || stop != component.data() + component.size() || !std::isfinite(number)) {
+    const auto [stop, error] = std::from_chars(begin, end, number);
+    if (error != std::errc{} || stop != end || !std::isfinite(number)) {
       throw Error(Errc::corrupt, tag_name(key) + " is '" + text + "', not a number");
     }
     numbers.push_back(number);
-    begin = end + 1;
   }
   return numbers;
 }

@@ -31,6 +31,9 @@ std::string tag_name(const DcmTagKey&);
 /// The value of an element of the top level as text, components joined by backslashes, trimmed; empty where absent.
 std::string text_of(DcmItem&, const DcmTagKey&);
 
+/// The parts of a text between backslashes, trimmed; none of an empty text.
+std::vector<std::string> components(const std::string& text);
+
 /// The numbers of an element, whatever its type; empty where it is absent or empty. Throws Error(corrupt) where a
 /// component is no finite number.
 std::vector<double> numbers_of(DcmItem&, const DcmTagKey&);

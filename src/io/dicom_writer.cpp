@@ -29,7 +29,8 @@ class Writer final : public ImageWriter {
   }
 
   void begin_volume(std::size_t volume, const Provenance& provenance) override {
-    if (volume != begun_ || !volume_is_complete()) throw Error(Errc::internal, "volumes must be written in order, whole");
+    if (volume != begun_ || !volume_is_complete())
+      throw Error(Errc::internal, "volumes must be written in order, whole");
     volume_ = &series_->volumes.at(volume);
     begun_ = volume + 1;
     next_slice_ = 0;
@@ -78,8 +79,11 @@ class Writer final : public ImageWriter {
     replace_cells(data, slice, cells);
     derive(data, slice, derivation_);
 
-    const fs::path path = series_->is_folder ? output_.staging() / slice.name : output_.staging();
-    fs::create_directories(path.parent_path());
+    fs::path path = output_.staging();
+    if (series_->is_folder) {
+      path /= slice.name;
+      fs::create_directories(path.parent_path());
+    }
     save(*file, slice, path);
     verify(slice, cells, path);
   }
@@ -92,11 +96,12 @@ class Writer final : public ImageWriter {
       syntax = EXS_LittleEndianExplicit;
       status = data.chooseRepresentation(syntax, nullptr);  // images nested in sequences, such as icons
       if (status.bad()) {
-        throw Error(Errc::unsupported, slice.path.string() + ": compressed images nested in it do not decode: " +
-                                           status.text());
+        throw Error(Errc::unsupported,
+                    slice.path.string() + ": compressed images nested in it do not decode: " + status.text());
       }
     }
-    status = file.saveFile(path.c_str(), syntax, EET_ExplicitLength, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
+    status =
+        file.saveFile(path.c_str(), syntax, EET_ExplicitLength, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
     if (status.bad()) throw Error(Errc::not_writable, path.string() + ": cannot be written: " + status.text());
   }
 
@@ -127,7 +132,8 @@ class Writer final : public ImageWriter {
 std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, const fs::path& output, Values values,
                                          const WriteOptions& options) {
   if (options.output_type != "same") {
-    throw Error(Errc::invalid_argument, "output type " + options.output_type + ": DICOM keeps its pixel type; allowed: same");
+    throw Error(Errc::invalid_argument,
+                "output type " + options.output_type + ": DICOM keeps its pixel type; allowed: same");
   }
   if (options.compress.value_or(false)) {
     throw Error(Errc::unsupported, "compressing DICOM is not supported; leave out --compress");

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "support/make_dicom.hpp"
+
+#include <dcmtk/dcmdata/dcrleerg.h>
+#include <dcmtk/dcmjpeg/djencode.h>
+#include <dcmtk/dcmjpeg/djrplol.h>
+#include <dcmtk/dcmjpls/djencode.h>
+
+#include <numeric>
+#include <stdexcept>
+
+#include "filters/registry.hpp"
+
+namespace quietvox::test {
+namespace {
+
+void check(const OFCondition& status, const std::string& what) {
+  if (status.bad()) throw std::runtime_error(what + ": " + status.text());
+}
+
+void prepare_encoders() {
+  static const bool once = [] {
+    OFLog::getLogger("dcmtk").setLogLevel(OFLogger::OFF_LOG_LEVEL);
+    DcmRLEEncoderRegistration::registerCodecs();
+    DJEncoderRegistration::registerCodecs();
+    DJLSEncoderRegistration::registerCodecs();
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+void put(DcmDataset& data, const DcmTagKey& key, const std::string& value) {
+  check(data.putAndInsertString(key, value.c_str()), key.toString().c_str());
+}
+
+std::string unique_uid() {
+  static int count = 0;
+  return "1.2.3.4.5." + std::to_string(++count);
+}
+
+void put_pixels(DcmDataset& data, const DicomSpec& spec) {
+  std::vector<std::uint16_t> cells = spec.cells;
+  if (cells.empty()) {
+    cells.resize(static_cast<std::size_t>(spec.columns) * spec.rows);
+    std::iota(cells.begin(), cells.end(), std::uint16_t{100});
+  }
+  if (spec.bits_allocated == 8) {
+    std::vector<Uint8> bytes(cells.begin(), cells.end());
+    if (bytes.size() % 2) bytes.push_back(0);
+    check(data.putAndInsertUint8Array(DCM_PixelData, bytes.data(), bytes.size()), "pixels");
+  } else {
+    check(data.putAndInsertUint16Array(DCM_PixelData, cells.data(), cells.size()), "pixels");
+  }
+}
+
+}  // namespace
+
+void write_dicom(const std::filesystem::path& path, const DicomSpec& spec) {
+  prepare_encoders();
+  DcmFileFormat file;
+  DcmDataset& data = *file.getDataset();
+  put(data, DCM_SOPClassUID, UID_CTImageStorage);
+  put(data, DCM_SOPInstanceUID, spec.instance.empty() ? unique_uid() : spec.instance);
+  put(data, DCM_StudyInstanceUID, "1.2.3");
+  put(data, DCM_SeriesInstanceUID, spec.series);
+  put(data, DCM_FrameOfReferenceUID, "1.2.3.9");
+  put(data, DCM_ImageType, "ORIGINAL\\PRIMARY\\AXIAL");
+  put(data, DCM_Modality, "CT");
+  put(data, DCM_PatientName, "Nobody^Known");
+  put(data, DCM_SeriesDescription, "Head");
+  put(data, DCM_SeriesNumber, "7");
+  put(data, DCM_InstanceNumber, std::to_string(spec.instance_number));
+  put(data, DCM_SliceThickness, "3");
+  if (!spec.position.empty()) {
+    put(data, DCM_ImagePositionPatient,
+        std::to_string(spec.position[0]) + "\\" + std::to_string(spec.position[1]) + "\\" +
+            std::to_string(spec.position[2]));
+  }
+  if (!spec.orientation.empty()) put(data, DCM_ImageOrientationPatient, spec.orientation);
+  if (!spec.spacing.empty()) put(data, DCM_PixelSpacing, spec.spacing);
+  if (!spec.slope.empty()) put(data, DCM_RescaleSlope, spec.slope);
+  if (!spec.intercept.empty()) put(data, DCM_RescaleIntercept, spec.intercept);
+  put(data, DCM_PhotometricInterpretation, "MONOCHROME2");
+  const auto number = [&](const DcmTagKey& key, int value) {
+    check(data.putAndInsertUint16(key, static_cast<Uint16>(value)), key.toString().c_str());
+  };
+  number(DCM_SamplesPerPixel, 1);
+  number(DCM_Rows, spec.rows);
+  number(DCM_Columns, spec.columns);
+  number(DCM_BitsAllocated, spec.bits_allocated);
+  number(DCM_BitsStored, spec.bits_stored);
+  number(DCM_HighBit, spec.bits_stored - 1);
+  number(DCM_PixelRepresentation, spec.is_signed);
+  put_pixels(data, spec);
+  for (const auto& [key, value] : spec.more) put(data, key, value);
+  if (spec.change) spec.change(data);
+  if (DcmXfer(spec.syntax).isEncapsulated()) {
+    const DJ_RPLossless lossless;
+    check(data.chooseRepresentation(spec.syntax, spec.syntax == EXS_JPEGProcess14SV1 ? &lossless : nullptr),
+          "compress");
+  }
+  check(file.saveFile(path.c_str(), spec.syntax), path.string());
+}
+
+std::unique_ptr<DcmFileFormat> parse_dicom(const std::filesystem::path& path) {
+  prepare_encoders();
+  auto file = std::make_unique<DcmFileFormat>();
+  check(file->loadFile(path.c_str()), path.string());
+  check(file->loadAllDataIntoMemory(), path.string());
+  return file;
+}
+
+std::string dicom_text(const std::filesystem::path& path, const DcmTagKey& key) {
+  OFString text;
+  parse_dicom(path)->getDataset()->findAndGetOFStringArray(key, text);
+  return text.c_str();
+}
+
+std::vector<std::uint16_t> dicom_cells(const std::filesystem::path& path) {
+  const auto file = parse_dicom(path);
+  const Uint16* cells = nullptr;
+  unsigned long count = 0;
+  check(file->getDataset()->findAndGetUint16Array(DCM_PixelData, cells, &count), path.string());
+  return {cells, cells + count};
+}
+
+Volume read_volume(const io::Image& image, std::size_t volume, io::Values values) {
+  const auto source = image.volume(volume, values);
+  Volume result(source->extent(), source->spacing());
+  source->read(result.view());
+  return result;
+}
+
+io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::Values values,
+                            const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
+  const std::vector<Settings> chain{Settings(find_filter("median"))};
+  const auto writer = image.writer(output, values, options);
+  for (std::size_t i = 0; i < image.volume_count(); ++i) {
+    Volume volume = read_volume(image, i, values);
+    if (change) change(volume);
+    writer->begin_volume(i, {chain, chain, "cpu"});
+    writer->write(std::as_const(volume).view());
+  }
+  return writer->commit();
+}
+
+}  // namespace quietvox::test

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/filter.hpp"
+#include "support/references.hpp"
+#include "support/volumes.hpp"
+
+namespace quietvox::test {
+
+/// A filter of the registry on a backend, with a volume of this size.
+struct ParityCase {
+  std::string filter, backend;
+  Extent extent;
+};
+void PrintTo(const ParityCase&, std::ostream*);
+std::string case_name(const ParityCase&);
+
+/// Every filter x backend x extent.
+std::vector<ParityCase> parity_cases();
+
+/// The backend of that name, or none with the reason where this machine has no device for it.
+struct BackendOrReason {
+  const Backend* backend;
+  std::string reason;
+};
+BackendOrReason find_backend(const std::string& name);
+
+/// Settings whose windows fit the extent: the defaults with small windows, then, one at a time, every choice, both
+/// states of every flag, and a larger window where there is room.
+std::vector<Settings> fitting_settings(const Filter&, const Extent&);
+
+/// Null where there is none.
+const Reference* find_reference(const std::string& filter);
+
+Settings resolved_for(const Settings&, const Volume&, const Backend&);
+
+Volume filtered(const Backend&, const Settings& resolved, const Volume&, int threads = 0);
+
+/// Where and how much two volumes differ by more than `tolerance`; empty where they do not. Missing voxels must be
+/// missing in both.
+std::string difference(const Volume& expected, const Volume& actual, double tolerance);
+
+}  // namespace quietvox::test

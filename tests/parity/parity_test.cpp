@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/pipeline.hpp"
+#include "core/provenance.hpp"
+#include "filters/registry.hpp"
+#include "parity/cases.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+bool small(const Extent& extent) { return extent.voxels() < 10'000; }
+
+/// A busy volume with missing voxels of all sorts, also next to one another and at the edge.
+Volume volume_with_holes(const Extent& extent, std::uint32_t seed) {
+  Volume volume = busy_volume(extent, seed);
+  const float infinite = std::numeric_limits<float>::infinity();
+  const float holes[] = {nan, infinite, -infinite, nan, nan};
+  for (std::size_t i = 0; i < volume.voxels.size(); i += 11) {
+    for (std::size_t n = 0; n < 1 + i % 3 && i + n < volume.voxels.size(); ++n)
+      volume.voxels[i + n] = holes[(i + n) % 5];
+  }
+  return volume;
+}
+
+bool same_bytes(const Volume& a, const Volume& b) {
+  return a.voxels.size() == b.voxels.size() &&
+         std::memcmp(a.voxels.data(), b.voxels.data(), a.voxels.size() * sizeof(float)) == 0;
+}
+
+class Parity : public testing::TestWithParam<ParityCase> {
+ protected:
+  void SetUp() override {
+    const auto [found, reason] = find_backend(GetParam().backend);
+    if (!found) GTEST_SKIP() << "no CUDA device: " << reason;
+    backend = found;
+    filter = &find_filter(GetParam().filter);
+    extent = GetParam().extent;
+    if (!backend->has(*filter)) {
+      ASSERT_NE(GetParam().backend, "cpu") << "every filter runs on the CPU";
+      GTEST_SKIP() << filter->name << " is not on " << GetParam().backend << " yet";
+    }
+    reference = find_reference(filter->name);
+    ASSERT_NE(reference, nullptr) << filter->name << " has no line in tests/support/references.cpp";
+  }
+
+  const Backend* backend = nullptr;
+  const Filter* filter = nullptr;
+  const Reference* reference = nullptr;
+  Extent extent;
+};
+
+TEST_P(Parity, EqualsTheReference) {
+  auto variants = fitting_settings(*filter, extent);
+  if (!small(extent)) variants.resize(1, variants.front());
+  for (const Settings& settings : variants) {
+    for (const Volume& volume : {busy_volume(extent, 1), busy_volume(extent, 2, true), volume_with_holes(extent, 3)}) {
+      const Settings resolved = resolved_for(settings, volume, *backend);
+      EXPECT_EQ(difference(reference->run(volume, resolved), filtered(*backend, resolved, volume),
+                           reference->tolerance(volume, resolved)),
+                "")
+          << describe_chain(std::vector{resolved});
+    }
+  }
+}
+
+TEST_P(Parity, KeepsConstants) {
+  for (const float value : {0.0F, -1024.0F, 37.25F, 3e30F}) {
+    const Volume volume(extent, {1, 1, 1}, value);
+    for (const Settings& settings : fitting_settings(*filter, extent)) {
+      const Settings resolved = resolved_for(settings, volume, *backend);
+      EXPECT_EQ(difference(volume, filtered(*backend, resolved, volume), reference->tolerance(volume, resolved)), "")
+          << value << ", " << describe_chain(std::vector{resolved});
+    }
+  }
+}
+
+TEST_P(Parity, WritesEveryVoxelAndNothingElse) {
+  constexpr std::size_t guard = 1000;
+  const auto marker = std::bit_cast<float>(0x7fc0beefU);
+  const Volume volume = busy_volume(extent, 4);
+  for (const Settings& settings : fitting_settings(*filter, extent)) {
+    const Settings resolved = resolved_for(settings, volume, *backend);
+    std::vector<float> buffer(volume.voxels.size() + 2 * guard, marker);
+    backend->run(std::vector{resolved}, volume.view(), VolumeView<float>{buffer.data() + guard, extent, volume.spacing},
+                 {});
+    const auto untouched = [](float v) { return std::bit_cast<std::uint32_t>(v) == 0x7fc0beefU; };
+    EXPECT_TRUE(std::all_of(buffer.begin(), buffer.begin() + guard, untouched));
+    EXPECT_TRUE(std::all_of(buffer.end() - guard, buffer.end(), untouched));
+    EXPECT_TRUE(std::all_of(buffer.begin() + guard, buffer.end() - guard, [](float v) { return std::isfinite(v); }))
+        << describe_chain(std::vector{resolved});
+  }
+}
+
+TEST_P(Parity, MissingVoxelsKeepTheirValue) {
+  const Volume volume = volume_with_holes(extent, 5);
+  for (const Settings& settings : fitting_settings(*filter, extent)) {
+    const Settings resolved = resolved_for(settings, volume, *backend);
+    const Volume result = filtered(*backend, resolved, volume);
+    for (std::size_t i = 0; i < volume.voxels.size(); ++i) {
+      if (std::isfinite(volume.voxels[i])) {
+        ASSERT_TRUE(std::isfinite(result.voxels[i])) << i << ", " << describe_chain(std::vector{resolved});
+      } else {
+        ASSERT_TRUE(std::isnan(volume.voxels[i]) ? std::isnan(result.voxels[i]) : volume.voxels[i] == result.voxels[i])
+            << i << ", " << describe_chain(std::vector{resolved});
+      }
+    }
+  }
+}
+
+TEST_P(Parity, NegativeZeroIsReadAsZero) {
+  Volume volume(extent, {1, 1, 1}, -0.0F);
+  for (std::size_t i = 0; i < volume.voxels.size(); i += 5) volume.voxels[i] = -1;
+  for (const Settings& settings : fitting_settings(*filter, extent)) {
+    const Settings resolved = resolved_for(settings, volume, *backend);
+    const Volume result = filtered(*backend, resolved, volume);
+    EXPECT_TRUE(std::none_of(result.voxels.begin(), result.voxels.end(), [](float v) {
+      return v == 0 && std::signbit(v);
+    })) << describe_chain(std::vector{resolved});
+  }
+}
+
+TEST_P(Parity, ThreadsNeverChangeAByte) {
+  const Volume volume = volume_with_holes(extent, 6);
+  const Settings resolved = resolved_for(fitting_settings(*filter, extent).front(), volume, *backend);
+  const Volume one = filtered(*backend, resolved, volume, 1);
+  EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 2)));
+  EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 7)));
+}
+
+TEST_P(Parity, SlabsNeverChangeAByte) {
+  const Volume volume = volume_with_holes(extent, 7);
+  for (const Settings& settings : fitting_settings(*filter, extent)) {
+    const Settings resolved = resolved_for(settings, volume, *backend);
+    const Volume whole = filtered(*backend, resolved, volume);
+    for (const std::int64_t slices : {12, 17}) {
+      Volume pieces(extent, volume.spacing);
+      MemorySource source(volume);
+      const Execution execution{.memory_limit = static_cast<std::size_t>(slices * extent.slice() * 4)};
+      filter_volume(source, std::vector{resolved}, *backend, execution, [&](VolumeView<const float> part) {
+        std::copy_n(part.data, part.extent.voxels(), pieces.view().row(0, part.origin.z));
+      });
+      EXPECT_TRUE(same_bytes(whole, pieces)) << describe_chain(std::vector{resolved});
+    }
+  }
+}
+
+/// What ITK regions and device tiles rest on: a box inside the volume comes out as it does in the whole.
+TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
+  const Volume volume = volume_with_holes(extent, 8);
+  VolumeView<float> box{nullptr, {}, volume.spacing, {}};
+  for (int axis = 0; axis < 3; ++axis) {
+    box.origin[axis] = extent[axis] / 4;
+    box.extent[axis] = std::max<std::int64_t>(1, extent[axis] / 2);
+  }
+  for (const Settings& settings : fitting_settings(*filter, extent)) {
+    const Settings resolved = resolved_for(settings, volume, *backend);
+    const Volume whole = filtered(*backend, resolved, volume);
+    VolumeView<float> around = grown(box, resolved.halo(), volume.view());
+    const auto cut = [&](const Volume& from, VolumeView<float> place) {
+      Volume part(place.extent, from.spacing);
+      for (std::int64_t z = 0; z < place.extent.z; ++z) {
+        for (std::int64_t y = 0; y < place.extent.y; ++y) {
+          std::copy_n(from.view().row(y + place.origin.y, z + place.origin.z) + place.origin.x, place.extent.x,
+                      part.view().row(y, z));
+        }
+      }
+      return part;
+    };
+    Volume in = cut(volume, around), out(box.extent, volume.spacing);
+    around.data = in.voxels.data();
+    box.data = out.voxels.data();
+    backend->run(std::vector{resolved}, around, box, {});
+    EXPECT_TRUE(same_bytes(out, cut(whole, box))) << describe_chain(std::vector{resolved});
+  }
+}
+
+template <class T>
+void expect_integers_as_floats(const Backend& backend, const Settings& settings, const Extent& extent, float offset) {
+  Volume volume = busy_volume(extent, 9, true);
+  for (float& voxel : volume.voxels) voxel += offset;
+  const auto missing = static_cast<T>(volume.voxels[volume.voxels.size() / 2]);
+  std::vector<T> in(volume.voxels.size()), out(in.size());
+  std::transform(volume.voxels.begin(), volume.voxels.end(), in.begin(), [](float v) { return static_cast<T>(v); });
+  for (float& voxel : volume.voxels) {
+    if (voxel == static_cast<float>(missing)) voxel = nan;
+  }
+  const Settings resolved = resolved_for(settings, volume, backend);
+  backend.run(resolved, VolumeView<const T>{in.data(), extent, volume.spacing, {}, missing},
+              VolumeView<T>{out.data(), extent, volume.spacing, {}, missing}, {});
+  const Volume expected = filtered(backend, resolved, volume);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const float value = std::isnan(expected.voxels[i]) ? static_cast<float>(missing) : expected.voxels[i];
+    ASSERT_EQ(static_cast<float>(out[i]), value) << "voxel " << i << ", " << describe_chain(std::vector{resolved});
+  }
+}
+
+TEST_P(Parity, IntegersComeOutAsTheFloatsDo) {
+  if (!backend->has_integer(*filter)) return;
+  for (const Settings& settings : fitting_settings(*filter, extent)) {
+    expect_integers_as_floats<std::int16_t>(*backend, settings, extent, 0);
+    expect_integers_as_floats<std::uint16_t>(*backend, settings, extent, 20'000);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Filters, Parity, testing::ValuesIn(parity_cases()),
+                         [](const auto& test) { return case_name(test.param); });
+
+/// Values outside what a field allows, as text.
+std::vector<std::string> bad_values(const FieldInfo& field) {
+  std::vector<std::string> bad{"", "nonsense", "1,5", "--"};
+  const bool triple = field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple;
+  if (triple || field.kind == FieldKind::integer || field.kind == FieldKind::real) {
+    const double low = std::stod(field.min), high = std::stod(field.max);
+    const auto below = std::to_string(static_cast<long long>(std::floor(low)) - 1);
+    const auto above = high < 1e9 ? std::to_string(static_cast<long long>(std::ceil(high)) + 1) : "1e300";
+    for (const std::string& value : {below, above, std::string("nan"), std::string("inf")}) {
+      bad.push_back(value);
+      if (triple) bad.push_back(field.min + "x" + field.min + "x" + value);
+    }
+    if (triple) bad.push_back(field.min + "x" + field.min);
+  }
+  if (!field.may_be_auto) bad.emplace_back("auto");
+  return bad;
+}
+
+TEST(EveryFilter, RefusesBadValuesOfEveryField) {
+  for (const Filter& filter : filters()) {
+    for (const FieldInfo& field : filter.fields) {
+      if (field.kind == FieldKind::text) continue;
+      for (const std::string& value : bad_values(field)) {
+        Settings settings(filter);
+        try {
+          settings.set(field.name, value);
+          ADD_FAILURE() << filter.name << " took --" << field.name << " '" << value << "'";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), Errc::invalid_argument);
+          EXPECT_NE(std::string(error.what()).find(filter.name + ": --" + field.name), std::string::npos);
+          EXPECT_NE(std::string(error.what()).find(field.allowed()), std::string::npos);
+        }
+        EXPECT_EQ(settings.get(field.name), field.default_text);
+      }
+    }
+  }
+}
+
+TEST(EveryFilter, TakesTheEndsOfEveryRange) {
+  for (const Filter& filter : filters()) {
+    for (const FieldInfo& field : filter.fields) {
+      for (const std::string& value : {field.min, field.max, field.default_text}) {
+        if (value.empty()) continue;
+        EXPECT_NO_THROW(Settings(filter).set(field.name, value)) << filter.name << " " << field.name;
+      }
+    }
+  }
+}
+
+TEST(EveryFilter, HasAReference) {
+  for (const Filter& filter : filters()) {
+    EXPECT_NE(find_reference(filter.name), nullptr) << filter.name << " has no line in tests/support/references.cpp";
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

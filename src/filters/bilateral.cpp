@@ -77,68 +77,77 @@ using Vector = hn::Vec<Tag>;
 
 /// 2^x for x <= 0, relative error below 2e-7; exactly 1 at 0 and exactly 0 from -127 down. Near -126 results are tiny
 /// but not accurate. Splits x into a whole number n and f in [-1/2, 1/2]; the polynomial is the minimax one with
-/// p(0) = 1; n is added to the exponent bits.
-HWY_INLINE Vector exp2(Tag d, Vector x) {
+/// p(0) = 1; n is added to the exponent bits. Several vectors go step by step together, to keep the pipelines full.
+template <int kCount>
+HWY_INLINE void exp2(Tag d, Vector (&x)[kCount]) {
   const hn::RebindToSigned<Tag> bits;
   const auto to_integer = hn::Set(d, 0x1.8p23F);  // a sum with it has the whole number in its low bits
-  const auto clamped = hn::Max(x, hn::Set(d, -127.0F));
-  const auto shifted = hn::Add(clamped, to_integer);
-  const auto f = hn::Sub(clamped, hn::Sub(shifted, to_integer));
-  auto p = hn::Set(d, 1.3264228e-3F);
-  p = hn::MulAdd(p, f, hn::Set(d, 9.6715149e-3F));
-  p = hn::MulAdd(p, f, hn::Set(d, 5.5507351e-2F));
-  p = hn::MulAdd(p, f, hn::Set(d, 2.4022242e-1F));
-  p = hn::MulAdd(p, f, hn::Set(d, 6.9314700e-1F));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
-  return hn::BitCast(d, hn::Add(hn::BitCast(bits, p), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
+  const auto smallest = hn::Set(d, -127.0F);
+  const float coefficients[] = {1.3264228e-3F, 9.6715149e-3F, 5.5507351e-2F, 2.4022242e-1F, 6.9314700e-1F, 1.0F};
+  Vector whole[kCount], p[kCount];
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Max(x[i], smallest);
+  for (int i = 0; i < kCount; ++i) whole[i] = hn::Add(x[i], to_integer);
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Sub(x[i], hn::Sub(whole[i], to_integer));
+  for (int i = 0; i < kCount; ++i) p[i] = hn::Set(d, coefficients[0]);
+  for (int k = 1; k < 6; ++k) {
+    for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficients[k]));
+  }
+  for (int i = 0; i < kCount; ++i) {
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, whole[i]));
+    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(bits, p[i]), exponent));
+  }
 }
 
+/// A long sum that loses nothing to its length (Kahan 1965).
+struct LongSum {
+  Vector sum, lost;
+
+  HWY_INLINE void add(Vector part) {
+    const auto term = hn::Sub(part, lost);
+    const auto next = hn::Add(sum, term);
+    lost = hn::Sub(hn::Sub(next, sum), term);
+    sum = next;
+  }
+};
+
 /// sum w (v - p) / sum w for one vector of outputs in each of `kRows` rows, the first of which is row `y` of the tile's
-/// inner part, at `x`. Sums go by rows, then planes, then the window, so that long sums lose little and their order
-/// depends on the window alone.
+/// inner part, at `x`. The order of the sums depends on the window alone.
 template <int kRows, bool kCut>
 HWY_INLINE void average(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
                         const RangeWeight& range, std::int64_t x, std::int64_t y, float* means, std::int64_t pitch) {
   const Tag d;
   const Radius3 r = params.halo();
   const auto rate = hn::Set(d, range.rate), cut = hn::Set(d, range.cut), zero = hn::Zero(d);
-  Vector centre[kRows], sum[kRows], weight[kRows], plane_sum[kRows], plane_weight[kRows];
+  Vector centre[kRows], sum[kRows], weight[kRows];
+  LongSum total[kRows], total_weight[kRows];
   for (int i = 0; i < kRows; ++i) {
     centre[i] = hn::LoadU(d, tile.row(y + r.y + i, r.z) + r.x + x);
-    sum[i] = weight[i] = plane_sum[i] = plane_weight[i] = zero;
+    sum[i] = weight[i] = zero;
+    total[i] = total_weight[i] = {zero, zero};
   }
-  int plane = -r.z;
   for (const BilateralWindow::Row& row : window.rows()) {
-    if (row.dz != plane) {
-      plane = row.dz;
-      for (int i = 0; i < kRows; ++i) {
-        sum[i] = hn::Add(sum[i], plane_sum[i]);
-        weight[i] = hn::Add(weight[i], plane_weight[i]);
-        plane_sum[i] = plane_weight[i] = zero;
-      }
-    }
-    Vector row_sum[kRows], row_weight[kRows];
-    for (int i = 0; i < kRows; ++i) row_sum[i] = row_weight[i] = zero;
     const float* first = tile.row(y + r.y + row.dy, r.z + row.dz) + r.x - row.reach + x;
     for (int dx = 0; dx <= 2 * row.reach; ++dx) {
       const auto log2_weight = hn::Set(d, row.log2_weights[dx]);
+      Vector difference[kRows], w[kRows];
+      for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, first + i * tile.pitch + dx), centre[i]);
+      for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate);
+      for (int i = 0; i < kRows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
+      exp2(d, w);
       for (int i = 0; i < kRows; ++i) {
-        const auto difference = hn::Sub(hn::LoadU(d, first + i * tile.pitch + dx), centre[i]);
-        auto w = exp2(d, hn::NegMulAdd(hn::Mul(difference, rate), difference, log2_weight));
-        if constexpr (kCut) w = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference), cut), w);
-        row_sum[i] = hn::MulAdd(w, difference, row_sum[i]);
-        row_weight[i] = hn::Add(row_weight[i], w);
+        if constexpr (kCut) w[i] = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference[i]), cut), w[i]);
+        sum[i] = hn::MulAdd(w[i], difference[i], sum[i]);
+        weight[i] = hn::Add(weight[i], w[i]);
       }
     }
+    if (!row.ends_group) continue;
     for (int i = 0; i < kRows; ++i) {
-      plane_sum[i] = hn::Add(plane_sum[i], row_sum[i]);
-      plane_weight[i] = hn::Add(plane_weight[i], row_weight[i]);
+      total[i].add(sum[i]);
+      total_weight[i].add(weight[i]);
+      sum[i] = weight[i] = zero;
     }
   }
-  for (int i = 0; i < kRows; ++i) {
-    const auto total = hn::Add(sum[i], plane_sum[i]), weights = hn::Add(weight[i], plane_weight[i]);
-    hn::StoreU(hn::Div(total, weights), d, means + i * pitch + x);
-  }
+  for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * pitch + x);
 }
 
 template <bool kCut>
@@ -146,7 +155,7 @@ HWY_INLINE void average_rows(const Tile& tile, const BilateralParams& params, co
                              const RangeWeight& range, std::int64_t width, std::int64_t rows, float* means,
                              std::int64_t pitch) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
-  constexpr int kTogether = 4;
+  constexpr int kTogether = 3;
   std::int64_t y = 0;
   for (; y + kTogether <= rows; y += kTogether) {
     for (std::int64_t x = 0; x < width; x += lanes) {
@@ -168,6 +177,25 @@ void mean_differences(const Tile& tile, const BilateralParams& params, const Bil
     average_rows<true>(tile, params, window, range, width, rows, means, pitch);
   } else {
     average_rows<false>(tile, params, window, range, width, rows, means, pitch);
+  }
+}
+
+/// Adds the mean differences to `count` centres. Missing centres stay as they are to the bit; -0 becomes +0.
+void add_means(const float* centres, const float* means, std::int64_t count, const RangeWeight& range, float* results) {
+  const Tag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto first = hn::Set(d, range.unscale.first), second = hn::Set(d, range.unscale.second);
+  const auto largest = hn::Set(d, hwy::HighestValue<float>());
+  std::int64_t x = 0;
+  for (; x + lanes <= count; x += lanes) {
+    const auto centre = hn::LoadU(d, centres + x);
+    const auto change = hn::Mul(hn::Mul(hn::LoadU(d, means + x), first), second);
+    const auto result = hn::Add(hn::Add(centre, change), hn::Zero(d));
+    hn::StoreU(hn::IfThenElse(hn::Le(hn::Abs(centre), largest), result, centre), d, results + x);
+  }
+  for (; x < count; ++x) {
+    const float change = means[x] * range.unscale.first * range.unscale.second;
+    results[x] = std::isfinite(centres[x]) ? centres[x] + change + 0.0F : centres[x];
   }
 }
 
@@ -235,6 +263,7 @@ namespace {
 
 HWY_EXPORT(mean_differences);
 HWY_EXPORT(pack);
+HWY_EXPORT(add_means);
 
 /// A voxel that keeps its value: -0 becomes +0, missing voxels stay as they are to the bit.
 float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; }
@@ -247,7 +276,7 @@ class BilateralRun {
     for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
   }
 
-  static constexpr std::int64_t kRows = 16, kColumns = 256;  // a tile of a 7^3 window stays in the L2 cache
+  static constexpr std::int64_t kRows = 18, kColumns = 256;  // a tile of a 7^3 window stays in the L2 cache
 
   /// Bands of rows of one slice.
   std::int64_t bands_per_slice() const { return (out_.extent.y + kRows - 1) / kRows; }
@@ -309,11 +338,9 @@ class BilateralRun {
       first = std::clamp<std::int64_t>(r_.x - place.x, 0, width);
       last = inside ? std::clamp<std::int64_t>(in_.extent.x - r_.x - place.x, first, width) : first;
     }
-    for (std::int64_t i = 0; i < width; ++i) {
-      const bool changes = first <= i && i < last && std::isfinite(centres[i]);
-      const float change = means[i] * range_.unscale.first * range_.unscale.second;
-      results[i] = unchanged(changes ? centres[i] + change : centres[i]);
-    }
+    std::transform(centres, centres + first, results, unchanged);
+    HWY_DYNAMIC_DISPATCH(add_means)(centres + first, means + first, last - first, range_, results + first);
+    std::transform(centres + last, centres + width, results + last, unchanged);
   }
 
   VolumeView<const float> in_;

@@ -16,11 +16,19 @@ BilateralWindow::BilateralWindow(const BilateralParams& params, const Spacing& s
       int reach = r.x;
       while (reach >= 0 && !counts(reach)) --reach;
       if (reach < 0) continue;
-      rows_.push_back({dy, dz, reach, log2_weights_.data() + log2_weights_.size()});
+      rows_.push_back({dy, dz, reach, false, log2_weights_.data() + log2_weights_.size()});
       for (int dx = -reach; dx <= reach; ++dx) {
         log2_weights_.push_back(static_cast<float>(log2_domain_weight(params, spacing, {dx, dy, dz})));
       }
     }
+  }
+  constexpr int group = 128;
+  int voxels = 0;
+  for (Row& row : rows_) {
+    voxels += 2 * row.reach + 1;
+    const Row* next = &row == &rows_.back() ? nullptr : &row + 1;
+    row.ends_group = !next || voxels + 2 * next->reach + 1 > group;
+    if (row.ends_group) voxels = 0;
   }
 }
 

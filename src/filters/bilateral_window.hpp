@@ -16,6 +16,7 @@ class BilateralWindow {
   /// Offsets (-reach .. reach, dy, dz).
   struct Row {
     int dy, dz, reach;
+    bool ends_group;            ///< sums in float32 stay accurate over the rows of a group, about a hundred voxels
     const float* log2_weights;  ///< of the spatial weights; [0] belongs to dx = -reach
   };
 

@@ -125,8 +125,8 @@ class DicomImage final : public Image {
     }
     facts.emplace_back("transfer syntax", slice.syntax_name);
     facts.emplace_back("windows across slices", volume.why_2d_only.empty() ? "yes" : "no: " + volume.why_2d_only);
-    facts.emplace_back("would write", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
-                                          (slice.keeps_syntax ? slice.syntax_name : "Little Endian Explicit"));
+    facts.emplace_back("written as", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
+                                         (slice.keeps_syntax ? slice.syntax_name : "Little Endian Explicit"));
     return facts;
   }
 

@@ -15,6 +15,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// How the source tells where its sequences end, by the first of them.
+E_EncodingType sequence_encoding(DcmDataset& data) {
+  for (unsigned long i = 0; i < data.card(); ++i) {
+    DcmElement* const element = data.getElement(i);
+    if (element->ident() != EVR_SQ) continue;
+    return element->getLengthField() == DCM_UndefinedLength ? EET_UndefinedLength : EET_ExplicitLength;
+  }
+  return EET_ExplicitLength;
+}
+
 class Writer final : public ImageWriter {
  public:
   Writer(std::shared_ptr<const Series> series, const fs::path& output, Values values, const WriteOptions& options)
@@ -77,6 +87,7 @@ class Writer final : public ImageWriter {
     auto cells = slice.is_compressed ? read_cells(slice) : read_cells(data, slice);
     clamped_ += merge_values(slice, values, values_, cells);
     replace_cells(data, slice, cells);
+    const E_EncodingType encoding = sequence_encoding(data);
     derive(data, slice, derivation_);
 
     fs::path path = output_.staging();
@@ -84,11 +95,11 @@ class Writer final : public ImageWriter {
       path /= slice.name;
       fs::create_directories(path.parent_path());
     }
-    save(*file, slice, path);
+    save(*file, slice, encoding, path);
     verify(slice, cells, path);
   }
 
-  void save(DcmFileFormat& file, const Slice& slice, const fs::path& path) const {
+  void save(DcmFileFormat& file, const Slice& slice, E_EncodingType encoding, const fs::path& path) const {
     DcmDataset& data = *file.getDataset();
     E_TransferSyntax syntax = data.getOriginalXfer();
     OFCondition status = EC_Normal;
@@ -100,8 +111,7 @@ class Writer final : public ImageWriter {
                     slice.path.string() + ": compressed images nested in it do not decode: " + status.text());
       }
     }
-    status =
-        file.saveFile(path.c_str(), syntax, EET_ExplicitLength, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
+    status = file.saveFile(path.c_str(), syntax, encoding, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
     if (status.bad()) throw Error(Errc::not_writable, path.string() + ": cannot be written: " + status.text());
   }
 

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/expect_error.hpp"
+#include "support/make_dicom.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const io::ReadOptions gaps_allowed{.allow_gaps = true, .series_uid = ""};
+
+/// Cells of which the first is `number`, so that a slice can be told by its first voxel.
+DicomSpec marked(int number) {
+  DicomSpec spec{.slope = "", .intercept = ""};
+  spec.cells.assign(20, 0);
+  spec.cells[0] = static_cast<std::uint16_t>(number);
+  return spec;
+}
+
+class DicomSeries : public ::testing::Test {
+ protected:
+  /// A slice `z` mm up, marked with `number`; its file's name begins with `name`.
+  void add(const std::string& name, double z, int number, std::vector<std::pair<DcmTagKey, std::string>> more = {}) {
+    DicomSpec spec = marked(number);
+    spec.position = {0, 0, z};
+    spec.more = std::move(more);
+    write_dicom(folder_ / (name + ".dcm"), spec);
+  }
+  std::unique_ptr<io::Image> open(const io::ReadOptions& options = {}) {
+    return io::open_dicom(folder_.path(), options);
+  }
+
+  /// The marks of the slices of a volume, in their order.
+  static std::vector<int> marks(const io::Image& image, std::size_t volume = 0) {
+    const Volume voxels = read_volume(image, volume);
+    std::vector<int> found;
+    for (std::int64_t z = 0; z < voxels.extent.z; ++z) found.push_back(static_cast<int>(voxels.view().at(0, 0, z)));
+    return found;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(DicomSeries, OrderIsThatOfPositionsNotOfNamesOrNumbers) {
+  add("c", -2, 1, {{DCM_InstanceNumber, "9"}});
+  add("a", 0, 2, {{DCM_InstanceNumber, "3"}});
+  add("b", 2, 3, {{DCM_InstanceNumber, "5"}});
+  const auto image = open();
+  EXPECT_EQ(marks(*image), (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(image->geometry(0).spacing, (Spacing{0.25, 0.5, 2}));
+  EXPECT_EQ(image->geometry(0).origin, (std::array<double, 3>{0, 0, -2}));
+  EXPECT_EQ(image->why_2d_only(0), "");
+  EXPECT_TRUE(image->warnings().empty());
+}
+
+TEST_F(DicomSeries, SlicesAreReadOneByOneAsWell) {
+  for (int z = 0; z < 4; ++z) add(std::to_string(z), z, z);
+  const auto source = open()->volume(0, io::Values::real);
+  std::vector<float> voxels(40);
+  source->read({voxels.data(), {{5, 4, 2}}, source->spacing(), {0, 0, 2}});
+  EXPECT_EQ(voxels[0], 2);
+  EXPECT_EQ(voxels[20], 3);
+}
+
+TEST_F(DicomSeries, FilesInSubfoldersBelongToIt) {
+  fs::create_directories(folder_ / "one/two");
+  add("one/x", 0, 1);
+  add("one/two/x", 1, 2);
+  EXPECT_EQ(marks(*open()), (std::vector<int>{1, 2}));
+}
+
+TEST_F(DicomSeries, AMissingSliceForbidsWindowsAcross) {
+  for (const int z : {0, 2, 4, 8}) add(std::to_string(z), z, z);
+  const auto image = open();
+  EXPECT_EQ(image->geometry(0).spacing.z, 2);
+  EXPECT_EQ(image->why_2d_only(0), "slices are missing: 4.dcm and 8.dcm are 4 mm apart, others 2 mm");
+  EXPECT_EQ(image->warnings().size(), 1u);
+  EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
+}
+
+TEST_F(DicomSeries, UnevenGapsForbidWindowsAcross) {
+  for (const double z : {0.0, 2.0, 4.03}) add(std::to_string(z), z, 1);
+  EXPECT_NE(open()->why_2d_only(0).find("unevenly spaced"), std::string::npos);
+  EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
+}
+
+TEST_F(DicomSeries, RoundingOfPositionsIsNoGap) {
+  for (const double z : {0.0, 0.625, 1.256, 1.875}) add(std::to_string(z), z, 1);
+  EXPECT_EQ(open()->why_2d_only(0), "");
+}
+
+TEST_F(DicomSeries, TiltForbidsWindowsAcross) {
+  for (int z = 0; z < 4; ++z) {
+    DicomSpec spec = marked(z);
+    spec.position = {0, 0.1 * z, 1.0 * z};
+    write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+  }
+  EXPECT_NE(open()->why_2d_only(0).find("gantry tilt): 0.dcm and 1.dcm by 0.1 mm, an angle of 5.71 degrees"),
+            std::string::npos);
+  EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
+}
+
+TEST_F(DicomSeries, PositionsFilledOnceMoreThanOthersForbidWindowsAcross) {
+  add("a", 0, 1);
+  add("b", 1, 2);
+  add("c", 1, 3);
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 1u);
+  EXPECT_EQ(image->why_2d_only(0), "slices b.dcm and c.dcm lie at the same position");
+  EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
+}
+
+TEST_F(DicomSeries, PositionsRepeatedKTimesAreKVolumes) {
+  for (int time = 0; time < 3; ++time) {
+    for (int z = 0; z < 2; ++z) {
+      add(std::to_string(9 - time) + std::to_string(z), z, 10 * time + z,
+          {{DCM_TemporalPositionIdentifier, std::to_string(time + 1)}});
+    }
+  }
+  const auto image = open();
+  ASSERT_EQ(image->volume_count(), 3u);
+  for (int time = 0; time < 3; ++time) EXPECT_EQ(marks(*image, time), (std::vector<int>{10 * time, 10 * time + 1}));
+  EXPECT_EQ(image->why_2d_only(1), "");
+}
+
+TEST_F(DicomSeries, RepeatsThatCannotBeToldApartStayTogether) {
+  for (const int z : {0, 1}) {
+    add("a" + std::to_string(z), z, 1);
+    add("b" + std::to_string(z), z, 2);
+  }
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 1u);
+  EXPECT_NE(image->why_2d_only(0).find("same position"), std::string::npos);
+}
+
+TEST_F(DicomSeries, EchoesDirectionsAndKindsAreVolumesOfTheirOwn) {
+  const std::vector<std::pair<DcmTagKey, std::string>> differences{{DCM_EchoTime, "20"},
+                                                                   {DCM_ImageType, "ORIGINAL\\PRIMARY\\P"},
+                                                                   {DCM_ImageOrientationPatient, "0\\1\\0\\1\\0\\0"},
+                                                                   {DCM_PixelSpacing, "1\\1"},
+                                                                   {DCM_PresentationIntentType, "FOR PROCESSING"},
+                                                                   {DCM_PhotometricInterpretation, "MONOCHROME1"}};
+  for (const auto& difference : differences) {
+    add("a", 0, 1);
+    add("b", 1, 2);
+    add("c", 2, 3, {difference});
+    add("d", 3, 4, {difference});
+    const auto image = open();
+    EXPECT_EQ(image->volume_count(), 2u) << difference.second;
+    EXPECT_EQ(marks(*image).size(), 2u) << difference.second;
+  }
+}
+
+TEST_F(DicomSeries, ASingleImageIs2D) {
+  add("a", 0, 1);
+  EXPECT_EQ(open()->why_2d_only(0), "it is a single image");
+  EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "it is a single image");
+}
+
+TEST_F(DicomSeries, ImagesWithoutPositionAreVolumesOfTheirOwn) {
+  for (int i = 0; i < 3; ++i) {
+    DicomSpec spec = marked(i);
+    spec.position = {};
+    write_dicom(folder_ / (std::to_string(i) + ".dcm"), spec);
+  }
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 3u);
+  EXPECT_EQ(marks(*image, 2), (std::vector<int>{2}));
+}
+
+TEST_F(DicomSeries, EachSliceHasItsOwnRescale) {
+  add("a", 0, 100, {{DCM_RescaleSlope, "2"}, {DCM_RescaleIntercept, "0"}});
+  add("b", 1, 100, {{DCM_RescaleSlope, "3"}, {DCM_RescaleIntercept, "1"}});
+  const auto image = open();
+  EXPECT_EQ(marks(*image), (std::vector<int>{200, 301}));
+  EXPECT_FALSE(image->can_filter_stored(0));
+}
+
+TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
+  add("a", 0, 1);
+  DicomSpec other = marked(2);
+  other.series = "1.2.3.99";
+  write_dicom(folder_ / "b.dcm", other);
+  expect_error(Errc::invalid_argument, "--series UID: 1.2.3.4 (1 images of 5 x 4 pixels), 1.2.3.99 (1 images",
+               [&] { open(); });
+  expect_error(Errc::invalid_argument, "holds no series 7.7; choose one by --series UID: 1.2.3.4",
+               [&] { open({.allow_gaps = false, .series_uid = "7.7"}); });
+  EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{2}));
+}
+
+TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
+  add("a", 0, 1);
+  DicomSpec report = marked(2);
+  report.more = {{DCM_SOPClassUID, UID_BasicTextSRStorage}};
+  write_dicom(folder_ / "report.dcm", report);
+  std::ofstream(folder_ / "notes.txt") << "some notes, no image";
+  const auto image = open();
+  EXPECT_EQ(marks(*image), (std::vector<int>{1}));
+  EXPECT_EQ(image->warnings(), (std::vector<std::string>{"passed over notes.txt: not DICOM",
+                                                         "passed over report.dcm: a structured report"}));
+  fs::remove(folder_ / "a.dcm");
+  expect_error(Errc::no_input, "holds no DICOM image", [&] { open(); });
+}
+
+TEST_F(DicomSeries, ABrokenFileAmongGoodOnesStopsAll) {
+  add("a", 0, 1);
+  add("b", 1, 2);
+  fs::resize_file(folder_ / "b.dcm", 300);
+  expect_error(Errc::corrupt, "b.dcm: broken DICOM file", [&] { open(); });
+}
+
+TEST_F(DicomSeries, AnUnusableImageMattersOnlyInItsOwnSeries) {
+  add("a", 0, 1);
+  DicomSpec other = marked(2);
+  other.series = "1.2.3.99";
+  other.more = {{DCM_RescaleSlope, "0"}, {DCM_RescaleIntercept, "0"}};
+  write_dicom(folder_ / "b.dcm", other);
+  EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.4"})), (std::vector<int>{1}));
+  expect_error(Errc::corrupt, "b.dcm: RescaleSlope", [&] { open({.allow_gaps = false, .series_uid = "1.2.3.99"}); });
+}
+
+TEST_F(DicomSeries, BurnedInTextIsWarnedOf) {
+  add("a", 0, 1, {{DCM_BurnedInAnnotation, "YES"}});
+  const auto warnings = open()->warnings();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("BurnedInAnnotation"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quietvox::test

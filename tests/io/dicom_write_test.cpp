@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "core/provenance.hpp"
+#include "support/expect_error.hpp"
+#include "support/make_dicom.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::test {
+namespace {
+
+namespace fs = std::filesystem;
+using io::Values;
+
+/// Top-level elements as printed, by tag; pixel data left out.
+std::map<std::string, std::string> elements(const fs::path& path) {
+  const auto file = parse_dicom(path);
+  DcmDataset& data = *file->getDataset();
+  std::map<std::string, std::string> found;
+  for (unsigned long i = 0; i < data.card(); ++i) {
+    DcmElement* element = data.getElement(i);
+    if (element->getTag() == DCM_PixelData) continue;
+    std::ostringstream text;
+    element->print(text, DCMTypes::PF_shortenLongTagValues);
+    found[element->getTag().toString().c_str()] = text.str();
+  }
+  return found;
+}
+
+class DicomWrite : public ::testing::Test {
+ protected:
+  io::WriteReport rewrite(const DicomSpec& spec, const std::function<void(Volume&)>& change = {},
+                          Values values = Values::real, const io::WriteOptions& options = {}) {
+    write_dicom(source_, spec);
+    fs::remove(output_);
+    return write_image(*io::open_dicom(source_, {}), output_, values, change, options);
+  }
+  static std::function<void(Volume&)> set(std::vector<float> voxels) {
+    return [=](Volume& volume) { volume.voxels = voxels; };
+  }
+
+  TemporaryFolder folder_;
+  fs::path source_ = folder_ / "in.dcm", output_ = folder_ / "out.dcm";
+};
+
+TEST_F(DicomWrite, UnchangedVoxelsGiveTheSameCellsWhateverLiesAroundThem) {
+  for (const bool is_signed : {false, true}) {
+    for (const Values values : {Values::real, Values::stored}) {
+      DicomSpec spec{
+          .columns = 3, .rows = 2, .is_signed = is_signed, .cells = {0xf000, 0x0fff, 0x1800, 0x07ff, 0xffff, 7}};
+      rewrite(spec, {}, values);
+      EXPECT_EQ(dicom_cells(output_), spec.cells);
+      spec.change = [](DcmDataset& data) {
+        data.putAndInsertUint16(DCM_HighBit, 14);
+      };  // an overlay bit on either side
+      rewrite(spec, {}, values);
+      EXPECT_EQ(dicom_cells(output_), spec.cells);
+    }
+  }
+}
+
+TEST_F(DicomWrite, UnchangedVoxelsSurviveAnyRescale) {
+  for (const char* slope : {"0.0001", "1.52590218966964", "-3", "12345.678"}) {
+    DicomSpec spec{.columns = 256, .rows = 256, .bits_stored = 16, .slope = slope, .intercept = "-0.7"};
+    for (int i = 0; i < 65536; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i));
+    EXPECT_EQ(rewrite(spec).clamped, 0) << slope;
+    EXPECT_EQ(dicom_cells(output_), spec.cells) << slope;
+  }
+}
+
+TEST_F(DicomWrite, EverySyntaxComesBackUncompressedWithTheSamePixels) {
+  DicomSpec spec{.columns = 16, .rows = 16};
+  for (int i = 0; i < 256; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i * 13));
+  const std::map<E_TransferSyntax, E_TransferSyntax> expected{
+      {EXS_LittleEndianImplicit, EXS_LittleEndianImplicit},
+      {EXS_BigEndianExplicit, EXS_BigEndianExplicit},
+      {EXS_LittleEndianExplicit, EXS_LittleEndianExplicit},
+      {EXS_DeflatedLittleEndianExplicit, EXS_LittleEndianExplicit},
+      {EXS_RLELossless, EXS_LittleEndianExplicit},
+      {EXS_JPEGProcess14SV1, EXS_LittleEndianExplicit},
+      {EXS_JPEGLSLossless, EXS_LittleEndianExplicit}};
+  for (const auto& [from, to] : expected) {
+    spec.syntax = from;
+    rewrite(spec);
+    const auto file = parse_dicom(output_);
+    EXPECT_EQ(file->getDataset()->getOriginalXfer(), to) << DcmXfer(from).getXferName();
+    EXPECT_EQ(dicom_cells(output_), spec.cells) << DcmXfer(from).getXferName();
+    DcmElement* pixels = nullptr;
+    file->getDataset()->findAndGetElement(DCM_PixelData, pixels);
+    EXPECT_EQ(pixels->getTag().getEVR(), EVR_OW) << DcmXfer(from).getXferName();
+    EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "");
+  }
+}
+
+TEST_F(DicomWrite, OddNumberOf8BitPixels) {
+  for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_BigEndianExplicit, EXS_RLELossless}) {
+    rewrite({.columns = 3,
+             .rows = 3,
+             .bits_allocated = 8,
+             .bits_stored = 8,
+             .cells = {1, 2, 3, 4, 5, 6, 7, 8, 9},
+             .slope = "",
+             .intercept = "",
+             .syntax = syntax});
+    EXPECT_EQ(read_volume(*io::open_dicom(output_, {})).voxels, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  }
+}
+
+TEST_F(DicomWrite, LossySourcesAreMarked) {
+  DicomSpec spec{.columns = 16, .rows = 16};
+  spec.syntax = EXS_JPEGLSLossy;
+  rewrite(spec);
+  EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "01");
+  spec.syntax = EXS_LittleEndianExplicit;
+  spec.more = {{DCM_LossyImageCompression, "01"}};
+  rewrite(spec);
+  EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "01");
+}
+
+TEST_F(DicomWrite, ValuesAreRoundedHalfAwayFromZeroAndClamped) {
+  const DicomSpec spec{
+      .columns = 4, .rows = 2, .is_signed = true, .cells = {0, 0, 0, 0, 0, 0, 0, 0}, .slope = "2", .intercept = "0"};
+  const auto report = rewrite(spec, set({1, -1, 3, -3, 4094, 4095, -4097, 1e30f}));
+  EXPECT_EQ(read_volume(*io::open_dicom(output_, {}), 0, Values::stored).voxels,
+            (std::vector<float>{1, -1, 2, -2, 2047, 2047, -2048, 2047}));
+  EXPECT_EQ(report.clamped, 2 + 1);  // 4095 / 2 rounds to 2048; -4097 / 2 rounds to -2049
+}
+
+TEST_F(DicomWrite, MissingAndPaddedVoxelsKeepTheirCells) {
+  DicomSpec spec{.columns = 3, .rows = 1, .cells = {5, 6, 7}};
+  spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DcmTag(DCM_PixelPaddingValue, EVR_US), 6); };
+  rewrite(spec, set({NAN, 500, std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{5, 6, 7}));
+}
+
+TEST_F(DicomWrite, FilteredValuesMoveOffThePadding) {
+  DicomSpec spec{.columns = 4, .rows = 1, .cells = {5, 6, 7, 8}, .slope = "", .intercept = ""};
+  const auto padding = [](int value, int limit) {
+    return [=](DcmDataset& data) {
+      data.putAndInsertUint16(DcmTag(DCM_PixelPaddingValue, EVR_US), static_cast<Uint16>(value));
+      data.putAndInsertUint16(DcmTag(DCM_PixelPaddingRangeLimit, EVR_US), static_cast<Uint16>(limit));
+    };
+  };
+  spec.change = padding(100, 100);
+  rewrite(spec, set({99.6f, 100.4f, 100, 99.4f}));
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{99, 101, 101, 99}));
+  spec.change = padding(0, 3);
+  rewrite(spec, set({0, 1, 3, 4}));
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{4, 4, 4, 4}));
+  spec.change = padding(4095, 4000);
+  rewrite(spec, set({5000, 4001, 3999, 4095}));
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{3999, 3999, 3999, 3999}));
+}
+
+TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
+  DicomSpec spec;
+  spec.more = {{DcmTagKey(0x0009, 0x0010), "VENDOR"},
+               {DCM_SpecificCharacterSet, "ISO_IR 192"},
+               {DCM_PatientComments,
+                "Gr\xc3\xb6\xc3\x9f"
+                "e"},
+               {DCM_WindowCenter, "40  "}};
+  spec.change = [](DcmDataset& data) {
+    const Uint8 bytes[] = {1, 2, 3, 4};
+    data.putAndInsertUint8Array(DcmTag(0x0009, 0x1001, EVR_UN), bytes, sizeof bytes);
+    data.putAndInsertUint16(DcmTag(DCM_SmallestImagePixelValue, EVR_US), 3);
+    DcmItem* item = nullptr;
+    data.findOrCreateSequenceItem(DCM_IconImageSequence, item, -2);
+    const Uint16 icon[] = {1, 2, 3};
+    item->putAndInsertUint16Array(DCM_PixelData, icon, 3);
+    data.findOrCreateSequenceItem(DCM_DigitalSignaturesSequence, item, -2);
+    item->putAndInsertString(DCM_MACIDNumber, "1");
+  };
+  rewrite(spec, [](Volume& volume) { volume.voxels[0] += 1; });
+  const auto before = elements(source_), after = elements(output_);
+  std::set<std::string> changed;
+  for (const auto& [tag, text] : before) {
+    if (!after.contains(tag) || after.at(tag) != text) changed.insert(tag);
+  }
+  for (const auto& [tag, text] : after) {
+    if (!before.contains(tag)) changed.insert(tag);
+  }
+  EXPECT_EQ(changed, (std::set<std::string>{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)",
+                                            "(0008,2111)", "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)",
+                                            "(0020,0011)", "(0028,0106)", "(fffa,fffa)"}));
+}
+
+TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
+  rewrite({.instance = "1.2.3.4.99"});
+  EXPECT_EQ(dicom_text(output_, DCM_ImageType), "DERIVED\\PRIMARY\\AXIAL");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head quietvox");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "1007");
+  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription),
+            "quietvox " + version() + ": median radius=1x1x1 shape=box border=replicate; not for diagnostic use");
+  const auto file = parse_dicom(output_);
+  DcmDataset& data = *file->getDataset();
+  const auto text = [&](std::initializer_list<DcmTagKey> path) {
+    DcmItem* item = &data;
+    for (auto key = path.begin(); key + 1 != path.end(); ++key) {
+      if (item->findAndGetSequenceItem(*key, item, 0).bad()) return std::string("no item");
+    }
+    OFString value;
+    item->findAndGetOFString(*(path.end() - 1), value);
+    return std::string(value.c_str());
+  };
+  EXPECT_EQ(text({DCM_DerivationCodeSequence, DCM_CodeValue}), "113087");
+  EXPECT_EQ(text({DCM_SourceImageSequence, DCM_ReferencedSOPClassUID}), UID_CTImageStorage);
+  EXPECT_EQ(text({DCM_SourceImageSequence, DCM_ReferencedSOPInstanceUID}), "1.2.3.4.99");
+  EXPECT_EQ(text({DCM_SourceImageSequence, DCM_SpatialLocationsPreserved}), "YES");
+  EXPECT_EQ(text({DCM_SourceImageSequence, DCM_PurposeOfReferenceCodeSequence, DCM_CodeValue}), "121322");
+  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_PurposeOfReferenceCodeSequence, DCM_CodeValue}), "109102");
+  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_ManufacturerModelName}), "quietvox");
+  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_SoftwareVersions}), version());
+  OFString meta;
+  file->getMetaInfo()->findAndGetOFString(DCM_MediaStorageSOPInstanceUID, meta);
+  EXPECT_EQ(text({DCM_SOPInstanceUID}), meta.c_str());
+}
+
+TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
+  rewrite({});
+  const fs::path first = folder_ / "first.dcm";
+  fs::rename(output_, first);
+  write_image(*io::open_dicom(first, {}), output_);
+  const auto file = parse_dicom(output_);
+  for (const DcmTagKey& key :
+       {DCM_SourceImageSequence, DCM_DerivationCodeSequence, DCM_ContributingEquipmentSequence}) {
+    DcmSequenceOfItems* sequence = nullptr;
+    file->getDataset()->findAndGetSequence(key, sequence);
+    ASSERT_NE(sequence, nullptr);
+    EXPECT_EQ(sequence->card(), 2u);
+  }
+  EXPECT_NE(dicom_text(output_, DCM_DerivationDescription).find("use; quietvox"), std::string::npos);
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head quietvox");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2007");
+}
+
+TEST_F(DicomWrite, LongTextsAreNotBroken) {
+  const std::string ascii(64, 'x'), umlauts = "\xc3\xa4" + std::string(60, 'x');
+  rewrite({.more = {{DCM_SeriesDescription, ascii}}});
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), ascii.substr(0, 55) + " quietvox");
+  rewrite({.more = {{DCM_SpecificCharacterSet, "ISO_IR 192"}, {DCM_SeriesDescription, umlauts}}});
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), umlauts);
+  rewrite({.more = {{DCM_SpecificCharacterSet, "ISO_IR 192"}, {DCM_SeriesDescription, "K\xc3\xb6pf"}}});
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "K\xc3\xb6pf quietvox");
+  rewrite({.more = {{DCM_DerivationDescription, std::string(1000, 'd')}}});
+  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription).size(), 1024u);
+  rewrite({.more = {{DCM_SeriesNumber, "2147483647"}}});
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2147483647");
+}
+
+TEST_F(DicomWrite, OptionsNameTheSeries) {
+  rewrite({}, {}, Values::real, {.compress = {}, .series_description_suffix = "clean", .series_offset = 5});
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head clean");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "12");
+}
+
+TEST_F(DicomWrite, IdentifiersAreNewAndAlwaysTheSame) {
+  rewrite({.instance = "1.2.3.4.99"});
+  const std::string instance = dicom_text(output_, DCM_SOPInstanceUID),
+                    series = dicom_text(output_, DCM_SeriesInstanceUID);
+  EXPECT_TRUE(instance.starts_with("2.25.") && series.starts_with("2.25."));
+  EXPECT_NE(instance, series);
+  rewrite({.instance = "1.2.3.4.99"});
+  EXPECT_EQ(dicom_text(output_, DCM_SOPInstanceUID), instance);
+  rewrite({.instance = "1.2.3.4.98"});
+  EXPECT_NE(dicom_text(output_, DCM_SOPInstanceUID), instance);
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesInstanceUID), series);
+  rewrite({.more = {{DCM_PresentationIntentType, "FOR PROCESSING"}}});
+  EXPECT_NE(dicom_text(output_, DCM_SeriesInstanceUID), series);
+}
+
+TEST_F(DicomWrite, ModalityLutsKeepStoredNumbers) {
+  DicomSpec spec{.slope = "", .intercept = ""};
+  spec.change = [](DcmDataset& data) {
+    DcmItem* item = nullptr;
+    data.findOrCreateSequenceItem(DCM_ModalityLUTSequence, item, -2);
+    item->putAndInsertString(DCM_ModalityLUTType, "OD");
+  };
+  rewrite(spec, [](Volume& volume) {
+    EXPECT_EQ(volume.voxels[0], 100);
+    volume.voxels[0] = 90;
+  });
+  EXPECT_EQ(dicom_cells(output_)[0], 90);
+}
+
+TEST_F(DicomWrite, AFolderHasOneFilePerFileUnderTheSameName) {
+  const fs::path in = folder_ / "in", out = folder_ / "out";
+  fs::create_directories(in / "sub");
+  for (int z = 0; z < 3; ++z) {
+    write_dicom(in / (z == 1 ? "sub/" + std::to_string(z) : std::to_string(z)),
+                {.position = {0, 0, 1.0 * z}, .instance_number = z});
+  }
+  const auto report = write_image(*io::open_dicom(in, {}), out);
+  EXPECT_EQ(report.files, (std::vector<fs::path>{out / "0", out / "sub/1", out / "2"}));
+  EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in", "in/0", "in/2", "in/sub", "in/sub/1", "out", "out/0",
+                                                       "out/2", "out/sub", "out/sub/1"}));
+  EXPECT_EQ(read_volume(*io::open_dicom(out, {})), read_volume(*io::open_dicom(in, {})));
+  EXPECT_EQ(dicom_text(out / "0", DCM_SeriesInstanceUID), dicom_text(out / "sub/1", DCM_SeriesInstanceUID));
+}
+
+TEST_F(DicomWrite, NothingIsLeftOfAnUnfinishedRun) {
+  write_dicom(source_, {});
+  const auto image = io::open_dicom(source_, {});
+  {
+    const auto writer = image->writer(output_, Values::real, {});
+    writer->begin_volume(0, {});
+    const Volume volume = read_volume(*image);
+    writer->write(volume.view());
+  }
+  EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in.dcm"}));
+  const auto writer = image->writer(output_, Values::real, {});
+  expect_error(Errc::internal, "commit before all volumes", [&] { writer->commit(); });
+}
+
+TEST_F(DicomWrite, ASourceThatVanishedIsAnError) {
+  write_dicom(source_, {});
+  const auto image = io::open_dicom(source_, {});
+  const Volume volume = read_volume(*image);
+  const auto writer = image->writer(output_, Values::real, {});
+  writer->begin_volume(0, {});
+  fs::remove(source_);
+  EXPECT_THROW(writer->write(volume.view()), Error);
+}
+
+TEST_F(DicomWrite, ExistingOutputsOtherTypesAndCompressionAreRefused) {
+  write_dicom(source_, {});
+  write_dicom(output_, {});
+  const auto image = io::open_dicom(source_, {});
+  expect_error(Errc::exists, "out.dcm", [&] { write_image(*image, output_); });
+  expect_error(Errc::output_path, "in.dcm",
+               [&] { write_image(*image, source_, Values::real, {}, {.force = true, .compress = {}}); });
+  fs::remove(output_);
+  io::WriteOptions options;
+  options.output_type = "float32";
+  expect_error(Errc::invalid_argument, "float32", [&] { write_image(*image, output_, Values::real, {}, options); });
+  EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in.dcm"}));
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -2,21 +2,216 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/image_io.hpp"
 
-#include <algorithm>
-#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstring>
+#include <limits>
+
+#include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
+namespace fs = std::filesystem;
+namespace {
 
-bool is_itk_image_name(const std::filesystem::path& path) {
-  static constexpr std::array endings{".nrrd", ".nhdr", ".mha", ".mhd"};
-  return std::find(endings.begin(), endings.end(), path.extension()) != endings.end();
+/// Floats carry integers exactly up to here.
+constexpr double largest_exact_integer = 1 << 24;
+
+std::string type_name(itk::IOComponentEnum type) {
+  return with_component_type(type, []<class T>(T) {
+    const std::string kind = std::floating_point<T> ? "float" : std::signed_integral<T> ? "int" : "uint";
+    return kind + std::to_string(8 * sizeof(T));
+  });
 }
 
-std::unique_ptr<io::Image> open_itk_image(const std::filesystem::path&) { return nullptr; }
+/// Values per axis, or none where the product does not fit into 63 bits.
+std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) return std::nullopt;
+  return result;
+}
 
-std::unique_ptr<io::ImageWriter> create_itk_image(const std::filesystem::path& output, const io::Geometry&, std::size_t,
-                                                  const io::WriteOptions&) {
-  throw Error(Errc::output_path, output.string() + ": NRRD and MetaImage files cannot be written yet");
+/// An opened file. Files whose voxels ITK can read region by region are read so; others are read whole when their
+/// first slice is wanted, and let go with their last.
+class ItkFile {
+ public:
+  explicit ItkFile(ItkHeader header) : header_(std::move(header)), io_(make_image_io(header_.format, header_.header)) {
+    with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
+    const unsigned int axes = io_->GetNumberOfDimensions();
+    if (io_->GetNumberOfComponents() != 1 || io_->GetPixelType() != itk::IOPixelEnum::SCALAR) {
+      refuse("voxels of " + std::to_string(io_->GetNumberOfComponents()) +
+             " components are not handled; give scalar voxels");
+    }
+    if (io_->GetComponentType() == itk::IOComponentEnum::UNKNOWNCOMPONENTTYPE) refuse("its voxel type is not handled");
+    if (axes < 2 || axes > 4) refuse(std::to_string(axes) + " axes are not handled; give 2 to 4");
+    geometry_ = geometry_of(*io_, header_.header);
+    volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;
+    check_size();
+  }
+
+  const ItkHeader& header() const { return header_; }
+  const io::Geometry& geometry() const { return geometry_; }
+  std::size_t volumes() const { return volumes_; }
+  const itk::ImageIOBase& image_io() const { return *io_; }
+
+  void read(std::size_t volume, VolumeView<float> slices) {
+    const std::int64_t first = slices.origin.z, count = slices.extent.z;
+    const std::size_t slice_bytes = static_cast<std::size_t>(geometry_.extent.slice()) * component_bytes(type());
+    if (header_.format == io::Format::metaimage && header_.encoding == "raw" && io_->GetNumberOfDimensions() > 2) {
+      std::vector<char> stored(slice_bytes * static_cast<std::size_t>(count));
+      read_region(volume, first, count, stored.data());
+      convert(stored.data(), slices);
+      return;
+    }
+    if (voxels_.empty()) {
+      check_voxels_complete(header_, values_, bytes_);
+      voxels_.resize(static_cast<std::size_t>(bytes_));
+      read_region(0, 0, 0, voxels_.data());
+    }
+    convert(voxels_.data() +
+                slice_bytes * (volume * static_cast<std::size_t>(geometry_.extent.z) + static_cast<std::size_t>(first)),
+            slices);
+    if (volume + 1 == volumes_ && first + count == geometry_.extent.z) std::vector<char>().swap(voxels_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(Errc::unsupported, header_.header.string() + ": " + why);
+  }
+  itk::IOComponentEnum type() const { return io_->GetComponentType(); }
+
+  /// Compares what the header promises with the file that holds the voxels, before anything is allocated.
+  void check_size() {
+    auto values = product(geometry_.extent.x, geometry_.extent.y);
+    if (values) values = product(*values, geometry_.extent.z);
+    if (values) values = product(*values, static_cast<std::int64_t>(volumes_));
+    const auto bytes = values ? product(*values, static_cast<std::int64_t>(component_bytes(type()))) : std::nullopt;
+    const double stored =
+        static_cast<double>(fs::file_size(header_.data)) - static_cast<double>(header_.offset.value_or(0));
+    constexpr double deflate = 1032, bzip2 = 50000;  // no data shrinks more
+    const double largest = header_.encoding == "gzip"    ? deflate * stored
+                           : header_.encoding == "bzip2" ? bzip2 * stored
+                           : header_.encoding == "raw"   ? stored
+                                                         : stored * static_cast<double>(component_bytes(type()));
+    if (!bytes || *bytes < 1 || static_cast<double>(*bytes) > largest) {
+      throw Error(Errc::corrupt, header_.header.string() + ": the header promises more voxels than " +
+                                     header_.data.filename().string() + " can hold; the file is cut or damaged");
+    }
+    values_ = *values;
+    bytes_ = *bytes;
+  }
+
+  /// `count` slices of a volume as they are stored, or with no count all of the file.
+  void read_region(std::size_t volume, std::int64_t first, std::int64_t count, char* to) {
+    const unsigned int axes = io_->GetNumberOfDimensions();
+    itk::ImageIORegion region(axes);
+    for (unsigned int axis = 0; axis < axes; ++axis) region.SetSize(axis, io_->GetDimensions(axis));
+    if (count > 0) {
+      region.SetIndex(2, first);
+      region.SetSize(2, static_cast<itk::SizeValueType>(count));
+      if (axes == 4) region.SetIndex(3, static_cast<itk::IndexValueType>(volume));
+      if (axes == 4) region.SetSize(3, 1);
+    }
+    io_->SetIORegion(region);
+    with_itk_errors(header_.header, Errc::corrupt, [&] { io_->Read(to); });
+  }
+
+  void convert(const char* stored, const VolumeView<float>& slices) const {
+    with_component_type(type(), [&]<class T>(T value) {
+      for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+        std::memcpy(&value, stored + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+        if constexpr (std::integral<T> && sizeof(T) >= 4) {
+          if (std::abs(static_cast<double>(value)) > largest_exact_integer) {
+            refuse("holds the integer " + std::to_string(value) +
+                   ", which a 32-bit float cannot carry exactly; the largest is 16777216");
+          }
+        }
+        slices.data[i] = static_cast<float>(value);
+      }
+    });
+  }
+
+  ItkHeader header_;
+  itk::ImageIOBase::Pointer io_;
+  io::Geometry geometry_;
+  std::size_t volumes_ = 1;
+  std::int64_t values_ = 0, bytes_ = 0;  // of all volumes
+  std::vector<char> voxels_;
+};
+
+class ItkVolume final : public VolumeSource {
+ public:
+  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume) : file_(std::move(file)), volume_(volume) {}
+  Extent extent() const override { return file_->geometry().extent; }
+  Spacing spacing() const override { return file_->geometry().spacing; }
+  void read(VolumeView<float> slices) override { file_->read(volume_, slices); }
+
+ private:
+  std::shared_ptr<ItkFile> file_;
+  std::size_t volume_;
+};
+
+std::string joined(const std::array<double, 3>& numbers, const std::string& separator) {
+  return FieldType<double>::format(numbers[0]) + separator + FieldType<double>::format(numbers[1]) + separator +
+         FieldType<double>::format(numbers[2]);
+}
+
+class ItkImage final : public io::Image {
+ public:
+  explicit ItkImage(ItkHeader header) : file_(std::make_shared<ItkFile>(std::move(header))) {}
+
+  io::Format format() const override { return file_->header().format; }
+  std::size_t volume_count() const override { return file_->volumes(); }
+  const io::Geometry& geometry(std::size_t) const override { return file_->geometry(); }
+  bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
+  std::string why_2d_only(std::size_t) const override { return ""; }
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values) const override {
+    return std::make_unique<ItkVolume>(file_, volume);
+  }
+  std::vector<std::string> warnings() const override { return {}; }
+
+  io::Facts facts() const override {
+    const io::Geometry& place = file_->geometry();
+    const Extent& extent = place.extent;
+    return {{"format", io::to_string(format()) + (file_->header().files().size() > 1 ? ", two files" : "")},
+            {"extent", std::to_string(extent.x) + " x " + std::to_string(extent.y) + " x " + std::to_string(extent.z) +
+                           " voxels"},
+            {"volumes", std::to_string(file_->volumes())},
+            {"spacing", joined({place.spacing.x, place.spacing.y, place.spacing.z}, " x ") + " mm"},
+            {"origin", joined(place.origin, ", ") + " mm (LPS)"},
+            {"stored-type", type_name(file_->image_io().GetComponentType())},
+            {"encoding", file_->header().encoding}};
+  }
+
+  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values,
+                                          const io::WriteOptions& options) const override {
+    const itk::ImageIOBase& image_io = file_->image_io();
+    return make_itk_writer(output,
+                           {.header = file_->header(),
+                            .axes = image_io.GetNumberOfDimensions(),
+                            .volumes = file_->volumes(),
+                            .geometry = file_->geometry(),
+                            .type = image_io.GetComponentType(),
+                            .metadata = &image_io},
+                           options);
+  }
+
+ private:
+  std::shared_ptr<ItkFile> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<io::Image> open_itk_image(const fs::path& path) {
+  auto header = read_itk_header(path);
+  if (!header) return nullptr;
+  return std::make_unique<ItkImage>(std::move(*header));
+}
+
+std::unique_ptr<io::ImageWriter> create_itk_image(const fs::path& output, const io::Geometry& geometry,
+                                                  std::size_t volumes, const io::WriteOptions& options) {
+  return make_itk_writer(
+      output, {.header = {}, .axes = volumes > 1 ? 4U : 3U, .volumes = volumes, .geometry = geometry, .metadata = {}},
+      options);
 }
 
 }  // namespace quietvox

@@ -8,11 +8,8 @@
 namespace quietvox {
 
 /// Opens an NRRD or MetaImage file of scalar voxels and 2 to 4 axes; a fourth axis holds one volume per index. Null
-/// where the content is neither; throws io errors as io::open_image does.
+/// where the content is neither; throws Error where it is one of them and cannot be used.
 std::unique_ptr<io::Image> open_itk_image(const std::filesystem::path&);
-
-/// True where a file of this name would be an NRRD or a MetaImage.
-bool is_itk_image_name(const std::filesystem::path&);
 
 /// A new file of the format that `output`'s ending names (.nrrd, .nhdr, .mha, .mhd) for images that came in another
 /// one: float32 unless options.output_type says otherwise, compressed only where options.compress is true. Several

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "itk_adapters/itk_file.hpp"
+
+#include <itkMetaImageIO.h>
+#include <itkNrrdImageIO.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace quietvox {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t longest_header = std::size_t{1} << 20;
+
+std::string lower(std::string text) {
+  for (char& letter : text) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  return text;
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::string start_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(longest_header, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+/// The start of a file as lines `key SEPARATOR value`, keys in lower case, up to an empty line or the key `last`.
+struct HeaderLines {
+  std::map<std::string, std::string> values;
+  std::uintmax_t end = 0;  // where the bytes after the header start
+
+  HeaderLines(const std::string& text, char separator, const std::string& last) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      end += line.size() + 1;
+      if (trimmed(line).empty()) return;
+      const auto place = line.find(separator);
+      if (place == std::string::npos) continue;
+      const std::string key = lower(trimmed(line.substr(0, place)));
+      values.emplace(key, trimmed(line.substr(place + 1)));
+      if (key == last) return;
+    }
+  }
+  bool has(const std::string& key) const { return values.contains(key); }
+  std::string at(const std::string& key) const { return has(key) ? values.at(key) : ""; }
+};
+
+/// The file beside `header` that `name` stands for.
+fs::path data_file(const fs::path& header, const std::string& name) {
+  if (name.rfind("LIST", 0) == 0 || name.find('%') != std::string::npos) {
+    throw Error(Errc::unsupported, header.string() + ": the voxels lie in several files; join them into one");
+  }
+  const fs::path data = header.parent_path() / name;
+  if (!fs::is_regular_file(data)) {
+    throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
+  }
+  return data;
+}
+
+std::string nrrd_encoding(const std::string& name) {
+  if (name == "gz" || name == "gzip") return "gzip";
+  if (name == "bz2" || name == "bzip2") return "bzip2";
+  return name == "raw" ? "raw" : "text";
+}
+
+}  // namespace
+
+std::size_t component_bytes(itk::IOComponentEnum type) {
+  return with_component_type(type, [](auto value) { return sizeof value; });
+}
+
+std::vector<fs::path> ItkHeader::files() const {
+  if (data == header) return {header};
+  return {header, data};
+}
+
+std::optional<ItkHeader> read_itk_header(const fs::path& path) {
+  if (!fs::is_regular_file(path)) return std::nullopt;
+  const std::string text = start_of(path);
+  if (text.rfind("NRRD000", 0) == 0) {
+    const HeaderLines lines(text, ':', "");
+    const std::string name = lines.has("data file") ? lines.at("data file") : lines.at("datafile");
+    ItkHeader header{io::Format::nrrd, path, path, nrrd_encoding(lower(lines.at("encoding"))), lines.end};
+    if (!name.empty()) {
+      header.data = data_file(path, name);
+      header.offset = 0;
+    }
+    for (const auto* skip : {"line skip", "lineskip", "byte skip", "byteskip"}) {
+      if (lines.has(skip)) header.offset.reset();
+    }
+    return header;
+  }
+  const HeaderLines lines(text, '=', "elementdatafile");
+  if (lines.has("ndims") && lines.has("elementdatafile")) {
+    const std::string name = lines.at("elementdatafile");
+    const bool compressed = lower(lines.at("compresseddata")).starts_with('t');
+    const bool binary = lower(lines.at("binarydata")).starts_with('t');
+    ItkHeader header{io::Format::metaimage, path, path, compressed ? "gzip" : binary ? "raw" : "text", lines.end};
+    if (lower(name) != "local") {
+      header.data = data_file(path, name);
+      header.offset = 0;
+    }
+    if (lines.has("headersize")) header.offset.reset();
+    return header;
+  }
+  return std::nullopt;
+}
+
+std::optional<io::Format> itk_format_of_name(const fs::path& path) {
+  const std::string ending = lower(path.extension().string());
+  if (ending == ".nrrd" || ending == ".nhdr") return io::Format::nrrd;
+  if (ending == ".mha" || ending == ".mhd") return io::Format::metaimage;
+  return std::nullopt;
+}
+
+itk::ImageIOBase::Pointer make_image_io(io::Format format, const fs::path& path) {
+  itk::ImageIOBase::Pointer image_io;
+  if (format == io::Format::nrrd) {
+    image_io = itk::NrrdImageIO::New();
+  } else {
+    image_io = itk::MetaImageIO::New();
+  }
+  image_io->SetFileName(path.string());
+  return image_io;
+}
+
+io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path) {
+  io::Geometry geometry{.extent = {1, 1, 1}};
+  const int axes = static_cast<int>(std::min(image_io.GetNumberOfDimensions(), 3U));
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto index = static_cast<unsigned int>(axis);
+    geometry.extent[axis] = static_cast<std::int64_t>(image_io.GetDimensions(index));
+    geometry.spacing[axis] = image_io.GetSpacing(index);
+    geometry.origin[index] = image_io.GetOrigin(index);
+    const auto direction = image_io.GetDirection(index);
+    for (unsigned int row = 0; row < 3; ++row) {
+      geometry.direction[3 * row + index] = row < static_cast<unsigned int>(axes) ? direction.at(row) : 0;
+    }
+    const bool usable = std::isfinite(geometry.spacing[axis]) && geometry.spacing[axis] > 0 &&
+                        std::isfinite(geometry.origin[index]) && geometry.extent[axis] > 0;
+    if (!usable) {
+      throw Error(Errc::corrupt, path.string() + ": axis " + std::to_string(axis + 1) +
+                                     " has a size, spacing or origin that no image can have");
+    }
+  }
+  return geometry;
+}
+
+}  // namespace quietvox

@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <concepts>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "io/atomic_output.hpp"
+#include "itk_adapters/itk_file.hpp"
+#include "itk_adapters/pixel_conversion.hpp"
+
+namespace quietvox {
+namespace fs = std::filesystem;
+namespace {
+
+/// A folder beside the output that vanishes with this object.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const fs::path& output) {
+    std::string name = (output.parent_path() / (output.stem().string() + ".part-XXXXXX")).string();
+    if (!mkdtemp(name.data())) {
+      throw Error(Errc::not_writable,
+                  output.string() + ": cannot be created: " + std::generic_category().message(errno));
+    }
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  fs::path operator/(const fs::path& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+/// A file seen as memory, so that voxels that wait for ITK need none.
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path) : size_(fs::file_size(path)) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    data_ = file < 0 ? MAP_FAILED : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    const int error = errno;
+    if (file >= 0) close(file);
+    if (data_ == MAP_FAILED) {
+      throw Error(Errc::not_writable,
+                  path.string() + ": cannot be read back: " + std::generic_category().message(error));
+    }
+  }
+  ~MappedFile() { munmap(data_, size_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const void* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_;
+  void* data_;
+};
+
+itk::IOComponentEnum stored_type(const std::string& output_type, itk::IOComponentEnum same) {
+  if (output_type == "same") return same;
+  if (output_type == "int16") return itk::IOComponentEnum::SHORT;
+  if (output_type == "uint16") return itk::IOComponentEnum::USHORT;
+  if (output_type == "float32") return itk::IOComponentEnum::FLOAT;
+  throw Error(Errc::invalid_argument,
+              "--output-type = '" + output_type + "' is not known; give same, int16, uint16 or float32");
+}
+
+/// ITK writes a file at once. Voxels are therefore gathered in a scratch file as they will be stored; commit() hands
+/// that to ITK, reads the result back, compares, and puts it in its place.
+class ItkWriter final : public io::ImageWriter {
+ public:
+  ItkWriter(const fs::path& output, const ItkWriterSource& source, const io::WriteOptions& options)
+      : output_(output),
+        source_(source),
+        type_(stored_type(options.output_type, source.type)),
+        compress_(options.compress.value_or(source.header && source.header->compressed())) {
+    const auto format = itk_format_of_name(output);
+    if (!format) {
+      throw Error(Errc::output_path, output.string() +
+                                         ": the ending does not name a format; give .nrrd, .nhdr, .mha "
+                                         "or .mhd");
+    }
+    format_ = *format;
+    targets_.push_back(output);
+    if (const auto ending = data_ending(); !ending.empty()) {
+      targets_.push_back(fs::path(output).replace_extension(ending));
+    }
+    for (const fs::path& target : targets_) {
+      if (source.header) refuse_input(target);
+      outputs_.push_back(std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force,
+                                                            source.header ? source.header->header : fs::path()));
+    }
+    scratch_ = std::make_unique<ScratchFolder>(output);
+    spool_.open(*scratch_ / "voxels", std::ios::binary);
+    check_spool();
+  }
+
+  void begin_volume(std::size_t volume, const Provenance&) override {
+    if (volume != begun_ || missing_slices() != 0) {
+      throw Error(Errc::internal, output_.string() + ": volumes were not written in order");
+    }
+    ++begun_;
+    next_slice_ = 0;
+  }
+
+  void write(VolumeView<const float> slices) override {
+    if (begun_ == 0 || slices.origin.z != next_slice_ || slices.extent.z > missing_slices()) {
+      throw Error(Errc::internal, output_.string() + ": slices were not written in order");
+    }
+    with_component_type(type_, [&]<class T>(T) {
+      std::vector<T> stored(static_cast<std::size_t>(slices.extent.slice()));
+      for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+        const float* values = slices.row(0, z);
+        for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = to_stored<T>(values[i]);
+        spool_.write(reinterpret_cast<const char*>(stored.data()),
+                     static_cast<std::streamsize>(stored.size() * sizeof(T)));
+      }
+    });
+    check_spool();
+    next_slice_ += slices.extent.z;
+  }
+
+  io::WriteReport commit() override {
+    if (begun_ != source_.volumes || missing_slices() != 0) {
+      throw Error(Errc::internal, output_.string() + ": volumes or slices are missing");
+    }
+    spool_.close();
+    check_spool();
+    {
+      const MappedFile voxels(*scratch_ / "voxels");
+      const fs::path made = *scratch_ / output_.filename();
+      write_by_itk(made, voxels);
+      verify(made, voxels);
+    }
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      fs::rename(*scratch_ / targets_[i].filename(), outputs_[i]->staging());
+    }
+    // The header comes last: where it stands, its voxels do.
+    for (std::size_t i = targets_.size(); i-- > 0;) outputs_[i]->commit();
+
+    io::WriteReport report{targets_, clamped_, {}};
+    if (not_finite_ > 0) {
+      report.warnings.push_back(std::to_string(not_finite_) + " voxels that are not finite became 0");
+    }
+    return report;
+  }
+
+ private:
+  std::int64_t missing_slices() const { return begun_ == 0 ? 0 : source_.geometry.extent.z - next_slice_; }
+
+  /// How the file beside a header ends, as ITK names it; empty where one file holds all.
+  std::string data_ending() const {
+    const bool detached = output_.extension() == ".nhdr" || output_.extension() == ".mhd";
+    if (!detached) return "";
+    if (!compress_) return ".raw";
+    return format_ == io::Format::nrrd ? ".raw.gz" : ".zraw";
+  }
+
+  void refuse_input(const fs::path& target) const {
+    for (const fs::path& file : source_.header->files()) {
+      std::error_code ignored;
+      if (fs::equivalent(target, file, ignored)) {
+        throw Error(Errc::output_path, target.string() + ": output and input are the same; give another output");
+      }
+    }
+  }
+
+  void check_spool() const {
+    if (!spool_) {
+      throw Error(Errc::not_writable,
+                  output_.string() + ": cannot be written: " + std::generic_category().message(errno));
+    }
+  }
+
+  template <class T>
+  T to_stored(float value) {
+    if constexpr (std::integral<T>) {
+      if (!std::isfinite(value)) ++not_finite_;
+      const double rounded = std::round(static_cast<double>(value));
+      clamped_ += rounded < static_cast<double>(std::numeric_limits<T>::min()) ||
+                  rounded > static_cast<double>(std::numeric_limits<T>::max());
+    }
+    return to_pixel<T>(value);
+  }
+
+  void write_by_itk(const fs::path& path, const MappedFile& voxels) const {
+    const auto image_io = make_image_io(format_, path);
+    const io::Geometry& place = source_.geometry;
+    const bool same_format = source_.header && source_.header->format == format_;
+    if (same_format) image_io->SetMetaDataDictionary(source_.metadata->GetMetaDataDictionary());
+    image_io->SetNumberOfDimensions(source_.axes);
+    itk::ImageIORegion region(source_.axes);
+    for (unsigned int axis = 0; axis < source_.axes; ++axis) {
+      const bool spatial = axis < 3;
+      const auto size =
+          spatial ? static_cast<itk::SizeValueType>(place.extent[static_cast<int>(axis)]) : source_.volumes;
+      std::vector<double> direction(source_.axes, 0);
+      for (unsigned int row = 0; row < source_.axes; ++row) {
+        direction[row] = spatial && row < 3 ? place.direction[3 * row + axis] : row == axis;
+      }
+      image_io->SetDimensions(axis, size);
+      image_io->SetSpacing(axis, spatial            ? place.spacing[static_cast<int>(axis)]
+                                 : source_.metadata ? source_.metadata->GetSpacing(axis)
+                                                    : 1);
+      image_io->SetOrigin(axis, spatial            ? place.origin[axis]
+                                : source_.metadata ? source_.metadata->GetOrigin(axis)
+                                                   : 0);
+      image_io->SetDirection(axis, direction);
+      region.SetSize(axis, size);
+    }
+    image_io->SetIORegion(region);
+    image_io->SetPixelType(itk::IOPixelEnum::SCALAR);
+    image_io->SetNumberOfComponents(1);
+    image_io->SetComponentType(type_);
+    image_io->SetFileTypeToBinary();
+    image_io->SetUseCompression(compress_);
+    with_itk_errors(output_, Errc::not_writable, [&] {
+      image_io->WriteImageInformation();
+      image_io->Write(voxels.data());
+    });
+  }
+
+  void verify(const fs::path& made, const MappedFile& voxels) const {
+    const auto image_io = make_image_io(format_, made);
+    const bool equal = with_itk_errors(output_, Errc::not_writable, [&] {
+      image_io->ReadImageInformation();
+      const auto bytes = static_cast<std::size_t>(image_io->GetImageSizeInBytes());
+      if (image_io->GetComponentType() != type_ || bytes != voxels.size()) return false;
+      itk::ImageIORegion region(image_io->GetNumberOfDimensions());
+      for (unsigned int axis = 0; axis < source_.axes; ++axis) region.SetSize(axis, image_io->GetDimensions(axis));
+      image_io->SetIORegion(region);
+      std::vector<char> stored(bytes);
+      image_io->Read(stored.data());
+      return std::memcmp(stored.data(), voxels.data(), bytes) == 0;
+    });
+    if (!equal) throw Error(Errc::not_writable, output_.string() + ": what was written reads back differently");
+  }
+
+  fs::path output_;
+  ItkWriterSource source_;
+  itk::IOComponentEnum type_;
+  bool compress_;
+  io::Format format_{};
+  std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels
+  std::vector<std::unique_ptr<io::AtomicOutput>> outputs_;
+  std::unique_ptr<ScratchFolder> scratch_;
+  std::ofstream spool_;
+  std::size_t begun_ = 0;
+  std::int64_t next_slice_ = 0, clamped_ = 0, not_finite_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<io::ImageWriter> make_itk_writer(const fs::path& output, const ItkWriterSource& source,
+                                                 const io::WriteOptions& options) {
+  return std::make_unique<ItkWriter>(output, source, options);
+}
+
+}  // namespace quietvox

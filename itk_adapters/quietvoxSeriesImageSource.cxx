@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "quietvoxSeriesImageSource.h"
+
+#include "itk_adapters/image_io.hpp"
+
+namespace quietvox {
+
+void SeriesImageSource::SetFileName(const std::string& path) {
+  if (path == m_FileName) return;
+  m_FileName = path;
+  m_Image.reset();
+  this->Modified();
+}
+
+void SeriesImageSource::SetSeriesUID(const std::string& uid) {
+  if (uid == m_SeriesUID) return;
+  m_SeriesUID = uid;
+  m_Image.reset();
+  this->Modified();
+}
+
+void SeriesImageSource::SetAllowGaps(bool allow) {
+  if (allow == m_AllowGaps) return;
+  m_AllowGaps = allow;
+  m_Image.reset();
+  this->Modified();
+}
+
+const io::Image& SeriesImageSource::GetImage() {
+  if (m_Image) return *m_Image;
+  m_Volume.reset();
+  try {
+    m_Image = io::open_image(m_FileName, {.allow_gaps = m_AllowGaps, .series_uid = m_SeriesUID});
+    if (!m_Image) m_Image = open_itk_image(m_FileName);
+  } catch (const Error& error) {
+    itkExceptionMacro(<< error.what());
+  }
+  if (!m_Image) itkExceptionMacro(<< m_FileName << ": is no DICOM, NIfTI, NRRD or MetaImage");
+  return *m_Image;
+}
+
+void SeriesImageSource::GenerateOutputInformation() {
+  const io::Image& image = this->GetImage();
+  if (m_VolumeIndex >= image.volume_count()) {
+    itkExceptionMacro(<< m_FileName << ": there is no volume " << m_VolumeIndex << "; the scan has "
+                      << image.volume_count() << ", counted from 0");
+  }
+  if (const auto reason = image.why_2d_only(m_VolumeIndex); !reason.empty() && !m_SlicesOnly) {
+    itkExceptionMacro(<< m_FileName << ": " << reason << "; SlicesOnlyOn() accepts it for windows within slices");
+  }
+  const io::Geometry& geometry = image.geometry(m_VolumeIndex);
+  ImageType::RegionType region;
+  ImageType::SpacingType spacing;
+  ImageType::PointType origin;
+  ImageType::DirectionType direction;
+  for (unsigned int axis = 0; axis < 3; ++axis) {
+    region.SetSize(axis, static_cast<itk::SizeValueType>(geometry.extent[static_cast<int>(axis)]));
+    spacing[axis] = geometry.spacing[static_cast<int>(axis)];
+    origin[axis] = geometry.origin[axis];
+    for (unsigned int row = 0; row < 3; ++row) direction[row][axis] = geometry.direction[3 * row + axis];
+  }
+  ImageType* const output = this->GetOutput();
+  output->SetLargestPossibleRegion(region);
+  output->SetSpacing(spacing);
+  output->SetOrigin(origin);
+  output->SetDirection(direction);
+}
+
+/** Slices are read whole. */
+void SeriesImageSource::EnlargeOutputRequestedRegion(itk::DataObject* data) {
+  auto* const output = itkDynamicCastInDebugMode<ImageType*>(data);
+  auto region = output->GetRequestedRegion();
+  for (unsigned int axis = 0; axis < 2; ++axis) {
+    region.SetIndex(axis, output->GetLargestPossibleRegion().GetIndex(axis));
+    region.SetSize(axis, output->GetLargestPossibleRegion().GetSize(axis));
+  }
+  output->SetRequestedRegion(region);
+}
+
+void SeriesImageSource::GenerateData() {
+  this->AllocateOutputs();
+  ImageType* const output = this->GetOutput();
+  const auto region = output->GetBufferedRegion();
+  const io::Geometry& geometry = m_Image->geometry(m_VolumeIndex);
+  const VolumeView<float> view{output->GetBufferPointer(),
+                               {geometry.extent.x, geometry.extent.y, static_cast<std::int64_t>(region.GetSize(2))},
+                               geometry.spacing,
+                               {0, 0, region.GetIndex(2)}};
+  try {
+    if (!m_Volume || m_OpenedVolume != m_VolumeIndex) {
+      m_Volume = m_Image->volume(m_VolumeIndex, io::Values::real);
+      m_OpenedVolume = m_VolumeIndex;
+    }
+    for (std::int64_t z = 0; z < view.extent.z; ++z) {
+      if (this->GetAbortGenerateData()) throw itk::ProcessAborted(__FILE__, __LINE__);
+      m_Volume->read(view.slices(z, 1));
+      this->UpdateProgress(static_cast<float>(z + 1) / static_cast<float>(view.extent.z));
+    }
+  } catch (const Error& error) {
+    itkExceptionMacro(<< error.what());
+  }
+}
+
+void SeriesImageSource::PrintSelf(std::ostream& os, itk::Indent indent) const {
+  Superclass::PrintSelf(os, indent);
+  os << indent << "FileName: " << m_FileName << '\n';
+  os << indent << "SeriesUID: " << m_SeriesUID << '\n';
+  os << indent << "AllowGaps: " << m_AllowGaps << '\n';
+  os << indent << "SlicesOnly: " << m_SlicesOnly << '\n';
+  os << indent << "VolumeIndex: " << m_VolumeIndex << '\n';
+}
+
+}  // namespace quietvox

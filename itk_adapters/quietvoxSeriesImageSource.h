@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef quietvoxSeriesImageSource_h
+#define quietvoxSeriesImageSource_h
+
+#include <itkImage.h>
+#include <itkImageSource.h>
+
+#include <memory>
+#include <string>
+
+#include "io/image.hpp"
+
+namespace quietvox {
+
+/** \class SeriesImageSource
+ * \brief Reads a volume of a scan: a DICOM file or folder, a NIfTI, NRRD or MetaImage file.
+ *
+ * Voxels are real values (HU, ...), missing ones NaN; spacing, origin and direction are those of the patient (LPS, mm).
+ * Only the slices of the requested region are read. A SeriesImageWriter gives the scan back in its own format. */
+class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
+ public:
+  ITK_DISALLOW_COPY_AND_MOVE(SeriesImageSource);
+
+  using Self = SeriesImageSource;
+  using ImageType = itk::Image<float, 3>;
+  using Superclass = itk::ImageSource<ImageType>;
+  using Pointer = itk::SmartPointer<Self>;
+  using ConstPointer = itk::SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(SeriesImageSource, ImageSource);
+
+  /** The file or folder. */
+  void SetFileName(const std::string& path);
+  itkGetStringMacro(FileName);
+
+  /** Which series of a folder that holds several. */
+  void SetSeriesUID(const std::string& uid);
+  itkGetStringMacro(SeriesUID);
+
+  /** Accept missing, uneven or tilted slices. Default: false. */
+  void SetAllowGaps(bool allow);
+  itkGetConstMacro(AllowGaps, bool);
+  itkBooleanMacro(AllowGaps);
+
+  /** Accept scans whose slices make no regular volume. The caller promises that no window extends along z; without that
+   * promise such a scan is refused. Default: false. */
+  itkSetMacro(SlicesOnly, bool);
+  itkGetConstMacro(SlicesOnly, bool);
+  itkBooleanMacro(SlicesOnly);
+
+  /** Which volume of a scan that holds several (echoes, time points, diffusion directions). Default: 0. */
+  itkSetMacro(VolumeIndex, std::size_t);
+  itkGetConstMacro(VolumeIndex, std::size_t);
+
+  /** The opened scan. Opens it where that has not been done. */
+  const io::Image& GetImage();
+
+ protected:
+  SeriesImageSource() = default;
+  ~SeriesImageSource() override = default;
+
+  void GenerateOutputInformation() override;
+  void EnlargeOutputRequestedRegion(itk::DataObject* output) override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream& os, itk::Indent indent) const override;
+
+ private:
+  std::string m_FileName;
+  std::string m_SeriesUID;
+  bool m_AllowGaps{false};
+  bool m_SlicesOnly{false};
+  std::size_t m_VolumeIndex{0};
+
+  std::unique_ptr<io::Image> m_Image;
+  std::unique_ptr<VolumeSource> m_Volume;
+  std::size_t m_OpenedVolume{0};
+};
+
+}  // namespace quietvox
+
+#endif

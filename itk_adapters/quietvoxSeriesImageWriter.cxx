@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "quietvoxSeriesImageWriter.h"
+
+#include <algorithm>
+
+#include "itk_adapters/filter_support.hpp"
+
+namespace quietvox {
+namespace {
+
+/** What stands upstream of an image. */
+struct Upstream {
+  SeriesImageSource* source = nullptr;
+  std::vector<const FilterStep*> steps;  // in the order in which they run
+};
+
+Upstream look_upstream(const itk::DataObject* data) {
+  Upstream upstream;
+  while (data && data->GetSource()) {
+    itk::ProcessObject* const process = data->GetSource();
+    if (auto* const source = dynamic_cast<SeriesImageSource*>(process)) upstream.source = source;
+    if (const auto* const step = dynamic_cast<const FilterStep*>(process)) {
+      upstream.steps.insert(upstream.steps.begin(), step);
+    }
+    const auto inputs = process->GetInputs();
+    data = inputs.empty() ? nullptr : inputs.front().GetPointer();
+  }
+  return upstream;
+}
+
+Provenance provenance_of(const Upstream& upstream) {
+  Provenance provenance;
+  for (const FilterStep* step : upstream.steps) {
+    provenance.requested.push_back(step->GetRequestedSettings());
+    provenance.resolved.push_back(step->GetResolvedSettings());
+    provenance.backend = step->GetBackendName();
+  }
+  return provenance;
+}
+
+}  // namespace
+
+SeriesImageWriter::SeriesImageWriter() { this->SetNumberOfRequiredInputs(1); }
+
+void SeriesImageWriter::SetInput(const ImageType* image) {
+  this->ProcessObject::SetNthInput(0, const_cast<ImageType*>(image));
+}
+
+const SeriesImageWriter::ImageType* SeriesImageWriter::GetInput() const {
+  return itkDynamicCastInDebugMode<const ImageType*>(this->GetPrimaryInput());
+}
+
+void SeriesImageWriter::SetProvenance(const Provenance& provenance) {
+  m_Provenance = provenance;
+  this->Modified();
+}
+
+void SeriesImageWriter::SetWriteOptions(const io::WriteOptions& options) {
+  m_WriteOptions = options;
+  this->Modified();
+}
+
+void SeriesImageWriter::Update() {
+  this->SetAbortGenerateData(false);
+  this->InvokeEvent(itk::StartEvent());
+  this->UpdateProgress(0);
+  try {
+    this->Write();
+  } catch (const Error& error) {
+    itkExceptionMacro(<< error.what());
+  }
+  this->UpdateProgress(1);
+  this->InvokeEvent(itk::EndEvent());
+}
+
+void SeriesImageWriter::Write() {
+  if (!this->GetInput()) itkExceptionMacro(<< "there is no input");
+  const Upstream upstream = look_upstream(this->GetInput());
+  const SeriesImageSource::Pointer source = m_Source ? m_Source.GetPointer() : upstream.source;
+  if (!source) itkExceptionMacro(<< "there is no SeriesImageSource upstream; name one with SetSource()");
+  if (!m_Provenance && upstream.steps.empty()) {
+    itkExceptionMacro(<< "there is no quietvox filter upstream; say with SetProvenance() what was done");
+  }
+  const io::Image& image = source->GetImage();
+  if (image.volume_count() > 1 && source != upstream.source) {
+    itkExceptionMacro(<< "a scan of " << image.volume_count() << " volumes needs its source upstream of the input");
+  }
+  const auto writer = image.writer(m_FileName, io::Values::real, m_WriteOptions);
+  const std::size_t chosen = source->GetVolumeIndex();
+  try {
+    for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+      source->SetVolumeIndex(volume);
+      this->WriteVolume(volume, *writer, image.geometry(volume));
+    }
+  } catch (...) {
+    source->SetVolumeIndex(chosen);
+    throw;
+  }
+  source->SetVolumeIndex(chosen);
+  m_Report = writer->commit();
+}
+
+void SeriesImageWriter::WriteVolume(std::size_t volume, io::ImageWriter& writer, const io::Geometry& geometry) {
+  auto* const input = const_cast<ImageType*>(this->GetInput());
+  input->UpdateOutputInformation();
+  const auto whole = input->GetLargestPossibleRegion();
+  for (unsigned int axis = 0; axis < 3; ++axis) {
+    if (static_cast<std::int64_t>(whole.GetSize(axis)) != geometry.extent[static_cast<int>(axis)]) {
+      itkExceptionMacro(<< "the image has the size " << whole.GetSize() << ", the scan " << geometry.extent.x << " x "
+                        << geometry.extent.y << " x " << geometry.extent.z << "; they must be the same");
+    }
+  }
+  const std::int64_t slices = geometry.extent.z;
+  const std::int64_t pieces = std::min<std::int64_t>(m_NumberOfStreamDivisions, slices);
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t first = slices * piece / pieces, last = slices * (piece + 1) / pieces;
+    auto region = whole;
+    region.SetIndex(2, whole.GetIndex(2) + first);
+    region.SetSize(2, static_cast<itk::SizeValueType>(last - first));
+    input->SetRequestedRegion(region);
+    input->PropagateRequestedRegion();
+    input->UpdateOutputData();
+    // Only now do the filters know what their `auto`s stand for.
+    if (piece == 0) writer.begin_volume(volume, m_Provenance ? *m_Provenance : provenance_of(look_upstream(input)));
+
+    const auto buffered = input->GetBufferedRegion();
+    const std::int64_t start = buffered.GetIndex(2) - whole.GetIndex(2);
+    const VolumeView<const float> view{
+        input->GetBufferPointer(),
+        {geometry.extent.x, geometry.extent.y, static_cast<std::int64_t>(buffered.GetSize(2))},
+        geometry.spacing,
+        {0, 0, start}};
+    writer.write(view.slices(first - start, last - first));
+    this->UpdateProgress(static_cast<float>(piece + 1) / static_cast<float>(pieces));
+    if (this->GetAbortGenerateData()) throw itk::ProcessAborted(__FILE__, __LINE__);
+  }
+}
+
+void SeriesImageWriter::PrintSelf(std::ostream& os, itk::Indent indent) const {
+  Superclass::PrintSelf(os, indent);
+  os << indent << "FileName: " << m_FileName << '\n';
+  os << indent << "NumberOfStreamDivisions: " << m_NumberOfStreamDivisions << '\n';
+}
+
+}  // namespace quietvox

@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// NRRD and MetaImage files.
+#include "itk_adapters/image_io.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "files.hpp"
+#include "filters/registry.hpp"
+
+namespace quietvox::test {
+namespace {
+namespace fs = std::filesystem;
+
+const io::Geometry geometry{.extent = {5, 4, 3},
+                            .spacing = {0.5, 0.75, 2.5},
+                            .origin = {-10.25, 20.5, 1.0 / 3},
+                            .direction = {0, 1, 0, -1, 0, 0, 0, 0, 1}};
+
+std::vector<float> made_up_voxels(std::int64_t count, float scale = 1) {
+  std::mt19937 random(3);
+  std::vector<float> voxels(static_cast<std::size_t>(count));
+  for (float& voxel : voxels) voxel = scale * static_cast<float>(static_cast<int>(random() % 2001) - 1000);
+  return voxels;
+}
+
+Provenance some_provenance() {
+  const Settings median(find_filter("median"));
+  return {{median}, {median}, "cpu"};
+}
+
+io::WriteReport write_volumes(io::ImageWriter& writer, const io::Geometry& place,
+                              std::vector<std::vector<float>> volumes) {
+  for (std::size_t volume = 0; volume < volumes.size(); ++volume) {
+    writer.begin_volume(volume, some_provenance());
+    const VolumeView<const float> view{volumes[volume].data(), place.extent, place.spacing};
+    for (std::int64_t z = 0; z < place.extent.z; ++z) writer.write(view.slices(z, 1));
+  }
+  return writer.commit();
+}
+
+std::vector<float> read_volume(const io::Image& image, std::size_t volume = 0) {
+  const io::Geometry& place = image.geometry(volume);
+  std::vector<float> voxels(static_cast<std::size_t>(place.extent.voxels()), -1.5F);
+  const VolumeView<float> view{voxels.data(), place.extent, place.spacing};
+  const auto source = image.volume(volume, io::Values::real);
+  for (std::int64_t z = 0; z < place.extent.z; ++z) source->read(view.slices(z, 1));
+  return voxels;
+}
+
+std::string fact(const io::Image& image, const std::string& name) {
+  for (const auto& [key, value] : image.facts()) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+Errc code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "no error";
+  return Errc::internal;
+}
+
+Errc code_of_reading(const fs::path& path) {
+  return code_of([&] {
+    const auto image = open_itk_image(path);
+    ASSERT_TRUE(image);
+    read_volume(*image);
+  });
+}
+
+class ItkImageFile : public testing::TestWithParam<const char*> {};
+
+TEST_P(ItkImageFile, ComesBackAsItWasWritten) {
+  for (const bool compress : {false, true}) {
+    const Folder folder;
+    const fs::path path = folder / GetParam();
+    const auto voxels = made_up_voxels(geometry.extent.voxels(), 0.1F);
+    const auto report = write_volumes(*create_itk_image(path, geometry, 1, {.compress = compress}), geometry, {voxels});
+    for (const auto& file : report.files) EXPECT_TRUE(fs::is_regular_file(file)) << file;
+    const bool detached = path.extension() == ".nhdr" || path.extension() == ".mhd";
+    EXPECT_EQ(report.files.size(), detached ? 2U : 1U);
+    EXPECT_EQ(folder.names().size(), report.files.size()) << "something was left behind";
+
+    const auto image = open_itk_image(path);
+    ASSERT_TRUE(image);
+    EXPECT_EQ(read_volume(*image), voxels);
+    EXPECT_EQ(image->volume_count(), 1U);
+    EXPECT_EQ(image->geometry(0).extent, geometry.extent);
+    EXPECT_EQ(image->geometry(0).spacing, geometry.spacing);
+    EXPECT_EQ(image->geometry(0).origin, geometry.origin);
+    EXPECT_EQ(image->geometry(0).direction, geometry.direction);
+    EXPECT_EQ(fact(*image, "stored-type"), "float32");
+    EXPECT_EQ(fact(*image, "encoding"), compress ? "gzip" : "raw");
+  }
+}
+
+TEST_P(ItkImageFile, HoldsSeveralVolumes) {
+  const Folder folder;
+  const auto first = made_up_voxels(geometry.extent.voxels()), second = made_up_voxels(geometry.extent.voxels(), 3);
+  write_volumes(*create_itk_image(folder / GetParam(), geometry, 2, {}), geometry, {first, second});
+  const auto image = open_itk_image(folder / GetParam());
+  ASSERT_EQ(image->volume_count(), 2U);
+  EXPECT_EQ(read_volume(*image, 1), second);
+  EXPECT_EQ(read_volume(*image, 0), first);
+  EXPECT_EQ(read_volume(*image, 1), second) << "volumes can be read in any order and again";
+  EXPECT_EQ(image->geometry(0).spacing, geometry.spacing);
+}
+
+TEST_P(ItkImageFile, KeepsTypeAndEncodingOfItsSource) {
+  const Folder folder;
+  write_volumes(*create_itk_image(folder / GetParam(), geometry, 1, {.compress = true, .output_type = "uint16"}),
+                geometry, {std::vector<float>(60, 700)});
+  const auto source = open_itk_image(folder / GetParam());
+  std::vector<float> voxels(60, 12);
+  voxels[0] = 70000;
+  voxels[1] = -3;
+  voxels[2] = 2.5F;
+  const fs::path path = folder / (std::string("out") + fs::path(GetParam()).extension().string());
+  const auto report = write_volumes(*source->writer(path, io::Values::real, {}), geometry, {voxels});
+  EXPECT_EQ(report.clamped, 2);
+  const auto image = open_itk_image(path);
+  EXPECT_EQ(fact(*image, "stored-type"), "uint16");
+  EXPECT_EQ(fact(*image, "encoding"), "gzip");
+  const auto stored = read_volume(*image);
+  EXPECT_EQ(stored[0], 65535);
+  EXPECT_EQ(stored[1], 0);
+  EXPECT_EQ(stored[2], 3);
+  EXPECT_EQ(stored[3], 12);
+}
+
+TEST_P(ItkImageFile, AppearsOnlyWithCommit) {
+  const Folder folder;
+  {
+    const auto writer = create_itk_image(folder / GetParam(), geometry, 1, {});
+    writer->begin_volume(0, some_provenance());
+    EXPECT_EQ(code_of([&] { writer->commit(); }), Errc::internal) << "slices are missing";
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_P(ItkImageFile, IsNotReplacedUnasked) {
+  const Folder folder;
+  const fs::path path = folder / GetParam();
+  const auto voxels = made_up_voxels(geometry.extent.voxels());
+  write_volumes(*create_itk_image(path, geometry, 1, {}), geometry, {voxels});
+  EXPECT_EQ(code_of([&] { create_itk_image(path, geometry, 1, {}); }), Errc::exists);
+  const auto image = open_itk_image(path);
+  EXPECT_EQ(code_of([&] { image->writer(path, io::Values::real, {.force = true}); }), Errc::output_path);
+  EXPECT_EQ(read_volume(*image), voxels);
+  write_volumes(*create_itk_image(path, geometry, 1, {.force = true}), geometry, {std::vector<float>(60, 5)});
+  EXPECT_EQ(read_volume(*open_itk_image(path))[7], 5);
+}
+
+TEST_P(ItkImageFile, CutShortOrDamagedIsCorrupt) {
+  for (const bool compress : {false, true}) {
+    const Folder folder;
+    const io::Geometry larger{.extent = {40, 30, 20}};
+    const auto report = write_volumes(*create_itk_image(folder / GetParam(), larger, 1, {.compress = compress}), larger,
+                                      {made_up_voxels(larger.extent.voxels(), 0.1F)});
+    const std::string data = report.files.back().filename().string(), whole = folder.read(data);
+    for (const std::size_t missing : {1U, 10U, 1000U}) {
+      folder.write(data, whole.substr(0, whole.size() - missing));
+      EXPECT_EQ(code_of_reading(folder / GetParam()), Errc::corrupt) << missing << (compress ? " compressed" : " raw");
+    }
+    if (!compress) continue;
+    std::string damaged = whole;
+    damaged[damaged.size() - 20000] = static_cast<char>(damaged[damaged.size() - 20000] ^ 4);
+    folder.write(data, damaged);
+    EXPECT_EQ(code_of_reading(folder / GetParam()), Errc::corrupt);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Endings, ItkImageFile, testing::Values("a.nrrd", "a.nhdr", "a.mha", "a.mhd"),
+                         [](const auto& ending) { return fs::path(ending.param).extension().string().substr(1); });
+
+/// A hand-written NRRD of 2 x 2 x 2 int16 voxels.
+std::string nrrd(const std::string& fields, const std::string& voxels, const std::string& type = "short") {
+  return "NRRD0004\ntype: " + type + "\ndimension: 3\nsizes: 2 2 2\n" + fields + "\n" + voxels;
+}
+
+template <class T>
+std::string bytes(std::vector<T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+TEST(Nrrd, IsReadInEitherByteOrderAndAsText) {
+  const Folder folder;
+  const std::vector<float> expected{0, 1, 2, 3, 4, 5, 6, -7};
+  folder.write("little.nrrd", nrrd("endian: little\nencoding: raw\n", bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, -7})));
+  folder.write("big.nrrd", nrrd("endian: big\nencoding: raw\n",
+                                bytes<std::int16_t>({0, 0x100, 0x200, 0x300, 0x400, 0x500, 0x600, -0x601})));
+  folder.write("text.nrrd", nrrd("encoding: text\n", "0 1 2 3\n4 5 6 -7\n"));
+  for (const auto* name : {"little.nrrd", "big.nrrd", "text.nrrd"}) {
+    EXPECT_EQ(read_volume(*open_itk_image(folder / name)), expected) << name;
+  }
+}
+
+TEST(Nrrd, RightAnteriorSuperiorBecomesLps) {
+  const Folder folder;
+  folder.write("a.nrrd", nrrd("space: right-anterior-superior\nspace directions: (2,0,0) (0,3,0) (0,0,4)\n"
+                              "space origin: (10,20,30)\nendian: little\nencoding: raw\n",
+                              bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+  const io::Geometry place = open_itk_image(folder / "a.nrrd")->geometry(0);
+  EXPECT_EQ(place.spacing, (Spacing{2, 3, 4}));
+  EXPECT_EQ(place.origin, (std::array<double, 3>{-10, -20, 30}));
+  EXPECT_EQ(place.direction, (std::array<double, 9>{-1, 0, 0, 0, -1, 0, 0, 0, 1}));
+}
+
+TEST(Nrrd, KeepsItsFields) {
+  const Folder folder;
+  folder.write("a.nrrd", nrrd("content: a phantom\nspace: left-posterior-superior\n"
+                              "space directions: (2,0,0) (0,3,0) (0,0,4)\nspace origin: (1,2,3)\n"
+                              "kinds: domain domain domain\nendian: little\nencoding: raw\nscanner:=made up\n",
+                              bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+  const auto source = open_itk_image(folder / "a.nrrd");
+  write_volumes(*source->writer(folder / "b.nrrd", io::Values::real, {}), source->geometry(0), {read_volume(*source)});
+  const std::string written = folder.read("b.nrrd");
+  for (const auto* field : {"type: short", "content: a phantom", "scanner:=made up", "kinds: domain domain domain",
+                            "space directions: (2,0,0) (0,3,0) (0,0,4)", "space origin: (1,2,3)", "encoding: raw"}) {
+    EXPECT_NE(written.find(field), std::string::npos) << field << " is missing in\n" << written;
+  }
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), read_volume(*source));
+}
+
+TEST(MetaImage, KeepsItsFields) {
+  const Folder folder;
+  folder.write("a.mha",
+               "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\nOffset = 1 2 3\n"
+               "TransformMatrix = 1 0 0 0 1 0 0 0 1\nElementSpacing = 2 3 4\nDimSize = 2 2 2\nScanner = made up\n"
+               "ElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                   bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, -7}));
+  const auto source = open_itk_image(folder / "a.mha");
+  ASSERT_TRUE(source);
+  EXPECT_EQ(read_volume(*source), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, -7}));
+  write_volumes(*source->writer(folder / "b.mha", io::Values::real, {}), source->geometry(0), {read_volume(*source)});
+  const std::string written = folder.read("b.mha");
+  for (const auto* field :
+       {"Scanner = made up", "ElementType = MET_SHORT", "Offset = 1 2 3", "ElementSpacing = 2 3 4"}) {
+    EXPECT_NE(written.find(field), std::string::npos) << field << " is missing in\n" << written;
+  }
+}
+
+TEST(ItkImage, OfOtherContentIsNone) {
+  const Folder folder;
+  folder.write("text.nrrd", "no image at all");
+  folder.write("empty.mha", "");
+  EXPECT_FALSE(open_itk_image(folder / "text.nrrd"));
+  EXPECT_FALSE(open_itk_image(folder / "empty.mha"));
+  EXPECT_FALSE(open_itk_image(folder.path()));
+}
+
+TEST(ItkImage, ThatCannotBeUsedSaysWhy) {
+  const Folder folder;
+  const std::string eight = bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7});
+  const auto expect = [&](Errc code, const std::string& text) {
+    folder.write("a.nrrd", text);
+    EXPECT_EQ(code_of_reading(folder / "a.nrrd"), code) << text;
+  };
+  expect(Errc::corrupt,
+         "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2000000000\nencoding: raw\nendian: little\n\n" + eight);
+  expect(Errc::corrupt,
+         "NRRD0004\ntype: short\ndimension: 3\nsizes: 4000000000 4000000000 4000000000\nencoding: gzip\n"
+         "endian: little\n\n" +
+             eight);
+  expect(Errc::corrupt, "NRRD0004\ntype: short\n\n" + eight);
+  expect(Errc::corrupt, "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 0 2\nencoding: raw\nendian: little\n\n" + eight);
+  expect(Errc::corrupt, nrrd("encoding: text\n", "0 1 2 3 4 5 6"));
+  expect(Errc::corrupt, nrrd("encoding: raw\nendian: little\ndata file: nowhere.raw\n", ""));
+  expect(Errc::unsupported, nrrd("encoding: raw\nendian: little\ndata file: LIST\n", ""));
+  expect(Errc::unsupported,
+         "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nkinds: vector domain domain\n"
+         "encoding: raw\nendian: little\n\n" +
+             eight);
+  expect(Errc::unsupported,
+         "NRRD0004\ntype: short\ndimension: 5\nsizes: 2 2 2 1 1\nencoding: raw\nendian: little\n\n" + eight);
+  expect(Errc::unsupported,
+         nrrd("encoding: raw\nendian: little\n", bytes<std::int32_t>({0, 1, 2, 3, 4, 5, 6, 16777217}), "int"));
+}
+
+TEST(MetaImage, OfTextIsReadAndCountsItsVoxels) {
+  const Folder folder;
+  const std::string header =
+      "ObjectType = Image\nNDims = 3\nBinaryData = False\nDimSize = 2 2 2\n"
+      "ElementType = MET_SHORT\nElementDataFile = LOCAL\n";
+  folder.write("a.mha", header + "0 1 2 3 4 5 6 -7\n");
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mha")), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, -7}));
+  folder.write("a.mha", header + "0 1 2 3 4 5 6\n");
+  EXPECT_EQ(code_of_reading(folder / "a.mha"), Errc::corrupt);
+}
+
+TEST(ItkImage, OfTwoAxesHasOneSlice) {
+  const Folder folder;
+  folder.write(
+      "a.nrrd",
+      "NRRD0004\ntype: float\ndimension: 2\nsizes: 3 2\nspacings: 0.5 0.25\nencoding: text\n\n1 2 3 4 5 nan\n");
+  const auto image = open_itk_image(folder / "a.nrrd");
+  EXPECT_EQ(image->geometry(0).extent, (Extent{{3, 2, 1}}));
+  EXPECT_EQ(image->geometry(0).spacing, (Spacing{0.5, 0.25, 1}));
+  auto voxels = read_volume(*image);
+  EXPECT_TRUE(std::isnan(voxels[5]));
+  voxels[5] = 6;
+  write_volumes(*image->writer(folder / "b.nrrd", io::Values::real, {}), image->geometry(0), {voxels});
+  EXPECT_NE(folder.read("b.nrrd").find("dimension: 2"), std::string::npos);
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), voxels);
+}
+
+TEST(ItkImage, NeverOverwritesTheVoxelsOfItsSource) {
+  const Folder folder;
+  write_volumes(*create_itk_image(folder / "a.mhd", geometry, 1, {}), geometry, {std::vector<float>(60, 5)});
+  const auto image = open_itk_image(folder / "a.mhd");
+  // a.nhdr would keep its voxels in a.raw, where those of a.mhd are.
+  EXPECT_EQ(code_of([&] { image->writer(folder / "a.nhdr", io::Values::real, {.force = true}); }), Errc::output_path);
+  EXPECT_EQ(read_volume(*image)[0], 5);
+}
+
+TEST(ItkImage, RefusesOtherEndingsAndTypes) {
+  const Folder folder;
+  EXPECT_EQ(code_of([&] { create_itk_image(folder / "a.png", geometry, 1, {}); }), Errc::output_path);
+  EXPECT_EQ(code_of([&] { create_itk_image(folder / "a.mha", geometry, 1, {.output_type = "int7"}); }),
+            Errc::invalid_argument);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace quietvox::test

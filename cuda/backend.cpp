@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/backend.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "cuda/pipeline.hpp"
+
+namespace quietvox {
+namespace cuda {
+namespace {
+
+const DeviceEntry* find(const Filter& filter) {
+  const auto& entries = device_entries();
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const DeviceEntry& entry) { return entry.filter == filter.name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int index) : devices_(open_devices(index)) {}
+
+  std::string name() const override {
+    if (devices_.size() == 1) {
+      return "cuda:" + std::to_string(devices_.front()->index) + " (" + devices_.front()->name + ")";
+    }
+    return "cuda (" + std::to_string(devices_.size()) + " x " + devices_.front()->name + ")";
+  }
+  bool has(const Filter& filter) const override { return find(filter) != nullptr; }
+  bool has_integer(const Filter& filter) const override { return find(filter) && find(filter)->i16; }
+
+  void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
+           const Execution& execution) const override {
+    run_on_all(chain, in, out, execution);
+  }
+  void run(const Settings& settings, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
+           const Execution& execution) const override {
+    run_on_all({&settings, 1}, in, out, execution);
+  }
+  void run(const Settings& settings, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
+           const Execution& execution) const override {
+    run_on_all({&settings, 1}, in, out, execution);
+  }
+
+ private:
+  /// Every device takes a share of the slices.
+  template <class T>
+  void run_on_all(std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
+                  const Execution& execution) const {
+    std::vector<Step<T>> steps;
+    for (const Settings& settings : chain) {
+      steps.push_back({&find(settings.filter())->template run<T>(), &settings.params(), settings.halo()});
+    }
+    const std::int64_t count = std::min<std::int64_t>(std::ssize(devices_), out.extent.z);
+    if (count == 1) {
+      run_chain<T>(*devices_.front(), steps, in, out, execution);
+      return;
+    }
+    const std::int64_t halo = total_halo(chain).z;
+    std::mutex mutex;
+    std::exception_ptr failure;
+    std::vector<double> done(static_cast<std::size_t>(count));
+    std::vector<std::jthread> threads;
+    for (std::int64_t share = 0; share < count; ++share) {
+      const std::int64_t first = share * out.extent.z / count, last = (share + 1) * out.extent.z / count;
+      const VolumeView<T> to = out.slices(first, last - first);
+      const std::int64_t from = std::max(to.origin.z - halo, in.origin.z);
+      const std::int64_t until = std::min(to.origin.z + to.extent.z + halo, in.origin.z + in.extent.z);
+      const VolumeView<const T> window = in.slices(from - in.origin.z, until - from);
+      Execution part = execution;
+      part.progress = [&, share](double fraction) {
+        const std::lock_guard lock(mutex);
+        done[static_cast<std::size_t>(share)] = fraction;
+        if (execution.progress) execution.progress(std::reduce(done.begin(), done.end()) / static_cast<double>(count));
+      };
+      threads.emplace_back([&, share, to, window, part] {
+        try {
+          run_chain<T>(*devices_[static_cast<std::size_t>(share)], steps, window, to, part);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (!failure) failure = std::current_exception();
+        }
+      });
+    }
+    threads.clear();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Backend> make_cuda_backend(int device) { return std::make_unique<cuda::CudaBackend>(device); }
+
+}  // namespace quietvox

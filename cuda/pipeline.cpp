@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/pipeline.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "core/backend.hpp"
+#include "core/error.hpp"
+#include "cuda/transfer.hpp"
+
+namespace quietvox::cuda {
+namespace {
+
+constexpr std::int64_t piece_bytes = 32 << 20;  // long enough to hide the cost of a launch, short enough to overlap
+
+/// The slices [first, last) of the whole volume's numbering, which lie in `box`.
+template <class T>
+VolumeView<T> between(const VolumeView<T>& box, std::int64_t first, std::int64_t last) {
+  return box.slices(first - box.origin.z, last - first);
+}
+
+template <class View>
+std::int64_t end_of(const View& box) {
+  return box.origin.z + box.extent.z;
+}
+
+template <class T>
+Radius3 halo_from(std::span<const Step<T>> steps, std::size_t first) {
+  Radius3 sum{};
+  for (const Step<T>& step : steps.subspan(first)) {
+    for (int axis = 0; axis < 3; ++axis) sum[axis] += step.halo[axis];
+  }
+  return sum;
+}
+
+/// `box` grown by `halo`, cut at `whole`; no memory yet.
+template <class T>
+VolumeView<T> grown_within(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
+  box.data = nullptr;
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::int64_t last = std::min(box.origin[axis] + box.extent[axis] + halo[axis],
+                                       whole.origin[axis] + whole.extent[axis]);
+    box.origin[axis] = std::max(box.origin[axis] - halo[axis], whole.origin[axis]);
+    box.extent[axis] = last - box.origin[axis];
+  }
+  return box;
+}
+
+/// A chunk on the device: its input, and the output of every step of the chain. Slices are filtered as soon as the
+/// slices that their window reaches are there, so that nothing is computed twice within a chunk.
+template <class T>
+class Chunk {
+ public:
+  Chunk(const Queue& queue, std::span<const Step<T>> steps, VolumeView<const T> in, VolumeView<T> out)
+      : queue_(queue), steps_(steps) {
+    VolumeView<T> first{nullptr, in.extent, in.spacing, in.origin, in.missing};
+    add(first);
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      VolumeView<T> box = grown_within(out, halo_from(steps, step + 1), in);
+      box.spacing = in.spacing;
+      box.missing = in.missing;
+      add(box);
+    }
+  }
+
+  const VolumeView<T>& input() const { return boxes_.front(); }
+  const VolumeView<T>& output() const { return boxes_.back(); }
+  std::int64_t output_ready() const { return ready_.back(); }
+
+  /// Queues all filtering that becomes possible once the input slices before `last` are there.
+  void advance(std::int64_t last) {
+    ready_[0] = last;
+    for (std::size_t step = 0; step < steps_.size(); ++step) {
+      const VolumeView<T>&from = boxes_[step], &to = boxes_[step + 1];
+      const std::int64_t halo = steps_[step].halo.z;
+      const bool complete = ready_[step] == end_of(from);
+      const std::int64_t stop = complete ? end_of(to) : std::min(end_of(to), ready_[step] - halo);
+      const std::int64_t start = ready_[step + 1];
+      if (stop <= start) continue;
+      const VolumeView<T> window = between(from, std::max(start - halo, from.origin.z),
+                                           std::min(stop + halo, end_of(from)));
+      (*steps_[step].run)(window, between(to, start, stop), *steps_[step].params, queue_);
+      ready_[step + 1] = stop;
+    }
+  }
+
+ private:
+  void add(VolumeView<T> box) {
+    buffers_.emplace_back(static_cast<std::size_t>(box.extent.voxels()), queue_);
+    box.data = buffers_.back().get();
+    boxes_.push_back(box);
+    ready_.push_back(box.origin.z);
+  }
+
+  Queue queue_;
+  std::span<const Step<T>> steps_;
+  std::vector<DeviceBuffer<T>> buffers_;
+  std::vector<VolumeView<T>> boxes_;
+  std::vector<std::int64_t> ready_;  // end of the slices that are there, or queued, per box
+};
+
+/// Waits for whatever is queued before the memory it uses goes away, also when an exception passes.
+struct Drain {
+  const Device& device;
+  ~Drain() {
+    for (const Stream* stream : {&device.upload, &device.compute, &device.download}) cudaStreamSynchronize(*stream);
+  }
+};
+
+template <class T>
+void run_chunk(Device& device, std::span<const Step<T>> steps, VolumeView<const T> in, VolumeView<T> out,
+               const Execution& execution) {
+  const Queue queue{device.compute, device.pool, device.multiprocessors};
+  Chunk<T> chunk(queue, steps, in, out);
+  const Drain drain{device};
+  const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
+  const std::int64_t piece = std::max<std::int64_t>(piece_bytes / slice_bytes, 1);
+  Upload upload(device, execution);
+  Download download(device, execution);
+  const Event allocated, uploaded, computed;
+  allocated.record(device.compute);
+  allocated.make_wait(device.upload);
+
+  std::int64_t sent = in.origin.z, fetched = out.origin.z;
+  while (fetched < end_of(out)) {
+    if (execution.stop.stop_requested()) throw Error(Errc::cancelled, "stopped on request");
+    if (sent < end_of(in)) {
+      const std::int64_t last = std::min(sent + piece, end_of(in));
+      const VolumeView<const T> from = between(in, sent, last);
+      upload.copy(between(chunk.input(), sent, last).data, from.data, from.extent.voxels() * sizeof(T));
+      sent = last;
+      uploaded.record(device.upload);
+      uploaded.make_wait(device.compute);
+    }
+    chunk.advance(sent);
+    computed.record(device.compute);
+    computed.make_wait(device.download);
+    for (const std::int64_t ready = chunk.output_ready(); fetched < ready;) {
+      const std::int64_t last = std::min(fetched + piece, ready);
+      const VolumeView<T> to = between(out, fetched, last);
+      download.copy(to.data, between(chunk.output(), fetched, last).data, to.extent.voxels() * sizeof(T));
+      fetched = last;
+    }
+    if (execution.progress) execution.progress(static_cast<double>(fetched - out.origin.z) / out.extent.z);
+  }
+  download.finish();
+  device.compute.synchronize();
+}
+
+/// Output slices per chunk that fit into the memory there is.
+template <class T>
+std::int64_t chunk_slices(const Device& device, std::span<const Step<T>> steps, const VolumeView<const T>& in,
+                          const VolumeView<T>& out, const Execution& execution) {
+  double budget = 0.9 * static_cast<double>(device.pool.available());
+  if (execution.memory_limit) budget = std::min(budget, static_cast<double>(*execution.memory_limit));
+  const double slice_bytes = static_cast<double>(in.extent.slice() * sizeof(T));
+  constexpr double scratch = 1.25;  // filters keep lists of voxels to mend
+  double halos = 0;
+  for (std::size_t step = 0; step < steps.size(); ++step) halos += 2.0 * halo_from(steps, step).z;
+  const double slices = (budget / scratch / slice_bytes - halos) / static_cast<double>(steps.size() + 1);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::max(slices, 1.0)), 1, out.extent.z);
+}
+
+}  // namespace
+
+template <class T>
+void run_chain(Device& device, std::span<const Step<T>> steps, VolumeView<const T> in, VolumeView<T> out,
+               const Execution& execution) {
+  const std::lock_guard lock(device.mutex);
+  const CurrentDevice current(device.index);
+  const std::int64_t halo = halo_from(steps, 0).z;
+  std::int64_t slices = chunk_slices(device, steps, in, out, execution);
+  std::int64_t first = out.origin.z;
+  while (first < end_of(out)) {
+    const std::int64_t last = std::min(first + slices, end_of(out));
+    const auto fraction = [&](std::int64_t z) { return static_cast<double>(z - out.origin.z) / out.extent.z; };
+    const VolumeView<const T> chunk_in = between(in, std::max(first - halo, in.origin.z), std::min(last + halo, end_of(in)));
+    try {
+      run_chunk(device, steps, chunk_in, between(out, first, last), execution.part(fraction(first), fraction(last)));
+      first = last;
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_memory || slices == 1) throw;
+      device.pool.trim();
+      slices = (slices + 1) / 2;
+    }
+  }
+}
+
+template void run_chain(Device&, std::span<const Step<float>>, VolumeView<const float>, VolumeView<float>,
+                        const Execution&);
+template void run_chain(Device&, std::span<const Step<std::int16_t>>, VolumeView<const std::int16_t>,
+                        VolumeView<std::int16_t>, const Execution&);
+template void run_chain(Device&, std::span<const Step<std::uint16_t>>, VolumeView<const std::uint16_t>,
+                        VolumeView<std::uint16_t>, const Execution&);
+
+}  // namespace quietvox::cuda

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/registry.hpp"
+
+#include "cuda/filters/bilateral.hpp"
+#include "filters/bilateral.hpp"
+
+namespace quietvox::cuda {
+
+const std::vector<DeviceEntry>& device_entries() {
+  static const std::vector<DeviceEntry> all{
+      device_entry<BilateralParams>({.f32 = bilateral_cuda}),
+  };
+  return all;
+}
+
+}  // namespace quietvox::cuda

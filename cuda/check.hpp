@@ -6,8 +6,8 @@
 
 namespace quietvox::cuda {
 
-/// Turns a failed CUDA call into Error(out_of_memory) or Error(device) that names the call, and clears the error so that
-/// the next call does not report it again.
+/// Turns a failed CUDA call into Error(out_of_memory) or Error(device) that names the call, and clears the error so
+/// that the next call does not report it again.
 void check(cudaError_t status, const char* call);
 
 }  // namespace quietvox::cuda

@@ -28,8 +28,8 @@ int device_count() {
     throw Error(Errc::device, "no CUDA device was found on this machine; use --backend cpu");
   }
   if (status != cudaSuccess) {
-    throw Error(Errc::device, std::string("no CUDA device can be used: ") + cudaGetErrorString(status) +
-                                  "; use --backend cpu");
+    throw Error(Errc::device,
+                std::string("no CUDA device can be used: ") + cudaGetErrorString(status) + "; use --backend cpu");
   }
   return count;
 }
@@ -64,9 +64,10 @@ Device::Device(int device)
 std::vector<std::unique_ptr<Device>> open_devices(int index) {
   const int count = device_count();
   if (index >= count) {
-    throw Error(Errc::device, "there is no CUDA device " + std::to_string(index) + ": this machine has " +
-                                  (count == 1 ? "one, cuda:0" : std::to_string(count) + ", cuda:0 to cuda:" +
-                                                                    std::to_string(count - 1)));
+    throw Error(
+        Errc::device,
+        "there is no CUDA device " + std::to_string(index) + ": this machine has " +
+            (count == 1 ? "one, cuda:0" : std::to_string(count) + ", cuda:0 to cuda:" + std::to_string(count - 1)));
   }
   std::vector<std::unique_ptr<Device>> devices;
   const int first = index < 0 ? 0 : index, last = index < 0 ? count : index + 1;

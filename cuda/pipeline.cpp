@@ -40,8 +40,8 @@ template <class T>
 VolumeView<T> grown_within(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
   box.data = nullptr;
   for (int axis = 0; axis < 3; ++axis) {
-    const std::int64_t last = std::min(box.origin[axis] + box.extent[axis] + halo[axis],
-                                       whole.origin[axis] + whole.extent[axis]);
+    const std::int64_t last =
+        std::min(box.origin[axis] + box.extent[axis] + halo[axis], whole.origin[axis] + whole.extent[axis]);
     box.origin[axis] = std::max(box.origin[axis] - halo[axis], whole.origin[axis]);
     box.extent[axis] = last - box.origin[axis];
   }
@@ -79,8 +79,8 @@ class Chunk {
       const std::int64_t stop = complete ? end_of(to) : std::min(end_of(to), ready_[step] - halo);
       const std::int64_t start = ready_[step + 1];
       if (stop <= start) continue;
-      const VolumeView<T> window = between(from, std::max(start - halo, from.origin.z),
-                                           std::min(stop + halo, end_of(from)));
+      const VolumeView<T> window =
+          between(from, std::max(start - halo, from.origin.z), std::min(stop + halo, end_of(from)));
       (*steps_[step].run)(window, between(to, start, stop), *steps_[step].params, queue_);
       ready_[step + 1] = stop;
     }
@@ -176,7 +176,8 @@ void run_chain(Device& device, std::span<const Step<T>> steps, VolumeView<const 
   while (first < end_of(out)) {
     const std::int64_t last = std::min(first + slices, end_of(out));
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z - out.origin.z) / out.extent.z; };
-    const VolumeView<const T> chunk_in = between(in, std::max(first - halo, in.origin.z), std::min(last + halo, end_of(in)));
+    const VolumeView<const T> chunk_in =
+        between(in, std::max(first - halo, in.origin.z), std::min(last + halo, end_of(in)));
     try {
       run_chunk(device, steps, chunk_in, between(out, first, last), execution.part(fraction(first), fraction(last)));
       first = last;

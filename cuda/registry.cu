@@ -3,12 +3,15 @@
 #include "cuda/registry.hpp"
 
 #include "cuda/filters/bilateral.hpp"
+#include "cuda/filters/median.hpp"
 #include "filters/bilateral.hpp"
+#include "filters/median.hpp"
 
 namespace quietvox::cuda {
 
 const std::vector<DeviceEntry>& device_entries() {
   static const std::vector<DeviceEntry> all{
+      device_entry<MedianParams>({.f32 = median_cuda, .i16 = median_cuda, .u16 = median_cuda}),
       device_entry<BilateralParams>({.f32 = bilateral_cuda}),
   };
   return all;

@@ -46,11 +46,10 @@ struct DeviceEntry {
 template <FilterParams P>
 DeviceEntry device_entry(DeviceKernels<P> kernels) {
   const auto erased = []<class T>(void (*kernel)(VolumeView<const T>, VolumeView<T>, const P&, const Queue&)) {
-    return kernel ? DeviceRun<T>([kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
-                                          const Queue& queue) {
-      kernel(in, out, std::any_cast<const P&>(params), queue);
-    })
-                  : DeviceRun<T>();
+    return kernel
+               ? DeviceRun<T>([kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
+                                       const Queue& queue) { kernel(in, out, std::any_cast<const P&>(params), queue); })
+               : DeviceRun<T>();
   };
   return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16)};
 }

@@ -18,7 +18,7 @@ struct Weights {
   signed char reach[max_radius + 1][max_radius + 1];              ///< of a row: |x| <= reach[|z|][|y|]; -1: no voxel
   int3 radius;
   float scale, unscale;
-  float cut;  ///< scaled
+  float cut;  ///< smallest difference that has no weight
   Border border;
 };
 
@@ -49,7 +49,9 @@ Weights make_weights(const BilateralParams& params, Spacing spacing) {
   weights.radius = {r.x, r.y, r.z};
   weights.scale = static_cast<float>(std::sqrt(0.5 * log2e) / *params.range_sigma);
   weights.unscale = static_cast<float>(*params.range_sigma / std::sqrt(0.5 * log2e));
-  weights.cut = params.range_cut > 0 ? static_cast<float>(params.range_cut * std::sqrt(0.5 * log2e)) : INFINITY;
+  const double cut = params.range_cut * *params.range_sigma;
+  weights.cut = static_cast<float>(cut);
+  if (weights.cut < cut) weights.cut = std::nextafter(weights.cut, INFINITY);
   weights.border = params.border;
   return weights;
 }
@@ -60,8 +62,14 @@ constexpr float largest = 1e17F;
 /// What stands for a missing voxel: so far from all others that its weight is 0.
 constexpr float nowhere = 1e18F;
 
-__device__ float scaled(float value, float scale) {
-  return fabsf(value) < INFINITY ? fminf(fmaxf(value * scale, -largest), largest) : nowhere;
+__device__ bool is_present(float value) { return fabsf(value) < INFINITY; }
+
+/// What a tap loop reads of a voxel. With a cut, differences are compared with it before they are scaled, so that those
+/// at the cut itself fall on the same side everywhere.
+template <bool Cut>
+__device__ float prepared(float value, float scale) {
+  if (!is_present(value)) return Cut ? INFINITY : nowhere;
+  return Cut ? value : fminf(fmaxf(value * scale, -largest), largest);
 }
 
 __device__ float exp2_fast(float exponent) {
@@ -82,7 +90,7 @@ constexpr int strip = 8, tile = 32, warps = 4;
 /// strip's first voxel and is 16-byte aligned.
 template <int Taps, bool Cut, class Exponent>
 __device__ __forceinline__ void add_taps(const float* row, const float (&centre)[strip], float (&sum)[strip],
-                                         float (&weight)[strip], float cut, Exponent exponent) {
+                                         float (&weight)[strip], const Weights& weights, Exponent exponent) {
   constexpr int vectors = (strip + Taps - 1 + 3) / 4;
   float value[4 * vectors];
 #pragma unroll
@@ -95,9 +103,13 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
     const float spatial = exponent(tap);
 #pragma unroll
     for (int i = 0; i < strip; ++i) {
-      const float difference = value[tap + i] - centre[i];
-      float w = exp2_fast(fmaf(-difference, difference, spatial));
-      if constexpr (Cut) w = fabsf(difference) < cut ? w : 0.0F;
+      float difference = value[tap + i] - centre[i];
+      bool counts = true;
+      if constexpr (Cut) {
+        counts = fabsf(difference) < weights.cut;
+        difference = counts ? difference * weights.scale : 0.0F;
+      }
+      const float w = counts ? exp2_fast(fmaf(-difference, difference, spatial)) : 0.0F;
       sum[i] = fmaf(w, difference, sum[i]);
       weight[i] += w;
     }
@@ -106,8 +118,8 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
 
 /// Radius < 0: the radius along x is that of `weights`, and rows are taken in groups of 8 taps.
 template <int Radius, bool Cut>
-__global__ void __launch_bounds__(32 * warps) bilateral(Box<const float> in, Box<float> out, int3 offset,
-                                                        const __grid_constant__ Weights weights) {
+__global__ void __launch_bounds__(32 * warps)
+    bilateral(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Weights weights) {
   constexpr int group = 8;
   constexpr int pitch = tile_pitch(Radius < 0 ? max_radius : Radius);
   extern __shared__ __align__(16) float slice[];  // rows of `pitch`
@@ -123,7 +135,7 @@ __global__ void __launch_bounds__(32 * warps) bilateral(Box<const float> in, Box
   float centre[strip], sum[strip] = {}, weight[strip] = {};
 #pragma unroll
   for (int i = 0; i < strip; ++i) {
-    centre[i] = scaled(centre_row[min(left + rx + x + i, in.x - 1)], weights.scale);
+    centre[i] = prepared<Cut>(centre_row[min(left + rx + x + i, in.x - 1)], weights.scale);
   }
 
   for (int dz = -rz; dz <= rz; ++dz) {
@@ -135,7 +147,8 @@ __global__ void __launch_bounds__(32 * warps) bilateral(Box<const float> in, Box
 #pragma unroll 4
         for (int row = first_row; row < rows; row += row_step) {
           const int from_y = device_border_index(weights.border, top + row, in.y);
-          slice[row * pitch + column] = column < width ? scaled(in.row(from_y, z)[from_x], weights.scale) : nowhere;
+          slice[row * pitch + column] =
+              column < width ? prepared<Cut>(in.row(from_y, z)[from_x], weights.scale) : nowhere;
         }
       }
     };
@@ -148,17 +161,14 @@ __global__ void __launch_bounds__(32 * warps) bilateral(Box<const float> in, Box
       if (reach < 0) continue;
       const float row_exponent = weights.z[abs(dz)] + weights.y[abs(dy)];
       const float* row = slice + (y + ry + dy) * pitch + x;
-      const auto exponent = [&](int dx) {
-        return abs(dx) <= reach ? row_exponent + weights.x[abs(dx)] : -INFINITY;
-      };
+      const auto exponent = [&](int dx) { return abs(dx) <= reach ? row_exponent + weights.x[abs(dx)] : -INFINITY; };
       if constexpr (Radius < 0) {
         for (int first = 0; first < 2 * rx + 1; first += group) {
-          add_taps<group, Cut>(row + first, centre, plane_sum, plane_weight, weights.cut, [&](int tap) {
-            return exponent(min(first + tap, 2 * rx + 1) - rx);
-          });
+          add_taps<group, Cut>(row + first, centre, plane_sum, plane_weight, weights,
+                               [&](int tap) { return exponent(min(first + tap, 2 * rx + 1) - rx); });
         }
       } else {
-        add_taps<2 * Radius + 1, Cut>(row, centre, plane_sum, plane_weight, weights.cut,
+        add_taps<2 * Radius + 1, Cut>(row, centre, plane_sum, plane_weight, weights,
                                       [&](int tap) { return exponent(tap - Radius); });
       }
     }
@@ -174,31 +184,34 @@ __global__ void __launch_bounds__(32 * warps) bilateral(Box<const float> in, Box
     if (out_x >= out.x) return;
     const int at_x = out_x + offset.x, at_y = out_y + offset.y;
     const float original = centre_row[at_x];
-    const bool leaves = at_x < rx || at_y < ry || centre_z < rz || at_x + rx >= in.x || at_y + ry >= in.y ||
-                        centre_z + rz >= in.z;
-    const bool kept = !(fabsf(original) < INFINITY) || (weights.border == Border::copy && leaves);
-    out.row(out_y, blockIdx.z)[out_x] = kept ? original + 0.0F : original + sum[i] / weight[i] * weights.unscale + 0.0F;
+    const bool leaves =
+        at_x < rx || at_y < ry || centre_z < rz || at_x + rx >= in.x || at_y + ry >= in.y || centre_z + rz >= in.z;
+    const float change = weights.border == Border::copy && leaves ? 0.0F : sum[i] / weight[i] * weights.unscale;
+    out.row(out_y, blockIdx.z)[out_x] = is_present(original) ? original + change + 0.0F : original;
   }
 }
 
 __global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= out.x) return;
-  out.row(blockIdx.y, blockIdx.z)[x] = in.row(blockIdx.y + offset.y, blockIdx.z + offset.z)[x + offset.x] + 0.0F;
+  const float value = in.row(blockIdx.y + offset.y, blockIdx.z + offset.z)[x + offset.x];
+  out.row(blockIdx.y, blockIdx.z)[x] = is_present(value) ? value + 0.0F : value;
 }
 
 template <int Radius, bool Cut>
-void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const Weights& weights, const Queue& queue) {
+void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const Weights& weights,
+            const Queue& queue) {
   const dim3 grid(ceil_div(out.x, tile), ceil_div(out.y, tile), out.z);
-  const std::size_t bytes = sizeof(float) * tile_pitch(Radius < 0 ? max_radius : Radius) *
-                            (tile + 2 * weights.radius.y);
+  const std::size_t bytes =
+      sizeof(float) * tile_pitch(Radius < 0 ? max_radius : Radius) * (tile + 2 * weights.radius.y);
   bilateral<Radius, Cut><<<grid, 32 * warps, bytes, queue.stream>>>(in, out, offset, weights);
 }
 
 template <int... Radius>
 void launch_for_radius(std::integer_sequence<int, Radius...>, const Box<const float>& in, const Box<float>& out,
                        int3 offset, const Weights& weights, const Queue& queue) {
-  const bool found = ((weights.radius.x == Radius && (launch<Radius, false>(in, out, offset, weights, queue), true)) || ...);
+  const bool found =
+      ((weights.radius.x == Radius && (launch<Radius, false>(in, out, offset, weights, queue), true)) || ...);
   if (!found) launch<-1, false>(in, out, offset, weights, queue);
 }
 

@@ -14,8 +14,7 @@ set(networks
   3x3x3 2x2x2
   3x5x5 2x2x2
   5x5x5 2x2x2
-  3x7x7 2x2x2
-  7x7x7 2x2x2)
+  3x7x7 2x2x2)
 quietvox_median_networks(quietvox_cuda ${networks})
 
 set(declarations "")
@@ -31,5 +30,5 @@ while(networks)
   string(APPEND declarations "MedianNetwork median_network_${window}();\n")
   string(APPEND calls "median_network_${window}(), ")
 endwhile()
-configure_file(${templates}/networks.cpp.in ${folder}/median_networks.cpp @ONLY)
-target_sources(quietvox_cuda PRIVATE ${folder}/median_networks.cpp)
+configure_file(${templates}/networks.cu.in ${folder}/median_networks.cu @ONLY)
+target_sources(quietvox_cuda PRIVATE ${folder}/median_networks.cu)

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/filters/bilateral.hpp"
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
+#include <numbers>
 
 #include "cuda/filters/box.cuh"
 
 namespace quietvox::cuda {
 namespace {
 
-constexpr int max_radius = 31;
+constexpr int max_radius = BilateralParams::largest_radius;
 
 /// What a kernel needs to know about the filter. Exponents are powers of two: w = 2^(exponents - d^2), d scaled by
 /// sqrt(log2(e) / 2) / range_sigma.
@@ -22,33 +25,25 @@ struct Weights {
   Border border;
 };
 
-Weights make_weights(const BilateralParams& params, Spacing spacing) {
+Weights make_weights(const BilateralParams& params, const Spacing& spacing) {
   Weights weights{};
-  const Radius3 r = *params.radius;
-  const double log2e = 1.4426950408889634;
-  const auto exponent = [&](int offset, int axis) {
-    const double ratio = offset * spacing[axis] / (*params.domain_sigma)[axis];
-    return static_cast<float>(-0.5 * log2e * ratio * ratio);
-  };
-  const auto part = [&](int offset, int axis) {
-    const double ratio = r[axis] == 0 ? 0 : static_cast<double>(offset) / r[axis];
-    return ratio * ratio;
-  };
+  const Radius3 r = params.halo();
   for (int i = 0; i <= max_radius; ++i) {
-    weights.x[i] = exponent(i, 0);
-    weights.y[i] = exponent(i, 1);
-    weights.z[i] = exponent(i, 2);
+    weights.x[i] = static_cast<float>(log2_domain_weight(params, spacing, {i, 0, 0}));
+    weights.y[i] = static_cast<float>(log2_domain_weight(params, spacing, {0, i, 0}));
+    weights.z[i] = static_cast<float>(log2_domain_weight(params, spacing, {0, 0, i}));
   }
   for (int z = 0; z <= r.z; ++z) {
     for (int y = 0; y <= r.y; ++y) {
       int reach = r.x;
-      while (params.support == Support::disc && reach >= 0 && part(reach, 0) + part(y, 1) + part(z, 2) > 1) --reach;
+      while (reach >= 0 && !in_window(params, {reach, y, z})) --reach;
       weights.reach[z][y] = static_cast<signed char>(reach);
     }
   }
   weights.radius = {r.x, r.y, r.z};
-  weights.scale = static_cast<float>(std::sqrt(0.5 * log2e) / *params.range_sigma);
-  weights.unscale = static_cast<float>(*params.range_sigma / std::sqrt(0.5 * log2e));
+  const double scale = std::sqrt(0.5 * std::numbers::log2e) / *params.range_sigma;
+  weights.scale = static_cast<float>(std::min<double>(scale, FLT_MAX));
+  weights.unscale = static_cast<float>(1 / scale);
   const double cut = params.range_cut * *params.range_sigma;
   weights.cut = static_cast<float>(cut);
   if (weights.cut < cut) weights.cut = std::nextafter(weights.cut, INFINITY);

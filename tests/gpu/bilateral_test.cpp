@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/on_gpu.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using GpuBilateral = OnGpu;
+
+void expect_near(const Backend& backend, const Settings& chosen, const Volume& volume) {
+  const Settings step = resolved(chosen, volume);
+  const Reference& exact = reference("bilateral");
+  EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
+      << chosen.get("radius") << " range-sigma " << chosen.get("range-sigma") << " " << chosen.get("support") << ", "
+      << volume.extent.x << "x" << volume.extent.y << "x" << volume.extent.z;
+}
+
+TEST_F(GpuBilateral, EqualsTheReferenceForEveryRadius) {
+  const Volume flat = with_holes(busy_volume({71, 67, 1}, 1), 151);
+  for (int radius = 0; radius <= 31; radius += radius < 11 ? 1 : 10) {
+    const std::string text = std::to_string(radius);
+    expect_near(*backend, settings("bilateral", {{"radius", text + "x" + text + "x0"}, {"domain-sigma", "3"}}), flat);
+  }
+  const Volume deep = with_holes(busy_volume({45, 33, 13}, 2), 151);
+  for (const char* radius : {"1", "2", "3", "5x5x2", "2x0x4", "0x0x3", "12x1x1"}) {
+    expect_near(*backend, settings("bilateral", {{"radius", radius}}), deep);
+  }
+}
+
+TEST_F(GpuBilateral, EqualsTheReferenceForEveryOption) {
+  Volume volume = with_holes(busy_volume({41, 37, 9}, 3, true), 89);
+  volume.spacing = {0.7, 0.9, 2.5};
+  const std::vector<std::pair<std::string, std::string>> options[] = {
+      {{"support", "disc"}}, {{"support", "disc"}, {"radius", "4x3x2"}},
+      {{"range-cut", "2"}},  {{"border", "reflect"}},
+      {{"border", "copy"}},  {{"domain-sigma", "1x2x3"}},
+      {{"truncate", "1"}},   {{"range-sigma", "0"}},
+  };
+  for (const auto& option : options) expect_near(*backend, settings("bilateral", option), volume);
+}
+
+TEST_F(GpuBilateral, StandsExtremeNumbers) {
+  Volume volume = busy_volume({35, 33, 3}, 4);
+  for (const char* sigma : {"1e-30", "1e-3", "1e6", "1e30"}) {
+    expect_near(*backend, settings("bilateral", {{"radius", "2x2x1"}, {"range-sigma", sigma}}), volume);
+  }
+  for (std::size_t i = 0; i < volume.voxels.size(); i += 3) volume.voxels[i] *= i % 2 == 0 ? 1e35F : 1e-43F;
+  expect_near(*backend, settings("bilateral", {{"radius", "2x2x1"}, {"range-sigma", "10"}}), volume);
+  expect_near(*backend, settings("bilateral", {{"radius", "2x2x1"}, {"range-sigma", "10"}, {"range-cut", "3"}}),
+              volume);
+}
+
+TEST_F(GpuBilateral, EqualsTheReferenceWhereNothingDividesTheSize) {
+  for (const Extent extent :
+       {Extent{1, 1, 1}, Extent{5, 7, 11}, Extent{33, 1, 2}, Extent{97, 3, 3}, Extent{31, 65, 4}}) {
+    expect_near(*backend, settings("bilateral", {{"radius", "1"}}), busy_volume(extent, 5));
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

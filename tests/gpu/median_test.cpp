@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/on_gpu.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using GpuMedian = OnGpu;
+
+/// Windows with a network, and some without.
+const std::vector<std::string> radii{"1x1x0", "2x2x0", "3x3x0", "4x4x0", "5x5x0", "6x6x0", "7x7x0", "1x1x1",
+                                     "2x2x1", "2x2x2", "3x3x1", "3x3x3", "2x1x0", "0x0x2", "1x2x3", "9x1x0"};
+
+void expect_equal(const Backend& backend, const Settings& chosen, const Volume& volume) {
+  const Settings step = resolved(chosen, volume);
+  const Volume expected = reference("median").run(volume, step);
+  EXPECT_EQ(first_difference(expected, run(backend, {step}, volume)), "")
+      << chosen.get("radius") << " " << chosen.get("shape") << " " << chosen.get("border") << ", " << volume.extent.x
+      << "x" << volume.extent.y << "x" << volume.extent.z;
+}
+
+TEST_F(GpuMedian, EqualsTheReferenceForEveryWindow) {
+  for (const std::string& radius : radii) {
+    for (const char* border : {"replicate", "reflect", "copy"}) {
+      const Settings chosen = settings("median", {{"radius", radius}, {"border", border}});
+      expect_equal(*backend, chosen, busy_volume({67, 45, 9}, 1));
+      expect_equal(*backend, chosen, with_holes(busy_volume({41, 38, 11}, 2, true), 97));
+    }
+  }
+}
+
+TEST_F(GpuMedian, EqualsTheReferenceForEveryShape) {
+  for (const char* shape : {"box", "cross", "row", "column"}) {
+    for (const char* radius : {"1", "2x3x1", "4x4x4"}) {
+      expect_equal(*backend, settings("median", {{"radius", radius}, {"shape", shape}}),
+                   with_holes(busy_volume({35, 19, 12}, 3), 211));
+    }
+  }
+}
+
+TEST_F(GpuMedian, EqualsTheReferenceWhereNothingDividesTheSize) {
+  for (const Extent extent : {Extent{1, 1, 1}, Extent{3, 3, 3}, Extent{5, 7, 11}, Extent{33, 1, 2}, Extent{4, 3, 3},
+                              Extent{129, 5, 3}, Extent{31, 33, 4}}) {
+    expect_equal(*backend, settings("median", {{"radius", "1"}}), busy_volume(extent, 4, true));
+    if (extent.x >= 3 && extent.y >= 3) {
+      expect_equal(*backend, settings("median", {{"radius", "1x1x0"}}), with_holes(busy_volume(extent, 5), 7));
+    }
+  }
+}
+
+TEST_F(GpuMedian, TakesTheLowerMiddleWhereMostAreMissing) {
+  expect_equal(*backend, settings("median", {{"radius", "2x2x0"}}), with_holes(busy_volume({40, 40, 2}, 6), 3));
+}
+
+TEST_F(GpuMedian, KeepsSubnormalsAndTheLargestNumbers) {
+  Volume volume = busy_volume({37, 21, 5}, 7);
+  for (std::size_t i = 0; i < volume.voxels.size(); ++i) volume.voxels[i] *= i % 2 == 0 ? 1e-43F : 1e35F;
+  expect_equal(*backend, settings("median", {{"radius", "1"}}), volume);
+  expect_equal(*backend, settings("median", {{"radius", "2x1x1"}}), volume);
+}
+
+template <class T>
+void expect_integers_equal(const Backend& backend, const std::string& radius, bool has_missing, float offset) {
+  Volume volume = busy_volume({75, 39, 7}, 8, true);
+  for (float& voxel : volume.voxels) voxel += offset;
+  std::vector<T> in(volume.voxels.size()), out(in.size());
+  std::transform(volume.voxels.begin(), volume.voxels.end(), in.begin(), [](float v) { return static_cast<T>(v); });
+  std::optional<T> missing;
+  if (has_missing) {
+    missing = in[in.size() / 2];
+    for (float& voxel : volume.voxels) {
+      if (voxel == static_cast<float>(*missing)) voxel = std::nanf("");
+    }
+  }
+  const Settings step = resolved(settings("median", {{"radius", radius}}), volume);
+  backend.run(step, VolumeView<const T>{in.data(), volume.extent, {1, 1, 1}, {}, missing},
+              VolumeView<T>{out.data(), volume.extent, {1, 1, 1}, {}, missing}, {});
+  const Volume expected = reference("median").run(volume, step);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const float value = std::isnan(expected.voxels[i]) ? static_cast<float>(*missing) : expected.voxels[i];
+    ASSERT_EQ(static_cast<float>(out[i]), value) << "voxel " << i << ", radius " << radius;
+  }
+}
+
+TEST_F(GpuMedian, FiltersIntegersAsTheyAre) {
+  for (const std::string& radius : radii) {
+    for (const bool has_missing : {false, true}) {
+      expect_integers_equal<std::int16_t>(*backend, radius, has_missing, 0);
+      expect_integers_equal<std::uint16_t>(*backend, radius, has_missing, 32'000);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "core/backend.hpp"
+#include "filters/registry.hpp"
+#include "support/references.hpp"
+#include "support/volumes.hpp"
+
+namespace quietvox::test {
+
+/// Tests that need a CUDA device; skipped, saying so, where there is none.
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      backend = make_cuda_backend(0);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), Errc::device);
+      GTEST_SKIP() << "no CUDA device: " << error.what();
+    }
+  }
+
+  std::unique_ptr<Backend> backend;
+};
+
+/// Settings from words: `settings("median", {{"radius", "1x1x0"}})`.
+inline Settings settings(const std::string& filter,
+                         const std::vector<std::pair<std::string, std::string>>& values = {}) {
+  Settings result(find_filter(filter));
+  for (const auto& [field, value] : values) result.set(field, value);
+  return result;
+}
+
+inline Settings resolved(const Settings& from, const Volume& volume) {
+  return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }});
+}
+
+inline Volume run(const Backend& backend, const std::vector<Settings>& chain, const Volume& in,
+                  const Execution& execution = {}) {
+  Volume out(in.extent, in.spacing);
+  backend.run(chain, in.view(), out.view(), execution);
+  return out;
+}
+
+/// The slow, readable definition of a filter.
+const Reference& reference(const std::string& filter);
+
+/// A few missing voxels, alone and in clusters.
+Volume with_holes(Volume volume, int every);
+
+/// Where two volumes differ by more than `tolerance`; empty where they do not. Missing voxels equal themselves only.
+std::string first_difference(const Volume& expected, const Volume& actual, double tolerance = 0);
+
+}  // namespace quietvox::test

@@ -53,7 +53,7 @@ TEST_F(GpuBilateral, StandsExtremeNumbers) {
 TEST_F(GpuBilateral, EqualsTheReferenceWhereNothingDividesTheSize) {
   for (const Extent extent :
        {Extent{1, 1, 1}, Extent{5, 7, 11}, Extent{33, 1, 2}, Extent{97, 3, 3}, Extent{31, 65, 4}}) {
-    expect_near(*backend, settings("bilateral", {{"radius", "1"}}), busy_volume(extent, 5));
+    expect_near(*backend, settings("bilateral", {{"radius", fitting_radius(extent, 1)}}), busy_volume(extent, 5));
   }
 }
 

@@ -37,6 +37,13 @@ inline Settings settings(const std::string& filter,
   return result;
 }
 
+/// `radius` along every axis that is long enough for it, 0 along the others.
+inline std::string fitting_radius(const Extent& extent, int radius) {
+  Radius3 fitting;
+  for (int axis = 0; axis < 3; ++axis) fitting[axis] = extent[axis] > 2 * radius ? radius : 0;
+  return FieldType<Radius3>::format(fitting);
+}
+
 inline Settings resolved(const Settings& from, const Volume& volume) {
   return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }});
 }

@@ -86,17 +86,18 @@ double interpolated_median(std::vector<float> values) {
   return low + std::clamp(inside, 0.0, 1.0) * (high - low);
 }
 
-/// Sigma of the noise in blocks with mean in [low, high). The second round leaves out the blocks that hold an edge.
+/// Sigma of the noise in blocks with mean in [low, high). Each round but the first leaves out the blocks that
+/// hold an edge, by the sigma of the round before.
 double sigma_between(const std::vector<Block>& blocks, double low, double high) {
   constexpr double normal_mad = 0.6744897501960817;  // median absolute value of a standard normal number
   double sigma = 0, largest_edge = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 4; ++round) {
     std::vector<float> details;
     for (const Block& block : blocks) {
       if (low <= block.mean && block.mean < high && block.edge <= largest_edge) details.push_back(block.detail);
     }
     sigma = interpolated_median(std::move(details)) / normal_mad;
-    largest_edge = 3 * sigma;
+    largest_edge = 2 * sigma;
   }
   return sigma;
 }

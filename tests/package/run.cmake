@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: The quietvox authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# cmake -D BUILD=... -D SOURCE=... -D GENERATOR=... -D FLAGS=... -D LAUNCHER=... -P run.cmake: installs the build into a
+# folder inside it, then configures, builds and runs the consumer project against that.
+set(prefix ${BUILD}/package-test/prefix)
+set(consumer ${BUILD}/package-test/consumer)
+file(REMOVE_RECURSE ${BUILD}/package-test)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+file(GLOB_RECURSE exported ${prefix}/*.cmake)
+foreach(file ${exported})
+  file(READ ${file} text)
+  foreach(tree ${BUILD} ${SOURCE})
+    string(FIND "${text}" "${tree}/" place)
+    if(NOT place EQUAL -1)
+      message(FATAL_ERROR "${file} names ${tree}, which will not be there")
+    endif()
+  endforeach()
+endforeach()
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/tests/package/consumer -B ${consumer} -D CMAKE_PREFIX_PATH=${prefix}
+  -D CMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}")
+run(${CMAKE_COMMAND} --build ${consumer})
+run(${consumer}/use_library)
+run(${consumer}/use_itk)

@@ -10,9 +10,4 @@ __attribute__((weak)) std::unique_ptr<ImageWriter> create_dicom(const std::files
   throw Error(Errc::unsupported, "new DICOM series cannot be written yet");
 }
 
-__attribute__((weak)) std::unique_ptr<ImageWriter> create_nifti(const std::filesystem::path&, const Geometry&,
-                                                                std::size_t, const WriteOptions&) {
-  throw Error(Errc::unsupported, "new NIfTI files cannot be written yet");
-}
-
 }  // namespace quietvox::io

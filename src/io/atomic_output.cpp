@@ -35,21 +35,6 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-void refuse_overlap(const fs::path& target, const fs::path& input) {
-  std::error_code ignored;
-  const fs::path real_input = fs::weakly_canonical(without_trailing_slash(input), ignored);
-  const fs::path real_target = fs::weakly_canonical(target, ignored);
-  if (real_target == real_input || fs::equivalent(target, input, ignored)) {
-    throw Error(Errc::output_path, target.string() + ": output and input are the same; give another output");
-  }
-  if (is_inside(real_target, real_input)) {
-    throw Error(Errc::output_path, target.string() + ": the output lies inside the input; give a place outside it");
-  }
-  if (is_inside(real_input, real_target)) {
-    throw Error(Errc::output_path, target.string() + ": the input lies inside the output; give another output");
-  }
-}
-
 bool is_dicom_file(const fs::path& path) {
   std::array<char, 132> start{};
   std::ifstream file(path, std::ios::binary);
@@ -170,20 +155,51 @@ AtomicOutput::~AtomicOutput() {
   if (!committed_) fs::remove_all(staging_, ignored);
 }
 
-void AtomicOutput::commit() {
+void AtomicOutput::commit() { commit_together(std::array{this}); }
+
+void AtomicOutput::sync() const { sync_tree_to_disk(staging_); }
+
+void AtomicOutput::put_in_place() {
+  if (!force_) {
+    rename_to_free_place(staging_, target_);
+  } else if (kind_ == Kind::folder && fs::is_directory(target_)) {
+    replace_folder(staging_, target_);
+  } else if (std::rename(staging_.c_str(), target_.c_str()) != 0) {
+    throw_not_writable(target_, "cannot be put in place", errno);
+  }
+  committed_ = true;
+}
+
+void AtomicOutput::take_back() noexcept {
+  if (committed_ && !force_ && std::rename(target_.c_str(), staging_.c_str()) == 0) committed_ = false;
+}
+
+void commit_together(std::span<AtomicOutput* const> outputs) {
   try {
-    sync_tree_to_disk(staging_);
-    if (!force_) {
-      rename_to_free_place(staging_, target_);
-    } else if (kind_ == Kind::folder && fs::is_directory(target_)) {
-      replace_folder(staging_, target_);
-    } else if (std::rename(staging_.c_str(), target_.c_str()) != 0) {
-      throw_not_writable(target_, "cannot be put in place", errno);
+    for (const AtomicOutput* output : outputs) output->sync();
+    for (AtomicOutput* output : outputs) output->put_in_place();
+    for (const AtomicOutput* output : outputs) sync_to_disk(parent_of(output->target_));
+  } catch (const std::exception& error) {
+    for (AtomicOutput* output : outputs) output->take_back();
+    if (const auto* disk = dynamic_cast<const fs::filesystem_error*>(&error)) {
+      throw_not_writable(disk->path1(), "cannot be put in place", disk->code().value());
     }
-    committed_ = true;
-    sync_to_disk(parent_of(target_));
-  } catch (const fs::filesystem_error& error) {
-    throw_not_writable(target_, "cannot be put in place", error.code().value());
+    throw;
+  }
+}
+
+void refuse_overlap(const fs::path& target, const fs::path& input) {
+  std::error_code ignored;
+  const fs::path real_input = fs::weakly_canonical(without_trailing_slash(input), ignored);
+  const fs::path real_target = fs::weakly_canonical(target, ignored);
+  if (real_target == real_input || fs::equivalent(target, input, ignored)) {
+    throw Error(Errc::output_path, target.string() + ": output and input are the same; give another output");
+  }
+  if (is_inside(real_target, real_input)) {
+    throw Error(Errc::output_path, target.string() + ": the output lies inside the input; give a place outside it");
+  }
+  if (is_inside(real_input, real_target)) {
+    throw Error(Errc::output_path, target.string() + ": the input lies inside the output; give another output");
   }
 }
 

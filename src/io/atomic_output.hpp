@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
 namespace quietvox::io {
 
@@ -27,9 +28,21 @@ class AtomicOutput {
   void commit();
 
  private:
+  friend void commit_together(std::span<AtomicOutput* const>);
+  void sync() const;
+  void put_in_place();
+  void take_back() noexcept;
+
   std::filesystem::path target_, staging_;
   Kind kind_;
   bool force_, committed_ = false;
 };
+
+/// Commits outputs that belong together: where one cannot be put in its place, none stays there. (With `force`, what
+/// was already replaced is gone; the disk would have to fail between two renames.)
+void commit_together(std::span<AtomicOutput* const>);
+
+/// Throws Error(output_path) where the target is the input, lies inside it or holds it, links followed.
+void refuse_overlap(const std::filesystem::path& target, const std::filesystem::path& input);
 
 }  // namespace quietvox::io

@@ -26,7 +26,7 @@ std::string to_string(Format);
 struct Geometry {
   Extent extent;
   Spacing spacing{1, 1, 1};
-  std::array<double, 3> origin{};                               ///< centre of voxel (0,0,0)
+  std::array<double, 3> origin{};                              ///< centre of voxel (0,0,0)
   std::array<double, 9> direction{1, 0, 0, 0, 1, 0, 0, 0, 1};  ///< columns: unit vectors of x, y, z; row-major 3x3
 };
 
@@ -34,16 +34,17 @@ struct Geometry {
 enum class Values { real, stored };
 
 struct ReadOptions {
-  bool allow_gaps = false;     ///< accept missing, uneven or tilted slices
-  std::string series_uid;      ///< which series of a folder that holds several
+  bool allow_gaps = false;  ///< accept missing, uneven or tilted slices
+  std::string series_uid;   ///< which series of a folder that holds several
 };
 
 struct WriteOptions {
-  bool force = false;                       ///< replace an existing output
-  std::optional<bool> compress{};           ///< none: as the input
-  std::string output_type = "same";         ///< same, int16, uint16, float32 (not DICOM)
+  bool force = false;                ///< replace an existing output
+  std::optional<bool> compress{};    ///< none: as the input
+  std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;
+  std::filesystem::path input{};  ///< create_nifti, create_dicom: what the voxels came from, if anything
 };
 
 /// What `quietvox info` prints about an input, in the order in which it is to be read.
@@ -52,7 +53,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// What a writer did.
 struct WriteReport {
   std::vector<std::filesystem::path> files;
-  std::int64_t clamped = 0;            ///< voxels moved back into the stored range
+  std::int64_t clamped = 0;  ///< voxels moved back into the stored range
   std::vector<std::string> warnings;
 };
 
@@ -85,7 +86,8 @@ class Image {
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
   /// The same format, with this image's metadata. `values` is what write() will receive.
-  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values, const WriteOptions&) const = 0;
+  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values,
+                                              const WriteOptions&) const = 0;
 };
 
 /// Opens a DICOM file or folder, or a NIfTI file, by content. Null where the content is neither (the caller may ask
@@ -96,8 +98,8 @@ std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOption
 std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
 std::unique_ptr<Image> open_nifti(const std::filesystem::path&);
 
-/// A new DICOM series, one file per slice, for phantoms: a plain, valid CT or MR object with made-up identity. `modality`
-/// is CT, MR or MG; voxels are stored as 16-bit integers (CT: rescale intercept -1024).
+/// A new DICOM series, one file per slice, for phantoms: a plain, valid CT or MR object with made-up identity.
+/// `modality` is CT, MR or MG; voxels are stored as 16-bit integers (CT: rescale intercept -1024).
 std::unique_ptr<ImageWriter> create_dicom(const std::filesystem::path& folder, const Geometry&, std::string modality,
                                           const WriteOptions&);
 

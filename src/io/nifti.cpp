@@ -1,7 +1,97 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include "io/image.hpp"
+#include "io/nifti_file.hpp"
+#include "io/nifti_writer.hpp"
 
 namespace quietvox::io {
-std::unique_ptr<Image> open_nifti(const std::filesystem::path&) { return nullptr; }
+namespace {
+
+/// The volumes of a file share one reader, so that a compressed series is unpacked once, not once per volume.
+struct OpenedNifti {
+  explicit OpenedNifti(NiftiFile found) : file(std::move(found)), voxels(file) {}
+
+  NiftiFile file;
+  NiftiVoxelReader voxels;
+};
+
+class NiftiVolume final : public VolumeSource {
+ public:
+  NiftiVolume(std::shared_ptr<OpenedNifti> nifti, std::size_t volume, Values values)
+      : nifti_(std::move(nifti)), volume_(static_cast<std::int64_t>(volume)), values_(values) {}
+
+  Extent extent() const override { return nifti_->file.header.extent(); }
+  Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
+
+  void read(VolumeView<float> slices) override {
+    const std::int64_t first = volume_ * extent().voxels() + slices.origin.z * extent().slice();
+    nifti_->voxels.read(first, values_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+  }
+
+ private:
+  std::shared_ptr<OpenedNifti> nifti_;
+  std::int64_t volume_;
+  Values values_;
+};
+
+std::string joined(std::initializer_list<double> numbers, const std::string& separator) {
+  std::string text;
+  for (const double number : numbers) text += (text.empty() ? "" : separator) + FieldType<double>::format(number);
+  return text;
+}
+
+class NiftiImage final : public Image {
+ public:
+  explicit NiftiImage(NiftiFile file) : nifti_(std::make_shared<OpenedNifti>(std::move(file))) {}
+
+  Format format() const override { return Format::nifti; }
+  std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
+  const Geometry& geometry(std::size_t) const override { return header().geometry(); }
+  bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
+  std::string why_2d_only(std::size_t) const override { return {}; }
+
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
+    return std::make_unique<NiftiVolume>(nifti_, volume, values);
+  }
+
+  Facts facts() const override {
+    const Extent& extent = header().extent();
+    const Geometry& place = header().geometry();
+    const Rescale rescale = header().rescale();
+    return {
+        {"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
+                       (nifti_->file.compressed ? ", gzip" : "")},
+        {"extent",
+         joined({static_cast<double>(extent.x), static_cast<double>(extent.y), static_cast<double>(extent.z)}, " x ") +
+             " voxels"},
+        {"volumes", std::to_string(header().volumes())},
+        {"spacing", joined({place.spacing.x, place.spacing.y, place.spacing.z}, " x ") + " mm"},
+        {"origin", joined({place.origin[0], place.origin[1], place.origin[2]}, ", ") + " mm (LPS)"},
+        {"stored-type", std::string(to_string(header().type()))},
+        {"rescale", rescale.identity() ? "none"
+                                       : FieldType<double>::format(rescale.slope) + " * stored + " +
+                                             FieldType<double>::format(rescale.inter)}};
+  }
+
+  std::vector<std::string> warnings() const override { return header().warnings(); }
+
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
+                                      const WriteOptions& options) const override {
+    return make_nifti_writer(nifti_->file, output, values, options);
+  }
+
+ private:
+  const NiftiHeader& header() const { return nifti_->file.header; }
+
+  std::shared_ptr<OpenedNifti> nifti_;
+};
+
+}  // namespace
+
+std::unique_ptr<Image> open_nifti(const std::filesystem::path& path) {
+  auto file = find_nifti(path);
+  if (!file) return nullptr;
+  return std::make_unique<NiftiImage>(*std::move(file));
+}
+
 }  // namespace quietvox::io

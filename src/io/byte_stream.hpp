@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace quietvox::io {
+
+/// The bytes of a file; where it is gzip-compressed, those that it unpacks to. Reading forward is
+/// cheap. Going back in a compressed file starts from a point kept on the way, never far before the wanted place.
+class ByteReader {
+ public:
+  /// `compressed`: none where the content is to tell. Throws Error(input_path) where the file cannot be opened.
+  explicit ByteReader(const std::filesystem::path&, std::optional<bool> compressed = {});
+  ~ByteReader();
+
+  bool compressed() const;
+  std::uint64_t file_size() const;
+  /// False where `bytes` are more than the file can hold, be it compressed as far as deflate goes.
+  bool can_hold(std::uint64_t bytes) const;
+
+  /// Fills `to` with the bytes from `offset` on and returns how many there were; fewer only at the end.
+  /// Throws Error: corrupt (damaged or cut compressed data, wrong checksum), input_path (the disk failed).
+  std::size_t read(std::uint64_t offset, std::span<std::byte> to);
+  /// As read(), but throws Error(corrupt) where the data end too early; `what` names them.
+  void read_all(std::uint64_t offset, std::span<std::byte> to, const char* what);
+
+  /// Bytes found after the end of the compressed data, once that was reached. They are no part of it.
+  std::uint64_t trailing_garbage() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Writes a file from beginning to end, gzip-compressed or not. The same bytes give the same file.
+/// Every failure to write throws Error(not_writable).
+class ByteWriter {
+ public:
+  ByteWriter(const std::filesystem::path&, bool compressed);
+  ~ByteWriter();
+
+  void write(std::span<const std::byte>);
+  /// Writes what is left, closes the file, reads it again and throws Error(not_writable) where it does not hold what
+  /// was written.
+  void close_and_verify();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quietvox::io

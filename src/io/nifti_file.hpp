@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/byte_stream.hpp"
+#include "io/nifti_header.hpp"
+#include "io/nifti_voxels.hpp"
+
+namespace quietvox::io {
+
+/// Where the parts of a NIfTI image are: all in one file, or a header file and a voxel file.
+struct NiftiPaths {
+  std::filesystem::path header, voxels;  ///< the same for a single file
+
+  bool single_file() const { return header == voxels; }
+  std::vector<std::filesystem::path> all() const;
+};
+
+/// What an output is to be, told by its ending: .nii, .nii.gz, .hdr or .img, .hdr.gz or .img.gz.
+struct NiftiTarget {
+  NiftiPaths paths;
+  bool compressed = false;
+};
+/// Throws Error(output_path) for other endings, Error(invalid_argument) where `compress` contradicts the ending.
+NiftiTarget nifti_target(const std::filesystem::path& output, std::optional<bool> compress);
+
+/// A NIfTI image found on disk, its header read and its sizes checked against the file.
+struct NiftiFile {
+  NiftiPaths paths;
+  NiftiHeader header;
+  bool compressed = false;  ///< the voxels are
+
+  VoxelFormat voxel_format(Values values) const {
+    return {header.type(), header.byte_swapped(), values == Values::real ? header.rescale() : Rescale{}};
+  }
+  ByteReader voxel_reader() const;
+};
+
+/// Null where the file is no NIfTI. Throws Error (corrupt, unsupported, input_path).
+std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
+
+/// Voxels of a file, stored and decoded, in pieces of bounded size.
+class NiftiVoxelReader {
+ public:
+  explicit NiftiVoxelReader(const NiftiFile& file) : file_(file), reader_(file.voxel_reader()) {}
+
+  /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks
+  /// the end of its compressed data too. Any one thread at a time reads.
+  void read(std::int64_t first, Values, std::span<float> values);
+  /// The same, and their bytes as stored.
+  void read(std::int64_t first, const VoxelFormat&, std::span<std::byte> stored, std::span<float> values);
+
+  ByteReader& bytes() { return reader_; }
+
+ private:
+  const NiftiFile& file_;
+  ByteReader reader_;
+  std::mutex mutex_;
+};
+
+/// Voxels that are read or written at once.
+inline constexpr std::int64_t nifti_piece = 1 << 17;
+
+}  // namespace quietvox::io

@@ -1,0 +1,413 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/nifti_header.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "io/byte_order.hpp"
+
+namespace quietvox::io {
+namespace {
+
+enum class Stored : std::uint8_t { int8, int16, int32, int64, float32, float64 };
+
+/// Calls `body` with a zero of the stored type.
+template <class Body>
+auto with_type(Stored stored, Body&& body) {
+  switch (stored) {
+    case Stored::int8: return body(std::int8_t{});
+    case Stored::int16: return body(std::int16_t{});
+    case Stored::int32: return body(std::int32_t{});
+    case Stored::int64: return body(std::int64_t{});
+    case Stored::float32: return body(float{});
+    case Stored::float64: break;
+  }
+  return body(double{});
+}
+
+int size_of(Stored stored) {
+  return with_type(stored, [](auto zero) { return static_cast<int>(sizeof(zero)); });
+}
+
+struct TypeName {
+  int code;
+  std::string_view name;
+};
+constexpr std::array supported_types = std::to_array<TypeName>({{2, "uint8"},
+                                                                {4, "int16"},
+                                                                {8, "int32"},
+                                                                {16, "float32"},
+                                                                {64, "float64"},
+                                                                {256, "int8"},
+                                                                {512, "uint16"},
+                                                                {768, "uint32"},
+                                                                {1024, "int64"},
+                                                                {1280, "uint64"}});
+constexpr std::array refused_types = std::to_array<TypeName>({{1, "1-bit binary"},
+                                                              {32, "complex (2 x float32)"},
+                                                              {128, "RGB"},
+                                                              {1536, "float128"},
+                                                              {1792, "complex (2 x float64)"},
+                                                              {2048, "complex (2 x float128)"},
+                                                              {2304, "RGBA"}});
+constexpr std::array refused_intents = std::to_array<TypeName>({{1004, "matrices"},
+                                                                {1005, "symmetric matrices (tensors)"},
+                                                                {1006, "displacement vectors"},
+                                                                {1007, "vectors"},
+                                                                {1008, "points"},
+                                                                {1009, "triangles"},
+                                                                {1010, "quaternions"},
+                                                                {2003, "RGB vectors"},
+                                                                {2004, "RGBA vectors"}});
+constexpr int label_intent = 1002;
+
+constexpr std::array<std::string_view, 2> single_magic = {std::string_view("n+1\0", 4),
+                                                          std::string_view("n+2\0\r\n\x1a\n", 8)};
+constexpr std::array<std::string_view, 2> pair_magic = {std::string_view("ni1\0", 4),
+                                                        std::string_view("ni2\0\r\n\x1a\n", 8)};
+
+std::string_view name_of(std::span<const TypeName> names, std::int64_t code) {
+  const auto found = std::find_if(names.begin(), names.end(), [&](const TypeName& type) { return type.code == code; });
+  return found == names.end() ? std::string_view() : found->name;
+}
+
+double determinant(const std::array<double, 9>& m) {
+  return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
+}
+
+std::string text(double value) { return FieldType<double>::format(value); }
+
+}  // namespace
+
+std::string_view to_string(NiftiType type) { return name_of(supported_types, static_cast<int>(type)); }
+
+std::int64_t bytes_per_voxel(NiftiType type) {
+  switch (type) {
+    case NiftiType::uint8:
+    case NiftiType::int8: return 1;
+    case NiftiType::int16:
+    case NiftiType::uint16: return 2;
+    case NiftiType::int32:
+    case NiftiType::uint32:
+    case NiftiType::float32: return 4;
+    case NiftiType::float64:
+    case NiftiType::int64:
+    case NiftiType::uint64: break;
+  }
+  return 8;
+}
+
+/// Where a field stands and how it is stored, in NIfTI-1 and in NIfTI-2.
+struct NiftiHeader::Field {
+  int offset1;
+  Stored stored1;
+  int offset2;
+  Stored stored2;
+};
+
+struct NiftiHeader::Fields {
+  static constexpr Field sizeof_hdr{0, Stored::int32, 0, Stored::int32};
+  static constexpr Field dim{40, Stored::int16, 16, Stored::int64};
+  static constexpr Field intent_code{68, Stored::int16, 504, Stored::int32};
+  static constexpr Field datatype{70, Stored::int16, 12, Stored::int16};
+  static constexpr Field bitpix{72, Stored::int16, 14, Stored::int16};
+  static constexpr Field pixdim{76, Stored::float32, 104, Stored::float64};
+  static constexpr Field vox_offset{108, Stored::float32, 168, Stored::int64};
+  static constexpr Field scl_slope{112, Stored::float32, 176, Stored::float64};
+  static constexpr Field scl_inter{116, Stored::float32, 184, Stored::float64};
+  static constexpr Field xyzt_units{123, Stored::int8, 500, Stored::int32};
+  static constexpr Field qform_code{252, Stored::int16, 344, Stored::int32};
+  static constexpr Field sform_code{254, Stored::int16, 348, Stored::int32};
+  static constexpr Field quatern{256, Stored::float32, 352, Stored::float64};
+  static constexpr Field qoffset{268, Stored::float32, 376, Stored::float64};
+  static constexpr Field srow{280, Stored::float32, 400, Stored::float64};  // 3 rows of 4
+};
+constexpr std::array<int, 2> magic_offset = {344, 4};
+constexpr std::array<int, 2> header_size = {348, 540};
+
+double NiftiHeader::real(const Field& field, int index) const {
+  const Stored stored = version_ == 1 ? field.stored1 : field.stored2;
+  const std::byte* at = bytes_.data() + (version_ == 1 ? field.offset1 : field.offset2) + index * size_of(stored);
+  return with_type(stored, [&](auto zero) { return static_cast<double>(load<decltype(zero)>(at, swapped_)); });
+}
+
+std::int64_t NiftiHeader::integer(const Field& field, int index) const {
+  const Stored stored = version_ == 1 ? field.stored1 : field.stored2;
+  const std::byte* at = bytes_.data() + (version_ == 1 ? field.offset1 : field.offset2) + index * size_of(stored);
+  return with_type(stored, [&](auto zero) { return static_cast<std::int64_t>(load<decltype(zero)>(at, swapped_)); });
+}
+
+void NiftiHeader::set(const Field& field, double value, int index) {
+  const Stored stored = version_ == 1 ? field.stored1 : field.stored2;
+  std::byte* at = bytes_.data() + (version_ == 1 ? field.offset1 : field.offset2) + index * size_of(stored);
+  with_type(stored, [&](auto zero) { store(at, static_cast<decltype(zero)>(value), swapped_); });
+}
+
+std::optional<NiftiHeader> NiftiHeader::parse(std::span<const std::byte> start, const std::string& name) {
+  NiftiHeader header;
+  if (start.size() < 4) return std::nullopt;
+  const auto declared = load<std::int32_t>(start.data(), false);
+  const auto declared_swapped = load<std::int32_t>(start.data(), true);
+  header.swapped_ = std::find(header_size.begin(), header_size.end(), declared) == header_size.end();
+  const int size = header.swapped_ ? declared_swapped : declared;
+  if (std::find(header_size.begin(), header_size.end(), size) == header_size.end()) return std::nullopt;
+  header.version_ = size == header_size[0] ? 1 : 2;
+  if (start.size() < static_cast<std::size_t>(size)) {
+    throw Error(Errc::corrupt, name + ": ends within its NIfTI header, after " + std::to_string(start.size()) + " of " +
+                                   std::to_string(size) + " bytes");
+  }
+  header.bytes_.assign(start.begin(), start.begin() + size);
+
+  const int version_index = header.version_ - 1;
+  const auto* magic = reinterpret_cast<const char*>(header.bytes_.data()) + magic_offset[version_index];
+  const std::string_view found(magic, single_magic[version_index].size());
+  header.single_file_ = found == single_magic[version_index];
+  if (!header.single_file_ && found != pair_magic[version_index]) {
+    throw Error(Errc::unsupported,
+                name + ": has no NIfTI signature at byte " + std::to_string(magic_offset[version_index]) +
+                    "; it is a damaged NIfTI or an Analyze 7.5 header, whose orientation is not defined");
+  }
+  header.read_extent(name);
+  header.read_type(name);
+  header.read_rescale(name);
+  header.read_voxel_offset(name);
+  header.read_geometry();
+  return header;
+}
+
+void NiftiHeader::read_extent(const std::string& name) {
+  const std::int64_t axes = integer(Fields::dim);
+  if (axes < 1 || axes > 7) {
+    throw Error(Errc::corrupt, name + ": dim[0] = " + std::to_string(axes) + ", the number of axes, must be 1 to 7");
+  }
+  extent_ = {{1, 1, 1}};
+  std::int64_t total = 1;
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::int64_t count = integer(Fields::dim, axis + 1);
+    if (count < 1) {
+      throw Error(Errc::corrupt, name + ": dim[" + std::to_string(axis + 1) + "] = " + std::to_string(count) +
+                                     " voxels; there must be at least 1");
+    }
+    // Leaves room for 8 bytes per voxel and an offset.
+    if (count > std::numeric_limits<std::int64_t>::max() / 32 / total) {
+      throw Error(Errc::corrupt, name + ": dim declares more voxels than any file can hold");
+    }
+    total *= count;
+    (axis < 3 ? extent_[axis] : volumes_) *= count;
+  }
+}
+
+void NiftiHeader::read_type(const std::string& name) {
+  const std::int64_t code = integer(Fields::datatype);
+  if (const auto refused = name_of(refused_types, code); !refused.empty()) {
+    throw Error(Errc::unsupported, name + ": voxels are " + std::string(refused) + " (datatype " +
+                                       std::to_string(code) + "); quietvox filters integers and real numbers");
+  }
+  if (name_of(supported_types, code).empty()) {
+    throw Error(Errc::corrupt, name + ": datatype = " + std::to_string(code) + " is none that NIfTI defines");
+  }
+  type_ = static_cast<NiftiType>(code);
+  if (const std::int64_t bits = integer(Fields::bitpix); bits != 8 * bytes_per_voxel(type_)) {
+    warnings_.push_back("bitpix = " + std::to_string(bits) + " does not fit datatype " + std::string(to_string(type_)) +
+                        "; the datatype is used");
+  }
+  const std::int64_t intent = integer(Fields::intent_code);
+  if (const auto refused = name_of(refused_intents, intent); !refused.empty()) {
+    throw Error(Errc::unsupported, name + ": voxels are " + std::string(refused) + " (intent_code " +
+                                       std::to_string(intent) + "); quietvox filters images of one value per voxel");
+  }
+  if (intent == label_intent) warnings_.push_back("holds labels (intent_code 1002); filters may make up new ones");
+}
+
+void NiftiHeader::read_rescale(const std::string& name) {
+  const double slope = real(Fields::scl_slope), inter = real(Fields::scl_inter);
+  if (slope == 0) return;  // by definition: not rescaled
+  if (!std::isfinite(slope) || !std::isfinite(inter)) {
+    throw Error(Errc::corrupt, name + ": scl_slope = " + text(slope) + ", scl_inter = " + text(inter) +
+                                   "; both must be finite (scl_slope 0: not rescaled)");
+  }
+  rescale_ = {slope, inter};
+}
+
+void NiftiHeader::read_voxel_offset(const std::string& name) {
+  const double offset = real(Fields::vox_offset);
+  const double lowest = single_file_ ? static_cast<double>(bytes_.size()) : 0;
+  // Beyond 2^60 no file reaches; the sum with voxel_bytes() stays within 64 bits.
+  if (!(offset >= lowest && offset <= 0x1p60) || offset != std::floor(offset)) {
+    throw Error(Errc::corrupt,
+                name + ": vox_offset = " + text(offset) + " must be a whole number, at least " + text(lowest));
+  }
+  voxel_offset_ = version_ == 1 ? static_cast<std::int64_t>(offset) : integer(Fields::vox_offset);
+}
+
+void NiftiHeader::read_geometry() {
+  geometry_.extent = extent_;
+  double mm_per_unit = 1;
+  switch (const auto unit = integer(Fields::xyzt_units) & 7) {
+    case 0:
+    case 2: break;
+    case 1: mm_per_unit = 1000; break;
+    case 3: mm_per_unit = 0.001; break;
+    default: warnings_.push_back("xyzt_units names no unit of length (" + std::to_string(unit) + "); mm is assumed");
+  }
+  if (integer(Fields::sform_code) > 0) {
+    if (geometry_from_sform(mm_per_unit)) return;
+    warnings_.push_back("sform is not a usable matrix; qform and pixdim are used");
+  }
+  geometry_from_qform(mm_per_unit);
+}
+
+bool NiftiHeader::geometry_from_sform(double mm_per_unit) {
+  Geometry result = geometry_;
+  auto& m = result.direction;
+  for (int column = 0; column < 3; ++column) {
+    double norm = 0;
+    for (int row = 0; row < 3; ++row) norm = std::hypot(norm, real(Fields::srow, 4 * row + column));
+    if (!(norm > 0) || !std::isfinite(norm)) return false;
+    result.spacing[column] = norm * mm_per_unit;
+    for (int row = 0; row < 3; ++row) {
+      const double ras_to_lps = row < 2 ? -1 : 1;
+      m[3 * row + column] = ras_to_lps * real(Fields::srow, 4 * row + column) / norm;
+    }
+  }
+  for (int row = 0; row < 3; ++row) {
+    const double ras_to_lps = row < 2 ? -1 : 1;
+    result.origin[row] = ras_to_lps * real(Fields::srow, 4 * row + 3) * mm_per_unit;
+    if (!std::isfinite(result.origin[row])) return false;
+  }
+  if (std::abs(determinant(m)) < 1e-6) return false;
+  geometry_ = result;
+  return true;
+}
+
+void NiftiHeader::geometry_from_qform(double mm_per_unit) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const double size = std::abs(real(Fields::pixdim, axis + 1)) * mm_per_unit;
+    const bool usable = size > 0 && std::isfinite(size);
+    if (!usable && extent_[axis] > 1) {
+      warnings_.push_back("voxel size pixdim[" + std::to_string(axis + 1) +
+                          "] = " + text(real(Fields::pixdim, axis + 1)) + "; 1 mm is assumed");
+    }
+    geometry_.spacing[axis] = usable ? size : 1;
+  }
+  std::array<double, 9> ras = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  std::array<double, 3> offset{};
+  if (integer(Fields::qform_code) > 0) {
+    // Rotation of the unit quaternion (a, b, c, d), of which b, c, d are stored; qfac mirrors the third axis.
+    double b = real(Fields::quatern, 0), c = real(Fields::quatern, 1), d = real(Fields::quatern, 2);
+    const double norm = std::sqrt(b * b + c * c + d * d);
+    if (norm > 1) {
+      b /= norm;
+      c /= norm;
+      d /= norm;
+    }
+    const double a = norm > 1 ? 0 : std::sqrt(1 - norm * norm);
+    const double qfac = real(Fields::pixdim) < 0 ? -1 : 1;
+    bool finite = std::isfinite(norm);
+    for (int axis = 0; axis < 3; ++axis) {
+      offset[axis] = real(Fields::qoffset, axis) * mm_per_unit;
+      finite = finite && std::isfinite(offset[axis]);
+    }
+    if (finite) {
+      ras = {a * a + b * b - c * c - d * d, 2 * (b * c - a * d),           qfac * 2 * (b * d + a * c),
+             2 * (b * c + a * d),           a * a + c * c - b * b - d * d, qfac * 2 * (c * d - a * b),
+             2 * (b * d - a * c),           2 * (c * d + a * b),           qfac * (a * a + d * d - b * b - c * c)};
+    } else {
+      warnings_.push_back("qform is not finite; the axes are taken to be right, anterior, superior");
+      offset = {};
+    }
+  }
+  for (int row = 0; row < 3; ++row) {
+    const double ras_to_lps = row < 2 ? -1 : 1;
+    for (int column = 0; column < 3; ++column)
+      geometry_.direction[3 * row + column] = ras_to_lps * ras[3 * row + column];
+    geometry_.origin[row] = ras_to_lps * offset[row];
+  }
+}
+
+void NiftiHeader::set_type(NiftiType type) {
+  type_ = type;
+  rescale_ = {};
+  set(Fields::datatype, static_cast<double>(type));
+  set(Fields::bitpix, static_cast<double>(8 * bytes_per_voxel(type)));
+  set(Fields::scl_slope, 1);
+  set(Fields::scl_inter, 0);
+}
+
+void NiftiHeader::set_container(bool single_file, std::int64_t voxel_offset) {
+  single_file_ = single_file;
+  voxel_offset_ = voxel_offset;
+  const std::string_view magic = (single_file ? single_magic : pair_magic)[version_ - 1];
+  std::memcpy(bytes_.data() + magic_offset[version_ - 1], magic.data(), magic.size());
+  set(Fields::vox_offset, static_cast<double>(voxel_offset));
+}
+
+NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, NiftiType type) {
+  NiftiHeader header;
+  header.bytes_.assign(header_size[0], std::byte{});
+  header.extent_ = geometry.extent;
+  header.volumes_ = static_cast<std::int64_t>(volumes);
+  header.geometry_ = geometry;
+  const std::array<std::int64_t, 4> dims = {geometry.extent.x, geometry.extent.y, geometry.extent.z, header.volumes_};
+  if (*std::max_element(dims.begin(), dims.end()) > std::numeric_limits<std::int16_t>::max()) {
+    throw Error(Errc::unsupported, "a NIfTI-1 file holds at most 32767 voxels per axis and volumes");
+  }
+  header.set(Fields::sizeof_hdr, header_size[0]);
+  header.set(Fields::dim, volumes > 1 ? 4 : 3);
+  for (int axis = 1; axis <= 7; ++axis)
+    header.set(Fields::dim, axis <= 4 ? static_cast<double>(dims[axis - 1]) : 1, axis);
+  for (int axis = 1; axis <= 7; ++axis) header.set(Fields::pixdim, axis <= 3 ? geometry.spacing[axis - 1] : 1, axis);
+  header.set(Fields::xyzt_units, 2);  // mm
+
+  std::array<double, 9> r = geometry.direction;
+  for (int column = 0; column < 3; ++column) {
+    r[column] = -r[column];
+    r[3 + column] = -r[3 + column];
+  }
+  const std::array<double, 3> offset = {-geometry.origin[0], -geometry.origin[1], geometry.origin[2]};
+  header.set(Fields::sform_code, 1);
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      header.set(Fields::srow, r[3 * row + column] * geometry.spacing[column], 4 * row + column);
+    }
+    header.set(Fields::srow, offset[row], 4 * row + 3);
+    header.set(Fields::qoffset, offset[row], row);
+  }
+  // The quaternion of the rotation that is left once a mirrored third axis is turned back. Axes that are not
+  // perpendicular have none: qform_code stays 0.
+  const double volume = determinant(r);
+  const double qfac = volume < 0 ? -1 : 1;
+  header.set(Fields::pixdim, qfac, 0);
+  if (std::abs(std::abs(volume) - 1) < 1e-4) {
+    for (int row = 0; row < 3; ++row) r[3 * row + 2] *= qfac;
+    const auto half_root = [](double square) { return 0.5 * std::sqrt(std::max(square, 0.0)); };
+    const double b = half_root(1 + r[0] - r[4] - r[8]), c = half_root(1 - r[0] + r[4] - r[8]),
+                 d = half_root(1 - r[0] - r[4] + r[8]), a = half_root(1 + r[0] + r[4] + r[8]);
+    // The largest of the four gives the signs of the others.
+    std::array<double, 3> q;
+    if (a >= std::max({b, c, d})) {
+      q = {std::copysign(b, r[7] - r[5]), std::copysign(c, r[2] - r[6]), std::copysign(d, r[3] - r[1])};
+    } else {
+      const int largest = b >= std::max(c, d) ? 0 : c >= d ? 1 : 2;
+      const double xy = r[1] + r[3], xz = r[2] + r[6], yz = r[5] + r[7];
+      const double sign_of_a = largest == 0   ? r[7] - r[5]
+                               : largest == 1 ? r[2] - r[6]
+                                              : r[3] - r[1];  // a is stored as not negative
+      q = largest == 0   ? std::array{b, std::copysign(c, xy), std::copysign(d, xz)}
+          : largest == 1 ? std::array{std::copysign(b, xy), c, std::copysign(d, yz)}
+                         : std::array{std::copysign(b, xz), std::copysign(c, yz), d};
+      if (sign_of_a < 0) q = {-q[0], -q[1], -q[2]};
+    }
+    header.set(Fields::qform_code, 1);
+    for (int axis = 0; axis < 3; ++axis) header.set(Fields::quatern, q[axis], axis);
+  }
+  header.set_type(type);
+  header.set_container(true, 352);
+  return header;
+}
+
+}  // namespace quietvox::io

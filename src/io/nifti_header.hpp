@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/image.hpp"
+
+namespace quietvox::io {
+
+/// How voxels are stored; the values are the codes of the `datatype` field.
+enum class NiftiType : std::int16_t {
+  uint8 = 2,
+  int16 = 4,
+  int32 = 8,
+  float32 = 16,
+  float64 = 64,
+  int8 = 256,
+  uint16 = 512,
+  uint32 = 768,
+  int64 = 1024,
+  uint64 = 1280,
+};
+std::string_view to_string(NiftiType);
+std::int64_t bytes_per_voxel(NiftiType);
+
+/// Real value = slope * stored + inter.
+struct Rescale {
+  double slope = 1, inter = 0;
+  bool identity() const { return slope == 1 && inter == 0; }
+};
+
+/// The 348 bytes of a NIfTI-1 or 540 bytes of a NIfTI-2 header, kept as they are; in the byte order of the file.
+class NiftiHeader {
+ public:
+  static constexpr std::size_t largest_size = 540;
+
+  /// Null where `start`, the first bytes of a file, is no NIfTI header. `name` is for the messages of the Errors
+  /// (corrupt, unsupported) thrown where it is one and cannot be used.
+  static std::optional<NiftiHeader> parse(std::span<const std::byte> start, const std::string& name);
+  /// A new NIfTI-1 header of a single file. Throws Error(unsupported) where an axis is too long for one.
+  static NiftiHeader create(const Geometry&, std::size_t volumes, NiftiType);
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  int version() const { return version_; }
+  bool byte_swapped() const { return swapped_; }  ///< not in the byte order of this machine
+  bool single_file() const { return single_file_; }
+  const Extent& extent() const { return extent_; }
+  std::int64_t volumes() const { return volumes_; }  ///< of the axes 4 to 7
+  NiftiType type() const { return type_; }
+  Rescale rescale() const { return rescale_; }
+  std::int64_t voxel_offset() const { return voxel_offset_; }
+  std::int64_t voxel_bytes() const { return extent_.voxels() * volumes_ * bytes_per_voxel(type_); }
+  const Geometry& geometry() const { return geometry_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  /// Other voxels, not rescaled.
+  void set_type(NiftiType);
+  /// One file (`n+1`) or two (`ni1`).
+  void set_container(bool single_file, std::int64_t voxel_offset);
+
+ private:
+  struct Field;
+  struct Fields;
+
+  double real(const Field&, int index = 0) const;
+  std::int64_t integer(const Field&, int index = 0) const;
+  void set(const Field&, double value, int index = 0);
+  void read_extent(const std::string& name);
+  void read_type(const std::string& name);
+  void read_rescale(const std::string& name);
+  void read_voxel_offset(const std::string& name);
+  void read_geometry();
+  bool geometry_from_sform(double mm_per_unit);
+  void geometry_from_qform(double mm_per_unit);
+
+  std::vector<std::byte> bytes_;
+  int version_ = 1;
+  bool swapped_ = false, single_file_ = true;
+  Extent extent_;
+  std::int64_t volumes_ = 1;
+  NiftiType type_ = NiftiType::float32;
+  Rescale rescale_;
+  std::int64_t voxel_offset_ = 0;
+  Geometry geometry_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace quietvox::io

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/nifti_voxels.hpp"
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <string>
+
+#include "io/byte_order.hpp"
+
+namespace quietvox::io {
+namespace {
+
+/// Calls `body` with a zero of the voxel type.
+template <class Body>
+auto with_type(NiftiType type, Body&& body) {
+  switch (type) {
+    case NiftiType::uint8: return body(std::uint8_t{});
+    case NiftiType::int8: return body(std::int8_t{});
+    case NiftiType::int16: return body(std::int16_t{});
+    case NiftiType::uint16: return body(std::uint16_t{});
+    case NiftiType::int32: return body(std::int32_t{});
+    case NiftiType::uint32: return body(std::uint32_t{});
+    case NiftiType::int64: return body(std::int64_t{});
+    case NiftiType::uint64: return body(std::uint64_t{});
+    case NiftiType::float32: return body(float{});
+    case NiftiType::float64: break;
+  }
+  return body(double{});
+}
+
+[[noreturn]] void throw_not_a_float(const std::string& value) {
+  throw Error(Errc::unsupported,
+              "voxel value " + value + " does not fit into a 32-bit float, in which filters compute");
+}
+
+template <class T>
+float to_float(T value) {
+  const auto result = static_cast<float>(value);
+  if constexpr (std::integral<T> && sizeof(T) >= 4) {
+    const std::uint64_t magnitude =
+        value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    if (std::bit_width(magnitude) > 24 && std::bit_width(magnitude) - std::countr_zero(magnitude) > 24) {
+      throw_not_a_float(std::to_string(value));
+    }
+  } else if constexpr (std::same_as<T, double>) {
+    if (std::isfinite(value) && !std::isfinite(result)) throw_not_a_float(FieldType<double>::format(value));
+  }
+  return result;
+}
+
+template <class T>
+void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
+  if (format.rescale.identity()) {
+    for (float& value : values) {
+      value = to_float(load<T>(stored, format.swapped));
+      stored += sizeof(T);
+    }
+    return;
+  }
+  const auto [slope, inter] = format.rescale;
+  for (float& value : values) {
+    const T number = load<T>(stored, format.swapped);
+    if constexpr (!std::same_as<T, double>) to_float(number);
+    value = to_float(slope * static_cast<double>(number) + inter);
+    stored += sizeof(T);
+  }
+}
+
+/// The stored number nearest to a real value; half is rounded away from zero.
+template <class T>
+T to_stored(float value, const Rescale& rescale, std::int64_t& clamped) {
+  const double number = rescale.identity() ? value : (value - rescale.inter) / rescale.slope;
+  if constexpr (std::integral<T>) {
+    using Limits = std::numeric_limits<T>;
+    const double rounded = std::round(number);
+    const double end = std::ldexp(1.0, Limits::digits);  // one beyond the largest
+    if (rounded >= end || rounded < static_cast<double>(Limits::min())) {
+      ++clamped;
+      return rounded >= end ? Limits::max() : Limits::min();
+    }
+    return static_cast<T>(rounded);
+  } else {
+    return static_cast<T>(number);
+  }
+}
+
+bool unchanged(float value, float before) {
+  return std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(before) ||
+         (std::isnan(value) && std::isnan(before));
+}
+
+}  // namespace
+
+void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::span<float> values) {
+  with_type(format.type, [&](auto zero) { decode_as<decltype(zero)>(stored.data(), format, values); });
+}
+
+std::int64_t encode_changes(std::span<const float> values, std::span<const float> before, const VoxelFormat& format,
+                            std::span<std::byte> stored) {
+  std::int64_t clamped = 0;
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (unchanged(values[i], before[i]) || (std::integral<T> && !std::isfinite(values[i]))) continue;
+      store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
+    }
+  });
+  return clamped;
+}
+
+std::int64_t encode(std::span<const float> values, const VoxelFormat& format, std::span<std::byte> stored) {
+  std::int64_t clamped = 0;
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::integral<T> && !std::isfinite(values[i])) {
+        throw Error(Errc::unsupported, "the image holds voxels that are not finite, which " +
+                                           std::string(to_string(format.type)) + " cannot store; use float32");
+      }
+      store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
+    }
+  });
+  return clamped;
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/nifti_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "io/atomic_output.hpp"
+#include "io/provenance_json.hpp"
+
+namespace quietvox::io {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
+
+/// Copies the bytes [first, last) of a reader, or as many as there are.
+void copy(ByteReader& reader, std::uint64_t first, std::uint64_t last, ByteWriter& writer) {
+  std::vector<std::byte> piece(1 << 18);
+  while (first < last) {
+    const auto wanted = std::min<std::uint64_t>(piece.size(), last - first);
+    const std::size_t got = reader.read(first, std::span(piece).first(wanted));
+    if (got == 0) return;
+    writer.write(std::span(piece).first(got));
+    first += got;
+  }
+}
+
+std::uint64_t count_bytes(ByteReader& reader) {
+  std::vector<std::byte> piece(1 << 18);
+  std::uint64_t size = 0;
+  while (const std::size_t got = reader.read(size, piece)) size += got;
+  return size;
+}
+
+/// A file that is written under its staging name.
+struct Part {
+  Part(const fs::path& target, bool compressed, bool force, const std::vector<fs::path>& inputs)
+      : output(target, AtomicOutput::Kind::file, force, inputs.empty() ? fs::path() : inputs.front()),
+        writer(output.staging(), compressed) {
+    for (const fs::path& input : inputs) refuse_overlap(target, input);
+  }
+
+  AtomicOutput output;
+  ByteWriter writer;
+};
+
+/// The datatype that `output_type` asks for.
+NiftiType wanted_type(const std::string& output_type, NiftiType same) {
+  if (output_type == "same") return same;
+  for (const NiftiType type : {NiftiType::int16, NiftiType::uint16, NiftiType::float32}) {
+    if (output_type == to_string(type)) return type;
+  }
+  throw Error(Errc::invalid_argument,
+              "--output-type = '" + output_type + "' is not allowed; give same, int16, uint16 or float32");
+}
+
+/// Takes slices in order, encodes them, and writes them between the parts of the file that are not voxels.
+class NiftiWriter : public ImageWriter {
+ public:
+  NiftiWriter(NiftiTarget target, const NiftiHeader& header, const std::vector<fs::path>& inputs, bool force)
+      : target_(std::move(target)), header_(header), sidecar_(target_.paths.header, inputs, force) {
+    for (const fs::path& path : target_.paths.all()) {
+      parts_.push_back(std::make_unique<Part>(path, target_.compressed, force, inputs));
+    }
+  }
+
+  void begin_volume(std::size_t volume, const Provenance& provenance) override {
+    if (volume != volume_ || slice_ != 0 || volume_ >= static_cast<std::size_t>(header_.volumes())) {
+      throw Error(Errc::internal, "volumes must be written in order, each once and whole");
+    }
+    sidecar_.add_volume(provenance);
+  }
+
+  void write(VolumeView<const float> slices) override {
+    const Extent& extent = header_.extent();
+    if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z != slice_ ||
+        slice_ + slices.extent.z > extent.z) {
+      throw Error(Errc::internal, "slices must be written in ascending order, each once and whole");
+    }
+    const std::int64_t size = bytes_per_voxel(header_.type());
+    std::vector<std::byte> stored(static_cast<std::size_t>(std::min(slices.extent.voxels(), nifti_piece) * size));
+    std::span<const float> values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
+    std::int64_t first = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
+    while (!values.empty()) {
+      const auto piece = values.first(std::min<std::size_t>(values.size(), nifti_piece));
+      const auto bytes = std::span(stored).first(piece.size() * static_cast<std::size_t>(size));
+      clamped_ += encode_piece(first, piece, bytes);
+      parts_.back()->writer.write(bytes);
+      first += static_cast<std::int64_t>(piece.size());
+      values = values.subspan(piece.size());
+    }
+    slice_ += slices.extent.z;
+    if (slice_ == extent.z) {
+      slice_ = 0;
+      ++volume_;
+    }
+  }
+
+  WriteReport commit() override {
+    if (volume_ != static_cast<std::size_t>(header_.volumes())) {
+      throw Error(Errc::internal, "not all volumes were written");
+    }
+    WriteReport report;
+    report.clamped = clamped_;
+    finish_voxels(report);
+    std::vector<AtomicOutput*> outputs;
+    for (const auto& part : parts_) {
+      part->writer.close_and_verify();
+      outputs.push_back(&part->output);
+    }
+    report.files = target_.paths.all();
+    if (AtomicOutput* sidecar = sidecar_.finish(clamped_)) {
+      outputs.push_back(sidecar);
+      report.files.push_back(sidecar_.path());
+    }
+    commit_together(outputs);
+    return report;
+  }
+
+ protected:
+  /// Encodes values for the voxels from number `first` on; returns how many were clamped.
+  virtual std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) = 0;
+  /// Writes what follows the voxels.
+  virtual void finish_voxels(WriteReport&) {}
+
+  const NiftiHeader& header() const { return header_; }
+  NiftiHeader& header() { return header_; }
+  VoxelFormat format() const { return {header_.type(), header_.byte_swapped(), header_.rescale()}; }
+  const NiftiPaths& paths() const { return target_.paths; }
+  ByteWriter& header_part() { return parts_.front()->writer; }
+  ByteWriter& voxel_part() { return parts_.back()->writer; }
+
+ private:
+  NiftiTarget target_;
+  NiftiHeader header_;
+  ProvenanceSidecar sidecar_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::size_t volume_ = 0;
+  std::int64_t slice_ = 0, clamped_ = 0;
+};
+
+class NewNiftiWriter final : public NiftiWriter {
+ public:
+  NewNiftiWriter(NiftiTarget target, const NiftiHeader& new_header, const std::vector<fs::path>& inputs, bool force)
+      : NiftiWriter(std::move(target), new_header, inputs, force) {
+    if (!paths().single_file()) header().set_container(false, 0);
+    header_part().write(header().bytes());
+    header_part().write(std::array<std::byte, 4>{});  // no extensions
+  }
+
+ protected:
+  std::int64_t encode_piece(std::int64_t, std::span<const float> values, std::span<std::byte> stored) override {
+    return encode(values, format(), stored);
+  }
+};
+
+class SameNiftiWriter final : public NiftiWriter {
+ public:
+  SameNiftiWriter(const NiftiFile& source, NiftiTarget target, Values values, const WriteOptions& options)
+      : NiftiWriter(std::move(target), source.header, source.paths.all(), options.force),
+        source_(source),
+        voxels_(source_),
+        values_(values) {
+    const NiftiType type = wanted_type(options.output_type, source_.header.type());
+    if (type != source_.header.type()) header().set_type(type);
+    write_beginning();
+  }
+
+ protected:
+  std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) override {
+    values_read_.resize(values.size());
+    if (header().type() == source_.header.type()) {
+      const VoxelFormat source_format = source_.voxel_format(values_);
+      voxels_.read(first, source_format, stored, values_read_);
+      return encode_changes(values, values_read_, source_format, stored);
+    }
+    const Rescale rescale = source_.header.rescale();
+    if (values_ == Values::real || rescale.identity()) return encode(values, format(), stored);
+    std::transform(values.begin(), values.end(), values_read_.begin(),
+                   [&](float value) { return static_cast<float>(rescale.slope * value + rescale.inter); });
+    return encode(values_read_, format(), stored);
+  }
+
+  void finish_voxels(WriteReport& report) override {
+    const auto end = static_cast<std::uint64_t>(source_.header.voxel_offset() + source_.header.voxel_bytes());
+    copy(voxels_.bytes(), end, to_the_end, voxel_part());
+    if (const std::uint64_t garbage = voxels_.bytes().trailing_garbage()) {
+      report.warnings.push_back(source_.paths.voxels.string() + ": " + std::to_string(garbage) +
+                                " bytes after the end of the compressed data are no part of it and were left out");
+    }
+  }
+
+ private:
+  /// Everything before the voxels.
+  void write_beginning() {
+    const bool from_single = source_.paths.single_file(), to_single = paths().single_file();
+    const std::uint64_t header_size = source_.header.bytes().size();
+    const auto voxel_offset = static_cast<std::uint64_t>(source_.header.voxel_offset());
+    ByteReader header_reader(source_.paths.header);
+    if (from_single == to_single) {
+      header_part().write(header().bytes());
+      copy(header_reader, header_size, from_single ? voxel_offset : to_the_end, header_part());
+      if (!from_single) copy(voxels_.bytes(), 0, voxel_offset, voxel_part());
+    } else if (from_single) {
+      header().set_container(false, 0);
+      header_part().write(header().bytes());
+      copy(header_reader, header_size, voxel_offset, header_part());
+    } else {
+      // The four bytes that say whether extensions follow may be missing in a header file, not in a single file.
+      const std::uint64_t extensions_end = std::max(count_bytes(header_reader), header_size + 4);
+      const std::uint64_t new_offset = (extensions_end + 15) / 16 * 16;
+      header().set_container(true, static_cast<std::int64_t>(new_offset));
+      header_part().write(header().bytes());
+      copy(header_reader, header_size, to_the_end, header_part());
+      const std::vector<std::byte> padding(new_offset - std::max(count_bytes(header_reader), header_size));
+      header_part().write(padding);
+    }
+  }
+
+  NiftiFile source_;
+  NiftiVoxelReader voxels_;
+  Values values_;
+  std::vector<float> values_read_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source, const fs::path& output, Values values,
+                                               const WriteOptions& options) {
+  return std::make_unique<SameNiftiWriter>(source, nifti_target(output, options.compress), values, options);
+}
+
+std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,
+                                          const WriteOptions& options) {
+  const NiftiType type = wanted_type(options.output_type, NiftiType::float32);
+  std::vector<fs::path> inputs;
+  if (!options.input.empty()) inputs.push_back(options.input);
+  return std::make_unique<NewNiftiWriter>(nifti_target(output, options.compress),
+                                          NiftiHeader::create(geometry, volumes, type), inputs, options.force);
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/provenance_json.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "io/byte_stream.hpp"
+#include "io/sha256.hpp"
+
+namespace quietvox::io {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+fs::path sidecar_of(fs::path image) {
+  if (image.extension() == ".gz") image.replace_extension();
+  return image.replace_extension(".json");
+}
+
+bool is_sidecar(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const Json content = Json::parse(file, nullptr, false);
+  return content.is_object() && content.contains("quietvox");
+}
+
+template <class T>
+Json number(const std::string& text) {
+  const auto value = FieldType<T>::parse(text);
+  return value ? Json(*value) : Json(text);
+}
+
+template <class T>
+Json triple(const std::string& text) {
+  const auto value = FieldType<Triple<T>>::parse(text);
+  return value ? Json{value->x, value->y, value->z} : Json(text);
+}
+
+/// A parameter as JSON says it: numbers, lists of three numbers, truth values, words (`auto` among them).
+Json value_of(const FieldInfo& field, const std::string& text) {
+  switch (field.kind) {
+    case FieldKind::integer: return number<int>(text);
+    case FieldKind::real: return number<double>(text);
+    case FieldKind::integer_triple: return triple<int>(text);
+    case FieldKind::real_triple: return triple<double>(text);
+    case FieldKind::flag: return text == "true";
+    default: return text;
+  }
+}
+
+Json filters_of(const std::vector<Settings>& chain) {
+  Json filters = Json::array();
+  for (const Settings& step : chain) {
+    Json parameters = Json::object();
+    for (const FieldInfo& field : step.filter().fields) parameters[field.name] = value_of(field, step.get(field.name));
+    filters.push_back({{"filter", step.filter().name}, {"parameters", parameters}});
+  }
+  return filters;
+}
+
+Json identity_of(const fs::path& path) {
+  if (!fs::is_regular_file(path)) return {{"name", path.filename().string()}};
+  ByteReader reader(path, false);
+  Sha256 hash;
+  std::vector<std::byte> piece(1 << 18);
+  std::uint64_t size = 0;
+  while (const std::size_t got = reader.read(size, piece)) {
+    hash.update(std::span(piece).first(got));
+    size += got;
+  }
+  return {{"name", path.filename().string()}, {"bytes", size}, {"sha256", to_hex(hash.digest())}};
+}
+
+}  // namespace
+
+ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, bool force)
+    : image_(image), path_(sidecar_of(image)), inputs_(std::move(inputs)), force_(force) {}
+
+void ProvenanceSidecar::add_volume(const Provenance& provenance) {
+  volumes_.push_back(provenance);
+  if (output_ || provenance.resolved.empty()) return;
+  if (force_ && fs::is_regular_file(path_) && !is_sidecar(path_)) {
+    throw Error(Errc::exists,
+                path_.string() + ": was not made by quietvox and is therefore not replaced; " + "give another output");
+  }
+  for (const fs::path& input : inputs_) refuse_overlap(path_, input);
+  output_ = std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path());
+}
+
+AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
+  if (!output_) return nullptr;
+  const std::string text = json(clamped_voxels);
+  ByteWriter writer(output_->staging(), false);
+  writer.write(std::as_bytes(std::span(text)));
+  writer.close_and_verify();
+  return output_.get();
+}
+
+std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
+  Json inputs = Json::array();
+  for (const fs::path& input : inputs_) inputs.push_back(identity_of(input));
+  // Neighbouring volumes to which the same was done share an entry.
+  Json volumes = Json::array();
+  for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
+    Json filters = filters_of(volumes_[volume].resolved);
+    if (volumes.empty() || volumes.back()["filters"] != filters) {
+      volumes.push_back({{"first", volume}, {"last", volume}, {"filters", std::move(filters)}});
+    }
+    volumes.back()["last"] = volume;
+  }
+  const Json document = {{"quietvox", version()},
+                         {"notice", "not for diagnostic use"},
+                         {"image", image_.filename().string()},
+                         {"inputs", inputs},
+                         {"backend", volumes_.front().backend},
+                         {"requested", filters_of(volumes_.front().requested)},
+                         {"volumes", volumes},
+                         {"clamped-voxels", clamped_voxels}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/provenance.hpp"
+#include "io/atomic_output.hpp"
+
+namespace quietvox::io {
+
+/// The file `a.json` beside an image `a.nii.gz`, for formats that have no place for it in the image: what was done,
+/// volume by volume, with every parameter, and to which input. A JSON file of another origin is never replaced.
+class ProvenanceSidecar {
+ public:
+  /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder.
+  ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, bool force);
+
+  /// Volumes come in order. The first that was filtered makes the staging file.
+  void add_volume(const Provenance&);
+
+  /// Writes the file; commit it together with the image. Null where no volume was filtered: there is none then.
+  AtomicOutput* finish(std::int64_t clamped_voxels);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::string json(std::int64_t clamped_voxels) const;
+
+  std::filesystem::path image_, path_;
+  std::vector<std::filesystem::path> inputs_;
+  bool force_;
+  std::vector<Provenance> volumes_;
+  std::unique_ptr<AtomicOutput> output_;
+};
+
+}  // namespace quietvox::io

@@ -155,7 +155,7 @@ struct NiftiRecipe {
 };
 
 /// All voxels of a volume.
-inline std::vector<float> read_volume(const io::Image& image, std::size_t volume, io::Values values) {
+inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, io::Values values) {
   const auto source = image.volume(volume, values);
   std::vector<float> voxels(static_cast<std::size_t>(source->extent().voxels()));
   source->read({voxels.data(), source->extent(), source->spacing()});

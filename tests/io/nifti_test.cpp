@@ -18,9 +18,9 @@ using test::Bytes;
 using test::copy_image;
 using test::expect_error;
 using test::NiftiRecipe;
-using test::read_volume;
 using test::rewrite;
 using test::unpacked;
+using test::voxels_of;
 using test::write_file;
 using Names = std::vector<std::string>;
 
@@ -97,7 +97,7 @@ TEST_F(NiftiTest, EveryTypeAndByteOrderIsReadAndGivenBackByteForByte) {
         for (const std::string name : {"in.nii", "in.nii.gz"}) {
           const auto image = open(type.recipe, name);
           ASSERT_TRUE(image);
-          EXPECT_EQ(read_volume(*image, 0, Values::real), type.values);
+          EXPECT_EQ(voxels_of(*image, 0, Values::real), type.values);
           const fs::path output = folder_ / ("out" + name.substr(2));
           copy_image(*image, output, Values::real, replacing());
           EXPECT_EQ(unpacked(output), type.recipe.file());
@@ -173,8 +173,8 @@ TEST_F(NiftiTest, RescaleIsAppliedAndUndone) {
   recipe.inter = -10;
   const auto image = open(recipe);
   EXPECT_TRUE(image->can_filter_stored(0));
-  EXPECT_EQ(read_volume(*image, 0, Values::real)[3], 0.5f * -270 - 10);
-  EXPECT_EQ(read_volume(*image, 0, Values::stored)[3], -270);
+  EXPECT_EQ(voxels_of(*image, 0, Values::real)[3], 0.5f * -270 - 10);
+  EXPECT_EQ(voxels_of(*image, 0, Values::stored)[3], -270);
 
   // 0.25 real is half a stored step: rounded away from zero. 1e6 is beyond int16.
   std::int64_t index = 0;
@@ -184,7 +184,7 @@ TEST_F(NiftiTest, RescaleIsAppliedAndUndone) {
   };
   const WriteReport report = rewrite(*image, folder_ / "out.nii", Values::real, {}, 3, {}, change);
   EXPECT_EQ(report.clamped, 2);
-  const auto stored = read_volume(*open_nifti(folder_ / "out.nii"), 0, Values::stored);
+  const auto stored = voxels_of(*open_nifti(folder_ / "out.nii"), 0, Values::stored);
   EXPECT_EQ(stored[0], -300);  // -299.5
   EXPECT_EQ(stored[1], 32767);
   EXPECT_EQ(stored[2], -32768);
@@ -198,7 +198,7 @@ TEST_F(NiftiTest, StoredValuesAreWrittenAsTheyAre) {
   recipe.inter = 12345;
   const auto image = open(recipe);
   rewrite(*image, folder_ / "out.nii", Values::stored, {}, 1, {}, [](float voxel) { return voxel + 1; });
-  EXPECT_EQ(read_volume(*open_nifti(folder_ / "out.nii"), 0, Values::stored)[5], -249);
+  EXPECT_EQ(voxels_of(*open_nifti(folder_ / "out.nii"), 0, Values::stored)[5], -249);
   Bytes expected =
       recipe.with<std::int16_t>(4, [](std::int64_t i) { return static_cast<std::int16_t>(10 * i - 299); }).file();
   EXPECT_EQ(test::read_file(folder_ / "out.nii"), expected);
@@ -209,11 +209,11 @@ TEST_F(NiftiTest, NoRescaleWhereSlopeIsZeroAndNoneStoredWhereItIsNegative) {
   recipe.slope = 0;
   recipe.inter = 1000;
   auto image = open(recipe);
-  EXPECT_EQ(read_volume(*image, 0, Values::real)[0], -300);
+  EXPECT_EQ(voxels_of(*image, 0, Values::real)[0], -300);
   EXPECT_TRUE(image->can_filter_stored(0));
   recipe.slope = -1;
   image = open(recipe);
-  EXPECT_EQ(read_volume(*image, 0, Values::real)[0], 1300);
+  EXPECT_EQ(voxels_of(*image, 0, Values::real)[0], 1300);
   EXPECT_FALSE(image->can_filter_stored(0));
   copy_image(*image, folder_ / "out.nii");
   EXPECT_EQ(test::read_file(folder_ / "out.nii"), recipe.file());
@@ -227,7 +227,7 @@ TEST_F(NiftiTest, VoxelsThatAreNotFiniteKeepTheirBits) {
     });
     recipe.slope = slope;
     const auto image = open(recipe);
-    const auto values = read_volume(*image, 0, Values::real);
+    const auto values = voxels_of(*image, 0, Values::real);
     EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1]) && std::isnan(values[2]));
     EXPECT_EQ(values[3], std::numeric_limits<float>::infinity());
     EXPECT_EQ(values[4], -std::numeric_limits<float>::infinity());
@@ -263,7 +263,7 @@ NiftiRecipe with_one(int code, T special) {
 TEST_F(NiftiTest, NumbersThatFloatsCannotHoldAreRefused) {
   const auto refused = [&](const NiftiRecipe& recipe, const std::string& number) {
     const auto image = open(recipe);
-    expect_error(Errc::unsupported, number, [&] { read_volume(*image, 0, Values::real); });
+    expect_error(Errc::unsupported, number, [&] { voxels_of(*image, 0, Values::real); });
     expect_error(Errc::unsupported, "in.nii", [&] { copy_image(*image, folder_ / "out.nii"); });
     EXPECT_EQ(folder_.names(), Names{"in.nii"});
   };
@@ -292,7 +292,7 @@ TEST_F(NiftiTest, HigherAxesAreVolumes) {
     const auto image = open(recipe, name);
     ASSERT_EQ(image->volume_count(), 6u);
     for (const std::size_t volume : {5, 0, 3}) {
-      EXPECT_EQ(read_volume(*image, volume, Values::real)[7], static_cast<float>(24 * volume + 7));
+      EXPECT_EQ(voxels_of(*image, volume, Values::real)[7], static_cast<float>(24 * volume + 7));
     }
     const auto writer = image->writer(folder_ / "out.nii", Values::real, replacing());
     expect_error(Errc::internal, "order", [&] { writer->begin_volume(1, {}); });

@@ -117,6 +117,7 @@ std::string derived_uid(const std::string& role, const std::string& source_uid, 
 }
 
 void derive(DcmDataset& data, const Slice& source, const Derivation& derivation) {
+  put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
   put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation.chain));
   // Images for processing and for presentation must not meet in one series.
   put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source.series, derivation.chain));

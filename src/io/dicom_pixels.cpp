@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "io/dicom_jpeg2000.hpp"
 #include "io/dicom_rle.hpp"
 
 namespace quietvox::io::dicom {
@@ -17,20 +18,18 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "cells are taken from memory as little endian");
 
-[[noreturn]] void corrupt(const Slice& slice, const std::string& what) {
-  throw Error(Errc::corrupt, slice.path.string() + ": " + what);
-}
+[[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
-DcmPixelData& pixel_data(DcmDataset& data, const Slice& slice) {
+DcmPixelData& pixel_data(DcmDataset& data) {
   DcmElement* element = nullptr;
   if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
-    corrupt(slice, tag_name(DCM_PixelData) + " is missing");
+    corrupt(tag_name(DCM_PixelData) + " is missing");
   }
   return *static_cast<DcmPixelData*>(element);
 }
 
 /// The bytes of uncompressed pixel data in memory; writing to them changes the data set.
-std::span<std::uint8_t> native_bytes(DcmPixelData& pixels, const Slice& slice) {
+std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {
   std::uint8_t* bytes = nullptr;
   OFCondition status;
   if (pixels.getTag().getEVR() == EVR_OW) {
@@ -40,23 +39,22 @@ std::span<std::uint8_t> native_bytes(DcmPixelData& pixels, const Slice& slice) {
   } else {
     status = pixels.getUint8Array(bytes);
   }
-  if (status.bad() || !bytes) corrupt(slice, tag_name(DCM_PixelData) + " cannot be read: " + status.text());
+  if (status.bad() || !bytes) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
   return {bytes, pixels.getLength()};
 }
 
 /// The compressed bytes of the only frame, its fragments joined.
-std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels, const Slice& slice) {
+std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels) {
   E_TransferSyntax syntax = EXS_Unknown;
   const DcmRepresentationParameter* parameter = nullptr;
   pixels.getOriginalRepresentationKey(syntax, parameter);
   DcmPixelSequence* sequence = nullptr;
-  if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad())
-    corrupt(slice, "has no compressed pixels");
+  if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad()) corrupt("has no compressed pixels");
   std::vector<std::uint8_t> joined;
   for (unsigned long i = 1; i < sequence->card(); ++i) {  // item 0 is the offset table
     DcmPixelItem* item = nullptr;
     Uint8* bytes = nullptr;
-    if (sequence->getItem(item, i).bad() || item->getUint8Array(bytes).bad()) corrupt(slice, "has a broken fragment");
+    if (sequence->getItem(item, i).bad() || item->getUint8Array(bytes).bad()) corrupt("has a broken fragment");
     if (bytes) joined.insert(joined.end(), bytes, bytes + item->getLength());
   }
   return joined;
@@ -64,11 +62,10 @@ std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels, const Slice& sl
 
 std::size_t cell_count(const Slice& slice) { return static_cast<std::size_t>(slice.rows * slice.columns); }
 
-std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits,
-                                    const Slice& slice) {
+std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits) {
   if (bytes.size() < count * bits / 8) {
-    corrupt(slice, tag_name(DCM_PixelData) + " ends early: " + std::to_string(bytes.size()) + " bytes instead of " +
-                       std::to_string(count * bits / 8));
+    corrupt(tag_name(DCM_PixelData) + " ends early: " + std::to_string(bytes.size()) + " bytes instead of " +
+            std::to_string(count * bits / 8));
   }
   std::vector<std::uint16_t> cells(count);
   if (bits == 16) {
@@ -85,7 +82,7 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
   place.push(&data);
   place.push(&pixels);
   const OFCondition status = pixels.chooseRepresentation(EXS_LittleEndianExplicit, nullptr, place);
-  if (status.bad()) corrupt(slice, "its " + slice.syntax_name + " pixels do not decode: " + status.text());
+  if (status.bad()) corrupt("its " + slice.syntax_name + " pixels do not decode: " + status.text());
   const auto decoded_number = [&](const DcmTagKey& key, int otherwise) {
     return static_cast<int>(number_of(data, key).value_or(otherwise));
   };
@@ -93,7 +90,7 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
   decoded.bits_allocated = decoded_number(DCM_BitsAllocated, decoded.bits_allocated);
   decoded.bits_stored = decoded_number(DCM_BitsStored, decoded.bits_stored);
   decoded.high_bit = decoded_number(DCM_HighBit, decoded.high_bit);
-  auto cells = cells_of(native_bytes(pixels, slice), cell_count(slice), decoded.bits_allocated, slice);
+  auto cells = cells_of(native_bytes(pixels), cell_count(slice), decoded.bits_allocated);
   if (decoded != slice.format) {
     for (std::uint16_t& cell : cells) cell = slice.format.with_stored(0, decoded.stored(cell));
   }
@@ -103,26 +100,28 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
 }  // namespace
 
 bool can_decode(const std::string& uid) {
-  static constexpr const char* known[] = {UID_RLELosslessTransferSyntax,      UID_JPEGProcess1TransferSyntax,
-                                          UID_JPEGProcess2_4TransferSyntax,   UID_JPEGProcess14TransferSyntax,
-                                          UID_JPEGProcess14SV1TransferSyntax, UID_JPEGLSLosslessTransferSyntax,
-                                          UID_JPEGLSLossyTransferSyntax};
+  static constexpr const char* known[] = {
+      UID_RLELosslessTransferSyntax,   UID_JPEGProcess1TransferSyntax,         UID_JPEGProcess2_4TransferSyntax,
+      UID_JPEGProcess14TransferSyntax, UID_JPEGProcess14SV1TransferSyntax,     UID_JPEGLSLosslessTransferSyntax,
+      UID_JPEGLSLossyTransferSyntax,   UID_JPEG2000LosslessOnlyTransferSyntax, UID_JPEG2000TransferSyntax};
   return std::find(std::begin(known), std::end(known), uid) != std::end(known);
 }
 
 std::vector<std::uint16_t> read_cells(DcmDataset& data, const Slice& slice) {
-  DcmPixelData& pixels = pixel_data(data, slice);
-  if (!slice.is_compressed) {
-    return cells_of(native_bytes(pixels, slice), cell_count(slice), slice.format.bits_allocated, slice);
-  }
-  if (slice.syntax_uid == UID_RLELosslessTransferSyntax) {
-    try {
-      return decode_rle(joined_fragments(pixels, slice), cell_count(slice), slice.format.bits_allocated / 8);
-    } catch (const Error& error) {
-      corrupt(slice, error.what());
+  try {
+    DcmPixelData& pixels = pixel_data(data);
+    if (!slice.is_compressed) return cells_of(native_bytes(pixels), cell_count(slice), slice.format.bits_allocated);
+    const std::string& syntax = slice.syntax_uid;
+    if (syntax == UID_RLELosslessTransferSyntax) {
+      return decode_rle(joined_fragments(pixels), cell_count(slice), slice.format.bits_allocated / 8);
     }
+    if (syntax == UID_JPEG2000LosslessOnlyTransferSyntax || syntax == UID_JPEG2000TransferSyntax) {
+      return decode_jpeg2000(joined_fragments(pixels), slice.columns, slice.rows, slice.format);
+    }
+    return decode_by_toolkit(data, pixels, slice);
+  } catch (const Error& error) {
+    throw Error(error.code(), slice.path.string() + ": " + error.what());
   }
-  return decode_by_toolkit(data, pixels, slice);
 }
 
 std::vector<std::uint16_t> read_cells(const Slice& slice) {
@@ -130,7 +129,7 @@ std::vector<std::uint16_t> read_cells(const Slice& slice) {
 }
 
 void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::uint16_t> cells) {
-  DcmPixelData& pixels = pixel_data(data, slice);
+  DcmPixelData& pixels = pixel_data(data);
   const bool wide = slice.format.bits_allocated == 16;
   if (slice.is_compressed) {
     OFCondition status;
@@ -146,7 +145,7 @@ void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::ui
       throw Error(Errc::internal, slice.path.string() + ": pixels cannot be replaced: " + status.text());
     return;
   }
-  const auto bytes = native_bytes(pixels, slice);
+  const auto bytes = native_bytes(pixels);
   if (wide) {
     std::memcpy(bytes.data(), cells.data(), cells.size() * 2);
   } else {

@@ -80,6 +80,7 @@ void check_identity(const Slice& slice) {
     throw Error(Errc::corrupt, slice.path.string() + ": " + tag_name(key) + " is missing");
   };
   if (slice.series.empty()) missing(DCM_SeriesInstanceUID);
+  if (slice.sop_class.empty()) missing(DCM_SOPClassUID);
   if (slice.sop_instance.empty()) missing(DCM_SOPInstanceUID);
 }
 

@@ -37,6 +37,15 @@ bool opens_data_set(const std::array<unsigned char, 8>& bytes, bool big_endian) 
   return explicit_vr || short_value;
 }
 
+/// Some writers leave elements without their type (value representation UN); `type` is what the dictionary says.
+std::string text_of_untyped(DcmElement& element, DcmEVR type) {
+  Uint8* bytes = nullptr;
+  if (element.getUint8Array(bytes).bad() || !bytes) return {};
+  const std::size_t size = element.getLength();
+  if (type == EVR_US && size == 2) return std::to_string(bytes[0] | bytes[1] << 8);
+  return trimmed(std::string_view(reinterpret_cast<const char*>(bytes), size));
+}
+
 }  // namespace
 
 void prepare_toolkit() {
@@ -76,8 +85,11 @@ std::string tag_name(const DcmTagKey& key) {
 }
 
 std::string text_of(DcmItem& item, const DcmTagKey& key) {
+  DcmElement* element = nullptr;
+  if (item.findAndGetElement(key, element).bad() || !element) return {};
+  if (element->getVR() == EVR_UN) return text_of_untyped(*element, DcmTag(key).getEVR());
   OFString text;
-  item.findAndGetOFStringArray(key, text);
+  element->getOFStringArray(text);
   return trimmed(std::string_view(text.data(), text.size()));
 }
 

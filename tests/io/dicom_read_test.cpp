@@ -210,6 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
               "perpendicular unit vectors"},
         Wrong{"position_two", text(DCM_ImagePositionPatient, "1\\2"), Errc::corrupt, "ImagePositionPatient"},
         Wrong{"no_series", without(DCM_SeriesInstanceUID), Errc::corrupt, "SeriesInstanceUID (0020,000e) is missing"},
+        Wrong{"no_class", without(DCM_SOPClassUID), Errc::corrupt, "SOPClassUID (0008,0016) is missing"},
         Wrong{"no_instance", without(DCM_SOPInstanceUID), Errc::corrupt, "SOPInstanceUID (0008,0018) is missing"},
         Wrong{"frames", text(DCM_NumberOfFrames, "3"), Errc::unsupported, "multi-frame"},
         Wrong{"rgb", text(DCM_PhotometricInterpretation, "RGB"), Errc::unsupported, "RGB"},

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "io/dicom_scan.hpp"
+
+namespace quietvox::io::dicom {
+
+/// Decodes a frame of JPEG 2000, a bare code stream or a JP2 file. Throws Error(corrupt) where the code stream is
+/// incomplete or of another size than the image.
+std::vector<std::uint16_t> decode_jpeg2000(std::span<const std::uint8_t> frame, std::int64_t columns, std::int64_t rows,
+                                           const PixelFormat&);
+
+}  // namespace quietvox::io::dicom

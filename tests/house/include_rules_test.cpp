@@ -21,7 +21,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/core", {{"core"}, {"oneapi/tbb/"}}},
       {"src/filters", {{"core", "filters"}, {"hwy/"}}},
       {"src/quality", {{"core", "quality"}, {}}},
-      {"src/io", {{"core", "io"}, {"dcmtk/", "zlib.h", "openjpeg", "openssl/"}}},
+      {"src/io", {{"core", "io"}, {"dcmtk/", "zlib.h", "openjpeg", "openssl/", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
       {"itk_adapters", {{"core", "filters", "io", "quality", "itk_adapters"}, {"itk"}}},
       {"src/cli", {{"core", "filters", "quality", "io", "itk_adapters", "cli"}, {"tclap/", "png.h", "nlohmann/"}}},

@@ -118,7 +118,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
 }
 
 std::optional<io::Format> itk_format_of_name(const fs::path& path) {
-  const std::string ending = lower(path.extension().string());
+  const std::string ending = path.extension().string();
   if (ending == ".nrrd" || ending == ".nhdr") return io::Format::nrrd;
   if (ending == ".mha" || ending == ".mhd") return io::Format::metaimage;
   return std::nullopt;

@@ -67,7 +67,7 @@ std::optional<ItkHeader> read_itk_header(const std::filesystem::path&);
 /// does not fit. ITK's readers fill some such images with zeros.
 void check_voxels_complete(const ItkHeader&, std::int64_t values, std::int64_t bytes);
 
-/// The format that the ending names.
+/// The format that the ending names; in lower case, as ITK wants it.
 std::optional<io::Format> itk_format_of_name(const std::filesystem::path&);
 
 /// The reader and writer of a format, with the file's name set.

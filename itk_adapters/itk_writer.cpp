@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "io/atomic_output.hpp"
+#include "io/provenance_json.hpp"
 #include "itk_adapters/itk_file.hpp"
 #include "itk_adapters/pixel_conversion.hpp"
 
@@ -85,12 +86,12 @@ class ItkWriter final : public io::ImageWriter {
       : output_(output),
         source_(source),
         type_(stored_type(options.output_type, source.type)),
-        compress_(options.compress.value_or(source.header && source.header->compressed())) {
+        compress_(options.compress.value_or(source.header && source.header->compressed())),
+        sidecar_(output, inputs(source), options.force) {
     const auto format = itk_format_of_name(output);
     if (!format) {
-      throw Error(Errc::output_path, output.string() +
-                                         ": the ending does not name a format; give .nrrd, .nhdr, .mha "
-                                         "or .mhd");
+      throw Error(Errc::output_path,
+                  output.string() + ": the ending does not name a format; give .nrrd, .nhdr, .mha or .mhd");
     }
     format_ = *format;
     targets_.push_back(output);
@@ -98,19 +99,20 @@ class ItkWriter final : public io::ImageWriter {
       targets_.push_back(fs::path(output).replace_extension(ending));
     }
     for (const fs::path& target : targets_) {
-      if (source.header) refuse_input(target);
-      outputs_.push_back(std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force,
-                                                            source.header ? source.header->header : fs::path()));
+      for (const fs::path& input : inputs(source)) io::refuse_overlap(target, input);
+      outputs_.push_back(
+          std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force, fs::path()));
     }
     scratch_ = std::make_unique<ScratchFolder>(output);
     spool_.open(*scratch_ / "voxels", std::ios::binary);
     check_spool();
   }
 
-  void begin_volume(std::size_t volume, const Provenance&) override {
+  void begin_volume(std::size_t volume, const Provenance& provenance) override {
     if (volume != begun_ || missing_slices() != 0) {
       throw Error(Errc::internal, output_.string() + ": volumes were not written in order");
     }
+    sidecar_.add_volume(provenance);
     ++begun_;
     next_slice_ = 0;
   }
@@ -144,13 +146,19 @@ class ItkWriter final : public io::ImageWriter {
       write_by_itk(made, voxels);
       verify(made, voxels);
     }
-    for (std::size_t i = 0; i < targets_.size(); ++i) {
-      fs::rename(*scratch_ / targets_[i].filename(), outputs_[i]->staging());
-    }
-    // The header comes last: where it stands, its voxels do.
-    for (std::size_t i = targets_.size(); i-- > 0;) outputs_[i]->commit();
-
     io::WriteReport report{targets_, clamped_, {}};
+    std::vector<io::AtomicOutput*> outputs;
+    for (std::size_t i = targets_.size(); i-- > 0;) {  // the header after its voxels
+      std::error_code error;
+      fs::rename(*scratch_ / targets_[i].filename(), outputs_[i]->staging(), error);
+      if (error) throw Error(Errc::not_writable, targets_[i].string() + ": cannot be put in place: " + error.message());
+      outputs.push_back(outputs_[i].get());
+    }
+    if (io::AtomicOutput* const sidecar = sidecar_.finish(clamped_)) {
+      outputs.push_back(sidecar);
+      report.files.push_back(sidecar_.path());
+    }
+    io::commit_together(outputs);
     if (not_finite_ > 0) {
       report.warnings.push_back(std::to_string(not_finite_) + " voxels that are not finite became 0");
     }
@@ -168,13 +176,8 @@ class ItkWriter final : public io::ImageWriter {
     return format_ == io::Format::nrrd ? ".raw.gz" : ".zraw";
   }
 
-  void refuse_input(const fs::path& target) const {
-    for (const fs::path& file : source_.header->files()) {
-      std::error_code ignored;
-      if (fs::equivalent(target, file, ignored)) {
-        throw Error(Errc::output_path, target.string() + ": output and input are the same; give another output");
-      }
-    }
+  static std::vector<fs::path> inputs(const ItkWriterSource& source) {
+    return source.header ? source.header->files() : std::vector<fs::path>();
   }
 
   void check_spool() const {
@@ -252,6 +255,7 @@ class ItkWriter final : public io::ImageWriter {
   ItkWriterSource source_;
   itk::IOComponentEnum type_;
   bool compress_;
+  io::ProvenanceSidecar sidecar_;
   io::Format format_{};
   std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels
   std::vector<std::unique_ptr<io::AtomicOutput>> outputs_;

@@ -158,13 +158,10 @@ void read_contrast(DcmDataset& data, Slice& slice) {
 }
 
 void read_pixel_data(DcmDataset& data, Slice& slice) {
-  DcmElement* element = nullptr;
-  if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
-    corrupt(DCM_PixelData, "is missing");
-  }
+  DcmPixelData& element = pixel_data(data);
   E_TransferSyntax stored_as = EXS_Unknown;
   const DcmRepresentationParameter* parameter = nullptr;
-  static_cast<DcmPixelData*>(element)->getOriginalRepresentationKey(stored_as, parameter);
+  element.getOriginalRepresentationKey(stored_as, parameter);
   const DcmXfer pixels(stored_as), whole(data.getOriginalXfer());
   slice.is_compressed = pixels.isEncapsulated();
   slice.is_lossy = slice.is_compressed && pixels.isLossy();
@@ -178,8 +175,8 @@ void read_pixel_data(DcmDataset& data, Slice& slice) {
     return;
   }
   const std::int64_t expected = slice.rows * slice.columns * slice.format.bits_allocated / 8;
-  if (static_cast<std::int64_t>(element->getLength()) < expected) {
-    corrupt(DCM_PixelData, "has " + std::to_string(element->getLength()) + " bytes; " + std::to_string(slice.columns) +
+  if (static_cast<std::int64_t>(element.getLength()) < expected) {
+    corrupt(DCM_PixelData, "has " + std::to_string(element.getLength()) + " bytes; " + std::to_string(slice.columns) +
                                " x " + std::to_string(slice.rows) + " pixels need " + std::to_string(expected));
   }
 }

@@ -20,14 +20,6 @@ static_assert(std::endian::native == std::endian::little, "cells are taken from 
 
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
-DcmPixelData& pixel_data(DcmDataset& data) {
-  DcmElement* element = nullptr;
-  if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
-    corrupt(tag_name(DCM_PixelData) + " is missing");
-  }
-  return *static_cast<DcmPixelData*>(element);
-}
-
 /// The bytes of uncompressed pixel data in memory; writing to them changes the data set.
 std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {
   std::uint8_t* bytes = nullptr;
@@ -97,6 +89,35 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
   return cells;
 }
 
+/// The way back from filtered values to stored numbers.
+class ToStored {
+ public:
+  ToStored(const Slice& slice, Values kind)
+      : slope_(kind == Values::real ? slice.slope : 1),
+        intercept_(kind == Values::real ? slice.intercept : 0),
+        low_(slice.format.min() - 1.0),
+        high_(slice.format.max() + 1.0) {}
+
+  double exact(float value) const { return (value - intercept_) / slope_; }
+  /// Half away from zero; numbers far outside the stored range become numbers just outside. NaN becomes some number.
+  int rounded(double exact) const {
+    const double near = std::min(high_, std::max(low_, exact));
+    const int whole = static_cast<int>(near);
+    const double rest = near - whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
+  }
+
+ private:
+  double slope_, intercept_, low_, high_;
+};
+
+/// The stored number nearest to `exact` that is not in [first, last]; `first` where the format has no other.
+int beside(int first, int last, double exact, const PixelFormat& format) {
+  const bool room_below = first > format.min(), room_above = last < format.max();
+  if (room_below && (!room_above || exact - first < last - exact)) return first - 1;
+  return room_above ? last + 1 : first;
+}
+
 }  // namespace
 
 bool can_decode(const std::string& uid) {
@@ -105,6 +126,14 @@ bool can_decode(const std::string& uid) {
       UID_JPEGProcess14TransferSyntax, UID_JPEGProcess14SV1TransferSyntax,     UID_JPEGLSLosslessTransferSyntax,
       UID_JPEGLSLossyTransferSyntax,   UID_JPEG2000LosslessOnlyTransferSyntax, UID_JPEG2000TransferSyntax};
   return std::find(std::begin(known), std::end(known), uid) != std::end(known);
+}
+
+DcmPixelData& pixel_data(DcmDataset& data) {
+  DcmElement* element = nullptr;
+  if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
+    corrupt(tag_name(DCM_PixelData) + " is missing");
+  }
+  return *static_cast<DcmPixelData*>(element);
 }
 
 std::vector<std::uint16_t> read_cells(DcmDataset& data, const Slice& slice) {
@@ -170,25 +199,27 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values 
 }
 
 std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> cells) {
-  const bool real = kind == Values::real;
-  const double slope = real ? slice.slope : 1, intercept = real ? slice.intercept : 0;
+  const ToStored to_stored(slice, kind);
   const PixelFormat format = slice.format;
   const int min = format.min(), max = format.max();
-  // An empty range where there is no padding.
-  const auto [pad_first, pad_last] = slice.padding.value_or(std::pair{max + 1, min - 1});
   std::int64_t clamped = 0;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  // Without branches where there is no padding, so that the compiler makes vectors of it.
+  for (std::size_t i = 0; !slice.padding && i < cells.size(); ++i) {
+    const int number = to_stored.rounded(to_stored.exact(values[i]));
+    const int stored = std::clamp(number, min, max);
+    const bool finite = std::isfinite(values[i]);
+    clamped += finite & (number != stored);
+    cells[i] = finite ? format.with_stored(cells[i], stored) : cells[i];
+  }
+  for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
+    const auto [first, last] = *slice.padding;
     const int before = format.stored(cells[i]);
-    if (!std::isfinite(values[i]) || (before >= pad_first && before <= pad_last)) continue;
-    const double exact = (values[i] - intercept) / slope;
-    const double rounded = std::round(exact);
-    clamped += rounded < min || rounded > max;
-    int stored = static_cast<int>(std::clamp<double>(rounded, min, max));
-    if (stored >= pad_first && stored <= pad_last) {
-      const bool room_below = pad_first > min, room_above = pad_last < max;
-      const bool down = room_below && (!room_above || exact - pad_first < pad_last - exact);
-      if (room_below || room_above) stored = down ? pad_first - 1 : pad_last + 1;
-    }
+    if (!std::isfinite(values[i]) || (before >= first && before <= last)) continue;
+    const double exact = to_stored.exact(values[i]);
+    const int number = to_stored.rounded(exact);
+    int stored = std::clamp(number, min, max);
+    clamped += number != stored;
+    if (stored >= first && stored <= last) stored = beside(first, last, exact, format);
     cells[i] = format.with_stored(cells[i], stored);
   }
   return clamped;

@@ -17,6 +17,9 @@ namespace quietvox::io::dicom {
 /// True where pixels in this transfer syntax can be decoded.
 bool can_decode(const std::string& transfer_syntax_uid);
 
+/// The top-level pixel data. Throws Error(corrupt) where there is none.
+DcmPixelData& pixel_data(DcmDataset&);
+
 /// The cells of an image, 8-bit ones widened: what the file holds, bits around the stored number included. Decoding
 /// compressed pixels changes the data set. Throws Error(corrupt) where pixels are missing or do not decode.
 std::vector<std::uint16_t> read_cells(DcmDataset&, const Slice&);

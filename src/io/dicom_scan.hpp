@@ -29,8 +29,10 @@ struct PixelFormat {
 
   /// The stored number in a cell; other bits of the cell are ignored.
   int stored(std::uint16_t cell) const {
-    const int value = static_cast<int>((cell & mask()) >> shift());
-    return is_signed && value > max() ? value - (1 << bits_stored) : value;
+    const std::uint32_t top = static_cast<std::uint32_t>(cell)
+                              << (31 - high_bit);  // nothing above, and the sign on top
+    return is_signed ? static_cast<std::int32_t>(top) >> (32 - bits_stored)
+                     : static_cast<int>(top >> (32 - bits_stored));
   }
   /// The cell with another stored number; its other bits stay.
   std::uint16_t with_stored(std::uint16_t cell, int value) const {

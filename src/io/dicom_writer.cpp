@@ -2,8 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_writer.hpp"
 
+#include <dcmtk/config/osconfig.h>
+// osconfig.h must come first.
+#include <dcmtk/dcmjpls/djencode.h>
+#include <dcmtk/dcmjpls/djrparam.h>
+
 #include <atomic>
 #include <chrono>
+#include <mutex>
 
 #include "core/execution.hpp"
 #include "io/atomic_output.hpp"
@@ -25,12 +31,29 @@ E_EncodingType sequence_encoding(DcmDataset& data) {
   return EET_ExplicitLength;
 }
 
+/// Makes JPEG-LS of the top-level pixel data, without loss and with all bits of the cells.
+void compress(DcmDataset& data, const Slice& slice) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const OFBool only_stored_bits = OFFalse;
+    DJLSEncoderRegistration::registerCodecs(0, 0, 0, 0, only_stored_bits);
+  });
+  DcmStack place;
+  place.push(&data);
+  place.push(&pixel_data(data));
+  const DJLSRepresentationParameter lossless(0, OFTrue);
+  const OFCondition status = pixel_data(data).chooseRepresentation(EXS_JPEGLSLossless, &lossless, place);
+  if (status.bad())
+    throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
+}
+
 class Writer final : public ImageWriter {
  public:
   Writer(std::shared_ptr<const Series> series, const fs::path& output, Values values, const WriteOptions& options)
       : series_(std::move(series)),
         target_(output),
         values_(values),
+        compress_(options.compress.value_or(false)),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
                 series_->input) {
     derivation_.series_suffix = options.series_description_suffix;
@@ -111,6 +134,10 @@ class Writer final : public ImageWriter {
                     slice.path.string() + ": compressed images nested in it do not decode: " + status.text());
       }
     }
+    if (compress_) {
+      compress(data, slice);
+      syntax = EXS_JPEGLSLossless;
+    }
     status = file.saveFile(path.c_str(), syntax, encoding, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
     if (status.bad()) throw Error(Errc::not_writable, path.string() + ": cannot be written: " + status.text());
   }
@@ -119,7 +146,8 @@ class Writer final : public ImageWriter {
   void verify(const Slice& slice, const std::vector<std::uint16_t>& cells, const fs::path& path) const {
     Slice written = slice;
     written.path = path;
-    written.is_compressed = false;
+    written.is_compressed = compress_;
+    written.syntax_uid = UID_JPEGLSLosslessTransferSyntax;
     const auto file = load_file(path);
     if (read_cells(*file->getDataset(), written) != cells) {
       throw Error(Errc::not_writable, path.string() + ": reads back with other pixels than were written");
@@ -129,6 +157,7 @@ class Writer final : public ImageWriter {
   std::shared_ptr<const Series> series_;
   fs::path target_;
   Values values_;
+  bool compress_;
   AtomicOutput output_;
   Derivation derivation_;
   const Volume* volume_ = nullptr;
@@ -144,9 +173,6 @@ std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, c
   if (options.output_type != "same") {
     throw Error(Errc::invalid_argument,
                 "output type " + options.output_type + ": DICOM keeps its pixel type; allowed: same");
-  }
-  if (options.compress.value_or(false)) {
-    throw Error(Errc::unsupported, "compressing DICOM is not supported; leave out --compress");
   }
   return std::make_unique<Writer>(std::move(series), output, values, options);
 }

@@ -99,6 +99,23 @@ TEST_F(DicomWrite, EverySyntaxComesBackUncompressedWithTheSamePixels) {
   }
 }
 
+TEST_F(DicomWrite, CompressionOnRequestLosesNothing) {
+  DicomSpec spec{.columns = 16, .rows = 16};
+  for (int i = 0; i < 256; ++i)
+    spec.cells.push_back(static_cast<std::uint16_t>(i * 1031));  // bits above the stored ones
+  for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_RLELossless}) {
+    spec.syntax = syntax;
+    io::WriteOptions options;
+    options.compress = true;
+    rewrite(spec, {}, Values::real, options);
+    EXPECT_EQ(parse_dicom(output_)->getDataset()->getOriginalXfer(), EXS_JPEGLSLossless);
+    EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "");
+    write_image(*io::open_dicom(output_, {}), folder_ / "again.dcm");
+    EXPECT_EQ(dicom_cells(folder_ / "again.dcm"), spec.cells);
+    fs::remove(folder_ / "again.dcm");
+  }
+}
+
 TEST_F(DicomWrite, OddNumberOf8BitPixels) {
   for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_BigEndianExplicit, EXS_RLELossless}) {
     rewrite({.columns = 3,
@@ -329,7 +346,7 @@ TEST_F(DicomWrite, ASourceThatVanishedIsAnError) {
   EXPECT_THROW(writer->write(volume.view()), Error);
 }
 
-TEST_F(DicomWrite, ExistingOutputsOtherTypesAndCompressionAreRefused) {
+TEST_F(DicomWrite, ExistingOutputsAndOtherTypesAreRefused) {
   write_dicom(source_, {});
   write_dicom(output_, {});
   const auto image = io::open_dicom(source_, {});

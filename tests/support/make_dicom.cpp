@@ -24,7 +24,7 @@ void prepare_encoders() {
     OFLog::getLogger("dcmtk").setLogLevel(OFLogger::OFF_LOG_LEVEL);
     DcmRLEEncoderRegistration::registerCodecs();
     DJEncoderRegistration::registerCodecs();
-    DJLSEncoderRegistration::registerCodecs();
+    DJLSEncoderRegistration::registerCodecs(0, 0, 0, 0, OFFalse);  // all bits of a cell
     return true;
   }();
   static_cast<void>(once);

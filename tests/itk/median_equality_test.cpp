@@ -21,7 +21,7 @@ TYPED_TEST_SUITE(MedianOfItk, VoxelTypes);
 TYPED_TEST(MedianOfItk, EqualsOursInEveryVoxel) {
   using Image = itk::Image<TypeParam, 3>;
   const auto image = Image::New();
-  image->SetRegions({{45, 27, 12}});
+  image->SetRegions(typename Image::SizeType{{45, 27, 12}});
   image->Allocate();
   std::mt19937 random(4);
   for (itk::ImageRegionIterator<Image> it(image, image->GetLargestPossibleRegion()); !it.IsAtEnd(); ++it) {

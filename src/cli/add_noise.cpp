@@ -60,7 +60,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     if (context.json) print_json(document);
     return;
   }
-  const auto writer = make_writer(*image, format, output, io::Values::real, out);
+  const auto writer = make_writer(*image, format, output, io::Values::real, write_options(out, input));
   Execution execution;
   execution.stop = context.stop;
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {

@@ -4,9 +4,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 
 namespace quietvox::cli {
 namespace {
@@ -23,6 +26,15 @@ std::string time_stamp() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ ", &parts)};
 }
 
+bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(path, folder, ignored)) return true;
+  const auto real_path = std::filesystem::weakly_canonical(path, ignored);
+  const auto real_folder = std::filesystem::weakly_canonical(folder, ignored);
+  return std::mismatch(real_folder.begin(), real_folder.end(), real_path.begin(), real_path.end()).first ==
+         real_folder.end();
+}
+
 }  // namespace
 
 std::string one_line(std::string text) {
@@ -37,13 +49,19 @@ Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Console::~Console() { end_progress(); }
 
-void Console::configure(const ReportOptions& options) {
+void Console::configure(const ReportOptions& options, const std::vector<std::string>& inputs) {
   options_ = options;
   if (options_.progress == ProgressStyle::automatic) {
     options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::plain;
   }
   if (options_.quiet) options_.progress = ProgressStyle::none;
   if (options_.log_file.empty()) return;
+  for (const std::string& input : inputs) {
+    if (!input.empty() && is_same_or_inside(options_.log_file, input)) {
+      throw Error(Errc::output_path,
+                  "--log-file " + options_.log_file + ": would change " + input + "; give another file");
+    }
+  }
   log_.open(options_.log_file, std::ios::app);
   if (!log_) throw Error(Errc::not_writable, "--log-file " + options_.log_file + ": cannot be opened for writing");
 }
@@ -95,10 +113,12 @@ void Console::progress(double fraction) {
   const std::lock_guard lock(mutex_);
   const int percent = static_cast<int>(fraction * 100);
   if (percent <= percent_) return;
-  // A line or bar a tenth of a second is enough for eyes; plain lines come at most once a second.
-  const double pause = options_.progress == ProgressStyle::plain ? 1.0 : 0.1;
+  // A tenth of a second is enough for eyes. Plain lines come once a second, and none where a run is shorter than that.
+  const bool plain = options_.progress == ProgressStyle::plain;
   const double now = seconds_now();
-  if (percent < 100 && percent_ >= 0 && now - last_time_ < pause) return;
+  if (plain && last_time_ == 0) last_time_ = now;
+  const bool first = percent_ < 0 && !plain, last = percent == 100 && percent_ >= 0;
+  if (!first && !last && now - last_time_ < (plain ? 1.0 : 0.1)) return;
   percent_ = percent;
   last_time_ = now;
   if (options_.progress == ProgressStyle::bar) {
@@ -115,6 +135,7 @@ void Console::end_progress() {
   if (bar_drawn_) std::fputs("\r\033[K", stderr);
   bar_drawn_ = false;
   percent_ = -1;
+  last_time_ = 0;
 }
 
 }  // namespace quietvox::cli

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "cli/shared_options.hpp"
 
@@ -17,8 +18,9 @@ class Console {
   Console();
   ~Console();
 
-  /// Throws Error(not_writable) where the log file cannot be opened.
-  void configure(const ReportOptions&);
+  /// Throws Error: not_writable where the log file cannot be opened, output_path where it is one of `inputs` or lies
+  /// inside one.
+  void configure(const ReportOptions&, const std::vector<std::string>& inputs);
 
   void note(const std::string& line);     ///< unless --quiet
   void detail(const std::string& line);   ///< with --verbose

@@ -111,12 +111,12 @@ std::unique_ptr<VolumeSource> open_volume(const io::Image& image, std::size_t vo
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, const ChosenBackend& chosen,
                   Context& context, Summary& summary) {
   const io::Values values = choose_values(job, image, summary.format);
-  auto writer = make_writer(image, summary.format, job.output, values, job.out);
+  auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input));
   std::unique_ptr<io::ImageWriter> residual;
   if (!job.mask.residual.empty()) {
-    OutputOptions options;
-    options.force = job.out.force;
-    residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(options));
+    OutputOptions usual;
+    usual.force = job.out.force;
+    residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(usual, job.input));
   }
   const Execution whole = execution(job.work, context);
   const double volumes = static_cast<double>(image.volume_count());

@@ -59,9 +59,14 @@ void print_text(const Filter& filter) {
   }
 }
 
-std::string in_cell(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return text;
+/// A bar would end the cell of a table.
+std::string in_cell(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c;
+  }
+  return result;
 }
 
 void print_markdown(const std::vector<const Filter*>& list) {

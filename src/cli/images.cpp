@@ -28,6 +28,13 @@ std::optional<io::Format> format_of_ending(const fs::path& path) {
   return std::nullopt;
 }
 
+/// The endings that name a format, for error messages.
+std::string endings(std::optional<io::Format> format) {
+  if (format == io::Format::nrrd) return ".nrrd or .nhdr";
+  if (format == io::Format::metaimage) return ".mha or .mhd";
+  return ".nii or .nii.gz";
+}
+
 /// One geometry for all volumes, as the formats other than DICOM need it.
 const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
   const io::Geometry& first = image.geometry(0);
@@ -82,10 +89,12 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
     if (!input || *input == io::Format::dicom) return io::Format::dicom;
     return std::nullopt;
   }();
-  if (!wanted || (*wanted != io::Format::dicom && format_of_ending(output) != wanted)) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending does not name " +
-                                            (wanted ? "a " + io::to_string(*wanted) + " file" : "a format") +
-                                            "; give .nii, .nii.gz, .nrrd, .nhdr, .mha or .mhd");
+  if (!wanted) {
+    throw Error(Errc::invalid_argument, output.string() + ": the ending names no format; give " + endings(input));
+  }
+  if (*wanted != io::Format::dicom && format_of_ending(output) != wanted) {
+    throw Error(Errc::invalid_argument, output.string() + ": the ending is not that of a " + io::to_string(*wanted) +
+                                            " file; give " + endings(wanted));
   }
   if (*wanted == io::Format::dicom && input && *input != io::Format::dicom) {
     throw Error(Errc::invalid_argument, output.string() + ": DICOM can be written from DICOM only, and the input is " +
@@ -94,21 +103,22 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
   return *wanted;
 }
 
-io::WriteOptions write_options(const OutputOptions& options) {
+io::WriteOptions write_options(const OutputOptions& options, const fs::path& input) {
   return {.force = options.force,
           .compress = options.compress,
           .output_type = FieldType<OutputType>::format(options.output_type),
           .series_description_suffix = options.series_description_suffix,
-          .series_offset = options.series_offset};
+          .series_offset = options.series_offset,
+          .input = input};
 }
 
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,
-                                             io::Values values, const OutputOptions& options) {
-  if (format == io::Format::dicom && options.output_type != OutputType::same) {
+                                             io::Values values, const io::WriteOptions& options) {
+  if (format == io::Format::dicom && options.output_type != "same") {
     throw Error(Errc::invalid_argument, "--output-type: DICOM keeps its stored type; give same, or another format");
   }
-  if (format == image.format()) return image.writer(output, values, write_options(options));
-  return create_like(image, format, output, write_options(options));
+  if (format == image.format()) return image.writer(output, values, options);
+  return create_like(image, format, output, options);
 }
 
 std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format format, const fs::path& output,

@@ -26,11 +26,11 @@ void check_output(const std::filesystem::path& output, io::Format, bool force, c
 /// Error(invalid_argument) where the name does not say, and where DICOM is wanted from what is none.
 io::Format output_format(OutputFormat, const std::filesystem::path& output, std::optional<io::Format> input);
 
-io::WriteOptions write_options(const OutputOptions&);
+io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path& input);
 
 /// A writer that gives `image` back in `format`. One of another format than the image's takes real values.
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format,
-                                             const std::filesystem::path& output, io::Values, const OutputOptions&);
+                                             const std::filesystem::path& output, io::Values, const io::WriteOptions&);
 
 /// A new image in another format than DICOM, with the geometry of `image`; it takes real values.
 std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format, const std::filesystem::path& output,

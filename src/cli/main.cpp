@@ -36,7 +36,9 @@ void run_command_line(const std::vector<std::string>& words, Context context) {
   }
   const Arguments arguments(command.name, command.groups, command.operands, rest);
   const auto report = arguments.params<ReportOptions>();
-  context.console.configure(report);
+  std::vector<std::string> inputs = arguments.operands();
+  for (const std::string& mask : arguments.values("mask")) inputs.push_back(mask);
+  context.console.configure(report, inputs);
   context.json = report.json;
   command.run(arguments, context);
 }

@@ -42,6 +42,7 @@ class Arguments {
   Arguments(std::string_view command, const std::vector<OptionGroup>&, const std::vector<Operand>&,
             const std::vector<std::string>& words);
 
+  const std::vector<std::string>& operands() const { return operands_; }
   const std::string& operand(std::size_t index) const { return operands_.at(index); }  ///< empty where not given
   const std::vector<std::string>& values(const std::string& option) const;
 

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+
+namespace quietvox::test {
+namespace {
+
+/// One row of the table of exit statuses: the command fails with one line on stderr, says nothing on stdout, and
+/// leaves the folder as it was.
+class ExitCode : public ::testing::Test {
+ protected:
+  void SetUp() override { write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1)); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  void expect(int status, const std::vector<std::string>& arguments, const std::string& text) {
+    const auto before = contents(folder_.path());
+    const Result result = quietvox(arguments);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_TRUE(result.err.starts_with("quietvox: ")) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    EXPECT_EQ(contents(folder_.path()), before);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ExitCode, Done0) {
+  const Result result = quietvox({"median", path("in.nii"), path("out.nii")});
+  EXPECT_EQ(result.status, 0) << result.err;
+}
+
+TEST_F(ExitCode, ResultThatCannotBePrinted1) {
+  EXPECT_EQ(Process({"filters"}, "/dev/full").finish().status, 1);
+  EXPECT_EQ(Process({"--help"}, "/dev/full").finish().status, 1);
+  EXPECT_EQ(Process({"compare", path("in.nii"), path("in.nii")}, "/dev/full").finish().status, 1);
+}
+
+TEST_F(ExitCode, NoInput2) {
+  write_file(folder_ / "text.txt", "This is no image.\n");
+  write_file(folder_ / "empty.nii", "");
+  std::filesystem::create_directory(folder_ / "empty");
+  expect(2, {"median", path("text.txt"), path("out.nii")}, "text.txt");
+  expect(2, {"median", path("empty"), path("out")}, "empty");
+  expect(2, {"info", path("text.txt")}, "text.txt");
+}
+
+TEST_F(ExitCode, CorruptInput4) {
+  write_file(folder_ / "short.nii", read_file(folder_ / "in.nii").substr(0, 500));
+  expect(4, {"median", path("short.nii"), path("out.nii")}, "short.nii");
+  expect(4, {"info", path("short.nii")}, "short.nii");
+}
+
+TEST_F(ExitCode, InputPath5) {
+  expect(5, {"median", path("nothing.nii"), path("out.nii")}, "nothing.nii: no such file");
+  expect(5, {"median", path("in.nii"), path("out.nii"), "--mask", path("no-mask.nii")}, "no-mask.nii");
+  expect(5, {"info", path("nothing.nii")}, "nothing.nii");
+  expect(5, {"compare", path("in.nii"), path("nothing.nii")}, "nothing.nii");
+  expect(5, {"add-noise", path("nothing.nii"), path("out.nii")}, "nothing.nii");
+}
+
+TEST_F(ExitCode, OutputPath6) {
+  expect(6, {"median", path("in.nii"), path("no/out.nii")}, "there is no folder");
+  expect(6, {"median", path("in.nii"), path("in.nii")}, "same");
+  expect(6, {"phantom", path("no/out.nii")}, "there is no folder");
+  expect(6, {"compare", path("in.nii"), path("in.nii"), "--picture", path("no/a.png")}, "there is no folder");
+}
+
+TEST_F(ExitCode, NotWritable7) {
+  expect(7, {"median", path("in.nii"), "/proc/quietvox.nii"}, "/proc/quietvox.nii");
+  expect(7, {"median", path("in.nii"), path("out.nii"), "--log-file", "/proc/quietvox.log"}, "--log-file");
+}
+
+TEST_F(ExitCode, OutputExists20) {
+  write_file(folder_ / "out.nii", "precious");
+  expect(20, {"median", path("in.nii"), path("out.nii")}, "--force");
+  expect(20, {"median", path("in.nii"), path("new.nii"), "--residual", path("out.nii")}, "--force");
+  expect(20, {"add-noise", path("in.nii"), path("out.nii")}, "--force");
+  expect(20, {"phantom", path("out.nii")}, "--force");
+  expect(20, {"compare", path("in.nii"), path("in.nii"), "--picture", path("out.nii")}, "--force");
+}
+
+TEST_F(ExitCode, OutputExistsIsFoundBeforeTheInputIsOpened) {
+  write_file(folder_ / "broken.nii", read_file(folder_ / "in.nii").substr(0, 500));
+  write_file(folder_ / "out.nii", "precious");
+  expect(20, {"median", path("broken.nii"), path("out.nii")}, "--force");
+}
+
+TEST_F(ExitCode, NoDevice21) { expect(21, {"median", path("in.nii"), path("out.nii"), "--backend", "cuda:4000"}, ""); }
+
+TEST_F(ExitCode, OutOfMemory22) {
+  expect(22, {"median", path("in.nii"), path("out.nii"), "--memory-limit", "1"}, "--memory-limit");
+}
+
+TEST_F(ExitCode, Usage64) { expect(64, {"median", path("in.nii"), path("out.nii"), "--radius", "x"}, "--radius"); }
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr Extent extent{{9, 8, 7}};
+
+/// A folder with a small integer volume `in.nii` in it.
+class FilterCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    voxels_ = random_integers(static_cast<std::size_t>(extent.voxels()), 1);
+    write_nifti(folder_ / "in.nii", extent, voxels_);
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::vector<float> read(const std::string& name, std::size_t volume = 0) const {
+    return read_voxels(folder_ / name, volume);
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::int16_t> voxels_;
+};
+
+TEST_F(FilterCommand, RadiusZeroGivesTheSameBytes) {
+  const std::string before = read_file(folder_ / "in.nii");
+  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--radius", "0"});
+  EXPECT_EQ(read_file(folder_ / "out.nii"), before);
+  EXPECT_EQ(read_file(folder_ / "in.nii"), before);
+}
+
+TEST_F(FilterCommand, ChainEqualsTwoRuns) {
+  quietvox_ok({"run", path("in.nii"), path("chain.nii"), "--filter", "median:radius=1x1x0", "--filter",
+               "median:radius=1,shape=cross"});
+  quietvox_ok({"median", path("in.nii"), path("one.nii"), "--radius", "1x1x0"});
+  quietvox_ok({"median", path("one.nii"), path("two.nii"), "--radius", "1", "--shape", "cross"});
+  EXPECT_EQ(read("chain.nii"), read("two.nii"));
+  EXPECT_NE(read("chain.nii"), read("one.nii"));
+}
+
+TEST_F(FilterCommand, SlabsAndThreadsGiveTheSameBytes) {
+  quietvox_ok({"phantom", path("big.nii"), "--kind", "mr", "--size", "256x256x80", "--noise", "rician:20"});
+  quietvox_ok({"bilateral", path("big.nii"), path("whole.nii"), "--radius", "1", "--threads", "3"});
+  // The volume takes 20 MiB, and twice that to filter it whole; the program itself takes less than the rest.
+  quietvox_ok({"bilateral", path("big.nii"), path("slabs.nii"), "--radius", "1", "--memory-limit", "60"});
+  EXPECT_TRUE(read_file(folder_ / "whole.nii") == read_file(folder_ / "slabs.nii"));
+}
+
+TEST_F(FilterCommand, MaskKeepsVoxelsAndTheyDoNotCount) {
+  // Left of the middle everything is masked; a voxel at the border of the mask sees only the right side.
+  std::vector<std::int16_t> mask(voxels_.size()), loud = voxels_;
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 9 >= 4 ? 1 : 0;
+  for (std::size_t i = 0; i < mask.size(); ++i) loud[i] = mask[i] ? voxels_[i] : 20000;
+  write_nifti(folder_ / "mask.nii", extent, mask);
+  write_nifti(folder_ / "loud.nii", extent, loud);
+  for (const std::string filter : {"median", "bilateral"}) {
+    quietvox_ok({filter, path("in.nii"), path("a.nii"), "--radius", "1", "--mask", path("mask.nii"), "--force"});
+    quietvox_ok({filter, path("loud.nii"), path("b.nii"), "--radius", "1", "--mask", path("mask.nii"), "--force"});
+    const auto a = read("a.nii"), b = read("b.nii");
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i]) {
+        EXPECT_EQ(a[i], b[i]) << filter << " " << i;
+        changed += a[i] != voxels_[i];
+      } else {
+        EXPECT_EQ(a[i], voxels_[i]) << filter << " " << i;
+        EXPECT_EQ(b[i], 20000) << filter << " " << i;
+      }
+    }
+    EXPECT_GT(changed, 0U) << filter;
+  }
+}
+
+TEST_F(FilterCommand, MaskOfAnotherExtentIsRefused) {
+  write_nifti(folder_ / "mask.nii", {{3, 3, 3}}, std::vector<std::int16_t>(27, 1));
+  const Result result = quietvox({"median", path("in.nii"), path("out.nii"), "--mask", path("mask.nii")});
+  EXPECT_EQ(result.status, 64);
+  EXPECT_NE(result.err.find("3x3x3"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("9x8x7"), std::string::npos) << result.err;
+}
+
+TEST_F(FilterCommand, ResidualIsInputMinusOutput) {
+  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--residual", path("residual.nii")});
+  const auto in = read("in.nii"), out = read("out.nii"), residual = read("residual.nii");
+  ASSERT_EQ(residual.size(), in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(residual[i], in[i] - out[i]) << i;
+}
+
+TEST_F(FilterCommand, EveryVolumeIsFilteredOnItsOwn) {
+  const auto second = random_integers(voxels_.size(), 2);
+  auto both = voxels_;
+  both.insert(both.end(), second.begin(), second.end());
+  write_nifti(folder_ / "4d.nii", extent, both, 2);
+  write_nifti(folder_ / "second.nii", extent, second);
+  for (const char* name : {"4d", "in", "second"}) {
+    quietvox_ok({"bilateral", path(std::string(name) + ".nii"), path(std::string(name) + "-out.nii"), "--radius", "2"});
+  }
+  EXPECT_EQ(read("4d-out.nii", 0), read("in-out.nii"));
+  EXPECT_EQ(read("4d-out.nii", 1), read("second-out.nii"));
+}
+
+TEST_F(FilterCommand, FormatsAreConverted) {
+  for (const char* name : {"a.nrrd", "b.mha", "c.nii.gz"}) {
+    quietvox_ok({"median", path("in.nii"), path(name), "--radius", "1"});
+    quietvox_ok({"median", path(name), path("back.nii"), "--radius", "0", "--force"});
+    quietvox_ok({"median", path("in.nii"), path("direct.nii"), "--radius", "1", "--force"});
+    EXPECT_EQ(read("back.nii"), read("direct.nii")) << name;
+  }
+}
+
+TEST_F(FilterCommand, WindowsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
+  const Result result = quietvox({"median", path("in.nii"), path("out.nii"), "--radius", "1x1x5"});
+  EXPECT_EQ(result.status, 64);
+  EXPECT_NE(result.err.find("--radius = 1x1x5"), std::string::npos) << result.err;
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+}
+
+TEST_F(FilterCommand, OneSliceIsFlatWithoutBeingAsked) {
+  write_nifti(folder_ / "slice.nii", {{9, 8, 1}}, random_integers(72, 3));
+  quietvox_ok({"median", path("slice.nii"), path("a.nii"), "--radius", "1"});
+  quietvox_ok({"median", path("slice.nii"), path("b.nii"), "--radius", "1x1x0"});
+  EXPECT_EQ(read("a.nii"), read("b.nii"));
+}
+
+TEST_F(FilterCommand, DryRunWritesNothingAndTellsTheTruth) {
+  const Result good = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--dry-run"});
+  EXPECT_NE(good.err.find("would write NIfTI to " + path("out.nii")), std::string::npos) << good.err;
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("in.nii"), "--dry-run"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("no/out.nii"), "--dry-run"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run", "--radius", "1x1x5"}).status, 64);
+  write_file(folder_ / "out.nii", "precious");
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run"}).status, 20);
+  EXPECT_EQ(read_file(folder_ / "out.nii"), "precious");
+}
+
+TEST_F(FilterCommand, ForceReplacesTheOutput) {
+  write_file(folder_ / "out.nii", "old");
+  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--force"});
+  EXPECT_EQ(read("out.nii").size(), voxels_.size());
+}
+
+TEST_F(FilterCommand, TheInputIsNeverTheOutput) {
+  write_nifti(folder_ / "mask.nii", extent, std::vector<std::int16_t>(voxels_.size(), 1));
+  const auto before = contents(folder_.path());
+  std::filesystem::create_symlink(folder_ / "in.nii", folder_ / "link.nii");
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("in.nii"), "--force"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("link.nii"), "--force"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("a.nii"), "--force", "--residual", path("in.nii")}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("a.nii"), "--residual", path("a.nii")}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("mask.nii"), "--force", "--mask", path("mask.nii")}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("a.nii"), "--log-file", path("in.nii")}).status, 6);
+  EXPECT_EQ(quietvox({"add-noise", path("in.nii"), path("in.nii"), "--force"}).status, 6);
+  EXPECT_EQ(quietvox({"compare", path("in.nii"), path("mask.nii"), "--picture", path("in.nii"), "--force"}).status, 6);
+  std::filesystem::remove(folder_ / "link.nii");
+  EXPECT_EQ(contents(folder_.path()), before);
+}
+
+TEST_F(FilterCommand, DicomIsWrittenFromDicomOnly) {
+  for (const std::vector<std::string>& output :
+       std::vector<std::vector<std::string>>{{path("x.dcm")}, {path("x"), "--output-format=dicom"}}) {
+    std::vector<std::string> words{"median", path("in.nii")};
+    words.insert(words.end(), output.begin(), output.end());
+    const Result result = quietvox(words);
+    EXPECT_EQ(result.status, 64) << result.err;
+    EXPECT_NE(result.err.find("DICOM"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("NIfTI"), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(FilterCommand, OutputsNeedAnEndingThatNamesTheirFormat) {
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("out")}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--output-format=nrrd"}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--residual", path("r.nrrd")}).status, 64);
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/volume.hpp"
+
+namespace quietvox::test {
+
+/// Writes a NIfTI-1 file (.nii) of 16-bit integers or floats, spacing 1 mm, made by hand so that it depends on no
+/// writer.
+void write_nifti(const std::filesystem::path&, Extent, const std::vector<std::int16_t>& voxels, int volumes = 1);
+void write_nifti(const std::filesystem::path&, Extent, const std::vector<float>& voxels, int volumes = 1);
+
+/// Real values of one volume of whatever the program can read.
+std::vector<float> read_voxels(const std::filesystem::path&, std::size_t volume = 0);
+
+/// Random 16-bit integers, the same for the same seed.
+std::vector<std::int16_t> random_integers(std::size_t count, unsigned seed);
+
+/// A DICOM series of 5 slices of a noisy CT phantom, made by the program.
+void make_series(const std::filesystem::path& folder);
+
+}  // namespace quietvox::test

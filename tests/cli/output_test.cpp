@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+#include "filters/registry.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class Output : public ::testing::Test {
+ protected:
+  void SetUp() override { write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1)); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Output, OfAFilterGoesToStderrAndIsShort) {
+  const Result result = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--backend", "cpu", "--progress=none"});
+  EXPECT_EQ(result.out, "");
+  EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+  EXPECT_NE(result.err.find("median radius=1x1x1 shape=box border=replicate"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("backend cpu"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(path("out.nii")), std::string::npos) << result.err;
+}
+
+TEST_F(Output, AutoSaysWhichBackendItTookAndWhy) {
+  const Result result = quietvox_ok({"median", path("in.nii"), path("out.nii")});
+  EXPECT_NE(result.err.find("(auto: "), std::string::npos) << result.err;
+}
+
+TEST_F(Output, SaysWhatAutoBecame) {
+  const Json document =
+      Json::parse(quietvox_ok({"bilateral", path("in.nii"), path("out.nii"), "--radius", "1", "--json"}).out);
+  EXPECT_EQ(document["requested"][0]["parameters"]["range-sigma"], "auto");
+  EXPECT_TRUE(document["volumes"][0]["filters"][0]["parameters"]["range-sigma"].is_number());
+}
+
+TEST_F(Output, QuietIsQuiet) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"median", path("in.nii"), path("a.nii"), "--quiet", "--verbose", "--progress=plain"},
+           {"add-noise", path("in.nii"), path("b.nii"), "--quiet"},
+           {"phantom", path("c.nii"), "--size", "16x16x4", "--quiet"}}) {
+    const Result result = quietvox_ok(words);
+    EXPECT_EQ(result.out + result.err, "");
+  }
+}
+
+TEST_F(Output, JsonIsOneDocumentAndNothingElse) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"median", path("in.nii"), path("a.nii")},
+                                             {"median", path("in.nii"), path("dry.nii"), "--dry-run"},
+                                             {"run", path("in.nii"), path("b.nii"), "--filter", "median"},
+                                             {"info", path("in.nii")},
+                                             {"filters"},
+                                             {"filters", "median"},
+                                             {"compare", path("in.nii"), path("in.nii")},
+                                             {"phantom", path("c.nii"), "--size", "16x16x4"},
+                                             {"add-noise", path("in.nii"), path("d.nii")}}) {
+    std::vector<std::string> all = words;
+    all.push_back("--json");
+    const Result result = quietvox_ok(all);
+    EXPECT_TRUE(Json::accept(result.out)) << words[0] << ": " << result.out;
+  }
+}
+
+TEST_F(Output, JsonOfARunNamesEverything) {
+  const Json document = Json::parse(quietvox_ok({"median", path("in.nii"), path("out.nii"), "--json"}).out);
+  EXPECT_EQ(document["input"], path("in.nii"));
+  EXPECT_EQ(document["output"], path("out.nii"));
+  EXPECT_EQ(document["format"], "NIfTI");
+  EXPECT_EQ(document["volumes"][0]["filters"][0]["name"], "median");
+  EXPECT_EQ(document["volumes"][0]["filters"][0]["parameters"]["radius"], "1x1x1");
+  EXPECT_EQ(document["clamped"], 0);
+  ASSERT_FALSE(document["files"].empty());
+  for (const auto& file : document["files"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;
+}
+
+TEST_F(Output, JsonStaysEmptyWhereTheCommandFails) {
+  const Result result = quietvox({"info", path("nothing.nii"), "--json"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(Output, JsonOfTheFiltersIsTheRegistry) {
+  const Json document = Json::parse(quietvox_ok({"filters", "--json"}).out);
+  ASSERT_EQ(document.size(), filters().size());
+  for (std::size_t i = 0; i < filters().size(); ++i) {
+    EXPECT_EQ(document[i]["name"], filters()[i].name);
+    ASSERT_EQ(document[i]["parameters"].size(), filters()[i].fields.size());
+    for (std::size_t j = 0; j < filters()[i].fields.size(); ++j) {
+      EXPECT_EQ(document[i]["parameters"][j]["name"], filters()[i].fields[j].name);
+      EXPECT_EQ(document[i]["parameters"][j]["help"], filters()[i].fields[j].help);
+    }
+  }
+}
+
+TEST_F(Output, ProgressAsJsonIsOneObjectALine) {
+  const Result result = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--progress", "json"});
+  std::istringstream lines(result.err);
+  double last = -1;
+  for (std::string line; std::getline(lines, line);) {
+    if (line[0] != '{') continue;
+    const double progress = Json::parse(line)["progress"];
+    EXPECT_GT(progress, last);
+    last = progress;
+  }
+  EXPECT_EQ(last, 1.0);
+}
+
+TEST_F(Output, NoColourNoBarWithoutATerminal) {
+  const Result result = quietvox_ok({"median", path("in.nii"), path("out.nii")});
+  EXPECT_EQ(result.err.find('\033'), std::string::npos);
+  EXPECT_EQ(result.err.find('\r'), std::string::npos);
+}
+
+TEST_F(Output, LogFileHoldsTheMessages) {
+  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", path("log"), "--quiet"});
+  quietvox({"median", path("in.nii"), path("out.nii"), "--log-file", path("log"), "--quiet"});
+  const std::string log = read_file(folder_ / "log");
+  EXPECT_NE(log.find("median radius=1x1x1"), std::string::npos) << log;
+  EXPECT_NE(log.find("quietvox: " + path("out.nii") + ": exists"), std::string::npos) << log;
+}
+
+TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {
+  const Result result = quietvox({"info", path("a\nb\033[31m")});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_EQ(result.err.find('\033'), std::string::npos);
+}
+
+TEST_F(Output, OfInfoSaysWhatTheInputIs) {
+  const Result result = quietvox_ok({"info", path("in.nii")});
+  EXPECT_EQ(result.err, "");
+  for (const char* text : {"8 x 8 x 8", "noise", "would write", "NIfTI"}) {
+    EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

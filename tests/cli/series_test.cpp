@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// DICOM series that the program made itself.
+class SeriesOnDisk : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  TemporaryFolder folder_;
+};
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) files.push_back(file.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+TEST_F(SeriesOnDisk, PhantomsHaveTheSizeAskedFor) {
+  for (const std::string kind : {"ct", "mr", "mammogram"}) {
+    const int slices = kind == "mammogram" ? 1 : 6;
+    quietvox_ok({"phantom", path(kind), "--kind", kind, "--size", "40x48x" + std::to_string(slices)});
+    EXPECT_EQ(files_of(path(kind)).size(), static_cast<std::size_t>(slices));
+    const Json info = Json::parse(quietvox_ok({"info", path(kind), "--json"}).out);
+    EXPECT_EQ(info["format"], "DICOM");
+    EXPECT_EQ(info["extent"], Json({40, 48, slices}));
+  }
+}
+
+TEST_F(SeriesOnDisk, PhantomsAreTheSameInEveryFormat) {
+  quietvox_ok({"phantom", path("a"), "--size", "32x24x5"});
+  quietvox_ok({"phantom", path("a.nii"), "--size", "32x24x5"});
+  const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a"), "--json"}).out)["volumes"][0];
+  EXPECT_LE(result["max_error"].get<double>(), 0.5);  // DICOM stores whole numbers
+}
+
+TEST_F(SeriesOnDisk, RadiusZeroKeepsEveryVoxelAndNamesAndCounts) {
+  make_series(folder_ / "in");
+  const auto before = contents(folder_ / "in");
+  const Json run = Json::parse(quietvox_ok({"median", path("in"), path("out"), "--radius", "0", "--json"}).out);
+  EXPECT_EQ(run["format"], "DICOM");
+  EXPECT_EQ(run["files"].size(), 5U);
+  EXPECT_EQ(read_voxels(folder_ / "in"), read_voxels(folder_ / "out"));
+  EXPECT_EQ(contents(folder_ / "in"), before);
+  const auto in = files_of(folder_ / "in"), out = files_of(folder_ / "out");
+  ASSERT_EQ(in.size(), out.size());
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(in[i].filename(), out[i].filename());
+}
+
+TEST_F(SeriesOnDisk, GoToOtherFormats) {
+  make_series(folder_ / "in");
+  quietvox_ok({"median", path("in"), path("out")});
+  for (const char* name : {"a.nii", "b.nii.gz", "c.nrrd", "d.mha"}) {
+    quietvox_ok({"median", path("in"), path(name)});
+    const Json result = Json::parse(quietvox_ok({"compare", path("out"), path(name), "--json"}).out);
+    EXPECT_EQ(result["volumes"][0]["different"], 0) << name;
+  }
+}
+
+TEST_F(SeriesOnDisk, MaskAndResidualAreInRealUnits) {
+  make_series(folder_ / "in");
+  std::vector<float> mask(32 * 24 * 5);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 32 < 16 ? 1.0F : 0.0F;
+  write_nifti(folder_ / "mask.nii", {{32, 24, 5}}, mask);
+  quietvox_ok({"median", path("in"), path("out"), "--mask", path("mask.nii"), "--residual", path("residual.nii")});
+  const auto in = read_voxels(folder_ / "in"), out = read_voxels(folder_ / "out"),
+             residual = read_voxels(folder_ / "residual.nii");
+  EXPECT_NE(in, out);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    EXPECT_EQ(residual[i], in[i] - out[i]) << i;
+    if (mask[i] == 0) {
+      EXPECT_EQ(in[i], out[i]) << i;
+    }
+  }
+}
+
+TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {
+  make_series(folder_ / "in");
+  std::filesystem::remove(files_of(folder_ / "in")[2]);
+  const Result result = quietvox({"median", path("in"), path("out")});
+  EXPECT_EQ(result.status, 10);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_NE(result.err.find("--allow-gaps"), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+  quietvox_ok({"median", path("in"), path("flat"), "--radius", "1x1x0"});
+  quietvox_ok({"median", path("in"), path("gaps"), "--allow-gaps"});
+  EXPECT_NE(read_voxels(folder_ / "flat"), read_voxels(folder_ / "gaps"));
+}
+
+TEST_F(SeriesOnDisk, OutputInsideTheInputIsRefused) {
+  make_series(folder_ / "in");
+  const auto before = contents(folder_.path());
+  EXPECT_EQ(quietvox({"median", path("in"), path("in/out")}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in"), path("in/out.nii")}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in"), path("in"), "--force"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in"), path("out"), "--log-file", path("in/log")}).status, 6);
+  EXPECT_EQ(contents(folder_.path()), before);
+}
+
+TEST_F(SeriesOnDisk, SignalsLeaveTheWholeSeriesOrNothing) {
+  quietvox_ok({"phantom", path("in"), "--size", "96x96x100", "--noise", "gaussian:20"});
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process process({"median", path("in"), path("out"), "--radius", "3", "--progress", "json"});
+    ASSERT_TRUE(process.wait_for_stderr("progress"));
+    process.send(signal);
+    const Result result = process.finish();
+    if (result.status == 0) {
+      EXPECT_EQ(files_of(folder_ / "out").size(), 100U);
+      std::filesystem::remove_all(folder_ / "out");
+    } else {
+      EXPECT_EQ(result.status, 128 + signal) << result.err;
+    }
+    EXPECT_EQ(files_of(folder_.path()).size(), 1U);
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

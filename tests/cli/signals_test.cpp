@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cli/process.hpp"
+
+namespace quietvox::test {
+namespace {
+
+/// Long enough to be interrupted: a window of 15^3 voxels.
+std::vector<std::string> long_run(const TemporaryFolder& folder, const std::string& output) {
+  return {"bilateral",
+          (folder / "in.nii").string(),
+          (folder / output).string(),
+          "--radius",
+          "7",
+          "--domain-sigma",
+          "9",
+          "--range-sigma",
+          "40",
+          "--progress",
+          "json",
+          "--residual",
+          (folder / "residual.nii").string()};
+}
+
+/// Stopped while it works: the status says which signal came, one line says so, and nothing is left behind.
+TEST(Signals, WhileFilteringLeaveNothing) {
+  TemporaryFolder folder;
+  quietvox_ok({"phantom", (folder / "in.nii").string(), "--size", "128x128x64", "--noise", "gaussian:20"});
+  const auto before = folder.names();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const std::string output : {"out.nii", "out.nii.gz", "out.nrrd"}) {
+      Process process(long_run(folder, output));
+      ASSERT_TRUE(process.wait_for_stderr("progress"));
+      process.send(signal);
+      const Result result = process.finish();
+      EXPECT_EQ(result.status, 128 + signal) << result.err;
+      EXPECT_EQ(result.out, "");
+      EXPECT_NE(result.err.find("quietvox: stopped by a signal"), std::string::npos) << result.err;
+      EXPECT_EQ(folder.names(), before);
+    }
+  }
+}
+
+/// At whatever moment the signal comes, the outputs are there whole or not at all.
+TEST(Signals, AtAnyMomentLeaveAllOrNothing) {
+  TemporaryFolder folder;
+  quietvox_ok({"phantom", (folder / "in.nii").string(), "--size", "64x64x64", "--noise", "gaussian:20"});
+  quietvox_ok({"median", (folder / "in.nii").string(), (folder / "whole.nii").string()});
+  const std::string whole = read_file(folder / "whole.nii");
+  std::filesystem::remove(folder / "whole.nii");
+  const auto before = folder.names();
+  for (int milliseconds = 0; milliseconds <= 60; milliseconds += 3) {
+    Process process({"median", (folder / "in.nii").string(), (folder / "out.nii").string()});
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    process.send(SIGTERM);
+    const Result result = process.finish();
+    if (result.status == 0) {
+      EXPECT_EQ(read_file(folder / "out.nii"), whole);
+      std::filesystem::remove_all(folder / "out.nii");
+      std::filesystem::remove_all(folder / "out.nii.json");
+    } else {
+      EXPECT_EQ(result.status, 128 + SIGTERM) << result.err;
+    }
+    EXPECT_EQ(folder.names(), before) << milliseconds << " ms, status " << result.status;
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class Tools : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  TemporaryFolder folder_;
+};
+
+struct Picture {
+  png_image image{};
+  std::vector<png_byte> pixels;
+  int at(unsigned x, unsigned y) const { return pixels[y * image.width + x]; }
+};
+
+Picture read_picture(const std::string& path) {
+  Picture picture;
+  picture.image.version = PNG_IMAGE_VERSION;
+  EXPECT_TRUE(png_image_begin_read_from_file(&picture.image, path.c_str())) << picture.image.message;
+  EXPECT_EQ(picture.image.format & PNG_FORMAT_FLAG_COLOR, 0U);
+  picture.image.format = PNG_FORMAT_GRAY;
+  picture.pixels.resize(PNG_IMAGE_SIZE(picture.image));
+  EXPECT_TRUE(png_image_finish_read(&picture.image, nullptr, picture.pixels.data(), 0, nullptr));
+  return picture;
+}
+
+TEST_F(Tools, CompareFindsTheDifference) {
+  const std::vector<float> a{0, 100, 50, 50, 50, 50, 50, 50};
+  auto b = a;
+  b[3] = 60;
+  write_nifti(folder_ / "a.nii", {{2, 2, 2}}, a);
+  write_nifti(folder_ / "b.nii", {{2, 2, 2}}, b);
+  const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("b.nii"), "--json"}).out)["volumes"][0];
+  EXPECT_EQ(result["voxels"], 8);
+  EXPECT_EQ(result["different"], 1);
+  EXPECT_EQ(result["max_error"], 10);
+  EXPECT_EQ(result["data_range"], 100);
+  EXPECT_DOUBLE_EQ(result["mse"], 12.5);
+  EXPECT_NEAR(result["psnr"].get<double>(), 10 * std::log10(100 * 100 / 12.5), 1e-9);
+  const Json other = Json::parse(
+      quietvox_ok({"compare", path("a.nii"), path("b.nii"), "--json", "--data-range", "200"}).out)["volumes"][0];
+  EXPECT_NEAR(other["psnr"].get<double>(), 10 * std::log10(200 * 200 / 12.5), 1e-9);
+}
+
+TEST_F(Tools, CompareRefusesOtherExtents) {
+  write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>(8));
+  write_nifti(folder_ / "b.nii", {{2, 2, 3}}, std::vector<float>(12));
+  EXPECT_EQ(quietvox({"compare", path("a.nii"), path("b.nii")}).status, 64);
+}
+
+TEST_F(Tools, PictureShowsBeforeAfterAndDifference) {
+  const std::vector<float> a{0, 100, 200, 50, 0, 100, 200, 50};
+  std::vector<float> b = a;
+  b[4] = 100;  // middle slice: z = 1
+  b[6] = 100;
+  write_nifti(folder_ / "a.nii", {{4, 1, 2}}, a);
+  write_nifti(folder_ / "b.nii", {{4, 1, 2}}, b);
+  quietvox_ok({"compare", path("a.nii"), path("b.nii"), "--picture", path("p.png"), "--window-center", "100",
+               "--window-width", "200"});
+  const Picture picture = read_picture(path("p.png"));
+  ASSERT_EQ(picture.image.height, 1U);
+  ASSERT_GE(picture.image.width, 12U);
+  const unsigned step = (picture.image.width - 4) / 2;
+  EXPECT_EQ(picture.at(0, 0), 0);
+  EXPECT_EQ(picture.at(1, 0), 128);
+  EXPECT_EQ(picture.at(2, 0), 255);
+  EXPECT_EQ(picture.at(step, 0), 128);
+  EXPECT_EQ(picture.at(step + 2, 0), 128);
+  EXPECT_EQ(picture.at(2 * step, 0), 255);      // 100 more, half of the width
+  EXPECT_EQ(picture.at(2 * step + 1, 0), 128);  // the same
+  EXPECT_EQ(picture.at(2 * step + 2, 0), 0);    // 100 less
+}
+
+TEST_F(Tools, PhantomNoiseIsThatOfAddNoise) {
+  quietvox_ok({"phantom", path("clean.nii"), "--size", "32x32x4"});
+  quietvox_ok({"phantom", path("noisy.nii"), "--size", "32x32x4", "--noise", "gaussian:25", "--seed", "7"});
+  quietvox_ok({"add-noise", path("clean.nii"), path("added.nii"), "--kind", "gaussian", "--amount", "25", "--seed=7"});
+  quietvox_ok({"add-noise", path("clean.nii"), path("other.nii"), "--kind", "gaussian", "--amount", "25", "--seed=8"});
+  const auto clean = read_voxels(folder_ / "clean.nii"), noisy = read_voxels(folder_ / "noisy.nii");
+  EXPECT_EQ(noisy, read_voxels(folder_ / "added.nii"));
+  EXPECT_NE(noisy, read_voxels(folder_ / "other.nii"));
+  double square = 0;
+  for (std::size_t i = 0; i < clean.size(); ++i) square += std::pow(noisy[i] - clean[i], 2);
+  EXPECT_NEAR(std::sqrt(square / static_cast<double>(clean.size())), 25, 1.5);
+}
+
+TEST_F(Tools, EveryNoiseKindRuns) {
+  quietvox_ok({"phantom", path("clean.nii"), "--kind", "mr", "--size", "32x32x4"});
+  const auto clean = read_voxels(folder_ / "clean.nii");
+  for (const std::string kind : {"gaussian", "rician", "poisson", "speckle", "salt-and-pepper", "quantisation"}) {
+    const std::string amount = kind == "speckle" || kind == "salt-and-pepper" ? "0.1" : "12.5";
+    quietvox_ok({"add-noise", path("clean.nii"), path(kind + ".nii"), "--kind", kind, "--amount", amount});
+    EXPECT_NE(read_voxels(path(kind + ".nii")), clean) << kind;
+  }
+}
+
+TEST_F(Tools, PhantomsHaveTheSizeAskedFor) {
+  for (const std::string kind : {"ct", "mr", "mammogram"}) {
+    const std::string size = kind == "mammogram" ? "40x48x1" : "40x48x6";
+    quietvox_ok({"phantom", path(kind + ".nii.gz"), "--kind", kind, "--size", size});
+    EXPECT_EQ(read_voxels(path(kind + ".nii.gz")).size(), 40U * 48U * (kind == "mammogram" ? 1U : 6U));
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/image_io.hpp"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <concepts>
-#include <cstring>
-#include <limits>
 
+#include "io/byte_order.hpp"
+#include "io/byte_stream.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
@@ -30,8 +32,9 @@ std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
   return result;
 }
 
-/// An opened file. Files whose voxels ITK can read region by region are read so; others are read whole when their
-/// first slice is wanted, and let go with their last.
+/// An opened file. ITK reads its header. ITK's readers hold a file whole and fill cut or damaged ones with zeros, so
+/// the usual voxels, raw and gzip-compressed, are read slice by slice from where they lie; ITK reads those of other
+/// encodings, once their first slice is wanted, and they are let go with their last.
 class ItkFile {
  public:
   explicit ItkFile(ItkHeader header) : header_(std::move(header)), io_(make_image_io(header_.format, header_.header)) {
@@ -46,6 +49,12 @@ class ItkFile {
     geometry_ = geometry_of(*io_, header_.header);
     volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;
     check_size();
+    const bool gzip = header_.encoding == "gzip";
+    if (header_.offset && (gzip || header_.encoding == "raw")) {
+      bytes_reader_ = std::make_unique<io::ByteReader>(header_.data, gzip, *header_.offset);
+    } else if (gzip) {
+      refuse("compressed voxels behind something to be skipped are not handled");
+    }
   }
 
   const ItkHeader& header() const { return header_; }
@@ -54,23 +63,24 @@ class ItkFile {
   const itk::ImageIOBase& image_io() const { return *io_; }
 
   void read(std::size_t volume, VolumeView<float> slices) {
-    const std::int64_t first = slices.origin.z, count = slices.extent.z;
-    const std::size_t slice_bytes = static_cast<std::size_t>(geometry_.extent.slice()) * component_bytes(type());
-    if (header_.format == io::Format::metaimage && header_.encoding == "raw" && io_->GetNumberOfDimensions() > 2) {
-      std::vector<char> stored(slice_bytes * static_cast<std::size_t>(count));
-      read_region(volume, first, count, stored.data());
-      convert(stored.data(), slices);
-      return;
+    const auto whole = static_cast<std::size_t>(geometry_.extent.z);
+    const auto slice_bytes = static_cast<std::size_t>(bytes_) / (volumes_ * whole);
+    const std::size_t first = volume * whole + static_cast<std::size_t>(slices.origin.z);
+    if (!bytes_reader_ && voxels_.empty()) read_by_itk();
+    std::vector<std::byte> slice(slice_bytes);
+    for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+      const std::size_t offset = (first + static_cast<std::size_t>(z)) * slice_bytes;
+      if (bytes_reader_) {
+        bytes_reader_->read_all(offset, slice, "the voxels");
+        convert(slice.data(), slices.slices(z, 1), swapped());
+      } else {
+        convert(voxels_.data() + offset, slices.slices(z, 1), false);
+      }
     }
-    if (voxels_.empty()) {
-      check_voxels_complete(header_, values_, bytes_);
-      voxels_.resize(static_cast<std::size_t>(bytes_));
-      read_region(0, 0, 0, voxels_.data());
-    }
-    convert(voxels_.data() +
-                slice_bytes * (volume * static_cast<std::size_t>(geometry_.extent.z) + static_cast<std::size_t>(first)),
-            slices);
-    if (volume + 1 == volumes_ && first + count == geometry_.extent.z) std::vector<char>().swap(voxels_);
+    if (first + static_cast<std::size_t>(slices.extent.z) < volumes_ * whole) return;
+    std::vector<std::byte>().swap(voxels_);
+    std::array<std::byte, 1> beyond;  // a checksum is looked at with what would follow
+    if (bytes_reader_) bytes_reader_->read(static_cast<std::uint64_t>(bytes_), beyond);
   }
 
  private:
@@ -100,25 +110,23 @@ class ItkFile {
     bytes_ = *bytes;
   }
 
-  /// `count` slices of a volume as they are stored, or with no count all of the file.
-  void read_region(std::size_t volume, std::int64_t first, std::int64_t count, char* to) {
-    const unsigned int axes = io_->GetNumberOfDimensions();
-    itk::ImageIORegion region(axes);
-    for (unsigned int axis = 0; axis < axes; ++axis) region.SetSize(axis, io_->GetDimensions(axis));
-    if (count > 0) {
-      region.SetIndex(2, first);
-      region.SetSize(2, static_cast<itk::SizeValueType>(count));
-      if (axes == 4) region.SetIndex(3, static_cast<itk::IndexValueType>(volume));
-      if (axes == 4) region.SetSize(3, 1);
+  bool swapped() const { return header_.big_endian != (std::endian::native == std::endian::big); }
+
+  void read_by_itk() {
+    if (header_.encoding == "text") check_text_complete(header_, values_);
+    itk::ImageIORegion region(io_->GetNumberOfDimensions());
+    for (unsigned int axis = 0; axis < io_->GetNumberOfDimensions(); ++axis) {
+      region.SetSize(axis, io_->GetDimensions(axis));
     }
     io_->SetIORegion(region);
-    with_itk_errors(header_.header, Errc::corrupt, [&] { io_->Read(to); });
+    voxels_.resize(static_cast<std::size_t>(bytes_));
+    with_itk_errors(header_.header, Errc::corrupt, [&] { io_->Read(voxels_.data()); });
   }
 
-  void convert(const char* stored, const VolumeView<float>& slices) const {
-    with_component_type(type(), [&]<class T>(T value) {
+  void convert(const std::byte* stored, const VolumeView<float>& slices, bool swap) const {
+    with_component_type(type(), [&]<class T>(T) {
       for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-        std::memcpy(&value, stored + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+        const T value = io::load<T>(stored + i * static_cast<std::int64_t>(sizeof(T)), swap);
         if constexpr (std::integral<T> && sizeof(T) >= 4) {
           if (std::abs(static_cast<double>(value)) > largest_exact_integer) {
             refuse("holds the integer " + std::to_string(value) +
@@ -134,8 +142,9 @@ class ItkFile {
   itk::ImageIOBase::Pointer io_;
   io::Geometry geometry_;
   std::size_t volumes_ = 1;
-  std::int64_t values_ = 0, bytes_ = 0;  // of all volumes
-  std::vector<char> voxels_;
+  std::int64_t values_ = 0, bytes_ = 0;           // of all volumes
+  std::unique_ptr<io::ByteReader> bytes_reader_;  // none where ITK reads the voxels
+  std::vector<std::byte> voxels_;                 // what ITK read, while slices are wanted
 };
 
 class ItkVolume final : public VolumeSource {

@@ -5,6 +5,7 @@
 #include <itkMetaImageIO.h>
 #include <itkNrrdImageIO.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -91,7 +92,12 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
   if (text.rfind("NRRD000", 0) == 0) {
     const HeaderLines lines(text, ':', "");
     const std::string name = lines.has("data file") ? lines.at("data file") : lines.at("datafile");
-    ItkHeader header{io::Format::nrrd, path, path, nrrd_encoding(lower(lines.at("encoding"))), lines.end};
+    ItkHeader header{io::Format::nrrd,
+                     path,
+                     path,
+                     nrrd_encoding(lower(lines.at("encoding"))),
+                     lines.end,
+                     lower(lines.at("endian")) == "big"};
     if (!name.empty()) {
       header.data = data_file(path, name);
       header.offset = 0;
@@ -106,7 +112,15 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
     const std::string name = lines.at("elementdatafile");
     const bool compressed = lower(lines.at("compresseddata")).starts_with('t');
     const bool binary = lower(lines.at("binarydata")).starts_with('t');
-    ItkHeader header{io::Format::metaimage, path, path, compressed ? "gzip" : binary ? "raw" : "text", lines.end};
+    const std::string order = lines.has("binarydatabyteordermsb") ? "binarydatabyteordermsb" : "elementbyteordermsb";
+    ItkHeader header{io::Format::metaimage,
+                     path,
+                     path,
+                     compressed ? "gzip"
+                     : binary   ? "raw"
+                                : "text",
+                     lines.end,
+                     lower(lines.at(order)).starts_with('t')};
     if (lower(name) != "local") {
       header.data = data_file(path, name);
       header.offset = 0;
@@ -115,6 +129,24 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
     return header;
   }
   return std::nullopt;
+}
+
+void check_text_complete(const ItkHeader& header, std::int64_t values) {
+  std::ifstream file(header.data, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(header.offset.value_or(0)));
+  std::array<char, std::size_t{1} << 16> buffer;
+  std::int64_t words = 0;
+  for (bool within = false; file.read(buffer.data(), buffer.size()), file.gcount() > 0;) {
+    for (std::streamsize i = 0; i < file.gcount(); ++i) {
+      const bool letter = buffer[static_cast<std::size_t>(i)] > ' ';
+      words += letter && !within;
+      within = letter;
+    }
+  }
+  if (words < values) {
+    throw Error(Errc::corrupt, header.header.string() + ": " + std::to_string(values) + " voxels are promised, and " +
+                                   header.data.filename().string() + " holds " + std::to_string(words));
+  }
 }
 
 std::optional<io::Format> itk_format_of_name(const fs::path& path) {

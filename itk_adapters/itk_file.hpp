@@ -55,6 +55,7 @@ struct ItkHeader {
   std::filesystem::path data;            ///< the file that holds the voxels: `header`, or one beside it
   std::string encoding;                  ///< raw, gzip (zlib too), bzip2 or text
   std::optional<std::uintmax_t> offset;  ///< where in `data` the voxels start; none: further on, told by the header
+  bool big_endian = false;
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
 };
@@ -63,9 +64,8 @@ struct ItkHeader {
 /// that is missing.
 std::optional<ItkHeader> read_itk_header(const std::filesystem::path&);
 
-/// Throws Error(corrupt) where the voxels of the file end before `values` values or `bytes` bytes, or their checksum
-/// does not fit. ITK's readers fill some such images with zeros.
-void check_voxels_complete(const ItkHeader&, std::int64_t values, std::int64_t bytes);
+/// Throws Error(corrupt) where voxels written as text are fewer than `values`; ITK's readers make zeros of the others.
+void check_text_complete(const ItkHeader&, std::int64_t values);
 
 /// The format that the ending names; in lower case, as ITK wants it.
 std::optional<io::Format> itk_format_of_name(const std::filesystem::path&);

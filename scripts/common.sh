@@ -51,14 +51,16 @@ jobs_for_this_machine() {
 # build_targets TARGET...: configures (quick when nothing changed) and builds, Release, in build/.
 build_targets() {
   if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=$PATH:/usr/local/cuda/bin; fi
-  if command -v nvcc >/dev/null; then
-    say "nvcc found ($(command -v nvcc)): building for CPU and CUDA"
-  else
-    say "no nvcc found: building for the CPU (install the CUDA toolkit to have both)"
-  fi
   local options=(-DCMAKE_BUILD_TYPE=Release)
   if [ -n "${QUIETVOX_TEST_DATA:-}" ]; then options+=("-DQUIETVOX_TEST_DATA=$QUIETVOX_TEST_DATA"); fi
   run_logged configure "configuring in build/" cmake -S "$root" -B "$build" -G Ninja "${options[@]}"
+  if grep -q 'quietvox: CUDA backend ON' "$logs/configure.txt"; then
+    say "   for CPU and CUDA ($(command -v nvcc || true))"
+  elif command -v nvcc >/dev/null; then
+    say "   for the CPU alone: QUIETVOX_CUDA is OFF in build/CMakeCache.txt"
+  else
+    say "   for the CPU alone: there is no nvcc"
+  fi
   run_logged build "building $* (minutes the first time, seconds later)" \
     cmake --build "$build" --parallel "$(jobs_for_this_machine)" --target "$@"
 }

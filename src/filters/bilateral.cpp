@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "filters/bilateral_window.hpp"
@@ -51,13 +54,11 @@ struct RangeWeight {
   }
 };
 
-/// Rows of scaled voxels about a row of outputs, borders and all: row (dy, dz) starts at the voxel that the first
-/// output sees at dx = -reach. Rows are padded so that vectors may read past their end.
+/// Rows of scaled voxels about rows of outputs, borders and all, padded so that vectors may read past their end.
+/// `centre` stands at the first output.
 struct Tile {
-  const float* data;
-  std::int64_t pitch, plane;  ///< distance of rows and of planes
-
-  const float* row(std::int64_t y, std::int64_t z) const { return data + z * plane + y * pitch; }
+  const float* centre;
+  std::int64_t pitch;
 };
 
 /// Floats that a vector may read or write past the end of a row.
@@ -110,27 +111,29 @@ struct LongSum {
   }
 };
 
-/// sum w (v - p) / sum w for one vector of outputs in each of `kRows` rows, the first of which is row `y` of the tile's
-/// inner part, at `x`. The order of the sums depends on the window alone.
+/// sum w (v - p) / sum w for one vector of outputs in each of `kRows` rows, the first of which starts at `centres`. The
+/// order of the sums depends on the window alone.
 template <int kRows, bool kCut>
-HWY_INLINE void average(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
-                        const RangeWeight& range, std::int64_t x, std::int64_t y, float* means, std::int64_t pitch) {
+HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<const BilateralTap> taps,
+                        const RangeWeight& range, float* means, std::int64_t means_pitch) {
+  constexpr std::size_t group = 128;  // sums in float stay accurate over as many taps
   const Tag d;
-  const Radius3 r = params.halo();
   const auto rate = hn::Set(d, range.rate), cut = hn::Set(d, range.cut), zero = hn::Zero(d);
-  Vector centre[kRows], sum[kRows], weight[kRows];
+  Vector centre[kRows];
   LongSum total[kRows], total_weight[kRows];
   for (int i = 0; i < kRows; ++i) {
-    centre[i] = hn::LoadU(d, tile.row(y + r.y + i, r.z) + r.x + x);
-    sum[i] = weight[i] = zero;
-    total[i] = total_weight[i] = {zero, zero};
+    centre[i] = hn::LoadU(d, centres + i * pitch);
+    total[i] = {zero, zero};
+    total_weight[i] = {hn::Set(d, 1.0F), zero};  // the centre's own
   }
-  for (const BilateralWindow::Row& row : window.rows()) {
-    const float* first = tile.row(y + r.y + row.dy, r.z + row.dz) + r.x - row.reach + x;
-    for (int dx = 0; dx <= 2 * row.reach; ++dx) {
-      const auto log2_weight = hn::Set(d, row.log2_weights[dx]);
+  while (!taps.empty()) {
+    Vector sum[kRows], weight[kRows];
+    for (int i = 0; i < kRows; ++i) sum[i] = weight[i] = zero;
+    for (const BilateralTap& tap : taps.first(std::min(group, taps.size()))) {
+      const float* neighbours = centres + tap.offset;
+      const auto log2_weight = hn::Set(d, tap.log2_weight);
       Vector difference[kRows], w[kRows];
-      for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, first + i * tile.pitch + dx), centre[i]);
+      for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, neighbours + i * pitch), centre[i]);
       for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate);
       for (int i = 0; i < kRows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
       exp2(d, w);
@@ -140,43 +143,40 @@ HWY_INLINE void average(const Tile& tile, const BilateralParams& params, const B
         weight[i] = hn::Add(weight[i], w[i]);
       }
     }
-    if (!row.ends_group) continue;
     for (int i = 0; i < kRows; ++i) {
       total[i].add(sum[i]);
       total_weight[i].add(weight[i]);
-      sum[i] = weight[i] = zero;
     }
+    taps = taps.subspan(std::min(group, taps.size()));
   }
-  for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * pitch + x);
+  for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * means_pitch);
 }
 
 template <bool kCut>
-HWY_INLINE void average_rows(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
-                             const RangeWeight& range, std::int64_t width, std::int64_t rows, float* means,
-                             std::int64_t pitch) {
+HWY_INLINE void average_rows(const Tile& tile, std::span<const BilateralTap> taps, const RangeWeight& range,
+                             std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
   constexpr int kTogether = 3;
   std::int64_t y = 0;
   for (; y + kTogether <= rows; y += kTogether) {
     for (std::int64_t x = 0; x < width; x += lanes) {
-      average<kTogether, kCut>(tile, params, window, range, x, y, means + y * pitch, pitch);
+      average<kTogether, kCut>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, means + y * pitch + x, pitch);
     }
   }
   for (; y < rows; ++y) {
     for (std::int64_t x = 0; x < width; x += lanes) {
-      average<1, kCut>(tile, params, window, range, x, y, means + y * pitch, pitch);
+      average<1, kCut>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, means + y * pitch + x, pitch);
     }
   }
 }
 
 /// The mean scaled difference of each output voxel to its neighbours; each row of `means` has room for kSlack more.
-void mean_differences(const Tile& tile, const BilateralParams& params, const BilateralWindow& window,
-                      const RangeWeight& range, std::int64_t width, std::int64_t rows, float* means,
-                      std::int64_t pitch) {
+void mean_differences(const Tile& tile, std::span<const BilateralTap> taps, const RangeWeight& range,
+                      std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
   if (range.has_cut) {
-    average_rows<true>(tile, params, window, range, width, rows, means, pitch);
+    average_rows<true>(tile, taps, range, width, rows, means, pitch);
   } else {
-    average_rows<false>(tile, params, window, range, width, rows, means, pitch);
+    average_rows<false>(tile, taps, range, width, rows, means, pitch);
   }
 }
 
@@ -268,49 +268,81 @@ HWY_EXPORT(add_means);
 /// A voxel that keeps its value: -0 becomes +0, missing voxels stay as they are to the bit.
 float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; }
 
+/// What a thread works in: a tile, and the mean differences of its outputs.
+struct Scratch {
+  std::vector<float> tile, means;
+};
+
+/// Lends scratch to as many threads as work at once, and keeps it for the next piece.
+class ScratchPool {
+ public:
+  Scratch take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return {};
+    Scratch scratch = std::move(idle_.back());
+    idle_.pop_back();
+    return scratch;
+  }
+  void give_back(Scratch scratch) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Scratch> idle_;
+};
+
 /// Filters the voxels of a volume piece by piece.
 class BilateralRun {
  public:
   BilateralRun(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params)
-      : in_(in), out_(out), params_(params), window_(params, in.spacing), range_(params), r_(params.halo()) {
+      : in_(in),
+        out_(out),
+        params_(params),
+        range_(params),
+        r_(params.halo()),
+        columns_(std::min(out.extent.x, tile_columns(r_))),
+        pitch_(columns_ + 2 * r_.x + kSlack),
+        plane_(pitch_ * (kRows + 2 * r_.y)),
+        taps_(bilateral_taps(params, in.spacing, pitch_, plane_)) {
     for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
   }
-
-  static constexpr std::int64_t kRows = 18, kColumns = 256;  // a tile of a 7^3 window stays in the L2 cache
 
   /// Bands of rows of one slice.
   std::int64_t bands_per_slice() const { return (out_.extent.y + kRows - 1) / kRows; }
 
-  void filter_band(std::int64_t band, std::vector<float>& tile, std::vector<float>& means) const {
+  void filter_band(std::int64_t band, Scratch& scratch) const {
     const std::int64_t z = band / bands_per_slice(), y = band % bands_per_slice() * kRows;
     const std::int64_t rows = std::min(kRows, out_.extent.y - y);
-    for (std::int64_t x = 0; x < out_.extent.x; x += kColumns) {
-      filter_tile({x, y, z}, std::min(kColumns, out_.extent.x - x), rows, tile, means);
+    for (std::int64_t x = 0; x < out_.extent.x; x += columns_) {
+      filter_tile({x, y, z}, std::min(columns_, out_.extent.x - x), rows, scratch);
     }
   }
 
  private:
-  void filter_tile(Index3 at, std::int64_t width, std::int64_t rows, std::vector<float>& buffer,
-                   std::vector<float>& means) const {
-    Tile tile;
-    tile.pitch = width + 2 * r_.x + kSlack;
-    tile.plane = tile.pitch * (rows + 2 * r_.y);
-    const auto size = static_cast<std::size_t>(tile.plane * (2 * r_.z + 1));
-    if (buffer.size() < size) buffer.resize(size);
-    tile.data = buffer.data();
+  static constexpr std::int64_t kRows = 18;
+
+  /// As many as leave a tile in the L2 cache; long rows are read from memory at a better rate.
+  static std::int64_t tile_columns(Radius3 r) {
+    constexpr std::int64_t tile_voxels = 1 << 16;
+    const std::int64_t rows = (kRows + 2 * r.y) * (2 * r.z + 1);
+    return std::max<std::int64_t>(tile_voxels / rows - 2 * r.x - kSlack, 128);
+  }
+
+  void filter_tile(Index3 at, std::int64_t width, std::int64_t rows, Scratch& scratch) const {
+    auto& [tile, means] = scratch;
+    tile.resize(static_cast<std::size_t>(plane_ * (2 * r_.z + 1)));
     const Index3 first{at.x + shift_.x - r_.x, at.y + shift_.y - r_.y, at.z + shift_.z - r_.z};
-    float* row = buffer.data();
     for (std::int64_t z = 0; z < 2 * r_.z + 1; ++z) {
-      for (std::int64_t y = 0; y < rows + 2 * r_.y; ++y, row += tile.pitch) {
-        pack_row(first.x, first.y + y, first.z + z, width + 2 * r_.x, row);
+      for (std::int64_t y = 0; y < rows + 2 * r_.y; ++y) {
+        pack_row(first.x, first.y + y, first.z + z, width + 2 * r_.x, tile.data() + z * plane_ + y * pitch_);
       }
     }
-    const std::int64_t pitch = width + kSlack;
-    means.resize(static_cast<std::size_t>(kRows * (kColumns + kSlack)));
-    HWY_DYNAMIC_DISPATCH(mean_differences)(tile, params_, window_, range_, width, rows, means.data(), pitch);
-    for (std::int64_t y = 0; y < rows; ++y) {
-      apply(means.data() + y * pitch, {at.x, at.y + y, at.z}, width);
-    }
+    means.resize(static_cast<std::size_t>(kRows * pitch_));
+    const Tile packed{tile.data() + r_.z * plane_ + r_.y * pitch_ + r_.x, pitch_};
+    HWY_DYNAMIC_DISPATCH(mean_differences)(packed, taps_, range_, width, rows, means.data(), pitch_);
+    for (std::int64_t y = 0; y < rows; ++y) apply(means.data() + y * pitch_, {at.x, at.y + y, at.z}, width);
   }
 
   /// Fills a row of a tile with `count` voxels from (x, y, z) of the input on, some of which lie beyond the border.
@@ -346,9 +378,10 @@ class BilateralRun {
   VolumeView<const float> in_;
   VolumeView<float> out_;
   BilateralParams params_;
-  BilateralWindow window_;
   RangeWeight range_;
   Radius3 r_;
+  std::int64_t columns_, pitch_, plane_;  ///< of a tile
+  std::vector<BilateralTap> taps_;
   Index3 shift_;
 };
 
@@ -372,9 +405,11 @@ void bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const Bila
     return;
   }
   const BilateralRun run(in, out, params);
+  ScratchPool pool;
   parallel_for(execution, run.bands_per_slice() * out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> tile, means;
-    for (std::int64_t band = begin; band < end; ++band) run.filter_band(band, tile, means);
+    Scratch scratch = pool.take();
+    for (std::int64_t band = begin; band < end; ++band) run.filter_band(band, scratch);
+    pool.give_back(std::move(scratch));
   });
 }
 

@@ -4,32 +4,22 @@
 
 namespace quietvox {
 
-BilateralWindow::BilateralWindow(const BilateralParams& params, const Spacing& spacing) {
+std::vector<BilateralTap> bilateral_taps(const BilateralParams& params, const Spacing& spacing, std::int64_t pitch,
+                                         std::int64_t plane) {
   constexpr double smallest = -126;  // below, a weight is not a normal float
   const Radius3 r = params.halo();
-  log2_weights_.reserve(static_cast<std::size_t>(2 * r.x + 1) * (2 * r.y + 1) * (2 * r.z + 1));
-  for (int dz = -r.z; dz <= r.z; ++dz) {
-    for (int dy = -r.y; dy <= r.y; ++dy) {
-      const auto counts = [&](int dx) {
-        return in_window(params, {dx, dy, dz}) && log2_domain_weight(params, spacing, {dx, dy, dz}) >= smallest;
-      };
-      int reach = r.x;
-      while (reach >= 0 && !counts(reach)) --reach;
-      if (reach < 0) continue;
-      rows_.push_back({dy, dz, reach, false, log2_weights_.data() + log2_weights_.size()});
-      for (int dx = -reach; dx <= reach; ++dx) {
-        log2_weights_.push_back(static_cast<float>(log2_domain_weight(params, spacing, {dx, dy, dz})));
+  std::vector<BilateralTap> taps;
+  for (int z = -r.z; z <= r.z; ++z) {
+    for (int y = -r.y; y <= r.y; ++y) {
+      for (int x = -r.x; x <= r.x; ++x) {
+        if (x == 0 && y == 0 && z == 0) continue;
+        const double log2_weight = log2_domain_weight(params, spacing, {x, y, z});
+        if (!in_window(params, {x, y, z}) || log2_weight < smallest) continue;
+        taps.push_back({static_cast<std::int32_t>(z * plane + y * pitch + x), static_cast<float>(log2_weight)});
       }
     }
   }
-  constexpr int group = 128;
-  int voxels = 0;
-  for (Row& row : rows_) {
-    voxels += 2 * row.reach + 1;
-    const Row* next = &row == &rows_.back() ? nullptr : &row + 1;
-    row.ends_group = !next || voxels + 2 * next->reach + 1 > group;
-    if (row.ends_group) voxels = 0;
-  }
+  return taps;
 }
 
 }  // namespace quietvox

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t buffer_size = 1 << 18;
 constexpr int gzip_window = 15 + 16;           // zlib: 32 KiB window, gzip header and trailer
+constexpr int any_window = 15 + 32;            // the same, or zlib's header and trailer
 constexpr std::uint64_t deflate_limit = 1032;  // bytes that one byte of deflate can unpack to
 
 std::string message(int error) { return std::generic_category().message(error); }
@@ -45,8 +46,8 @@ class Descriptor {
 /// The state of unpacking at some place: where the next compressed bytes are, and what zlib remembers.
 class Inflater {
  public:
-  Inflater() {
-    if (inflateInit2(&stream_, gzip_window) != Z_OK) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
+  explicit Inflater(std::uint64_t start) : file_position(start) {
+    if (inflateInit2(&stream_, any_window) != Z_OK) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
   }
   /// The state that `other` is in, to go on from there later.
   Inflater(Inflater& other) : file_position(other.file_position - other.stream_.avail_in), position(other.position) {
@@ -71,17 +72,18 @@ class Inflater {
 
 class ByteReader::Impl {
  public:
-  Impl(const std::filesystem::path& path, std::optional<bool> compressed) : path_(path), file_(path, O_RDONLY) {
+  Impl(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start)
+      : path_(path), file_(path, O_RDONLY), start_(start) {
     struct stat status {};
     if (!file_.is_open() || fstat(file_, &status) != 0) {
       throw Error(Errc::input_path, path.string() + ": cannot be read: " + message(errno));
     }
     if (!S_ISREG(status.st_mode)) throw Error(Errc::input_path, path.string() + ": is no regular file");
     file_size_ = static_cast<std::uint64_t>(status.st_size);
-    compressed_ = compressed ? *compressed : begins_gzip_member(0);
+    compressed_ = compressed ? *compressed : begins_gzip_member(start_);
     if (compressed_) {
       buffer_.resize(buffer_size);
-      inflater_ = std::make_unique<Inflater>();
+      inflater_ = std::make_unique<Inflater>(start_);
       // At most 256 points of some 75 KB each.
       checkpoint_distance_ = std::max<std::uint64_t>(16 << 20, file_size_ / 32);
     }
@@ -93,7 +95,7 @@ class ByteReader::Impl {
   const std::filesystem::path& path() const { return path_; }
 
   std::size_t read(std::uint64_t offset, std::span<std::byte> to) {
-    if (!compressed_) return read_file(offset, to);
+    if (!compressed_) return read_file(start_ + offset, to);
     go_to(offset);
     return unpack(to);
   }
@@ -121,7 +123,7 @@ class ByteReader::Impl {
                                     [&](const auto& checkpoint) { return checkpoint->position > offset; });
     Inflater* nearest = after == checkpoints_.begin() ? nullptr : std::prev(after)->get();
     if (offset < inflater_->position || (nearest && nearest->position > inflater_->position)) {
-      inflater_ = nearest ? std::make_unique<Inflater>(*nearest) : std::make_unique<Inflater>();
+      inflater_ = nearest ? std::make_unique<Inflater>(*nearest) : std::make_unique<Inflater>(start_);
       at_end_ = false;
     }
     std::vector<std::byte> skipped(std::min<std::uint64_t>(buffer_size, offset - inflater_->position));
@@ -197,6 +199,7 @@ class ByteReader::Impl {
 
   std::filesystem::path path_;
   Descriptor file_;
+  std::uint64_t start_ = 0;
   std::uint64_t file_size_ = 0, trailing_garbage_ = 0, checkpoint_distance_ = 0;
   bool compressed_ = false, at_end_ = false;
   std::vector<std::byte> buffer_;
@@ -204,8 +207,8 @@ class ByteReader::Impl {
   std::vector<std::unique_ptr<Inflater>> checkpoints_;  // ascending positions
 };
 
-ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed)
-    : impl_(std::make_unique<Impl>(path, compressed)) {}
+ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start)
+    : impl_(std::make_unique<Impl>(path, compressed, start)) {}
 ByteReader::~ByteReader() = default;
 bool ByteReader::compressed() const { return impl_->compressed(); }
 std::uint64_t ByteReader::file_size() const { return impl_->file_size(); }

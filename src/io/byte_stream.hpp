@@ -15,8 +15,10 @@ namespace quietvox::io {
 /// cheap. Going back in a compressed file starts from a point kept on the way, never far before the wanted place.
 class ByteReader {
  public:
-  /// `compressed`: none where the content is to tell. Throws Error(input_path) where the file cannot be opened.
-  explicit ByteReader(const std::filesystem::path&, std::optional<bool> compressed = {});
+  /// `compressed`: none where the content is to tell; zlib's own wrapping counts as gzip where it is true. `start`:
+  /// where in the file that content begins; offsets count from there. Throws Error(input_path) where the file cannot be
+  /// opened.
+  explicit ByteReader(const std::filesystem::path&, std::optional<bool> compressed = {}, std::uint64_t start = 0);
   ~ByteReader();
 
   bool compressed() const;

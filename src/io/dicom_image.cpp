@@ -138,7 +138,15 @@ class DicomImage final : public Image {
 
 void add_warnings(Series& series, const Scan& found, const ReadOptions& options) {
   auto& warnings = series.warnings;
-  for (const std::string& file : found.passed_over) warnings.push_back("passed over " + file);
+  constexpr std::size_t most_named = 5;
+  const auto& passed_over = found.passed_over;
+  for (std::size_t i = 0; i < std::min(passed_over.size(), most_named); ++i) {
+    warnings.push_back("passed over " + passed_over[i]);
+  }
+  if (passed_over.size() > most_named) {
+    warnings.push_back("passed over " + std::to_string(passed_over.size() - most_named) +
+                       " more files without an image");
+  }
   for (Volume& volume : series.volumes) {
     const Slice& first = volume.slices.front();
     if (volume.is_irregular) {

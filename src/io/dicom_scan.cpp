@@ -43,7 +43,10 @@ struct Found {
 };
 
 std::vector<Found> files_at(const fs::path& path) {
-  if (!fs::is_directory(path)) return {{path, path.filename()}};
+  if (!fs::is_directory(path)) {
+    if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
+    return {{path, path.filename()}};
+  }
   std::vector<Found> files;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back({entry.path(), entry.path().lexically_relative(path)});

@@ -290,6 +290,27 @@ TEST(ItkImage, ThatCannotBeUsedSaysWhy) {
          nrrd("encoding: raw\nendian: little\n", bytes<std::int32_t>({0, 1, 2, 3, 4, 5, 6, 16777217}), "int"));
 }
 
+TEST(MetaImage, IsReadInEitherByteOrder) {
+  const Folder folder;
+  for (const bool big : {false, true}) {
+    folder.write("a.mha",
+                 std::string("ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = ") +
+                     (big ? "True" : "False") +
+                     "\nDimSize = 2 2 1\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                     (big ? bytes<std::int16_t>({0, 0x100, 0x200, -0x601}) : bytes<std::int16_t>({0, 1, 2, -7})));
+    EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mha")), (std::vector<float>{0, 1, 2, -7})) << big;
+  }
+}
+
+TEST(MetaImage, MaySkipBytesOfItsData) {
+  const Folder folder;
+  folder.write("a.mhd",
+               "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\nHeaderSize = 3\n"
+               "DimSize = 2 2 1\nElementType = MET_SHORT\nElementDataFile = a.raw\n");
+  folder.write("a.raw", "abc" + bytes<std::int16_t>({0, 1, 2, -7}));
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mhd")), (std::vector<float>{0, 1, 2, -7}));
+}
+
 TEST(MetaImage, OfTextIsReadAndCountsItsVoxels) {
   const Folder folder;
   const std::string header =

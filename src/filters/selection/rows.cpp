@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "filters/selection/lanes.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "filters/selection/rows.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h comes first.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace quietvox::selection::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// One vector of voxels to keys and back.
+template <class T>
+struct Coder;
+
+/// A float's bits are a sign and a magnitude; as a two's complement number they keep their order, and -0 becomes 0.
+template <>
+struct Coder<float> {
+  using D = hn::ScalableTag<std::int32_t>;
+  using V = hn::Vec<D>;
+
+  explicit Coder(std::optional<float>) : greatest(hn::Zero(D())) {}
+  HWY_INLINE V encode(V bits) {
+    const V sign = hn::ShiftRight<31>(bits);
+    const V magnitude = hn::And(bits, hn::Set(D(), 0x7FFFFFFF));
+    greatest = hn::Max(greatest, magnitude);
+    return hn::Sub(hn::Xor(magnitude, sign), sign);
+  }
+  static HWY_INLINE V decode(V key) {
+    const V sign = hn::ShiftRight<31>(key);
+    return hn::Or(hn::Sub(hn::Xor(key, sign), sign), hn::ShiftLeft<31>(sign));
+  }
+  HWY_INLINE bool any_missing() const {
+    return !hn::AllTrue(D(), hn::Lt(greatest, hn::Set(D(), 0x7F800000)));  // infinity; NaNs are greater
+  }
+
+  V greatest;
+};
+
+template <class T>
+struct IntegerCoder {
+  using D = hn::ScalableTag<std::int16_t>;
+  using V = hn::Vec<D>;
+  static constexpr std::int16_t flip = std::is_signed_v<T> ? 0 : INT16_MIN;
+
+  explicit IntegerCoder(std::optional<T> missing)
+      : has_missing(missing.has_value()),
+        none(hn::Set(D(), static_cast<std::int16_t>(missing.value_or(0)))),
+        found(hn::Zero(D())) {}
+  HWY_INLINE V encode(V voxels) {
+    found = hn::Or(found, hn::VecFromMask(D(), hn::Eq(voxels, none)));
+    return hn::Xor(voxels, hn::Set(D(), flip));
+  }
+  static HWY_INLINE V decode(V key) { return hn::Xor(key, hn::Set(D(), flip)); }
+  HWY_INLINE bool any_missing() const { return has_missing && !hn::AllTrue(D(), hn::Eq(found, hn::Zero(D()))); }
+
+  bool has_missing;
+  V none, found;
+};
+template <>
+struct Coder<std::int16_t> : IntegerCoder<std::int16_t> {
+  using IntegerCoder::IntegerCoder;
+};
+template <>
+struct Coder<std::uint16_t> : IntegerCoder<std::uint16_t> {
+  using IntegerCoder::IntegerCoder;
+};
+
+template <class T>
+bool encode(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, Key<T>* keys,
+            std::optional<T> missing) {
+  const typename Coder<T>::D d;
+  Coder<T> coder(missing);
+  const auto* in = reinterpret_cast<const Key<T>*>(voxels);
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < vectors * vector_keys<Key<T>>; i += lanes, in += phases * lanes) {
+    auto a = hn::Zero(d), b = a, c = a, e = a;
+    if (phases == 1) {
+      hn::StoreU(coder.encode(hn::LoadU(d, in)), d, keys + i);
+    } else if (phases == 2) {
+      hn::LoadInterleaved2(d, in, a, b);
+      hn::StoreU(coder.encode(a), d, keys + i);
+      hn::StoreU(coder.encode(b), d, keys + pitch + i);
+    } else {
+      hn::LoadInterleaved4(d, in, a, b, c, e);
+      hn::StoreU(coder.encode(a), d, keys + i);
+      hn::StoreU(coder.encode(b), d, keys + pitch + i);
+      hn::StoreU(coder.encode(c), d, keys + 2 * pitch + i);
+      hn::StoreU(coder.encode(e), d, keys + 3 * pitch + i);
+    }
+  }
+  return coder.any_missing();
+}
+
+template <class T>
+void decode(const Key<T>* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, T* voxels) {
+  const typename Coder<T>::D d;
+  auto* out = reinterpret_cast<Key<T>*>(voxels);
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < vectors * vector_keys<Key<T>>; i += lanes, out += phases * lanes) {
+    const auto a = Coder<T>::decode(hn::LoadU(d, keys + i));
+    if (phases == 1) {
+      hn::StoreU(a, d, out);
+      continue;
+    }
+    const auto b = Coder<T>::decode(hn::LoadU(d, keys + pitch + i));
+    if (phases == 2) {
+      hn::StoreInterleaved2(a, b, d, out);
+      continue;
+    }
+    const auto c = Coder<T>::decode(hn::LoadU(d, keys + 2 * pitch + i));
+    const auto e = Coder<T>::decode(hn::LoadU(d, keys + 3 * pitch + i));
+    hn::StoreInterleaved4(a, b, c, e, d, out);
+  }
+}
+
+RowCodec<float> codec_f32() { return {encode<float>, decode<float>}; }
+RowCodec<std::int16_t> codec_i16() { return {encode<std::int16_t>, decode<std::int16_t>}; }
+RowCodec<std::uint16_t> codec_u16() { return {encode<std::uint16_t>, decode<std::uint16_t>}; }
+
+}  // namespace quietvox::selection::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quietvox::selection {
+
+HWY_EXPORT(codec_f32);
+HWY_EXPORT(codec_i16);
+HWY_EXPORT(codec_u16);
+
+// The groups of networks, each a translation unit made from network_group.cpp.in.
+#define QV_GROUP(name) std::span<const RowNetwork> network_group_##name();
+#include "selection/network_groups.inc"
+#undef QV_GROUP
+
+Lanes lanes() {
+  Lanes result;
+  for (const auto group : {
+#define QV_GROUP(name) network_group_##name(),
+#include "selection/network_groups.inc"
+#undef QV_GROUP
+       }) {
+    if (!group.empty()) result.networks.push_back(group);
+  }
+  result.f32 = HWY_DYNAMIC_DISPATCH(codec_f32)();
+  result.i16 = HWY_DYNAMIC_DISPATCH(codec_i16)();
+  result.u16 = HWY_DYNAMIC_DISPATCH(codec_u16)();
+  return result;
+}
+
+const RowNetwork* Lanes::find(Triple<int> window, bool single) const {
+  std::array<int, 3> sizes{window.x, window.y, window.z};
+  std::sort(sizes.begin(), sizes.end());
+  for (const auto& group : networks) {
+    for (const RowNetwork& network : group) {
+      const bool one = network.tile == Triple<int>{1, 1, 1};
+      if (one == single && network.window == Triple<int>{sizes[2], sizes[1], sizes[0]}) return &network;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace quietvox::selection
+#endif

@@ -1,0 +1,316 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/median.hpp"
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "filters/selection/lanes.hpp"
+#include "support/reference_median.hpp"
+
+namespace quietvox {
+namespace {
+
+template <class T>
+struct Volume {
+  explicit Volume(Extent size, std::vector<T> values = {}) : extent(size), voxels(std::move(values)) {
+    voxels.resize(static_cast<std::size_t>(size.voxels()));
+  }
+  VolumeView<T> view() { return {voxels.data(), extent, {1, 1, 1}, {}, missing}; }
+
+  Extent extent;
+  std::vector<T> voxels;
+  std::optional<T> missing;
+};
+
+enum class Content { plain, ties, missing, mostly_missing };
+
+template <class T>
+Volume<T> random_volume(Extent extent, Content content, unsigned seed) {
+  Volume<T> volume(extent);
+  std::mt19937 random(seed);
+  const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (T& voxel : volume.voxels) {
+    if constexpr (std::is_same_v<T, float>) {
+      using limits = std::numeric_limits<float>;
+      const std::array<float, 8> special{
+          0.0F,          -0.0F, limits::denorm_min(), -limits::denorm_min(), limits::max(), limits::lowest(),
+          limits::min(), -1.0F};
+      const std::array<float, 4> none{limits::infinity(), -limits::infinity(), std::bit_cast<float>(0x7FC01234U),
+                                      std::bit_cast<float>(0xFF801234U)};  // NaNs with a payload, quiet and signalling
+      voxel = content == Content::ties ? special[static_cast<std::size_t>(between(0, 7))]
+                                       : static_cast<float>(between(-2'000'000, 2'000'000)) / 1024.0F;
+      const int percent = content == Content::missing ? 2 : content == Content::mostly_missing ? 85 : 0;
+      if (between(0, 99) < percent) std::memcpy(&voxel, &none[static_cast<std::size_t>(between(0, 3))], sizeof voxel);
+    } else {
+      const int low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+      voxel = static_cast<T>(content == Content::ties ? between(-1, 1) : between(low, high));
+      if (content != Content::plain) volume.missing = T{1};
+      if (between(0, 99) < (content == Content::missing ? 2 : content == Content::mostly_missing ? 85 : 0)) voxel = 1;
+    }
+  }
+  return volume;
+}
+
+Execution on_threads(int count) {
+  Execution execution;
+  execution.threads = count;
+  return execution;
+}
+
+template <class T>
+Volume<T> filtered(Volume<T>& in, const MedianParams& params, int threads = 1) {
+  Volume<T> out(in.extent);
+  median_cpu(in.view(), out.view(), params, on_threads(threads));
+  return out;
+}
+
+template <class T>
+testing::AssertionResult same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  if (a.size() != b.size()) return testing::AssertionFailure() << "sizes differ";
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0) {
+      return testing::AssertionFailure() << "at voxel " << i << ": " << a[i] << " is not " << b[i];
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+std::string text(const MedianParams& p) {
+  return FieldType<Radius3>::format(p.radius) + " " + FieldType<MedianShape>::format(p.shape) + " " +
+         FieldType<Border>::format(p.border);
+}
+
+/// Every vector kind of this machine in turn, and none.
+class EveryTarget {
+ public:
+  template <class Body>
+  static void run(Body body) {
+    std::vector<std::int64_t> targets = {HWY_SCALAR};
+    for (const std::int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
+      if (hwy::SupportedTargets() & target) targets.push_back(target);
+    }
+    for (const std::int64_t target : targets) {
+      hwy::SetSupportedTargetsForTest(target);
+      hwy::GetChosenTarget().Update(target);
+      SCOPED_TRACE(hwy::TargetName(target));
+      body(target);
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+template <class T>
+class Median : public testing::Test {};
+using VoxelTypes = testing::Types<float, std::int16_t, std::uint16_t>;
+TYPED_TEST_SUITE(Median, VoxelTypes);
+
+/// One or more windows for each network, and windows that none fits.
+const std::vector<Radius3> radii{{0, 0, 0}, {1, 1, 0}, {2, 2, 0}, {3, 3, 0}, {4, 4, 0}, {5, 5, 0}, {6, 6, 0},
+                                 {7, 7, 0}, {1, 1, 1}, {2, 2, 2}, {2, 2, 1}, {3, 3, 1}, {1, 0, 1}, {0, 2, 2},
+                                 {3, 1, 3}, {1, 2, 2}, {2, 1, 2}, {4, 0, 4}, {1, 0, 0}, {0, 1, 0}, {0, 0, 2},
+                                 {7, 0, 0}, {0, 6, 0}, {2, 1, 0}, {1, 2, 0}, {3, 2, 1}, {0, 1, 4}, {3, 3, 3}};
+
+TYPED_TEST(Median, EqualsItsDefinitionForEveryWindow) {
+  unsigned seed = 0;
+  for (const Radius3& radius : radii) {
+    for (const Content content : {Content::plain, Content::ties, Content::missing, Content::mostly_missing}) {
+      MedianParams params;
+      params.radius = radius;
+      auto in = random_volume<TypeParam>({{37, 17, 9}}, content, ++seed);
+      const auto expected = test::reference_median<TypeParam>(in.view(), params);
+      ASSERT_TRUE(same_bits(filtered(in, params).voxels, expected)) << text(params) << " content " << int(content);
+    }
+  }
+}
+
+TYPED_TEST(Median, EqualsItsDefinitionForEveryShapeAndBorder) {
+  unsigned seed = 100;
+  for (const MedianShape shape : {MedianShape::box, MedianShape::cross, MedianShape::row, MedianShape::column}) {
+    for (const Border border : {Border::replicate, Border::reflect, Border::copy}) {
+      for (const Radius3& radius : {Radius3{1, 1, 1}, {2, 3, 1}, {3, 2, 0}, {5, 5, 3}}) {
+        for (const Content content : {Content::ties, Content::missing}) {
+          const MedianParams params{radius, shape, border};
+          auto in = random_volume<TypeParam>({{23, 12, 8}}, content, ++seed);
+          const auto expected = test::reference_median<TypeParam>(in.view(), params);
+          ASSERT_TRUE(same_bits(filtered(in, params).voxels, expected)) << text(params) << " content " << int(content);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Median, EqualsItsDefinitionForLinesAndCrossesOfEveryLength) {
+  for (int r = 0; r <= 15; ++r) {
+    for (const MedianShape shape : {MedianShape::row, MedianShape::column, MedianShape::cross}) {
+      const bool deep = shape == MedianShape::cross && r < 8;
+      const MedianParams params{{r, r, deep ? r : 0}, shape, Border::reflect};
+      auto in = random_volume<TypeParam>({{2 * r + 3, 2 * r + 1, deep ? 2 * r + 1 : 2}}, Content::ties, 7);
+      const auto expected = test::reference_median<TypeParam>(in.view(), params);
+      ASSERT_TRUE(same_bits(filtered(in, params, 2).voxels, expected)) << text(params);
+    }
+  }
+}
+
+TYPED_TEST(Median, EqualsItsDefinitionForEverySize) {
+  for (const Extent& extent : {Extent{{1, 1, 1}},
+                               {{2, 1, 1}},
+                               {{5, 7, 11}},
+                               {{33, 1, 2}},
+                               {{1, 9, 4}},
+                               {{64, 64, 64}},
+                               {{127, 5, 3}},
+                               {{128, 5, 3}},
+                               {{129, 5, 3}},
+                               {{1100, 3, 2}},
+                               {{3, 3, 130}}}) {
+    for (const Radius3& wanted : {Radius3{1, 1, 1}, {2, 2, 0}, {1, 1, 0}, {2, 2, 2}, {1, 0, 0}}) {
+      MedianParams params;
+      params.radius = wanted;
+      params = params.resolved({extent, {1, 1, 1}, {}});
+      auto in = random_volume<TypeParam>(extent, Content::missing, 5);
+      const auto expected = test::reference_median<TypeParam>(in.view(), params);
+      ASSERT_TRUE(same_bits(filtered(in, params).voxels, expected))
+          << text(params) << " of " << extent.x << 'x' << extent.y << 'x' << extent.z;
+    }
+  }
+}
+
+TYPED_TEST(Median, DoesNotDependOnThreadsOrVectors) {
+  for (const Radius3& radius : radii) {
+    MedianParams params;
+    params.radius = radius;
+    auto in = random_volume<TypeParam>({{150, 17, 9}}, Content::missing, 11);
+    const auto expected = filtered(in, params);
+    ASSERT_TRUE(same_bits(filtered(in, params, 7).voxels, expected.voxels)) << text(params);
+    if (radius.x * radius.y * radius.z > 8) continue;  // without networks these take their time
+    EveryTarget::run(
+        [&](std::int64_t) { ASSERT_TRUE(same_bits(filtered(in, params).voxels, expected.voxels)) << text(params); });
+  }
+}
+
+TEST(MedianVectors, AreThoseThatAreForced) {
+  std::set<void (*)(const selection::TileRow<std::int32_t>&)> functions;
+  std::size_t targets = 0;
+  EveryTarget::run([&](std::int64_t target) {
+    if (target == HWY_SCALAR) return;
+    functions.insert(selection::lanes().find({3, 3, 3}, false)->run32);
+    ++targets;
+  });
+  EXPECT_EQ(functions.size(), targets);
+}
+
+TYPED_TEST(Median, GivesPartsOfAVolumeAsTheWhole) {
+  const Extent extent{{70, 21, 19}};
+  for (const Border border : {Border::replicate, Border::reflect, Border::copy}) {
+    for (const Radius3& radius : {Radius3{1, 1, 1}, {2, 2, 0}, {3, 2, 1}, {2, 2, 2}}) {
+      MedianParams params;
+      params.radius = radius;
+      params.border = border;
+      auto in = random_volume<TypeParam>(extent, Content::missing, 3);
+      const auto whole = filtered(in, params);
+      for (const auto& [first, size] : {std::pair<Index3, Extent>{{0, 0, 0}, {{70, 21, 5}}},
+                                        {{0, 0, 5}, {{70, 21, 9}}},
+                                        {{0, 0, 14}, {{70, 21, 5}}},
+                                        {{13, 6, 4}, {{31, 7, 3}}}}) {
+        // The part's windows reach into a copy of just what they need.
+        Volume<TypeParam> part(size);
+        VolumeView<TypeParam> out = part.view();
+        out.origin = first;
+        Index3 from, to;
+        for (int axis = 0; axis < 3; ++axis) {
+          from[axis] = std::max<std::int64_t>(0, first[axis] - radius[axis]);
+          to[axis] = std::min(extent[axis], first[axis] + size[axis] + radius[axis]);
+        }
+        Volume<TypeParam> needed(Extent{{to.x - from.x, to.y - from.y, to.z - from.z}});
+        needed.missing = in.missing;
+        VolumeView<TypeParam> seen = needed.view();
+        seen.origin = from;
+        for (std::int64_t z = 0; z < seen.extent.z; ++z) {
+          for (std::int64_t y = 0; y < seen.extent.y; ++y) {
+            std::copy_n(in.view().row(from.y + y, from.z + z) + from.x, seen.extent.x, seen.row(y, z));
+          }
+        }
+        median_cpu(seen, out, params, on_threads(2));
+        for (std::int64_t z = 0; z < size.z; ++z) {
+          for (std::int64_t y = 0; y < size.y; ++y) {
+            const TypeParam* row = whole.voxels.data() + ((first.z + z) * extent.y + first.y + y) * extent.x + first.x;
+            ASSERT_EQ(std::memcmp(out.row(y, z), row, sizeof(TypeParam) * static_cast<std::size_t>(size.x)), 0)
+                << text(params) << " row " << y << " of slice " << z;
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Median, WritesNothingBesideItsOutput) {
+  constexpr std::size_t guard = 64;
+  const Extent extent{{19, 5, 3}};
+  auto in = random_volume<TypeParam>(extent, Content::plain, 1);
+  std::vector<TypeParam> memory(static_cast<std::size_t>(extent.voxels()) + 2 * guard, TypeParam{77});
+  for (const Radius3& radius : {Radius3{1, 1, 1}, {2, 2, 0}, {1, 0, 0}, {1, 2, 0}}) {
+    MedianParams params;
+    params.radius = radius;
+    median_cpu(in.view(), VolumeView<TypeParam>{memory.data() + guard, extent, {1, 1, 1}, {}, {}}, params, {});
+    EXPECT_EQ(std::count(memory.begin(), memory.begin() + guard, TypeParam{77}), std::ptrdiff_t{guard});
+    EXPECT_EQ(std::count(memory.end() - guard, memory.end(), TypeParam{77}), std::ptrdiff_t{guard});
+  }
+}
+
+TEST(MedianSpecial, TakesTheLowerMiddleOfWhatIsLeft) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Volume<float> in({{5, 1, 1}}, {nan, 4, 2, nan, nan});
+  const auto out = filtered(in, {{1, 0, 0}, MedianShape::box, Border::replicate});
+  EXPECT_EQ(out.voxels[1], 2);
+  EXPECT_EQ(out.voxels[2], 2);
+}
+
+TEST(MedianSpecial, StopsWhenAsked) {
+  Volume<float> in(Extent{{64, 64, 64}}), out(in.extent);
+  std::stop_source stop;
+  stop.request_stop();
+  Execution execution;
+  execution.stop = stop.get_token();
+  EXPECT_THROW(median_cpu(in.view(), out.view(), {}, execution), Error);
+}
+
+/// SciPy is asked through files; it is no dependency.
+TEST(MedianPeers, EqualsSciPy) {
+  if (std::system("/usr/bin/python3 -c 'import scipy.ndimage' 2>/dev/null") != 0) {
+    GTEST_SKIP() << "/usr/bin/python3 has no SciPy (Debian: python3-scipy)";
+  }
+  const auto folder = std::filesystem::temp_directory_path() / ("quietvox_scipy_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  for (const Radius3& radius : {Radius3{1, 1, 1}, {2, 2, 0}, {3, 2, 1}, {0, 0, 4}, {7, 7, 0}}) {
+    auto in = random_volume<float>({{41, 23, 11}}, Content::plain, 21);
+    MedianParams params;
+    params.radius = radius;
+    const auto bytes = static_cast<std::streamsize>(sizeof(float) * in.voxels.size());
+    std::ofstream(folder / "in", std::ios::binary).write(reinterpret_cast<const char*>(in.voxels.data()), bytes);
+    std::ofstream(folder / "run.py") << "import numpy, scipy.ndimage\n"
+                                     << "v = numpy.fromfile('in', 'float32').reshape(11, 23, 41)\n"
+                                     << "w = (" << 2 * radius.z + 1 << ", " << 2 * radius.y + 1 << ", "
+                                     << 2 * radius.x + 1 << ")\n"
+                                     << "scipy.ndimage.median_filter(v, size=w, mode='nearest').tofile('out')\n";
+    ASSERT_EQ(std::system(("cd '" + folder.string() + "' && /usr/bin/python3 run.py").c_str()), 0);
+    Volume<float> theirs(in.extent);
+    std::ifstream(folder / "out", std::ios::binary).read(reinterpret_cast<char*>(theirs.voxels.data()), bytes);
+    EXPECT_TRUE(same_bits(filtered(in, params).voxels, theirs.voxels)) << text(params);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace quietvox

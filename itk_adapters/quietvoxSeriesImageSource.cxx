@@ -46,10 +46,11 @@ void SeriesImageSource::GenerateOutputInformation() {
     itkExceptionMacro(<< m_FileName << ": there is no volume " << m_VolumeIndex << "; the scan has "
                       << image.volume_count() << ", counted from 0");
   }
-  if (const auto reason = image.why_2d_only(m_VolumeIndex); !reason.empty() && !m_SlicesOnly) {
+  const io::Geometry& geometry = image.geometry(m_VolumeIndex);
+  const auto reason = image.why_2d_only(m_VolumeIndex);
+  if (geometry.extent.z > 1 && !reason.empty() && !m_SlicesOnly) {
     itkExceptionMacro(<< m_FileName << ": " << reason << "; SlicesOnlyOn() accepts it for windows within slices");
   }
-  const io::Geometry& geometry = image.geometry(m_VolumeIndex);
   ImageType::RegionType region;
   ImageType::SpacingType spacing;
   ImageType::PointType origin;

@@ -24,10 +24,16 @@ const io::Geometry geometry{.extent = {24, 20, 12},
                             .origin = {-10.25, 20.5, 7},
                             .direction = {0, 1, 0, -1, 0, 0, 0, 0, 1}};
 
-/// Writes a scan of noisy volumes.
+std::unique_ptr<io::ImageWriter> create_scan(const fs::path& path, std::size_t volumes) {
+  if (!path.has_extension()) return io::create_dicom(path, geometry, "CT", {});
+  if (path.extension() == ".gz") return io::create_nifti(path, geometry, volumes, {});
+  return create_itk_image(path, geometry, volumes, {.output_type = "int16"});
+}
+
+/// Writes a scan of noisy volumes: a DICOM series where the name has no ending.
 void make_scan(const fs::path& path, std::size_t volumes = 1) {
   const Settings median(find_filter("median"));
-  const auto writer = create_itk_image(path, geometry, volumes, {.output_type = "int16"});
+  const auto writer = create_scan(path, volumes);
   for (std::size_t volume = 0; volume < volumes; ++volume) {
     const auto image = noisy_image<Image>({{24, 20, 12}}, 0, 200.0 * static_cast<double>(volume + 1));
     writer->begin_volume(volume, {{median}, {median}, "cpu"});
@@ -91,6 +97,14 @@ TEST(SeriesImageSource, ReadsTheSlicesAskedFor) {
   part->Update();
   EXPECT_EQ(part->GetOutput()->GetBufferedRegion(), Image::RegionType({{0, 0, 5}}, {{24, 20, 3}}));
   expect_equal<Image>(part->GetOutput(), whole->GetOutput(), asked);
+}
+
+TEST(SeriesImageSource, ReadsASingleSlice) {
+  const Folder folder;
+  make_scan(folder / "series");
+  const auto source = source_of(fs::directory_iterator(folder / "series")->path());
+  source->Update();
+  EXPECT_EQ(source->GetOutput()->GetLargestPossibleRegion().GetSize(), (Image::SizeType{{24, 20, 1}}));
 }
 
 TEST(SeriesImageSource, SaysWhatIsWrong) {
@@ -186,16 +200,49 @@ int run_example(const fs::path& input, const fs::path& output) {
 }
 
 TEST(Example, DenoisesAScan) {
+  for (const std::string ending : {"", ".nii.gz", ".mhd"}) {
+    SCOPED_TRACE(ending);
+    const Folder folder;
+    const fs::path scan = folder / ("scan" + ending), out = folder / ("out" + ending);
+    make_scan(scan);
+    ASSERT_EQ(run_example(scan, out), 0);
+    Pipeline expected(scan);
+    expected.median->SetRadius({1, 1, 0});
+    expected.bilateral->Update();
+    const auto result = source_of(out);
+    result->Update();
+    EXPECT_EQ(rounded(result->GetOutput()), rounded(expected.bilateral->GetOutput()));
+    EXPECT_EQ(result->GetImage().format(), expected.source->GetImage().format());
+  }
+  EXPECT_NE(run_example("nowhere", "nowhere.mhd"), 0);
+}
+
+TEST(RealScan, WithoutAThirdAxisIsReadOnPromiseOnly) {
+  QV_NEEDS_TEST_DATA();
+  const auto source = source_of(test_data("ct_missing_slice"));
+  EXPECT_THROW(source->Update(), itk::ExceptionObject);
+  source->SlicesOnlyOn();
+  source->Update();
+  EXPECT_GT(source->GetOutput()->GetLargestPossibleRegion().GetSize(2), 1U);
+}
+
+TEST(RealScan, ComesBackWithItsPixels) {
+  QV_NEEDS_TEST_DATA();
   const Folder folder;
-  make_scan(folder / "scan.mhd");
-  ASSERT_EQ(run_example(folder / "scan.mhd", folder / "out.mhd"), 0);
-  Pipeline expected(folder / "scan.mhd");
-  expected.median->SetRadius({1, 1, 0});
-  expected.bilateral->Update();
-  const auto result = source_of(folder / "out.mhd");
-  result->Update();
-  EXPECT_EQ(rounded(result->GetOutput()), rounded(expected.bilateral->GetOutput()));
-  EXPECT_NE(run_example(folder / "nowhere", folder / "other.mhd"), 0);
+  const auto source = source_of(test_data("ct_series_philips"));
+  const auto median = MedianImageFilter<Image>::New();
+  median->SetInput(source->GetOutput());
+  median->SetRadius(0);
+  const auto writer = SeriesImageWriter::New();
+  writer->SetInput(median->GetOutput());
+  writer->SetFileName((folder / "out").string());
+  writer->SetNumberOfStreamDivisions(3);
+  writer->Update();
+  EXPECT_EQ(writer->GetReport().files.size(), 14U);
+  const auto again = source_of(folder / "out"), original = source_of(test_data("ct_series_philips"));
+  again->Update();
+  original->Update();
+  expect_equal<Image>(again->GetOutput(), original->GetOutput());
 }
 
 }  // namespace

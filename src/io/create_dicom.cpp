@@ -181,7 +181,7 @@ class DicomCreator final : public ImageWriter {
     identity_ = std::string("phantom ") + kind_.modality + " " + to_hex(hash.digest()) + " " +
                 decimals({static_cast<double>(g.extent.x), static_cast<double>(g.extent.y), g.spacing.x, g.spacing.y,
                           g.spacing.z, g.origin[0], g.origin[1], g.origin[2]});
-    for (const double element : g.direction) identity_ += " " + decimals({element});
+    for (const double element : g.direction) (identity_ += ' ') += decimals({element});
   }
 
   std::string uid(const std::string& role) const { return uid_from(identity_ + " " + role); }

@@ -297,15 +297,17 @@ void NiftiHeader::geometry_from_qform(double mm_per_unit) {
   std::array<double, 9> ras = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   std::array<double, 3> offset{};
   if (integer(Fields::qform_code) > 0) {
-    // Rotation of the unit quaternion (a, b, c, d), of which b, c, d are stored; qfac mirrors the third axis.
+    // Rotation of the unit quaternion (a, b, c, d), of which b, c, d are stored; qfac mirrors the third axis. As floats
+    // they do not tell half a turn from nearly half a turn: both count as half a turn, a = 0.
     double b = real(Fields::quatern, 0), c = real(Fields::quatern, 1), d = real(Fields::quatern, 2);
     const double norm = std::sqrt(b * b + c * c + d * d);
-    if (norm > 1) {
+    const bool half_turn = 1 - norm * norm < 1e-7;
+    if (half_turn) {
       b /= norm;
       c /= norm;
       d /= norm;
     }
-    const double a = norm > 1 ? 0 : std::sqrt(1 - norm * norm);
+    const double a = half_turn ? 0 : std::sqrt(1 - norm * norm);
     const double qfac = real(Fields::pixdim) < 0 ? -1 : 1;
     bool finite = std::isfinite(norm);
     for (int axis = 0; axis < 3; ++axis) {

@@ -3,227 +3,13 @@
 #include "filters/bilateral.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <mutex>
-#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "filters/bilateral_window.hpp"
-
-// Highway compiles what stands between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE once per instruction set.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "filters/bilateral.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
-#ifndef QUIETVOX_BILATERAL_SHARED
-#define QUIETVOX_BILATERAL_SHARED
-namespace quietvox {
-namespace {
-
-/// Multiplication by a power of two that need not be a float itself.
-struct PowerOfTwo {
-  float first, second;
-  explicit PowerOfTwo(int exponent)
-      : first(std::ldexp(1.0F, exponent / 2)), second(std::ldexp(1.0F, exponent - exponent / 2)) {}
-};
-
-/// The range weight, for differences scaled by the power of two that brings range_sigma into [1, 2). So scaled, voxels
-/// beyond `limit` differ either not at all or by so much that they have no weight, and may be clamped to it; `missing`
-/// is as far away from every present voxel.
-struct RangeWeight {
-  static constexpr float limit = 0x1p61F, missing = 0x1p62F;
-
-  PowerOfTwo scale, unscale;
-  float rate;  ///< log2 weight = -rate difference^2
-  bool has_cut;
-  float cut;  ///< smallest scaled difference without weight
-
-  explicit RangeWeight(const BilateralParams& params)
-      : RangeWeight(*params.range_sigma, params.range_cut, std::ilogb(*params.range_sigma)) {}
-
- private:
-  RangeWeight(double sigma, double relative_cut, int exponent) : scale(-exponent), unscale(exponent) {
-    const double scaled_sigma = std::ldexp(sigma, -exponent), scaled_cut = relative_cut * scaled_sigma;
-    rate = static_cast<float>(0.5 * std::numbers::log2e / (scaled_sigma * scaled_sigma));
-    has_cut = relative_cut > 0;
-    cut = static_cast<float>(scaled_cut);
-    if (cut < scaled_cut) cut = std::nextafter(cut, INFINITY);
-  }
-};
-
-/// Rows of scaled voxels about rows of outputs, borders and all, padded so that vectors may read past their end.
-/// `centre` stands at the first output.
-struct Tile {
-  const float* centre;
-  std::int64_t pitch;
-};
-
-/// Floats that a vector may read or write past the end of a row.
-constexpr std::int64_t kSlack = 64;
-
-}  // namespace
-}  // namespace quietvox
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace quietvox::HWY_NAMESPACE {
-namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
-
-/// 2^x for x <= 0, relative error below 2e-7; exactly 1 at 0 and exactly 0 from -127 down. Near -126 results are tiny
-/// but not accurate. Splits x into a whole number n and f in [-1/2, 1/2]; the polynomial is the minimax one with
-/// p(0) = 1; n is added to the exponent bits. Several vectors go step by step together, to keep the pipelines full.
-template <int kCount>
-HWY_INLINE void exp2(Tag d, Vector (&x)[kCount]) {
-  const hn::RebindToSigned<Tag> bits;
-  const auto to_integer = hn::Set(d, 0x1.8p23F);  // a sum with it has the whole number in its low bits
-  const auto smallest = hn::Set(d, -127.0F);
-  const float coefficients[] = {1.3264228e-3F, 9.6715149e-3F, 5.5507351e-2F, 2.4022242e-1F, 6.9314700e-1F, 1.0F};
-  Vector whole[kCount], p[kCount];
-  for (int i = 0; i < kCount; ++i) x[i] = hn::Max(x[i], smallest);
-  for (int i = 0; i < kCount; ++i) whole[i] = hn::Add(x[i], to_integer);
-  for (int i = 0; i < kCount; ++i) x[i] = hn::Sub(x[i], hn::Sub(whole[i], to_integer));
-  for (int i = 0; i < kCount; ++i) p[i] = hn::Set(d, coefficients[0]);
-  for (int k = 1; k < 6; ++k) {
-    for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficients[k]));
-  }
-  for (int i = 0; i < kCount; ++i) {
-    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, whole[i]));
-    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(bits, p[i]), exponent));
-  }
-}
-
-/// A long sum that loses nothing to its length (Kahan 1965).
-struct LongSum {
-  Vector sum, lost;
-
-  HWY_INLINE void add(Vector part) {
-    const auto term = hn::Sub(part, lost);
-    const auto next = hn::Add(sum, term);
-    lost = hn::Sub(hn::Sub(next, sum), term);
-    sum = next;
-  }
-};
-
-/// sum w (v - p) / sum w for one vector of outputs in each of `kRows` rows, the first of which starts at `centres`. The
-/// order of the sums depends on the window alone.
-template <int kRows, bool kCut>
-HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<const BilateralTap> taps,
-                        const RangeWeight& range, float* means, std::int64_t means_pitch) {
-  constexpr std::size_t group = 128;  // sums in float stay accurate over as many taps
-  const Tag d;
-  const auto rate = hn::Set(d, range.rate), cut = hn::Set(d, range.cut), zero = hn::Zero(d);
-  Vector centre[kRows];
-  LongSum total[kRows], total_weight[kRows];
-  for (int i = 0; i < kRows; ++i) {
-    centre[i] = hn::LoadU(d, centres + i * pitch);
-    total[i] = {zero, zero};
-    total_weight[i] = {hn::Set(d, 1.0F), zero};  // the centre's own
-  }
-  while (!taps.empty()) {
-    Vector sum[kRows], weight[kRows];
-    for (int i = 0; i < kRows; ++i) sum[i] = weight[i] = zero;
-    for (const BilateralTap& tap : taps.first(std::min(group, taps.size()))) {
-      const float* neighbours = centres + tap.offset;
-      const auto log2_weight = hn::Set(d, tap.log2_weight);
-      Vector difference[kRows], w[kRows];
-      for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, neighbours + i * pitch), centre[i]);
-      for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate);
-      for (int i = 0; i < kRows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
-      exp2(d, w);
-      for (int i = 0; i < kRows; ++i) {
-        if constexpr (kCut) w[i] = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference[i]), cut), w[i]);
-        sum[i] = hn::MulAdd(w[i], difference[i], sum[i]);
-        weight[i] = hn::Add(weight[i], w[i]);
-      }
-    }
-    for (int i = 0; i < kRows; ++i) {
-      total[i].add(sum[i]);
-      total_weight[i].add(weight[i]);
-    }
-    taps = taps.subspan(std::min(group, taps.size()));
-  }
-  for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * means_pitch);
-}
-
-template <bool kCut>
-HWY_INLINE void average_rows(const Tile& tile, std::span<const BilateralTap> taps, const RangeWeight& range,
-                             std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
-  constexpr int kTogether = 3;
-  std::int64_t y = 0;
-  for (; y + kTogether <= rows; y += kTogether) {
-    for (std::int64_t x = 0; x < width; x += lanes) {
-      average<kTogether, kCut>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, means + y * pitch + x, pitch);
-    }
-  }
-  for (; y < rows; ++y) {
-    for (std::int64_t x = 0; x < width; x += lanes) {
-      average<1, kCut>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, means + y * pitch + x, pitch);
-    }
-  }
-}
-
-/// The mean scaled difference of each output voxel to its neighbours; each row of `means` has room for kSlack more.
-void mean_differences(const Tile& tile, std::span<const BilateralTap> taps, const RangeWeight& range,
-                      std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
-  if (range.has_cut) {
-    average_rows<true>(tile, taps, range, width, rows, means, pitch);
-  } else {
-    average_rows<false>(tile, taps, range, width, rows, means, pitch);
-  }
-}
-
-/// Adds the mean differences to `count` centres. Missing centres stay as they are to the bit; -0 becomes +0.
-void add_means(const float* centres, const float* means, std::int64_t count, const RangeWeight& range, float* results) {
-  const Tag d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto first = hn::Set(d, range.unscale.first), second = hn::Set(d, range.unscale.second);
-  const auto largest = hn::Set(d, hwy::HighestValue<float>());
-  std::int64_t x = 0;
-  for (; x + lanes <= count; x += lanes) {
-    const auto centre = hn::LoadU(d, centres + x);
-    const auto change = hn::Mul(hn::Mul(hn::LoadU(d, means + x), first), second);
-    const auto result = hn::Add(hn::Add(centre, change), hn::Zero(d));
-    hn::StoreU(hn::IfThenElse(hn::Le(hn::Abs(centre), largest), result, centre), d, results + x);
-  }
-  for (; x < count; ++x) {
-    const float change = means[x] * range.unscale.first * range.unscale.second;
-    results[x] = std::isfinite(centres[x]) ? centres[x] + change + 0.0F : centres[x];
-  }
-}
-
-/// Scales `count` voxels and replaces what is missing; may write up to kSlack floats more.
-void pack(const float* voxels, std::int64_t count, const RangeWeight& range, float* packed) {
-  const Tag d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto first = hn::Set(d, range.scale.first), second = hn::Set(d, range.scale.second);
-  const auto limit = hn::Set(d, range.limit), missing = hn::Set(d, range.missing);
-  const auto largest = hn::Set(d, hwy::HighestValue<float>());
-  const auto one_vector = [&](Vector v) HWY_ATTR {
-    const auto scaled = hn::Mul(hn::Mul(v, first), second);
-    const auto clamped = hn::Max(hn::Min(scaled, limit), hn::Neg(limit));
-    return hn::IfThenElse(hn::Le(hn::Abs(v), largest), clamped, missing);
-  };
-  std::int64_t x = 0;
-  for (; x + lanes <= count; x += lanes) hn::StoreU(one_vector(hn::LoadU(d, voxels + x)), d, packed + x);
-  if (x == count) return;
-  std::array<float, kSlack> rest{};
-  std::copy(voxels + x, voxels + count, rest.begin());
-  hn::StoreU(one_vector(hn::LoadU(d, rest.data())), d, packed + x);
-}
-
-}  // namespace
-}  // namespace quietvox::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
+#include "filters/bilateral_kernel.hpp"
 namespace quietvox {
 namespace {
 
@@ -261,9 +47,27 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
 
 namespace {
 
-HWY_EXPORT(mean_differences);
-HWY_EXPORT(pack);
-HWY_EXPORT(add_means);
+using namespace bilateral_kernel;
+
+/// The neighbours of a voxel that have a weight, without itself, in ascending order of z, y, x, for voxels that lie
+/// `pitch` apart from row to row and `plane` from slice to slice.
+std::vector<Tap> make_taps(const BilateralParams& params, const Spacing& spacing, std::int64_t pitch,
+                           std::int64_t plane) {
+  constexpr double smallest = -126;  // below, a weight is not a normal float
+  const Radius3 r = params.halo();
+  std::vector<Tap> taps;
+  for (int z = -r.z; z <= r.z; ++z) {
+    for (int y = -r.y; y <= r.y; ++y) {
+      for (int x = -r.x; x <= r.x; ++x) {
+        if (x == 0 && y == 0 && z == 0) continue;
+        const double log2_weight = log2_domain_weight(params, spacing, {x, y, z});
+        if (!in_window(params, {x, y, z}) || log2_weight < smallest) continue;
+        taps.push_back({static_cast<std::int32_t>(z * plane + y * pitch + x), static_cast<float>(log2_weight)});
+      }
+    }
+  }
+  return taps;
+}
 
 /// A voxel that keeps its value: -0 becomes +0, missing voxels stay as they are to the bit.
 float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; }
@@ -305,7 +109,7 @@ class BilateralRun {
         columns_(std::min(out.extent.x, tile_columns(r_))),
         pitch_(columns_ + 2 * r_.x + kSlack),
         plane_(pitch_ * (kRows + 2 * r_.y)),
-        taps_(bilateral_taps(params, in.spacing, pitch_, plane_)) {
+        taps_(make_taps(params, in.spacing, pitch_, plane_)) {
     for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
   }
 
@@ -341,7 +145,7 @@ class BilateralRun {
     }
     means.resize(static_cast<std::size_t>(kRows * pitch_));
     const Tile packed{tile.data() + r_.z * plane_ + r_.y * pitch_ + r_.x, pitch_};
-    HWY_DYNAMIC_DISPATCH(mean_differences)(packed, taps_, range_, width, rows, means.data(), pitch_);
+    mean_differences(packed, taps_, range_, width, rows, means.data(), pitch_);
     for (std::int64_t y = 0; y < rows; ++y) apply(means.data() + y * pitch_, {at.x, at.y + y, at.z}, width);
   }
 
@@ -350,7 +154,7 @@ class BilateralRun {
     const float* voxels =
         in_.row(border_index(params_.border, y, in_.extent.y), border_index(params_.border, z, in_.extent.z));
     const std::int64_t begin = std::max<std::int64_t>(x, 0), end = std::min(x + count, in_.extent.x);
-    HWY_DYNAMIC_DISPATCH(pack)(voxels + begin, end - begin, range_, packed + (begin - x));
+    pack(voxels + begin, end - begin, range_, packed + (begin - x));
     for (std::int64_t i = x; i < begin; ++i) packed[i - x] = packed[border_index(params_.border, i, in_.extent.x) - x];
     for (std::int64_t i = end; i < x + count; ++i) {
       packed[i - x] = packed[border_index(params_.border, i, in_.extent.x) - x];
@@ -371,7 +175,7 @@ class BilateralRun {
       last = inside ? std::clamp<std::int64_t>(in_.extent.x - r_.x - place.x, first, width) : first;
     }
     std::transform(centres, centres + first, results, unchanged);
-    HWY_DYNAMIC_DISPATCH(add_means)(centres + first, means + first, last - first, range_, results + first);
+    add_means(centres + first, means + first, last - first, range_, results + first);
     std::transform(centres + last, centres + width, results + last, unchanged);
   }
 
@@ -381,7 +185,7 @@ class BilateralRun {
   RangeWeight range_;
   Radius3 r_;
   std::int64_t columns_, pitch_, plane_;  ///< of a tile
-  std::vector<BilateralTap> taps_;
+  std::vector<Tap> taps_;
   Index3 shift_;
 };
 
@@ -414,4 +218,3 @@ void bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const Bila
 }
 
 }  // namespace quietvox
-#endif  // HWY_ONCE

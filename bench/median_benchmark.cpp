@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   const quietvox::Extent flat{{512, 512, 64}}, deep{{256, 256, 128}};
-  for (const int r : {1, 2, 3, 4, 5, 6, 7}) {
+  for (const int r : {1, 2, 3, 4, 5, 6, 7, 10, 15}) {
     const int k = 2 * r + 1;
     add<float>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "float", true);
     add<std::int16_t>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "int16", false);

@@ -6,11 +6,14 @@
 #include <mutex>
 
 #include "filters/selection/network_block.hpp"
+#include "filters/selection/sliding_median.hpp"
 #include "filters/selection/window_median.hpp"
 
 namespace quietvox {
 namespace {
 
+using selection::Boxes;
+using selection::Key;
 using selection::OutputBox;
 
 /// The voxels of the window, counted from its centre.
@@ -38,23 +41,6 @@ const selection::RowCodec<T>& codec_of(const selection::Lanes& lanes) {
   }
 }
 
-/// The output volume in boxes of equal size, except at its far ends.
-struct Boxes {
-  Extent whole, size;
-
-  std::int64_t along(int axis) const { return (whole[axis] + size[axis] - 1) / size[axis]; }
-  std::int64_t count() const { return along(0) * along(1) * along(2); }
-  OutputBox operator[](std::int64_t number) const {
-    const Index3 place{number % along(0), number / along(0) % along(1), number / (along(0) * along(1))};
-    OutputBox box;
-    for (int axis = 0; axis < 3; ++axis) {
-      box.first[axis] = place[axis] * size[axis];
-      box.size[axis] = std::min(size[axis], whole[axis] - box.first[axis]);
-    }
-    return box;
-  }
-};
-
 template <class T>
 class Median {
  public:
@@ -68,68 +54,63 @@ class Median {
 
   void run(const Execution& execution) const {
     const selection::Lanes lanes = selection::lanes();
-    const auto plan = selection::plan_network(lanes, radius_, places_);
-    if (plan) {
-      run(*plan, codec_of<T>(lanes), execution);
+    if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
+      // Keys fill about a third of a common second-level cache, and there are a few boxes for each thread.
+      constexpr std::int64_t cache = 384 << 10, longest_row = 512;
+      const Boxes boxes{out_.extent, selection::box_size(out_.extent, radius_, plan->tile(), longest_row,
+                                                         cache / static_cast<std::int64_t>(sizeof(Key<T>)),
+                                                         out_.extent.voxels() / (4 * thread_count(execution)))};
+      run<selection::NetworkBlock<T>>(
+          boxes, execution,
+          [&] {
+            return selection::NetworkBlock<T>(*plan, codec_of<T>(lanes), in_, out_, radius_, border_, boxes.size);
+          },
+          [&](auto& block, const OutputBox& box) {
+            if (block.run(box)) mend(box);
+          });
+    } else if (is_box() && places_.size() > 1) {
+      const Boxes boxes{out_.extent, selection::box_size(out_.extent, radius_, {1, 1, 1}, 128, 1 << 19,
+                                                         out_.extent.voxels() / (4 * thread_count(execution)))};
+      run<selection::SlidingMedian<T>>(
+          boxes, execution, [&] { return selection::SlidingMedian<T>(in_, out_, radius_, border_); },
+          [&](auto& sliding, const OutputBox& box) { sliding.run(box); });
     } else {
-      run_without_network(execution);
+      const Boxes boxes{out_.extent, {{out_.extent.x, 1, 1}}};
+      run<selection::WindowMedian<T>>(
+          boxes, execution, [&] { return selection::WindowMedian<T>(in_, border_, places_); },
+          [&](auto& median, const OutputBox& box) {
+            for (std::int64_t x = 0; x < box.size.x; ++x) filter(median, {x, box.first.y, box.first.z});
+          });
     }
   }
 
  private:
-  using Block = selection::NetworkBlock<T>;
+  bool is_box() const {
+    return places_.size() == static_cast<std::size_t>((2 * radius_.x + 1) * (2 * radius_.y + 1) * (2 * radius_.z + 1));
+  }
 
-  void run(const selection::NetworkPlan& plan, const selection::RowCodec<T>& codec, const Execution& execution) const {
-    const Boxes boxes{out_.extent, block_size(plan, execution)};
+  /// Calls body(worker, box) for all boxes in parallel. Workers hold buffers that are costly to make, so they go from
+  /// task to task.
+  template <class Worker, class Make, class Body>
+  void run(const Boxes& boxes, const Execution& execution, Make make, Body body) const {
     std::mutex mutex;
-    std::vector<std::unique_ptr<Block>> idle;  // blocks go from task to task: their memory is costly to make
+    std::vector<std::unique_ptr<Worker>> idle;
     parallel_for(execution, boxes.count(), 1, [&](std::int64_t begin, std::int64_t end) {
-      std::unique_ptr<Block> block;
+      std::unique_ptr<Worker> worker;
       {
         const std::lock_guard lock(mutex);
         if (!idle.empty()) {
-          block = std::move(idle.back());
+          worker = std::move(idle.back());
           idle.pop_back();
         }
       }
-      if (!block) block = std::make_unique<Block>(plan, codec, in_, out_, radius_, border_, boxes.size);
+      if (!worker) worker = std::make_unique<Worker>(make());
       for (std::int64_t number = begin; number < end; ++number) {
-        const OutputBox box = boxes[number];
-        if (block->run(box)) mend(box);
-        if (border_ == Border::copy) keep_edges(box);
+        body(*worker, boxes[number]);
+        if (border_ == Border::copy) keep_edges(boxes[number]);
       }
       const std::lock_guard lock(mutex);
-      idle.push_back(std::move(block));
-    });
-  }
-
-  /// Blocks fill about half of a common second-level cache, and there are a few for each thread.
-  Extent block_size(const selection::NetworkPlan& plan, const Execution& execution) const {
-    constexpr std::int64_t cache = 384 << 10, longest_row = 512;
-    const Triple<int> tile = plan.tile();
-    Extent size{{std::min(out_.extent.x, longest_row), tile.y, tile.z}};
-    const std::int64_t enough = out_.extent.voxels() / (4 * thread_count(execution));
-    for (;;) {
-      int axis = 1;  // the one whose growth saves most
-      if (size.y >= out_.extent.y || size.z * radius_.y < size.y * radius_.z) axis = 2;
-      if (axis == 2 && size.z >= out_.extent.z) axis = 1;
-      Extent larger = size;
-      larger[axis] += tile[axis];
-      if (size[axis] >= out_.extent[axis] || larger.voxels() > enough || Block::bytes(plan, radius_, larger) > cache) {
-        return size;
-      }
-      size = larger;
-    }
-  }
-
-  void run_without_network(const Execution& execution) const {
-    parallel_for(execution, out_.extent.y * out_.extent.z, 4, [&](std::int64_t begin, std::int64_t end) {
-      selection::WindowMedian<T> median(in_, border_, places_);
-      for (std::int64_t row = begin; row < end; ++row) {
-        const OutputBox box{{0, row % out_.extent.y, row / out_.extent.y}, {{out_.extent.x, 1, 1}}};
-        for (std::int64_t x = 0; x < out_.extent.x; ++x) filter(median, {x, box.first.y, box.first.z});
-        if (border_ == Border::copy) keep_edges(box);
-      }
+      idle.push_back(std::move(worker));
     });
   }
 

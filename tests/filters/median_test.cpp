@@ -163,6 +163,17 @@ TYPED_TEST(Median, EqualsItsDefinitionForLinesAndCrossesOfEveryLength) {
   }
 }
 
+TYPED_TEST(Median, EqualsItsDefinitionForLargeWindows) {
+  for (const Radius3& radius : {Radius3{15, 15, 2}, {9, 9, 0}, {8, 8, 2}, {0, 12, 2}, {15, 0, 2}}) {
+    for (const Content content : {Content::plain, Content::ties, Content::mostly_missing}) {
+      const MedianParams params{radius, MedianShape::box, Border::reflect};
+      auto in = random_volume<TypeParam>({{35, 31, 5}}, content, 9);
+      const auto expected = test::reference_median<TypeParam>(in.view(), params);
+      ASSERT_TRUE(same_bits(filtered(in, params, 2).voxels, expected)) << text(params) << " content " << int(content);
+    }
+  }
+}
+
 TYPED_TEST(Median, EqualsItsDefinitionForEverySize) {
   for (const Extent& extent : {Extent{{1, 1, 1}},
                                {{2, 1, 1}},

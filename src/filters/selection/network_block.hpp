@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "core/border.hpp"
+#include "filters/selection/boxes.hpp"
 #include "filters/selection/lanes.hpp"
 
 namespace quietvox::selection {
-
-/// Outputs: where a box of them begins within the output volume, and its size.
-struct OutputBox {
-  Index3 first;
-  Extent size;
-};
 
 /// A network laid over a window.
 struct NetworkPlan {
@@ -71,12 +66,6 @@ class NetworkBlock {
     results_.resize(static_cast<std::size_t>(tile_.x * count_ * tile_.y * tile_.z));
     row_.resize(static_cast<std::size_t>(tile_.x * phase_pitch_));
     set_offsets(plan);
-  }
-
-  /// Bytes of cache that a block of this size takes, about.
-  static std::int64_t bytes(const NetworkPlan& plan, Radius3 radius, Extent size) {
-    return static_cast<std::int64_t>(sizeof(Key<T>)) * (size.x + 2 * radius.x) *
-           (size.y + plan.tile().y - 1 + 2 * radius.y) * (size.z + plan.tile().z - 1 + 2 * radius.z);
   }
 
   /// Filters the outputs of a box no larger than the constructor's. True where a voxel in sight is missing: outputs

@@ -139,7 +139,13 @@ class Writer final : public ImageWriter {
       syntax = EXS_JPEGLSLossless;
     }
     status = file.saveFile(path.c_str(), syntax, encoding, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
-    if (status.bad()) throw Error(Errc::not_writable, path.string() + ": cannot be written: " + status.text());
+    if (status.bad()) {
+      std::error_code ignored;
+      const bool full =
+          fs::space(path, ignored).available < static_cast<std::uintmax_t>(slice.rows * slice.columns * 2);
+      throw Error(Errc::not_writable, target_.string() + ": " + slice.name.string() + " cannot be written: " +
+                                          (full ? "no space left on the device" : status.text()));
+    }
   }
 
   /// Reads the written file back as any reader would.
@@ -148,10 +154,13 @@ class Writer final : public ImageWriter {
     written.path = path;
     written.is_compressed = compress_;
     written.syntax_uid = UID_JPEGLSLosslessTransferSyntax;
-    const auto file = load_file(path);
-    if (read_cells(*file->getDataset(), written) != cells) {
-      throw Error(Errc::not_writable, path.string() + ": reads back with other pixels than were written");
+    std::string problem = "with other pixels than were written";
+    try {
+      if (read_cells(written) == cells) return;
+    } catch (const Error& error) {
+      problem = error.what();
     }
+    throw Error(Errc::not_writable, target_.string() + ": " + slice.name.string() + " does not read back: " + problem);
   }
 
   std::shared_ptr<const Series> series_;

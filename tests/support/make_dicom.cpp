@@ -7,7 +7,9 @@
 #include <dcmtk/dcmjpeg/djrplol.h>
 #include <dcmtk/dcmjpls/djencode.h>
 
+#include <map>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 
 #include "filters/registry.hpp"
@@ -52,6 +54,21 @@ void put_pixels(DcmDataset& data, const DicomSpec& spec) {
   } else {
     check(data.putAndInsertUint16Array(DCM_PixelData, cells.data(), cells.size()), "pixels");
   }
+}
+
+/// Top-level elements as printed, by tag; pixel data left out.
+std::map<std::string, std::string> elements(const std::filesystem::path& path) {
+  const auto file = parse_dicom(path);
+  DcmDataset& data = *file->getDataset();
+  std::map<std::string, std::string> found;
+  for (unsigned long i = 0; i < data.card(); ++i) {
+    DcmElement* element = data.getElement(i);
+    if (element->getTag() == DCM_PixelData) continue;
+    std::ostringstream text;
+    element->print(text, DCMTypes::PF_shortenLongTagValues);
+    found[element->getTag().toString().c_str()] = text.str();
+  }
+  return found;
 }
 
 }  // namespace
@@ -115,6 +132,18 @@ std::string dicom_text(const std::filesystem::path& path, const DcmTagKey& key) 
   OFString text;
   parse_dicom(path)->getDataset()->findAndGetOFStringArray(key, text);
   return text.c_str();
+}
+
+std::set<std::string> changed_elements(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const auto before = elements(a), after = elements(b);
+  std::set<std::string> changed;
+  for (const auto& [tag, text] : before) {
+    if (!after.contains(tag) || after.at(tag) != text) changed.insert(tag);
+  }
+  for (const auto& [tag, text] : after) {
+    if (!before.contains(tag)) changed.insert(tag);
+  }
+  return changed;
 }
 
 std::vector<std::uint16_t> dicom_cells(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ std::unique_ptr<DcmFileFormat> parse_dicom(const std::filesystem::path&);
 
 /// The text of a top-level element, components joined by backslashes; empty where absent.
 std::string dicom_text(const std::filesystem::path&, const DcmTagKey&);
+
+/// The tags, as `(0008,0018)`, of the top-level elements in which two files differ; the pixel data left out.
+std::set<std::string> changed_elements(const std::filesystem::path&, const std::filesystem::path&);
 
 /// The bytes of the top-level pixel data of an uncompressed file as 16-bit cells.
 std::vector<std::uint16_t> dicom_cells(const std::filesystem::path&);

@@ -47,4 +47,4 @@ configure_package_config_file(cmake/quietvoxConfig.cmake.in ${PROJECT_BINARY_DIR
   INSTALL_DESTINATION ${config_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/quietvoxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/quietvoxConfig.cmake ${PROJECT_BINARY_DIR}/quietvoxConfigVersion.cmake
-  DESTINATION ${config_folder})
+  cmake/library_dependencies.cmake DESTINATION ${config_folder})

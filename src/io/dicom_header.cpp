@@ -168,16 +168,19 @@ void read_pixel_data(DcmDataset& data, Slice& slice) {
   slice.syntax_uid = whole.getXferID();
   slice.syntax_name = whole.getXferName();
   slice.keeps_syntax = !whole.isEncapsulated() && data.getOriginalXfer() != EXS_DeflatedLittleEndianExplicit;
-  if (slice.is_compressed) {
-    if (!whole.isEncapsulated())
-      corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
-    if (!can_decode(slice.syntax_uid)) unsupported("pixels in " + slice.syntax_name + " are not supported");
-    return;
+  if (slice.is_compressed && !whole.isEncapsulated()) {
+    corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
   }
-  const std::int64_t expected = slice.rows * slice.columns * slice.format.bits_allocated / 8;
-  if (static_cast<std::int64_t>(element.getLength()) < expected) {
-    corrupt(DCM_PixelData, "has " + std::to_string(element.getLength()) + " bytes; " + std::to_string(slice.columns) +
-                               " x " + std::to_string(slice.rows) + " pixels need " + std::to_string(expected));
+  if (slice.is_compressed && !can_decode(slice.syntax_uid)) {
+    unsupported("pixels in " + slice.syntax_name + " are not supported");
+  }
+  const std::int64_t needed = slice.rows * slice.columns * slice.format.bits_allocated / 8;
+  const std::int64_t most = slice.is_compressed ? most_pixel_bytes(element, slice.syntax_uid)
+                                                : static_cast<std::int64_t>(element.getLength());
+  if (most < needed) {
+    corrupt(DCM_PixelData, "is too short: " + std::to_string(slice.columns) + " x " + std::to_string(slice.rows) +
+                               " pixels need " + std::to_string(needed) + " bytes, it has" +
+                               (slice.is_compressed ? " at most " : " ") + std::to_string(most));
   }
 }
 

@@ -35,20 +35,34 @@ std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {
   return {bytes, pixels.getLength()};
 }
 
-/// The compressed bytes of the only frame, its fragments joined.
-std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels) {
+DcmPixelSequence& compressed_sequence(DcmPixelData& pixels) {
   E_TransferSyntax syntax = EXS_Unknown;
   const DcmRepresentationParameter* parameter = nullptr;
   pixels.getOriginalRepresentationKey(syntax, parameter);
   DcmPixelSequence* sequence = nullptr;
   if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad()) corrupt("has no compressed pixels");
-  std::vector<std::uint8_t> joined;
-  for (unsigned long i = 1; i < sequence->card(); ++i) {  // item 0 is the offset table
+  return *sequence;
+}
+
+/// Calls `body(item)` for each fragment; what comes before them is the offset table.
+template <class Body>
+void for_each_fragment(DcmPixelData& pixels, const Body& body) {
+  DcmPixelSequence& sequence = compressed_sequence(pixels);
+  for (unsigned long i = 1; i < sequence.card(); ++i) {
     DcmPixelItem* item = nullptr;
-    Uint8* bytes = nullptr;
-    if (sequence->getItem(item, i).bad() || item->getUint8Array(bytes).bad()) corrupt("has a broken fragment");
-    if (bytes) joined.insert(joined.end(), bytes, bytes + item->getLength());
+    if (sequence.getItem(item, i).bad()) corrupt("has a broken fragment");
+    body(*item);
   }
+}
+
+/// The compressed bytes of the only frame, its fragments joined.
+std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels) {
+  std::vector<std::uint8_t> joined;
+  for_each_fragment(pixels, [&](DcmPixelItem& item) {
+    Uint8* bytes = nullptr;
+    if (item.getUint8Array(bytes).bad()) corrupt("has a broken fragment");
+    if (bytes) joined.insert(joined.end(), bytes, bytes + item.getLength());
+  });
   return joined;
 }
 
@@ -126,6 +140,14 @@ bool can_decode(const std::string& uid) {
       UID_JPEGProcess14TransferSyntax, UID_JPEGProcess14SV1TransferSyntax,     UID_JPEGLSLosslessTransferSyntax,
       UID_JPEGLSLossyTransferSyntax,   UID_JPEG2000LosslessOnlyTransferSyntax, UID_JPEG2000TransferSyntax};
   return std::find(std::begin(known), std::end(known), uid) != std::end(known);
+}
+
+std::int64_t most_pixel_bytes(DcmPixelData& pixels, const std::string& transfer_syntax_uid) {
+  std::int64_t compressed = 0;
+  for_each_fragment(pixels, [&](DcmPixelItem& item) { compressed += item.getLength(); });
+  // Two bytes of RLE stand for 128 at most. The others have no such bound, but a blank image does not come close to
+  // this.
+  return compressed * (transfer_syntax_uid == UID_RLELosslessTransferSyntax ? 64 : 1'000'000);
 }
 
 DcmPixelData& pixel_data(DcmDataset& data) {

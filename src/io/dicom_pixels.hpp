@@ -20,6 +20,9 @@ bool can_decode(const std::string& transfer_syntax_uid);
 /// The top-level pixel data. Throws Error(corrupt) where there is none.
 DcmPixelData& pixel_data(DcmDataset&);
 
+/// More bytes of pixels than that cannot come out of compressed pixel data of this size.
+std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_uid);
+
 /// The cells of an image, 8-bit ones widened: what the file holds, bits around the stored number included. Decoding
 /// compressed pixels changes the data set. Throws Error(corrupt) where pixels are missing or do not decode.
 std::vector<std::uint16_t> read_cells(DcmDataset&, const Slice&);

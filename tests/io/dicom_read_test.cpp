@@ -194,8 +194,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"high_bit_16", number(DCM_HighBit, 16), Errc::corrupt, "HighBit (0028,0102) is 16"},
         Wrong{"high_bit_low", number(DCM_HighBit, 5), Errc::corrupt, "HighBit (0028,0102) is 5"},
         Wrong{"sign_2", number(DCM_PixelRepresentation, 2), Errc::corrupt, "PixelRepresentation (0028,0103) is 2"},
-        Wrong{"more_rows_than_pixels", number(DCM_Rows, 5), Errc::corrupt, "5 x 5 pixels need 50"},
-        Wrong{"huge", number(DCM_Rows, 65535), Errc::corrupt, "PixelData (7fe0,0010) has 40 bytes"},
+        Wrong{"more_rows_than_pixels", number(DCM_Rows, 5), Errc::corrupt, "5 x 5 pixels need 50 bytes, it has 40"},
+        Wrong{"huge", number(DCM_Rows, 65535), Errc::corrupt, "5 x 65535 pixels need 655350 bytes"},
         Wrong{"no_pixels", without(DCM_PixelData), Errc::corrupt, "PixelData (7fe0,0010) is missing"},
         Wrong{"slope_zero", text(DCM_RescaleSlope, "0"), Errc::corrupt, "RescaleSlope (0028,1053) is 0"},
         Wrong{"slope_nan", text(DCM_RescaleSlope, "nan"), Errc::corrupt, "RescaleSlope (0028,1053) is 'nan'"},
@@ -246,6 +246,15 @@ TEST_F(DicomRead, FilesThatEndEarlyAreRefused) {
       }
     }
   }
+}
+
+TEST_F(DicomRead, ASizeThatCompressedPixelsCannotHaveIsRefusedBeforeAnythingIsAllocated) {
+  write_dicom(file_, {.columns = 40, .rows = 40, .syntax = EXS_RLELossless});
+  const auto file = parse_dicom(file_);
+  file->getDataset()->putAndInsertUint16(DCM_Rows, 65535);
+  file->saveFile(file_.c_str(), EXS_RLELossless);
+  expect_error(Errc::corrupt, "40 x 65535 pixels need 5242800 bytes, it has at most",
+               [&] { io::open_dicom(file_, {}); });
 }
 
 /// Shortens the only fragment of compressed pixel data, so that the file as such stays whole.

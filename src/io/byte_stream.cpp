@@ -272,7 +272,7 @@ class ByteWriter::Impl {
   }
 
  private:
-  // Level 6 takes three times as long for files that are 5 % smaller.
+  // zlib's usual level 6 takes a fifth longer for files that are 0.3 % (MR) to 3 % (CT) smaller.
   static constexpr int level = 4;
 
   [[noreturn]] void throw_errno() const {

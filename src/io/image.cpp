@@ -15,8 +15,15 @@ std::string to_string(Format format) {
 }
 
 std::unique_ptr<Image> open_image(const std::filesystem::path& path, const ReadOptions& options) {
-  if (!std::filesystem::exists(path)) {
-    throw Error(Errc::input_path, path.string() + ": no such file or folder");
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none) {
+    throw Error(Errc::input_path, path.string() + ": cannot be examined: " + error.message());
+  }
+  if (!exists(status)) throw Error(Errc::input_path, path.string() + ": no such file or folder");
+  if (!is_regular_file(status) && !is_directory(status)) {
+    throw Error(Errc::input_path,
+                path.string() + ": is neither a file nor a folder");  // reading a pipe could wait forever
   }
   if (auto image = open_nifti(path)) return image;
   return open_dicom(path, options);

@@ -96,7 +96,7 @@ TEST_F(NiftiDamageTest, AnyHeaderByteMayBeAnything) {
     const Bytes whole = small_recipe(version).file();
     const std::size_t header = version == 1 ? 352 : 544;
     for (std::size_t at = 0; at < header; ++at) {
-      for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      for (const int value : {0x00, 0x7f, 0xff}) {
         Bytes bytes = whole;
         bytes[at] = static_cast<std::uint8_t>(value);
         test::write_file(folder_ / "in.nii", bytes);

@@ -28,6 +28,7 @@ inline Bytes read_file(const std::filesystem::path& path) {
 }
 
 inline void write_file(const std::filesystem::path& path, const Bytes& bytes) {
+  std::filesystem::remove(path);  // some file systems wait for the disk when a file is overwritten
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (!file) throw std::runtime_error("cannot write " + path.string());

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <cmath>
@@ -407,6 +408,13 @@ TEST_F(NiftiTest, OtherFilesAreNotNifti) {
   }
   write_file(folder_ / "text.nii", {'h', 'e', 'l', 'l', 'o'});
   expect_error(Errc::corrupt, "text.nii", [&] { open_nifti(folder_ / "text.nii"); });
+}
+
+TEST_F(NiftiTest, ImagesAreFilesOrFolders) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe.nii").c_str(), 0600), 0);
+  expect_error(Errc::input_path, "neither", [&] { open_image(folder_ / "pipe.nii", {}); });
+  expect_error(Errc::input_path, "neither", [&] { open_image("/dev/zero", {}); });
+  expect_error(Errc::input_path, "no such", [&] { open_image(folder_ / "none.nii", {}); });
 }
 
 }  // namespace

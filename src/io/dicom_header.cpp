@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "io/dicom_pixels.hpp"
 
@@ -24,6 +25,16 @@ int required(DcmDataset& data, const DcmTagKey& key, int min, int max) {
     corrupt(key, "is " + text_of(data, key) + "; allowed: " + std::to_string(min) + " to " + std::to_string(max));
   }
   return static_cast<int>(*value);
+}
+
+/// The first number of an element that may be anything without harm; none where there is none.
+std::optional<double> first_number(DcmDataset& data, const DcmTagKey& key) {
+  try {
+    const auto numbers = numbers_of(data, key);
+    return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 void read_identity(DcmDataset& data, Slice& slice) {
@@ -76,6 +87,9 @@ void read_rescale(DcmDataset& data, Slice& slice) {
   // Neighbouring stored numbers must stay apart as 32-bit floats, whose numbers have 24 binary digits.
   const double largest = std::max(std::abs(slice.slope * slice.format.min() + slice.intercept),
                                   std::abs(slice.slope * slice.format.max() + slice.intercept));
+  if (largest > std::numeric_limits<float>::max() || std::abs(slice.slope) < std::numeric_limits<float>::min()) {
+    unsupported(tag_name(DCM_RescaleSlope) + " is " + text_of(data, DCM_RescaleSlope) + ": beyond 32-bit floats");
+  }
   if (largest > std::abs(slice.slope) * (1 << 22)) {
     unsupported(tag_name(DCM_RescaleIntercept) + " is too large beside " + tag_name(DCM_RescaleSlope) +
                 ": 32-bit floats would lose digits");
@@ -135,11 +149,8 @@ void read_spacing(DcmDataset& data, Slice& slice) {
     slice.has_spacing = true;
     break;
   }
-  for (const DcmTagKey& key : {DCM_SpacingBetweenSlices, DCM_SliceThickness}) {
-    const auto distance = numbers_of(data, key);
-    if (distance.size() != 1 || distance[0] == 0) continue;
-    slice.thickness = std::abs(distance[0]);
-    break;
+  for (const DcmTagKey& key : {DCM_SliceThickness, DCM_SpacingBetweenSlices}) {
+    if (const double distance = std::abs(first_number(data, key).value_or(0)); distance > 0) slice.thickness = distance;
   }
 }
 
@@ -152,8 +163,7 @@ void read_contrast(DcmDataset& data, Slice& slice) {
   }
   for (const DcmTagKey& key :
        {DCM_TemporalPositionIdentifier, DCM_TriggerTime, DCM_AcquisitionNumber, DCM_InstanceNumber}) {
-    const auto values = numbers_of(data, key);
-    slice.order.push_back(values.empty() ? 0 : values.front());
+    slice.order.push_back(first_number(data, key).value_or(0));
   }
 }
 

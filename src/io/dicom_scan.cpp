@@ -48,8 +48,12 @@ std::vector<Found> files_at(const fs::path& path) {
     return {{path, path.filename()}};
   }
   std::vector<Found> files;
-  for (const auto& entry : fs::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file()) files.push_back({entry.path(), entry.path().lexically_relative(path)});
+  try {
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      if (entry.is_regular_file()) files.push_back({entry.path(), entry.path().lexically_relative(path)});
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw Error(Errc::input_path, path.string() + ": cannot be read: " + error.code().message());
   }
   std::sort(files.begin(), files.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
   return files;

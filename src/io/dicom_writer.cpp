@@ -116,7 +116,9 @@ class Writer final : public ImageWriter {
     fs::path path = output_.staging();
     if (series_->is_folder) {
       path /= slice.name;
-      fs::create_directories(path.parent_path());
+      std::error_code error;
+      fs::create_directories(path.parent_path(), error);
+      if (error) throw Error(Errc::not_writable, target_.string() + ": cannot be written: " + error.message());
     }
     save(*file, slice, encoding, path);
     verify(slice, cells, path);

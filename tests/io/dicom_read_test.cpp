@@ -120,6 +120,14 @@ TEST_F(DicomRead, ImagerSpacingStandsInForPixelSpacing) {
   EXPECT_TRUE(image->warnings().empty());
 }
 
+TEST_F(DicomRead, NonsenseInElementsThatDoNotMatterDoesNoHarm) {
+  const auto image = open({.more = {{DCM_InstanceNumber, "one"},
+                                    {DCM_TriggerTime, "0\\0"},
+                                    {DCM_SliceThickness, "thin"},
+                                    {DCM_SpacingBetweenSlices, "-2"}}});
+  EXPECT_EQ(image->geometry(0).spacing.z, 2);
+}
+
 TEST_F(DicomRead, EveryTransferSyntaxGivesTheSamePixels) {
   DicomSpec spec{.columns = 31, .rows = 17, .bits_stored = 16, .is_signed = true};
   for (int i = 0; i < 31 * 17; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i % 7 ? i * 977 : 40));
@@ -202,6 +210,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"slope_word", text(DCM_RescaleSlope, "1,5"), Errc::corrupt, "RescaleSlope (0028,1053) is '1,5'"},
         Wrong{"slope_two", text(DCM_RescaleSlope, "1\\2"), Errc::corrupt, "RescaleSlope (0028,1053) has several"},
         Wrong{"intercept_large", text(DCM_RescaleIntercept, "1e9"), Errc::unsupported, "RescaleIntercept"},
+        Wrong{"slope_huge", text(DCM_RescaleSlope, "1e37"), Errc::unsupported, "beyond 32-bit floats"},
+        Wrong{"slope_tiny", text(DCM_RescaleSlope, "1e-40"), Errc::unsupported, "beyond 32-bit floats"},
         Wrong{"spacing_zero", text(DCM_PixelSpacing, "0\\0"), Errc::corrupt, "PixelSpacing (0028,0030) is 0\\0"},
         Wrong{"spacing_one", text(DCM_PixelSpacing, "1"), Errc::corrupt, "two numbers above 0"},
         Wrong{"orientation_zero", text(DCM_ImageOrientationPatient, "0\\0\\0\\0\\0\\0"), Errc::corrupt,

@@ -5,6 +5,7 @@
 #include <itkMetaImageIO.h>
 #include <itkNrrdImageIO.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
@@ -39,7 +40,9 @@ std::string start_of(const fs::path& path) {
 /// The start of a file as lines `key SEPARATOR value`, keys in lower case, up to an empty line or the key `last`.
 struct HeaderLines {
   std::map<std::string, std::string> values;
-  std::uintmax_t end = 0;  // where the bytes after the header start
+  std::size_t longest_key = 0, longest_value = 0;
+  std::size_t longest_field = 0;  // of the lines that are no free text
+  std::uintmax_t end = 0;         // where the bytes after the header start
 
   HeaderLines(const std::string& text, char separator, const std::string& last) {
     std::istringstream stream(text);
@@ -47,7 +50,12 @@ struct HeaderLines {
       end += line.size() + 1;
       if (trimmed(line).empty()) return;
       const auto place = line.find(separator);
+      const bool free_text =
+          line.starts_with('#') || line.starts_with("content:") || line.find(":=") != std::string::npos;
+      if (!free_text) longest_field = std::max(longest_field, line.size());
       if (place == std::string::npos) continue;
+      longest_key = std::max(longest_key, place);
+      longest_value = std::max(longest_value, line.size() - place);
       const std::string key = lower(trimmed(line.substr(0, place)));
       values.emplace(key, trimmed(line.substr(place + 1)));
       if (key == last) return;
@@ -57,13 +65,28 @@ struct HeaderLines {
   std::string at(const std::string& key) const { return has(key) ? values.at(key) : ""; }
 };
 
+/// ITK's readers write past their buffers, or do not end, for some headers that no program makes.
+void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::Format format) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Errc::corrupt, path.string() + ": " + why + "; the header is damaged");
+  };
+  if (format == io::Format::nrrd) {
+    if (lines.longest_field > 400) refuse("a header line has " + std::to_string(lines.longest_field) + " letters");
+    return;
+  }
+  if (lines.longest_key > 200) refuse("a header key has " + std::to_string(lines.longest_key) + " letters");
+  if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
+  const auto axes = FieldType<int>::parse(lines.at("ndims"));
+  if (!axes || *axes < 1 || *axes > 10) refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is no number of axes");
+}
+
 /// The file beside `header` that `name` stands for.
 fs::path data_file(const fs::path& header, const std::string& name) {
   if (name.rfind("LIST", 0) == 0 || name.find('%') != std::string::npos) {
     throw Error(Errc::unsupported, header.string() + ": the voxels lie in several files; join them into one");
   }
   const fs::path data = header.parent_path() / name;
-  if (!fs::is_regular_file(data)) {
+  if (std::error_code ignored; !fs::is_regular_file(data, ignored)) {
     throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
   }
   return data;
@@ -91,6 +114,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
   const std::string text = start_of(path);
   if (text.rfind("NRRD000", 0) == 0) {
     const HeaderLines lines(text, ':', "");
+    refuse_strange_header(path, lines, io::Format::nrrd);
     const std::string name = lines.has("data file") ? lines.at("data file") : lines.at("datafile");
     ItkHeader header{io::Format::nrrd,
                      path,
@@ -109,6 +133,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
   }
   const HeaderLines lines(text, '=', "elementdatafile");
   if (lines.has("ndims") && lines.has("elementdatafile")) {
+    refuse_strange_header(path, lines, io::Format::metaimage);
     const std::string name = lines.at("elementdatafile");
     const bool compressed = lower(lines.at("compresseddata")).starts_with('t');
     const bool binary = lower(lines.at("binarydata")).starts_with('t');

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // filter_headers FOLDER: writes quietvox<Filter>ImageFilter.h for every filter of the registry, from its parameter
-// table. Files that are up to date are not touched.
+// table, and removes those of filters that are gone. Files that are up to date are not touched.
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <set>
 #include <sstream>
+#include <vector>
 
 #include "filters/registry.hpp"
 #include "itk_adapters/names.hpp"
@@ -77,12 +79,19 @@ void write_if_changed(const std::filesystem::path& path, const std::string& text
 }  // namespace quietvox
 
 int main(int argc, char** argv) try {
+  namespace fs = std::filesystem;
   if (argc != 2) throw quietvox::Error(quietvox::Errc::invalid_argument, "usage: filter_headers FOLDER");
-  std::filesystem::create_directories(argv[1]);
+  const fs::path folder = argv[1];
+  fs::create_directories(folder);
+  std::set<fs::path> made;
   for (const auto& filter : quietvox::filters()) {
-    quietvox::write_if_changed(
-        std::filesystem::path(argv[1]) / ("quietvox" + quietvox::camel_case(filter.name) + "ImageFilter.h"),
-        quietvox::header(filter));
+    const fs::path path = folder / ("quietvox" + quietvox::camel_case(filter.name) + "ImageFilter.h");
+    quietvox::write_if_changed(path, quietvox::header(filter));
+    made.insert(path);
+  }
+  // Filters that are gone leave nothing that would be installed.
+  for (const auto& entry : std::vector(fs::directory_iterator(folder), fs::directory_iterator())) {
+    if (!made.contains(entry.path())) fs::remove(entry.path());
   }
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

@@ -322,6 +322,32 @@ TEST(MetaImage, OfTextIsReadAndCountsItsVoxels) {
   EXPECT_EQ(code_of_reading(folder / "a.mha"), Errc::corrupt);
 }
 
+TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
+  const Folder folder;
+  const std::string eight = bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string fields = "encoding: raw\nendian: little\n", endless(5000, 'A');
+  for (const auto& extra : {"space: " + endless + "\n", endless + "\n", "labels: " + endless + "\n"}) {
+    folder.write("a.nrrd", nrrd(fields + extra, eight));
+    EXPECT_EQ(code_of_reading(folder / "a.nrrd"), Errc::corrupt);
+  }
+  folder.write("a.nrrd", nrrd(fields + "note:=" + endless + "\n# " + endless + "\n", eight));
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "a.nrrd"))[7], 7) << "free text may be long";
+  folder.write("a.nrrd", nrrd(fields + "data file: " + endless.substr(0, 350) + "\n", ""));
+  EXPECT_EQ(code_of_reading(folder / "a.nrrd"), Errc::corrupt);
+
+  const auto metaimage = [&](const std::string& axes, const std::string& extra) {
+    folder.write("a.mha", "ObjectType = Image\nNDims = " + axes + "\n" + extra +
+                              "BinaryData = True\nDimSize = 2 2 2\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                              eight);
+    return code_of_reading(folder / "a.mha");
+  };
+  for (const auto* axes : {"4294967297", "2147483648", "-1", "0", "11", "x"}) {
+    EXPECT_EQ(metaimage(axes, ""), Errc::corrupt) << axes;
+  }
+  EXPECT_EQ(metaimage("3", endless + " = 1\n"), Errc::corrupt);
+  EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
+}
+
 TEST(ItkImage, OfTwoAxesHasOneSlice) {
   const Folder folder;
   folder.write(

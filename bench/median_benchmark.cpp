@@ -68,9 +68,15 @@ void add(const Case& c, const std::string& type, bool with_peer) {
   check<T>(c);
   const std::string name = "median/" + c.name + "/" + type;
   const auto unit = benchmark::kMillisecond;
-  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours<T>, c)->UseRealTime()->Unit(unit);
+  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours<T>, c)
+      ->MeasureProcessCPUTime()
+      ->UseRealTime()
+      ->Unit(unit);
   if (with_peer) {
-    benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer<T>, c)->UseRealTime()->Unit(unit);
+    benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer<T>, c)
+        ->MeasureProcessCPUTime()
+        ->UseRealTime()
+        ->Unit(unit);
   }
 }
 

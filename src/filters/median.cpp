@@ -13,7 +13,6 @@ namespace quietvox {
 namespace {
 
 using selection::Boxes;
-using selection::Key;
 using selection::OutputBox;
 
 /// The voxels of the window, counted from its centre.
@@ -53,27 +52,24 @@ class Median {
         places_(window_places(params)) {}
 
   void run(const Execution& execution) const {
+    // A few boxes for each thread.
+    const std::int64_t outputs = out_.extent.voxels() / (4 * thread_count(execution));
     const selection::Lanes lanes = selection::lanes();
     if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
-      // Keys fill about a third of a common second-level cache, and there are a few boxes for each thread.
-      constexpr std::int64_t cache = 384 << 10, longest_row = 512;
-      const Boxes boxes{out_.extent, selection::box_size(out_.extent, radius_, plan->tile(), longest_row,
-                                                         cache / static_cast<std::int64_t>(sizeof(Key<T>)),
-                                                         out_.extent.voxels() / (4 * thread_count(execution)))};
-      run<selection::NetworkBlock<T>>(
-          boxes, execution,
-          [&] {
-            return selection::NetworkBlock<T>(*plan, codec_of<T>(lanes), in_, out_, radius_, border_, boxes.size);
-          },
-          [&](auto& block, const OutputBox& box) {
-            if (block.run(box)) mend(box);
+      using Block = selection::NetworkBlock<T>;
+      const Boxes boxes{out_.extent, Block::box_size(*plan, radius_, out_.extent, outputs)};
+      run<Block>(
+          boxes, execution, [&] { return Block(*plan, codec_of<T>(lanes), in_, out_, radius_, border_, boxes.size); },
+          [&](Block& block, const OutputBox& box) {
+            block.run(box);
+            mend(box, block);
           });
     } else if (is_box() && places_.size() > 1) {
-      const Boxes boxes{out_.extent, selection::box_size(out_.extent, radius_, {1, 1, 1}, 128, 1 << 19,
-                                                         out_.extent.voxels() / (4 * thread_count(execution)))};
-      run<selection::SlidingMedian<T>>(
-          boxes, execution, [&] { return selection::SlidingMedian<T>(in_, out_, radius_, border_); },
-          [&](auto& sliding, const OutputBox& box) { sliding.run(box); });
+      using SlidingMedian = selection::SlidingMedian<T>;
+      const Boxes boxes{out_.extent, SlidingMedian::box_size(radius_, out_.extent, outputs)};
+      run<SlidingMedian>(
+          boxes, execution, [&] { return SlidingMedian(in_, out_, radius_, border_); },
+          [&](SlidingMedian& sliding, const OutputBox& box) { sliding.run(box); });
     } else {
       const Boxes boxes{out_.extent, {{out_.extent.x, 1, 1}}};
       run<selection::WindowMedian<T>>(
@@ -123,32 +119,27 @@ class Median {
   }
 
   /// Filters anew the outputs of a box whose windows hold missing voxels.
-  void mend(const OutputBox& box) const {
-    const Extent seen{{box.size.x + 2 * radius_.x, box.size.y + 2 * radius_.y, box.size.z + 2 * radius_.z}};
-    const Index3 start = in_input(box.first);
-    std::vector<std::uint8_t> near;  // is a voxel missing; then, is one missing here or within a window's length
-    near.reserve(static_cast<std::size_t>(seen.voxels()));
-    for (std::int64_t z = start.z - radius_.z; z < start.z + box.size.z + radius_.z; ++z) {
-      for (std::int64_t y = start.y - radius_.y; y < start.y + box.size.y + radius_.y; ++y) {
-        const T* row = in_.row(border_index(border_, y, in_.extent.y), border_index(border_, z, in_.extent.z));
-        for (std::int64_t x = start.x - radius_.x; x < start.x + box.size.x + radius_.x; ++x) {
-          near.push_back(is_missing(in_, row[border_index(border_, x, in_.extent.x)]));
-        }
-      }
-    }
-    const Triple<std::size_t> stride{1, static_cast<std::size_t>(seen.x), static_cast<std::size_t>(seen.slice())};
-    for (int axis = 0; axis < 3; ++axis) {
-      const std::size_t reach = 2 * static_cast<std::size_t>(radius_[axis]) * stride[axis];
-      for (std::size_t i = 0; i + reach < near.size(); ++i) {
-        for (std::size_t n = stride[axis]; n <= reach; n += stride[axis]) near[i] |= near[i + n];
-      }
-    }
+  void mend(const OutputBox& box, const selection::NetworkBlock<T>& block) const {
     selection::WindowMedian<T> median(in_, border_, places_);
+    const Index3 first = in_input(box.first);
+    std::vector<std::uint8_t> missing(static_cast<std::size_t>(in_.extent.x));  // in the windows of a row, per column
     for (std::int64_t z = 0; z < box.size.z; ++z) {
       for (std::int64_t y = 0; y < box.size.y; ++y) {
-        const std::uint8_t* row = near.data() + (z * seen.y + y) * seen.x;
+        if (!block.sees_missing(y, z)) continue;
+        std::fill(missing.begin(), missing.end(), 0);
+        for (std::int64_t k = first.z + z - radius_.z; k <= first.z + z + radius_.z; ++k) {
+          for (std::int64_t j = first.y + y - radius_.y; j <= first.y + y + radius_.y; ++j) {
+            const T* row = in_.row(border_index(border_, j, in_.extent.y), border_index(border_, k, in_.extent.z));
+            for (std::size_t i = 0; i < missing.size(); ++i) missing[i] |= is_missing(in_, row[i]);
+          }
+        }
         for (std::int64_t x = 0; x < box.size.x; ++x) {
-          if (row[x]) filter(median, {box.first.x + x, box.first.y + y, box.first.z + z});
+          const auto holds = [&](std::int64_t i) {
+            return missing[static_cast<std::size_t>(border_index(border_, i, in_.extent.x))] != 0;
+          };
+          std::int64_t i = first.x + x - radius_.x;
+          while (i <= first.x + x + radius_.x && !holds(i)) ++i;
+          if (i <= first.x + x + radius_.x) filter(median, {box.first.x + x, box.first.y + y, box.first.z + z});
         }
       }
     }

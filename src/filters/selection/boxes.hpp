@@ -31,21 +31,4 @@ struct Boxes {
   }
 };
 
-/// A size for boxes with rows of at most `longest_row`: grown tile by tile in y and z, where it saves most halo, as
-/// long as what its windows see stays below `most_seen` voxels and it has at most `most_outputs`.
-inline Extent box_size(Extent whole, Radius3 radius, Triple<int> tile, std::int64_t longest_row, std::int64_t most_seen,
-                       std::int64_t most_outputs) {
-  Extent size{{std::min(whole.x, longest_row), std::min<std::int64_t>(whole.y, tile.y),
-               std::min<std::int64_t>(whole.z, tile.z)}};
-  for (;;) {
-    int axis = size.z * radius.y < size.y * radius.z ? 2 : 1;
-    if (size[axis] >= whole[axis]) axis = 3 - axis;
-    Extent larger = size;
-    larger[axis] += tile[axis];
-    const std::int64_t seen = (larger.x + 2 * radius.x) * (larger.y + 2 * radius.y) * (larger.z + 2 * radius.z);
-    if (size[axis] >= whole[axis] || larger.voxels() > most_outputs || seen > most_seen) return size;
-    size = larger;
-  }
-}
-
 }  // namespace quietvox::selection

@@ -45,41 +45,56 @@ inline std::optional<NetworkPlan> plan_network(const Lanes& lanes, Radius3 radiu
   return std::nullopt;
 }
 
-/// A box of outputs together with the keys of everything that their windows see, borders included. It is small enough
-/// for a cache, belongs to one thread, and is used for one box after another.
+/// Filters boxes of outputs: reads the keys of what their windows see, borders included, slice by slice into a ring
+/// that stays in a cache, and runs the network on them. Serves one thread.
 template <class T>
 class NetworkBlock {
  public:
   NetworkBlock(const NetworkPlan& plan, const RowCodec<T>& codec, VolumeView<const T> in, VolumeView<T> out,
                Radius3 radius, Border border, Extent largest)
-      : network_(*plan.network),
-        codec_(codec),
-        in_(in),
-        out_(out),
-        radius_(radius),
-        border_(border),
-        tile_(plan.tile()) {
+      : plan_(plan), codec_(codec), in_(in), out_(out), radius_(radius), border_(border), tile_(plan.tile()) {
     count_ = vectors(largest.x) * vector_keys<K>;
     phase_pitch_ = vectors(largest.x + 2 * radius.x + tile_.x * vector_keys<K>) * vector_keys<K>;
-    rows_ = largest.y + tile_.y - 1 + 2 * radius.y;
-    keys_.resize(static_cast<std::size_t>(tile_.x * phase_pitch_ * rows_ * (largest.z + tile_.z - 1 + 2 * radius.z)));
+    slice_pitch_ = tile_.x * phase_pitch_ * (largest.y + tile_.y - 1 + 2 * radius.y);
+    slices_ = tile_.z + 2 * radius.z;
+    keys_.resize(static_cast<std::size_t>(slice_pitch_ * slices_));
     results_.resize(static_cast<std::size_t>(tile_.x * count_ * tile_.y * tile_.z));
     row_.resize(static_cast<std::size_t>(tile_.x * phase_pitch_));
-    set_offsets(plan);
+    set_out_offsets();
   }
 
-  /// Filters the outputs of a box no larger than the constructor's. True where a voxel in sight is missing: outputs
-  /// whose windows hold one are then meaningless.
-  bool run(const OutputBox& box) {
-    const bool any_missing = read(box);
+  /// Boxes whose ring fills about a third of a common second-level cache. They are long in z, where they cost no halo,
+  /// and hold about `most_outputs`, unless that would be mostly halo.
+  static Extent box_size(const NetworkPlan& plan, Radius3 radius, Extent whole, std::int64_t most_outputs) {
+    constexpr std::int64_t keys = (384 << 10) / static_cast<std::int64_t>(sizeof(K)), longest_row = 512;
+    const Triple<int> tile = plan.tile();
+    const std::int64_t slices = tile.z + 2 * radius.z, shortest = std::min(whole.z, radius.z > 0 ? 4 * slices : 1);
+    Extent size{{std::min(whole.x, longest_row), whole.y, whole.z}};
+    const std::int64_t rows = keys / (slices * (size.x + 2 * radius.x)) - 2 * radius.y;
+    size.y = std::min({whole.y, rows, most_outputs / (size.x * shortest)});
+    size.y = std::clamp<std::int64_t>(size.y / tile.y * tile.y, std::min<std::int64_t>(tile.y, whole.y), whole.y);
+    size.z = std::clamp(most_outputs / (size.x * size.y) / tile.z * tile.z, shortest, whole.z);
+    return size;
+  }
+
+  /// Filters the outputs of a box no larger than the constructor's, but for those whose windows hold missing voxels.
+  void run(const OutputBox& box) {
+    const Index3 start{box.first.x + out_.origin.x - in_.origin.x - radius_.x,
+                       box.first.y + out_.origin.y - in_.origin.y - radius_.y,
+                       box.first.z + out_.origin.z - in_.origin.z - radius_.z};
+    seen_rows_ = box.size.y + 2 * radius_.y;
+    missing_rows_.assign(static_cast<std::size_t>(seen_rows_ * (box.size.z + 2 * radius_.z)), 0);
+    std::int64_t read = 0;
     for (std::int64_t z = 0; z < box.size.z; z += tile_.z) {
+      for (; read < std::min(z + slices_, box.size.z + 2 * radius_.z); ++read) read_slice(start, box.size, read);
+      set_in_offsets(z);
       for (std::int64_t y = 0; y < box.size.y; y += tile_.y) {
-        const TileRow<K> row{keys_.data() + (z * rows_ + y) * tile_.x * phase_pitch_, pointers(in_offsets_),
-                             results_.data(), pointers(out_offsets_), count_};
+        const TileRow<K> row{keys_.data() + y * tile_.x * phase_pitch_, pointers(in_offsets_), results_.data(),
+                             pointers(out_offsets_), count_};
         if constexpr (sizeof(K) == 4) {
-          network_.run32(row);
+          plan_.network->run32(row);
         } else {
-          network_.run16(row);
+          plan_.network->run16(row);
         }
         for (std::int64_t k = z; k < std::min(z + tile_.z, box.size.z); ++k) {
           for (std::int64_t j = y; j < std::min(y + tile_.y, box.size.y); ++j) {
@@ -89,7 +104,15 @@ class NetworkBlock {
         }
       }
     }
-    return any_missing;
+  }
+
+  /// Whether the windows of a row of the last box hold a missing voxel; rows are counted from the box's first.
+  bool sees_missing(std::int64_t y, std::int64_t z) const {
+    for (std::int64_t k = z; k <= z + 2 * radius_.z; ++k) {
+      const auto row = missing_rows_.begin() + (k * seen_rows_ + y);
+      if (std::find(row, row + 2 * radius_.y + 1, 1) != row + 2 * radius_.y + 1) return true;
+    }
+    return false;
   }
 
  private:
@@ -102,45 +125,48 @@ class NetworkBlock {
     return (voxels + together - 1) / together;
   }
 
-  void set_offsets(const NetworkPlan& plan) {
-    const std::ptrdiff_t pitch = tile_.x * phase_pitch_;
-    const auto in = [&](int axis, int c) -> std::ptrdiff_t {
-      return axis == 0 ? c % tile_.x * phase_pitch_ + c / tile_.x : c * (axis == 1 ? pitch : pitch * rows_);
-    };
-    const auto out = [&](int axis, int c) -> std::ptrdiff_t {
-      return c * count_ * (axis == 0 ? 1 : axis == 1 ? tile_.x : tile_.x * tile_.y);
-    };
-    if (!plan.shape.empty()) {
-      in_offsets_ = {{}, {0}, {0}};
+  void set_out_offsets() {
+    if (!plan_.shape.empty()) {
       out_offsets_ = {{0}, {0}, {0}};
-      for (const auto& p : plan.shape) {
-        in_offsets_.x.push_back(in(0, p.x + radius_.x) + in(1, p.y + radius_.y) + in(2, p.z + radius_.z));
+      return;
+    }
+    const Index3 step{count_, tile_.x * count_, tile_.x * tile_.y * count_};
+    for (int axis = 0; axis < 3; ++axis) {
+      for (int c = 0; c < tile_[axis]; ++c) out_offsets_[plan_.axis[axis]].push_back(c * step[axis]);
+    }
+  }
+
+  /// Where the keys lie that the network sees, when the first of its slices is slice z of what the box sees.
+  void set_in_offsets(std::int64_t z) {
+    const auto offset = [&](int axis, int c) -> std::ptrdiff_t {
+      if (axis == 0) return c % tile_.x * phase_pitch_ + c / tile_.x;
+      return axis == 1 ? c * tile_.x * phase_pitch_ : (z + c) % slices_ * slice_pitch_;
+    };
+    in_offsets_ = {};
+    if (!plan_.shape.empty()) {
+      in_offsets_ = {{}, {0}, {0}};
+      for (const auto& p : plan_.shape) {
+        in_offsets_.x.push_back(offset(0, p.x + radius_.x) + offset(1, p.y + radius_.y) + offset(2, p.z + radius_.z));
       }
       return;
     }
     for (int axis = 0; axis < 3; ++axis) {
-      for (int c = 0; c < 2 * radius_[axis] + tile_[axis]; ++c) in_offsets_[plan.axis[axis]].push_back(in(axis, c));
-      for (int c = 0; c < tile_[axis]; ++c) out_offsets_[plan.axis[axis]].push_back(out(axis, c));
+      for (int c = 0; c < 2 * radius_[axis] + tile_[axis]; ++c)
+        in_offsets_[plan_.axis[axis]].push_back(offset(axis, c));
     }
   }
   static Triple<const std::ptrdiff_t*> pointers(const Offsets& o) { return {o.x.data(), o.y.data(), o.z.data()}; }
 
-  bool read(const OutputBox& box) {
-    const Index3 start{box.first.x + out_.origin.x - in_.origin.x - radius_.x,
-                       box.first.y + out_.origin.y - in_.origin.y - radius_.y,
-                       box.first.z + out_.origin.z - in_.origin.z - radius_.z};
-    bool any_missing = false;
-    for (std::int64_t z = 0; z < box.size.z + 2 * radius_.z; ++z) {
-      for (std::int64_t y = 0; y < box.size.y + 2 * radius_.y; ++y) {
-        const std::int64_t count = box.size.x + 2 * radius_.x;
-        copy_row(
-            in_.row(border_index(border_, start.y + y, in_.extent.y), border_index(border_, start.z + z, in_.extent.z)),
-            start.x, count);
-        any_missing |= codec_.encode(row_.data(), vectors(count), tile_.x, phase_pitch_,
-                                     keys_.data() + (z * rows_ + y) * tile_.x * phase_pitch_, in_.missing);
-      }
+  void read_slice(Index3 start, Extent size, std::int64_t z) {
+    const std::int64_t count = size.x + 2 * radius_.x;
+    for (std::int64_t y = 0; y < seen_rows_; ++y) {
+      copy_row(
+          in_.row(border_index(border_, start.y + y, in_.extent.y), border_index(border_, start.z + z, in_.extent.z)),
+          start.x, count);
+      missing_rows_[static_cast<std::size_t>(z * seen_rows_ + y)] =
+          codec_.encode(row_.data(), vectors(count), tile_.x, phase_pitch_,
+                        keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_, in_.missing);
     }
-    return any_missing;
   }
 
   /// Copies `count` voxels from x on into row_, with what stands beyond the edges, and goes on with the last.
@@ -165,19 +191,22 @@ class NetworkBlock {
     std::copy(row_.begin(), row_.begin() + (count - done), to + done);
   }
 
-  const RowNetwork& network_;
+  const NetworkPlan& plan_;
   const RowCodec<T>& codec_;
   VolumeView<const T> in_;
   VolumeView<T> out_;
   Radius3 radius_;
   Border border_;
-  Triple<int> tile_;                ///< outputs of a tile along the volume's axes; tile_.x phases
-  std::int64_t count_ = 0;          ///< results per phase of a row
-  std::ptrdiff_t phase_pitch_ = 0;  ///< keys per phase of a row
-  std::int64_t rows_ = 0;           ///< rows of keys per slice
+  Triple<int> tile_;                // outputs of a tile along the volume's axes; tile_.x phases
+  std::int64_t count_ = 0;          // results per phase of a row
+  std::ptrdiff_t phase_pitch_ = 0;  // keys per phase of a row
+  std::ptrdiff_t slice_pitch_ = 0;
+  std::int64_t slices_ = 0;  // of the ring: those that a tile sees
   Offsets in_offsets_, out_offsets_;
   std::vector<K> keys_, results_;
   std::vector<T> row_;
+  std::int64_t seen_rows_ = 0;              // rows per slice of what the box sees
+  std::vector<std::uint8_t> missing_rows_;  // 1 for those that hold a missing voxel
 };
 
 }  // namespace quietvox::selection

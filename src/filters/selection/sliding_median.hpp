@@ -21,6 +21,21 @@ class SlidingMedian {
   SlidingMedian(VolumeView<const T> in, VolumeView<T> out, Radius3 radius, Border border)
       : in_(in), out_(out), radius_(radius), border_(border) {}
 
+  /// Boxes grown in y and z where it saves most halo, within a limit for the ranks and about `most_outputs`.
+  static Extent box_size(Radius3 radius, Extent whole, std::int64_t most_outputs) {
+    constexpr std::int64_t most_ranks = 1 << 19, longest_row = 128;
+    Extent size{{std::min(whole.x, longest_row), 1, 1}};
+    for (;;) {
+      int axis = size.z * radius.y < size.y * radius.z ? 2 : 1;
+      if (size[axis] == whole[axis]) axis = 3 - axis;
+      Extent larger = size;
+      ++larger[axis];
+      const std::int64_t seen = (larger.x + 2 * radius.x) * (larger.y + 2 * radius.y) * (larger.z + 2 * radius.z);
+      if (size[axis] == whole[axis] || larger.voxels() > most_outputs || seen > most_ranks) return size;
+      size = larger;
+    }
+  }
+
   void run(const OutputBox& box) {
     rank(box);
     for (std::int64_t z = 0; z < box.size.z; ++z) {
@@ -41,7 +56,7 @@ class SlidingMedian {
   }
 
  private:
-  static constexpr std::size_t bucket_bits = 6;  ///< ranks are searched in buckets of 64
+  static constexpr std::size_t bucket_bits = 6;  // ranks are searched in buckets of 64
 
   /// Ranks of everything in sight, y fastest and x slowest, as the histogram takes it in.
   void rank(const OutputBox& box) {
@@ -110,15 +125,15 @@ class SlidingMedian {
   VolumeView<T> out_;
   Radius3 radius_;
   Border border_;
-  Index3 start_{};  ///< of what is in sight, in the input box
+  Index3 start_{};  // of what is in sight, in the input box
   Extent seen_;
   std::vector<std::uint32_t> ranks_;
   std::vector<Voxel> order_;
-  std::vector<T> values_;  ///< by rank
+  std::vector<T> values_;  // by rank
   std::vector<std::uint16_t> count_, bucket_count_;
-  std::size_t bucket_ = 0;  ///< where the last median was found
-  int below_ = 0;           ///< voxels of the window in the buckets before it
-  int present_ = 0;         ///< voxels of the window that are not missing
+  std::size_t bucket_ = 0;  // where the last median was found
+  int below_ = 0;           // voxels of the window in the buckets before it
+  int present_ = 0;         // voxels of the window that are not missing
 };
 
 }  // namespace quietvox::selection

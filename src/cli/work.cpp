@@ -34,6 +34,9 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// What a run takes besides its voxels: threads, buffers of readers and writers, code that is loaded when it is called.
+constexpr std::size_t reserve = std::size_t{8} << 20;
+
 std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; }
 
 }  // namespace
@@ -61,7 +64,7 @@ Execution execution(const WorkOptions& options, Context& context) {
   result.progress = [&console = context.console](double fraction) { console.progress(fraction); };
   if (options.memory_limit) {
     const std::size_t limit = static_cast<std::size_t>(*options.memory_limit) << 20;
-    const std::size_t taken = resident_bytes();
+    const std::size_t taken = resident_bytes() + reserve;
     if (limit <= taken) {
       throw Error(Errc::out_of_memory, "--memory-limit = " + std::to_string(*options.memory_limit) +
                                            " is too small: without any voxels quietvox takes " + mib(taken));

@@ -23,8 +23,8 @@ std::int64_t slab_slices(Extent extent, std::span<const Settings> chain, const E
   const auto limit = static_cast<std::int64_t>(*execution.memory_limit);
   if (bytes(1) > limit) {
     const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
-    throw Error(Errc::out_of_memory, "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " +
-                                         mib(bytes(1)));
+    throw Error(Errc::out_of_memory,
+                "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " + mib(bytes(1)));
   }
   std::int64_t slices = 1;
   while (slices < extent.z && bytes(slices + 1) <= limit) ++slices;
@@ -36,6 +36,9 @@ std::int64_t slab_slices(Extent extent, std::span<const Settings> chain, const E
 class SliceWindow {
  public:
   explicit SliceWindow(VolumeSource& source) : source_(source), extent_(source.extent()) {}
+
+  /// Room for as many slices: growing later would hold the old and the new buffer at once.
+  void reserve(std::int64_t slices) { buffer_.reserve(static_cast<std::size_t>(slices * extent_.slice())); }
 
   VolumeView<const float> move_to(std::int64_t first, std::int64_t last) {
     const std::int64_t slice = extent_.slice();
@@ -72,6 +75,7 @@ class FilteredVolume final : public VolumeSource {
     const std::int64_t halo = total_halo(chain_).z;
     const std::int64_t first = std::max<std::int64_t>(slices.origin.z - halo, 0);
     const std::int64_t last = std::min(slices.origin.z + slices.extent.z + halo, extent().z);
+    window_.reserve(std::min(slices.extent.z + 2 * halo, extent().z));
     backend_.run(chain_, window_.move_to(first, last), slices, execution_);
   }
 

@@ -40,11 +40,11 @@ class ItkFile {
   explicit ItkFile(ItkHeader header) : header_(std::move(header)), io_(make_image_io(header_.format, header_.header)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
     const unsigned int axes = io_->GetNumberOfDimensions();
+    if (io_->GetComponentType() == itk::IOComponentEnum::UNKNOWNCOMPONENTTYPE) refuse("its voxel type is not handled");
     if (io_->GetNumberOfComponents() != 1 || io_->GetPixelType() != itk::IOPixelEnum::SCALAR) {
       refuse("voxels of " + std::to_string(io_->GetNumberOfComponents()) +
              " components are not handled; give scalar voxels");
     }
-    if (io_->GetComponentType() == itk::IOComponentEnum::UNKNOWNCOMPONENTTYPE) refuse("its voxel type is not handled");
     if (axes < 2 || axes > 4) refuse(std::to_string(axes) + " axes are not handled; give 2 to 4");
     geometry_ = geometry_of(*io_, header_.header);
     volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;

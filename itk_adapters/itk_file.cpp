@@ -78,6 +78,11 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
   if (!axes || *axes < 1 || *axes > 10) refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is no number of axes");
+  std::istringstream sizes(lines.at("dimsize"));
+  int words = 0;
+  for (std::string word; sizes >> word;) ++words;
+  if (words != *axes)
+    refuse("DimSize has " + std::to_string(words) + " numbers for " + std::to_string(*axes) + " axes");
 }
 
 /// The file beside `header` that `name` stands for.
@@ -102,6 +107,17 @@ std::string nrrd_encoding(const std::string& name) {
 
 std::size_t component_bytes(itk::IOComponentEnum type) {
   return with_component_type(type, [](auto value) { return sizeof value; });
+}
+
+std::string reason_of(const itk::ExceptionObject& error) {
+  std::string reason = error.GetDescription();
+  std::replace(reason.begin(), reason.end(), '\t', ' ');
+  while (!reason.empty() && (reason.back() == '\n' || reason.back() == ' ')) reason.pop_back();
+  for (const auto* end : {"): ", "[nrrd] ", "\n"}) {
+    if (const auto place = reason.rfind(end); place != std::string::npos)
+      reason.erase(0, place + std::string(end).size());
+  }
+  return "ITK says: " + trimmed(reason).substr(0, 200);
 }
 
 std::vector<fs::path> ItkHeader::files() const {

@@ -35,15 +35,17 @@ auto with_component_type(itk::IOComponentEnum type, Body&& body) {
 
 std::size_t component_bytes(itk::IOComponentEnum);
 
-/// Runs `action` and turns what ITK throws into Error(code) with the path before ITK's one-line reason.
+/// The reason within an exception of ITK's, on one line: without the object's name and address, and of a chain of
+/// reasons the innermost.
+std::string reason_of(const itk::ExceptionObject&);
+
+/// Runs `action` and turns what ITK throws into Error(code) with the path before the reason.
 template <class Action>
 auto with_itk_errors(const std::filesystem::path& path, Errc code, Action&& action) {
   try {
     return action();
   } catch (const itk::ExceptionObject& error) {
-    std::string reason = error.GetDescription();
-    for (char& letter : reason) letter = letter == '\n' || letter == '\t' ? ' ' : letter;
-    throw Error(code, path.string() + ": " + reason.substr(0, 300));
+    throw Error(code, path.string() + ": " + reason_of(error));
   }
 }
 

@@ -344,6 +344,7 @@ TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
   for (const auto* axes : {"4294967297", "2147483648", "-1", "0", "11", "x"}) {
     EXPECT_EQ(metaimage(axes, ""), Errc::corrupt) << axes;
   }
+  EXPECT_EQ(metaimage("2", ""), Errc::corrupt) << "three sizes for two axes";
   EXPECT_EQ(metaimage("3", endless + " = 1\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
 }

@@ -74,6 +74,9 @@ void compare_images(const Arguments& arguments, Context& context) {
   const auto in = arguments.params<InputOptions>();
   const std::string &path_a = arguments.operand(0), &path_b = arguments.operand(1);
   if (!options.picture.empty()) {
+    if (!options.picture.ends_with(".png")) {
+      throw Error(Errc::invalid_argument, "compare: --picture = '" + options.picture + "' is no PNG; give FILE.png");
+    }
     for (const std::string& input : {path_a, path_b}) {
       io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, input);
     }

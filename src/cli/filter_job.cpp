@@ -118,6 +118,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     usual.force = job.out.force;
     residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(usual, job.input));
   }
+  if (job.out.dry_run) return;  // the writers have checked what can be checked, and vanish without a trace
   const Execution whole = execution(job.work, context);
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
@@ -179,6 +180,7 @@ void report(const Job& job, const Summary& summary, Context& context) {
   for (const fs::path& file : summary.files) files.push_back(file.string());
   print_json({{"input", job.input.string()},
               {"output", job.output.string()},
+              {"residual", job.mask.residual},
               {"format", io::to_string(summary.format)},
               {"dry_run", job.out.dry_run},
               {"requested", to_json(job.chain)},
@@ -224,7 +226,7 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
   summary.backend = chosen.backend->name();
   summary.backend_why = chosen.why;
   summary.warnings = image->warnings();
-  if (!job.out.dry_run) filter_image(job, *image, mask.get(), chosen, context, summary);
+  filter_image(job, *image, mask.get(), chosen, context, summary);
   context.console.end_progress();
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report(job, summary, context);

@@ -19,13 +19,19 @@ std::string rounded(double value) {
   return text;
 }
 
-/// What a filter command would make of the image.
-std::string would_write(const io::Image& image) {
-  std::string text = io::to_string(image.format()) + " like the input";
+/// What the reader says, and what holds for every format where it does not say it itself.
+io::Facts complete_facts(const io::Image& image) {
+  io::Facts facts = image.facts();
+  const auto add = [&facts](const std::string& name, const std::string& value) {
+    if (std::none_of(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; })) {
+      facts.emplace_back(name, value);
+    }
+  };
   const std::string why = image.why_2d_only(0);
   const bool flat = image.geometry(0).extent.z == 1;
-  text += flat ? "; windows within the one slice" : why.empty() ? "; 3-D windows" : "; 2-D windows only: " + why;
-  return text;
+  add("windows across slices", flat ? "no: there is one slice" : why.empty() ? "yes" : "no: " + why);
+  add("written as", io::to_string(image.format()) + " like the input");
+  return facts;
 }
 
 void print_info(const Arguments& arguments, Context& context) {
@@ -36,7 +42,7 @@ void print_info(const Arguments& arguments, Context& context) {
 
   if (context.json) {
     Json facts = Json::object();
-    for (const auto& [name, value] : image->facts()) facts[name] = value;
+    for (const auto& [name, value] : complete_facts(*image)) facts[name] = value;
     const io::Geometry& geometry = image->geometry(0);
     print_json({{"input", path},
                 {"format", io::to_string(image->format())},
@@ -46,14 +52,12 @@ void print_info(const Arguments& arguments, Context& context) {
                 {"origin", geometry.origin},
                 {"direction", geometry.direction},
                 {"noise_sigma", noise},
-                {"would_write", would_write(*image)},
                 {"warnings", image->warnings()},
                 {"facts", facts}});
     return;
   }
-  io::Facts facts = image->facts();
+  io::Facts facts = complete_facts(*image);
   facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise", "sigma " + rounded(noise));
-  facts.emplace_back("would write", would_write(*image));
   std::size_t width = 0;
   for (const auto& [name, value] : facts) width = std::max(width, name.size());
   for (const auto& [name, value] : facts) {

@@ -79,11 +79,12 @@ TEST_F(ExitCode, NotWritable7) {
 
 TEST_F(ExitCode, OutputExists20) {
   write_file(folder_ / "out.nii", "precious");
+  write_file(folder_ / "out.png", "precious");
   expect(20, {"median", path("in.nii"), path("out.nii")}, "--force");
   expect(20, {"median", path("in.nii"), path("new.nii"), "--residual", path("out.nii")}, "--force");
   expect(20, {"add-noise", path("in.nii"), path("out.nii")}, "--force");
   expect(20, {"phantom", path("out.nii")}, "--force");
-  expect(20, {"compare", path("in.nii"), path("in.nii"), "--picture", path("out.nii")}, "--force");
+  expect(20, {"compare", path("in.nii"), path("in.nii"), "--picture", path("out.png")}, "--force");
 }
 
 TEST_F(ExitCode, OutputExistsIsFoundBeforeTheInputIsOpened) {

@@ -133,6 +133,7 @@ TEST_F(FilterCommand, DryRunWritesNothingAndTellsTheTruth) {
   EXPECT_NE(good.err.find("would write NIfTI to " + path("out.nii")), std::string::npos) << good.err;
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("in.nii"), "--dry-run"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run", "--compress"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("no/out.nii"), "--dry-run"}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run", "--radius", "1x1x5"}).status, 64);
   write_file(folder_ / "out.nii", "precious");
@@ -157,7 +158,11 @@ TEST_F(FilterCommand, TheInputIsNeverTheOutput) {
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("mask.nii"), "--force", "--mask", path("mask.nii")}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("a.nii"), "--log-file", path("in.nii")}).status, 6);
   EXPECT_EQ(quietvox({"add-noise", path("in.nii"), path("in.nii"), "--force"}).status, 6);
-  EXPECT_EQ(quietvox({"compare", path("in.nii"), path("mask.nii"), "--picture", path("in.nii"), "--force"}).status, 6);
+  EXPECT_EQ(quietvox({"compare", path("in.nii"), path("mask.nii"), "--picture", path("in.nii"), "--force"}).status, 64);
+  std::filesystem::create_symlink(folder_ / "in.nii", folder_ / "link.png");
+  EXPECT_EQ(quietvox({"compare", path("in.nii"), path("mask.nii"), "--picture", path("link.png"), "--force"}).status,
+            6);
+  std::filesystem::remove(folder_ / "link.png");
   std::filesystem::remove(folder_ / "link.nii");
   EXPECT_EQ(contents(folder_.path()), before);
 }

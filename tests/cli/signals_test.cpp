@@ -63,7 +63,7 @@ TEST(Signals, AtAnyMomentLeaveAllOrNothing) {
     if (result.status == 0) {
       EXPECT_EQ(read_file(folder / "out.nii"), whole);
       std::filesystem::remove_all(folder / "out.nii");
-      std::filesystem::remove_all(folder / "out.nii.json");
+      std::filesystem::remove_all(folder / "out.json");
     } else {
       EXPECT_EQ(result.status, 128 + SIGTERM) << result.err;
     }

@@ -112,6 +112,7 @@ TEST(Usage, WrongWordsAreNamed) {
   expect_usage_error({"median"}, "INPUT");
   expect_usage_error({"median", "a", "b", "c"}, "c");
   expect_usage_error({"median", "a", ""}, "empty");
+  expect_usage_error({"median", "a", "-"}, "'-' is no file");
   expect_usage_error({"median", "a", "b", "--radius"}, "--radius needs a value");
   expect_usage_error({"median", "a", "b", "--radius", "--force"}, "--radius needs a value");
   expect_usage_error({"median", "a", "b", "--radius="}, "--radius needs a value");

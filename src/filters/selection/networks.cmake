@@ -54,6 +54,8 @@ endfunction()
 quietvox_network_group(small 1x3x3 1x2x2 1x5x5 1x4x4 1x7x7 1x4x4 3x3x3 2x2x2)
 quietvox_network_group(9x9 1x9x9 1x4x4)
 quietvox_network_group(11x11 1x11x11 1x4x4)
+quietvox_network_group(13x13 1x13x13 1x4x4)
+quietvox_network_group(15x15 1x15x15 1x4x4)
 quietvox_network_group(5x5x5 3x5x5 2x2x2 5x5x5 2x2x2)
 quietvox_network_group(3x7x7 3x7x7 2x2x2)
 # Rows, columns and lines across slices; and windows of any shape with as many voxels, one output at a time.

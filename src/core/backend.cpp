@@ -20,8 +20,8 @@ VolumeView<float> grown(const VolumeView<float>& box, Radius3 halo, const Volume
   result.data = nullptr;
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t first = std::max(box.origin[axis] - halo[axis], whole.origin[axis]);
-    const std::int64_t last = std::min(box.origin[axis] + box.extent[axis] + halo[axis],
-                                       whole.origin[axis] + whole.extent[axis]);
+    const std::int64_t last =
+        std::min(box.origin[axis] + box.extent[axis] + halo[axis], whole.origin[axis] + whole.extent[axis]);
     result.origin[axis] = first;
     result.extent[axis] = last - first;
   }

@@ -55,10 +55,12 @@ class Backend {
   virtual bool has(const Filter&) const = 0;
   virtual bool has_integer(const Filter&) const = 0;  ///< 16-bit volumes are filtered as they are
 
-  /// Runs the filters, at least one, one after another. `in` holds `out` grown by the sum of their halos, cut at the volume's edge.
+  /// Runs the filters, at least one, one after another. `in` holds `out` grown by the sum of their halos, cut at the
+  /// volume's edge.
   virtual void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
                    const Execution&) const = 0;
-  virtual void run(const Settings&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const Execution&) const = 0;
+  virtual void run(const Settings&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
+                   const Execution&) const = 0;
   virtual void run(const Settings&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
                    const Execution&) const = 0;
 };

@@ -25,7 +25,8 @@ enum class Errc {
   internal,          ///< a broken promise inside quietvox
 };
 
-/// The one exception type of the library. The message is one line: file or parameter, what is wrong, what would be right.
+/// The one exception type of the library. The message is one line: file or parameter, what is wrong, what would be
+/// right.
 class Error : public std::runtime_error {
  public:
   Error(Errc code, const std::string& message) : std::runtime_error(message), code_(code) {}

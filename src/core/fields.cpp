@@ -36,8 +36,8 @@ void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string
 void throw_unknown_field(std::string_view owner, const std::vector<FieldInfo>& fields, std::string_view given) {
   std::vector<std::string> names;
   for (const auto& field : fields) names.push_back(field.name);
-  throw Error(Errc::invalid_argument, std::string(owner) + ": no parameter is called '" + std::string(given) +
-                                          "'; there are " + joined(names));
+  throw Error(Errc::invalid_argument,
+              std::string(owner) + ": no parameter is called '" + std::string(given) + "'; there are " + joined(names));
 }
 
 }  // namespace quietvox

@@ -228,8 +228,15 @@ std::vector<FieldInfo> describe_fields() {
   for_each_field<P>([&](const auto& row) {
     using T = typename std::decay_t<decltype(row)>::Value;
     using Scalar = typename Unwrapped<T>::Type;
-    FieldInfo info{std::string(row.name), std::string(row.unit),        std::string(row.help), FieldType<T>::kind,
-                   may_be_auto<T>,        FieldType<T>::format(P{}.*row.member), {}, {}, {}};
+    FieldInfo info{std::string(row.name),
+                   std::string(row.unit),
+                   std::string(row.help),
+                   FieldType<T>::kind,
+                   may_be_auto<T>,
+                   FieldType<T>::format(P{}.*row.member),
+                   {},
+                   {},
+                   {}};
     if constexpr (Number<Scalar>) {
       info.min = FieldType<Scalar>::format(row.limits.min);
       info.max = FieldType<Scalar>::format(row.limits.max);
@@ -257,7 +264,8 @@ void set_field(P& params, std::string_view name, std::string_view text) {
     using T = typename std::decay_t<decltype(row)>::Value;
     if (row.name == wanted) {
       const auto value = FieldType<T>::parse(text);
-      if (!value || !FieldType<T>::allowed(*value, row.limits)) throw_bad_value(P::name, describe_fields<P>()[index], text);
+      if (!value || !FieldType<T>::allowed(*value, row.limits))
+        throw_bad_value(P::name, describe_fields<P>()[index], text);
       params.*row.member = *value;
       found = true;
     }

@@ -31,7 +31,7 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   { P::commutes_with_rescale } -> std::convertible_to<bool>;
   P::fields();
   { params.resolved(facts) } -> std::same_as<P>;
-  { params.halo() } -> std::same_as<Radius3>;               // of resolved parameters
+  { params.halo() } -> std::same_as<Radius3>;                   // of resolved parameters
   { params.window_field() } -> std::same_as<std::string_view>;  // the parameter that sets the window's size
 };
 
@@ -79,22 +79,20 @@ class Settings {
 /// Makes the registry entry of a parameter struct.
 template <FilterParams P>
 Filter describe_filter() {
-  return {.name = std::string(P::name),
-          .summary = std::string(P::summary),
-          .commutes_with_rescale = P::commutes_with_rescale,
-          .fields = describe_fields<P>(),
-          .defaults = P{},
-          .set = [](std::any& params, std::string_view field, std::string_view text) {
-            set_field(std::any_cast<P&>(params), field, text);
-          },
-          .get = [](const std::any& params, std::string_view field) {
-            return get_field(std::any_cast<const P&>(params), field);
-          },
-          .resolved = [](const std::any& params, const VolumeFacts& facts) {
-            return std::any(std::any_cast<const P&>(params).resolved(facts));
-          },
-          .halo = [](const std::any& params) { return std::any_cast<const P&>(params).halo(); },
-          .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); }};
+  return {
+      .name = std::string(P::name),
+      .summary = std::string(P::summary),
+      .commutes_with_rescale = P::commutes_with_rescale,
+      .fields = describe_fields<P>(),
+      .defaults = P{},
+      .set = [](std::any& params, std::string_view field,
+                std::string_view text) { set_field(std::any_cast<P&>(params), field, text); },
+      .get = [](const std::any& params,
+                std::string_view field) { return get_field(std::any_cast<const P&>(params), field); },
+      .resolved = [](const std::any& params,
+                     const VolumeFacts& facts) { return std::any(std::any_cast<const P&>(params).resolved(facts)); },
+      .halo = [](const std::any& params) { return std::any_cast<const P&>(params).halo(); },
+      .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); }};
 }
 
 /// Axes of a single voxel take part in no window.

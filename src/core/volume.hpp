@@ -22,8 +22,8 @@ struct Triple {
   friend constexpr bool operator==(const Triple&, const Triple&) = default;
 };
 
-using Radius3 = Triple<int>;      ///< half widths of a window, in voxels
-using Spacing = Triple<double>;   ///< distance of voxel centres, in mm
+using Radius3 = Triple<int>;     ///< half widths of a window, in voxels
+using Spacing = Triple<double>;  ///< distance of voxel centres, in mm
 using Index3 = Triple<std::int64_t>;
 
 /// Number of voxels per axis.
@@ -61,9 +61,7 @@ struct VolumeView {
     return part;
   }
 
-  operator VolumeView<const T>() const
-    requires(!std::is_const_v<T>)
-  {
+  operator VolumeView<const T>() const requires(!std::is_const_v<T>) {
     return {data, extent, spacing, origin, missing};
   }
 };

@@ -17,6 +17,6 @@ inline std::filesystem::path test_data(const std::string& part = "") {
 }  // namespace quietvox::test
 
 /// Skips the test, saying so, where the real scans are absent.
-#define QV_NEEDS_TEST_DATA()                                                                             \
-  if (!std::filesystem::exists(quietvox::test::test_data("MANIFEST.tsv")))                               \
+#define QV_NEEDS_TEST_DATA()                                               \
+  if (!std::filesystem::exists(quietvox::test::test_data("MANIFEST.tsv"))) \
   GTEST_SKIP() << "no real scans at QUIETVOX_TEST_DATA=" << QUIETVOX_TEST_DATA

@@ -29,7 +29,8 @@ void write(std::ostream& out, const std::string& name, const Network& network) {
       << "  using Value = typename Ops::Value;\n";
   for (std::size_t i = 0; i < network.size(); ++i) {
     const Step& step = network[i];
-    const std::string a = "v" + std::to_string(step.a), b = "v" + std::to_string(step.b);
+    const std::string a = std::string("v").append(std::to_string(step.a));
+    const std::string b = std::string("v").append(std::to_string(step.b));
     if (step.kind == StepKind::store) {
       out << "  store(" << place_text(step.place) << ", " << a << ");\n";
       continue;

@@ -42,6 +42,7 @@ std::string with_hyphens(std::string_view name) {
 
 [[noreturn]] void throw_unknown_option(std::string_view typed, const std::vector<OptionName>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const OptionName& option : options) names.push_back("--" + option.name);
   const std::string name = "--" + with_hyphens(typed.substr(typed.find_first_not_of('-')));
   throw Error(Errc::invalid_argument, "unknown option '" + std::string(typed) + "'" + hint(name, names));

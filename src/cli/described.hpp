@@ -9,9 +9,9 @@ namespace quietvox::cli {
 /// Makes parameters that belong to no filter look like a filter's, for provenance: their name, their table, their
 /// values. Such settings can be read and recorded, not run.
 template <class P>
-Filter described(std::string summary) {
+Filter described(const std::string& summary) {
   return {.name = std::string(P::name),
-          .summary = std::move(summary),
+          .summary = summary,
           .fields = describe_fields<P>(),
           .defaults = P{},
           .set = [](std::any& params, std::string_view field,

@@ -86,6 +86,7 @@ Arguments::Arguments(std::string_view command, const std::vector<OptionGroup>& g
         }
       }
     }
+    unlabeled.reserve(operands.size());
     for (const Operand& operand : operands) {
       unlabeled.push_back(std::make_unique<TCLAP::UnlabeledValueArg<std::string>>(
           operand.name, operand.name, operand.required, "", operand.name, parser));
@@ -100,7 +101,8 @@ Arguments::Arguments(std::string_view command, const std::vector<OptionGroup>& g
       if (!option->isSet()) continue;
       const bool negated = name.starts_with("no-");
       auto& value = values_[negated ? name.substr(3) : name];
-      if (!value.empty()) throw Error(Errc::invalid_argument, "--" + name + " contradicts another option" + see);
+      if (!value.empty())
+        throw Error(Errc::invalid_argument, std::string("--").append(name).append(" contradicts another option") + see);
       value = {negated ? "false" : "true"};
     }
     for (std::size_t index = 0; index < operands.size(); ++index) operands_[index] = unlabeled[index]->getValue();

@@ -44,7 +44,7 @@ std::string with_hyphens(std::string_view name) {
   std::vector<std::string> names;
   names.reserve(options.size());
   for (const OptionName& option : options) names.push_back("--" + option.name);
-  const std::string name = "--" + with_hyphens(typed.substr(typed.find_first_not_of('-')));
+  const std::string name = "--" + with_hyphens(typed.substr(std::min(typed.find_first_not_of('-'), typed.size())));
   throw Error(Errc::invalid_argument, "unknown option '" + std::string(typed) + "'" + hint(name, names));
 }
 

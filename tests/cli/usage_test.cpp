@@ -103,6 +103,7 @@ TEST(Usage, UnknownOptionsGetTheNearestAsAHint) {
   expect_usage_error({"median", "a", "b", "-radius", "1"}, "unknown option '-radius'; did you mean '--radius'?");
   expect_usage_error({"bilateral", "a", "b", "--range_sgma", "1"}, "did you mean '--range-sigma'?");
   expect_usage_error({"median", "a", "b", "--forse"}, "did you mean '--force'?");
+  expect_usage_error({"median", "a", "b", "---"}, "unknown option '---'");
   expect_usage_error({"median", "a", "b", "--xyzzy-plugh"}, "unknown option '--xyzzy-plugh'; see");
   expect_usage_error({"median", "a", "b", "--range-sigma", "3"}, "unknown option '--range-sigma'");
 }

@@ -52,7 +52,10 @@ jobs_for_this_machine() {
 build_targets() {
   if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=$PATH:/usr/local/cuda/bin; fi
   local options=(-DCMAKE_BUILD_TYPE=Release)
-  if [ -n "${QUIETVOX_TEST_DATA:-}" ]; then options+=("-DQUIETVOX_TEST_DATA=$QUIETVOX_TEST_DATA"); fi
+  local name
+  for name in QUIETVOX_CUDA QUIETVOX_TEST_DATA; do
+    if [ -n "${!name:-}" ]; then options+=("-D$name=${!name}"); fi
+  done
   run_logged configure "configuring in build/" cmake -S "$root" -B "$build" -G Ninja "${options[@]}"
   if grep -q 'quietvox: CUDA backend ON' "$logs/configure.txt"; then
     say "   for CPU and CUDA ($(command -v nvcc || true))"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_scan.hpp"
 
+#include <dcmtk/dcmdata/dcuid.h>
+
 #include <algorithm>
 
 #include "core/execution.hpp"
@@ -12,8 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Why an object holds no image, by its class; empty where it may hold one.
-std::string why_no_image(DcmDataset& data) {
+/// Why an object holds no image, by its class; empty where it may hold one, or ought to: a file that ends early may have
+/// lost its pixels, and even its class, which the meta group repeats.
+std::string why_no_image(DcmFileFormat& file) {
+  DcmDataset& data = *file.getDataset();
   static constexpr std::pair<std::string_view, const char*> kinds[] = {
       {"1.2.840.10008.1.3.10", "a DICOMDIR"},
       {"1.2.840.10008.5.1.4.1.1.88.", "a structured report"},
@@ -26,7 +30,8 @@ std::string why_no_image(DcmDataset& data) {
       {"1.2.840.10008.5.1.4.1.1.481.1", ""},  // RT Image
       {"1.2.840.10008.5.1.4.1.1.481.", "a radiotherapy object"},
   };
-  const std::string sop_class = text_of(data, DCM_SOPClassUID);
+  std::string sop_class = text_of(data, DCM_SOPClassUID);
+  if (sop_class.empty()) sop_class = text_of(*file.getMetaInfo(), DCM_MediaStorageSOPClassUID);
   for (const auto& [prefix, kind] : kinds) {
     if (sop_class.starts_with(prefix) &&
         (prefix.back() == '.' || sop_class.size() == prefix.size() || sop_class[prefix.size()] == '.')) {
@@ -35,7 +40,8 @@ std::string why_no_image(DcmDataset& data) {
   }
   const bool has_pixels =
       data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData);
-  return has_pixels || data.tagExists(DCM_Rows) ? "" : "a DICOM object without pixel data";
+  const bool is_image = has_pixels || data.tagExists(DCM_Rows) || dcmIsImageStorageSOPClassUID(sop_class.c_str());
+  return is_image ? "" : "a DICOM object without pixel data";
 }
 
 struct Found {
@@ -70,7 +76,7 @@ Outcome examine(const Found& found) {
   if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
   const auto file = load_file(found.path);
   DcmDataset& data = *file->getDataset();
-  if (std::string kind = why_no_image(data); !kind.empty()) return {{}, std::move(kind)};
+  if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
   Slice slice;
   slice.path = found.path;
   slice.name = found.name;

@@ -211,8 +211,11 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
 TEST_F(DicomSeries, ABrokenFileAmongGoodOnesStopsAll) {
   add("a", 0, 1);
   add("b", 1, 2);
-  fs::resize_file(folder_ / "b.dcm", 300);
-  expect_error(Errc::corrupt, "b.dcm: broken DICOM file", [&] { open(); });
+  for (auto size = fs::file_size(folder_ / "b.dcm") - 1; size >= 300; --size) {
+    SCOPED_TRACE(size);
+    fs::resize_file(folder_ / "b.dcm", size);
+    EXPECT_THROW(marks(*open()), Error);  // corrupt; unsupported where a word is cut short
+  }
 }
 
 TEST_F(DicomSeries, AnUnusableImageMattersOnlyInItsOwnSeries) {

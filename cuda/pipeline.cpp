@@ -14,6 +14,7 @@ namespace quietvox::cuda {
 namespace {
 
 constexpr std::int64_t piece_bytes = 32 << 20;  // long enough to hide the cost of a launch, short enough to overlap
+constexpr std::int64_t piece_slices = 8192;     // kernels have slices along an axis of the grid that ends at 65535
 
 /// The slices [first, last) of the whole volume's numbering, which lie in `box`.
 template <class T>
@@ -116,7 +117,7 @@ void run_chunk(Device& device, std::span<const Step<T>> steps, VolumeView<const 
   Chunk<T> chunk(queue, steps, in, out);
   const Drain drain{device};
   const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
-  const std::int64_t piece = std::max<std::int64_t>(piece_bytes / slice_bytes, 1);
+  const std::int64_t piece = std::clamp<std::int64_t>(piece_bytes / slice_bytes, 1, piece_slices);
   Upload upload(device, execution);
   Download download(device, execution);
   const Event allocated, uploaded, computed;

@@ -81,21 +81,30 @@ constexpr int tile_pitch(int radius) { return radius <= 16 ? 68 : 100; }
 // and 4 strips of a warp lie so that its 16-byte reads from shared memory touch every bank once.
 constexpr int strip = 8, tile = 32, warps = 4;
 
-/// Adds the taps [first, first + Taps) of a row to the sums of a strip. `row` points to the first of them for the
-/// strip's first voxel and is 16-byte aligned.
-template <int Taps, bool Cut, class Exponent>
-__device__ __forceinline__ void add_taps(const float* row, const float (&centre)[strip], float (&sum)[strip],
-                                         float (&weight)[strip], const Weights& weights, Exponent exponent) {
-  constexpr int vectors = (strip + Taps - 1 + 3) / 4;
-  float value[4 * vectors];
+/// Taps of a row in groups of 8; those beyond the window get the weight 0.
+constexpr int group = 8;
+constexpr int padded_taps(int radius) { return (2 * radius + 1 + group - 1) / group * group; }
+
+/// Reads all of `values` from 16-byte aligned shared memory.
+template <int Count>
+__device__ __forceinline__ void read_vectors(const float* from, float (&values)[Count]) {
 #pragma unroll
-  for (int i = 0; i < vectors; ++i) {
-    const float4 four = reinterpret_cast<const float4*>(row)[i];
-    value[4 * i] = four.x, value[4 * i + 1] = four.y, value[4 * i + 2] = four.z, value[4 * i + 3] = four.w;
+  for (int i = 0; i < Count / 4; ++i) {
+    const float4 four = reinterpret_cast<const float4*>(from)[i];
+    values[4 * i] = four.x, values[4 * i + 1] = four.y, values[4 * i + 2] = four.z, values[4 * i + 3] = four.w;
   }
+}
+
+/// Adds the taps [first, first + Taps) of a row to the sums of a strip. `row` points to the first of them for the
+/// strip's first voxel, `exponents` to their spatial weights; both are 16-byte aligned.
+template <int Taps, bool Cut>
+__device__ __forceinline__ void add_taps(const float* row, const float (&centre)[strip], float (&sum)[strip],
+                                         float (&weight)[strip], const Weights& weights, const float* exponents) {
+  float value[(strip + Taps - 1 + 3) / 4 * 4], spatial[(Taps + 3) / 4 * 4];
+  read_vectors(row, value);
+  read_vectors(exponents, spatial);
 #pragma unroll
   for (int tap = 0; tap < Taps; ++tap) {
-    const float spatial = exponent(tap);
 #pragma unroll
     for (int i = 0; i < strip; ++i) {
       float difference = value[tap + i] - centre[i];
@@ -104,7 +113,7 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
         counts = fabsf(difference) < weights.cut;
         difference = counts ? difference * weights.scale : 0.0F;
       }
-      const float w = counts ? exp2_fast(fmaf(-difference, difference, spatial)) : 0.0F;
+      const float w = counts ? exp2_fast(fmaf(-difference, difference, spatial[tap])) : 0.0F;
       sum[i] = fmaf(w, difference, sum[i]);
       weight[i] += w;
     }
@@ -113,92 +122,108 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
 
 /// Radius < 0: the radius along x is that of `weights`, and rows are taken in groups of 8 taps.
 template <int Radius, bool Cut>
-__global__ void __launch_bounds__(32 * warps)
+__global__ void __launch_bounds__(32 * warps, 7)
     bilateral(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Weights weights) {
-  constexpr int group = 8;
   constexpr int pitch = tile_pitch(Radius < 0 ? max_radius : Radius);
-  extern __shared__ __align__(16) float slice[];  // rows of `pitch`
+  extern __shared__ __align__(16) float slice[];  // rows of `pitch`, then the spatial weights of half a slice
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int rx = Radius < 0 ? weights.radius.x : Radius, ry = weights.radius.y, rz = weights.radius.z;
   const int width = tile + 2 * rx, rows = tile + 2 * ry;
-  const int columns_read = Radius < 0 ? width + group : tile - strip + (strip + 2 * Radius + 3) / 4 * 4;
+  const int taps = 2 * rx + 1, taps_pitch = padded_taps(rx);
+  float* exponents = slice + rows * pitch;
+  const int columns_read = Radius < 0 ? tile + taps_pitch : tile - strip + (strip + 2 * Radius + 3) / 4 * 4;
 
   const int left = blockIdx.x * tile + offset.x - rx, top = blockIdx.y * tile + offset.y - ry;
+  const bool inside = left >= 0 && top >= 0 && left + width <= in.x && top + rows <= in.y;
   const int y = 8 * warp + lane % 8, x = strip * (lane / 8);
-  const int centre_y = min(top + ry + y, in.y - 1), centre_z = blockIdx.z + offset.z;
-  const float* centre_row = in.row(centre_y, centre_z);
+  const int centre_z = blockIdx.z + offset.z;
   float centre[strip], sum[strip] = {}, weight[strip] = {};
-#pragma unroll
-  for (int i = 0; i < strip; ++i) {
-    centre[i] = prepared<Cut>(centre_row[min(left + rx + x + i, in.x - 1)], weights.scale);
-  }
 
-  for (int dz = -rz; dz <= rz; ++dz) {
+  for (int turn = 0; turn < 2 * rz + 1; ++turn) {
+    const int dz = turn == 0 ? 0 : turn - rz - (turn <= rz ? 1 : 0);  // the slice of the centres first
     const int z = device_border_index(weights.border, centre_z + dz, in.z);
-    __syncthreads();
-    const auto fill = [&](int first_row, int row_step, int first_column, int last_column, int column_step) {
-      for (int column = first_column; column < last_column; column += column_step) {
-        const int from_x = device_border_index(weights.border, left + column, in.x);
+    const auto fill = [&](int first_row, int row_step, int column) {
+      float* to = slice + first_row * pitch + column;
+      if (column >= width) {
+        for (int row = first_row; row < rows; row += row_step, to += row_step * pitch) *to = nowhere;
+      } else if (inside) {
+        const float* from = in.row(top + first_row, z) + left + column;
 #pragma unroll 4
-        for (int row = first_row; row < rows; row += row_step) {
+        for (int row = first_row; row < rows; row += row_step, to += row_step * pitch, from += row_step * in.x) {
+          *to = prepared<Cut>(*from, weights.scale);
+        }
+      } else {
+        const int from_x = device_border_index(weights.border, left + column, in.x);
+        for (int row = first_row; row < rows; row += row_step, to += row_step * pitch) {
           const int from_y = device_border_index(weights.border, top + row, in.y);
-          slice[row * pitch + column] =
-              column < width ? prepared<Cut>(in.row(from_y, z)[from_x], weights.scale) : nowhere;
+          *to = prepared<Cut>(in.row(from_y, z)[from_x], weights.scale);
         }
       }
     };
-    fill(warp, warps, lane, tile, 32);
-    fill(threadIdx.x / 8, 4 * warps, tile + threadIdx.x % 8, columns_read, 8);
     __syncthreads();
+    fill(warp, warps, lane);
+    for (int column = tile + lane % 8; column < columns_read; column += 8) fill(threadIdx.x / 8, 4 * warps, column);
+    for (int i = threadIdx.x; i < (ry + 1) * taps_pitch; i += 32 * warps) {
+      const int row = i / taps_pitch, tap = i % taps_pitch, dx = abs(tap - rx);
+      const bool counts = tap < taps && dx <= weights.reach[abs(dz)][row];
+      exponents[i] = counts ? weights.z[abs(dz)] + weights.y[row] + weights.x[dx] : -INFINITY;
+    }
+    __syncthreads();
+    if (turn == 0) {
+#pragma unroll
+      for (int i = 0; i < strip; ++i) centre[i] = slice[(y + ry) * pitch + x + rx + i];
+    }
     float plane_sum[strip] = {}, plane_weight[strip] = {};
     for (int dy = -ry; dy <= ry; ++dy) {
-      const int reach = weights.reach[abs(dz)][abs(dy)];
-      if (reach < 0) continue;
-      const float row_exponent = weights.z[abs(dz)] + weights.y[abs(dy)];
+      if (weights.reach[abs(dz)][abs(dy)] < 0) continue;
       const float* row = slice + (y + ry + dy) * pitch + x;
-      const auto exponent = [&](int dx) { return abs(dx) <= reach ? row_exponent + weights.x[abs(dx)] : -INFINITY; };
+      const float* row_exponents = exponents + abs(dy) * taps_pitch;
       if constexpr (Radius < 0) {
-        for (int first = 0; first < 2 * rx + 1; first += group) {
-          add_taps<group, Cut>(row + first, centre, plane_sum, plane_weight, weights,
-                               [&](int tap) { return exponent(min(first + tap, 2 * rx + 1) - rx); });
+        for (int first = 0; first < taps; first += group) {
+          add_taps<group, Cut>(row + first, centre, plane_sum, plane_weight, weights, row_exponents + first);
         }
       } else {
-        add_taps<2 * Radius + 1, Cut>(row, centre, plane_sum, plane_weight, weights,
-                                      [&](int tap) { return exponent(tap - Radius); });
+        add_taps<2 * Radius + 1, Cut>(row, centre, plane_sum, plane_weight, weights, row_exponents);
       }
     }
 #pragma unroll
     for (int i = 0; i < strip; ++i) sum[i] += plane_sum[i], weight[i] += plane_weight[i];
   }
 
-  const int out_y = blockIdx.y * tile + y;
-  if (out_y >= out.y) return;
+  // Results go through shared memory, so that whole rows are written.
+  __syncthreads();
 #pragma unroll
-  for (int i = 0; i < strip; ++i) {
-    const int out_x = blockIdx.x * tile + x + i;
-    if (out_x >= out.x) return;
-    const int at_x = out_x + offset.x, at_y = out_y + offset.y;
-    const float original = centre_row[at_x];
-    const bool leaves =
-        at_x < rx || at_y < ry || centre_z < rz || at_x + rx >= in.x || at_y + ry >= in.y || centre_z + rz >= in.z;
-    const float change = weights.border == Border::copy && leaves ? 0.0F : sum[i] / weight[i] * weights.unscale;
+  for (int i = 0; i < strip; ++i) slice[y * pitch + x + i] = __fdividef(sum[i], weight[i]) * weights.unscale;
+  __syncthreads();
+  const int out_x = blockIdx.x * tile + lane, at_x = out_x + offset.x;
+  if (out_x >= out.x) return;
+  const bool copies = weights.border == Border::copy;
+  const bool leaves = at_x < rx || centre_z < rz || at_x + rx >= in.x || centre_z + rz >= in.z;
+#pragma unroll 4
+  for (int row = warp; row < tile; row += warps) {
+    const int out_y = blockIdx.y * tile + row, at_y = out_y + offset.y;
+    if (out_y >= out.y) return;
+    const float original = in.row(at_y, centre_z)[at_x];
+    const bool keeps = copies && (leaves || at_y < ry || at_y + ry >= in.y);
+    const float change = keeps ? 0.0F : slice[row * pitch + lane];
     out.row(out_y, blockIdx.z)[out_x] = is_present(original) ? original + change + 0.0F : original;
   }
 }
 
 __global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x;
-  if (x >= out.x) return;
-  const float value = in.row(blockIdx.y + offset.y, blockIdx.z + offset.z)[x + offset.x];
-  out.row(blockIdx.y, blockIdx.z)[x] = is_present(value) ? value + 0.0F : value;
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  if (x >= out.x || y >= out.y) return;
+  const float value = in.row(y + offset.y, z + offset.z)[x + offset.x];
+  out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
 }
 
 template <int Radius, bool Cut>
 void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const Weights& weights,
             const Queue& queue) {
   const dim3 grid(ceil_div(out.x, tile), ceil_div(out.y, tile), out.z);
+  const int3 r = weights.radius;
   const std::size_t bytes =
-      sizeof(float) * tile_pitch(Radius < 0 ? max_radius : Radius) * (tile + 2 * weights.radius.y);
+      sizeof(float) * (tile_pitch(Radius < 0 ? max_radius : Radius) * (tile + 2 * r.y) + padded_taps(r.x) * (r.y + 1));
   bilateral<Radius, Cut><<<grid, 32 * warps, bytes, queue.stream>>>(in, out, offset, weights);
 }
 
@@ -216,8 +241,8 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
                     const Queue& queue) {
   const int3 offset = offset_within(in, out);
   if (*params.range_sigma == 0) {
-    const dim3 grid(ceil_div(out.extent.x, 128), out.extent.y, out.extent.z);
-    copy_voxels<<<grid, 128, 0, queue.stream>>>(in, out, offset);
+    const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
+    copy_voxels<<<grid, block, 0, queue.stream>>>(in, out, offset);
   } else {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {

@@ -13,6 +13,7 @@ struct Box {
   T* data;
   int x, y, z;  ///< voxels per axis
 
+  Box() = default;
   Box(const VolumeView<T>& view)
       : data(view.data),
         x(static_cast<int>(view.extent.x)),

@@ -41,6 +41,12 @@ TEST_F(GpuPipeline, ChunksNeverChangeAByte) {
   }
 }
 
+TEST_F(GpuPipeline, TakesVeryManySmallSlices) {
+  const Volume volume = busy_volume({5, 4, 70'000}, 3);
+  const Settings step = resolved(settings("median", {{"radius", "1x1x0"}}), volume);
+  EXPECT_EQ(first_difference(reference("median").run(volume, step), run(*backend, {step}, volume)), "");
+}
+
 TEST_F(GpuPipeline, AllDevicesGiveWhatOneGives) {
   const Volume volume = large_volume();
   const auto chain = chain_for(volume);

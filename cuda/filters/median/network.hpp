@@ -2,55 +2,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "cuda/filters/box.cuh"
 
 namespace quietvox::cuda {
 
-/// A box of outputs in groups of one size. The last group of an axis overlaps its neighbour instead of leaving the box.
-struct Groups {
-  int3 first;  ///< in the output box
-  int3 count;  ///< outputs per axis, no fewer than in a group
-  int3 size;   ///< outputs per axis of a group
-
-  __host__ __device__ static int number(int outputs, int size) { return (outputs + size - 1) / size; }
-  __host__ __device__ int3 number() const {
-    return {number(count.x, size.x), number(count.y, size.y), number(count.z, size.z)};
-  }
-  /// First output of a group, counted from `first`.
-  __device__ int3 start(int3 group) const {
-    return {min(group.x * size.x, count.x - size.x), min(group.y * size.y, count.y - size.y),
-            min(group.z * size.z, count.z - size.z)};
-  }
+/// A box of outputs.
+struct Part {
+  int3 first, count;
 };
 
-/// The groups that a selection network left to the general path because their windows hold missing voxels: numbered
-/// along x first, then y, then z.
+/// The groups of outputs that a selection network left to the general path because their windows hold missing voxels:
+/// the place of the first output of each in `out`, counted from the start of its memory.
 struct MendList {
-  unsigned* groups;
+  unsigned* starts;
   unsigned* count;
 };
 
-/// What a selection network is to do: all outputs of a box whose windows lie within the input.
+/// A part of the output, no smaller than a group, whose windows lie within `in`.
+template <class T>
+struct NetworkPart {
+  Box<const T> in;
+  int3 corner;  ///< in `in`: first voxel of the window of the part's first output
+  Part part;
+};
+
+/// What a selection network is to do, in one launch: the parts at the edges of the output, and its inside last.
 template <class T>
 struct NetworkJob {
-  Box<const T> in;
+  static constexpr int most_parts = 7;
+
   Box<T> out;
-  int3 corner;  ///< in `in`: first voxel of the first window
-  Groups groups;
+  int3 radius;
   bool has_missing;  ///< integers only
   T missing;
   MendList mend;
+  int count = 0;
+  std::array<NetworkPart<T>, most_parts> parts{};
 };
 
-/// One compiled selection network.
+/// One compiled selection network, or what stands in for one.
 struct MedianNetwork {
   Triple<int> window;
-  Triple<int> group_f32, group_16;  ///< outputs per thread
+  Triple<int> group_f32, group_16;  ///< the outputs that are mended together; no part is smaller
   void (*f32)(const NetworkJob<float>&, cudaStream_t);
   void (*i16)(const NetworkJob<std::int16_t>&, cudaStream_t);
   void (*u16)(const NetworkJob<std::uint16_t>&, cudaStream_t);
+
+  template <class T>
+  int3 group() const {
+    const Triple<int>& size = sizeof(T) == 2 ? group_16 : group_f32;
+    return {size.x, size.y, size.z};
+  }
+  void run(const NetworkJob<float>& job, cudaStream_t stream) const { f32(job, stream); }
+  void run(const NetworkJob<std::int16_t>& job, cudaStream_t stream) const { i16(job, stream); }
+  void run(const NetworkJob<std::uint16_t>& job, cudaStream_t stream) const { u16(job, stream); }
 };
 
 /// Every network of this build.

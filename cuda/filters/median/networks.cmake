@@ -5,16 +5,16 @@
 # side. The tiles are the largest whose values stay in registers.
 set(networks
   1x3x3 1x2x2
-  1x5x5 1x4x2
+  1x5x5 1x4x4
   1x7x7 1x4x4
   1x9x9 1x4x4
   1x11x11 1x4x4
   1x13x13 1x4x4
-  1x15x15 1x4x4
-  3x3x3 2x2x2
-  3x5x5 2x2x2
+  1x15x15 1x4x2
+  3x3x3 2x3x2
+  3x5x5 2x4x2
   5x5x5 2x2x2
-  3x7x7 2x2x2)
+  3x7x7 1x4x2)
 quietvox_median_networks(quietvox_cuda ${networks})
 
 set(declarations "")

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cuda/filters/median/network.hpp"
+
+namespace quietvox::cuda {
+
+constexpr int counting_outputs = 4;  ///< of a thread, side by side along x: a voxel is loaded once for all of them
+
+/// Serves, where there is no network, every box whose window is wider than `counting_outputs` along x.
+MedianNetwork median_counting(Triple<int> window);
+
+}  // namespace quietvox::cuda

@@ -11,8 +11,9 @@ namespace {
 using GpuMedian = OnGpu;
 
 /// Windows with a network, and some without.
-const std::vector<std::string> radii{"1x1x0", "2x2x0", "3x3x0", "4x4x0", "5x5x0", "6x6x0", "7x7x0", "1x1x1",
-                                     "2x2x1", "2x2x2", "3x3x1", "3x3x3", "2x1x0", "0x0x2", "1x2x3", "9x1x0", "2x0x0", "11x9x0", "4x4x3"};
+const std::vector<std::string> radii{"1x1x0", "2x2x0", "3x3x0", "4x4x0",  "5x5x0", "6x6x0", "7x7x0",
+                                     "1x1x1", "2x2x1", "2x2x2", "3x3x1",  "3x3x3", "2x1x0", "0x0x2",
+                                     "1x2x3", "9x1x0", "2x0x0", "11x9x0", "4x4x3"};
 
 void expect_equal(const Backend& backend, const Settings& chosen, const Volume& volume) {
   const Settings step = resolved(chosen, volume);

@@ -9,19 +9,20 @@
 namespace quietvox {
 namespace {
 
-/// Output slices per slab. A slab holds its input with halos, its output, and between two filters of a chain one more
-/// volume with what is left of the halos.
+/// Output slices per slab. A slab holds its input with halos, its output, and while a filter of a chain runs, what it
+/// reads from and writes to, with what is left of the halos. Without a limit that is twice the volume, which one filter
+/// needs when it takes the volume whole.
 std::int64_t slab_slices(Extent extent, std::span<const Settings> chain, const Execution& execution) {
-  if (!execution.memory_limit) return extent.z;
   const std::int64_t halo = 2 * total_halo(chain).z;
-  const std::int64_t buffers = static_cast<std::int64_t>(chain.size()) > 1 ? 4 : 2;
+  const std::int64_t buffers = 1 + std::min<std::int64_t>(static_cast<std::int64_t>(chain.size()), 3);
   const std::int64_t slice_bytes = extent.slice() * static_cast<std::int64_t>(sizeof(float));
   const auto bytes = [&](std::int64_t slices) {
     const std::int64_t grown_slices = std::min(slices + halo, extent.z);
     return (slices + (buffers - 1) * grown_slices) * slice_bytes;
   };
-  const auto limit = static_cast<std::int64_t>(*execution.memory_limit);
-  if (bytes(1) > limit) {
+  const std::int64_t limit =
+      execution.memory_limit ? static_cast<std::int64_t>(*execution.memory_limit) : 2 * extent.z * slice_bytes;
+  if (execution.memory_limit && bytes(1) > limit) {
     const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
     throw Error(Errc::out_of_memory,
                 "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " + mib(bytes(1)));

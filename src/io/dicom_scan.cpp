@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Why an object holds no image, by its class; empty where it may hold one, or ought to: a file that ends early may have
-/// lost its pixels, and even its class, which the meta group repeats.
+/// Why an object holds no image, by its class; empty where it may hold one, or ought to: a file that ends early may
+/// have lost its pixels, and even its class, which the meta group repeats.
 std::string why_no_image(DcmFileFormat& file) {
   DcmDataset& data = *file.getDataset();
   static constexpr std::pair<std::string_view, const char*> kinds[] = {

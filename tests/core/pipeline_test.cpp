@@ -70,7 +70,7 @@ TEST_F(Pipeline, SlabsNeverChangeAVoxel) {
       {bilateral("1x1x1"), median("0x0x2"), median("1x1x1")},
   };
   for (const auto& chain : chains) {
-    const Volume whole = run(volume, chain);
+    const Volume whole = run(volume, chain, limited_to_slices(1000, volume));
     EXPECT_EQ(slabs, 1);
     for (const double slices : {30.0, 40.0, 60.0, 90.0}) {
       const Volume pieces = run(volume, chain, limited_to_slices(slices, volume));
@@ -102,6 +102,19 @@ TEST_F(Pipeline, TheEstimateDoesNotDependOnTheMemoryLimit) {
   const Volume volume = busy_volume({32, 32, 16}, 4);
   const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};
   EXPECT_TRUE(run(volume, chain) == run(volume, chain, limited_to_slices(24, volume)));
+}
+
+TEST_F(Pipeline, WithoutALimitAChainTakesNoMoreThanTwiceTheVolume) {
+  const Volume volume = busy_volume({9, 8, 40}, 3);
+  run(volume, {median("1x1x1")});
+  EXPECT_EQ(slabs, 1);
+  const std::vector<Settings> chain{median("1x1x1"), median("1x1x0"), median("1x1x1")};
+  run(volume, chain);
+  const int slabs_without_limit = slabs;
+  EXPECT_GT(slabs_without_limit, 1);
+  for (const int times : reads) EXPECT_EQ(times, 1);
+  run(volume, chain, limited_to_slices(80, volume));
+  EXPECT_EQ(slabs, slabs_without_limit);
 }
 
 TEST_F(Pipeline, ATooSmallLimitIsRefusedWithWhatIsNeeded) {

@@ -87,10 +87,8 @@ T to_stored(float value, const Rescale& rescale, std::int64_t& clamped) {
   }
 }
 
-bool unchanged(float value, float before) {
-  return std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(before) ||
-         (std::isnan(value) && std::isnan(before));
-}
+/// Either zero equals the other: filters give no heed to the sign of one.
+bool unchanged(float value, float before) { return value == before || (std::isnan(value) && std::isnan(before)); }
 
 }  // namespace
 

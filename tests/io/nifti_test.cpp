@@ -237,6 +237,14 @@ TEST_F(NiftiTest, VoxelsThatAreNotFiniteKeepTheirBits) {
   }
 }
 
+TEST_F(NiftiTest, ZeroKeepsItsSignWhereAFilterGivesTheOther) {
+  const NiftiRecipe recipe =
+      NiftiRecipe{}.with<float>(16, [](std::int64_t i) { return i % 3 == 0 ? -0.0F : static_cast<float>(i % 3 - 1); });
+  const auto image = open(recipe);
+  rewrite(*image, folder_ / "out.nii", Values::real, {}, 1, {}, [](float voxel) { return voxel == 0 ? 0.0F : voxel; });
+  EXPECT_EQ(test::read_file(folder_ / "out.nii"), recipe.file());
+}
+
 TEST_F(NiftiTest, IntegersKeepTheirValueWhereAFilterGivesNone) {
   const auto image = open(int16_recipe());
   rewrite(*image, folder_ / "out.nii", Values::real, {}, 1, {},

@@ -16,7 +16,8 @@ std::string describe_chain(std::span<const Settings> chain) {
 }
 
 std::string derivation_text(const Provenance& provenance) {
-  return "quietvox " + version() + ": " + describe_chain(provenance.resolved) + "; not for diagnostic use";
+  const std::string mask = provenance.mask.empty() ? "" : "; within mask " + provenance.mask;
+  return "quietvox " + version() + ": " + describe_chain(provenance.resolved) + mask + "; not for diagnostic use";
 }
 
 }  // namespace quietvox

@@ -19,12 +19,14 @@ struct Provenance {
   std::vector<Settings> requested;  ///< as the caller gave them, `auto` included
   std::vector<Settings> resolved;   ///< with every `auto` replaced, for one volume
   std::string backend;              ///< Backend::name()
+  std::string mask{};               ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
 std::string describe_chain(std::span<const Settings> chain);
 
-/// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`
+/// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`; with `; within mask 0123456789abcdef`
+/// behind the filters where there is a mask.
 std::string derivation_text(const Provenance&);
 
 }  // namespace quietvox

@@ -26,5 +26,12 @@ TEST(Provenance, SaysThatItIsNotForDiagnosticUse) {
   EXPECT_NE(text.find("not for diagnostic use"), std::string::npos) << text;
 }
 
+TEST(Provenance, NamesTheMask) {
+  Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
+  EXPECT_EQ(derivation_text(provenance).find("mask"), std::string::npos);
+  provenance.mask = "0123456789abcdef";
+  EXPECT_NE(derivation_text(provenance).find("; within mask 0123456789abcdef; not for"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace quietvox

@@ -2,28 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/image_io.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
-#include <concepts>
 
-#include "io/byte_order.hpp"
 #include "io/byte_stream.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
-
-/// Floats carry integers exactly up to here.
-constexpr double largest_exact_integer = 1 << 24;
-
-std::string type_name(itk::IOComponentEnum type) {
-  return with_component_type(type, []<class T>(T) {
-    const std::string kind = std::floating_point<T> ? "float" : std::signed_integral<T> ? "int" : "uint";
-    return kind + std::to_string(8 * sizeof(T));
-  });
-}
 
 /// Values per axis, or none where the product does not fit into 63 bits.
 std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
@@ -61,47 +49,62 @@ class ItkFile {
   const io::Geometry& geometry() const { return geometry_; }
   std::size_t volumes() const { return volumes_; }
   const itk::ImageIOBase& image_io() const { return *io_; }
+  io::NiftiType type() const { return voxel_type(io_->GetComponentType()); }
 
   void read(std::size_t volume, VolumeView<float> slices) {
-    const auto whole = static_cast<std::size_t>(geometry_.extent.z);
-    const auto slice_bytes = static_cast<std::size_t>(bytes_) / (volumes_ * whole);
-    const std::size_t first = volume * whole + static_cast<std::size_t>(slices.origin.z);
-    if (!bytes_reader_ && voxels_.empty()) read_by_itk();
-    std::vector<std::byte> slice(slice_bytes);
+    const std::size_t first =
+        volume * static_cast<std::size_t>(geometry_.extent.z) + static_cast<std::size_t>(slices.origin.z);
+    std::vector<std::byte> stored(slice_bytes());
+    const auto voxels = static_cast<std::size_t>(slices.extent.slice());
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-      const std::size_t offset = (first + static_cast<std::size_t>(z)) * slice_bytes;
-      if (bytes_reader_) {
-        bytes_reader_->read_all(offset, slice, "the voxels");
-        convert(slice.data(), slices.slices(z, 1), swapped());
-      } else {
-        convert(voxels_.data() + offset, slices.slices(z, 1), false);
+      read_stored(first + static_cast<std::size_t>(z), stored);
+      try {
+        io::decode(stored, {type()}, {slices.row(0, z), voxels});
+      } catch (const Error& error) {
+        throw Error(error.code(), header_.header.string() + ": " + error.what());
       }
     }
-    if (first + static_cast<std::size_t>(slices.extent.z) < volumes_ * whole) return;
-    std::vector<std::byte>().swap(voxels_);
+  }
+
+  /// A slice, counted through all volumes, in the byte order of this machine.
+  void read_stored(std::size_t slice, std::span<std::byte> stored) {
+    const std::size_t offset = slice * slice_bytes(), end = offset + stored.size();
+    const bool last = end == static_cast<std::size_t>(bytes_);
+    if (!bytes_reader_) {
+      if (voxels_.empty()) read_by_itk();
+      std::copy_n(voxels_.begin() + static_cast<std::ptrdiff_t>(offset), stored.size(), stored.begin());
+      if (last) std::vector<std::byte>().swap(voxels_);
+      return;
+    }
+    bytes_reader_->read_all(offset, stored, "the voxels");
     std::array<std::byte, 1> beyond;  // a checksum is looked at with what would follow
-    if (bytes_reader_) bytes_reader_->read(static_cast<std::uint64_t>(bytes_), beyond);
+    if (last) bytes_reader_->read(end, beyond);
+    if (!swapped()) return;
+    const auto size = static_cast<std::ptrdiff_t>(io::bytes_per_voxel(type()));
+    for (auto voxel = stored.begin(); voxel != stored.end(); voxel += size) std::reverse(voxel, voxel + size);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(Errc::unsupported, header_.header.string() + ": " + why);
   }
-  itk::IOComponentEnum type() const { return io_->GetComponentType(); }
+  std::size_t slice_bytes() const {
+    return static_cast<std::size_t>(bytes_) / (volumes_ * static_cast<std::size_t>(geometry_.extent.z));
+  }
 
   /// Compares what the header promises with the file that holds the voxels, before anything is allocated.
   void check_size() {
     auto values = product(geometry_.extent.x, geometry_.extent.y);
     if (values) values = product(*values, geometry_.extent.z);
     if (values) values = product(*values, static_cast<std::int64_t>(volumes_));
-    const auto bytes = values ? product(*values, static_cast<std::int64_t>(component_bytes(type()))) : std::nullopt;
+    const auto bytes = values ? product(*values, io::bytes_per_voxel(type())) : std::nullopt;
     const double stored =
         static_cast<double>(fs::file_size(header_.data)) - static_cast<double>(header_.offset.value_or(0));
     constexpr double deflate = 1032, bzip2 = 50000;  // no data shrinks more
     const double largest = header_.encoding == "gzip"    ? deflate * stored
                            : header_.encoding == "bzip2" ? bzip2 * stored
                            : header_.encoding == "raw"   ? stored
-                                                         : stored * static_cast<double>(component_bytes(type()));
+                                                         : stored * static_cast<double>(io::bytes_per_voxel(type()));
     if (!bytes || *bytes < 1 || static_cast<double>(*bytes) > largest) {
       throw Error(Errc::corrupt, header_.header.string() + ": the header promises more voxels than " +
                                      header_.data.filename().string() + " can hold; the file is cut or damaged");
@@ -121,21 +124,6 @@ class ItkFile {
     io_->SetIORegion(region);
     voxels_.resize(static_cast<std::size_t>(bytes_));
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->Read(voxels_.data()); });
-  }
-
-  void convert(const std::byte* stored, const VolumeView<float>& slices, bool swap) const {
-    with_component_type(type(), [&]<class T>(T) {
-      for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-        const T value = io::load<T>(stored + i * static_cast<std::int64_t>(sizeof(T)), swap);
-        if constexpr (std::integral<T> && sizeof(T) >= 4) {
-          if (std::abs(static_cast<double>(value)) > largest_exact_integer) {
-            refuse("holds the integer " + std::to_string(value) +
-                   ", which a 32-bit float cannot carry exactly; the largest is 16777216");
-          }
-        }
-        slices.data[i] = static_cast<float>(value);
-      }
-    });
   }
 
   ItkHeader header_;
@@ -187,21 +175,25 @@ class ItkImage final : public io::Image {
             {"volumes", std::to_string(file_->volumes())},
             {"spacing", joined({place.spacing.x, place.spacing.y, place.spacing.z}, " x ") + " mm"},
             {"origin", joined(place.origin, ", ") + " mm (LPS)"},
-            {"stored-type", type_name(file_->image_io().GetComponentType())},
+            {"stored-type", std::string(to_string(file_->type()))},
             {"encoding", file_->header().encoding}};
   }
 
   std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values,
                                           const io::WriteOptions& options) const override {
     const itk::ImageIOBase& image_io = file_->image_io();
-    return make_itk_writer(output,
-                           {.header = file_->header(),
-                            .axes = image_io.GetNumberOfDimensions(),
-                            .volumes = file_->volumes(),
-                            .geometry = file_->geometry(),
-                            .type = image_io.GetComponentType(),
-                            .metadata = &image_io},
-                           options);
+    // Apart from the filters' reader: compressed voxels are read in order, each reader at its own place.
+    const auto stored = std::make_shared<ItkFile>(file_->header());
+    return make_itk_writer(
+        output,
+        {.header = file_->header(),
+         .axes = image_io.GetNumberOfDimensions(),
+         .volumes = file_->volumes(),
+         .geometry = file_->geometry(),
+         .type = image_io.GetComponentType(),
+         .metadata = &image_io,
+         .read_stored = [stored](std::size_t slice, std::span<std::byte> bytes) { stored->read_stored(slice, bytes); }},
+        options);
   }
 
  private:
@@ -218,9 +210,14 @@ std::unique_ptr<io::Image> open_itk_image(const fs::path& path) {
 
 std::unique_ptr<io::ImageWriter> create_itk_image(const fs::path& output, const io::Geometry& geometry,
                                                   std::size_t volumes, const io::WriteOptions& options) {
-  return make_itk_writer(
-      output, {.header = {}, .axes = volumes > 1 ? 4U : 3U, .volumes = volumes, .geometry = geometry, .metadata = {}},
-      options);
+  return make_itk_writer(output,
+                         {.header = {},
+                          .axes = volumes > 1 ? 4U : 3U,
+                          .volumes = volumes,
+                          .geometry = geometry,
+                          .metadata = {},
+                          .read_stored = {}},
+                         options);
 }
 
 }  // namespace quietvox

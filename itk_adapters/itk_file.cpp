@@ -105,8 +105,24 @@ std::string nrrd_encoding(const std::string& name) {
 
 }  // namespace
 
-std::size_t component_bytes(itk::IOComponentEnum type) {
-  return with_component_type(type, [](auto value) { return sizeof value; });
+io::NiftiType voxel_type(itk::IOComponentEnum type) {
+  using Type = itk::IOComponentEnum;
+  static_assert(sizeof(int) == 4 && sizeof(long) == 8 && sizeof(long long) == 8);
+  switch (type) {
+    case Type::UCHAR: return io::NiftiType::uint8;
+    case Type::CHAR: return io::NiftiType::int8;
+    case Type::USHORT: return io::NiftiType::uint16;
+    case Type::SHORT: return io::NiftiType::int16;
+    case Type::UINT: return io::NiftiType::uint32;
+    case Type::INT: return io::NiftiType::int32;
+    case Type::ULONG:
+    case Type::ULONGLONG: return io::NiftiType::uint64;
+    case Type::LONG:
+    case Type::LONGLONG: return io::NiftiType::int64;
+    case Type::FLOAT: return io::NiftiType::float32;
+    case Type::DOUBLE: return io::NiftiType::float64;
+    default: throw Error(Errc::internal, "a voxel type that was accepted and is not known");
+  }
 }
 
 std::string reason_of(const itk::ExceptionObject& error) {

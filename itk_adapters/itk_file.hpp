@@ -4,36 +4,20 @@
 
 #include <itkImageIOBase.h>
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "io/image.hpp"
+#include "io/nifti_voxels.hpp"
 
 /// What the reader and the writer of NRRD and MetaImage files share.
 namespace quietvox {
 
-/// Types that voxels are stored as.
-template <class Body>
-auto with_component_type(itk::IOComponentEnum type, Body&& body) {
-  switch (type) {
-    case itk::IOComponentEnum::UCHAR: return body(static_cast<unsigned char>(0));
-    case itk::IOComponentEnum::CHAR: return body(static_cast<signed char>(0));
-    case itk::IOComponentEnum::USHORT: return body(static_cast<unsigned short>(0));
-    case itk::IOComponentEnum::SHORT: return body(static_cast<short>(0));
-    case itk::IOComponentEnum::UINT: return body(static_cast<unsigned int>(0));
-    case itk::IOComponentEnum::INT: return body(static_cast<int>(0));
-    case itk::IOComponentEnum::ULONG: return body(static_cast<unsigned long>(0));
-    case itk::IOComponentEnum::LONG: return body(static_cast<long>(0));
-    case itk::IOComponentEnum::ULONGLONG: return body(static_cast<unsigned long long>(0));
-    case itk::IOComponentEnum::LONGLONG: return body(static_cast<long long>(0));
-    case itk::IOComponentEnum::FLOAT: return body(static_cast<float>(0));
-    case itk::IOComponentEnum::DOUBLE: return body(static_cast<double>(0));
-    default: throw Error(Errc::internal, "a voxel type that was accepted and is not known");
-  }
-}
-
-std::size_t component_bytes(itk::IOComponentEnum);
+/// The type of voxels in the terms of what decodes and encodes them.
+io::NiftiType voxel_type(itk::IOComponentEnum);
 
 /// The reason within an exception of ITK's, on one line: without the object's name and address, and of a chain of
 /// reasons the innermost.
@@ -86,6 +70,8 @@ struct ItkWriterSource {
   io::Geometry geometry;
   itk::IOComponentEnum type = itk::IOComponentEnum::FLOAT;
   itk::ImageIOBase::ConstPointer metadata;  ///< null, or the image whose dictionary is kept
+  /// Reads a slice, of all volumes, as it is stored, in the byte order of this machine; none for a new image.
+  std::function<void(std::size_t slice, std::span<std::byte>)> read_stored;
 };
 
 std::unique_ptr<io::ImageWriter> make_itk_writer(const std::filesystem::path& output, const ItkWriterSource&,

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <concepts>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -18,7 +17,6 @@
 #include "io/byte_stream.hpp"
 #include "io/provenance_json.hpp"
 #include "itk_adapters/itk_file.hpp"
-#include "itk_adapters/pixel_conversion.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
@@ -125,15 +123,12 @@ class ItkWriter final : public io::ImageWriter {
     if (begun_ == 0 || slices.origin.z != next_slice_ || slices.extent.z > missing_slices()) {
       throw Error(Errc::internal, output_.string() + ": slices were not written in order");
     }
-    with_component_type(type_, [&]<class T>(T) {
-      std::vector<T> stored(static_cast<std::size_t>(slices.extent.slice()));
-      for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-        const float* values = slices.row(0, z);
-        for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = to_stored<T>(values[i]);
-        spool_.write(reinterpret_cast<const char*>(stored.data()),
-                     static_cast<std::streamsize>(stored.size() * sizeof(T)));
-      }
-    });
+    const auto voxels = static_cast<std::size_t>(slices.extent.slice());
+    std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(voxel_type(type_))));
+    for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+      encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
+      spool_.write(reinterpret_cast<const char*>(stored.data()), static_cast<std::streamsize>(stored.size()));
+    }
     check_spool();
     next_slice_ += slices.extent.z;
   }
@@ -163,9 +158,6 @@ class ItkWriter final : public io::ImageWriter {
       report.files.push_back(sidecar_.path());
     }
     io::commit_together(outputs);
-    if (not_finite_ > 0) {
-      report.warnings.push_back(std::to_string(not_finite_) + " voxels that are not finite became 0");
-    }
     return report;
   }
 
@@ -191,22 +183,28 @@ class ItkWriter final : public io::ImageWriter {
     }
   }
 
-  template <class T>
-  T to_stored(float value) {
-    if constexpr (std::integral<T>) {
-      if (!std::isfinite(value)) ++not_finite_;
-      const double rounded = std::round(static_cast<double>(value));
-      clamped_ += rounded < static_cast<double>(std::numeric_limits<T>::min()) ||
-                  rounded > static_cast<double>(std::numeric_limits<T>::max());
+  void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
+    const io::VoxelFormat format{voxel_type(type_)};
+    if (!source_.read_stored || type_ != source_.type) {
+      clamped_ += io::encode(values, format, stored);
+      return;
     }
-    return to_pixel<T>(value);
+    source_.read_stored(
+        (begun_ - 1) * static_cast<std::size_t>(source_.geometry.extent.z) + static_cast<std::size_t>(z), stored);
+    before_.resize(values.size());
+    io::decode(stored, format, before_);
+    clamped_ += io::encode_changes(values, before_, format, stored);
   }
 
   void write_by_itk(const fs::path& path, const MappedFile& voxels) const {
     const auto image_io = make_image_io(format_, path);
     const io::Geometry& place = source_.geometry;
     const bool same_format = source_.header && source_.header->format == format_;
-    if (same_format) image_io->SetMetaDataDictionary(source_.metadata->GetMetaDataDictionary());
+    if (same_format) {
+      itk::MetaDataDictionary fields = source_.metadata->GetMetaDataDictionary();
+      fields.Erase("ITK_InputFilterName");  // a remark of ITK's reader, no field of the file
+      image_io->SetMetaDataDictionary(fields);
+    }
     image_io->SetNumberOfDimensions(source_.axes);
     itk::ImageIORegion region(source_.axes);
     for (unsigned int axis = 0; axis < source_.axes; ++axis) {
@@ -282,7 +280,8 @@ class ItkWriter final : public io::ImageWriter {
   std::unique_ptr<ScratchFolder> scratch_;
   std::ofstream spool_;
   std::size_t begun_ = 0;
-  std::int64_t next_slice_ = 0, clamped_ = 0, not_finite_ = 0;
+  std::int64_t next_slice_ = 0, clamped_ = 0;
+  std::vector<float> before_;
 };
 
 }  // namespace

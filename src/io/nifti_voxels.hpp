@@ -14,7 +14,7 @@ namespace quietvox::io {
 struct VoxelFormat {
   NiftiType type = NiftiType::float32;
   bool swapped = false;  ///< not in the byte order of this machine
-  Rescale rescale;
+  Rescale rescale{};
 };
 
 /// Rescaled values of stored voxels, as floats. Throws Error(unsupported) for a number that a float cannot hold: an

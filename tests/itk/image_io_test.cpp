@@ -4,6 +4,7 @@
 // NRRD and MetaImage files.
 #include "itk_adapters/image_io.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -232,6 +233,7 @@ TEST(Nrrd, KeepsItsFields) {
                             "space directions: (2,0,0) (0,3,0) (0,0,4)", "space origin: (1,2,3)", "encoding: raw"}) {
     EXPECT_NE(written.find(field), std::string::npos) << field << " is missing in\n" << written;
   }
+  EXPECT_EQ(written.find("ITK_"), std::string::npos) << "a field that the source did not have in\n" << written;
   EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), read_volume(*source));
 }
 
@@ -288,6 +290,8 @@ TEST(ItkImage, ThatCannotBeUsedSaysWhy) {
          "NRRD0004\ntype: short\ndimension: 5\nsizes: 2 2 2 1 1\nencoding: raw\nendian: little\n\n" + eight);
   expect(Errc::unsupported,
          nrrd("encoding: raw\nendian: little\n", bytes<std::int32_t>({0, 1, 2, 3, 4, 5, 6, 16777217}), "int"));
+  expect(Errc::unsupported,
+         nrrd("encoding: raw\nendian: little\n", bytes<double>({0, 1, 2, 3, 4, 5, 6, 1e300}), "double"));
 }
 
 TEST(MetaImage, IsReadInEitherByteOrder) {
@@ -363,6 +367,50 @@ TEST(ItkImage, OfTwoAxesHasOneSlice) {
   write_volumes(*image->writer(folder / "b.nrrd", io::Values::real, {}), image->geometry(0), {voxels});
   EXPECT_NE(folder.read("b.nrrd").find("dimension: 2"), std::string::npos);
   EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), voxels);
+}
+
+TEST(ItkImage, KeepsTheBytesOfVoxelsThatAreNotChanged) {
+  const Folder folder;
+  const std::vector<double> stored{1.0 / 3, -0.0, std::nan("1"), 1e-300, -1e38, 5, 16777217, 0.1};
+  std::vector<double> swapped = stored;
+  for (double& number : swapped) {
+    char* const first = reinterpret_cast<char*>(&number);
+    std::reverse(first, first + sizeof number);
+  }
+  folder.write("little.nrrd", nrrd("endian: little\nencoding: raw\n", bytes(stored), "double"));
+  folder.write("big.nrrd", nrrd("endian: big\nencoding: raw\n", bytes(swapped), "double"));
+  const std::string header =
+      "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\nDimSize = 2 2 2\n";
+  folder.write("a.mha", header + "ElementType = MET_DOUBLE\nElementDataFile = LOCAL\n" + bytes(stored));
+  for (const std::string name : {"little.nrrd", "big.nrrd", "a.mha"}) {
+    const auto source = open_itk_image(folder / name);
+    auto voxels = read_volume(*source);
+    voxels[1] = 0;  // the other zero is no change
+    voxels[5] = 6;
+    const std::string output = "out-" + name;
+    write_volumes(*source->writer(folder / output, io::Values::real, {}), source->geometry(0), {voxels});
+    std::vector<double> expected = stored;
+    expected[5] = 6;
+    const std::string written = folder.read(output);
+    EXPECT_EQ(written.substr(written.size() - 64), bytes(expected)) << name;
+  }
+}
+
+TEST(ItkImage, OfIntegersKeepsItsVoxelWhereAFilterGivesNone) {
+  const Folder folder;
+  folder.write("a.nrrd", nrrd("endian: little\nencoding: raw\n", bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, -7})));
+  const auto source = open_itk_image(folder / "a.nrrd");
+  std::vector<float> voxels(8, 9);
+  voxels[7] = std::nanf("");
+  write_volumes(*source->writer(folder / "b.nrrd", io::Values::real, {}), source->geometry(0), {voxels});
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), (std::vector<float>{9, 9, 9, 9, 9, 9, 9, -7}));
+  EXPECT_EQ(code_of([&] {
+              write_volumes(*create_itk_image(folder / "c.nrrd", source->geometry(0), 1, {.output_type = "int16"}),
+                            source->geometry(0), {voxels});
+            }),
+            Errc::unsupported)
+      << "a new integer image has nothing to put there";
+  EXPECT_FALSE(folder.names().contains("c.nrrd"));
 }
 
 TEST(ItkImage, NeverOverwritesTheVoxelsOfItsSource) {

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "filters/bilateral_kernel.hpp"
+
 namespace quietvox {
 namespace {
+
+using namespace bilateral_kernel;
 
 [[noreturn]] void throw_too_wide(const BilateralParams& params, const Spacing& spacing, int axis) {
   throw Error(Errc::invalid_argument,
@@ -21,33 +24,6 @@ namespace {
                   FieldType<double>::format(BilateralParams::largest_radius * spacing[axis] / params.truncate) +
                   " (mm), or a --radius");
 }
-
-}  // namespace
-
-BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
-  BilateralParams params = *this;
-  if (!domain_sigma) {
-    const double sigma = 1.5 * facts.spacing.x;
-    params.domain_sigma = {sigma, sigma, sigma};
-  }
-  if (!range_sigma) params.range_sigma = 2 * facts.noise_sigma();
-  if (!radius) {
-    params.radius.emplace();
-    for (int axis = 0; axis < 3; ++axis) {
-      if (facts.extent[axis] == 1) continue;
-      // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
-      const double reach = std::ceil(truncate * (*params.domain_sigma)[axis] / facts.spacing[axis] - 1e-9);
-      if (reach > largest_radius) throw_too_wide(params, facts.spacing, axis);
-      (*params.radius)[axis] = static_cast<int>(reach);
-    }
-  }
-  params.radius = flattened(*params.radius, facts.extent);
-  return params;
-}
-
-namespace {
-
-using namespace bilateral_kernel;
 
 /// The neighbours of a voxel that have a weight, without itself, in ascending order of z, y, x, for voxels that lie
 /// `pitch` apart from row to row and `plane` from slice to slice.
@@ -200,6 +176,27 @@ void copy_volume(VolumeView<const float> in, VolumeView<float> out) {
 }
 
 }  // namespace
+
+BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
+  BilateralParams params = *this;
+  if (!domain_sigma) {
+    const double sigma = 1.5 * facts.spacing.x;
+    params.domain_sigma = {sigma, sigma, sigma};
+  }
+  if (!range_sigma) params.range_sigma = 2 * facts.noise_sigma();
+  if (!radius) {
+    params.radius.emplace();
+    for (int axis = 0; axis < 3; ++axis) {
+      if (facts.extent[axis] == 1) continue;
+      // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
+      const double reach = std::ceil(truncate * (*params.domain_sigma)[axis] / facts.spacing[axis] - 1e-9);
+      if (reach > largest_radius) throw_too_wide(params, facts.spacing, axis);
+      (*params.radius)[axis] = static_cast<int>(reach);
+    }
+  }
+  params.radius = flattened(*params.radius, facts.extent);
+  return params;
+}
 
 void bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                    const Execution& execution) {

@@ -17,12 +17,12 @@ constexpr std::array<std::string_view, 2> choices(Support) { return {"box", "dis
 
 /// Averages each voxel p with the neighbours q that are near it and look like it (Tomasi and Manduchi 1998):
 ///
-///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2)),  o = q - p, s
-///     spacing out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
+///     out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
+///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2))
 ///
-/// over o_a = -r_a .. r_a, r_a = ceil(truncate domain_sigma_a / s_a) unless given. Differs from that formula in exact
-/// arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|), where range_cut judges u_q - u_p as a float32 difference.
-/// Missing voxels keep their value and have no weight.
+/// over the offsets o = q - p with o_a = -r_a .. r_a, where r_a = ceil(truncate domain_sigma_a / s_a) unless given and
+/// s is the spacing. Differs from that formula in exact arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|), where
+/// range_cut judges u_q - u_p as a float32 difference. Missing voxels keep their value and have no weight.
 struct BilateralParams {
   static constexpr int largest_radius = 31;
 

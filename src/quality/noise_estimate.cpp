@@ -37,29 +37,39 @@ class BlockSample {
   std::int64_t seen_ = 0, stride_ = 1;
 };
 
+void add_slice(BlockSample& sample, const VolumeView<float>& slice) {
+  const Extent extent = slice.extent;
+  if (extent.x == 1 || extent.y == 1) {
+    for (std::int64_t i = 0; i + 1 < extent.slice(); i += 2) {
+      const float a = slice.data[i], b = slice.data[i + 1];
+      sample.add({0.5F * (a + b), 0, std::abs(a - b) * std::sqrt(0.5F)});
+    }
+    return;
+  }
+  for (std::int64_t y = 0; y + 1 < extent.y; y += 2) {
+    for (std::int64_t x = 0; x + 1 < extent.x; x += 2) {
+      const float* a = slice.row(y, 0) + x;
+      const float* b = slice.row(y + 1, 0) + x;
+      const float left = a[0] + b[0], right = a[1] + b[1], top = a[0] + a[1], bottom = b[0] + b[1];
+      sample.add({0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
+                  0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))});
+    }
+  }
+}
+
+/// Reads slabs, as a source that filters computes the reach of its windows anew for each read.
 BlockSample sample_blocks(VolumeSource& source) {
+  constexpr std::int64_t most_slices = 16, most_voxels = std::int64_t{1} << 22;
   const Extent extent = source.extent();
+  const std::int64_t together =
+      std::min(std::clamp<std::int64_t>(most_voxels / extent.slice(), 1, most_slices), extent.z);
   BlockSample sample;
-  std::vector<float> slice(static_cast<std::size_t>(extent.slice()));
-  for (std::int64_t z = 0; z < extent.z; ++z) {
-    const VolumeView<float> view{slice.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}};
+  std::vector<float> slab(static_cast<std::size_t>(together * extent.slice()));
+  for (std::int64_t first = 0; first < extent.z; first += together) {
+    const std::int64_t slices = std::min(together, extent.z - first);
+    const VolumeView<float> view{slab.data(), {extent.x, extent.y, slices}, source.spacing(), {0, 0, first}};
     source.read(view);
-    if (extent.x == 1 || extent.y == 1) {
-      for (std::int64_t i = 0; i + 1 < extent.slice(); i += 2) {
-        const float a = slice[static_cast<std::size_t>(i)], b = slice[static_cast<std::size_t>(i) + 1];
-        sample.add({0.5F * (a + b), 0, std::abs(a - b) * std::sqrt(0.5F)});
-      }
-      continue;
-    }
-    for (std::int64_t y = 0; y + 1 < extent.y; y += 2) {
-      for (std::int64_t x = 0; x + 1 < extent.x; x += 2) {
-        const float* a = view.row(y, 0) + x;
-        const float* b = view.row(y + 1, 0) + x;
-        const float left = a[0] + b[0], right = a[1] + b[1], top = a[0] + a[1], bottom = b[0] + b[1];
-        sample.add({0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
-                    0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))});
-      }
-    }
+    for (std::int64_t z = 0; z < slices; ++z) add_slice(sample, view.slices(z, 1));
   }
   return sample;
 }

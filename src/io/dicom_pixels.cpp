@@ -98,7 +98,7 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
   decoded.high_bit = decoded_number(DCM_HighBit, decoded.high_bit);
   auto cells = cells_of(native_bytes(pixels), cell_count(slice), decoded.bits_allocated);
   if (decoded != slice.format) {
-    for (std::uint16_t& cell : cells) cell = slice.format.with_stored(0, decoded.stored(cell));
+    for (std::uint16_t& cell : cells) cell = slice.format.sign_extended().with_stored(0, decoded.stored(cell));
   }
   return cells;
 }
@@ -130,6 +130,17 @@ int beside(int first, int last, double exact, const PixelFormat& format) {
   const bool room_below = first > format.min(), room_above = last < format.max();
   if (room_below && (!room_above || exact - first < last - exact)) return first - 1;
   return room_above ? last + 1 : first;
+}
+
+/// The format to write numbers into cells of an image with. Most writers of signed numbers let the spare bits repeat
+/// the sign, and readers count on it: where all cells do so, they go on doing so. Otherwise spare bits hold something
+/// else.
+PixelFormat format_to_write(const PixelFormat& format, std::span<const std::uint16_t> cells) {
+  const PixelFormat extended = format.sign_extended();
+  const bool all_repeat_sign = std::all_of(cells.begin(), cells.end(), [&](std::uint16_t cell) {
+    return extended.with_stored(cell, format.stored(cell)) == cell;
+  });
+  return all_repeat_sign ? extended : format;
 }
 
 }  // namespace
@@ -222,7 +233,7 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values 
 
 std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> cells) {
   const ToStored to_stored(slice, kind);
-  const PixelFormat format = slice.format;
+  const PixelFormat format = slice.format, written = format_to_write(format, cells);
   const int min = format.min(), max = format.max();
   std::int64_t clamped = 0;
   // Without branches where there is no padding, so that the compiler makes vectors of it.
@@ -231,7 +242,7 @@ std::int64_t merge_values(const Slice& slice, const float* values, Values kind, 
     const int stored = std::clamp(number, min, max);
     const bool finite = std::isfinite(values[i]);
     clamped += finite & (number != stored);
-    cells[i] = finite ? format.with_stored(cells[i], stored) : cells[i];
+    cells[i] = finite ? written.with_stored(cells[i], stored) : cells[i];
   }
   for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
     const auto [first, last] = *slice.padding;
@@ -242,7 +253,7 @@ std::int64_t merge_values(const Slice& slice, const float* values, Values kind, 
     int stored = std::clamp(number, min, max);
     clamped += number != stored;
     if (stored >= first && stored <= last) stored = beside(first, last, exact, format);
-    cells[i] = format.with_stored(cells[i], stored);
+    cells[i] = written.with_stored(cells[i], stored);
   }
   return clamped;
 }

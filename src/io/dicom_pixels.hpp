@@ -37,8 +37,9 @@ void replace_cells(DcmDataset&, const Slice&, std::span<const std::uint16_t> cel
 void to_values(const Slice&, std::span<const std::uint16_t> cells, Values, float* values);
 
 /// Filtered values put back into the cells that they came from: inverse rescale, rounding half away from zero, clamping
-/// to the stored range, moving off the padding range. Cells that hold padding or whose value is not finite stay.
-/// Returns how many values were clamped.
+/// to the stored range, moving off the padding range. Spare bits above a signed
+/// number follow its sign where they do so in all cells; other spare bits stay. Cells that hold padding or whose value
+/// is not finite stay. Returns how many values were clamped.
 std::int64_t merge_values(const Slice&, const float* values, Values, std::span<std::uint16_t> cells);
 
 }  // namespace quietvox::io::dicom

@@ -39,6 +39,13 @@ struct PixelFormat {
     return static_cast<std::uint16_t>((cell & ~mask()) | ((static_cast<std::uint32_t>(value) << shift()) & mask()));
   }
 
+  /// The same numbers with the bits above them taken in, which repeat the sign; the format itself where it is unsigned
+  /// or has other bits below.
+  PixelFormat sign_extended() const {
+    if (!is_signed || shift() != 0) return *this;
+    return {bits_allocated, bits_allocated, bits_allocated - 1, true};
+  }
+
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 

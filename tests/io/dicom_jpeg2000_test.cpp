@@ -119,6 +119,12 @@ TEST_F(DicomJpeg2000, SignedNumbersThatTheStreamCallsUnsigned) {
   EXPECT_EQ(stored(), (std::vector<float>{0, 1, -1, -2048, 2047, -96}));
 }
 
+TEST_F(DicomJpeg2000, SignedNumbersAreWrittenWithTheirSignInTheSpareBits) {
+  write({.columns = 3, .rows = 1, .is_signed = true}, encode({-1, -2048, 2047}, 3, 1, 12, true), 1000);
+  write_image(*io::open_dicom(file_, {}), folder_ / "out.dcm");
+  EXPECT_EQ(dicom_cells(folder_ / "out.dcm"), (std::vector<std::uint16_t>{0xffff, 0xf800, 0x07ff}));
+}
+
 TEST_F(DicomJpeg2000, BrokenStreamsAreAnError) {
   const auto stream = encode(numbers_of(40 * 30, 12, false), 40, 30, 12, false);
   for (const std::size_t left : {stream.size() / 2, std::size_t{60}, std::size_t{2}}) {

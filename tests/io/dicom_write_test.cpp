@@ -135,6 +135,31 @@ TEST_F(DicomWrite, ValuesAreRoundedHalfAwayFromZeroAndClamped) {
   EXPECT_EQ(report.clamped, 2 + 1);  // 4095 / 2 rounds to 2048; -4097 / 2 rounds to -2049
 }
 
+TEST_F(DicomWrite, SpareBitsThatRepeatTheSignGoOnRepeatingIt) {
+  DicomSpec spec{.columns = 4, .rows = 1, .is_signed = true, .slope = "1", .intercept = "0"};
+  spec.cells = {5, 0xfffb, 0xf800, 0x07ff};
+  for (const bool padded : {false, true}) {
+    if (padded)
+      spec.change = [](DcmDataset& data) { data.putAndInsertSint16(DcmTag(DCM_PixelPaddingValue, EVR_SS), 99); };
+    rewrite(spec, set({-3, 3, 2047, -2048}));
+    EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{0xfffd, 3, 0x07ff, 0xf800}));
+  }
+  spec.change = {};
+  spec.bits_allocated = 8;
+  spec.bits_stored = 6;
+  spec.cells = {5, 0xfb, 0xe0, 0x1f};
+  rewrite(spec, set({-3, 3, 31, -32}));
+  EXPECT_EQ(read_volume(*io::open_dicom(output_, {}), 0, Values::stored).voxels, (std::vector<float>{-3, 3, 31, -32}));
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{0x03fd, 0xe01f}));
+}
+
+TEST_F(DicomWrite, SpareBitsOfTheirOwnStay) {
+  DicomSpec spec{.columns = 4, .rows = 1, .is_signed = true, .slope = "1", .intercept = "0"};
+  spec.cells = {5, 0xfffb, 0x0800, 0x17ff};  // an overlay in the uppermost bits
+  rewrite(spec, set({-3, 3, 2047, -2048}));
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{0x0ffd, 0xf003, 0x07ff, 0x1800}));
+}
+
 TEST_F(DicomWrite, MissingAndPaddedVoxelsKeepTheirCells) {
   DicomSpec spec{.columns = 3, .rows = 1, .cells = {5, 6, 7}};
   spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DcmTag(DCM_PixelPaddingValue, EVR_US), 6); };

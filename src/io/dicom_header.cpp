@@ -154,17 +154,19 @@ void read_spacing(DcmDataset& data, Slice& slice) {
   }
 }
 
-/// ImageType from its third value on, echo, and diffusion weighting: what makes neighbouring slices different pictures.
+/// ImageType from its third value on, echo, diffusion weighting and time: what makes neighbouring slices different
+/// pictures.
 void read_contrast(DcmDataset& data, Slice& slice) {
   const auto type = components(text_of(data, DCM_ImageType));
   for (std::size_t i = 2; i < type.size(); ++i) slice.contrast.append(type[i]).append("\\");
-  for (const DcmTagKey& key : {DCM_EchoTime, DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionGradientOrientation}) {
+  for (const DcmTagKey& key : {DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionGradientOrientation}) {
     slice.contrast.append("|").append(text_of(data, key));
   }
-  for (const DcmTagKey& key :
-       {DCM_TemporalPositionIdentifier, DCM_TriggerTime, DCM_AcquisitionNumber, DCM_InstanceNumber}) {
-    slice.order.push_back(first_number(data, key).value_or(0));
-  }
+  slice.echo_time = first_number(data, DCM_EchoTime);
+  slice.temporal_position = first_number(data, DCM_TemporalPositionIdentifier);
+  slice.trigger_time = first_number(data, DCM_TriggerTime).value_or(0);
+  slice.acquisition = first_number(data, DCM_AcquisitionNumber).value_or(0);
+  slice.instance_number = first_number(data, DCM_InstanceNumber).value_or(0);
 }
 
 void read_pixel_data(DcmDataset& data, Slice& slice) {

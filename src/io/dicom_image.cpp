@@ -156,6 +156,14 @@ void add_warnings(Series& series, const Scan& found, const ReadOptions& options)
     if (!first.has_spacing) warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
   }
   const auto& all = series.volumes;
+  const auto is_single = [](const Volume& volume) {
+    return volume.slices.size() == 1 && volume.slices.front().position && volume.slices.front().axes;
+  };
+  if (all.size() > 1 && std::all_of(all.begin(), all.end(), is_single)) {
+    const std::string count = std::to_string(all.size());
+    warnings.push_back(count + " images make " + count +
+                       " volumes of one slice: they differ in size, format, orientation, contrast or time");
+  }
   if (std::any_of(all.begin(), all.end(), [](const Volume& volume) {
         return std::any_of(volume.slices.begin(), volume.slices.end(),
                            [](const Slice& slice) { return slice.burned_in; });
@@ -177,6 +185,12 @@ std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadO
   if (found.images.empty()) {
     throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
                 path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
+  }
+  for (const dicom::Slice& image : found.images) {
+    const bool is_other = !options.series_uid.empty() && image.series != options.series_uid;
+    if (is_other && image.problem && image.problem->code() == Errc::corrupt) {
+      found.passed_over.emplace_back(image.problem->what());
+    }
   }
   series.volumes = dicom::make_volumes(dicom::choose_series(std::move(found.images), options.series_uid, path));
   dicom::add_warnings(series, found, options);

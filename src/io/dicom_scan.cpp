@@ -74,12 +74,20 @@ struct Outcome {
 
 Outcome examine(const Found& found) {
   if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
-  const auto file = load_file(found.path);
-  DcmDataset& data = *file->getDataset();
-  if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
   Slice slice;
   slice.path = found.path;
   slice.name = found.name;
+  std::unique_ptr<DcmFileFormat> file;
+  try {
+    file = load_file(found.path);
+  } catch (const Error& error) {
+    slice.series = series_of_broken_file(found.path);
+    if (slice.series.empty()) throw;
+    slice.problem = error;
+    return {std::move(slice), {}};
+  }
+  DcmDataset& data = *file->getDataset();
+  if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
   try {
     read_header(data, slice);
   } catch (const Error& error) {
@@ -88,13 +96,14 @@ Outcome examine(const Found& found) {
   return {std::move(slice), {}};
 }
 
-void check_identity(const Slice& slice) {
+void check_identity(Slice& slice) {
   const auto missing = [&](const DcmTagKey& key) {
-    throw Error(Errc::corrupt, slice.path.string() + ": " + tag_name(key) + " is missing");
+    return Error(Errc::corrupt, slice.path.string() + ": " + tag_name(key) + " is missing");
   };
-  if (slice.series.empty()) missing(DCM_SeriesInstanceUID);
-  if (slice.sop_class.empty()) missing(DCM_SOPClassUID);
-  if (slice.sop_instance.empty()) missing(DCM_SOPInstanceUID);
+  if (slice.series.empty()) throw missing(DCM_SeriesInstanceUID);
+  if (slice.problem) return;
+  if (slice.sop_class.empty()) slice.problem = missing(DCM_SOPClassUID);
+  if (slice.sop_instance.empty()) slice.problem = missing(DCM_SOPInstanceUID);
 }
 
 }  // namespace

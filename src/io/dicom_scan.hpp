@@ -75,8 +75,11 @@ struct Slice {
   bool has_spacing = false;
   double thickness = 1;  ///< mm between slices where positions do not tell
 
-  std::string contrast;       ///< what is imaged: slices that differ in it never share a volume
-  std::vector<double> order;  ///< temporal position, trigger time, acquisition, instance number; tells repeats apart
+  // What is imaged: slices that differ in it never share a volume.
+  std::string contrast;
+  std::optional<double> echo_time, temporal_position;
+
+  double trigger_time = 0, acquisition = 0, instance_number = 0;  ///< tell apart what lies at one place
 
   bool burned_in = false;        ///< the header says that text is burned into the pixels
   std::optional<Error> problem;  ///< why the image cannot be used
@@ -89,8 +92,8 @@ struct Scan {
   bool any_dicom = false;
 };
 
-/// Reads the headers of a file, or of all files below a folder. Throws Error(corrupt) for DICOM files that do not parse
-/// or cannot be told to belong to a series.
+/// Reads the headers of a file, or of all files below a folder. Throws Error(corrupt) for DICOM files that cannot be
+/// told to belong to a series; those that can and do not parse are images with a problem.
 Scan scan(const std::filesystem::path&);
 
 }  // namespace quietvox::io::dicom

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <numbers>
+#include <tuple>
 
 namespace quietvox::io::dicom {
 namespace {
@@ -16,6 +17,7 @@ constexpr double uneven_share = 0.01;   // of the slice distance
 constexpr double uneven_mm = 0.01;
 constexpr double tilt_degrees = 0.1;
 constexpr double same_direction = 1e-4;
+constexpr double same_time = 1e-3;  // of the time
 
 double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -38,10 +40,18 @@ bool close(const Vector3& a, const Vector3& b) {
   return true;
 }
 
+bool same_times(double a, double b) { return std::abs(a - b) <= same_time * std::max(std::abs(a), std::abs(b)); }
+
+bool same_echo(const Slice& a, const Slice& b) {
+  if (!a.echo_time || !b.echo_time) return a.echo_time == b.echo_time;
+  return same_times(*a.echo_time, *b.echo_time);
+}
+
 /// True where two images may be slices of one volume, wherever they lie.
 bool same_kind(const Slice& a, const Slice& b) {
   if (a.rows != b.rows || a.columns != b.columns || a.format != b.format || a.photometric != b.photometric ||
-      a.intent != b.intent || a.contrast != b.contrast || a.has_modality_lut != b.has_modality_lut) {
+      a.intent != b.intent || a.contrast != b.contrast || a.temporal_position != b.temporal_position ||
+      a.has_modality_lut != b.has_modality_lut || !same_echo(a, b)) {
     return false;
   }
   for (int axis = 0; axis < 2; ++axis) {
@@ -93,6 +103,8 @@ std::vector<std::vector<Slice>> by_place(std::vector<Slice> slices) {
   return places;
 }
 
+auto order(const Slice& slice) { return std::tuple(slice.trigger_time, slice.acquisition, slice.instance_number); }
+
 /// Where every place is filled k times and the repeats can be told apart: k lists with each place once.
 /// Otherwise one list with all of them.
 std::vector<std::vector<Slice>> part_repeats(std::vector<Slice> slices) {
@@ -100,20 +112,14 @@ std::vector<std::vector<Slice>> part_repeats(std::vector<Slice> slices) {
   const std::size_t repeats = places.front().size();
   for (auto& place : places) {
     if (place.size() != repeats) return {std::move(slices)};
-    std::sort(place.begin(), place.end(), [](const Slice& a, const Slice& b) { return a.order < b.order; });
+    std::sort(place.begin(), place.end(), [](const Slice& a, const Slice& b) { return order(a) < order(b); });
     for (std::size_t i = 1; i < repeats; ++i) {
-      if (place[i - 1].order == place[i].order) return {std::move(slices)};
+      if (order(place[i - 1]) == order(place[i])) return {std::move(slices)};
     }
   }
   std::vector<std::vector<Slice>> parts(repeats);
   for (auto& place : places) {
     for (std::size_t i = 0; i < repeats; ++i) parts[i].push_back(std::move(place[i]));
-  }
-  // One temporal position per volume, or the repeats were taken for what they are not.
-  for (const auto& part : parts) {
-    for (const Slice& slice : part) {
-      if (slice.order.front() != part.front().order.front()) return {std::move(slices)};
-    }
   }
   return parts;
 }
@@ -143,6 +149,31 @@ std::string irregularity(const std::vector<Slice>& slices, double distance) {
                   std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
     return "slices are shifted sideways (gantry tilt): " + between(slices.front(), slices[i]) + " by " +
            mm(places.aside[i]) + ", an angle of " + degrees + " degrees";
+  }
+  return {};
+}
+
+/// The first two neighbours where a number turns back that rose or fell along the slices so far; none where it never
+/// does.
+std::optional<std::size_t> turn(const std::vector<Slice>& slices, double Slice::*number) {
+  bool rose = false, fell = false;
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double before = slices[i - 1].*number, after = slices[i].*number;
+    if (same_times(before, after)) continue;
+    (after > before ? rose : fell) = true;
+    if (rose && fell) return i;
+  }
+  return std::nullopt;
+}
+
+/// Why sorted slices of different places are pictures of different times; empty where they may be of one.
+std::string mixed_times(const std::vector<Slice>& slices) {
+  const std::pair<double Slice::*, const char*> numbers[] = {{&Slice::trigger_time, "trigger times"},
+                                                             {&Slice::acquisition, "acquisition numbers"}};
+  for (const auto& [number, name] : numbers) {
+    if (const auto i = turn(slices, number)) {
+      return std::string("slices of different ") + name + " alternate: " + between(slices[*i - 1], slices[*i]);
+    }
   }
   return {};
 }
@@ -211,6 +242,8 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
 }
 
 std::vector<Volume> make_volumes(std::vector<Slice> images) {
+  std::stable_sort(images.begin(), images.end(),
+                   [](const Slice& a, const Slice& b) { return a.temporal_position < b.temporal_position; });
   std::vector<std::vector<Slice>> kinds;
   for (Slice& slice : images) {
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
@@ -229,7 +262,16 @@ std::vector<Volume> make_volumes(std::vector<Slice> images) {
       continue;
     }
     sort_along_normal(kind);
-    for (auto& part : part_repeats(std::move(kind))) volumes.push_back(make_volume(std::move(part)));
+    auto parts = part_repeats(std::move(kind));
+    for (auto& part : parts) {
+      Volume& volume = volumes.emplace_back(make_volume(std::move(part)));
+      // Repeats are told apart by these times, which then may differ a little from slice to slice.
+      if (parts.size() > 1 || volume.is_irregular) continue;
+      if (std::string why = mixed_times(volume.slices); !why.empty()) {
+        volume.why_2d_only = std::move(why);
+        volume.is_irregular = true;
+      }
+    }
   }
   return volumes;
 }

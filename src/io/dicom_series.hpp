@@ -16,15 +16,15 @@ struct Volume {
   std::vector<Slice> slices;
   Geometry geometry;
   std::string why_2d_only;    ///< empty where windows may extend across slices
-  bool is_irregular = false;  ///< positions are missing, repeated, uneven or tilted
+  bool is_irregular = false;  ///< slices are missing, repeated, uneven, tilted or of mixed times
 };
 
 /// The images of one series. `uid` may be empty where there is only one. Throws Error(invalid_argument) listing the
 /// series where the choice is open or names none; the images' own problems where they cannot be used.
 std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& uid, const std::filesystem::path&);
 
-/// Parts the images of a series by size, pixel format, orientation and contrast, then by repeated positions, and orders
-/// each part. Every image is in exactly one volume.
+/// Parts the images of a series by size, pixel format, orientation, contrast and time, then by repeated positions, and
+/// orders each part. Every image is in exactly one volume.
 std::vector<Volume> make_volumes(std::vector<Slice> images);
 
 }  // namespace quietvox::io::dicom

@@ -80,6 +80,16 @@ std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path) {
   return file;
 }
 
+std::string series_of_broken_file(const std::filesystem::path& path) {
+  prepare_toolkit();
+  DcmFileFormat file;
+  static_cast<void>(file.loadFile(path.c_str()));
+  DcmDataset& data = *file.getDataset();
+  // Of the last element parsed, part may be missing.
+  const bool goes_on = data.card() > 0 && data.getElement(data.card() - 1)->getTag() > DCM_SeriesInstanceUID;
+  return goes_on ? text_of(data, DCM_SeriesInstanceUID) : "";
+}
+
 std::string tag_name(const DcmTagKey& key) {
   return std::string(DcmTag(key).getTagName()) + " " + key.toString().c_str();
 }

@@ -25,6 +25,9 @@ bool looks_like_dicom(const std::filesystem::path&);
 /// Parses a file. Long values stay on disk until they are asked for. Throws Error(corrupt) naming the file.
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&);
 
+/// The series that a file says to belong to which does not parse to its end; empty where it is not certain.
+std::string series_of_broken_file(const std::filesystem::path&);
+
 /// `Rows (0028,0010)`
 std::string tag_name(const DcmTagKey&);
 

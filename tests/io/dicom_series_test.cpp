@@ -157,6 +157,65 @@ TEST_F(DicomSeries, EchoesDirectionsAndKindsAreVolumesOfTheirOwn) {
   }
 }
 
+TEST_F(DicomSeries, TemporalPositionsAreVolumesOfTheirOwn) {
+  for (int z = 0; z < 8; ++z) add(std::to_string(z), z, z, {{DCM_TemporalPositionIdentifier, z % 2 ? "2" : "1"}});
+  const auto image = open();
+  ASSERT_EQ(image->volume_count(), 2u);
+  EXPECT_EQ(marks(*image, 0), (std::vector<int>{0, 2, 4, 6}));
+  EXPECT_EQ(marks(*image, 1), (std::vector<int>{1, 3, 5, 7}));
+  EXPECT_EQ(image->why_2d_only(0), "");
+}
+
+TEST_F(DicomSeries, AlternatingTriggersOrAcquisitionsForbidWindowsAcross) {
+  for (const auto& key : {DCM_TriggerTime, DCM_AcquisitionNumber}) {
+    for (int z = 0; z < 6; ++z) add(std::to_string(z), z, z, {{key, z % 2 ? "400" : "100"}});
+    const auto image = open();
+    EXPECT_EQ(image->volume_count(), 1u);
+    EXPECT_NE(image->why_2d_only(0).find("1.dcm and 2.dcm"), std::string::npos) << image->why_2d_only(0);
+    EXPECT_EQ(image->warnings(), std::vector<std::string>{image->why_2d_only(0)});
+    EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
+  }
+}
+
+TEST_F(DicomSeries, TriggersAndAcquisitionsMayRiseOrFallAlongTheVolume) {
+  for (const auto& key : {DCM_TriggerTime, DCM_AcquisitionNumber}) {
+    for (const int sign : {1, -1}) {
+      for (int z = 0; z < 6; ++z) add(std::to_string(z), z, z, {{key, std::to_string(100 + sign * (z / 2))}});
+      EXPECT_EQ(open()->why_2d_only(0), "");
+    }
+  }
+}
+
+TEST_F(DicomSeries, PhasesOfAHeartBeatMayBeTriggeredALittleEarlierOrLater) {
+  for (int z = 0; z < 4; ++z) {
+    for (int phase = 0; phase < 2; ++phase) {
+      add(std::to_string(10 * phase + z), z, 10 * phase + z,
+          {{DCM_TriggerTime, std::to_string(50 + 400 * phase + (z % 2 ? 3 : -3))}});
+    }
+  }
+  const auto image = open();
+  ASSERT_EQ(image->volume_count(), 2u);
+  EXPECT_EQ(marks(*image, 1), (std::vector<int>{10, 11, 12, 13}));
+  EXPECT_EQ(image->why_2d_only(1), "");
+}
+
+TEST_F(DicomSeries, EchoTimesAreComparedAsNumbers) {
+  for (int z = 0; z < 8; ++z) add(std::to_string(z), z, z, {{DCM_EchoTime, "4.60000" + std::to_string(z)}});
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 1u);
+  EXPECT_TRUE(image->warnings().empty());
+  for (int z = 0; z < 8; ++z) add(std::to_string(z), z, z, {{DCM_EchoTime, z % 2 ? "4.6" : "4.7"}});
+  EXPECT_EQ(open()->volume_count(), 2u);
+}
+
+TEST_F(DicomSeries, AFolderThatFallsApartIntoSingleSlicesIsWarnedOf) {
+  for (int z = 0; z < 3; ++z) add(std::to_string(z), z, z, {{DCM_EchoTime, std::to_string(10 + z)}});
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 3u);
+  ASSERT_EQ(image->warnings().size(), 1u);
+  EXPECT_NE(image->warnings()[0].find("3 images make 3 volumes of one slice"), std::string::npos);
+}
+
 TEST_F(DicomSeries, ASingleImageIs2D) {
   add("a", 0, 1);
   EXPECT_EQ(open()->why_2d_only(0), "it is a single image");
@@ -215,6 +274,37 @@ TEST_F(DicomSeries, ABrokenFileAmongGoodOnesStopsAll) {
     SCOPED_TRACE(size);
     fs::resize_file(folder_ / "b.dcm", size);
     EXPECT_THROW(marks(*open()), Error);  // corrupt; unsupported where a word is cut short
+  }
+}
+
+TEST_F(DicomSeries, ABrokenFileOfAnotherSeriesIsPassedOver) {
+  add("a", 0, 1);
+  DicomSpec other = marked(2);
+  other.series = "1.2.3.99";
+  write_dicom(folder_ / "b.dcm", other);
+  fs::resize_file(folder_ / "b.dcm", fs::file_size(folder_ / "b.dcm") - 50);  // within the pixels' element
+  const auto image = open({.allow_gaps = false, .series_uid = "1.2.3.4"});
+  EXPECT_EQ(marks(*image), (std::vector<int>{1}));
+  ASSERT_EQ(image->warnings().size(), 1u);
+  EXPECT_NE(image->warnings()[0].find("b.dcm: broken DICOM file"), std::string::npos);
+  expect_error(Errc::corrupt, "b.dcm: broken DICOM file",
+               [&] { open({.allow_gaps = false, .series_uid = "1.2.3.99"}); });
+}
+
+TEST_F(DicomSeries, ABrokenFileThatMayBelongToTheSeriesStopsAll) {
+  add("a", 0, 1);
+  DicomSpec other = marked(2);
+  other.series = "1.2.3.99";
+  write_dicom(folder_ / "b.dcm", other);
+  std::ifstream in(folder_ / "b.dcm", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto uid = bytes.find("1.2.3.99");
+  ASSERT_NE(uid, std::string::npos);
+  for (const std::size_t left : {uid, uid + 3}) {
+    fs::resize_file(folder_ / "b.dcm", left);
+    expect_error(Errc::corrupt, "b.dcm: broken DICOM file",
+                 [&] { open({.allow_gaps = false, .series_uid = "1.2.3.4"}); });
+    write_dicom(folder_ / "b.dcm", other);
   }
 }
 

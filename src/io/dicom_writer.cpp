@@ -15,6 +15,7 @@
 #include "io/atomic_output.hpp"
 #include "io/dicom_derive.hpp"
 #include "io/dicom_pixels.hpp"
+#include "io/dicom_verify.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -120,8 +121,12 @@ class Writer final : public ImageWriter {
       fs::create_directories(path.parent_path(), error);
       if (error) throw Error(Errc::not_writable, target_.string() + ": cannot be written: " + error.message());
     }
+    const std::string instance = text_of(data, DCM_SOPInstanceUID);
     save(*file, slice, encoding, path);
-    verify(slice, cells, path);
+    if (const std::string problem = why_not_as_meant(path, slice, instance, cells); !problem.empty()) {
+      throw Error(Errc::not_writable,
+                  target_.string() + ": " + slice.name.string() + " does not read back: " + problem);
+    }
   }
 
   void save(DcmFileFormat& file, const Slice& slice, E_EncodingType encoding, const fs::path& path) const {
@@ -148,21 +153,6 @@ class Writer final : public ImageWriter {
       throw Error(Errc::not_writable, target_.string() + ": " + slice.name.string() + " cannot be written: " +
                                           (full ? "no space left on the device" : status.text()));
     }
-  }
-
-  /// Reads the written file back as any reader would.
-  void verify(const Slice& slice, const std::vector<std::uint16_t>& cells, const fs::path& path) const {
-    Slice written = slice;
-    written.path = path;
-    written.is_compressed = compress_;
-    written.syntax_uid = UID_JPEGLSLosslessTransferSyntax;
-    std::string problem = "with other pixels than were written";
-    try {
-      if (read_cells(written) == cells) return;
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-    throw Error(Errc::not_writable, target_.string() + ": " + slice.name.string() + " does not read back: " + problem);
   }
 
   std::shared_ptr<const Series> series_;

@@ -6,11 +6,14 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "io/dicom_uid.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
+
+constexpr std::size_t most_description_characters = 64;
 
 void check(const OFCondition& status, const DcmTagKey& key) {
   if (status.bad()) throw Error(Errc::internal, tag_name(key) + " cannot be set: " + status.text());
@@ -61,18 +64,39 @@ void set_type(DcmDataset& data) {
   put(data, DCM_ImageType, "DERIVED" + (rest == std::string::npos ? "\\PRIMARY" : type.substr(rest)));
 }
 
-/// The suffix is left out rather than a text of other than plain characters cut.
-void extend_series_description(DcmDataset& data, const std::string& suffix) {
-  constexpr std::size_t most = 64;
-  std::string text = text_of(data, DCM_SeriesDescription);
-  if (suffix.empty() || text.ends_with(suffix)) return;
-  const std::string addition = (text.empty() ? "" : " ") + suffix;
-  if (text.size() + addition.size() > most) {
-    const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
-    if (!plain || addition.size() > most) return;
-    text.resize(most - addition.size());
+/// How many bytes the first `count` characters of a text take, at most all of them; none where its character set does
+/// not tell without decoding.
+std::optional<std::size_t> bytes_of(const std::string& text, std::size_t count, const std::string& character_set) {
+  const auto is_ascii = [](unsigned char c) { return c < 0x80; };
+  const bool is_utf8 = character_set == "ISO_IR 192";
+  const bool is_multi_byte = character_set.find('\\') != std::string::npos || character_set.starts_with("ISO 2022") ||
+                             character_set.starts_with("GB");  // escape sequences; pairs with a lower half in ASCII
+  const bool is_single_byte = character_set.starts_with("ISO_IR ") && !is_utf8;
+  if (is_multi_byte || !(is_utf8 || is_single_byte || std::all_of(text.begin(), text.end(), is_ascii))) {
+    return std::nullopt;
   }
-  put(data, DCM_SeriesDescription, text + addition);
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const bool goes_on = is_utf8 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+    if (!goes_on && count-- == 0) break;
+  }
+  return at;
+}
+
+/// Cuts the description where the suffix would not fit behind it. False where it cannot be cut safely and stays as it
+/// is.
+bool extend_series_description(DcmDataset& data, const std::string& suffix) {
+  std::string text = text_of(data, DCM_SeriesDescription);
+  if (suffix.empty() || text.ends_with(suffix)) return true;
+  const std::string addition = (text.empty() ? "" : " ") + suffix;
+  if (text.size() + addition.size() > most_description_characters) {
+    const std::size_t room = most_description_characters - std::min(most_description_characters, addition.size());
+    const auto bytes = bytes_of(text, room, text_of(data, DCM_SpecificCharacterSet));
+    if (!bytes) return false;
+    text.resize(*bytes);
+  }
+  put(data, DCM_SeriesDescription, text.empty() ? suffix : text + addition);
+  return true;
 }
 
 void raise_series_number(DcmDataset& data, int offset) {
@@ -112,11 +136,21 @@ void add_equipment(DcmDataset& data, std::time_t time) {
 
 }  // namespace
 
+void check_series_suffix(const std::string& suffix) {
+  const bool is_plain =
+      std::all_of(suffix.begin(), suffix.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f && c != '\\'; });
+  if (is_plain && suffix.size() <= most_description_characters) return;
+  throw Error(Errc::invalid_argument, "--series-description-suffix must be at most " +
+                                          std::to_string(most_description_characters) +
+                                          " printable ASCII characters without backslash" +
+                                          (is_plain ? ", it has " + std::to_string(suffix.size()) : ""));
+}
+
 std::string derived_uid(const std::string& role, const std::string& source_uid, const std::string& chain) {
   return uid_from(role + "\n" + source_uid + "\n" + chain + "\n" + version());
 }
 
-void derive(DcmDataset& data, const Slice& source, const Derivation& derivation) {
+bool derive(DcmDataset& data, const Slice& source, const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
   put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation.chain));
   // Images for processing and for presentation must not meet in one series.
@@ -125,7 +159,7 @@ void derive(DcmDataset& data, const Slice& source, const Derivation& derivation)
   const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);
   put(data, DCM_InstanceCreationDate, formatted(local, "%Y%m%d"));
   put(data, DCM_InstanceCreationTime, formatted(local, "%H%M%S"));
-  extend_series_description(data, derivation.series_suffix);
+  const bool has_suffix = extend_series_description(data, derivation.series_suffix);
   raise_series_number(data, derivation.series_offset);
   extend_derivation_description(data, derivation.text);
   append_code(data, DCM_DerivationCodeSequence, "113087", "Smoothing");
@@ -137,6 +171,7 @@ void derive(DcmDataset& data, const Slice& source, const Derivation& derivation)
         DCM_LargestPixelValueInSeries, DCM_MACParametersSequence, DCM_DigitalSignaturesSequence}) {
     data.findAndDeleteElement(key);
   }
+  return has_suffix;
 }
 
 }  // namespace quietvox::io::dicom

@@ -14,7 +14,7 @@ namespace quietvox::io::dicom {
 
 /// The same for all images of one volume.
 struct Derivation {
-  std::string chain;  ///< the filters as they were asked for: goes into new identifiers
+  std::string chain;  ///< the filters as they were asked for, and the mask: goes into new identifiers
   std::string text;   ///< the filters as they ran, for people
   std::string series_suffix;
   int series_offset = 0;
@@ -25,8 +25,12 @@ struct Derivation {
 /// version of quietvox; `role` tells series from instances.
 std::string derived_uid(const std::string& role, const std::string& source_uid, const std::string& chain);
 
+/// Throws Error(invalid_argument) where the suffix cannot stand in every series description.
+void check_series_suffix(const std::string&);
+
 /// Turns a copy of the source's data set into the derived object: identifiers, type, dates, description, sources,
-/// equipment. Pixels and everything else stay.
-void derive(DcmDataset&, const Slice& source, const Derivation&);
+/// equipment. Pixels and everything else stay. False where the series description had to stay without its suffix: it
+/// is too long, and its character set does not tell where to cut it.
+bool derive(DcmDataset&, const Slice& source, const Derivation&);
 
 }  // namespace quietvox::io::dicom

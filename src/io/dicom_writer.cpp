@@ -69,6 +69,7 @@ class Writer final : public ImageWriter {
     begun_ = volume + 1;
     next_slice_ = 0;
     derivation_.chain = describe_chain(provenance.requested);
+    if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
     derivation_.text = derivation_text(provenance);
   }
 
@@ -98,6 +99,10 @@ class Writer final : public ImageWriter {
       }
     }
     report.clamped = clamped_;
+    if (lacks_suffix_) {
+      report.warnings.push_back("series description is too long for the suffix '" + derivation_.series_suffix +
+                                "' and stays as it is");
+    }
     return report;
   }
 
@@ -112,7 +117,7 @@ class Writer final : public ImageWriter {
     clamped_ += merge_values(slice, values, values_, cells);
     replace_cells(data, slice, cells);
     const E_EncodingType encoding = sequence_encoding(data);
-    derive(data, slice, derivation_);
+    if (!derive(data, slice, derivation_)) lacks_suffix_ = true;
 
     fs::path path = output_.staging();
     if (series_->is_folder) {
@@ -165,6 +170,7 @@ class Writer final : public ImageWriter {
   std::size_t begun_ = 0;
   std::int64_t next_slice_ = 0;
   std::atomic<std::int64_t> clamped_ = 0;
+  std::atomic<bool> lacks_suffix_ = false;
 };
 
 }  // namespace
@@ -175,6 +181,7 @@ std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, c
     throw Error(Errc::invalid_argument,
                 "output type " + options.output_type + ": DICOM keeps its pixel type; allowed: same");
   }
+  check_series_suffix(options.series_description_suffix);
   return std::make_unique<Writer>(std::move(series), output, values, options);
 }
 

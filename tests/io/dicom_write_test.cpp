@@ -261,12 +261,47 @@ TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
   EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2007");
 }
 
+TEST_F(DicomWrite, LongSeriesDescriptionsAreCutBetweenCharacters) {
+  struct Case {
+    const char* character_set;
+    std::string before, after;
+  };
+  std::string umlauts;  // 60 characters, 120 bytes
+  for (int i = 0; i < 60; ++i) umlauts += "\xc3\xa4";
+  const std::string latin(60, '\xe4'), x64(64, 'x');
+  for (const Case& c : {Case{"", x64, x64.substr(0, 55) + " quietvox"},
+                        Case{"ISO_IR 192", umlauts, umlauts.substr(0, 110) + " quietvox"},
+                        Case{"ISO_IR 192", umlauts.substr(0, 100), umlauts.substr(0, 100) + " quietvox"},
+                        Case{"ISO_IR 100", latin, latin.substr(0, 55) + " quietvox"}}) {
+    const auto report =
+        rewrite({.more = {{DCM_SpecificCharacterSet, c.character_set}, {DCM_SeriesDescription, c.before}}});
+    EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), c.after) << c.character_set;
+    EXPECT_TRUE(report.warnings.empty());
+  }
+  // Escape sequences, pairs of bytes, and bytes of no declared meaning are not cut.
+  for (const char* set : {"\\ISO 2022 IR 87", "GB18030", ""}) {
+    const auto report = rewrite({.more = {{DCM_SpecificCharacterSet, set}, {DCM_SeriesDescription, latin}}});
+    EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), latin) << set;
+    EXPECT_EQ(report.warnings,
+              std::vector<std::string>{"series description is too long for the suffix 'quietvox' and stays as it is"});
+  }
+}
+
+TEST_F(DicomWrite, ASuffixThatFitsNoDescriptionIsRefused) {
+  const auto with = [&](const std::string& suffix) {
+    io::WriteOptions options;
+    options.series_description_suffix = suffix;
+    rewrite({}, {}, Values::real, options);
+  };
+  for (const std::string& suffix :
+       {std::string("a\\b"), std::string("\xc3\xa4"), std::string("a\nb"), std::string(65, 'x')}) {
+    expect_error(Errc::invalid_argument, "--series-description-suffix must be at most 64", [&] { with(suffix); });
+  }
+  with(std::string(64, 'y'));
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), std::string(64, 'y'));
+}
+
 TEST_F(DicomWrite, LongTextsAreNotBroken) {
-  const std::string ascii(64, 'x'), umlauts = "\xc3\xa4" + std::string(60, 'x');
-  rewrite({.more = {{DCM_SeriesDescription, ascii}}});
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), ascii.substr(0, 55) + " quietvox");
-  rewrite({.more = {{DCM_SpecificCharacterSet, "ISO_IR 192"}, {DCM_SeriesDescription, umlauts}}});
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), umlauts);
   rewrite({.more = {{DCM_SpecificCharacterSet, "ISO_IR 192"}, {DCM_SeriesDescription, "K\xc3\xb6pf"}}});
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "K\xc3\xb6pf quietvox");
   rewrite({.more = {{DCM_DerivationDescription, std::string(1000, 'd')}}});
@@ -294,6 +329,24 @@ TEST_F(DicomWrite, IdentifiersAreNewAndAlwaysTheSame) {
   EXPECT_EQ(dicom_text(output_, DCM_SeriesInstanceUID), series);
   rewrite({.more = {{DCM_PresentationIntentType, "FOR PROCESSING"}}});
   EXPECT_NE(dicom_text(output_, DCM_SeriesInstanceUID), series);
+}
+
+TEST_F(DicomWrite, MasksHaveIdentifiersOfTheirOwn) {
+  write_dicom(source_, {});
+  const auto image = io::open_dicom(source_, {});
+  const Volume volume = read_volume(*image);
+  std::set<std::string> instances, series;
+  for (const char* mask : {"", "0123456789abcdef", "fedcba9876543210"}) {
+    const auto writer = image->writer(output_, Values::real, {.force = true, .compress = {}});
+    writer->begin_volume(0, {.requested = {}, .resolved = {}, .backend = "cpu", .mask = mask});
+    writer->write(volume.view());
+    writer->commit();
+    instances.insert(dicom_text(output_, DCM_SOPInstanceUID));
+    series.insert(dicom_text(output_, DCM_SeriesInstanceUID));
+    EXPECT_NE(dicom_text(output_, DCM_DerivationDescription).find(mask), std::string::npos);
+  }
+  EXPECT_EQ(instances.size(), 3u);
+  EXPECT_EQ(series.size(), 3u);
 }
 
 TEST_F(DicomWrite, ModalityLutsKeepStoredNumbers) {

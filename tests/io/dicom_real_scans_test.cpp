@@ -51,12 +51,12 @@ const std::map<std::string, std::map<std::string, Outcome>> files_by_folder{
      {{"chrJapMulti.dcm", corrupt},  // an image without pixel data
       {"chrJapMultiExplicitIR6.dcm", corrupt},
       {"chrKoreanMulti.dcm", corrupt},
-      {"chrSQEncoding.dcm", unsupported},
-      {"chrSQEncoding1.dcm", unsupported}}},
+      {"chrSQEncoding.dcm", corrupt},
+      {"chrSQEncoding1.dcm", corrupt}}},
     {"small_and_private",
-     {{"UN_sequence.dcm", unsupported},
+     {{"UN_sequence.dcm", corrupt},
       {"nested_priv_SQ.dcm", corrupt},
-      {"priv_SQ.dcm", unsupported},
+      {"priv_SQ.dcm", corrupt},
       {"rtdose.dcm", unsupported},
       {"test-SR.dcm", unsupported},
       {"liver_1frame.dcm", unsupported}}},
@@ -82,7 +82,7 @@ const std::map<std::string, std::map<std::string, Outcome>> files_by_folder{
       {"meta_missing_tsyntax.dcm", corrupt},
       {"no-meta-length-test.dcm", unsupported},
       {"no_meta.dcm", not_dicom},  // begins one byte late
-      {"no_meta_group_length.dcm", unsupported},
+      {"no_meta_group_length.dcm", corrupt},
       {"rtplan_truncated.dcm", corrupt}}}};
 
 /// What a program prints, line by line.

@@ -80,8 +80,8 @@ itk::IOComponentEnum stored_type(const std::string& output_type, itk::IOComponen
               "--output-type = '" + output_type + "' is not known; give same, int16, uint16 or float32");
 }
 
-/// ITK writes a file at once. Voxels are therefore gathered in a scratch file as they will be stored; commit() hands
-/// that to ITK, compares the result, and puts it in its place.
+/// ITK writes a file at once. Voxels are therefore gathered in a scratch file as they will be stored; finish() hands
+/// that to ITK and compares the result.
 class ItkWriter final : public io::ImageWriter {
  public:
   ItkWriter(const fs::path& output, const ItkWriterSource& source, const io::WriteOptions& options)
@@ -133,7 +133,7 @@ class ItkWriter final : public io::ImageWriter {
     next_slice_ += slices.extent.z;
   }
 
-  io::WriteReport commit() override {
+  io::WriteReport finish(std::vector<io::AtomicOutput*>& outputs) override {
     if (begun_ != source_.volumes || missing_slices() != 0) {
       throw Error(Errc::internal, output_.string() + ": volumes or slices are missing");
     }
@@ -146,7 +146,6 @@ class ItkWriter final : public io::ImageWriter {
       verify(made, voxels);
     }
     io::WriteReport report{targets_, clamped_, {}};
-    std::vector<io::AtomicOutput*> outputs;
     for (std::size_t i = targets_.size(); i-- > 0;) {  // the header after its voxels
       std::error_code error;
       fs::rename(*scratch_ / targets_[i].filename(), outputs_[i]->staging(), error);
@@ -157,7 +156,6 @@ class ItkWriter final : public io::ImageWriter {
       outputs.push_back(sidecar);
       report.files.push_back(sidecar_.path());
     }
-    io::commit_together(outputs);
     return report;
   }
 

@@ -3,6 +3,7 @@
 #include "cli/voxel_output.hpp"
 
 #include "cli/voxel_sources.hpp"
+#include "io/atomic_output.hpp"
 
 namespace quietvox::cli {
 
@@ -47,18 +48,15 @@ void VoxelOutput::write_slice(VolumeView<const float> slice) {
 }
 
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual) {
-  io::WriteReport first;
-  if (residual) first = residual->commit();
-  try {
-    io::WriteReport report = writer.commit();
-    report.files.insert(report.files.end(), first.files.begin(), first.files.end());
-    report.warnings.insert(report.warnings.end(), first.warnings.begin(), first.warnings.end());
-    return report;
-  } catch (...) {
-    std::error_code ignored;
-    for (const auto& file : first.files) std::filesystem::remove(file, ignored);
-    throw;
+  std::vector<io::AtomicOutput*> outputs;
+  io::WriteReport report = writer.finish(outputs);
+  if (residual) {
+    const io::WriteReport second = residual->finish(outputs);
+    report.files.insert(report.files.end(), second.files.begin(), second.files.end());
+    report.warnings.insert(report.warnings.end(), second.warnings.begin(), second.warnings.end());
   }
+  io::commit_together(outputs);
+  return report;
 }
 
 }  // namespace quietvox::cli

@@ -10,12 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "core/error.hpp"
+#include "io/dicom_result.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -35,19 +35,15 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-bool is_dicom_file(const fs::path& path) {
-  std::array<char, 132> start{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), start.size());
-  return file && std::string_view(start.data() + 128, 4) == "DICM";
-}
-
-/// Replacing a folder removes all that it holds; what cannot be an earlier result is not ours to remove.
+/// Replacing a folder removes all that it holds; what is no earlier result is not ours to remove.
 void refuse_foreign_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_symlink() || (!entry.is_directory() && !(entry.is_regular_file() && is_dicom_file(entry.path())))) {
+    const bool is_folder = entry.is_directory() && !entry.is_symlink();
+    const bool is_result = entry.is_regular_file() && !entry.is_symlink() && is_dicom_result(entry.path());
+    if (!is_folder && !is_result) {
       throw Error(Errc::exists, folder.string() + ": holds " + entry.path().lexically_relative(folder).string() +
-                                    ", which is no DICOM file, and is therefore not replaced; give another output");
+                                    ", which was not made by quietvox, and is therefore not replaced; give another "
+                                    "output");
     }
   }
 }
@@ -80,20 +76,22 @@ fs::path make_staging(const fs::path& target, AtomicOutput::Kind kind) {
   }
 }
 
-void sync_to_disk(const fs::path& path) {
+/// The error number, or 0.
+int sync_to_disk(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw_not_writable(path, "cannot be synced", errno);
+  if (file < 0) return errno;
   const int error = fsync(file) == 0 ? 0 : errno;
   close(file);
-  // Some file systems cannot sync a folder; they say EINVAL.
-  if (error != 0 && error != EINVAL) throw_not_writable(path, "cannot be synced", error);
+  return error == EINVAL ? 0 : error;  // some file systems cannot sync a folder, and say so
 }
 
-void sync_tree_to_disk(const fs::path& path) {
+int sync_tree_to_disk(const fs::path& path) {
   if (fs::is_directory(path)) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(path)) sync_tree_to_disk(entry.path());
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+      if (const int error = sync_tree_to_disk(entry.path())) return error;
+    }
   }
-  sync_to_disk(path);
+  return sync_to_disk(path);
 }
 
 /// Renames only where nothing stands at `to`.
@@ -108,22 +106,18 @@ void rename_to_free_place(const fs::path& from, const fs::path& to) {
   if (status != 0) throw_not_writable(to, "cannot be put in place", errno);
 }
 
-/// A folder cannot be renamed over another: the old one steps aside, and comes back where the new one cannot enter.
-void replace_folder(const fs::path& from, const fs::path& to) {
-  const fs::path old = make_staging(to, AtomicOutput::Kind::folder);
-  if (std::rename(to.c_str(), old.c_str()) != 0) {
+/// Exchanges two neighbours, at one instant where the file system can. Returns the error number, or 0.
+int exchange(const fs::path& a, const fs::path& b) {
+  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  const fs::path aside = a.string() + ".aside";
+  if (std::rename(b.c_str(), aside.c_str()) != 0) return errno;
+  if (std::rename(a.c_str(), b.c_str()) != 0) {
     const int error = errno;
-    rmdir(old.c_str());
-    throw_not_writable(to, "cannot be replaced", error);
+    std::rename(aside.c_str(), b.c_str());
+    return error;
   }
-  if (std::rename(from.c_str(), to.c_str()) != 0) {
-    const int error = errno;
-    std::rename(old.c_str(), to.c_str());
-    throw_not_writable(to, "cannot be put in place", error);
-  }
-  std::error_code error;
-  fs::remove_all(old, error);
-  if (error) throw_not_writable(old, "holds what was replaced and cannot be removed", error.value());
+  return std::rename(aside.c_str(), a.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -152,33 +146,50 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 
 AtomicOutput::~AtomicOutput() {
   std::error_code ignored;
-  if (!committed_) fs::remove_all(staging_, ignored);
+  if (state_ != State::in_place) fs::remove_all(staging_, ignored);
 }
 
 void AtomicOutput::commit() { commit_together(std::array{this}); }
 
-void AtomicOutput::sync() const { sync_tree_to_disk(staging_); }
+void AtomicOutput::sync() const {
+  if (const int error = sync_tree_to_disk(staging_)) throw_not_writable(target_, "cannot be synced", error);
+}
 
 void AtomicOutput::put_in_place() {
-  if (!force_) {
+  if (!force_ || !fs::exists(fs::symlink_status(target_))) {
     rename_to_free_place(staging_, target_);
-  } else if (kind_ == Kind::folder && fs::is_directory(target_)) {
-    replace_folder(staging_, target_);
-  } else if (std::rename(staging_.c_str(), target_.c_str()) != 0) {
-    throw_not_writable(target_, "cannot be put in place", errno);
+    state_ = State::in_place;
+    return;
   }
-  committed_ = true;
+  refuse_existing(target_, kind_, force_);  // something else may have come meanwhile
+  if (const int error = exchange(staging_, target_)) throw_not_writable(target_, "cannot be replaced", error);
+  state_ = State::exchanged;
 }
 
 void AtomicOutput::take_back() noexcept {
-  if (committed_ && !force_ && std::rename(target_.c_str(), staging_.c_str()) == 0) committed_ = false;
+  if (state_ == State::staged) return;
+  const bool done = state_ == State::exchanged ? exchange(staging_, target_) == 0
+                                               : std::rename(target_.c_str(), staging_.c_str()) == 0;
+  state_ = done ? State::staged : State::in_place;
+}
+
+void AtomicOutput::remove_replaced() {
+  if (state_ != State::exchanged) return;
+  state_ = State::in_place;
+  std::error_code error;
+  fs::remove_all(staging_, error);
+  if (error) throw_not_writable(staging_, "holds what was replaced and cannot be removed", error.value());
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs) {
   try {
     for (const AtomicOutput* output : outputs) output->sync();
     for (AtomicOutput* output : outputs) output->put_in_place();
-    for (const AtomicOutput* output : outputs) sync_to_disk(parent_of(output->target_));
+    for (const AtomicOutput* output : outputs) {
+      if (const int error = sync_to_disk(parent_of(output->target_))) {
+        throw_not_writable(output->target_, "cannot be synced", error);
+      }
+    }
   } catch (const std::exception& error) {
     for (AtomicOutput* output : outputs) output->take_back();
     if (const auto* disk = dynamic_cast<const fs::filesystem_error*>(&error)) {
@@ -186,20 +197,23 @@ void commit_together(std::span<AtomicOutput* const> outputs) {
     }
     throw;
   }
+  for (AtomicOutput* output : outputs) output->remove_replaced();
 }
 
-void refuse_overlap(const fs::path& target, const fs::path& input) {
+void refuse_overlap(const fs::path& target, const fs::path& other, const std::string& role) {
   std::error_code ignored;
-  const fs::path real_input = fs::weakly_canonical(without_trailing_slash(input), ignored);
-  const fs::path real_target = fs::weakly_canonical(target, ignored);
-  if (real_target == real_input || fs::equivalent(target, input, ignored)) {
-    throw Error(Errc::output_path, target.string() + ": output and input are the same; give another output");
+  const fs::path real_other = fs::weakly_canonical(without_trailing_slash(other), ignored);
+  const fs::path real_target = fs::weakly_canonical(without_trailing_slash(target), ignored);
+  if (real_target == real_other || fs::equivalent(target, other, ignored)) {
+    throw Error(Errc::output_path, target.string() + ": output and " + role + " are the same; give another output");
   }
-  if (is_inside(real_target, real_input)) {
-    throw Error(Errc::output_path, target.string() + ": the output lies inside the input; give a place outside it");
+  if (is_inside(real_target, real_other)) {
+    throw Error(Errc::output_path,
+                target.string() + ": the output lies inside the " + role + "; give a place outside it");
   }
-  if (is_inside(real_input, real_target)) {
-    throw Error(Errc::output_path, target.string() + ": the input lies inside the output; give another output");
+  if (is_inside(real_other, real_target)) {
+    throw Error(Errc::output_path, target.string() + ": the " + role + " " + other.string() +
+                                       " lies inside the output; give another place");
   }
 }
 

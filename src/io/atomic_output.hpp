@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 
 namespace quietvox::io {
 
@@ -14,8 +15,9 @@ class AtomicOutput {
   enum class Kind { file, folder };
 
   /// `input` may be empty: there is none. Throws Error: exists (the target is there and `force` is false, or it is a
-  /// folder that holds other things than DICOM files, which `force` does not replace), output_path (no parent folder;
-  /// the target is of another kind; it is the input, lies inside it or holds it, links followed), not_writable.
+  /// folder that holds other things than DICOM files made by quietvox, which `force` does not replace), output_path (no
+  /// parent folder; the target is of another kind; it is the input, lies inside it or holds it, links followed),
+  /// not_writable.
   AtomicOutput(const std::filesystem::path& target, Kind, bool force, const std::filesystem::path& input);
   ~AtomicOutput();
   AtomicOutput(const AtomicOutput&) = delete;
@@ -32,17 +34,23 @@ class AtomicOutput {
   void sync() const;
   void put_in_place();
   void take_back() noexcept;
+  void remove_replaced();
+
+  enum class State { staged, in_place, exchanged };  ///< exchanged: staging holds what stood at the target
 
   std::filesystem::path target_, staging_;
   Kind kind_;
-  bool force_, committed_ = false;
+  bool force_;
+  State state_ = State::staged;
 };
 
-/// Commits outputs that belong together: where one cannot be put in its place, none stays there. (With `force`, what
-/// was already replaced is gone; the disk would have to fail between two renames.)
+/// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
+/// before stands there again.
 void commit_together(std::span<AtomicOutput* const>);
 
-/// Throws Error(output_path) where the target is the input, lies inside it or holds it, links followed.
-void refuse_overlap(const std::filesystem::path& target, const std::filesystem::path& input);
+/// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.
+/// `role`: what the other one is, for the message.
+void refuse_overlap(const std::filesystem::path& target, const std::filesystem::path& other,
+                    const std::string& role = "input");
 
 }  // namespace quietvox::io

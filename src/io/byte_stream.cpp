@@ -229,8 +229,12 @@ void ByteReader::read_all(std::uint64_t offset, std::span<std::byte> to, const c
 
 class ByteWriter::Impl {
  public:
-  Impl(const std::filesystem::path& path, bool compressed)
-      : path_(path), file_(path, O_WRONLY | O_CREAT | O_TRUNC), compressed_(compressed), buffer_(buffer_size) {
+  Impl(const std::filesystem::path& path, bool compressed, const std::filesystem::path& name)
+      : path_(path),
+        name_(name.empty() ? path : name),
+        file_(path, O_WRONLY | O_CREAT | O_TRUNC),
+        compressed_(compressed),
+        buffer_(buffer_size) {
     if (!file_.is_open()) throw_errno();
     if (compressed_) {
       if (deflateInit2(&stream_, level, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -268,7 +272,7 @@ class ByteWriter::Impl {
     } catch (const Error& error) {
       difference = std::string(" (") + error.what() + ")";
     }
-    throw Error(Errc::not_writable, path_.string() + ": read again, it does not hold what was written" + difference);
+    throw Error(Errc::not_writable, name_.string() + ": read again, it does not hold what was written" + difference);
   }
 
  private:
@@ -276,7 +280,7 @@ class ByteWriter::Impl {
   static constexpr int level = 4;
 
   [[noreturn]] void throw_errno() const {
-    throw Error(Errc::not_writable, path_.string() + ": cannot be written: " + message(errno));
+    throw Error(Errc::not_writable, name_.string() + ": cannot be written: " + message(errno));
   }
 
   void write_file(std::span<const std::byte> bytes) {
@@ -314,7 +318,7 @@ class ByteWriter::Impl {
     return size == size_ && checksum == checksum_ && reader.trailing_garbage() == 0;
   }
 
-  std::filesystem::path path_;
+  std::filesystem::path path_, name_;
   Descriptor file_;
   bool compressed_;
   std::vector<std::byte> buffer_;
@@ -323,8 +327,8 @@ class ByteWriter::Impl {
   std::uint64_t size_ = 0;
 };
 
-ByteWriter::ByteWriter(const std::filesystem::path& path, bool compressed)
-    : impl_(std::make_unique<Impl>(path, compressed)) {}
+ByteWriter::ByteWriter(const std::filesystem::path& path, bool compressed, const std::filesystem::path& name)
+    : impl_(std::make_unique<Impl>(path, compressed, name)) {}
 ByteWriter::~ByteWriter() = default;
 void ByteWriter::write(std::span<const std::byte> bytes) { impl_->write(bytes); }
 void ByteWriter::close_and_verify() { impl_->close_and_verify(); }

@@ -41,10 +41,10 @@ class ByteReader {
 };
 
 /// Writes a file from beginning to end, gzip-compressed or not. The same bytes give the same file.
-/// Every failure to write throws Error(not_writable).
+/// Every failure to write throws Error(not_writable), which calls the file `name` where one is given.
 class ByteWriter {
  public:
-  ByteWriter(const std::filesystem::path&, bool compressed);
+  ByteWriter(const std::filesystem::path&, bool compressed, const std::filesystem::path& name = {});
   ~ByteWriter();
 
   void write(std::span<const std::byte>);

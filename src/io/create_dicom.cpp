@@ -155,7 +155,7 @@ class DicomCreator final : public ImageWriter {
     }
   }
 
-  WriteReport commit() override {
+  WriteReport finish(std::vector<AtomicOutput*>& outputs) override {
     const Extent& extent = geometry_.extent;
     if (static_cast<std::int64_t>(cells_.size()) != extent.voxels()) {
       throw Error(Errc::internal, "not all slices were written");
@@ -168,7 +168,7 @@ class DicomCreator final : public ImageWriter {
       write_file(output_.staging() / name.data(), z);
       report.files.push_back(folder_ / name.data());
     }
-    output_.commit();
+    outputs.push_back(&output_);
     report.clamped = clamped_;
     return report;
   }
@@ -199,14 +199,15 @@ class DicomCreator final : public ImageWriter {
     kind_.has_plane ? put_plane(data, z) : put_mammography(data);
     put_pixels(data, z);
     const OFCondition status = file.saveFile(path.c_str(), EXS_LittleEndianExplicit);
-    if (status.bad()) throw Error(Errc::not_writable, path.string() + ": cannot be written: " + status.text());
+    const std::string name = (folder_ / path.filename()).string();
+    if (status.bad()) throw Error(Errc::not_writable, name + ": cannot be written: " + status.text());
 
     const Uint16* written = nullptr;
     unsigned long count = 0;
     const auto again = dicom::load_file(path);
     const bool found = again->getDataset()->findAndGetUint16Array(DCM_PixelData, written, &count).good();
     if (!found || !std::equal(written, written + count, cells(z).begin(), cells(z).end())) {
-      throw Error(Errc::not_writable, path.string() + ": reads back with other pixels than were written");
+      throw Error(Errc::not_writable, name + ": reads back with other pixels than were written");
     }
   }
 

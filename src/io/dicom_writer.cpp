@@ -87,11 +87,11 @@ class Writer final : public ImageWriter {
     });
   }
 
-  WriteReport commit() override {
+  WriteReport finish(std::vector<AtomicOutput*>& outputs) override {
     if (begun_ != series_->volumes.size() || !volume_is_complete()) {
       throw Error(Errc::internal, "commit before all volumes are written");
     }
-    output_.commit();
+    outputs.push_back(&output_);
     WriteReport report;
     for (const Volume& volume : series_->volumes) {
       for (const Slice& slice : volume.slices) {

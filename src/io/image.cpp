@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/image.hpp"
 
+#include "io/atomic_output.hpp"
+
 namespace quietvox::io {
 
 std::string to_string(Format format) {
@@ -12,6 +14,13 @@ std::string to_string(Format format) {
     case Format::metaimage: return "MetaImage";
   }
   return "";
+}
+
+WriteReport ImageWriter::commit() {
+  std::vector<AtomicOutput*> outputs;
+  WriteReport report = finish(outputs);
+  commit_together(outputs);
+  return report;
 }
 
 std::unique_ptr<Image> open_image(const std::filesystem::path& path, const ReadOptions& options) {

@@ -19,6 +19,8 @@
 /// a writer that gives the same scan back with other voxels and everything else untouched.
 namespace quietvox::io {
 
+class AtomicOutput;
+
 enum class Format { dicom, nifti, nrrd, metaimage };
 std::string to_string(Format);
 
@@ -67,8 +69,10 @@ class ImageWriter {
   /// Slices of the announced volume in ascending order; origin.z is the first. Voxels that are not finite keep the
   /// source's stored value where the stored type cannot hold them.
   virtual void write(VolumeView<const float> slices) = 0;
-  /// Verifies what was written against what was meant, syncs, and puts it in its place.
-  virtual WriteReport commit() = 0;
+  /// Verifies what was written against what was meant, and adds to `outputs` what is then to be committed.
+  virtual WriteReport finish(std::vector<AtomicOutput*>& outputs) = 0;
+  /// Finishes, and puts all in its place.
+  WriteReport commit();
 };
 
 class Image {

@@ -38,7 +38,7 @@ std::uint64_t count_bytes(ByteReader& reader) {
 struct Part {
   Part(const fs::path& target, bool compressed, bool force, const std::vector<fs::path>& inputs)
       : output(target, AtomicOutput::Kind::file, force, inputs.empty() ? fs::path() : inputs.front()),
-        writer(output.staging(), compressed) {
+        writer(output.staging(), compressed, target) {
     for (const fs::path& input : inputs) refuse_overlap(target, input);
   }
 
@@ -98,14 +98,13 @@ class NiftiWriter : public ImageWriter {
     }
   }
 
-  WriteReport commit() override {
+  WriteReport finish(std::vector<AtomicOutput*>& outputs) override {
     if (volume_ != static_cast<std::size_t>(header_.volumes())) {
       throw Error(Errc::internal, "not all volumes were written");
     }
     WriteReport report;
     report.clamped = clamped_;
     finish_voxels(report);
-    std::vector<AtomicOutput*> outputs;
     for (const auto& part : parts_) {
       part->writer.close_and_verify();
       outputs.push_back(&part->output);
@@ -115,7 +114,6 @@ class NiftiWriter : public ImageWriter {
       outputs.push_back(sidecar);
       report.files.push_back(sidecar_.path());
     }
-    commit_together(outputs);
     return report;
   }
 

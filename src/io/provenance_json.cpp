@@ -16,11 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-fs::path sidecar_of(fs::path image) {
-  if (image.extension() == ".gz") image.replace_extension();
-  return image.replace_extension(".json");
-}
-
 bool is_sidecar(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const Json content = Json::parse(file, nullptr, false);
@@ -76,24 +71,34 @@ Json identity_of(const fs::path& path) {
 
 }  // namespace
 
+fs::path sidecar_of(fs::path image) {
+  if (image.extension() == ".gz") image.replace_extension();
+  return image.replace_extension(".json");
+}
+
 ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, bool force)
     : image_(image), path_(sidecar_of(image)), inputs_(std::move(inputs)), force_(force) {}
 
-void ProvenanceSidecar::add_volume(const Provenance& provenance) {
-  volumes_.push_back(provenance);
-  if (output_ || provenance.resolved.empty()) return;
+void ProvenanceSidecar::check() const { make_output(); }
+
+std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
   if (force_ && fs::is_regular_file(path_) && !is_sidecar(path_)) {
     throw Error(Errc::exists,
-                path_.string() + ": was not made by quietvox and is therefore not replaced; " + "give another output");
+                path_.string() + ": was not made by quietvox and is therefore not replaced; give another output");
   }
   for (const fs::path& input : inputs_) refuse_overlap(path_, input);
-  output_ = std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path());
+  return std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path());
+}
+
+void ProvenanceSidecar::add_volume(const Provenance& provenance) {
+  volumes_.push_back(provenance);
+  if (!output_ && !provenance.resolved.empty()) output_ = make_output();
 }
 
 AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
   if (!output_) return nullptr;
   const std::string text = json(clamped_voxels);
-  ByteWriter writer(output_->staging(), false);
+  ByteWriter writer(output_->staging(), false, path_);
   writer.write(std::as_bytes(std::span(text)));
   writer.close_and_verify();
   return output_.get();
@@ -111,14 +116,15 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
     }
     volumes.back()["last"] = volume;
   }
-  const Json document = {{"quietvox", version()},
-                         {"notice", "not for diagnostic use"},
-                         {"image", image_.filename().string()},
-                         {"inputs", inputs},
-                         {"backend", volumes_.front().backend},
-                         {"requested", filters_of(volumes_.front().requested)},
-                         {"volumes", volumes},
-                         {"clamped-voxels", clamped_voxels}};
+  Json document = {{"quietvox", version()},
+                   {"notice", "not for diagnostic use"},
+                   {"image", image_.filename().string()},
+                   {"inputs", inputs},
+                   {"backend", volumes_.front().backend},
+                   {"requested", filters_of(volumes_.front().requested)},
+                   {"volumes", volumes},
+                   {"clamped-voxels", clamped_voxels}};
+  if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

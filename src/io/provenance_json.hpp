@@ -13,12 +13,18 @@
 
 namespace quietvox::io {
 
+/// `a.json` for `a.nii.gz`.
+std::filesystem::path sidecar_of(std::filesystem::path image);
+
 /// The file `a.json` beside an image `a.nii.gz`, for formats that have no place for it in the image: what was done,
 /// volume by volume, with every parameter, and to which input. A JSON file of another origin is never replaced.
 class ProvenanceSidecar {
  public:
   /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder.
   ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, bool force);
+
+  /// Throws what making the file would throw: exists, output_path, not_writable.
+  void check() const;
 
   /// Volumes come in order. The first that was filtered makes the staging file.
   void add_volume(const Provenance&);
@@ -29,6 +35,7 @@ class ProvenanceSidecar {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  std::unique_ptr<AtomicOutput> make_output() const;
   std::string json(std::int64_t clamped_voxels) const;
 
   std::filesystem::path image_, path_;

@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <sstream>
 
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
+#include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::io {
@@ -28,7 +31,16 @@ std::string get(const fs::path& path) {
   return text.str();
 }
 
-const std::string dicom_start = std::string(128, '\0') + "DICM";
+/// A DICOM file as quietvox makes it.
+void make_result(const fs::path& path) {
+  const test::TemporaryFolder folder;
+  const auto writer = create_dicom(folder / "series", {.extent = {{2, 2, 1}}}, "CT", {});
+  const std::vector<float> voxels(4);
+  writer->begin_volume(0, {});
+  writer->write({voxels.data(), {{2, 2, 1}}, {1, 1, 1}});
+  writer->commit();
+  fs::copy_file(folder / "series/slice_0001.dcm", path);
+}
 
 class AtomicOutputTest : public testing::Test {
  protected:
@@ -122,7 +134,7 @@ TEST_F(AtomicOutputTest, ForceReplacesFileOnlyAtCommit) {
 
 TEST_F(AtomicOutputTest, ForceReplacesFolderOnlyAtCommit) {
   fs::create_directories(folder_ / "series/sub");
-  put(folder_ / "series/sub/old.dcm", dicom_start);
+  make_result(folder_ / "series/sub/old.dcm");
   { AtomicOutput abandoned(folder_ / "series", Kind::folder, true, {}); }
   AtomicOutput output(folder_ / "series", Kind::folder, true, {});
   put(output.staging() / "new.dcm", "new");
@@ -133,9 +145,31 @@ TEST_F(AtomicOutputTest, ForceReplacesFolderOnlyAtCommit) {
 
 TEST_F(AtomicOutputTest, ForceDoesNotRemoveWhatIsNoEarlierResult) {
   fs::create_directories(folder_ / "documents/letters");
-  put(folder_ / "documents/1.dcm", dicom_start);
+  make_result(folder_ / "documents/1.dcm");
   put(folder_ / "documents/letters/letter.txt", "dear");
   expect_refused(Errc::exists, "letters/letter.txt", folder_ / "documents", Kind::folder, true);
+}
+
+TEST_F(AtomicOutputTest, ForceDoesNotRemoveScansOfOthers) {
+  fs::create_directories(folder_ / "scans/patient");
+  make_result(folder_ / "scans/1.dcm");
+  const auto scan_with_contributions = [&](std::vector<const char*> manufacturers) {
+    test::write_dicom(folder_ / "scans/patient/2.dcm", {.change = [&](DcmDataset& data) {
+                        for (const char* manufacturer : manufacturers) {
+                          DcmItem* item = nullptr;
+                          data.findOrCreateSequenceItem(DCM_ContributingEquipmentSequence, item, -2);
+                          ASSERT_TRUE(item && item->putAndInsertString(DCM_Manufacturer, manufacturer).good());
+                        }
+                      }});
+  };
+  const char* refusal = "patient/2.dcm, which was not made by quietvox";
+  scan_with_contributions({});
+  expect_refused(Errc::exists, refusal, folder_ / "scans", Kind::folder, true);
+  // What another program made of a result of quietvox is no result of quietvox any more.
+  scan_with_contributions({"quietvox", "another"});
+  expect_refused(Errc::exists, refusal, folder_ / "scans", Kind::folder, true);
+  scan_with_contributions({"another", "quietvox"});
+  AtomicOutput accepted(folder_ / "scans", Kind::folder, true, {});
 }
 
 TEST_F(AtomicOutputTest, ForceReplacesWhatALinkPointsTo) {
@@ -146,6 +180,45 @@ TEST_F(AtomicOutputTest, ForceReplacesWhatALinkPointsTo) {
   output.commit();
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.nii"));
   EXPECT_EQ(get(folder_ / "real.nii"), "new");
+}
+
+TEST_F(AtomicOutputTest, OutputsThatBelongTogetherComeTogetherOrNotAtAll) {
+  for (const bool existing : {false, true}) {
+    SCOPED_TRACE(existing);
+    if (existing) {
+      put(folder_ / "a.hdr", "old");
+      fs::create_directory(folder_ / "series");
+      make_result(folder_ / "series/old.dcm");
+    }
+    const Names before = folder_.names();
+    {
+      AtomicOutput header(folder_ / "a.hdr", Kind::file, true, {}), voxels(folder_ / "a.img", Kind::file, true, {});
+      AtomicOutput series(folder_ / "series", Kind::folder, true, {});
+      for (const AtomicOutput* output : {&header, &voxels}) put(output->staging(), "new");
+      put(series.staging() / "new.dcm", "new");
+      fs::create_directory(folder_ / "a.img");  // stands in the way of the last one
+      expect_error(Errc::output_path, (folder_ / "a.img").string(), [&] {
+        commit_together(std::array{&header, &series, &voxels});
+      });
+    }
+    fs::remove(folder_ / "a.img");
+    EXPECT_EQ(folder_.names(), before);
+    if (existing) EXPECT_EQ(get(folder_ / "a.hdr"), "old");
+  }
+}
+
+TEST_F(AtomicOutputTest, FolderWithForeignFilesThatAppearsMeanwhileIsKept) {
+  AtomicOutput output(folder_ / "series", Kind::folder, true, {});
+  fs::create_directory(folder_ / "series");
+  put(folder_ / "series/letter.txt", "dear");
+  expect_error(Errc::exists, "letter.txt", [&] { output.commit(); });
+  EXPECT_EQ(get(folder_ / "series/letter.txt"), "dear");
+}
+
+TEST_F(AtomicOutputTest, ErrorsOfTheCommitNameTheTarget) {
+  AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
+  fs::remove(output.staging());
+  expect_error(Errc::not_writable, (folder_ / "a.nii").string() + ": ", [&] { output.commit(); });
 }
 
 TEST_F(AtomicOutputTest, TargetOfAnotherKindIsRefused) {
@@ -170,7 +243,7 @@ TEST_F(AtomicOutputTest, MissingParentIsRefused) {
 
 TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {
   fs::create_directories(folder_ / "in/sub");
-  put(folder_ / "in/1.dcm", dicom_start);
+  put(folder_ / "in/1.dcm", "scan");
   fs::create_directory_symlink(folder_ / "in", folder_ / "link");
   fs::create_hard_link(folder_ / "in/1.dcm", folder_ / "same.dcm");
   const fs::path in = folder_ / "in";

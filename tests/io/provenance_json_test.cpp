@@ -49,6 +49,15 @@ class ProvenanceSidecarTest : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
+TEST_F(ProvenanceSidecarTest, NamesTheMask) {
+  Provenance masked = provenance("1.5");
+  masked.mask = "0123456789abcdef";
+  write("masked.nii", false, masked);
+  write("whole.nii");
+  EXPECT_EQ(read("masked.json")["mask"], masked.mask);
+  EXPECT_FALSE(read("whole.json").contains("mask"));
+}
+
 TEST_F(ProvenanceSidecarTest, TellsWhatWasDone) {
   const WriteReport report = write("out.nii.gz");
   EXPECT_EQ(report.files, (std::vector{folder_ / "out.nii.gz", folder_ / "out.json"}));

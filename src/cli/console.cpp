@@ -49,17 +49,17 @@ Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Console::~Console() { end_progress(); }
 
-void Console::configure(const ReportOptions& options, const std::vector<std::string>& inputs) {
+void Console::configure(const ReportOptions& options, const std::vector<std::string>& files) {
   options_ = options;
   if (options_.progress == ProgressStyle::automatic) {
     options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::plain;
   }
   if (options_.quiet) options_.progress = ProgressStyle::none;
   if (options_.log_file.empty()) return;
-  for (const std::string& input : inputs) {
-    if (!input.empty() && is_same_or_inside(options_.log_file, input)) {
+  for (const std::string& file : files) {
+    if (!file.empty() && is_same_or_inside(options_.log_file, file)) {
       throw Error(Errc::output_path,
-                  "--log-file " + options_.log_file + ": would change " + input + "; give another file");
+                  "--log-file " + options_.log_file + ": would change " + file + "; give another file");
     }
   }
   log_.open(options_.log_file, std::ios::app);

@@ -20,7 +20,7 @@ class Console {
 
   /// Throws Error: not_writable where the log file cannot be opened, output_path where it is one of `inputs` or lies
   /// inside one.
-  void configure(const ReportOptions&, const std::vector<std::string>& inputs);
+  void configure(const ReportOptions&, const std::vector<std::string>& files);
 
   void note(const std::string& line);     ///< unless --quiet
   void detail(const std::string& line);   ///< with --verbose

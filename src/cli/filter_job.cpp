@@ -8,9 +8,12 @@
 
 #include "cli/images.hpp"
 #include "cli/json.hpp"
+#include "cli/mask.hpp"
 #include "cli/voxel_output.hpp"
 #include "cli/voxel_sources.hpp"
 #include "cli/work.hpp"
+#include "io/atomic_output.hpp"
+#include "io/provenance_json.hpp"
 #include "quality/noise_estimate.hpp"
 
 namespace quietvox::cli {
@@ -38,41 +41,26 @@ struct Summary {
   double seconds = 0;
 };
 
-bool same_file(const fs::path& a, const fs::path& b) {
-  std::error_code ignored;
-  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) || fs::equivalent(a, b, ignored);
-}
-
 /// Everything about the names that can be wrong, before anything is read.
 void check_paths(const Job& job) {
   check_input(job.input);
-  check_output(job.output, output_format(job.out.output_format, job.output, std::nullopt), job.out.force, job.input);
+  const io::Format format = output_format(job.out.output_format, job.output, std::nullopt);
+  check_output(job.output, format, job.out.force, job.input);
   if (!job.mask.residual.empty()) {
     output_format(OutputFormat::nifti, job.mask.residual, std::nullopt);
     check_output(job.mask.residual, io::Format::nifti, job.out.force, job.input);
-    if (same_file(job.mask.residual, job.output)) {
-      throw Error(Errc::output_path, job.mask.residual + ": residual and output are the same; give another name");
+    io::refuse_overlap(job.output, job.mask.residual, "residual");
+    const fs::path sidecar = io::sidecar_of(job.mask.residual);
+    if (format != io::Format::dicom &&
+        fs::weakly_canonical(sidecar) == fs::weakly_canonical(io::sidecar_of(job.output))) {
+      throw Error(Errc::invalid_argument, "--residual " + job.mask.residual +
+                                              ": what was done to it and to the output " + "would both stand in " +
+                                              sidecar.string() + "; give another name");
     }
   }
-  for (const fs::path& output : {job.output, fs::path(job.mask.residual)}) {
-    if (!job.mask.mask.empty() && !output.empty() && same_file(output, job.mask.mask)) {
-      throw Error(Errc::output_path, output.string() + ": is the mask, which is never changed; give another output");
-    }
-  }
-}
-
-std::unique_ptr<io::Image> open_mask(const Job& job, const io::Image& image) {
-  if (job.mask.mask.empty()) return nullptr;
-  auto mask = open_input(job.mask.mask, {});
-  const bool fits = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
-  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const Extent& extent = mask->geometry(mask->volume_count() == 1 ? 0 : fits ? volume : 0).extent;
-    if (!fits || extent != image.geometry(volume).extent) {
-      throw Error(Errc::invalid_argument, "--mask " + job.mask.mask + ": has " + describe_extent(*mask) +
-                                              " voxels, but the input has " + describe_extent(image));
-    }
-  }
-  return mask;
+  if (job.mask.mask.empty()) return;
+  io::refuse_overlap(job.output, job.mask.mask, "mask");
+  if (!job.mask.residual.empty()) io::refuse_overlap(job.mask.residual, job.mask.mask, "mask");
 }
 
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What noise
@@ -119,6 +107,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(usual, job.input));
   }
   if (job.out.dry_run) return;  // the writers have checked what can be checked, and vanish without a trace
+  const std::string mask_identity = mask ? identify_mask(*mask, context.stop) : "";
   const Execution whole = execution(job.work, context);
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
@@ -131,7 +120,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     const double index = static_cast<double>(volume);
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
     const Provenance provenance{job.chain, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
-                                chosen.backend->name()};
+                                chosen.backend->name(), mask_identity};
     summary.resolved.push_back(provenance.resolved);
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
@@ -217,8 +206,6 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
   const ChosenBackend chosen = choose_backend(job.work.backend, chain);
   check_paths(job);
   const auto image = open_input(job.input, job.in);
-  const auto mask = open_mask(job, *image);
-  check_windows(job, *image);
 
   Summary summary;
   summary.format = output_format(job.out.output_format, job.output, image->format());
@@ -226,6 +213,8 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
   summary.backend = chosen.backend->name();
   summary.backend_why = chosen.why;
   summary.warnings = image->warnings();
+  const auto mask = open_mask(job.mask.mask, *image, summary.warnings);
+  check_windows(job, *image);
   filter_image(job, *image, mask.get(), chosen, context, summary);
   context.console.end_progress();
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "io/atomic_output.hpp"
+#include "io/provenance_json.hpp"
 #include "itk_adapters/image_io.hpp"
 
 namespace quietvox::cli {
@@ -73,6 +74,8 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
   io::AtomicOutput(output, folder ? Kind::folder : Kind::file, force, input);
+  if (format == io::Format::dicom) return;
+  io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, force).check();
 }
 
 io::Format output_format(OutputFormat choice, const fs::path& output, std::optional<io::Format> input) {

@@ -36,9 +36,11 @@ void run_command_line(const std::vector<std::string>& words, Context context) {
   }
   const Arguments arguments(command.name, command.groups, command.operands, rest);
   const auto report = arguments.params<ReportOptions>();
-  std::vector<std::string> inputs = arguments.operands();
-  for (const std::string& mask : arguments.values("mask")) inputs.push_back(mask);
-  context.console.configure(report, inputs);
+  std::vector<std::string> files = arguments.operands();
+  for (const char* option : {"mask", "residual", "picture"}) {
+    for (const std::string& file : arguments.values(option)) files.push_back(file);
+  }
+  context.console.configure(report, files);
   context.json = report.json;
   command.run(arguments, context);
 }

@@ -15,7 +15,9 @@ SignalWatch::SignalWatch() {
   }
   sigaddset(&watched_, SIGUSR2);  // ends the thread
   pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error like any other
+  // A closed pipe and a limit on the size of files are write errors like any other.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   thread_ = std::thread([this] {
     while (!done_) {
       int number = 0;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -9,6 +10,22 @@
 
 namespace quietvox::test {
 namespace {
+
+/// The largest file that this process and those that it starts may write, while it lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 /// One row of the table of exit statuses: the command fails with one line on stderr, says nothing on stdout, and
 /// leaves the folder as it was.
@@ -75,6 +92,18 @@ TEST_F(ExitCode, OutputPath6) {
 TEST_F(ExitCode, NotWritable7) {
   expect(7, {"median", path("in.nii"), "/proc/quietvox.nii"}, "/proc/quietvox.nii");
   expect(7, {"median", path("in.nii"), path("out.nii"), "--log-file", "/proc/quietvox.log"}, "--log-file");
+}
+
+TEST_F(ExitCode, FilesLargerThanTheLimitOfTheSystemAreNotWritable) {
+  const std::string in = path("large.nii"), series = path("series");
+  quietvox_ok({"phantom", in, "--size", "256x256x2", "--noise", "gaussian:20"});
+  quietvox_ok({"phantom", series, "--size", "256x256x2"});
+  const FileSizeLimit limit(64 << 10);
+  for (const std::string output : {"out.nii", "out.nii.gz", "out.nrrd", "out.mha"}) {
+    expect(7, {"median", in, path(output), "--radius", "0"}, path(output) + ": ");
+  }
+  expect(7, {"median", series, path("out"), "--radius", "0"}, path("out") + ": ");
+  expect(7, {"phantom", path("out"), "--size", "256x256x2"}, path("out"));
 }
 
 TEST_F(ExitCode, OutputExists20) {

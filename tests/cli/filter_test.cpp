@@ -141,6 +141,30 @@ TEST_F(FilterCommand, DryRunWritesNothingAndTellsTheTruth) {
   EXPECT_EQ(read_file(folder_ / "out.nii"), "precious");
 }
 
+TEST_F(FilterCommand, ExistingSidecarsAreFoundBeforeTheWork) {
+  write_file(folder_ / "out.json", "precious");
+  const auto before = contents(folder_.path());
+  for (const std::string extra : {"--dry-run", "--force", "--quiet"}) {
+    const Result result = quietvox({"median", path("in.nii"), path("out.nii"), extra});
+    EXPECT_EQ(result.status, 20) << result.err;
+    EXPECT_NE(result.err.find("out.json"), std::string::npos) << result.err;
+    EXPECT_EQ(quietvox({"median", path("in.nii"), path("a.nii"), "--residual", path("out.nii"), extra}).status, 20);
+    EXPECT_EQ(quietvox({"add-noise", path("in.nii"), path("out.nii"), extra}).status, 20);
+  }
+  EXPECT_EQ(contents(folder_.path()), before);
+}
+
+TEST_F(FilterCommand, OutputAndResidualNeedSidecarsOfTheirOwn) {
+  for (const std::string extra : {"--dry-run", "--force", "--quiet"}) {
+    for (const std::string residual : {"o.nii", "o.hdr"}) {
+      const Result result = quietvox({"median", path("in.nii"), path("o.nii.gz"), "--residual", path(residual), extra});
+      EXPECT_EQ(result.status, 64) << result.err;
+      EXPECT_NE(result.err.find("o.json"), std::string::npos) << result.err;
+    }
+  }
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+}
+
 TEST_F(FilterCommand, ForceReplacesTheOutput) {
   write_file(folder_ / "out.nii", "old");
   quietvox_ok({"median", path("in.nii"), path("out.nii"), "--force"});

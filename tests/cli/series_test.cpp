@@ -8,6 +8,7 @@
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/make_dicom.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -86,6 +87,55 @@ TEST_F(SeriesOnDisk, MaskAndResidualAreInRealUnits) {
   }
 }
 
+TEST_F(SeriesOnDisk, MasksAreToldApart) {
+  make_series(folder_ / "in");
+  std::vector<float> mask(32 * 24 * 5);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 32 < 16 ? 1.0F : 0.0F;
+  write_nifti(folder_ / "left.nii", {{32, 24, 5}}, mask);
+  for (float& voxel : mask) voxel *= 7;
+  write_nifti(folder_ / "seven.nii", {{32, 24, 5}}, mask);
+  for (float& voxel : mask) voxel = 7 - voxel;
+  write_nifti(folder_ / "right.nii", {{32, 24, 5}}, mask);
+  const auto derivation = [&](const std::string& name) {
+    quietvox_ok({"median", path("in"), path("out-" + name), "--mask", path(name + ".nii")});
+    return dicom_text(files_of(folder_ / ("out-" + name))[0], DCM_DerivationDescription);
+  };
+  const std::string left = derivation("left");
+  EXPECT_NE(left.find("; within mask "), std::string::npos) << left;
+  EXPECT_EQ(left, derivation("seven"));
+  EXPECT_NE(left, derivation("right"));
+}
+
+TEST_F(SeriesOnDisk, MasksLieWhereTheInputLies) {
+  const auto make = [&](const std::string& name, double x, const std::string& orientation, const std::string& spacing) {
+    std::filesystem::create_directory(folder_ / name);
+    for (int z = 0; z < 3; ++z) {
+      write_dicom(
+          folder_ / name / (std::to_string(z) + ".dcm"),
+          {.position = {x, 20, 2.0 * z}, .orientation = orientation, .spacing = spacing, .instance_number = z + 1});
+    }
+  };
+  const std::string axes = "1\\0\\0\\0\\1\\0", spacing = "0.5\\0.25";
+  make("in", 10, axes, spacing);
+  make("same", 10.0004, axes, "0.50001\\0.25");
+  make("moved", 10.5, axes, spacing);
+  make("turned", 10, "0.8\\0.6\\0\\-0.6\\0.8\\0", spacing);
+  make("finer", 10, axes, "0.4\\0.25");
+  write_nifti(folder_ / "nowhere.nii", {{5, 4, 3}}, std::vector<std::int16_t>(60, 1));
+  const auto expect = [&](const std::string& mask, int status, const std::string& text) {
+    const Result result = quietvox({"median", path("in"), path("out-" + mask), "--mask", path(mask)});
+    EXPECT_EQ(result.status, status) << mask << ": " << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << mask << ": " << result.err;
+    EXPECT_EQ(result.err.find("taken to lie") != std::string::npos, mask == "nowhere.nii") << result.err;
+  };
+  expect("in", 0, "");
+  expect("same", 0, "");
+  expect("moved", 64, "origin 10.5, 20, 0 mm instead of 10, 20, 0 mm");
+  expect("turned", 64, "axes");
+  expect("finer", 64, "spacing 0.25, 0.4, 2 mm instead of 0.25, 0.5, 2 mm");
+  expect("nowhere.nii", 0, "warning");
+}
+
 TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {
   make_series(folder_ / "in");
   std::filesystem::remove(files_of(folder_ / "in")[2]);
@@ -106,6 +156,42 @@ TEST_F(SeriesOnDisk, OutputInsideTheInputIsRefused) {
   EXPECT_EQ(quietvox({"median", path("in"), path("in/out.nii")}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in"), path("in"), "--force"}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in"), path("out"), "--log-file", path("in/log")}).status, 6);
+  EXPECT_EQ(contents(folder_.path()), before);
+}
+
+TEST_F(SeriesOnDisk, ForceReplacesResultsButNoScans) {
+  make_series(folder_ / "in");
+  quietvox_ok({"median", path("in"), path("out")});
+  quietvox_ok({"median", path("in"), path("out"), "--radius", "0", "--force"});
+  quietvox_ok({"phantom", path("in"), "--size", "32x24x5", "--force"});
+  std::filesystem::create_directory(folder_ / "scans");
+  write_dicom(folder_ / "scans/1.dcm", {});
+  const auto before = contents(folder_.path());
+  for (const std::string extra : {"--force", "--dry-run"}) {
+    const Result result = quietvox({"median", path("in"), path("scans"), "--force", extra});
+    EXPECT_EQ(result.status, 20) << result.err;
+    EXPECT_NE(result.err.find("not made by quietvox"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(contents(folder_.path()), before);
+}
+
+TEST_F(SeriesOnDisk, NothingElseMayLieInsideTheOutput) {
+  make_series(folder_ / "in");
+  quietvox_ok({"median", path("in"), path("out"), "--radius", "0"});
+  quietvox_ok({"median", path("in"), path("mask"), "--radius", "0"});
+  const std::string mask = files_of(folder_ / "out")[0].string();
+  const auto before = contents(folder_.path());
+  const auto expect_refused = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"median", path("in"), path("out"), "--force"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Result result = quietvox(words);
+    EXPECT_EQ(result.status, 6) << options[0] << " " << options[1] << ": " << result.err;
+  };
+  expect_refused({"--residual", path("out/residual.nii")});
+  expect_refused({"--residual", path("mask/residual.nii"), "--mask", path("mask")});
+  expect_refused({"--mask", mask});
+  expect_refused({"--log-file", path("out/log")});
+  expect_refused({"--residual", path("residual.nii"), "--log-file", path("residual.nii")});
   EXPECT_EQ(contents(folder_.path()), before);
 }
 

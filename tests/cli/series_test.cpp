@@ -167,7 +167,7 @@ TEST_F(SeriesOnDisk, ForceReplacesResultsButNoScans) {
   std::filesystem::create_directory(folder_ / "scans");
   write_dicom(folder_ / "scans/1.dcm", {});
   const auto before = contents(folder_.path());
-  for (const std::string extra : {"--force", "--dry-run"}) {
+  for (const std::string extra : {"--verbose", "--dry-run"}) {
     const Result result = quietvox({"median", path("in"), path("scans"), "--force", extra});
     EXPECT_EQ(result.status, 20) << result.err;
     EXPECT_NE(result.err.find("not made by quietvox"), std::string::npos) << result.err;

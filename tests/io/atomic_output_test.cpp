@@ -203,7 +203,9 @@ TEST_F(AtomicOutputTest, OutputsThatBelongTogetherComeTogetherOrNotAtAll) {
     }
     fs::remove(folder_ / "a.img");
     EXPECT_EQ(folder_.names(), before);
-    if (existing) EXPECT_EQ(get(folder_ / "a.hdr"), "old");
+    if (existing) {
+      EXPECT_EQ(get(folder_ / "a.hdr"), "old");
+    }
   }
 }
 

@@ -6,13 +6,6 @@
 
 namespace quietvox {
 
-std::unique_ptr<Backend> backend_for(const std::string& choice, const Filter& filter) {
-  auto backend = make_backend(choice);
-  if (backend->has(filter)) return backend;
-  if (choice == "auto") return make_backend("cpu");
-  throw Error(Errc::device, filter.name + " does not run on " + backend->name() + "; use the backend cpu");
-}
-
 std::optional<Settings> resolved_without_voxels(const Settings& settings, Extent extent, Spacing spacing) {
   bool asked = false;
   const auto placeholder = [&asked] {

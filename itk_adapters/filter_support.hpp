@@ -14,10 +14,6 @@
 /// What the ITK filters do that needs neither ITK nor a pixel type.
 namespace quietvox {
 
-/// As make_backend(); `auto` takes the CPU where CUDA lacks the filter. Throws Error(device) where the backend that was
-/// asked for by name lacks it.
-std::unique_ptr<Backend> backend_for(const std::string& choice, const Filter&);
-
 /// The settings with every `auto` replaced, or none where one of them depends on the voxels.
 std::optional<Settings> resolved_without_voxels(const Settings&, Extent, Spacing);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/provenance.hpp"
+#include "filters/backends.hpp"
 #include "itk_adapters/names.hpp"
 #include "itk_adapters/pixel_conversion.hpp"
 #include "quietvoxImageFilterBase.h"
@@ -131,7 +132,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   input->SetRequestedRegion(region);
 }
 
-/** Progress and abort are ITK's, which belong to the thread that called Update(). */
+/** Any thread that works may stop the run; ITK's observers are called on the thread that called Update() alone. */
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 Execution ImageFilterBase<TInputImage, TOutputImage, TParameters>::MakeExecution(std::stop_source& stop) {
   Execution execution;
@@ -139,8 +140,7 @@ Execution ImageFilterBase<TInputImage, TOutputImage, TParameters>::MakeExecution
       static_cast<int>(std::min(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
   execution.stop = stop.get_token();
   execution.progress = [this, &stop, updating = std::this_thread::get_id()](double done) {
-    if (std::this_thread::get_id() != updating) return;
-    this->UpdateProgress(static_cast<float>(done));
+    if (std::this_thread::get_id() == updating) this->UpdateProgress(static_cast<float>(done));
     if (this->GetAbortGenerateData()) stop.request_stop();
   };
   return execution;
@@ -151,7 +151,8 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
   std::stop_source stop;
   this->AllocateOutputs();
   try {
-    if (!m_Backend) m_Backend = backend_for(m_BackendChoice, RegistryEntry());
+    const Settings requested = this->GetRequestedSettings();
+    if (!m_Backend) m_Backend = choose_backend(m_BackendChoice, std::span(&requested, 1)).backend;
     this->Run(this->MakeExecution(stop));
     this->UpdateProgress(1);  // the last piece may have ended on another thread
   } catch (const Error& error) {

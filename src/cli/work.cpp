@@ -4,28 +4,10 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 
 namespace quietvox::cli {
 namespace {
-
-const Filter* first_missing(const Backend& backend, std::span<const Settings> chain) {
-  const auto missing =
-      std::find_if(chain.begin(), chain.end(), [&](const Settings& step) { return !backend.has(step.filter()); });
-  return missing == chain.end() ? nullptr : &missing->filter();
-}
-
-/// Why CUDA cannot be used here, in a few words.
-std::string why_no_cuda() {
-  try {
-    make_backend("cuda");
-  } catch (const Error& error) {
-    const std::string reason = error.what();
-    return reason.substr(0, reason.find(';'));
-  }
-  return "";
-}
 
 /// Bytes of memory that the process holds; 0 where the system does not say.
 std::size_t resident_bytes() {
@@ -40,22 +22,6 @@ constexpr std::size_t reserve = std::size_t{8} << 20;
 std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; }
 
 }  // namespace
-
-ChosenBackend choose_backend(const std::string& choice, std::span<const Settings> chain) {
-  ChosenBackend chosen{make_backend(choice), ""};
-  const Filter* missing = first_missing(*chosen.backend, chain);
-  if (choice != "auto") {
-    if (missing) {
-      throw Error(Errc::device, "--backend " + choice + ": there is no " + missing->name + " on it; give cpu or auto");
-    }
-  } else if (missing) {
-    chosen = {make_backend("cpu"), "auto: " + chosen.backend->name() + " has no " + missing->name};
-  } else {
-    const bool cpu = chosen.backend->name() == "cpu";
-    chosen.why = cpu ? "auto: " + why_no_cuda() : "auto: a usable device is here";
-  }
-  return chosen;
-}
 
 Execution execution(const WorkOptions& options, Context& context) {
   Execution result;

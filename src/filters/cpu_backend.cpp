@@ -11,7 +11,10 @@ class CpuBackend final : public Backend {
  public:
   std::string name() const override { return "cpu"; }
   bool has(const Filter& filter) const override { return find(filter) != nullptr; }
-  bool has_integer(const Filter& filter) const override { return find(filter) && find(filter)->i16; }
+  bool has_integer(const Filter& filter) const override {
+    const BackendEntry* entry = find(filter);
+    return entry && entry->i16 && entry->u16;
+  }
 
   void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {
@@ -55,23 +58,5 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
-
-std::unique_ptr<Backend> make_backend(std::string_view choice) {
-  if (choice == "cpu") return make_cpu_backend();
-  if (choice == "cuda") return make_cuda_backend(-1);
-  if (choice == "auto") {
-    try {
-      return make_cuda_backend(-1);
-    } catch (const Error&) {
-      return make_cpu_backend();
-    }
-  }
-  if (choice.starts_with("cuda:")) {
-    const auto device = FieldType<int>::parse(choice.substr(5));
-    if (device && *device >= 0) return make_cuda_backend(*device);
-  }
-  throw Error(Errc::invalid_argument,
-              "--backend = '" + std::string(choice) + "' is not known; give auto, cpu, cuda or cuda:N");
-}
 
 }  // namespace quietvox

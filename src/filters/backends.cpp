@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/backends.hpp"
+
+#include <algorithm>
+
+#include "filters/cpu_backend.hpp"
+
+namespace quietvox {
+namespace {
+
+const Filter* first_missing(const Backend& backend, std::span<const Settings> chain) {
+  const auto missing =
+      std::find_if(chain.begin(), chain.end(), [&](const Settings& step) { return !backend.has(step.filter()); });
+  return missing == chain.end() ? nullptr : &missing->filter();
+}
+
+ChosenBackend choose_for(std::span<const Settings> chain) {
+  try {
+    auto cuda = make_cuda_backend(-1);
+    const Filter* missing = first_missing(*cuda, chain);
+    if (!missing) return {std::move(cuda), "auto: a usable device is here"};
+    return {make_cpu_backend(), "auto: " + cuda->name() + " has no " + missing->name};
+  } catch (const Error& error) {
+    if (error.code() != Errc::device) throw;
+    const std::string reason = error.what();
+    return {make_cpu_backend(), "auto: " + reason.substr(0, reason.find(';'))};
+  }
+}
+
+}  // namespace
+
+ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain) {
+  if (choice == "auto") return choose_for(chain);
+  auto backend = make_backend(choice);
+  if (const Filter* missing = first_missing(*backend, chain)) {
+    throw Error(Errc::device,
+                "--backend " + std::string(choice) + ": there is no " + missing->name + " on it; give cpu or auto");
+  }
+  return {std::move(backend), ""};
+}
+
+std::unique_ptr<Backend> make_backend(std::string_view choice) {
+  if (choice == "cpu") return make_cpu_backend();
+  if (choice == "cuda") return make_cuda_backend(-1);
+  if (choice == "auto") return choose_for({}).backend;
+  if (choice.starts_with("cuda:")) {
+    const auto device = FieldType<int>::parse(choice.substr(5));
+    if (device && *device >= 0) return make_cuda_backend(*device);
+  }
+  throw Error(Errc::invalid_argument,
+              "--backend = '" + std::string(choice) + "' is not known; give auto, cpu, cuda or cuda:N");
+}
+
+}  // namespace quietvox

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/backend.hpp"
+
+namespace quietvox {
+
+struct ChosenBackend {
+  std::unique_ptr<Backend> backend;
+  std::string why;  ///< empty where it was asked for by name
+
+  std::string description() const { return backend->name() + (why.empty() ? "" : " (" + why + ")"); }
+};
+
+/// The backend for a chain, by a word that make_backend() knows. `auto` takes the CPU where CUDA cannot be used or
+/// lacks a filter of the chain, and says so; a backend asked for by name is taken or Error(device) is thrown.
+ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain);
+
+}  // namespace quietvox

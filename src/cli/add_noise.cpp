@@ -67,13 +67,16 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     WatchedSource source(image->volume(volume, io::Values::real), context.stop);
     const auto [low, high] = extremes(source);
     writer->begin_volume(volume, provenance);
+    VoxelOutput noisy(*writer, nullptr,
+                      format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
+                      nullptr, context.stop);
     const Extent extent = source.extent();
     std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
     for (std::int64_t z = 0; z < extent.z; ++z) {
       const VolumeView<float> slice{voxels.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}};
       source.read(slice);
       add_noise(slice, params, low, high, execution);
-      writer->write(slice);
+      noisy.write(slice);
       const double done = static_cast<double>(z + 1) / static_cast<double>(extent.z);
       context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
     }

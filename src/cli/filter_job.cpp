@@ -125,8 +125,10 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
-    VoxelOutput output(*writer, residual.get(), mask || residual ? open() : nullptr, mask ? open_masking() : nullptr,
-                       context.stop);
+    const bool restore = mask || residual || summary.format != image.format();
+    const io::Values original = values == io::Values::stored ? values : io::Values::real_with_padding;
+    VoxelOutput output(*writer, residual.get(), restore ? open_volume(image, volume, original, context) : nullptr,
+                       mask ? open_masking() : nullptr, context.stop);
     filter_volume(*source, provenance.resolved, *chosen.backend, part,
                   [&](VolumeView<const float> slices) { output.write(slices); });
   }

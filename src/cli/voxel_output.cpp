@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/voxel_output.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "cli/voxel_sources.hpp"
 #include "io/atomic_output.hpp"
 
@@ -23,18 +26,21 @@ void VoxelOutput::write(VolumeView<const float> slices) {
 }
 
 void VoxelOutput::write_slice(VolumeView<const float> slice) {
-  if (!original_) {
+  const auto size = static_cast<std::size_t>(slice.extent.voxels());
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (!original_ || (!mask_ && !residual_ && std::all_of(slice.data, slice.data + size, is_finite))) {
     writer_.write(slice);
     return;
   }
-  const auto size = static_cast<std::size_t>(slice.extent.voxels());
   const auto view = [&](std::vector<float>& voxels) {
     voxels.resize(size);
     return VolumeView<float>{voxels.data(), slice.extent, slice.spacing, slice.origin};
   };
   original_->read(view(original_slice_));
   const VolumeView<float> result = view(result_slice_);
-  std::copy(slice.data, slice.data + size, result.data);
+  for (std::size_t i = 0; i < size; ++i) {
+    result.data[i] = std::isfinite(slice.data[i]) ? slice.data[i] : original_slice_[i];
+  }
   if (mask_) {
     mask_->read(view(mask_slice_));
     for (std::size_t i = 0; i < size; ++i) {

@@ -10,11 +10,12 @@
 
 namespace quietvox::cli {
 
-/// Takes filtered slices of one volume, puts the original voxels back outside the mask, and hands the result to the
-/// writer and the difference to the residual's writer.
+/// Takes filtered slices of one volume, puts the original voxels back where there is no value and outside the mask, and
+/// hands the result to the writer and the difference to the residual's writer.
 class VoxelOutput {
  public:
-  /// `residual`, `original` and `mask` may be null; a residual or a mask needs the original.
+  /// `residual`, `original` and `mask` may be null; a residual, a mask and an output that does not keep
+  /// what stands in its source where there is no value need the original, there read with padding.
   VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
               std::unique_ptr<VolumeSource> mask, std::stop_token stop);
 

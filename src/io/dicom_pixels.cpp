@@ -107,8 +107,8 @@ std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pix
 class ToStored {
  public:
   ToStored(const Slice& slice, Values kind)
-      : slope_(kind == Values::real ? slice.slope : 1),
-        intercept_(kind == Values::real ? slice.intercept : 0),
+      : slope_(kind == Values::stored ? 1 : slice.slope),
+        intercept_(kind == Values::stored ? 0 : slice.intercept),
         low_(slice.format.min() - 1.0),
         high_(slice.format.max() + 1.0) {}
 
@@ -216,13 +216,13 @@ void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::ui
 }
 
 void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values kind, float* values) {
-  const bool real = kind == Values::real;
+  const bool real = kind != Values::stored;
   const double slope = real ? slice.slope : 1, intercept = real ? slice.intercept : 0;
   const PixelFormat format = slice.format;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     values[i] = static_cast<float>(slope * format.stored(cells[i]) + intercept);
   }
-  if (!slice.padding) return;
+  if (!slice.padding || kind == Values::real_with_padding) return;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const int stored = format.stored(cells[i]);
     if (stored >= slice.padding->first && stored <= slice.padding->second) {

@@ -33,7 +33,8 @@ std::vector<std::uint16_t> read_cells(const Slice&);
 /// Puts cells in place of the top-level pixel data. What followed the pixels of an uncompressed image stays.
 void replace_cells(DcmDataset&, const Slice&, std::span<const std::uint16_t> cells);
 
-/// What filters see of the cells: real or stored numbers, NaN where a cell holds padding.
+/// What filters see of the cells: real or stored numbers, NaN where a cell holds padding, but for
+/// Values::real_with_padding.
 void to_values(const Slice&, std::span<const std::uint16_t> cells, Values, float* values);
 
 /// Filtered values put back into the cells that they came from: inverse rescale, rounding half away from zero, clamping

@@ -32,8 +32,9 @@ struct Geometry {
   std::array<double, 9> direction{1, 0, 0, 0, 1, 0, 0, 0, 1};  ///< columns: unit vectors of x, y, z; row-major 3x3
 };
 
-/// Voxel values as the filters see them: rescaled to real units (HU, ...), or the stored numbers themselves.
-enum class Values { real, stored };
+/// Voxel values as the filters see them: rescaled to real units (HU, ...), or the stored numbers themselves. What
+/// the source says is no value (DICOM pixel padding) is NaN, but for `real_with_padding`, which is for reading alone.
+enum class Values { real, stored, real_with_padding };
 
 struct ReadOptions {
   bool allow_gaps = false;  ///< accept missing, uneven or tilted slices

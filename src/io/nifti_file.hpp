@@ -37,7 +37,7 @@ struct NiftiFile {
   bool compressed = false;  ///< the voxels are
 
   VoxelFormat voxel_format(Values values) const {
-    return {header.type(), header.byte_swapped(), values == Values::real ? header.rescale() : Rescale{}};
+    return {header.type(), header.byte_swapped(), values == Values::stored ? Rescale{} : header.rescale()};
   }
   ByteReader voxel_reader() const;
 };

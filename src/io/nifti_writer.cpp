@@ -175,7 +175,7 @@ class SameNiftiWriter final : public NiftiWriter {
       return encode_changes(values, values_read_, source_format, stored);
     }
     const Rescale rescale = source_.header.rescale();
-    if (values_ == Values::real || rescale.identity()) return encode(values, format(), stored);
+    if (values_ != Values::stored || rescale.identity()) return encode(values, format(), stored);
     std::transform(values.begin(), values.end(), values_read_.begin(),
                    [&](float value) { return static_cast<float>(rescale.slope * value + rescale.inter); });
     return encode(values_read_, format(), stored);

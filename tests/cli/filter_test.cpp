@@ -6,6 +6,7 @@
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/make_dicom.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -112,6 +113,27 @@ TEST_F(FilterCommand, FormatsAreConverted) {
     quietvox_ok({"median", path("in.nii"), path("direct.nii"), "--radius", "1", "--force"});
     EXPECT_EQ(read("back.nii"), read("direct.nii")) << name;
   }
+}
+
+TEST_F(FilterCommand, PaddingKeepsItsRealValueInAnotherFormat) {
+  DicomSpec spec{.columns = 4, .rows = 4, .bits_stored = 16, .is_signed = true};
+  spec.cells = std::vector<std::uint16_t>(16, 10);
+  spec.cells[0] = 0xf830;  // -2000
+  spec.change = [](DcmDataset& data) { data.putAndInsertSint16(DcmTag(DCM_PixelPaddingValue, EVR_SS), -2000); };
+  write_dicom(folder_ / "in.dcm", spec);
+  std::vector<float> expected(16, -1014);
+  expected[0] = -3024;
+  for (const std::string type : {"int16", "float32"}) {
+    for (const std::string name : {"a.nii", "b.nrrd", "c.mha"}) {
+      quietvox_ok({"median", path("in.dcm"), path(name), "--output-type", type, "--force"});
+      quietvox_ok({"median", path(name), path("back.nii"), "--radius", "0", "--force"});
+      EXPECT_EQ(read("back.nii"), expected) << name << " " << type;
+    }
+  }
+  quietvox_ok({"add-noise", path("in.dcm"), path("noisy.nii"), "--output-type", "int16"});
+  EXPECT_EQ(read("noisy.nii")[0], -3024);
+  quietvox_ok({"median", path("in.dcm"), path("d.nii"), "--residual", path("residual.nii")});
+  EXPECT_EQ(read("residual.nii"), std::vector<float>(16, 0));
 }
 
 TEST_F(FilterCommand, WindowsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {

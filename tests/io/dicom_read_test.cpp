@@ -90,6 +90,7 @@ TEST_F(DicomRead, PaddingIsMissing) {
   got = voxels(spec);
   EXPECT_TRUE(std::isnan(got[0]) && std::isnan(got[2]));
   EXPECT_EQ(got[3], 5 - 1024);
+  EXPECT_EQ(voxels(spec, Values::real_with_padding), (std::vector<float>{-3024, -1024, -3025, -1019}));
 }
 
 TEST_F(DicomRead, PaddingThatNoPixelCanHoldMeansNothing) {

@@ -43,7 +43,7 @@ struct ReadOptions {
 
 struct WriteOptions {
   bool force = false;                ///< replace an existing output
-  std::optional<bool> compress{};    ///< none: as the input
+  std::optional<bool> compress{};    ///< none: as the input; DICOM is written uncompressed
   std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;

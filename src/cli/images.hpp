@@ -19,7 +19,8 @@ std::unique_ptr<io::Image> open_input(const std::filesystem::path&, const InputO
 /// Throws Error(input_path) where there is no such file or folder, or it may not be read.
 void check_input(const std::filesystem::path&);
 
-/// Throws, before any work is done, what making the output and its sidecar would throw: exists, output_path, not_writable.
+/// Throws, before any work is done, what making the output and its sidecar would throw: exists, output_path,
+/// not_writable.
 void check_output(const std::filesystem::path& output, io::Format, bool force, const std::filesystem::path& input);
 
 /// The format that an output is to have, from the option, else the ending of its name, else `input`, if any. Throws

@@ -9,6 +9,7 @@
 
 #include "core/backend.hpp"
 #include "filters/registry.hpp"
+#include "support/difference.hpp"
 #include "support/references.hpp"
 #include "support/volumes.hpp"
 
@@ -60,8 +61,5 @@ const Reference& reference(const std::string& filter);
 
 /// A few missing voxels, alone and in clusters.
 Volume with_holes(Volume volume, int every);
-
-/// Where two volumes differ by more than `tolerance`; empty where they do not. Missing voxels equal themselves only.
-std::string first_difference(const Volume& expected, const Volume& actual, double tolerance = 0);
 
 }  // namespace quietvox::test

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <map>
-#include <sstream>
 
 #include "core/pipeline.hpp"
 #include "filters/registry.hpp"
@@ -102,23 +101,6 @@ Volume filtered(const Backend& backend, const Settings& resolved, const Volume& 
   Volume out(in.extent, in.spacing);
   backend.run(std::vector{resolved}, in.view(), out.view(), {.threads = threads, .memory_limit = {}});
   return out;
-}
-
-std::string difference(const Volume& expected, const Volume& actual, double tolerance) {
-  for (std::size_t i = 0; i < expected.voxels.size(); ++i) {
-    const float e = expected.voxels[i], a = actual.voxels[i];
-    const bool same = std::isnan(e)   ? std::isnan(a)
-                      : std::isinf(e) ? a == e
-                                      : std::abs(static_cast<double>(a) - static_cast<double>(e)) <= tolerance;
-    if (same) continue;
-    const auto index = static_cast<std::int64_t>(i);
-    std::ostringstream text;
-    text.precision(9);
-    text << "voxel (" << index % expected.extent.x << ", " << index / expected.extent.x % expected.extent.y << ", "
-         << index / expected.extent.slice() << ") is " << a << ", not " << e << " within " << tolerance;
-    return text.str();
-  }
-  return {};
 }
 
 }  // namespace quietvox::test

@@ -8,6 +8,7 @@
 
 #include "core/backend.hpp"
 #include "core/filter.hpp"
+#include "support/difference.hpp"
 #include "support/references.hpp"
 #include "support/volumes.hpp"
 
@@ -41,9 +42,5 @@ const Reference* find_reference(const std::string& filter);
 Settings resolved_for(const Settings&, const Volume&, const Backend&);
 
 Volume filtered(const Backend&, const Settings& resolved, const Volume&, int threads = 0);
-
-/// Where and how much two volumes differ by more than `tolerance`; empty where they do not. Missing voxels must be
-/// missing in both.
-std::string difference(const Volume& expected, const Volume& actual, double tolerance);
 
 }  // namespace quietvox::test

@@ -14,6 +14,7 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 find_program(CCACHE ccache)
@@ -29,6 +30,7 @@ target_compile_options(quietvox_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(QUIETVOX_SANITIZE)
   target_compile_options(quietvox_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${QUIETVOX_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${QUIETVOX_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   target_link_options(quietvox_options INTERFACE -fsanitize=${QUIETVOX_SANITIZE})
 endif()

@@ -12,11 +12,12 @@
 
 #include "core/backend.hpp"
 #include "cuda/device.hpp"
-#include "cuda/filters/bilateral.hpp"
-#include "cuda/filters/median.hpp"
 #include "cuda/filters/median/network.hpp"
+#include "cuda/resources.hpp"
 #include "cuda_ceilings.hpp"
 #include "cuda_timing.hpp"
+#include "filters/bilateral.hpp"
+#include "filters/median.hpp"
 #include "filters/registry.hpp"
 #include "filters/selection/network.hpp"
 
@@ -129,9 +130,9 @@ class Benchmark {
     const VolumeView<T> target{to.get(), c.extent};
     const auto run = [&] {
       if (c.filter == "median") {
-        cuda::median_cuda(source, target, std::any_cast<const MedianParams&>(settings.params()), queue);
+        median_cuda(source, target, std::any_cast<const MedianParams&>(settings.params()), queue);
       } else if constexpr (std::is_same_v<T, float>) {
-        cuda::bilateral_cuda(source, target, std::any_cast<const BilateralParams&>(settings.params()), queue);
+        bilateral_cuda(source, target, std::any_cast<const BilateralParams&>(settings.params()), queue);
       }
     };
     run();

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/registry.hpp"
 
-#include "cuda/filters/bilateral.hpp"
-#include "cuda/filters/median.hpp"
-#include "filters/bilateral.hpp"
-#include "filters/median.hpp"
+#include "filters/all.hpp"
 
 namespace quietvox::cuda {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/bilateral.hpp"
+#include "filters/bilateral.hpp"
 
 #include <algorithm>
 #include <cfloat>
@@ -8,9 +8,12 @@
 #include <numbers>
 
 #include "cuda/filters/box.cuh"
+#include "cuda/resources.hpp"
 
-namespace quietvox::cuda {
+namespace quietvox {
 namespace {
+
+using namespace cuda;
 
 constexpr int max_radius = BilateralParams::largest_radius;
 
@@ -254,4 +257,4 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
   QV_CUDA(cudaGetLastError());
 }
 
-}  // namespace quietvox::cuda
+}  // namespace quietvox

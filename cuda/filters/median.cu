@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/median.hpp"
+#include "filters/median.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,12 @@
 #include "cuda/filters/median/anywhere.cuh"
 #include "cuda/filters/median/counting.hpp"
 #include "cuda/filters/median/network.hpp"
+#include "cuda/resources.hpp"
 
-namespace quietvox::cuda {
+namespace quietvox {
 namespace {
+
+using namespace cuda;
 
 bool holds(int3 count, int3 least) { return count.x >= least.x && count.y >= least.y && count.z >= least.z; }
 
@@ -206,4 +209,4 @@ void median_cuda(VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> o
   median(in, out, params, queue);
 }
 
-}  // namespace quietvox::cuda
+}  // namespace quietvox

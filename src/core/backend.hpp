@@ -12,6 +12,10 @@
 
 #include "core/filter.hpp"
 
+namespace quietvox::cuda {
+struct Queue;  ///< where filters queue their kernels; what it holds is known to cuda/ alone
+}
+
 namespace quietvox {
 
 /// The implementations of one filter on one backend. The 16-bit ones are there where a filter can work on integers.

@@ -86,5 +86,6 @@ constexpr double log2_domain_weight(const BilateralParams& params, const Spacing
 
 /// `params` are resolved: no member is `auto`.
 void bilateral_cpu(VolumeView<const float>, VolumeView<float>, const BilateralParams& params, const Execution&);
+void bilateral_cuda(VolumeView<const float>, VolumeView<float>, const BilateralParams& params, const cuda::Queue&);
 
 }  // namespace quietvox

@@ -54,4 +54,8 @@ void median_cpu(VolumeView<const float>, VolumeView<float>, const MedianParams&,
 void median_cpu(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&, const Execution&);
 void median_cpu(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&, const Execution&);
 
+void median_cuda(VolumeView<const float>, VolumeView<float>, const MedianParams&, const cuda::Queue&);
+void median_cuda(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&, const cuda::Queue&);
+void median_cuda(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&, const cuda::Queue&);
+
 }  // namespace quietvox

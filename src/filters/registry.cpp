@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/registry.hpp"
 
-#include "filters/bilateral.hpp"
+#include "filters/all.hpp"
 #include "filters/cpu_backend.hpp"
-#include "filters/median.hpp"
 
 namespace quietvox {
 namespace {

@@ -2,31 +2,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parity/cases.hpp"
 
-#include <cmath>
 #include <map>
+#include <stdexcept>
 
 #include "core/pipeline.hpp"
+#include "core/provenance.hpp"
 #include "filters/registry.hpp"
 #include "quality/noise_estimate.hpp"
 
 namespace quietvox::test {
 namespace {
 
-/// The half width of a window that fits, at most `radius`.
-std::string fitting_radius(const Extent& extent, int radius) {
-  Radius3 fitting;
-  for (int axis = 0; axis < 3; ++axis) {
-    fitting[axis] = static_cast<int>(std::min<std::int64_t>(radius, (extent[axis] - 1) / 2));
-  }
-  return FieldType<Radius3>::format(fitting);
+/// As resolved in a volume that has room for any window.
+Settings with_room(const Settings& settings) {
+  constexpr std::int64_t roomy = 1 << 20;
+  return settings.resolved({{{roomy, roomy, roomy}}, busy_volume({{1, 1, 1}}, 0).spacing, [] { return 10.0; }});
 }
 
+/// Makes what is given per axis smaller along one axis: half widths in voxels, or else distances, which decide how wide
+/// an automatic window is.
+void shrink(Settings& settings, int axis) {
+  for (const FieldInfo& field : settings.filter().fields) {
+    if (field.kind != FieldKind::integer_triple) continue;
+    auto radius = FieldType<std::optional<Radius3>>::parse(settings.get(field.name)).value();
+    if (!radius || (*radius)[axis] == 0) continue;
+    --(*radius)[axis];
+    settings.set(field.name, FieldType<Radius3>::format(*radius));
+    return;
+  }
+  for (const FieldInfo& field : settings.filter().fields) {
+    if (field.kind != FieldKind::real_triple) continue;
+    auto distance = FieldType<Triple<double>>::parse(with_room(settings).get(field.name)).value();
+    distance[axis] /= 2;
+    settings.set(field.name, FieldType<Triple<double>>::format(distance));
+  }
+}
+
+/// The settings with a window that is no larger than the volume.
+Settings fitted(Settings settings, const Extent& extent) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (extent[axis] == 1) continue;  // windows are flat there
+    while (2 * std::int64_t{with_room(settings).halo()[axis]} + 1 > extent[axis]) {
+      const std::string before = describe_chain(std::vector{settings});
+      shrink(settings, axis);
+      if (describe_chain(std::vector{settings}) == before) throw std::runtime_error("no window fits: " + before);
+    }
+  }
+  return settings;
+}
+
+/// Half widths in voxels are `radius`, or less where that does not fit.
 Settings with_windows(const Filter& filter, const Extent& extent, int radius) {
   Settings settings(filter);
   for (const FieldInfo& field : filter.fields) {
-    if (field.kind == FieldKind::integer_triple) settings.set(field.name, fitting_radius(extent, radius));
+    if (field.kind == FieldKind::integer_triple) settings.set(field.name, std::to_string(radius));
   }
-  return settings;
+  return fitted(settings, extent);
 }
 
 std::string size_name(const Extent& e) {
@@ -78,8 +109,9 @@ std::vector<Settings> fitting_settings(const Filter& filter, const Extent& exten
     const auto& values = field.kind == FieldKind::flag ? std::vector<std::string>{"false", "true"} : field.choices;
     for (const std::string& value : values) {
       if (value == field.default_text) continue;
-      all.push_back(base);
-      all.back().set(field.name, value);
+      Settings varied = base;
+      varied.set(field.name, value);
+      all.push_back(fitted(varied, extent));
     }
   }
   return all;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/images.hpp"
@@ -17,6 +18,19 @@ std::string rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
+}
+
+/// Sigma of the noise of the first volume; none, with a warning that says why, where its voxels are none that can be
+/// filtered: the header tells something all the same.
+std::optional<double> noise_of(const io::Image& image, const Context& context, std::vector<std::string>& warnings) {
+  try {
+    WatchedSource source(image.volume(0, io::Values::real), context.stop);
+    return estimate_noise(source);
+  } catch (const Error& error) {
+    if (error.code() != Errc::unsupported) throw;
+    warnings.emplace_back(error.what());
+    return std::nullopt;
+  }
 }
 
 /// What the reader says, and what holds for every format where it does not say it itself.
@@ -37,8 +51,8 @@ io::Facts complete_facts(const io::Image& image) {
 void print_info(const Arguments& arguments, Context& context) {
   const std::string& path = arguments.operand(0);
   const auto image = open_input(path, arguments.params<InputOptions>());
-  WatchedSource source(image->volume(0, io::Values::real), context.stop);
-  const double noise = estimate_noise(source);
+  std::vector<std::string> warnings = image->warnings();
+  const std::optional<double> noise = noise_of(*image, context, warnings);
 
   if (context.json) {
     Json facts = Json::object();
@@ -51,19 +65,20 @@ void print_info(const Arguments& arguments, Context& context) {
                 {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
                 {"origin", geometry.origin},
                 {"direction", geometry.direction},
-                {"noise_sigma", noise},
-                {"warnings", image->warnings()},
+                {"noise_sigma", noise ? Json(*noise) : Json()},
+                {"warnings", warnings},
                 {"facts", facts}});
     return;
   }
   io::Facts facts = complete_facts(*image);
-  facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise", "sigma " + rounded(noise));
+  facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise",
+                     noise ? "sigma " + rounded(*noise) : "unknown");
   std::size_t width = 0;
   for (const auto& [name, value] : facts) width = std::max(width, name.size());
   for (const auto& [name, value] : facts) {
     std::cout << name << std::string(width - name.size() + 2, ' ') << one_line(value) << "\n";
   }
-  for (const std::string& warning : image->warnings()) context.console.warning(warning);
+  for (const std::string& warning : warnings) context.console.warning(warning);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "io/dicom_pixels.hpp"
+#include "io/rescale.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -84,16 +84,9 @@ void read_rescale(DcmDataset& data, Slice& slice) {
   slice.slope = number_of(data, DCM_RescaleSlope).value_or(1);
   slice.intercept = number_of(data, DCM_RescaleIntercept).value_or(0);
   if (slice.slope == 0) corrupt(DCM_RescaleSlope, "is 0; it must be another number");
-  // Neighbouring stored numbers must stay apart as 32-bit floats, whose numbers have 24 binary digits.
-  const double largest = std::max(std::abs(slice.slope * slice.format.min() + slice.intercept),
-                                  std::abs(slice.slope * slice.format.max() + slice.intercept));
-  if (largest > std::numeric_limits<float>::max() || std::abs(slice.slope) < std::numeric_limits<float>::min()) {
-    unsupported(tag_name(DCM_RescaleSlope) + " is " + text_of(data, DCM_RescaleSlope) + ": beyond 32-bit floats");
-  }
-  if (largest > std::abs(slice.slope) * (1 << 22)) {
-    unsupported(tag_name(DCM_RescaleIntercept) + " is too large beside " + tag_name(DCM_RescaleSlope) +
-                ": 32-bit floats would lose digits");
-  }
+  const std::string why = why_floats_lose_digits({slice.slope, slice.intercept}, slice.format.min(), slice.format.max(),
+                                                 tag_name(DCM_RescaleSlope), tag_name(DCM_RescaleIntercept));
+  if (!why.empty()) unsupported(why);
 }
 
 /// The padding range in stored numbers. Values that no pixel can hold mean nothing.

@@ -87,6 +87,7 @@ class Image {
   virtual bool can_filter_stored(std::size_t volume) const = 0;
   /// Empty where windows may extend along z; else why they may not (2-D filters go on).
   virtual std::string why_2d_only(std::size_t volume) const = 0;
+  /// Throws Error(unsupported) for real values that floats cannot tell apart.
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;

@@ -51,6 +51,7 @@ class NiftiImage final : public Image {
   std::string why_2d_only(std::size_t) const override { return {}; }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
+    if (values != Values::stored) refuse_real_values();
     return std::make_unique<NiftiVolume>(nifti_, volume, values);
   }
 
@@ -77,11 +78,18 @@ class NiftiImage final : public Image {
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
                                       const WriteOptions& options) const override {
+    if (values != Values::stored || options.output_type != "same") refuse_real_values();
     return make_nifti_writer(nifti_->file, output, values, options);
   }
 
  private:
   const NiftiHeader& header() const { return nifti_->file.header; }
+
+  void refuse_real_values() const {
+    if (header().why_stored_only().empty()) return;
+    throw Error(Errc::unsupported, nifti_->file.paths.header.string() + ": " + header().why_stored_only() +
+                                       "; only filters of stored numbers, such as median, can be used");
+  }
 
   std::shared_ptr<OpenedNifti> nifti_;
 };

@@ -231,6 +231,13 @@ void NiftiHeader::read_rescale(const std::string& name) {
                                    "; both must be finite (scl_slope 0: not rescaled)");
   }
   rescale_ = {slope, inter};
+  if (rescale_.identity() || type_ == NiftiType::float32 || type_ == NiftiType::float64) return;
+  // Of larger integers few files use the whole range: there each voxel is looked at.
+  const int bits = static_cast<int>(8 * bytes_per_voxel(type_));
+  const bool is_signed = type_ == NiftiType::int8 || type_ == NiftiType::int16;
+  const double min = bits > 16 || !is_signed ? 0 : -std::ldexp(1.0, bits - 1);
+  const double max = bits > 16 ? 0 : std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1;
+  why_stored_only_ = why_floats_lose_digits(rescale_, min, max, "scl_slope", "scl_inter");
 }
 
 void NiftiHeader::read_voxel_offset(const std::string& name) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "io/image.hpp"
+#include "io/rescale.hpp"
 
 namespace quietvox::io {
 
@@ -30,12 +31,6 @@ enum class NiftiType : std::int16_t {
 };
 std::string_view to_string(NiftiType);
 std::int64_t bytes_per_voxel(NiftiType);
-
-/// Real value = slope * stored + inter.
-struct Rescale {
-  double slope = 1, inter = 0;
-  bool identity() const { return slope == 1 && inter == 0; }
-};
 
 /// The 348 bytes of a NIfTI-1 or 540 bytes of a NIfTI-2 header, kept as they are; in the byte order of the file.
 class NiftiHeader {
@@ -56,6 +51,8 @@ class NiftiHeader {
   std::int64_t volumes() const { return volumes_; }  ///< of the axes 4 to 7
   NiftiType type() const { return type_; }
   Rescale rescale() const { return rescale_; }
+  /// Why only the stored numbers can be filtered, not the real values; empty where both can.
+  const std::string& why_stored_only() const { return why_stored_only_; }
   std::int64_t voxel_offset() const { return voxel_offset_; }
   std::int64_t voxel_bytes() const { return extent_.voxels() * volumes_ * bytes_per_voxel(type_); }
   const Geometry& geometry() const { return geometry_; }
@@ -88,6 +85,7 @@ class NiftiHeader {
   std::int64_t volumes_ = 1;
   NiftiType type_ = NiftiType::float32;
   Rescale rescale_;
+  std::string why_stored_only_;
   std::int64_t voxel_offset_ = 0;
   Geometry geometry_;
   std::vector<std::string> warnings_;

@@ -64,7 +64,11 @@ void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<flo
   for (float& value : values) {
     const T number = load<T>(stored, format.swapped);
     if constexpr (!std::same_as<T, double>) to_float(number);
-    value = to_float(slope * static_cast<double>(number) + inter);
+    const double exact = slope * static_cast<double>(number) + inter;
+    value = to_float(exact);
+    if constexpr (std::integral<T> && sizeof(T) >= 4) {
+      if (std::abs(value - exact) > std::abs(slope) / 4) throw_not_a_float(FieldType<double>::format(exact));
+    }
     stored += sizeof(T);
   }
 }

@@ -18,7 +18,7 @@ struct VoxelFormat {
 };
 
 /// Rescaled values of stored voxels, as floats. Throws Error(unsupported) for a number that a float cannot hold: an
-/// integer beyond 2^24 with more than 24 significant bits, a double beyond the range.
+/// integer beyond 2^24 with more than 24 significant bits, or moved too far by a rescale, a double beyond the range.
 void decode(std::span<const std::byte> stored, const VoxelFormat&, std::span<float> values);
 
 /// Stores `values`, rounding half away from zero and moving what lies outside the stored range back into it. Where a

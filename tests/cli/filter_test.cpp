@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
@@ -34,6 +35,24 @@ TEST_F(FilterCommand, RadiusZeroGivesTheSameBytes) {
   quietvox_ok({"median", path("in.nii"), path("out.nii"), "--radius", "0"});
   EXPECT_EQ(read_file(folder_ / "out.nii"), before);
   EXPECT_EQ(read_file(folder_ / "in.nii"), before);
+}
+
+TEST_F(FilterCommand, RealValuesThatFloatsCannotTellApartAreNotFiltered) {
+  std::string bytes = read_file(folder_ / "in.nii");
+  const float slope = 1e-6F, inter = 1000;
+  std::memcpy(bytes.data() + 112, &slope, sizeof slope);
+  std::memcpy(bytes.data() + 116, &inter, sizeof inter);
+  write_file(folder_ / "fine.nii", bytes);
+  const auto before = folder_.names();
+  const Result refused = quietvox({"bilateral", path("fine.nii"), path("out.nii"), "--radius", "1"});
+  EXPECT_EQ(refused.status, 4);
+  EXPECT_NE(refused.err.find("32-bit floats would lose digits"), std::string::npos) << refused.err;
+  EXPECT_EQ(folder_.names(), before);
+  EXPECT_NE(quietvox_ok({"info", path("fine.nii")}).out.find("noise"), std::string::npos);
+
+  quietvox_ok({"median", path("fine.nii"), path("out.nii")});
+  quietvox_ok({"median", path("in.nii"), path("plain.nii")});
+  EXPECT_EQ(read_file(folder_ / "out.nii").substr(352), read_file(folder_ / "plain.nii").substr(352));
 }
 
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {

@@ -205,6 +205,48 @@ TEST_F(NiftiTest, StoredValuesAreWrittenAsTheyAre) {
   EXPECT_EQ(test::read_file(folder_ / "out.nii"), expected);
 }
 
+TEST_F(NiftiTest, RescaleThatFloatsCannotFollowLeavesTheStoredNumbers) {
+  const auto check = [&](double slope, double inter, const std::string& why) {
+    NiftiRecipe recipe = int16_recipe();
+    recipe.slope = slope;
+    recipe.inter = inter;
+    const auto image = open(recipe);
+    for (const Values values : {Values::real, Values::real_with_padding}) {
+      expect_error(Errc::unsupported, why, [&] { image->volume(0, values); });
+      expect_error(Errc::unsupported, "in.nii: ", [&] { image->writer(folder_ / "out.nii", values, {}); });
+    }
+    expect_error(Errc::unsupported, why,
+                 [&] { image->writer(folder_ / "out.nii", Values::stored, replacing("float32")); });
+    EXPECT_EQ(voxels_of(*image, 0, Values::stored)[3], -270);
+    copy_image(*image, folder_ / "out.nii", Values::stored, replacing());
+    EXPECT_EQ(test::read_file(folder_ / "out.nii"), recipe.file());
+  };
+  check(1e-6, 1000, "scl_inter = 1000 is too large beside scl_slope");
+  check(-1e-6, -1000, "scl_inter = -1000 is too large beside scl_slope");
+  check(1e36, 0, "beyond 32-bit floats");
+  check(1e-39, 0, "beyond 32-bit floats");
+
+  // 2^22 steps away from zero is the limit; here it is the far end of the stored range that matters.
+  NiftiRecipe recipe = int16_recipe();
+  recipe.inter = (1 << 22) - 32767;
+  EXPECT_NO_THROW(open(recipe)->volume(0, Values::real));
+  recipe.inter += 1;
+  EXPECT_THROW(open(recipe)->volume(0, Values::real), Error);
+}
+
+TEST_F(NiftiTest, LargeIntegersThatARescaleMovesAreLookedAtOneByOne) {
+  const auto read = [&](std::int32_t special, double slope) {
+    NiftiRecipe recipe =
+        NiftiRecipe{}.with<std::int32_t>(8, [&](std::int64_t i) { return i == 30 ? special : std::int32_t(i); });
+    recipe.slope = slope;
+    recipe.inter = 16;
+    return voxels_of(*open(recipe), 0, Values::real)[30];
+  };
+  EXPECT_EQ(read(1 << 20, 0.1F), static_cast<float>(double{0.1F} * (1 << 20) + 16));
+  EXPECT_EQ(read(0xfffff0, 2), 0x1fffff0);  // no digit is lost
+  expect_error(Errc::unsupported, "in.nii: voxel value 16777231", [&] { read(0xffffff, 1); });
+}
+
 TEST_F(NiftiTest, NoRescaleWhereSlopeIsZeroAndNoneStoredWhereItIsNegative) {
   NiftiRecipe recipe = int16_recipe();
   recipe.slope = 0;

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace quietvox::io {
+
+/// Real value = slope * stored + inter.
+struct Rescale {
+  double slope = 1, inter = 0;
+  bool identity() const { return slope == 1 && inter == 0; }
+};
+
+/// Why filters, which compute in 32-bit floats, cannot be given the real values of stored integers from `min` to `max`:
+/// the floats would not tell neighbouring ones apart by far enough, or reach that far. Empty where they can. The names
+/// are those of the slope and the intercept in the file.
+std::string why_floats_lose_digits(const Rescale&, double min, double max, const std::string& slope_name,
+                                   const std::string& inter_name);
+
+}  // namespace quietvox::io

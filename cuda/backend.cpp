@@ -9,17 +9,13 @@
 #include <thread>
 
 #include "cuda/pipeline.hpp"
+#include "cuda/registry.hpp"
 
 namespace quietvox {
 namespace cuda {
 namespace {
 
-const DeviceEntry* find(const Filter& filter) {
-  const auto& entries = device_entries();
-  const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [&](const DeviceEntry& entry) { return entry.filter == filter.name; });
-  return found == entries.end() ? nullptr : &*found;
-}
+const BackendEntry<Queue>* find(const Filter& filter) { return find_entry(cuda_entries(), filter); }
 
 class CudaBackend final : public Backend {
  public:
@@ -32,7 +28,10 @@ class CudaBackend final : public Backend {
     return "cuda (" + std::to_string(devices_.size()) + " x " + devices_.front()->name + ")";
   }
   bool has(const Filter& filter) const override { return find(filter) != nullptr; }
-  bool has_integer(const Filter& filter) const override { return find(filter) && find(filter)->i16; }
+  bool has_integer(const Filter& filter) const override {
+    const auto* entry = find(filter);
+    return entry && entry->has_integer();
+  }
 
   void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {
@@ -52,16 +51,12 @@ class CudaBackend final : public Backend {
   template <class T>
   void run_on_all(std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
                   const Execution& execution) const {
-    std::vector<Step<T>> steps;
-    for (const Settings& settings : chain) {
-      steps.push_back({&find(settings.filter())->template run<T>(), &settings.params(), settings.halo()});
-    }
     const std::int64_t count = std::min<std::int64_t>(std::ssize(devices_), out.extent.z);
     if (count == 1) {
-      run_chain<T>(*devices_.front(), steps, in, out, execution);
+      run_chain(*devices_.front(), chain, in, out, execution);
       return;
     }
-    const std::int64_t halo = total_halo(chain).z;
+    const Radius3 halo = total_halo(chain);
     std::mutex mutex;
     std::exception_ptr failure;
     std::vector<double> done(static_cast<std::size_t>(count));
@@ -69,9 +64,7 @@ class CudaBackend final : public Backend {
     for (std::int64_t share = 0; share < count; ++share) {
       const std::int64_t first = share * out.extent.z / count, last = (share + 1) * out.extent.z / count;
       const VolumeView<T> to = out.slices(first, last - first);
-      const std::int64_t from = std::max(to.origin.z - halo, in.origin.z);
-      const std::int64_t until = std::min(to.origin.z + to.extent.z + halo, in.origin.z + in.extent.z);
-      const VolumeView<const T> window = in.slices(from - in.origin.z, until - from);
+      const VolumeView<const T> window = near_slices(in, to, halo);
       Execution part = execution;
       part.progress = [&, share](double fraction) {
         const std::lock_guard lock(mutex);
@@ -80,7 +73,7 @@ class CudaBackend final : public Backend {
       };
       threads.emplace_back([&, share, to, window, part] {
         try {
-          run_chain<T>(*devices_[static_cast<std::size_t>(share)], steps, window, to, part);
+          run_chain(*devices_[static_cast<std::size_t>(share)], chain, window, to, part);
         } catch (...) {
           const std::lock_guard lock(mutex);
           if (!failure) failure = std::current_exception();

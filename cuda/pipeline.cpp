@@ -8,6 +8,7 @@
 
 #include "core/backend.hpp"
 #include "core/error.hpp"
+#include "cuda/registry.hpp"
 #include "cuda/transfer.hpp"
 
 namespace quietvox::cuda {
@@ -27,42 +28,17 @@ std::int64_t end_of(const View& box) {
   return box.origin.z + box.extent.z;
 }
 
-template <class T>
-Radius3 halo_from(std::span<const Step<T>> steps, std::size_t first) {
-  Radius3 sum{};
-  for (const Step<T>& step : steps.subspan(first)) {
-    for (int axis = 0; axis < 3; ++axis) sum[axis] += step.halo[axis];
-  }
-  return sum;
-}
-
-/// `box` grown by `halo`, cut at `whole`; no memory yet.
-template <class T>
-VolumeView<T> grown_within(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
-  box.data = nullptr;
-  for (int axis = 0; axis < 3; ++axis) {
-    const std::int64_t last =
-        std::min(box.origin[axis] + box.extent[axis] + halo[axis], whole.origin[axis] + whole.extent[axis]);
-    box.origin[axis] = std::max(box.origin[axis] - halo[axis], whole.origin[axis]);
-    box.extent[axis] = last - box.origin[axis];
-  }
-  return box;
-}
-
 /// A chunk on the device: its input, and the output of every step of the chain. Slices are filtered as soon as the
 /// slices that their window reaches are there, so that nothing is computed twice within a chunk.
 template <class T>
 class Chunk {
  public:
-  Chunk(const Queue& queue, std::span<const Step<T>> steps, VolumeView<const T> in, VolumeView<T> out)
-      : queue_(queue), steps_(steps) {
+  Chunk(const Queue& queue, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out)
+      : queue_(queue), chain_(chain) {
     VolumeView<T> first{nullptr, in.extent, in.spacing, in.origin, in.missing};
     add(first);
-    for (std::size_t step = 0; step < steps.size(); ++step) {
-      VolumeView<T> box = grown_within(out, halo_from(steps, step + 1), in);
-      box.spacing = in.spacing;
-      box.missing = in.missing;
-      add(box);
+    for (std::size_t step = 0; step < chain.size(); ++step) {
+      add(grown(out, total_halo(chain.subspan(step + 1)), in));
     }
   }
 
@@ -73,16 +49,16 @@ class Chunk {
   /// Queues all filtering that becomes possible once the input slices before `last` are there.
   void advance(std::int64_t last) {
     ready_[0] = last;
-    for (std::size_t step = 0; step < steps_.size(); ++step) {
+    for (std::size_t step = 0; step < chain_.size(); ++step) {
       const VolumeView<T>&from = boxes_[step], &to = boxes_[step + 1];
-      const std::int64_t halo = steps_[step].halo.z;
+      const Radius3 halo = chain_[step].halo();
       const bool complete = ready_[step] == end_of(from);
-      const std::int64_t stop = complete ? end_of(to) : std::min(end_of(to), ready_[step] - halo);
+      const std::int64_t stop = complete ? end_of(to) : std::min(end_of(to), ready_[step] - halo.z);
       const std::int64_t start = ready_[step + 1];
       if (stop <= start) continue;
-      const VolumeView<T> window =
-          between(from, std::max(start - halo, from.origin.z), std::min(stop + halo, end_of(from)));
-      (*steps_[step].run)(window, between(to, start, stop), *steps_[step].params, queue_);
+      const VolumeView<T> part = between(to, start, stop);
+      const auto& run = find_entry(cuda_entries(), chain_[step].filter())->template run<T>();
+      run(near_slices(from, part, halo), part, chain_[step].params(), queue_);
       ready_[step + 1] = stop;
     }
   }
@@ -96,7 +72,7 @@ class Chunk {
   }
 
   Queue queue_;
-  std::span<const Step<T>> steps_;
+  std::span<const Settings> chain_;
   std::vector<DeviceBuffer<T>> buffers_;
   std::vector<VolumeView<T>> boxes_;
   std::vector<std::int64_t> ready_;  // end of the slices that are there, or queued, per box
@@ -111,10 +87,10 @@ struct Drain {
 };
 
 template <class T>
-void run_chunk(Device& device, std::span<const Step<T>> steps, VolumeView<const T> in, VolumeView<T> out,
+void run_chunk(Device& device, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
                const Execution& execution) {
   const Queue queue{device.compute, device.pool, device.multiprocessors};
-  Chunk<T> chunk(queue, steps, in, out);
+  Chunk<T> chunk(queue, chain, in, out);
   const Drain drain{device};
   const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
   const std::int64_t piece = std::clamp<std::int64_t>(piece_bytes / slice_bytes, 1, piece_slices);
@@ -152,35 +128,34 @@ void run_chunk(Device& device, std::span<const Step<T>> steps, VolumeView<const 
 
 /// Output slices per chunk that fit into the memory there is.
 template <class T>
-std::int64_t chunk_slices(const Device& device, std::span<const Step<T>> steps, const VolumeView<const T>& in,
+std::int64_t chunk_slices(const Device& device, std::span<const Settings> chain, const VolumeView<const T>& in,
                           const VolumeView<T>& out, const Execution& execution) {
   double budget = 0.9 * static_cast<double>(device.pool.available());
   if (execution.memory_limit) budget = std::min(budget, static_cast<double>(*execution.memory_limit));
   const double slice_bytes = static_cast<double>(in.extent.slice() * sizeof(T));
   constexpr double scratch = 1.25;  // filters keep lists of voxels to mend
   double halos = 0;
-  for (std::size_t step = 0; step < steps.size(); ++step) halos += 2.0 * halo_from(steps, step).z;
-  const double slices = (budget / scratch / slice_bytes - halos) / static_cast<double>(steps.size() + 1);
+  for (std::size_t step = 0; step < chain.size(); ++step) halos += 2.0 * total_halo(chain.subspan(step)).z;
+  const double slices = (budget / scratch / slice_bytes - halos) / static_cast<double>(chain.size() + 1);
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::max(slices, 1.0)), 1, out.extent.z);
 }
 
 }  // namespace
 
 template <class T>
-void run_chain(Device& device, std::span<const Step<T>> steps, VolumeView<const T> in, VolumeView<T> out,
+void run_chain(Device& device, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
                const Execution& execution) {
   const std::lock_guard lock(device.mutex);
   const CurrentDevice current(device.index);
-  const std::int64_t halo = halo_from(steps, 0).z;
-  std::int64_t slices = chunk_slices(device, steps, in, out, execution);
+  const Radius3 halo = total_halo(chain);
+  std::int64_t slices = chunk_slices(device, chain, in, out, execution);
   std::int64_t first = out.origin.z;
   while (first < end_of(out)) {
     const std::int64_t last = std::min(first + slices, end_of(out));
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z - out.origin.z) / out.extent.z; };
-    const VolumeView<const T> chunk_in =
-        between(in, std::max(first - halo, in.origin.z), std::min(last + halo, end_of(in)));
+    const VolumeView<T> part = between(out, first, last);
     try {
-      run_chunk(device, steps, chunk_in, between(out, first, last), execution.part(fraction(first), fraction(last)));
+      run_chunk(device, chain, near_slices(in, part, halo), part, execution.part(fraction(first), fraction(last)));
       first = last;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_memory || slices == 1) throw;
@@ -190,11 +165,11 @@ void run_chain(Device& device, std::span<const Step<T>> steps, VolumeView<const 
   }
 }
 
-template void run_chain(Device&, std::span<const Step<float>>, VolumeView<const float>, VolumeView<float>,
+template void run_chain(Device&, std::span<const Settings>, VolumeView<const float>, VolumeView<float>,
                         const Execution&);
-template void run_chain(Device&, std::span<const Step<std::int16_t>>, VolumeView<const std::int16_t>,
-                        VolumeView<std::int16_t>, const Execution&);
-template void run_chain(Device&, std::span<const Step<std::uint16_t>>, VolumeView<const std::uint16_t>,
-                        VolumeView<std::uint16_t>, const Execution&);
+template void run_chain(Device&, std::span<const Settings>, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
+                        const Execution&);
+template void run_chain(Device&, std::span<const Settings>, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
+                        const Execution&);
 
 }  // namespace quietvox::cuda

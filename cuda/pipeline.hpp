@@ -2,28 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <any>
 #include <span>
 
-#include "core/execution.hpp"
+#include "core/filter.hpp"
 #include "cuda/device.hpp"
-#include "cuda/registry.hpp"
 
 namespace quietvox::cuda {
-
-/// One filter of a chain: what runs, with which parameters, and how far its window reaches.
-template <class T>
-struct Step {
-  const DeviceRun<T>* run;
-  const std::any* params;
-  Radius3 halo;
-};
 
 /// Runs a chain of filters on one device, from host memory to host memory. The volume crosses the bus in pieces of
 /// slices while the pieces before are filtered, each input slice once; what is between two filters stays on the device.
 /// A volume larger than the device's memory, or than execution.memory_limit, goes through in several chunks.
 /// Throws Error(out_of_memory) where not even a chunk of one slice fits.
 template <class T>
-void run_chain(Device&, std::span<const Step<T>>, VolumeView<const T> in, VolumeView<T> out, const Execution&);
+void run_chain(Device&, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out, const Execution&);
 
 }  // namespace quietvox::cuda

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,14 +18,6 @@ std::optional<Settings> resolved_without_voxels(const Settings&, Extent, Spacing
 
 /// The settings with every `auto` replaced for this volume.
 Settings resolved_with_voxels(const Settings&, VolumeSource&);
-
-/// The slices of `in` that a window of reach `halo` around `out` can see.
-template <class T, class U>
-VolumeView<const T> near_slices(const VolumeView<const T>& in, const VolumeView<U>& out, Radius3 halo) {
-  const std::int64_t first = std::max(in.origin.z, out.origin.z - halo.z);
-  const std::int64_t last = std::min(in.origin.z + in.extent.z, out.origin.z + out.extent.z + halo.z);
-  return in.slices(first - in.origin.z, last - first);
-}
 
 /// A whole volume in memory, read as float.
 template <class T>

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <any>
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,37 +21,58 @@ struct Queue;  ///< where filters queue their kernels; what it holds is known to
 
 namespace quietvox {
 
-/// The implementations of one filter on one backend. The 16-bit ones are there where a filter can work on integers.
-template <FilterParams P>
+/// The implementations of one filter on one backend, which run as How says: an Execution, or the cuda::Queue of a
+/// device whose memory holds the voxels. The 16-bit ones are there where a filter can work on integers.
+template <FilterParams P, class How>
 struct Kernels {
   template <class T>
-  using Kernel = void (*)(VolumeView<const T>, VolumeView<T>, const P&, const Execution&);
+  using Kernel = void (*)(VolumeView<const T>, VolumeView<T>, const P&, const How&);
   Kernel<float> f32;
   Kernel<std::int16_t> i16 = nullptr;
   Kernel<std::uint16_t> u16 = nullptr;
 };
 
-template <class T>
-using Run = std::function<void(VolumeView<const T>, VolumeView<T>, const std::any&, const Execution&)>;
+template <class T, class How>
+using Run = std::function<void(VolumeView<const T>, VolumeView<T>, const std::any&, const How&)>;
 
 /// One line of a backend's list of filters.
+template <class How>
 struct BackendEntry {
   std::string filter;
-  Run<float> f32;
-  Run<std::int16_t> i16;
-  Run<std::uint16_t> u16;
+  Run<float, How> f32;
+  Run<std::int16_t, How> i16;
+  Run<std::uint16_t, How> u16;
+
+  bool has_integer() const { return i16 && u16; }
+
+  template <class T>
+  const Run<T, How>& run() const {
+    if constexpr (std::same_as<T, float>) {
+      return f32;
+    } else if constexpr (std::same_as<T, std::int16_t>) {
+      return i16;
+    } else {
+      return u16;
+    }
+  }
 };
 
-template <FilterParams P>
-BackendEntry backend_entry(Kernels<P> kernels) {
-  const auto erased = []<class T>(void (*kernel)(VolumeView<const T>, VolumeView<T>, const P&, const Execution&)) {
-    return kernel ? Run<T>([kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
-                                    const Execution& execution) {
-      kernel(in, out, std::any_cast<const P&>(params), execution);
-    })
-                  : Run<T>();
+template <FilterParams P, class How>
+BackendEntry<How> backend_entry(Kernels<P, How> kernels) {
+  const auto erased = []<class T>(void (*kernel)(VolumeView<const T>, VolumeView<T>, const P&, const How&)) {
+    return kernel ? Run<T, How>([kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
+                                         const How& how) { kernel(in, out, std::any_cast<const P&>(params), how); })
+                  : Run<T, How>();
   };
   return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16)};
+}
+
+/// The line of a filter, or null where the list has none.
+template <class How>
+const BackendEntry<How>* find_entry(const std::vector<BackendEntry<How>>& entries, const Filter& filter) {
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const BackendEntry<How>& entry) { return entry.filter == filter.name; });
+  return found == entries.end() ? nullptr : &*found;
 }
 
 /// A place where filters run: the CPU, or one or more CUDA devices.
@@ -80,7 +104,27 @@ std::unique_ptr<Backend> make_cuda_backend(int device);
 /// Reach of a chain of filters: the sum of their halos.
 Radius3 total_halo(std::span<const Settings> chain);
 
-/// The place of `box` grown by `halo` and cut at `whole`; `data` is left to the caller.
-VolumeView<float> grown(const VolumeView<float>& box, Radius3 halo, const VolumeView<const float>& whole);
+/// The place of `box` grown by `halo` and cut at `whole`, a part of the same volume; `data` is left to the caller.
+template <class T>
+VolumeView<T> grown(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
+  box.data = nullptr;
+  box.spacing = whole.spacing;
+  box.missing = whole.missing;
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::int64_t last =
+        std::min(box.origin[axis] + box.extent[axis] + halo[axis], whole.origin[axis] + whole.extent[axis]);
+    box.origin[axis] = std::max(box.origin[axis] - halo[axis], whole.origin[axis]);
+    box.extent[axis] = last - box.origin[axis];
+  }
+  return box;
+}
+
+/// The slices of `in` that a window of reach `halo` around `out` can see.
+template <class T, class U>
+VolumeView<T> near_slices(const VolumeView<T>& in, const VolumeView<U>& out, Radius3 halo) {
+  const std::int64_t first = std::max(in.origin.z, out.origin.z - halo.z);
+  const std::int64_t last = std::min(in.origin.z + in.extent.z, out.origin.z + out.extent.z + halo.z);
+  return in.slices(first - in.origin.z, last - first);
+}
 
 }  // namespace quietvox

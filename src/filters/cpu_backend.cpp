@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/cpu_backend.hpp"
 
-#include <algorithm>
-
 namespace quietvox {
 namespace {
 
@@ -12,8 +10,8 @@ class CpuBackend final : public Backend {
   std::string name() const override { return "cpu"; }
   bool has(const Filter& filter) const override { return find(filter) != nullptr; }
   bool has_integer(const Filter& filter) const override {
-    const BackendEntry* entry = find(filter);
-    return entry && entry->i16 && entry->u16;
+    const auto* entry = find(filter);
+    return entry && entry->has_integer();
   }
 
   void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
@@ -46,13 +44,7 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  const BackendEntry* find(const Filter& filter) const {
-    const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](const BackendEntry& entry) { return entry.filter == filter.name; });
-    return found == entries_.end() ? nullptr : &*found;
-  }
-
-  std::vector<BackendEntry> entries_ = cpu_entries();
+  static const BackendEntry<Execution>* find(const Filter& filter) { return find_entry(cpu_entries(), filter); }
 };
 
 }  // namespace

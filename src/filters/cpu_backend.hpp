@@ -10,7 +10,7 @@
 namespace quietvox {
 
 /// The CPU's implementations, one per filter of the registry.
-std::vector<BackendEntry> cpu_entries();
+const std::vector<BackendEntry<Execution>>& cpu_entries();
 
 std::unique_ptr<Backend> make_cpu_backend();
 

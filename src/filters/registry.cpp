@@ -10,12 +10,12 @@ namespace {
 
 struct CpuFilter {
   Filter filter;
-  BackendEntry cpu;
+  BackendEntry<Execution> cpu;
 };
 
 template <FilterParams P>
-CpuFilter cpu_filter(Kernels<P> kernels) {
-  return {describe_filter<P>(), backend_entry<P>(kernels)};
+CpuFilter cpu_filter(Kernels<P, Execution> kernels) {
+  return {describe_filter<P>(), backend_entry(kernels)};
 }
 
 const std::vector<CpuFilter>& cpu_filters() {
@@ -46,10 +46,13 @@ const Filter& find_filter(std::string_view name) {
   throw Error(Errc::invalid_argument, "no filter is called '" + std::string(name) + "'; there are " + names);
 }
 
-std::vector<BackendEntry> cpu_entries() {
-  std::vector<BackendEntry> entries;
-  for (const auto& entry : cpu_filters()) entries.push_back(entry.cpu);
-  return entries;
+const std::vector<BackendEntry<Execution>>& cpu_entries() {
+  static const std::vector<BackendEntry<Execution>> all = [] {
+    std::vector<BackendEntry<Execution>> list;
+    for (const auto& entry : cpu_filters()) list.push_back(entry.cpu);
+    return list;
+  }();
+  return all;
 }
 
 }  // namespace quietvox

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/registry.hpp"
+
+#include "filters/all.hpp"
+
+namespace quietvox::cuda {
+namespace {
+
+template <FilterParams P>
+BackendEntry<Queue> cuda_filter(Kernels<P, Queue> kernels) {
+  return backend_entry(kernels);
+}
+
+}  // namespace
+
+const std::vector<BackendEntry<Queue>>& cuda_entries() {
+  static const std::vector<BackendEntry<Queue>> all{
+      cuda_filter<MedianParams>({.f32 = median_cuda, .i16 = median_cuda, .u16 = median_cuda}),
+      cuda_filter<BilateralParams>({.f32 = bilateral_cuda}),
+  };
+  return all;
+}
+
+}  // namespace quietvox::cuda

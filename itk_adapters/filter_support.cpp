@@ -8,17 +8,20 @@ namespace quietvox {
 
 std::optional<Settings> resolved_without_voxels(const Settings& settings, Extent extent, Spacing spacing) {
   bool asked = false;
-  const auto placeholder = [&asked] {
-    asked = true;
-    return 1.0;
+  const auto placeholder = [&asked](auto value) {
+    return [&asked, value] {
+      asked = true;
+      return value;
+    };
   };
-  Settings resolved = settings.resolved({extent, spacing, placeholder});
+  Settings resolved = settings.resolved({extent, spacing, placeholder(1.0), placeholder(Range<double>{0, 1})});
   if (asked) return std::nullopt;
   return resolved;
 }
 
 Settings resolved_with_voxels(const Settings& settings, VolumeSource& volume) {
-  return settings.resolved({volume.extent(), volume.spacing(), [&volume] { return estimate_noise(volume); }});
+  return settings.resolved({volume.extent(), volume.spacing(), [&volume] { return estimate_noise(volume); },
+                            [&volume] { return intensities(volume); }});
 }
 
 }  // namespace quietvox

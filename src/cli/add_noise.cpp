@@ -1,9 +1,5 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "cli/command.hpp"
 #include "cli/described.hpp"
 #include "cli/filter_job.hpp"
@@ -20,22 +16,6 @@ namespace {
 const Filter& noise_filter() {
   static const Filter filter = described<NoiseParams>("Seeded noise of a chosen kind, for experiments.");
   return filter;
-}
-
-/// Smallest and largest voxel of a volume, missing ones apart.
-std::pair<float, float> extremes(VolumeSource& source) {
-  const Extent extent = source.extent();
-  std::vector<float> slice(static_cast<std::size_t>(extent.slice()));
-  float low = std::numeric_limits<float>::infinity(), high = -low;
-  for (std::int64_t z = 0; z < extent.z; ++z) {
-    source.read({slice.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}});
-    for (const float value : slice) {
-      if (!std::isfinite(value)) continue;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-  }
-  return low <= high ? std::pair{low, high} : std::pair{0.0F, 0.0F};
 }
 
 void add_noise_to_image(const Arguments& arguments, Context& context) {
@@ -65,7 +45,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   execution.stop = context.stop;
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     WatchedSource source(image->volume(volume, io::Values::real), context.stop);
-    const auto [low, high] = extremes(source);
+    const auto [low, high] = intensities(source);
     writer->begin_volume(volume, provenance);
     VoxelOutput noisy(*writer, nullptr,
                       format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
@@ -75,7 +55,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     for (std::int64_t z = 0; z < extent.z; ++z) {
       const VolumeView<float> slice{voxels.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}};
       source.read(slice);
-      add_noise(slice, params, low, high, execution);
+      add_noise(slice, params, static_cast<float>(low), static_cast<float>(high), execution);
       noisy.write(slice);
       const double done = static_cast<double>(z + 1) / static_cast<double>(extent.z);
       context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));

@@ -63,14 +63,17 @@ void check_paths(const Job& job) {
   if (!job.mask.residual.empty()) io::refuse_overlap(job.mask.residual, job.mask.mask, "mask");
 }
 
-/// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What noise
-/// there is never sets the size of a window.
+/// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
+/// are never sets the size of a window.
 void check_windows(const Job& job, const io::Image& image) {
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const io::Geometry& geometry = image.geometry(volume);
     std::vector<Settings> resolved;
     for (const Settings& step : job.chain) {
-      resolved.push_back(step.resolved({geometry.extent, geometry.spacing, [] { return 1.0; }}));
+      resolved.push_back(step.resolved({geometry.extent, geometry.spacing, [] { return 1.0; },
+                                        [] {
+                                          return Range<double>{0, 1};
+                                        }}));
     }
     const std::string why = image.why_2d_only(volume);
     if (total_halo(resolved).z > 0 && !why.empty() && !job.in.allow_gaps) {

@@ -10,11 +10,12 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
   }
   Settings result = *this;
   result.params_ = filter_->resolved(params_, facts);
+  const std::string field(filter_->window_field(params_));
+  if (field.empty()) return result;
   const Radius3 halo = result.halo();
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t window = 2 * std::int64_t{halo[axis]} + 1;
     if (window <= facts.extent[axis]) continue;
-    const std::string field(filter_->window_field(params_));
     throw Error(Errc::invalid_argument,
                 filter_->name + ": --" + field + " = " + get(field) + " makes a window of " + std::to_string(window) +
                     " voxels along " + "xyz"[axis] + ", but the volume has " + std::to_string(facts.extent[axis]) +

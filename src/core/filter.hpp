@@ -19,7 +19,8 @@ namespace quietvox {
 struct VolumeFacts {
   Extent extent;
   Spacing spacing;
-  std::function<double()> noise_sigma;  ///< estimated standard deviation of the noise, intensity units
+  std::function<double()> noise_sigma;              ///< estimated standard deviation of the noise, intensity units
+  std::function<Range<double>()> intensities = {};  ///< smallest and largest voxel
 };
 
 /// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
@@ -32,7 +33,9 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   P::fields();
   { params.resolved(facts) } -> std::same_as<P>;
   { params.halo() } -> std::same_as<Radius3>;                   // of resolved parameters
-  { params.window_field() } -> std::same_as<std::string_view>;  // the parameter that sets the window's size
+  /// The parameter that sets the window's size; empty where the window takes what there is of the volume, which it may
+  /// reach across then.
+  { params.window_field() } -> std::same_as<std::string_view>;
 };
 
 class Settings;

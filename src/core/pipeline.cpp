@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace quietvox {
@@ -90,18 +91,46 @@ class FilteredVolume final : public VolumeSource {
 
 }  // namespace
 
+void for_each_slab(VolumeSource& source, const std::function<void(VolumeView<const float>)>& body) {
+  // As few reads as memory allows: a source that filters computes the reach of its windows anew for each.
+  constexpr std::int64_t most_slices = 16, most_voxels = std::int64_t{1} << 22;
+  const Extent extent = source.extent();
+  const std::int64_t together =
+      std::min(std::clamp<std::int64_t>(most_voxels / extent.slice(), 1, most_slices), extent.z);
+  std::vector<float> buffer(static_cast<std::size_t>(together * extent.slice()));
+  for (std::int64_t first = 0; first < extent.z; first += together) {
+    const std::int64_t slices = std::min(together, extent.z - first);
+    const VolumeView<float> slab{buffer.data(), {extent.x, extent.y, slices}, source.spacing(), {0, 0, first}};
+    source.read(slab);
+    body(slab);
+  }
+}
+
+Range<double> intensities(VolumeSource& source) {
+  float min = std::numeric_limits<float>::infinity(), max = -min;
+  for_each_slab(source, [&](VolumeView<const float> slab) {
+    for (std::int64_t i = 0; i < slab.extent.voxels(); ++i) {
+      if (is_missing(slab, slab.data[i])) continue;
+      min = std::min(min, slab.data[i]);
+      max = std::max(max, slab.data[i]);
+    }
+  });
+  return min <= max ? Range<double>{min, max} : Range<double>{0, 0};
+}
+
 std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource& source, const Backend& backend,
                                     const Execution& execution, const NoiseEstimator& estimate) {
   std::vector<Settings> resolved;
   Execution silent = execution;
   silent.progress = {};
   for (const Settings& step : chain) {
-    const auto noise_sigma = [&] {
-      if (resolved.empty()) return estimate(source);
+    const auto ask = [&](const auto& question) {
+      if (resolved.empty()) return question(source);
       FilteredVolume filtered(source, resolved, backend, silent);
-      return estimate(filtered);
+      return question(filtered);
     };
-    resolved.push_back(step.resolved({source.extent(), source.spacing(), noise_sigma}));
+    resolved.push_back(step.resolved(
+        {source.extent(), source.spacing(), [&] { return ask(estimate); }, [&] { return ask(intensities); }}));
   }
   return resolved;
 }

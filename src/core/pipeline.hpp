@@ -21,6 +21,12 @@ class VolumeSource {
   virtual void read(VolumeView<float> slices) = 0;
 };
 
+/// Reads a volume from the first slice to the last, a few at a time.
+void for_each_slab(VolumeSource&, const std::function<void(VolumeView<const float> slices)>& body);
+
+/// Smallest and largest voxel; missing ones do not count, and a volume of nothing else has 0 and 0.
+Range<double> intensities(VolumeSource&);
+
 /// Estimates the standard deviation of the noise of a volume.
 using NoiseEstimator = std::function<double(VolumeSource&)>;
 

@@ -37,7 +37,7 @@ class BlockSample {
   std::int64_t seen_ = 0, stride_ = 1;
 };
 
-void add_slice(BlockSample& sample, const VolumeView<float>& slice) {
+void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
   const Extent extent = slice.extent;
   if (extent.x == 1 || extent.y == 1) {
     for (std::int64_t i = 0; i + 1 < extent.slice(); i += 2) {
@@ -57,20 +57,11 @@ void add_slice(BlockSample& sample, const VolumeView<float>& slice) {
   }
 }
 
-/// Reads slabs, as a source that filters computes the reach of its windows anew for each read.
 BlockSample sample_blocks(VolumeSource& source) {
-  constexpr std::int64_t most_slices = 16, most_voxels = std::int64_t{1} << 22;
-  const Extent extent = source.extent();
-  const std::int64_t together =
-      std::min(std::clamp<std::int64_t>(most_voxels / extent.slice(), 1, most_slices), extent.z);
   BlockSample sample;
-  std::vector<float> slab(static_cast<std::size_t>(together * extent.slice()));
-  for (std::int64_t first = 0; first < extent.z; first += together) {
-    const std::int64_t slices = std::min(together, extent.z - first);
-    const VolumeView<float> view{slab.data(), {extent.x, extent.y, slices}, source.spacing(), {0, 0, first}};
-    source.read(view);
-    for (std::int64_t z = 0; z < slices; ++z) add_slice(sample, view.slices(z, 1));
-  }
+  for_each_slab(source, [&](VolumeView<const float> slab) {
+    for (std::int64_t z = 0; z < slab.extent.z; ++z) add_slice(sample, slab.slices(z, 1));
+  });
   return sample;
 }
 

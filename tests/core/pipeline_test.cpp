@@ -98,6 +98,20 @@ TEST_F(Pipeline, WhatAFilterEstimatesItEstimatesOnWhatReachesIt) {
   EXPECT_EQ(resolved[1].get("range-sigma"), FieldType<double>::format(2 * estimate_noise(filtered)));
 }
 
+TEST(Intensities, AreTheSmallestAndTheLargestPresentVoxel) {
+  Volume volume = busy_volume({9, 8, 40}, 5);
+  volume.voxels[700] = -5000;
+  volume.voxels.back() = 7000;
+  volume.voxels[3] = std::numeric_limits<float>::infinity();
+  volume.voxels[4] = std::numeric_limits<float>::quiet_NaN();
+  MemorySource source(volume);
+  EXPECT_EQ(intensities(source).min, -5000);
+  EXPECT_EQ(intensities(source).max, 7000);
+  std::fill(volume.voxels.begin(), volume.voxels.end(), std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(intensities(source).min, 0);
+  EXPECT_EQ(intensities(source).max, 0);
+}
+
 TEST_F(Pipeline, TheEstimateDoesNotDependOnTheMemoryLimit) {
   const Volume volume = busy_volume({32, 32, 16}, 4);
   const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};

@@ -154,6 +154,18 @@ std::vector<std::uint16_t> dicom_cells(const std::filesystem::path& path) {
   return {cells, cells + count};
 }
 
+std::vector<std::uint8_t> dicom_pixel_bytes(const std::filesystem::path& path) {
+  const auto file = parse_dicom(path);
+  DcmElement* pixels = nullptr;
+  check(file->getDataset()->findAndGetElement(DCM_PixelData, pixels), path.string());
+  const bool wide = pixels->getTag().getEVR() == EVR_OW;
+  Uint8* bytes = nullptr;
+  Uint16* words = nullptr;
+  check(wide ? pixels->getUint16Array(words) : pixels->getUint8Array(bytes), path.string());
+  if (wide) bytes = reinterpret_cast<Uint8*>(words);
+  return {bytes, bytes + pixels->getLength()};
+}
+
 Volume read_volume(const io::Image& image, std::size_t volume, io::Values values) {
   const auto source = image.volume(volume, values);
   Volume result(source->extent(), source->spacing());

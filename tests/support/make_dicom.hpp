@@ -49,6 +49,9 @@ std::set<std::string> changed_elements(const std::filesystem::path&, const std::
 /// The bytes of the top-level pixel data of an uncompressed file as 16-bit cells.
 std::vector<std::uint16_t> dicom_cells(const std::filesystem::path&);
 
+/// The same, as bytes.
+std::vector<std::uint8_t> dicom_pixel_bytes(const std::filesystem::path&);
+
 /// All voxels of one volume of an image.
 Volume read_volume(const io::Image&, std::size_t volume = 0, io::Values = io::Values::real);
 

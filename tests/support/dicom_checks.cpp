@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "support/dicom_checks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <set>
+
+#include "support/make_dicom.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a program prints, line by line.
+std::multiset<std::string> lines_of(const std::string& command) {
+  std::multiset<std::string> lines;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> line;
+  while (pipe && std::fgets(line.data(), line.size(), pipe)) lines.insert(line.data());
+  if (pipe) pclose(pipe);
+  return lines;
+}
+
+std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
+
+/// Errors that dciodvfy sees in a file, each as often as it sees it; not those about identifiers, which the derived
+/// object repeats when it refers to a source whose own identifier is wrong.
+std::multiset<std::string> validator_errors(const fs::path& path) {
+  std::multiset<std::string> errors;
+  for (const std::string& line : lines_of("dciodvfy " + quoted(path))) {
+    if (line.starts_with("Error") && line.find("(0x0008,0x1155)") == std::string::npos) errors.insert(line);
+  }
+  return errors;
+}
+
+/// The pixels as GDCM decodes them; empty where it cannot.
+std::vector<std::uint8_t> gdcm_pixels(const fs::path& path) {
+  const TemporaryFolder folder;
+  const fs::path raw = folder / "raw.dcm";
+  const std::string command = "gdcmconv --raw " + quoted(path) + " " + quoted(raw) + " 2>&1 | grep -q .";
+  const bool is_silent = std::system(command.c_str()) != 0;  // where it lacks a codec, it says so and goes on
+  return is_silent && fs::exists(raw) ? dicom_pixel_bytes(raw) : std::vector<std::uint8_t>{};
+}
+
+}  // namespace
+
+bool has_program(const char* name) {
+  return std::system(("command -v " + std::string(name) + " > /dev/null 2>&1").c_str()) == 0;
+}
+
+void expect_no_new_errors(const fs::path& source, const fs::path& output) {
+  if (!has_program("dciodvfy")) return;
+  const auto before = validator_errors(source), after = validator_errors(output);
+  if (before.contains("Error - Dicom dataset read failed\n")) return;  // it cannot inflate
+  for (const std::string& error : after) EXPECT_GE(before.count(error), after.count(error)) << output << ": " << error;
+}
+
+void expect_gdcm_agrees(const fs::path& source, const fs::path& output) {
+  if (!has_program("gdcmconv")) return;
+  const auto before = gdcm_pixels(source), after = gdcm_pixels(output);
+  EXPECT_FALSE(after.empty()) << output << ": GDCM cannot read it";
+  if (!before.empty()) EXPECT_TRUE(before == after) << output << ": GDCM sees other pixels than in the source";
+}
+
+void expect_only_derivation_differs(const fs::path& source, const fs::path& output) {
+  std::set<std::string> allowed{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)",
+                                "(0008,2111)", "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)",
+                                "(0020,0011)", "(0028,0106)", "(0028,0107)", "(0028,0108)", "(0028,0109)",
+                                "(0028,2110)", "(4ffe,0001)", "(fffa,fffa)"};
+  const auto file = parse_dicom(source);
+  if (DcmXfer(file->getDataset()->getOriginalXfer()).isEncapsulated()) allowed.insert({"(0088,0200)", "(07a3,10ce)"});
+  DcmElement* object_class = nullptr;
+  file->getDataset()->findAndGetElement(DCM_SOPClassUID, object_class);
+  if (object_class->getVR() == EVR_UN) allowed.insert("(0008,0016)");
+  for (const std::string& tag : changed_elements(source, output)) {
+    EXPECT_TRUE(allowed.contains(tag) || tag.ends_with(",0000)")) << output << ": " << tag;
+  }
+}
+
+}  // namespace quietvox::test

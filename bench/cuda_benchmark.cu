@@ -10,7 +10,8 @@
 #include <optional>
 #include <random>
 
-#include "core/backend.hpp"
+#include "backends/choice.hpp"
+#include "cuda/backend.hpp"
 #include "cuda/device.hpp"
 #include "cuda/filters/median/network.hpp"
 #include "cuda/resources.hpp"

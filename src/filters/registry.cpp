@@ -3,7 +3,6 @@
 #include "filters/registry.hpp"
 
 #include "filters/all.hpp"
-#include "filters/cpu_backend.hpp"
 
 namespace quietvox {
 namespace {

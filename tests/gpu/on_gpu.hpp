@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/backend.hpp"
+#include "cuda/backend.hpp"
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/references.hpp"

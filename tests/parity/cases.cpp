@@ -5,6 +5,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "backends/choice.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/backend.hpp"
+#include "core/backend.hpp"
 
 namespace quietvox {
 

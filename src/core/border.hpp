@@ -16,10 +16,13 @@ enum class Border {
 };
 constexpr std::array<std::string_view, 3> choices(Border) { return {"replicate", "reflect", "copy"}; }
 
-/// The voxel that stands at `index` of an axis of `count` voxels; `index` lies less than `count` beyond the edge.
+/// The voxel that stands at `index`, which may lie anywhere, of an axis of `count` voxels.
 constexpr std::int64_t border_index(Border border, std::int64_t index, std::int64_t count) {
   if (index >= 0 && index < count) return index;
-  if (border == Border::reflect) return index < 0 ? -index : 2 * (count - 1) - index;
+  if (border == Border::reflect && count > 1) {
+    const std::int64_t period = 2 * (count - 1), place = (index < 0 ? -index : index) % period;
+    return place < count ? place : period - place;
+  }
   return index < 0 ? 0 : count - 1;
 }
 

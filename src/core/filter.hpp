@@ -32,7 +32,7 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   { P::commutes_with_rescale } -> std::convertible_to<bool>;
   P::fields();
   { params.resolved(facts) } -> std::same_as<P>;
-  { params.halo() } -> std::same_as<Radius3>;                   // of resolved parameters
+  { params.halo() } -> std::same_as<Radius3>;  // of resolved parameters
   /// The parameter that sets the window's size; empty where the window takes what there is of the volume, which it may
   /// reach across then.
   { params.window_field() } -> std::same_as<std::string_view>;

@@ -23,6 +23,16 @@ TEST(Border, ReflectMirrorsAboutTheOutermost) { EXPECT_EQ(seen(Border::reflect),
 TEST(Border, ASingleVoxelIsSeenEverywhere) {
   EXPECT_EQ(border_index(Border::replicate, -5, 1), 0);
   EXPECT_EQ(border_index(Border::replicate, 5, 1), 0);
+  EXPECT_EQ(border_index(Border::reflect, -5, 1), 0);
+}
+
+TEST(Border, ReflectGoesToAndFroForEver) {
+  const std::string row = "abcd";
+  std::string letters;
+  for (int index = -8; index < 12; ++index) {
+    letters += row[static_cast<std::size_t>(border_index(Border::reflect, index, 4))];
+  }
+  EXPECT_EQ(letters, "cbabcdcbabcdcbabcdcb");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "cuda/backend.hpp"
+#include "core/backend.hpp"
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/references.hpp"
@@ -46,7 +46,7 @@ inline std::string fitting_radius(const Extent& extent, int radius) {
 }
 
 inline Settings resolved(const Settings& from, const Volume& volume) {
-  return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }, [] { return Range<double>{-1000, 3000}; }});
+  return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }});
 }
 
 inline Volume run(const Backend& backend, const std::vector<Settings>& chain, const Volume& in,

@@ -5,7 +5,6 @@
 #include <map>
 #include <stdexcept>
 
-#include "backends/choice.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
@@ -17,9 +16,7 @@ namespace {
 /// As resolved in a volume that has room for any window.
 Settings with_room(const Settings& settings) {
   constexpr std::int64_t roomy = 1 << 20;
-  const auto noise = [] { return 10.0; };
-  const auto intensities = [] { return Range<double>{-1000, 3000}; };
-  return settings.resolved({{{roomy, roomy, roomy}}, busy_volume({{1, 1, 1}}, 0).spacing, noise, intensities});
+  return settings.resolved({{{roomy, roomy, roomy}}, busy_volume({{1, 1, 1}}, 0).spacing, [] { return 10.0; }});
 }
 
 /// Makes what is given per axis smaller along one axis: half widths in voxels, or else distances, which decide how wide
@@ -43,6 +40,7 @@ void shrink(Settings& settings, int axis) {
 
 /// The settings with a window that is no larger than the volume.
 Settings fitted(Settings settings, const Extent& extent) {
+  if (settings.filter().window_field(settings.params()).empty()) return settings;  // may reach across the volume
   for (int axis = 0; axis < 3; ++axis) {
     if (extent[axis] == 1) continue;  // windows are flat there
     while (2 * std::int64_t{with_room(settings).halo()[axis]} + 1 > extent[axis]) {

@@ -144,10 +144,11 @@ TEST_P(Parity, SlabsNeverChangeAByte) {
   for (const Settings& settings : fitting_settings(*filter, extent)) {
     const Settings resolved = resolved_for(settings, volume, *backend);
     const Volume whole = filtered(*backend, resolved, volume);
+    const std::int64_t halos = std::min<std::int64_t>(2 * resolved.halo().z, extent.z);
     for (const std::int64_t slices : {12, 17}) {
       Volume pieces(extent, volume.spacing);
       MemorySource source(volume);
-      const Execution execution{.memory_limit = static_cast<std::size_t>(slices * extent.slice() * 4)};
+      const Execution execution{.memory_limit = static_cast<std::size_t>((slices + halos) * extent.slice() * 4)};
       filter_volume(source, std::vector{resolved}, *backend, execution, [&](VolumeView<const float> part) {
         std::copy_n(part.data, part.extent.voxels(), pieces.view().row(0, part.origin.z));
       });

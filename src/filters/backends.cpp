@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/choice.hpp"
+#include "filters/backends.hpp"
 
 #include <algorithm>
 
-#include "backends/cpu_backend.hpp"
-#include "cuda/backend.hpp"
+#include "filters/cpu_backend.hpp"
 
 namespace quietvox {
 namespace {

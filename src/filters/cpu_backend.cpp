@@ -1,10 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu_backend.hpp"
-
-#include <vector>
-
-#include "filters/registry.hpp"
+#include "filters/cpu_backend.hpp"
 
 namespace quietvox {
 namespace {

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU Gaussian filter beside itk::SmoothingRecursiveGaussianImageFilter, both on all cores.
+#include "filters/gaussian.hpp"
+
+#include <itkSmoothingRecursiveGaussianImageFilter.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support.hpp"
+
+namespace quietvox::bench {
+namespace {
+
+struct Case {
+  std::string name;
+  double sigma;  ///< voxels, along the axes that are longer than one
+  Extent extent;
+  GaussianAlgorithm algorithm = GaussianAlgorithm::by_sigma;
+};
+
+GaussianParams params(const Case& c) {
+  GaussianParams result;
+  result.sigma = {c.sigma, c.sigma, c.sigma};
+  result.algorithm = c.algorithm;
+  return result.resolved({c.extent, {1, 1, 1}, {}});
+}
+
+Image<float>::Pointer itk_gaussian(Image<float>* image, const Case& c) {
+  const auto filter = itk::SmoothingRecursiveGaussianImageFilter<Image<float>, Image<float>>::New();
+  filter->SetSigma(c.sigma);
+  filter->SetInput(image);
+  filter->Update();
+  return filter->GetOutput();
+}
+
+/// The recursive one agrees with the peer within the tolerance of the filter. The peer wants four voxels an axis.
+void check(Case c) {
+  c.algorithm = GaussianAlgorithm::recursive;
+  c.extent = {37, 21, 150};
+  Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
+  gaussian_cpu(in.view(), out.view(), params(c), {});
+  const auto peer = itk_gaussian(itk_image(in).GetPointer(), c);
+  const auto [lowest, highest] = std::minmax_element(in.voxels.begin(), in.voxels.end());
+  double worst = 0;
+  for (std::size_t i = 0; i < out.voxels.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(out.voxels[i]) - peer->GetBufferPointer()[i]));
+  }
+  require(worst <= 1e-5 * (*highest - *lowest),
+          c.name + " differs from itk::SmoothingRecursiveGaussianImageFilter by " + std::to_string(worst));
+}
+
+void run_ours(benchmark::State& state, const Case& c) {
+  Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
+  for (auto _ : state) gaussian_cpu(in.view(), out.view(), params(c), {});
+  count_voxels(state, c.extent);
+}
+
+void run_peer(benchmark::State& state, const Case& c) {
+  Volume<float> in = noise_volume<float>(c.extent);
+  const auto image = itk_image(in);
+  for (auto _ : state) benchmark::DoNotOptimize(itk_gaussian(image.GetPointer(), c));
+  count_voxels(state, c.extent);
+}
+
+void add(const Case& c) {
+  check(c);
+  const std::string name = "gaussian/" + c.name;
+  const auto unit = benchmark::kMillisecond;
+  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours, c)->UseRealTime()->Unit(unit);
+  benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer, c)->UseRealTime()->Unit(unit);
+}
+
+}  // namespace
+}  // namespace quietvox::bench
+
+int main(int argc, char** argv) {
+  using namespace quietvox::bench;
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  for (const double sigma : {1.0, 3.0, 6.0, 8.0, 20.0}) {
+    add({"3d_sigma" + std::to_string(static_cast<int>(sigma)), sigma, {{256, 256, 128}}});
+  }
+  add({"3d_sigma3_recursive", 3, {{256, 256, 128}}, quietvox::GaussianAlgorithm::recursive});
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "filters/gaussian.hpp"
+
+/// What the Gaussian filter does along one axis, for every backend.
+namespace quietvox::gaussian {
+
+/// One of the two second-order filters whose outputs add up:
+///
+///     w(n) = x(n) + a1 w(n-1) + a2 w(n-2),   y(n) = b0 w(n) + b1 w(n-1)
+struct Section {
+  double a1, a2, b0, b1;
+  double steady;  ///< w where x has been 1 for ever
+};
+
+/// The recursive Gaussian: the sections run along the axis and against it, both see the voxel itself, and `own` times
+/// the voxel is taken from the sum, so that it counts once.
+struct Recursion {
+  std::array<Section, 2> sections;
+  double own;
+};
+
+/// The recursion starts anew at every voxel whose place is a multiple of this ...
+inline constexpr std::int64_t kRestart = 128;
+/// ... from a steady state so many voxels before.
+inline std::int64_t warm_up(double sigma) { return static_cast<std::int64_t>(std::ceil(10 * sigma)); }
+
+/// How an axis is filtered; sigma in voxels.
+struct Axis {
+  double sigma;
+  bool recursive;
+
+  /// Radius of the sampled Gaussian.
+  int radius() const { return static_cast<int>(5 * sigma + 0.5); }
+  /// The farthest voxel that an output depends on.
+  std::int64_t reach() const {
+    if (sigma == 0) return 0;
+    return recursive ? warm_up(sigma) + kRestart - 1 : radius();
+  }
+};
+
+/// An axis of resolved parameters.
+Axis axis_of(const GaussianParams&, const Spacing&, int axis);
+
+/// Weights of the offsets 0 .. radius; those of both sides add up to 1.
+std::vector<double> sampled_weights(const Axis&);
+
+Recursion make_recursion(double sigma);
+
+/// Sum of recursive weights from which on an average of the voxels present means something.
+inline constexpr float kLeastPresent = 0.01F;
+
+}  // namespace quietvox::gaussian

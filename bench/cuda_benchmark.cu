@@ -10,7 +10,8 @@
 #include <optional>
 #include <random>
 
-#include "core/backend.hpp"
+#include "backends/choice.hpp"
+#include "cuda/backend.hpp"
 #include "cuda/device.hpp"
 #include "cuda/filters/median/network.hpp"
 #include "cuda/resources.hpp"
@@ -56,7 +57,7 @@ Settings make_settings(const Case& c) {
   Settings settings(find_filter(c.filter));
   settings.set("radius", c.radius);
   if (c.filter == "bilateral") settings.set("range-sigma", "100");
-  return settings.resolved({c.extent, {1, 1, 1}, [] { return 50.0; }});
+  return settings.resolved({c.extent, {1, 1, 1}, [] { return 50.0; }, [] { return Range<double>{0, 2000}; }});
 }
 
 /// Largest difference from the CPU in a box in the middle of the volume.

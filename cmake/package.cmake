@@ -11,10 +11,11 @@ set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/quietvox)
 
 # What users of the library link to; quietvox::itk stands beside it.
 add_library(quietvox_all INTERFACE)
-target_link_libraries(quietvox_all INTERFACE quietvox_core quietvox_filters quietvox_quality quietvox_io)
+target_link_libraries(quietvox_all INTERFACE quietvox_core quietvox_filters quietvox_backends quietvox_quality
+  quietvox_io)
 target_compile_features(quietvox_core PUBLIC cxx_std_20)
 
-set(names core cuda filters quality io itk options)
+set(names core filters cuda backends quality io itk options)
 foreach(name ${names})
   set_target_properties(quietvox_${name} PROPERTIES EXPORT_NAME ${name})
   # Paths of the source and build trees stay out of the export.
@@ -36,7 +37,7 @@ install(TARGETS quietvox)
 install(TARGETS quietvox_all ${names} EXPORT quietvox)
 install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINATION ${config_folder})
 
-install(DIRECTORY src/core src/filters src/quality DESTINATION ${include_folder} FILES_MATCHING PATTERN "*.hpp"
+install(DIRECTORY src/core src/filters src/backends src/quality DESTINATION ${include_folder} FILES_MATCHING PATTERN "*.hpp"
   PATTERN selection EXCLUDE)
 install(FILES src/io/image.hpp DESTINATION ${include_folder}/io)
 install(DIRECTORY itk_adapters/ ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters

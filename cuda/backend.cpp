@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/backend.hpp"
+#include "cuda/backend.hpp"
 
 #include <algorithm>
 #include <exception>

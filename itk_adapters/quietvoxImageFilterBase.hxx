@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/choice.hpp"
 #include "core/provenance.hpp"
-#include "filters/backends.hpp"
 #include "itk_adapters/names.hpp"
 #include "itk_adapters/pixel_conversion.hpp"
 #include "quietvoxImageFilterBase.h"

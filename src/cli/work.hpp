@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backends/choice.hpp"
 #include "cli/command.hpp"
 #include "cli/shared_options.hpp"
-#include "filters/backends.hpp"
 
 namespace quietvox::cli {
 

@@ -7,10 +7,8 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/filter.hpp"
@@ -92,14 +90,6 @@ class Backend {
   virtual void run(const Settings&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
                    const Execution&) const = 0;
 };
-
-/// `cpu`, `cuda`, `cuda:N`, or `auto`: CUDA where a usable device is found, else the CPU.
-/// Throws Error(device) where CUDA is asked for by name and there is none, Error(invalid_argument) for other words.
-std::unique_ptr<Backend> make_backend(std::string_view choice);
-
-/// The CUDA backend on `device` (-1: all of this host). Throws Error(device) with the reason where there is none.
-/// Defined in cuda/; a build without CUDA says so.
-std::unique_ptr<Backend> make_cuda_backend(int device);
 
 /// Reach of a chain of filters: the sum of their halos.
 Radius3 total_halo(std::span<const Settings> chain);

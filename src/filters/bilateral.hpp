@@ -54,8 +54,10 @@ struct BilateralParams {
     };
   }
 
-  /// Throws Error(invalid_argument) where an automatic window is wider than `radius` may be.
   BilateralParams resolved(const VolumeFacts&) const;
+  /// Resolves domain_sigma and radius on behalf of `filter`. Throws Error(invalid_argument) where an automatic window
+  /// is wider than `radius` may be.
+  void resolve_window(const VolumeFacts&, std::string_view filter);
   constexpr Radius3 halo() const { return *radius; }
   constexpr std::string_view window_field() const { return radius ? "radius" : "domain-sigma"; }
 };

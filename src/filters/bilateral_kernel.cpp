@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 // Highway compiles what stands between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE once per instruction set.
 #undef HWY_TARGET_INCLUDE
@@ -55,18 +56,31 @@ struct LongSum {
   }
 };
 
-/// sum w (v - p) / sum w for one vector of outputs in each of `kRows` rows, the first of which starts at `centres`. The
-/// order of the sums depends on the window alone.
-template <int kRows, bool kCut>
+/// What is averaged, and whether the range weight has a cut.
+struct Differences {
+  static constexpr bool squares = false, cut = false;
+};
+struct CutDifferences {
+  static constexpr bool squares = false, cut = true;
+};
+struct Squares {
+  static constexpr bool squares = true, cut = false;
+};
+
+/// sum w (v - p) / sum w, or of (v - p)^2, for one vector of outputs in each of `kRows` rows, the first of which starts
+/// at `centres`. `rates` holds those of the outputs, or is null where all have that of `range`. The order of the sums
+/// depends on the window alone.
+template <int kRows, class What>
 HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<const Tap> taps, const RangeWeight& range,
-                        float* means, std::int64_t means_pitch) {
+                        const float* rates, float* means, std::int64_t means_pitch) {
   constexpr std::size_t group = 128;  // sums in float stay accurate over as many taps
   const Tag d;
-  const auto rate = hn::Set(d, range.rate), cut = hn::Set(d, range.cut), zero = hn::Zero(d);
-  Vector centre[kRows];
+  const auto cut = hn::Set(d, range.cut), zero = hn::Zero(d);
+  Vector centre[kRows], rate[kRows];
   LongSum total[kRows], total_weight[kRows];
   for (int i = 0; i < kRows; ++i) {
     centre[i] = hn::LoadU(d, centres + i * pitch);
+    rate[i] = rates ? hn::LoadU(d, rates + i * means_pitch) : hn::Set(d, range.rate);
     total[i] = {zero, zero};
     total_weight[i] = {hn::Set(d, 1.0F), zero};  // the centre's own
   }
@@ -78,12 +92,13 @@ HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<cons
       const auto log2_weight = hn::Set(d, tap.log2_weight);
       Vector difference[kRows], w[kRows];
       for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, neighbours + i * pitch), centre[i]);
-      for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate);
+      for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate[i]);
       for (int i = 0; i < kRows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
       exp2(d, w);
       for (int i = 0; i < kRows; ++i) {
-        if constexpr (kCut) w[i] = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference[i]), cut), w[i]);
-        sum[i] = hn::MulAdd(w[i], difference[i], sum[i]);
+        if constexpr (What::cut) w[i] = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference[i]), cut), w[i]);
+        const auto weighted = What::squares ? hn::Mul(w[i], difference[i]) : w[i];
+        sum[i] = hn::MulAdd(weighted, difference[i], sum[i]);
         weight[i] = hn::Add(weight[i], w[i]);
       }
     }
@@ -96,31 +111,37 @@ HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<cons
   for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * means_pitch);
 }
 
-template <bool kCut>
-HWY_INLINE void average_rows(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
-                             std::int64_t rows, float* means, std::int64_t pitch) {
+template <class What>
+HWY_INLINE void average_rows(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, const float* rates,
+                             std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
   constexpr int kTogether = 3;
+  const auto average_at = [&]<int kRows>(std::integral_constant<int, kRows>, std::int64_t x, std::int64_t y) HWY_ATTR {
+    const std::int64_t at = y * pitch + x;
+    average<kRows, What>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, rates ? rates + at : nullptr,
+                         means + at, pitch);
+  };
   std::int64_t y = 0;
   for (; y + kTogether <= rows; y += kTogether) {
-    for (std::int64_t x = 0; x < width; x += lanes) {
-      average<kTogether, kCut>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, means + y * pitch + x, pitch);
-    }
+    for (std::int64_t x = 0; x < width; x += lanes) average_at(std::integral_constant<int, kTogether>(), x, y);
   }
   for (; y < rows; ++y) {
-    for (std::int64_t x = 0; x < width; x += lanes) {
-      average<1, kCut>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, means + y * pitch + x, pitch);
-    }
+    for (std::int64_t x = 0; x < width; x += lanes) average_at(std::integral_constant<int, 1>(), x, y);
   }
 }
 
-void mean_differences(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
-                      std::int64_t rows, float* means, std::int64_t pitch) {
+void mean_differences(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, const float* rates,
+                      std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
   if (range.has_cut) {
-    average_rows<true>(tile, taps, range, width, rows, means, pitch);
+    average_rows<CutDifferences>(tile, taps, range, rates, width, rows, means, pitch);
   } else {
-    average_rows<false>(tile, taps, range, width, rows, means, pitch);
+    average_rows<Differences>(tile, taps, range, rates, width, rows, means, pitch);
   }
+}
+
+void mean_squares(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
+                  std::int64_t rows, float* means, std::int64_t pitch) {
+  average_rows<Squares>(tile, taps, range, nullptr, width, rows, means, pitch);
 }
 
 void add_means(const float* centres, const float* means, std::int64_t count, const RangeWeight& range, float* results) {
@@ -167,9 +188,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace quietvox::bilateral_kernel {
 
-RangeWeight::RangeWeight(double sigma, double relative_cut, int exponent) : scale(-exponent), unscale(exponent) {
-  const double scaled_sigma = std::ldexp(sigma, -exponent), scaled_cut = relative_cut * scaled_sigma;
-  rate = static_cast<float>(0.5 * std::numbers::log2e / (scaled_sigma * scaled_sigma));
+RangeWeight::RangeWeight(double sigma, double relative_cut, int power)
+    : scale(-power), unscale(power), exponent(power) {
+  const double scaled_cut = relative_cut * scaled(sigma);
+  const double exact_rate = 0.5 * std::numbers::log2e / (scaled(sigma) * scaled(sigma));
+  rate = static_cast<float>(std::min<double>(exact_rate, std::numeric_limits<float>::max()));
   has_cut = relative_cut > 0;
   cut = static_cast<float>(scaled_cut);
   if (cut < scaled_cut) cut = std::nextafter(cut, INFINITY);
@@ -178,6 +201,7 @@ RangeWeight::RangeWeight(double sigma, double relative_cut, int exponent) : scal
 namespace {
 HWY_EXPORT(pack);
 HWY_EXPORT(mean_differences);
+HWY_EXPORT(mean_squares);
 HWY_EXPORT(add_means);
 }  // namespace
 
@@ -185,9 +209,14 @@ void pack(const float* voxels, std::int64_t count, const RangeWeight& range, flo
   HWY_DYNAMIC_DISPATCH(pack)(voxels, count, range, packed);
 }
 
-void mean_differences(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
-                      std::int64_t rows, float* means, std::int64_t pitch) {
-  HWY_DYNAMIC_DISPATCH(mean_differences)(tile, taps, range, width, rows, means, pitch);
+void mean_differences(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, const float* rates,
+                      std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
+  HWY_DYNAMIC_DISPATCH(mean_differences)(tile, taps, range, rates, width, rows, means, pitch);
+}
+
+void mean_squares(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
+                  std::int64_t rows, float* means, std::int64_t pitch) {
+  HWY_DYNAMIC_DISPATCH(mean_squares)(tile, taps, range, width, rows, means, pitch);
 }
 
 void add_means(const float* centres, const float* means, std::int64_t count, const RangeWeight& range, float* results) {

@@ -38,15 +38,21 @@ struct RangeWeight {
   explicit RangeWeight(const BilateralParams& params)
       : RangeWeight(*params.range_sigma, params.range_cut, std::ilogb(*params.range_sigma)) {}
 
+  /// The range weight of another sigma, for differences scaled as here.
+  RangeWeight with_sigma(double sigma) const { return {sigma, 0, exponent}; }
+  double scaled(double sigma) const { return std::ldexp(sigma, -exponent); }
+
  private:
   RangeWeight(double sigma, double relative_cut, int exponent);
+
+  int exponent;  ///< differences are scaled by 2^-exponent
 };
 
 /// Rows of scaled voxels about rows of outputs, borders and all, padded so that vectors may read past their end.
 /// `centre` stands at the first output.
 struct Tile {
   const float* centre;
-  std::int64_t pitch;
+  std::int64_t pitch, plane;  ///< from row to row, from slice to slice
 };
 
 /// Floats that a vector may read or write past the end of a row.
@@ -56,9 +62,14 @@ constexpr std::int64_t kSlack = 64;
 void pack(const float* voxels, std::int64_t count, const RangeWeight&, float* packed);
 
 /// The mean scaled difference of each of `rows` rows of `width` outputs to its neighbours, the taps; the voxel itself,
-/// of weight 1, is none of them. Rows of `means` lie `pitch` apart and have room for kSlack more.
-void mean_differences(const Tile&, std::span<const Tap>, const RangeWeight&, std::int64_t width, std::int64_t rows,
-                      float* means, std::int64_t pitch);
+/// of weight 1, is none of them. Rows of `means` lie `pitch` apart and have room for kSlack more, and so do those of
+/// `rates`, which, unless null, hold the rate of the range weight for each output.
+void mean_differences(const Tile&, std::span<const Tap>, const RangeWeight&, const float* rates, std::int64_t width,
+                      std::int64_t rows, float* means, std::int64_t pitch);
+
+/// The same for the mean squared difference.
+void mean_squares(const Tile&, std::span<const Tap>, const RangeWeight&, std::int64_t width, std::int64_t rows,
+                  float* means, std::int64_t pitch);
 
 /// Adds the mean differences to `count` centres. Missing centres stay as they are to the bit; -0 becomes +0.
 void add_means(const float* centres, const float* means, std::int64_t count, const RangeWeight&, float* results);

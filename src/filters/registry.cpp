@@ -3,8 +3,6 @@
 #include "filters/registry.hpp"
 
 #include "filters/all.hpp"
-#include "filters/cpu_backend.hpp"
-#include "filters/gaussian.hpp"
 
 namespace quietvox {
 namespace {
@@ -23,6 +21,7 @@ const std::vector<CpuFilter>& cpu_filters() {
   static const std::vector<CpuFilter> all{
       cpu_filter<MedianParams>({.f32 = median_cpu, .i16 = median_cpu, .u16 = median_cpu}),
       cpu_filter<BilateralParams>({.f32 = bilateral_cpu}),
+      cpu_filter<AdaptiveBilateralParams>({.f32 = adaptive_bilateral_cpu}),
       cpu_filter<GaussianParams>({.f32 = gaussian_cpu}),
   };
   return all;

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu_backend.hpp"
 #include "core/provenance.hpp"
-#include "filters/cpu_backend.hpp"
 #include "filters/registry.hpp"
 #include "quality/noise_estimate.hpp"
 #include "support/expect_error.hpp"

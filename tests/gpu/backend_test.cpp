@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "core/backend.hpp"
+#include "backends/choice.hpp"
 #include "gpu/on_gpu.hpp"
 #include "support/expect_error.hpp"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/backend.hpp"
+#include "cuda/backend.hpp"
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/references.hpp"
@@ -46,7 +46,7 @@ inline std::string fitting_radius(const Extent& extent, int radius) {
 }
 
 inline Settings resolved(const Settings& from, const Volume& volume) {
-  return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }});
+  return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }, [] { return Range<double>{-1000, 3000}; }});
 }
 
 inline Volume run(const Backend& backend, const std::vector<Settings>& chain, const Volume& in,

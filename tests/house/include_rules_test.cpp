@@ -20,11 +20,13 @@ const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> all{
       {"src/core", {{"core"}, {"oneapi/tbb/"}}},
       {"src/filters", {{"core", "filters", "selection"}, {"hwy/"}}},  // selection: made by the build
+      {"src/backends", {{"core", "filters", "cuda", "backends"}, {}}},
       {"src/quality", {{"core", "quality"}, {}}},
       {"src/io", {{"core", "io"}, {"dcmtk/", "zlib.h", "openjpeg", "openssl/", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
-      {"itk_adapters", {{"core", "filters", "io", "quality", "itk_adapters"}, {"itk"}}},
-      {"src/cli", {{"core", "filters", "quality", "io", "itk_adapters", "cli"}, {"tclap/", "png.h", "nlohmann/"}}},
+      {"itk_adapters", {{"core", "filters", "backends", "io", "quality", "itk_adapters"}, {"itk"}}},
+      {"src/cli",
+       {{"core", "filters", "backends", "quality", "io", "itk_adapters", "cli"}, {"tclap/", "png.h", "nlohmann/"}}},
   };
   return all;
 }
@@ -86,6 +88,8 @@ TEST(House, TheRulesAreNotEmptyWords) {
   EXPECT_FALSE(allowed(rules().at("src/core"), {"filters/median.hpp", true}));
   EXPECT_FALSE(allowed(rules().at("src/core"), {"cuda_runtime.h", false}));
   EXPECT_FALSE(allowed(rules().at("src/filters"), {"itkImage.h", false}));
+  EXPECT_FALSE(allowed(rules().at("src/filters"), {"cuda/resources.hpp", true}));
+  EXPECT_FALSE(allowed(rules().at("src/backends"), {"cuda_runtime_api.h", false}));
   EXPECT_FALSE(allowed(rules().at("src/quality"), {"dcmtk/dcmdata/dctk.h", false}));
   EXPECT_FALSE(allowed(rules().at("cuda"), {"itkImage.h", false}));
   EXPECT_TRUE(allowed(rules().at("src/core"), {"vector", false}));

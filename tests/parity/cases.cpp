@@ -5,6 +5,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "backends/choice.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
@@ -16,7 +17,9 @@ namespace {
 /// As resolved in a volume that has room for any window.
 Settings with_room(const Settings& settings) {
   constexpr std::int64_t roomy = 1 << 20;
-  return settings.resolved({{{roomy, roomy, roomy}}, busy_volume({{1, 1, 1}}, 0).spacing, [] { return 10.0; }});
+  const auto noise = [] { return 10.0; };
+  const auto intensities = [] { return Range<double>{-1000, 3000}; };
+  return settings.resolved({{{roomy, roomy, roomy}}, busy_volume({{1, 1, 1}}, 0).spacing, noise, intensities});
 }
 
 /// Makes what is given per axis smaller along one axis: half widths in voxels, or else distances, which decide how wide

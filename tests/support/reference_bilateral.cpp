@@ -10,11 +10,12 @@ namespace {
 
 double squared(double value) { return value * value; }
 
-/// Value of the filter at `p` of the input.
-double filtered(VolumeView<const float> in, const BilateralParams& params, Index3 p) {
+}  // namespace
+
+BilateralMeans bilateral_means(VolumeView<const float> in, const BilateralParams& params, Index3 p) {
   const Radius3 r = *params.radius;
   const float centre = in.at(p.x, p.y, p.z);
-  double sum = 0, weights = 0;
+  double sum = 0, squares = 0, weights = 0;
   for (int z = -r.z; z <= r.z; ++z) {
     for (int y = -r.y; y <= r.y; ++y) {
       for (int x = -r.x; x <= r.x; ++x) {
@@ -35,41 +36,44 @@ double filtered(VolumeView<const float> in, const BilateralParams& params, Index
         if (cut) continue;
         const double weight = std::exp(exponent - 0.5 * squared(difference / *params.range_sigma));
         sum += weight * difference;
+        squares += weight * squared(difference);
         weights += weight;
       }
     }
   }
-  return centre + sum / weights;
+  return {sum / weights, squares / weights};
 }
 
-}  // namespace
+bool keeps_value(VolumeView<const float> in, Radius3 reach, Border border, Index3 p) {
+  bool leaves = false;
+  for (int axis = 0; axis < 3; ++axis) leaves |= p[axis] < reach[axis] || p[axis] + reach[axis] >= in.extent[axis];
+  return !std::isfinite(in.at(p.x, p.y, p.z)) || (border == Border::copy && leaves);
+}
+
+double four_ulp(VolumeView<const float> in) {
+  float largest = 0;
+  for (std::int64_t i = 0; i < in.extent.voxels(); ++i) {
+    if (std::isfinite(in.data[i])) largest = std::max(largest, std::abs(in.data[i]));
+  }
+  return 4 * (static_cast<double>(largest) - std::nextafter(largest, 0.0F));
+}
 
 void reference_bilateral(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params) {
-  const Radius3 r = *params.radius;
   for (std::int64_t z = 0; z < out.extent.z; ++z) {
     for (std::int64_t y = 0; y < out.extent.y; ++y) {
       for (std::int64_t x = 0; x < out.extent.x; ++x) {
         const Index3 p{x + out.origin.x - in.origin.x, y + out.origin.y - in.origin.y, z + out.origin.z - in.origin.z};
-        bool leaves = false;
-        for (int axis = 0; axis < 3; ++axis) leaves |= p[axis] < r[axis] || p[axis] + r[axis] >= in.extent[axis];
         const float centre = in.at(p.x, p.y, p.z);
-        const bool keeps =
-            !std::isfinite(centre) || *params.range_sigma == 0 || (params.border == Border::copy && leaves);
-        out.at(x, y, z) = !std::isfinite(centre) ? centre
-                          : keeps                ? centre + 0.0F
-                                                 : static_cast<float>(filtered(in, params, p));
+        const bool keeps = *params.range_sigma == 0 || keeps_value(in, *params.radius, params.border, p);
+        out.at(x, y, z) =
+            keeps ? centre + 0.0F : static_cast<float>(centre + bilateral_means(in, params, p).difference);
       }
     }
   }
 }
 
 double bilateral_tolerance(VolumeView<const float> in, const BilateralParams& params) {
-  float largest = 0;
-  for (std::int64_t i = 0; i < in.extent.voxels(); ++i) {
-    if (std::isfinite(in.data[i])) largest = std::max(largest, std::abs(in.data[i]));
-  }
-  const double ulp = static_cast<double>(largest) - std::nextafter(largest, 0.0F);
-  return 1e-5 * *params.range_sigma + 4 * ulp;
+  return 1e-5 * *params.range_sigma + four_ulp(in);
 }
 
 }  // namespace quietvox::test

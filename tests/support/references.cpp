@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/references.hpp"
 
+#include "filters/adaptive_bilateral.hpp"
 #include "filters/bilateral.hpp"
 #include "filters/gaussian.hpp"
 #include "filters/median.hpp"
+#include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
 #include "support/reference_gaussian.hpp"
 #include "support/reference_median.hpp"
@@ -24,6 +26,12 @@ Volume bilateral(const Volume& in, const Settings& resolved) {
   return out;
 }
 
+Volume adaptive_bilateral(const Volume& in, const Settings& resolved) {
+  Volume out(in.extent, in.spacing);
+  reference_adaptive_bilateral(in.view(), out.view(), std::any_cast<const AdaptiveBilateralParams&>(resolved.params()));
+  return out;
+}
+
 Volume gaussian(const Volume& in, const Settings& resolved) {
   return reference_gaussian(in, std::any_cast<const GaussianParams&>(resolved.params()));
 }
@@ -32,6 +40,10 @@ double exact(const Volume&, const Settings&) { return 0; }
 
 double within_bilateral(const Volume& in, const Settings& resolved) {
   return bilateral_tolerance(in.view(), std::any_cast<const BilateralParams&>(resolved.params()));
+}
+
+double within_adaptive_bilateral(const Volume& in, const Settings& resolved) {
+  return adaptive_bilateral_tolerance(in.view(), std::any_cast<const AdaptiveBilateralParams&>(resolved.params()));
 }
 
 double within_gaussian(const Volume& in, const Settings& resolved) {
@@ -44,6 +56,7 @@ const std::vector<Reference>& references() {
   static const std::vector<Reference> all{
       {"median", median, exact},
       {"bilateral", bilateral, within_bilateral},
+      {"adaptive-bilateral", adaptive_bilateral, within_adaptive_bilateral},
       {"gaussian", gaussian, within_gaussian},
   };
   return all;

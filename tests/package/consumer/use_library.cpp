@@ -3,6 +3,7 @@
 //
 // The library from outside: one voxel of another value in a flat volume, which a median removes; a file that is none.
 #include <iostream>
+#include <quietvox/backends/choice.hpp>
 #include <quietvox/core/pipeline.hpp>
 #include <quietvox/filters/median.hpp>
 #include <quietvox/filters/registry.hpp>

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/backends.hpp"
+#include "backends/choice.hpp"
 
 #include <algorithm>
 
-#include "filters/cpu_backend.hpp"
+#include "backends/cpu_backend.hpp"
+#include "cuda/backend.hpp"
 
 namespace quietvox {
 namespace {

@@ -1,6 +1,10 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/cpu_backend.hpp"
+#include "backends/cpu_backend.hpp"
+
+#include <vector>
+
+#include "filters/registry.hpp"
 
 namespace quietvox {
 namespace {

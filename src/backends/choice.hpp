@@ -11,6 +11,10 @@
 
 namespace quietvox {
 
+/// `cpu`, `cuda`, `cuda:N`, or `auto`: CUDA where a usable device is found, else the CPU.
+/// Throws Error(device) where CUDA is asked for by name and there is none, Error(invalid_argument) for other words.
+std::unique_ptr<Backend> make_backend(std::string_view choice);
+
 struct ChosenBackend {
   std::unique_ptr<Backend> backend;
   std::string why;  ///< empty where it was asked for by name

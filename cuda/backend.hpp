@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/backend.hpp"
+
+namespace quietvox {
+
+/// The CUDA backend on `device` (-1: all of this host). Throws Error(device) with the reason where there is none; a
+/// build without CUDA has none.
+std::unique_ptr<Backend> make_cuda_backend(int device);
+
+}  // namespace quietvox

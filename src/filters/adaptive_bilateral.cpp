@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/adaptive_bilateral.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "filters/adaptive_bilateral_kernel.hpp"
+#include "filters/bilateral_run.hpp"
+
+namespace quietvox {
+namespace {
+
+using namespace bilateral_kernel;
+
+RatesOfTile variance_rule(const AdaptiveBilateralParams& params) {
+  return [&params](const Tile& tile, std::span<const Tap>, const RangeWeight& range, std::int64_t width,
+                   std::int64_t rows, float* rates, std::int64_t pitch) {
+    const Radius3 box = params.statistics_radius();
+    const VarianceRule rule{static_cast<float>(params.kappa),
+                            static_cast<float>(range.scaled(*params.lowest_range_sigma)),
+                            static_cast<float>(range.scaled(*params.highest_range_sigma))};
+    local_rates(tile, box, rule, width, rows, rates, pitch);
+  };
+}
+
+RatesOfTile two_pass_rule(const AdaptiveBilateralParams& params) {
+  return [&params](const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
+                   std::int64_t rows, float* rates, std::int64_t pitch) {
+    mean_squares(tile, taps, range.with_sigma(*params.range_sigma), width, rows, rates, pitch);
+    // 0.5 log2(e) / (0.5 sqrt(v + regularisation))^2; v is never below 0
+    constexpr auto numerator = static_cast<float>(2 * std::numbers::log2e);
+    const auto regularisation = static_cast<float>(range.scaled(range.scaled(*params.regularisation)));
+    for (std::int64_t y = 0; y < rows; ++y) {
+      for (float& value : std::span(rates + y * pitch, static_cast<std::size_t>(width))) {
+        value = std::min(numerator / (value + regularisation), std::numeric_limits<float>::max());
+      }
+    }
+  };
+}
+
+}  // namespace
+
+AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& facts) const {
+  AdaptiveBilateralParams params = *this;
+  BilateralParams window = with_range_sigma(0);
+  window.resolve_window(facts, name);
+  params.domain_sigma = window.domain_sigma;
+  params.radius = window.radius;
+  if (rule == RangeRule::variance) {
+    if (!lowest_range_sigma || !highest_range_sigma) {
+      const double noise = facts.noise_sigma();
+      if (!lowest_range_sigma)
+        params.lowest_range_sigma = std::min(0.5 * noise, highest_range_sigma.value_or(INFINITY));
+      if (!highest_range_sigma) params.highest_range_sigma = std::max(4 * noise, *params.lowest_range_sigma);
+    } else if (*lowest_range_sigma > *highest_range_sigma) {
+      throw Error(Errc::invalid_argument,
+                  std::string(name) + ": --lowest-range-sigma = " + FieldType<double>::format(*lowest_range_sigma) +
+                      " is above --highest-range-sigma = " + FieldType<double>::format(*highest_range_sigma) +
+                      "; give a number that is not");
+    }
+  } else {
+    if (!range_sigma) params.range_sigma = 2 * facts.noise_sigma();
+    if (!regularisation) {
+      const auto [low, high] = facts.intensities();
+      const double grey_level = (high - low) / 255;
+      params.regularisation = 0.01 * grey_level * grey_level;
+    }
+  }
+  return params;
+}
+
+BilateralParams AdaptiveBilateralParams::with_range_sigma(double sigma) const {
+  BilateralParams params;
+  params.domain_sigma = domain_sigma;
+  params.range_sigma = sigma;
+  params.radius = radius;
+  params.truncate = truncate;
+  params.support = support;
+  params.border = border;
+  return params;
+}
+
+double AdaptiveBilateralParams::scale() const {
+  return rule == RangeRule::variance ? *highest_range_sigma : std::max(*range_sigma, 0.5 * std::sqrt(*regularisation));
+}
+
+void adaptive_bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const AdaptiveBilateralParams& params,
+                            const Execution& execution) {
+  const RatesOfTile rates = params.rule == RangeRule::variance ? variance_rule(params) : two_pass_rule(params);
+  run_bilateral(in, out, params.with_range_sigma(params.scale()), rates, execution);
+}
+
+}  // namespace quietvox

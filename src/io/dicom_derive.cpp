@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "io/dicom_uid.hpp"
 
@@ -58,10 +59,10 @@ std::string formatted(std::time_t time, const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
 }
 
-void set_type(DcmDataset& data) {
-  const std::string type = text_of(data, DCM_ImageType);
+void set_type(DcmItem& item, const DcmTagKey& key) {
+  const std::string type = text_of(item, key);
   const std::size_t rest = type.find('\\');
-  put(data, DCM_ImageType, "DERIVED" + (rest == std::string::npos ? "\\PRIMARY" : type.substr(rest)));
+  put(item, key, "DERIVED" + (rest == std::string::npos ? "\\PRIMARY" : type.substr(rest)));
 }
 
 /// How many bytes the first `count` characters of a text take, at most all of them; none where its character set does
@@ -109,7 +110,7 @@ void raise_series_number(DcmDataset& data, int offset) {
   put(data, DCM_SeriesNumber, std::to_string(number));
 }
 
-void extend_derivation_description(DcmDataset& data, const std::string& addition) {
+void extend_derivation_description(DcmItem& data, const std::string& addition) {
   constexpr std::size_t most = 1024;
   const std::string before = text_of(data, DCM_DerivationDescription);
   std::string text = before.empty() ? addition : before + "; " + addition;
@@ -117,12 +118,70 @@ void extend_derivation_description(DcmDataset& data, const std::string& addition
   put(data, DCM_DerivationDescription, text);
 }
 
-void add_source(DcmDataset& data, const Slice& source) {
-  DcmItem& item = append_item(data, DCM_SourceImageSequence);
+void add_reference(DcmItem& item, const Slice& source) {
   put(item, DCM_ReferencedSOPClassUID, source.sop_class);
   put(item, DCM_ReferencedSOPInstanceUID, source.sop_instance);
+}
+
+/// How an image came about, and of what. `frame` counts from 1; 0: all of the source.
+void add_derivation(DcmItem& parent, const Slice& source, const std::string& text, std::size_t frame) {
+  extend_derivation_description(parent, text);
+  append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  DcmItem& item = append_item(parent, DCM_SourceImageSequence);
+  add_reference(item, source);
+  if (frame > 0) put(item, DCM_ReferencedFrameNumber, std::to_string(frame));
   put(item, DCM_SpatialLocationsPreserved, "YES");
   append_code(item, DCM_PurposeOfReferenceCodeSequence, "121322", "Source image for image processing operation");
+}
+
+/// The different ones among texts, one after another.
+std::string together(std::span<const std::string> texts) {
+  std::string all;
+  std::set<std::string> known;
+  for (const std::string& text : texts) {
+    if (known.insert(text).second) all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
+}
+
+/// Calls `body(item)` for the items of a sequence, if it is there.
+template <class Body>
+void for_each_item(DcmItem& parent, const DcmTagKey& key, const Body& body) {
+  DcmSequenceOfItems* sequence = nullptr;
+  if (parent.findAndGetSequence(key, sequence).bad()) return;
+  for (unsigned long i = 0; i < sequence->card(); ++i) body(*sequence->getItem(i));
+}
+
+/// Marks the type of frames in functional groups.
+void set_frame_types(DcmItem& groups) {
+  for (unsigned long i = 0; i < groups.card(); ++i) {
+    for_each_item(groups, groups.getElement(i)->getTag(), [](DcmItem& item) {
+      if (item.tagExists(DCM_FrameType)) set_type(item, DCM_FrameType);
+    });
+  }
+}
+
+/// Enhanced objects tell of their derivation frame by frame, in functional groups (PS3.3 C.7.6.16.2.6), and list all
+/// their sources once, at the top level. Where all frames share a history, it stays shared.
+void derive_frames(DcmDataset& data, const Slice& source, std::span<const std::string> texts) {
+  bool is_shared = false;
+  for_each_item(data, DCM_SharedFunctionalGroupsSequence, [&](DcmItem& groups) {
+    set_frame_types(groups);
+    is_shared = groups.tagExists(DCM_DerivationImageSequence);
+    if (is_shared) add_derivation(append_item(groups, DCM_DerivationImageSequence), source, together(texts), 0);
+  });
+  std::size_t frame = 0;
+  for_each_item(data, DCM_PerFrameFunctionalGroupsSequence, [&](DcmItem& groups) {
+    set_frame_types(groups);
+    ++frame;
+    if (is_shared) return;
+    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, texts[frame - 1], frame);
+  });
+  DcmItem& study = append_item(data, DCM_SourceImageEvidenceSequence);
+  put(study, DCM_StudyInstanceUID, text_of(data, DCM_StudyInstanceUID));
+  DcmItem& series = append_item(study, DCM_ReferencedSeriesSequence);
+  put(series, DCM_SeriesInstanceUID, source.series);
+  add_reference(append_item(series, DCM_ReferencedSOPSequence), source);
 }
 
 void add_equipment(DcmDataset& data, std::time_t time) {
@@ -150,20 +209,25 @@ std::string derived_uid(const std::string& role, const std::string& source_uid, 
   return uid_from(role + "\n" + source_uid + "\n" + chain + "\n" + version());
 }
 
-bool derive(DcmDataset& data, const Slice& source, const Derivation& derivation) {
+bool derive(DcmDataset& data, const Slice& source, std::span<const std::string> texts, const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
   put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation.chain));
   // Images for processing and for presentation must not meet in one series.
   put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source.series, derivation.chain));
-  set_type(data);
+  if (const std::string whole = text_of(data, DCM_ConcatenationUID); !whole.empty()) {
+    put(data, DCM_ConcatenationUID, derived_uid("concatenation", whole, derivation.chain));
+  }
+  set_type(data, DCM_ImageType);
   const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);
   put(data, DCM_InstanceCreationDate, formatted(local, "%Y%m%d"));
   put(data, DCM_InstanceCreationTime, formatted(local, "%H%M%S"));
   const bool has_suffix = extend_series_description(data, derivation.series_suffix);
   raise_series_number(data, derivation.series_offset);
-  extend_derivation_description(data, derivation.text);
-  append_code(data, DCM_DerivationCodeSequence, "113087", "Smoothing");
-  add_source(data, source);
+  if (source.is_enhanced) {
+    derive_frames(data, source, texts);
+  } else {
+    add_derivation(data, source, together(texts), 0);
+  }
   add_equipment(data, derivation.time);
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");
   for (const DcmTagKey& key :

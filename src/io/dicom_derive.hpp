@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ctime>
+#include <span>
 #include <string>
 
 #include "core/provenance.hpp"
@@ -12,10 +13,9 @@
 /// What marks an image as derived from another one.
 namespace quietvox::io::dicom {
 
-/// The same for all images of one volume.
+/// The same for all files of a series.
 struct Derivation {
   std::string chain;  ///< the filters as they were asked for, and the mask: goes into new identifiers
-  std::string text;   ///< the filters as they ran, for people
   std::string series_suffix;
   int series_offset = 0;
   std::time_t time = 0;
@@ -29,8 +29,9 @@ std::string derived_uid(const std::string& role, const std::string& source_uid, 
 void check_series_suffix(const std::string&);
 
 /// Turns a copy of the source's data set into the derived object: identifiers, type, dates, description, sources,
-/// equipment. Pixels and everything else stay. False where the series description had to stay without its suffix: it
-/// is too long, and its character set does not tell where to cut it.
-bool derive(DcmDataset&, const Slice& source, const Derivation&);
+/// equipment. `texts` says what was done, for people, frame by frame. Pixels and everything else stay. False where the
+/// series description had to stay without its suffix: it is too long, and its character set does not tell where to cut
+/// it.
+bool derive(DcmDataset&, const Slice& source, std::span<const std::string> texts, const Derivation&);
 
 }  // namespace quietvox::io::dicom

@@ -18,7 +18,7 @@ namespace {
 }
 
 /// A whole number that must be there and within bounds.
-int required(DcmDataset& data, const DcmTagKey& key, int min, int max) {
+int required(DcmItem& data, const DcmTagKey& key, int min, int max) {
   const auto value = number_of(data, key);
   if (!value) corrupt(key, "is missing");
   if (*value != std::floor(*value) || *value < min || *value > max) {
@@ -28,7 +28,7 @@ int required(DcmDataset& data, const DcmTagKey& key, int min, int max) {
 }
 
 /// The first number of an element that may be anything without harm; none where there is none.
-std::optional<double> first_number(DcmDataset& data, const DcmTagKey& key) {
+std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
   try {
     const auto numbers = numbers_of(data, key);
     return numbers.empty() ? std::nullopt : std::optional(numbers.front());
@@ -52,16 +52,10 @@ void refuse_unhandled_kinds(DcmDataset& data) {
   if (data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData)) {
     unsupported("float pixel data is not supported");
   }
-  if (number_of(data, DCM_NumberOfFrames).value_or(1) > 1 || data.tagExists(DCM_PerFrameFunctionalGroupsSequence)) {
-    unsupported("multi-frame DICOM is not supported");
-  }
   const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
   if (number_of(data, DCM_SamplesPerPixel).value_or(1) != 1 || !photometric.starts_with("MONOCHROME")) {
     unsupported((photometric.empty() ? "colour" : photometric) +
                 " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
-  }
-  if (const auto type = components(text_of(data, DCM_ImageType)); std::count(type.begin(), type.end(), "MOSAIC") > 0) {
-    unsupported("Siemens MOSAIC images (slices tiled in one frame) are not supported");
   }
   const int bits = required(data, DCM_BitsAllocated, 1, 64);
   if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");
@@ -71,6 +65,13 @@ void read_pixel_format(DcmDataset& data, Slice& slice) {
   slice.photometric = text_of(data, DCM_PhotometricInterpretation);
   slice.rows = required(data, DCM_Rows, 1, 65535);
   slice.columns = required(data, DCM_Columns, 1, 65535);
+  slice.frame_rows = slice.rows;
+  slice.frame_columns = slice.columns;
+  constexpr int most_frames = 1 << 24;
+  if (number_of(data, DCM_NumberOfFrames).value_or(0) != 0) {
+    slice.frames = required(data, DCM_NumberOfFrames, 1, most_frames);
+  }
+  slice.is_enhanced = data.tagExists(DCM_PerFrameFunctionalGroupsSequence);
   PixelFormat& format = slice.format;
   format.bits_allocated = required(data, DCM_BitsAllocated, 8, 16);
   format.bits_stored = required(data, DCM_BitsStored, 1, format.bits_allocated);
@@ -78,11 +79,11 @@ void read_pixel_format(DcmDataset& data, Slice& slice) {
   format.is_signed = required(data, DCM_PixelRepresentation, 0, 1) == 1;
 }
 
-void read_rescale(DcmDataset& data, Slice& slice) {
-  slice.has_modality_lut = data.tagExists(DCM_ModalityLUTSequence);
+void read_rescale(DcmItem& data, Slice& slice) {
+  slice.has_modality_lut = slice.has_modality_lut || data.tagExists(DCM_ModalityLUTSequence);
   if (slice.has_modality_lut) return;
-  slice.slope = number_of(data, DCM_RescaleSlope).value_or(1);
-  slice.intercept = number_of(data, DCM_RescaleIntercept).value_or(0);
+  slice.slope = number_of(data, DCM_RescaleSlope).value_or(slice.slope);
+  slice.intercept = number_of(data, DCM_RescaleIntercept).value_or(slice.intercept);
   if (slice.slope == 0) corrupt(DCM_RescaleSlope, "is 0; it must be another number");
   const std::string why = why_floats_lose_digits({slice.slope, slice.intercept}, slice.format.min(), slice.format.max(),
                                                  tag_name(DCM_RescaleSlope), tag_name(DCM_RescaleIntercept));
@@ -110,7 +111,7 @@ void read_padding(DcmDataset& data, Slice& slice) {
 
 double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-void read_place(DcmDataset& data, Slice& slice) {
+void read_place(DcmItem& data, Slice& slice) {
   const auto position = numbers_of(data, DCM_ImagePositionPatient);
   if (position.size() == 3)
     slice.position = {position[0], position[1], position[2]};
@@ -131,7 +132,7 @@ void read_place(DcmDataset& data, Slice& slice) {
   slice.axes = {row, column};
 }
 
-void read_spacing(DcmDataset& data, Slice& slice) {
+void read_spacing(DcmItem& data, Slice& slice) {
   for (const DcmTagKey& key : {DCM_PixelSpacing, DCM_ImagerPixelSpacing, DCM_NominalScannedPixelSpacing}) {
     const auto spacing = numbers_of(data, key);
     if (spacing.empty()) continue;
@@ -147,19 +148,31 @@ void read_spacing(DcmDataset& data, Slice& slice) {
   }
 }
 
-/// ImageType from its third value on, echo, diffusion weighting and time: what makes neighbouring slices different
-/// pictures.
-void read_contrast(DcmDataset& data, Slice& slice) {
-  const auto type = components(text_of(data, DCM_ImageType));
+/// The first of several elements that has a number; none where none has.
+std::optional<double> first_number(DcmItem& data, std::initializer_list<DcmTagKey> keys) {
+  for (const DcmTagKey& key : keys) {
+    if (const auto number = first_number(data, key)) return number;
+  }
+  return std::nullopt;
+}
+
+/// The kind of image from its third value on, echo, diffusion weighting, labelling and time: what makes neighbouring
+/// slices different pictures. Frames of enhanced objects have elements of their own for it.
+void read_contrast(DcmItem& data, Slice& slice) {
+  const auto type = components(text_of(data, data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType));
   for (std::size_t i = 2; i < type.size(); ++i) slice.contrast.append(type[i]).append("\\");
-  for (const DcmTagKey& key : {DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionGradientOrientation}) {
+  for (const DcmTagKey& key : {DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionDirectionality,
+                               DCM_DiffusionGradientOrientation, DCM_ComplexImageComponent, DCM_ASLContext}) {
     slice.contrast.append("|").append(text_of(data, key));
   }
-  slice.echo_time = first_number(data, DCM_EchoTime);
-  slice.temporal_position = first_number(data, DCM_TemporalPositionIdentifier);
-  slice.trigger_time = first_number(data, DCM_TriggerTime).value_or(0);
-  slice.acquisition = first_number(data, DCM_AcquisitionNumber).value_or(0);
-  slice.instance_number = first_number(data, DCM_InstanceNumber).value_or(0);
+  const auto take = [&](auto& number, std::initializer_list<DcmTagKey> keys) {
+    if (const auto found = first_number(data, keys)) number = *found;
+  };
+  take(slice.echo_time, {DCM_EffectiveEchoTime, DCM_EchoTime});
+  take(slice.temporal_position, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier});
+  take(slice.trigger_time, {DCM_NominalCardiacTriggerDelayTime, DCM_TriggerTime});
+  take(slice.acquisition, {DCM_FrameAcquisitionNumber, DCM_AcquisitionNumber});
+  take(slice.instance_number, {DCM_InstanceNumber});
 }
 
 void read_pixel_data(DcmDataset& data, Slice& slice) {
@@ -179,13 +192,17 @@ void read_pixel_data(DcmDataset& data, Slice& slice) {
   if (slice.is_compressed && !can_decode(slice.syntax_uid)) {
     unsupported("pixels in " + slice.syntax_name + " are not supported");
   }
-  const std::int64_t needed = slice.rows * slice.columns * slice.format.bits_allocated / 8;
+  const std::int64_t needed = slice.frames * slice.rows * slice.columns * slice.format.bits_allocated / 8;
+  if (needed > std::numeric_limits<std::uint32_t>::max() - 1) {
+    unsupported("pixels of more than 4 GiB in one file are not supported");
+  }
   const std::int64_t most = slice.is_compressed ? most_pixel_bytes(element, slice.syntax_uid)
                                                 : static_cast<std::int64_t>(element.getLength());
   if (most < needed) {
     corrupt(DCM_PixelData, "is too short: " + std::to_string(slice.columns) + " x " + std::to_string(slice.rows) +
-                               " pixels need " + std::to_string(needed) + " bytes, it has" +
-                               (slice.is_compressed ? " at most " : " ") + std::to_string(most));
+                               (slice.frames > 1 ? " x " + std::to_string(slice.frames) : "") + " pixels need " +
+                               std::to_string(needed) + " bytes, it has" + (slice.is_compressed ? " at most " : " ") +
+                               std::to_string(most));
   }
 }
 
@@ -196,8 +213,12 @@ void read_header(DcmDataset& data, Slice& slice) {
   refuse_unhandled_kinds(data);
   read_pixel_format(data, slice);
   read_pixel_data(data, slice);
-  read_rescale(data, slice);
   read_padding(data, slice);
+  read_image_attributes(data, slice);
+}
+
+void read_image_attributes(DcmItem& data, Slice& slice) {
+  read_rescale(data, slice);
   read_place(data, slice);
   read_spacing(data, slice);
   read_contrast(data, slice);

@@ -11,4 +11,7 @@ namespace quietvox::io::dicom {
 /// cannot be used; what identifies it is filled in before that. Messages do not name the file.
 void read_header(DcmDataset&, Slice&);
 
+/// Fills in what may differ from frame to frame: rescale, place, spacing, contrast. What the item does not say stays.
+void read_image_attributes(DcmItem&, Slice&);
+
 }  // namespace quietvox::io::dicom

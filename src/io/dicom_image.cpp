@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <mutex>
 
 #include "core/execution.hpp"
 #include "io/dicom_pixels.hpp"
@@ -12,6 +13,26 @@
 namespace quietvox::io {
 namespace dicom {
 namespace {
+
+/// Reads frames. A file of several images stays open from one to the next.
+class FrameReader {
+ public:
+  std::vector<std::uint16_t> frame_of(const Slice& slice) {
+    const bool is_alone = slice.frames == 1 && slice.columns == slice.frame_columns;
+    if (is_alone) return read_frame(*load_file(slice.path)->getDataset(), slice);
+    const std::lock_guard lock(mutex_);
+    if (path_ != slice.path) {
+      file_ = load_file(slice.path);
+      path_ = slice.path;
+    }
+    return read_frame(*file_->getDataset(), slice);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::filesystem::path path_;
+  std::unique_ptr<DcmFileFormat> file_;
+};
 
 class SliceReader final : public VolumeSource {
  public:
@@ -29,7 +50,7 @@ class SliceReader final : public VolumeSource {
     parallel_for({}, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const Slice& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
-        to_values(slice, read_cells(slice), values_, out.row(0, z));
+        to_values(slice, cut_tile(slice, file_.frame_of(slice)), values_, out.row(0, z));
       }
     });
   }
@@ -38,6 +59,7 @@ class SliceReader final : public VolumeSource {
   std::shared_ptr<const Series> series_;
   const Volume& volume_;
   Values values_;
+  FrameReader file_;
 };
 
 std::string number(double value) {
@@ -97,8 +119,7 @@ class DicomImage final : public Image {
     const Volume& volume = at(0);
     const Slice& slice = volume.slices.front();
     const Geometry& geometry = volume.geometry;
-    std::size_t files = 0;
-    for (const Volume& each : series_->volumes) files += each.slices.size();
+    const std::size_t files = files_of(*series_).size();
     Facts facts{
         {"modality", slice.modality},
         {"series description", slice.description},
@@ -111,6 +132,11 @@ class DicomImage final : public Image {
       facts.emplace_back("orientation", plane(geometry));
       facts.emplace_back("origin",
                          joined({geometry.origin[0], geometry.origin[1], geometry.origin[2]}, ", ") + " mm (LPS)");
+    }
+    if (slice.frames > 1) facts.emplace_back("frames", std::to_string(slice.frames) + " in one file");
+    if (slice.columns != slice.frame_columns) {
+      facts.emplace_back("mosaic", joined({double(slice.frame_columns), double(slice.frame_rows)}, " x ") +
+                                       " pixels hold the slices side by side");
     }
     const PixelFormat& format = slice.format;
     facts.emplace_back("pixels", std::string(format.is_signed ? "signed" : "unsigned") + ", " +
@@ -153,7 +179,8 @@ void add_warnings(Series& series, const Scan& found, const ReadOptions& options)
       warnings.push_back(volume.why_2d_only);
       if (options.allow_gaps) volume.why_2d_only.clear();
     }
-    if (!first.has_spacing) warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
+    if (!first.has_spacing && first.frame == 0)
+      warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
   }
   const auto& all = series.volumes;
   const auto is_single = [](const Volume& volume) {

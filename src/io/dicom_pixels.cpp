@@ -44,29 +44,69 @@ DcmPixelSequence& compressed_sequence(DcmPixelData& pixels) {
   return *sequence;
 }
 
-/// Calls `body(item)` for each fragment; what comes before them is the offset table.
-template <class Body>
-void for_each_fragment(DcmPixelData& pixels, const Body& body) {
+/// The compressed pieces; what comes before them is the offset table.
+std::vector<DcmPixelItem*> fragments_of(DcmPixelData& pixels) {
   DcmPixelSequence& sequence = compressed_sequence(pixels);
+  std::vector<DcmPixelItem*> fragments;
   for (unsigned long i = 1; i < sequence.card(); ++i) {
     DcmPixelItem* item = nullptr;
     if (sequence.getItem(item, i).bad()) corrupt("has a broken fragment");
-    body(*item);
+    fragments.push_back(item);
   }
+  return fragments;
 }
 
-/// The compressed bytes of the only frame, its fragments joined.
-std::vector<std::uint8_t> joined_fragments(DcmPixelData& pixels) {
+std::span<const std::uint8_t> bytes_of(DcmPixelItem& item) {
+  Uint8* bytes = nullptr;
+  if (item.getUint8Array(bytes).bad()) corrupt("has a broken fragment");
+  return {bytes, bytes ? item.getLength() : 0};
+}
+
+/// Where the frames begin among the fragments, by the offset table, whose offsets count from the first fragment; empty
+/// where there is no such table.
+std::vector<std::size_t> first_fragments(DcmPixelData& pixels, const std::vector<DcmPixelItem*>& fragments,
+                                         std::size_t frames) {
+  DcmPixelItem* table = nullptr;
+  if (compressed_sequence(pixels).getItem(table, 0).bad()) return {};
+  const auto offsets = bytes_of(*table);
+  if (offsets.size() < 4 * frames) return {};
+  std::vector<std::size_t> first;
+  std::size_t fragment = 0;
+  std::uint64_t at = 0;
+  for (std::size_t frame = 0; frame < frames; ++frame) {
+    std::uint32_t offset = 0;
+    std::memcpy(&offset, offsets.data() + 4 * frame, 4);
+    while (fragment < fragments.size() && at < offset) at += 8 + fragments[fragment++]->getLength();
+    if (at != offset || fragment == fragments.size()) return {};
+    first.push_back(fragment);
+  }
+  return first;
+}
+
+/// The compressed bytes of one frame, its fragments joined.
+std::vector<std::uint8_t> compressed_frame(DcmPixelData& pixels, const Slice& slice) {
+  const auto fragments = fragments_of(pixels);
+  const auto frames = static_cast<std::size_t>(slice.frames), frame = static_cast<std::size_t>(slice.frame);
+  std::size_t begin = frame, end = frame + 1;
+  if (frames == 1) {
+    begin = 0;
+    end = fragments.size();
+  } else if (fragments.size() != frames) {
+    const auto first = first_fragments(pixels, fragments, frames);
+    if (first.empty()) {
+      corrupt("has " + std::to_string(fragments.size()) + " fragments for " + std::to_string(frames) +
+              " frames, and no table that tells them apart");
+    }
+    begin = first[frame];
+    end = frame + 1 < frames ? first[frame + 1] : fragments.size();
+  }
   std::vector<std::uint8_t> joined;
-  for_each_fragment(pixels, [&](DcmPixelItem& item) {
-    Uint8* bytes = nullptr;
-    if (item.getUint8Array(bytes).bad()) corrupt("has a broken fragment");
-    if (bytes) joined.insert(joined.end(), bytes, bytes + item.getLength());
-  });
+  for (std::size_t i = begin; i < end; ++i) {
+    const auto bytes = bytes_of(*fragments[i]);
+    joined.insert(joined.end(), bytes.begin(), bytes.end());
+  }
   return joined;
 }
-
-std::size_t cell_count(const Slice& slice) { return static_cast<std::size_t>(slice.rows * slice.columns); }
 
 std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits) {
   if (bytes.size() < count * bits / 8) {
@@ -82,25 +122,71 @@ std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::si
   return cells;
 }
 
+/// One uncompressed frame, which need not be in memory with the others.
+std::vector<std::uint16_t> native_frame(DcmPixelData& pixels, const Slice& slice) {
+  const std::size_t size = frame_cells(slice) * slice.format.bits_allocated / 8;
+  std::vector<std::uint8_t> bytes(size);
+  const std::size_t offset = size * static_cast<std::size_t>(slice.frame);
+  const OFCondition status =
+      pixels.getPartialValue(bytes.data(), static_cast<Uint32>(offset), static_cast<Uint32>(size), nullptr);
+  if (status.bad()) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
+  return cells_of(bytes, frame_cells(slice), slice.format.bits_allocated);
+}
+
+/// A data set with nothing but one compressed frame, which can be decoded without a change to any other.
+void put_frame(DcmDataset& image, const std::vector<std::uint8_t>& frame, const Slice& slice) {
+  const auto check = [](const OFCondition& status) {
+    if (status.bad()) throw Error(Errc::internal, std::string("a frame cannot be set apart: ") + status.text());
+  };
+  const PixelFormat& format = slice.format;
+  const std::pair<DcmTagKey, std::int64_t> numbers[] = {{DCM_SamplesPerPixel, 1},
+                                                        {DCM_Rows, slice.frame_rows},
+                                                        {DCM_Columns, slice.frame_columns},
+                                                        {DCM_BitsStored, format.bits_stored},
+                                                        {DCM_HighBit, format.high_bit},
+                                                        {DCM_BitsAllocated, format.bits_allocated},
+                                                        {DCM_PixelRepresentation, format.is_signed}};
+  for (const auto& [key, number] : numbers) check(image.putAndInsertUint16(key, static_cast<Uint16>(number)));
+  check(image.putAndInsertString(DCM_PhotometricInterpretation, slice.photometric.c_str()));
+  auto sequence = std::make_unique<DcmPixelSequence>(DcmTag(DCM_PixelData, EVR_OB));
+  for (const std::vector<std::uint8_t>& bytes : {std::vector<std::uint8_t>(), frame}) {
+    auto item = std::make_unique<DcmPixelItem>(DcmTag(DCM_PixelItemTag, EVR_OB));
+    if (!bytes.empty()) check(item->putUint8Array(bytes.data(), bytes.size()));
+    check(sequence->insert(item.get()));
+    item.release();
+  }
+  auto pixels = std::make_unique<DcmPixelData>(DCM_PixelData);
+  pixels->putOriginalRepresentation(DcmXfer(slice.syntax_uid.c_str()).getXfer(), nullptr, sequence.release());
+  check(image.insert(pixels.get(), OFTrue));
+  pixels.release();
+}
+
 /// JPEG and JPEG-LS by DCMTK, which may find that the stream holds fewer bits than the header says.
-std::vector<std::uint16_t> decode_by_toolkit(DcmDataset& data, DcmPixelData& pixels, const Slice& slice) {
-  DcmStack place;
-  place.push(&data);
-  place.push(&pixels);
-  const OFCondition status = pixels.chooseRepresentation(EXS_LittleEndianExplicit, nullptr, place);
+std::vector<std::uint16_t> decode_by_toolkit(const std::vector<std::uint8_t>& frame, const Slice& slice) {
+  DcmDataset image;
+  put_frame(image, frame, slice);
+  const OFCondition status = image.chooseRepresentation(EXS_LittleEndianExplicit, nullptr);
   if (status.bad()) corrupt("its " + slice.syntax_name + " pixels do not decode: " + status.text());
   const auto decoded_number = [&](const DcmTagKey& key, int otherwise) {
-    return static_cast<int>(number_of(data, key).value_or(otherwise));
+    return static_cast<int>(number_of(image, key).value_or(otherwise));
   };
   PixelFormat decoded = slice.format;
   decoded.bits_allocated = decoded_number(DCM_BitsAllocated, decoded.bits_allocated);
   decoded.bits_stored = decoded_number(DCM_BitsStored, decoded.bits_stored);
   decoded.high_bit = decoded_number(DCM_HighBit, decoded.high_bit);
-  auto cells = cells_of(native_bytes(pixels), cell_count(slice), decoded.bits_allocated);
+  auto cells = cells_of(native_bytes(pixel_data(image)), frame_cells(slice), decoded.bits_allocated);
   if (decoded != slice.format) {
     for (std::uint16_t& cell : cells) cell = slice.format.sign_extended().with_stored(0, decoded.stored(cell));
   }
   return cells;
+}
+
+/// Calls `body(first cell of a row in its frame, first cell of it in the tile)`.
+template <class Body>
+void for_each_row_of_tile(const Slice& slice, const Body& body) {
+  for (std::int64_t y = 0; y < slice.rows; ++y) {
+    body((slice.top + y) * slice.frame_columns + slice.left, y * slice.columns);
+  }
 }
 
 /// The way back from filtered values to stored numbers.
@@ -155,7 +241,7 @@ bool can_decode(const std::string& uid) {
 
 std::int64_t most_pixel_bytes(DcmPixelData& pixels, const std::string& transfer_syntax_uid) {
   std::int64_t compressed = 0;
-  for_each_fragment(pixels, [&](DcmPixelItem& item) { compressed += item.getLength(); });
+  for (DcmPixelItem* const fragment : fragments_of(pixels)) compressed += fragment->getLength();
   // Two bytes of RLE stand for 128 at most. The others have no such bound, but a blank image does not come close to
   // this.
   return compressed * (transfer_syntax_uid == UID_RLELosslessTransferSyntax ? 64 : 1'000'000);
@@ -169,25 +255,36 @@ DcmPixelData& pixel_data(DcmDataset& data) {
   return *static_cast<DcmPixelData*>(element);
 }
 
-std::vector<std::uint16_t> read_cells(DcmDataset& data, const Slice& slice) {
+std::vector<std::uint16_t> read_frame(DcmDataset& data, const Slice& slice) {
   try {
     DcmPixelData& pixels = pixel_data(data);
-    if (!slice.is_compressed) return cells_of(native_bytes(pixels), cell_count(slice), slice.format.bits_allocated);
+    if (!slice.is_compressed) return native_frame(pixels, slice);
+    const auto frame = compressed_frame(pixels, slice);
     const std::string& syntax = slice.syntax_uid;
     if (syntax == UID_RLELosslessTransferSyntax) {
-      return decode_rle(joined_fragments(pixels), cell_count(slice), slice.format.bits_allocated / 8);
+      return decode_rle(frame, frame_cells(slice), slice.format.bits_allocated / 8);
     }
     if (syntax == UID_JPEG2000LosslessOnlyTransferSyntax || syntax == UID_JPEG2000TransferSyntax) {
-      return decode_jpeg2000(joined_fragments(pixels), slice.columns, slice.rows, slice.format);
+      return decode_jpeg2000(frame, slice.frame_columns, slice.frame_rows, slice.format);
     }
-    return decode_by_toolkit(data, pixels, slice);
+    return decode_by_toolkit(frame, slice);
   } catch (const Error& error) {
     throw Error(error.code(), slice.path.string() + ": " + error.what());
   }
 }
 
-std::vector<std::uint16_t> read_cells(const Slice& slice) {
-  return read_cells(*load_file(slice.path)->getDataset(), slice);
+std::vector<std::uint16_t> cut_tile(const Slice& slice, std::span<const std::uint16_t> frame) {
+  std::vector<std::uint16_t> tile(static_cast<std::size_t>(slice.columns * slice.rows));
+  for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
+    std::copy_n(frame.begin() + in_frame, slice.columns, tile.begin() + in_tile);
+  });
+  return tile;
+}
+
+void paste_tile(const Slice& slice, std::span<const std::uint16_t> tile, std::span<std::uint16_t> frame) {
+  for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
+    std::copy_n(tile.begin() + in_tile, slice.columns, frame.begin() + in_frame);
+  });
 }
 
 void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::uint16_t> cells) {

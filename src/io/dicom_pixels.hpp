@@ -23,14 +23,18 @@ DcmPixelData& pixel_data(DcmDataset&);
 /// More bytes of pixels than that cannot come out of compressed pixel data of this size.
 std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_uid);
 
-/// The cells of an image, 8-bit ones widened: what the file holds, bits around the stored number included. Decoding
-/// compressed pixels changes the data set. Throws Error(corrupt) where pixels are missing or do not decode.
-std::vector<std::uint16_t> read_cells(DcmDataset&, const Slice&);
+/// The cells of the whole frame that an image is, or lies in; 8-bit ones widened: what the file holds, bits around the
+/// stored number included. Throws Error(corrupt) where pixels are missing or do not decode.
+std::vector<std::uint16_t> read_frame(DcmDataset&, const Slice&);
 
-/// The same from the slice's file.
-std::vector<std::uint16_t> read_cells(const Slice&);
+/// The cells of the image itself, where it is a tile of its frame.
+std::vector<std::uint16_t> cut_tile(const Slice&, std::span<const std::uint16_t> frame);
 
-/// Puts cells in place of the top-level pixel data. What followed the pixels of an uncompressed image stays.
+/// Puts the cells of an image back where they lie in its frame.
+void paste_tile(const Slice&, std::span<const std::uint16_t> tile, std::span<std::uint16_t> frame);
+
+/// Puts the cells of all frames in place of the top-level pixel data. What followed the pixels of an uncompressed image
+/// stays.
 void replace_cells(DcmDataset&, const Slice&, std::span<const std::uint16_t> cells);
 
 /// What filters see of the cells: real or stored numbers, NaN where a cell holds padding, but for

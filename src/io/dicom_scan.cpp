@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/execution.hpp"
+#include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
 
 namespace quietvox::io::dicom {
@@ -67,7 +68,7 @@ std::vector<Found> files_at(const fs::path& path) {
 
 /// What one file turned out to be.
 struct Outcome {
-  std::optional<Slice> slice;
+  std::vector<Slice> images;
   std::string passed_over;  ///< why it holds no image
   bool is_dicom = true;
 };
@@ -84,16 +85,17 @@ Outcome examine(const Found& found) {
     slice.series = series_of_broken_file(found.path);
     if (slice.series.empty()) throw;
     slice.problem = error;
-    return {std::move(slice), {}};
+    return {{std::move(slice)}, {}};
   }
   DcmDataset& data = *file->getDataset();
   if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
   try {
     read_header(data, slice);
+    return {images_of(data, slice), {}};
   } catch (const Error& error) {
     slice.problem = Error(error.code(), found.path.string() + ": " + error.what());
   }
-  return {std::move(slice), {}};
+  return {{std::move(slice)}, {}};
 }
 
 void check_identity(Slice& slice) {
@@ -118,12 +120,11 @@ Scan scan(const fs::path& path) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
-    if (!outcome.slice) {
-      result.passed_over.push_back(files[i].name.string() + ": " + outcome.passed_over);
-      continue;
+    if (outcome.images.empty()) result.passed_over.push_back(files[i].name.string() + ": " + outcome.passed_over);
+    for (Slice& image : outcome.images) {
+      check_identity(image);
+      result.images.push_back(std::move(image));
     }
-    check_identity(*outcome.slice);
-    result.images.push_back(std::move(*outcome.slice));
   }
   return result;
 }

@@ -49,7 +49,7 @@ struct PixelFormat {
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 
-/// One single-frame image file, as its header describes it.
+/// One image as its file's header describes it: all of a file, one of its frames, or one tile of a frame.
 struct Slice {
   std::filesystem::path path;  ///< where it lies
   std::filesystem::path name;  ///< relative to the folder that was opened
@@ -64,6 +64,10 @@ struct Slice {
   bool is_lossy = false;       ///< by its transfer syntax
 
   std::int64_t columns = 0, rows = 0;
+  std::int64_t frame_columns = 0, frame_rows = 0;  ///< of the whole frame, where the image is a tile of it
+  std::int64_t left = 0, top = 0;                  ///< where the tile begins
+  std::int64_t frame = 0, frames = 1;              ///< which one of how many frames
+  bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
   PixelFormat format;
   double slope = 1, intercept = 0;             ///< real value = slope * stored + intercept
   bool has_modality_lut = false;               ///< no linear rescale: the stored numbers are the values
@@ -87,10 +91,15 @@ struct Slice {
 
 /// The images found at a path, and what was passed over.
 struct Scan {
-  std::vector<Slice> images;             ///< in the order of their relative names
+  std::vector<Slice> images;             ///< in the order of their relative names and of frames and tiles
   std::vector<std::string> passed_over;  ///< `NAME: reason`, for files that hold no image
   bool any_dicom = false;
 };
+
+/// How many cells a frame has.
+inline std::size_t frame_cells(const Slice& slice) {
+  return static_cast<std::size_t>(slice.frame_columns * slice.frame_rows);
+}
 
 /// Reads the headers of a file, or of all files below a folder. Throws Error(corrupt) for DICOM files that cannot be
 /// told to belong to a series; those that can and do not parse are images with a problem.

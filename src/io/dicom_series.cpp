@@ -103,7 +103,9 @@ std::vector<std::vector<Slice>> by_place(std::vector<Slice> slices) {
   return places;
 }
 
-auto order(const Slice& slice) { return std::tuple(slice.trigger_time, slice.acquisition, slice.instance_number); }
+auto order(const Slice& slice) {
+  return std::tuple(slice.trigger_time, slice.acquisition, slice.instance_number, slice.frame);
+}
 
 /// Where every place is filled k times and the repeats can be told apart: k lists with each place once.
 /// Otherwise one list with all of them.
@@ -166,12 +168,22 @@ std::optional<std::size_t> turn(const std::vector<Slice>& slices, double Slice::
   return std::nullopt;
 }
 
-/// Why sorted slices of different places are pictures of different times; empty where they may be of one.
+/// True where every slice has a number of its own, as in an interleaved acquisition, which takes each slice at a time
+/// of its own, the even ones before the odd ones.
+bool all_differ(const std::vector<Slice>& slices, double Slice::*number) {
+  std::vector<double> numbers;
+  for (const Slice& slice : slices) numbers.push_back(slice.*number);
+  std::sort(numbers.begin(), numbers.end());
+  return std::adjacent_find(numbers.begin(), numbers.end(), same_times) == numbers.end();
+}
+
+/// Why sorted slices of different places are pictures of different times, such as phases of a heart beat; empty where
+/// they may be of one.
 std::string mixed_times(const std::vector<Slice>& slices) {
   const std::pair<double Slice::*, const char*> numbers[] = {{&Slice::trigger_time, "trigger times"},
                                                              {&Slice::acquisition, "acquisition numbers"}};
   for (const auto& [number, name] : numbers) {
-    if (const auto i = turn(slices, number)) {
+    if (const auto i = turn(slices, number); i && !all_differ(slices, number)) {
       return std::string("slices of different ") + name + " alternate: " + between(slices[*i - 1], slices[*i]);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
 #include "io/dicom_pixels.hpp"
 
@@ -14,14 +15,26 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
   try {
     const auto file = load_file(written);
     DcmDataset& data = *file->getDataset();
-    Slice slice;
-    slice.path = written;
-    read_header(data, slice);
+    Slice whole;
+    whole.path = written;
+    read_header(data, whole);
+    const auto images = images_of(data, whole);
+    const auto found = std::find_if(images.begin(), images.end(), [&](const Slice& image) {
+      return image.frame == source.frame && image.left == source.left && image.top == source.top;
+    });
+    if (found == images.end() || found->frames != source.frames) return "with other frames";
+    Slice slice = *found;
     if (slice.sop_instance != sop_instance) return "with another SOP instance UID";
     if (slice.columns != source.columns || slice.rows != source.rows) return "in another size";
     if (slice.format != source.format || slice.photometric != source.photometric) return "in another pixel format";
     if (slice.slope != source.slope || slice.intercept != source.intercept) return "with another rescale";
-    return std::ranges::equal(read_cells(data, slice), cells) ? "" : "with other pixels than were written";
+    for (slice.frame = 0; slice.frame < slice.frames; ++slice.frame) {
+      const auto expected = cells.subspan(static_cast<std::size_t>(slice.frame) * frame_cells(slice));
+      if (!std::ranges::equal(read_frame(data, slice), expected.first(frame_cells(slice)))) {
+        return "with other pixels than were written";
+      }
+    }
+    return "";
   } catch (const Error& error) {
     return error.what();
   }

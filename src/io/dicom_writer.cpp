@@ -7,9 +7,12 @@
 #include <dcmtk/dcmjpls/djencode.h>
 #include <dcmtk/dcmjpls/djrparam.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "core/execution.hpp"
 #include "io/atomic_output.hpp"
@@ -48,6 +51,19 @@ void compress(DcmDataset& data, const Slice& slice) {
     throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
 }
 
+/// A file on its way. Its images come one by one, perhaps with several volumes.
+struct Draft {
+  std::mutex mutex;
+  std::unique_ptr<DcmFileFormat> file;
+  std::vector<std::uint16_t> cells;  ///< of all frames
+  std::vector<std::string> texts;    ///< what was done, per frame
+  std::int64_t missing = 0;          ///< images still to come
+
+  std::span<std::uint16_t> frame_of(const Slice& slice) {
+    return std::span(cells).subspan(frame_cells(slice) * static_cast<std::size_t>(slice.frame), frame_cells(slice));
+  }
+};
+
 class Writer final : public ImageWriter {
  public:
   Writer(std::shared_ptr<const Series> series, const fs::path& output, Values values, const WriteOptions& options)
@@ -60,6 +76,9 @@ class Writer final : public ImageWriter {
     derivation_.series_suffix = options.series_description_suffix;
     derivation_.series_offset = options.series_offset;
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    for (const Volume& volume : series_->volumes) {
+      for (const Slice& slice : volume.slices) ++images_[slice.name];
+    }
   }
 
   void begin_volume(std::size_t volume, const Provenance& provenance) override {
@@ -70,7 +89,7 @@ class Writer final : public ImageWriter {
     next_slice_ = 0;
     derivation_.chain = describe_chain(provenance.requested);
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
-    derivation_.text = derivation_text(provenance);
+    text_ = derivation_text(provenance);
   }
 
   void write(VolumeView<const float> slices) override {
@@ -93,10 +112,8 @@ class Writer final : public ImageWriter {
     }
     outputs.push_back(&output_);
     WriteReport report;
-    for (const Volume& volume : series_->volumes) {
-      for (const Slice& slice : volume.slices) {
-        report.files.push_back(series_->is_folder ? target_ / slice.name : target_);
-      }
+    for (const fs::path& name : files_of(*series_)) {
+      report.files.push_back(series_->is_folder ? target_ / name : target_);
     }
     report.clamped = clamped_;
     if (lacks_suffix_) {
@@ -110,14 +127,43 @@ class Writer final : public ImageWriter {
   bool volume_is_complete() const { return !volume_ || next_slice_ == volume_->geometry.extent.z; }
 
   void write_slice(const Slice& slice, const float* values) {
-    const auto file = load_file(slice.path);
-    DcmDataset& data = *file->getDataset();
-    // Decoding changes a data set beyond its pixels, so compressed pixels are decoded from a second copy.
-    auto cells = slice.is_compressed ? read_cells(slice) : read_cells(data, slice);
-    clamped_ += merge_values(slice, values, values_, cells);
-    replace_cells(data, slice, cells);
+    const std::shared_ptr<Draft> draft = draft_of(slice);
+    const std::lock_guard lock(draft->mutex);
+    if (!draft->file) begin(slice, *draft);
+    const auto frame = draft->frame_of(slice);
+    auto tile = cut_tile(slice, frame);
+    clamped_ += merge_values(slice, values, values_, tile);
+    paste_tile(slice, tile, frame);
+    draft->texts[static_cast<std::size_t>(slice.frame)] = text_;
+    if (--draft->missing > 0) return;
+    write_file(slice, *draft);
+    const std::lock_guard lock_all(drafts_mutex_);
+    drafts_.erase(slice.name);
+  }
+
+  std::shared_ptr<Draft> draft_of(const Slice& slice) {
+    const std::lock_guard lock(drafts_mutex_);
+    auto& draft = drafts_[slice.name];
+    if (!draft) draft = std::make_shared<Draft>();
+    return draft;
+  }
+
+  void begin(const Slice& slice, Draft& draft) const {
+    draft.file = load_file(slice.path);
+    draft.missing = images_.at(slice.name);
+    draft.texts.resize(static_cast<std::size_t>(slice.frames));
+    draft.cells.resize(draft.texts.size() * frame_cells(slice));
+    Slice frame = slice;
+    for (frame.frame = 0; frame.frame < slice.frames; ++frame.frame) {
+      std::ranges::copy(read_frame(*draft.file->getDataset(), frame), draft.frame_of(frame).begin());
+    }
+  }
+
+  void write_file(const Slice& slice, Draft& draft) {
+    DcmDataset& data = *draft.file->getDataset();
+    replace_cells(data, slice, draft.cells);
     const E_EncodingType encoding = sequence_encoding(data);
-    if (!derive(data, slice, derivation_)) lacks_suffix_ = true;
+    if (!derive(data, slice, draft.texts, derivation_)) lacks_suffix_ = true;
 
     fs::path path = output_.staging();
     if (series_->is_folder) {
@@ -127,8 +173,9 @@ class Writer final : public ImageWriter {
       if (error) throw Error(Errc::not_writable, target_.string() + ": cannot be written: " + error.message());
     }
     const std::string instance = text_of(data, DCM_SOPInstanceUID);
-    save(*file, slice, encoding, path);
-    if (const std::string problem = why_not_as_meant(path, slice, instance, cells); !problem.empty()) {
+    save(*draft.file, slice, encoding, path);
+    draft.file.reset();
+    if (const std::string problem = why_not_as_meant(path, slice, instance, draft.cells); !problem.empty()) {
       throw Error(Errc::not_writable,
                   target_.string() + ": " + slice.name.string() + " does not read back: " + problem);
     }
@@ -154,7 +201,7 @@ class Writer final : public ImageWriter {
     if (status.bad()) {
       std::error_code ignored;
       const bool full =
-          fs::space(path, ignored).available < static_cast<std::uintmax_t>(slice.rows * slice.columns * 2);
+          fs::space(path, ignored).available < 2 * frame_cells(slice) * static_cast<std::uintmax_t>(slice.frames);
       throw Error(Errc::not_writable, target_.string() + ": " + slice.name.string() + " cannot be written: " +
                                           (full ? "no space left on the device" : status.text()));
     }
@@ -171,9 +218,24 @@ class Writer final : public ImageWriter {
   std::int64_t next_slice_ = 0;
   std::atomic<std::int64_t> clamped_ = 0;
   std::atomic<bool> lacks_suffix_ = false;
+  std::string text_;                         ///< what was done to the announced volume
+  std::map<fs::path, std::int64_t> images_;  ///< how many each file holds
+  std::mutex drafts_mutex_;
+  std::map<fs::path, std::shared_ptr<Draft>> drafts_;
 };
 
 }  // namespace
+
+std::vector<fs::path> files_of(const Series& series) {
+  std::vector<fs::path> names;
+  std::set<fs::path> known;
+  for (const Volume& volume : series.volumes) {
+    for (const Slice& slice : volume.slices) {
+      if (known.insert(slice.name).second) names.push_back(slice.name);
+    }
+  }
+  return names;
+}
 
 std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, const fs::path& output, Values values,
                                          const WriteOptions& options) {

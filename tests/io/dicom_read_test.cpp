@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"no_series", without(DCM_SeriesInstanceUID), Errc::corrupt, "SeriesInstanceUID (0020,000e) is missing"},
         Wrong{"no_class", without(DCM_SOPClassUID), Errc::corrupt, "SOPClassUID (0008,0016) is missing"},
         Wrong{"no_instance", without(DCM_SOPInstanceUID), Errc::corrupt, "SOPInstanceUID (0008,0018) is missing"},
-        Wrong{"frames", text(DCM_NumberOfFrames, "3"), Errc::unsupported, "multi-frame"},
+        Wrong{"frames", text(DCM_NumberOfFrames, "3"), Errc::corrupt, "5 x 4 x 3 pixels need 120 bytes, it has 40"},
         Wrong{"rgb", text(DCM_PhotometricInterpretation, "RGB"), Errc::unsupported, "RGB"},
         Wrong{"palette", text(DCM_PhotometricInterpretation, "PALETTE COLOR"), Errc::unsupported, "PALETTE COLOR"},
         Wrong{"samples", number(DCM_SamplesPerPixel, 3), Errc::unsupported, "pixels are not supported"},

@@ -177,6 +177,14 @@ TEST_F(DicomSeries, AlternatingTriggersOrAcquisitionsForbidWindowsAcross) {
   }
 }
 
+TEST_F(DicomSeries, InterleavedSlicesEachTakenAtItsOwnTimeAreOneVolume) {
+  const int order[] = {0, 3, 1, 4, 2, 5};  // the even slices first, then the odd ones
+  for (const auto& key : {DCM_TriggerTime, DCM_AcquisitionNumber}) {
+    for (int z = 0; z < 6; ++z) add(std::to_string(z), z, z, {{key, std::to_string(100 + 50 * order[z])}});
+    EXPECT_EQ(open()->why_2d_only(0), "");
+  }
+}
+
 TEST_F(DicomSeries, TriggersAndAcquisitionsMayRiseOrFallAlongTheVolume) {
   for (const auto& key : {DCM_TriggerTime, DCM_AcquisitionNumber}) {
     for (const int sign : {1, -1}) {

@@ -33,7 +33,11 @@ std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 std::multiset<std::string> validator_errors(const fs::path& path) {
   std::multiset<std::string> errors;
   for (const std::string& line : lines_of("dciodvfy " + quoted(path))) {
-    if (line.starts_with("Error") && line.find("(0x0008,0x1155)") == std::string::npos) errors.insert(line);
+    const auto names = [&](const char* text) { return line.find(text) != std::string::npos; };
+    // It believes that derived enhanced MR objects may not tell of their pulse sequence.
+    const bool is_mistaken = names("present when condition unsatisfied") &&
+                             (names("Module=<MRPulseSequence>") || names("Module=<BulkMotionSynchronization>"));
+    if (line.starts_with("Error") && !names("(0x0008,0x1155)") && !is_mistaken) errors.insert(line);
   }
   return errors;
 }
@@ -64,21 +68,24 @@ void expect_gdcm_agrees(const fs::path& source, const fs::path& output) {
   if (!has_program("gdcmconv")) return;
   const auto before = gdcm_pixels(source), after = gdcm_pixels(output);
   EXPECT_FALSE(after.empty()) << output << ": GDCM cannot read it";
-  if (!before.empty()) EXPECT_TRUE(before == after) << output << ": GDCM sees other pixels than in the source";
+  EXPECT_TRUE(before.empty() || before == after) << output << ": GDCM sees other pixels than in the source";
 }
 
 void expect_only_derivation_differs(const fs::path& source, const fs::path& output) {
   std::set<std::string> allowed{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)",
                                 "(0008,2111)", "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)",
-                                "(0020,0011)", "(0028,0106)", "(0028,0107)", "(0028,0108)", "(0028,0109)",
-                                "(0028,2110)", "(4ffe,0001)", "(fffa,fffa)"};
+                                "(0020,0011)", "(0008,9154)", "(0020,9161)", "(0028,0106)", "(0028,0107)",
+                                "(0028,0108)", "(0028,0109)", "(0028,2110)", "(4ffe,0001)", "(fffa,fffa)"};
   const auto file = parse_dicom(source);
   if (DcmXfer(file->getDataset()->getOriginalXfer()).isEncapsulated()) allowed.insert({"(0088,0200)", "(07a3,10ce)"});
   DcmElement* object_class = nullptr;
   file->getDataset()->findAndGetElement(DCM_SOPClassUID, object_class);
   if (object_class->getVR() == EVR_UN) allowed.insert("(0008,0016)");
-  for (const std::string& tag : changed_elements(source, output)) {
-    EXPECT_TRUE(allowed.contains(tag) || tag.ends_with(",0000)")) << output << ": " << tag;
+  for (const std::string& path : changed_elements(source, output)) {
+    const std::string tag = path.substr(0, path.find('>')), last = path.substr(path.rfind('>') + 1);
+    const bool in_frames = tag == "(5200,9229)" || tag == "(5200,9230)";
+    const bool is_derivation_of_frame = in_frames && (last == "(0008,9007)" || path.find("(0008,9124)") != path.npos);
+    EXPECT_TRUE(allowed.contains(tag) || is_derivation_of_frame || last.ends_with(",0000)")) << output << ": " << path;
   }
 }
 

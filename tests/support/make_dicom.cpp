@@ -7,9 +7,10 @@
 #include <dcmtk/dcmjpeg/djrplol.h>
 #include <dcmtk/dcmjpls/djencode.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 
 #include "filters/registry.hpp"
@@ -44,7 +45,7 @@ std::string unique_uid() {
 void put_pixels(DcmDataset& data, const DicomSpec& spec) {
   std::vector<std::uint16_t> cells = spec.cells;
   if (cells.empty()) {
-    cells.resize(static_cast<std::size_t>(spec.columns) * spec.rows);
+    cells.resize(static_cast<std::size_t>(spec.columns) * spec.rows * spec.frames);
     std::iota(cells.begin(), cells.end(), std::uint16_t{100});
   }
   if (spec.bits_allocated == 8) {
@@ -56,19 +57,41 @@ void put_pixels(DcmDataset& data, const DicomSpec& spec) {
   }
 }
 
-/// Top-level elements as printed, by tag; pixel data left out.
-std::map<std::string, std::string> elements(const std::filesystem::path& path) {
-  const auto file = parse_dicom(path);
-  DcmDataset& data = *file->getDataset();
-  std::map<std::string, std::string> found;
-  for (unsigned long i = 0; i < data.card(); ++i) {
-    DcmElement* element = data.getElement(i);
-    if (element->getTag() == DCM_PixelData) continue;
-    std::ostringstream text;
-    element->print(text, DCMTypes::PF_shortenLongTagValues);
-    found[element->getTag().toString().c_str()] = text.str();
+bool same_value(DcmElement& a, DcmElement& b) {
+  return a.ident() == b.ident() && a.getLength() == b.getLength() && a.compare(b) == 0;
+}
+
+void find_changes(DcmItem& a, DcmItem& b, const std::string& where, std::set<std::string>& changed);
+
+void find_changes(DcmElement& a, DcmElement& b, const std::string& name, std::set<std::string>& changed) {
+  if (a.ident() != EVR_SQ || b.ident() != EVR_SQ) {
+    if (!same_value(a, b)) changed.insert(name);
+    return;
   }
-  return found;
+  auto &first = static_cast<DcmSequenceOfItems&>(a), &second = static_cast<DcmSequenceOfItems&>(b);
+  if (first.card() != second.card()) changed.insert(name);
+  for (unsigned long i = 0; i < std::min(first.card(), second.card()); ++i) {
+    find_changes(*first.getItem(i), *second.getItem(i), name + ">", changed);
+  }
+}
+
+/// Compares element by element; pixel data of the top level left out.
+void find_changes(DcmItem& a, DcmItem& b, const std::string& where, std::set<std::string>& changed) {
+  std::map<std::string, std::array<DcmElement*, 2>> elements;
+  for (DcmItem* const item : {&a, &b}) {
+    for (unsigned long i = 0; i < item->card(); ++i) {
+      DcmElement* const element = item->getElement(i);
+      if (where.empty() && element->getTag() == DCM_PixelData) continue;
+      elements[element->getTag().toString().c_str()][item == &b] = element;
+    }
+  }
+  for (const auto& [tag, both] : elements) {
+    if (both[0] && both[1]) {
+      find_changes(*both[0], *both[1], where + tag, changed);
+    } else {
+      changed.insert(where + tag);
+    }
+  }
 }
 
 }  // namespace
@@ -109,6 +132,7 @@ void write_dicom(const std::filesystem::path& path, const DicomSpec& spec) {
   number(DCM_BitsStored, spec.bits_stored);
   number(DCM_HighBit, spec.bits_stored - 1);
   number(DCM_PixelRepresentation, spec.is_signed);
+  if (spec.frames > 1) put(data, DCM_NumberOfFrames, std::to_string(spec.frames));
   put_pixels(data, spec);
   for (const auto& [key, value] : spec.more) put(data, key, value);
   if (spec.change) spec.change(data);
@@ -135,14 +159,9 @@ std::string dicom_text(const std::filesystem::path& path, const DcmTagKey& key) 
 }
 
 std::set<std::string> changed_elements(const std::filesystem::path& a, const std::filesystem::path& b) {
-  const auto before = elements(a), after = elements(b);
+  const auto before = parse_dicom(a), after = parse_dicom(b);
   std::set<std::string> changed;
-  for (const auto& [tag, text] : before) {
-    if (!after.contains(tag) || after.at(tag) != text) changed.insert(tag);
-  }
-  for (const auto& [tag, text] : after) {
-    if (!before.contains(tag)) changed.insert(tag);
-  }
+  find_changes(*before->getDataset(), *after->getDataset(), "", changed);
   return changed;
 }
 

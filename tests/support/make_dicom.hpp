@@ -20,6 +20,7 @@ namespace quietvox::test {
 /// A small CT image that a test describes by what is special about it.
 struct DicomSpec {
   std::uint16_t columns = 5, rows = 4;
+  int frames = 1;
   int bits_allocated = 16, bits_stored = 12;
   bool is_signed = false;
   std::vector<std::uint16_t> cells{};     ///< empty: 100, 101, ...
@@ -43,7 +44,8 @@ std::unique_ptr<DcmFileFormat> parse_dicom(const std::filesystem::path&);
 /// The text of a top-level element, components joined by backslashes; empty where absent.
 std::string dicom_text(const std::filesystem::path&, const DcmTagKey&);
 
-/// The tags, as `(0008,0018)`, of the top-level elements in which two files differ; the pixel data left out.
+/// The tags, as `(0008,0018)`, of the elements in which two files differ, or `(0008,2112)>(0008,1155)` for those inside
+/// sequences; the top-level pixel data left out.
 std::set<std::string> changed_elements(const std::filesystem::path&, const std::filesystem::path&);
 
 /// The bytes of the top-level pixel data of an uncompressed file as 16-bit cells.

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom_frames.hpp"
+
+#include <algorithm>
+
+#include "io/dicom_header.hpp"
+#include "io/siemens_mosaic.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+/// The groups that say how a frame is to be read, where it lies and what it shows (PS3.3 C.7.6.16 and C.8).
+const DcmTagKey groups_read[] = {DCM_PixelMeasuresSequence,
+                                     DCM_PlanePositionSequence,
+                                     DCM_PlaneOrientationSequence,
+                                     DCM_FrameContentSequence,
+                                     DCM_PixelValueTransformationSequence,
+                                     DCM_CardiacSynchronizationSequence,
+                                     DCM_MRImageFrameTypeSequence,
+                                     DCM_CTImageFrameTypeSequence,
+                                     DCM_PETFrameTypeSequence,
+                                     DCM_MREchoSequence,
+                                     DCM_MRDiffusionSequence,
+                                     DCM_DiffusionGradientDirectionSequence,
+                                     DCM_MRArterialSpinLabelingSequence};
+
+DcmItem* first_item(DcmItem& parent, const DcmTagKey& key) {
+  DcmItem* item = nullptr;
+  return parent.findAndGetSequenceItem(key, item).good() ? item : nullptr;
+}
+
+/// Copies the elements of a frame's groups side by side, as they stand in an image of one frame.
+void flatten(DcmItem& groups, DcmItem& flat) {
+  for (const DcmTagKey& key : groups_read) {
+    DcmItem* const group = first_item(groups, key);
+    if (!group) continue;
+    for (unsigned long i = 0; i < group->card(); ++i) {
+      DcmElement* const element = group->getElement(i);
+      if (element->ident() == EVR_SQ) continue;
+      auto copy = std::unique_ptr<DcmObject>(element->clone());
+      if (flat.insert(static_cast<DcmElement*>(copy.get()), OFTrue).good()) copy.release();
+    }
+    flatten(*group, flat);
+  }
+}
+
+std::vector<Slice> enhanced_frames(DcmDataset& data, const Slice& file) {
+  DcmSequenceOfItems* frames = nullptr;
+  const bool found = data.findAndGetSequence(DCM_PerFrameFunctionalGroupsSequence, frames).good();
+  if (!found || frames->card() != static_cast<unsigned long>(file.frames)) {
+    throw Error(Errc::corrupt, tag_name(DCM_PerFrameFunctionalGroupsSequence) + " has " +
+                                   std::to_string(found ? frames->card() : 0) + " items for " +
+                                   std::to_string(file.frames) + " frames");
+  }
+  DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence);
+  std::vector<Slice> images(static_cast<std::size_t>(file.frames), file);
+  for (std::int64_t i = 0; i < file.frames; ++i) {
+    DcmItem flat;
+    if (shared) flatten(*shared, flat);
+    flatten(*frames->getItem(static_cast<unsigned long>(i)), flat);
+    Slice& image = images[static_cast<std::size_t>(i)];
+    image.frame = i;
+    read_image_attributes(flat, image);
+  }
+  return images;
+}
+
+std::vector<Slice> plain_frames(const Slice& file) {
+  std::vector<Slice> images(static_cast<std::size_t>(file.frames), file);
+  for (std::int64_t i = 0; i < file.frames; ++i) images[static_cast<std::size_t>(i)].frame = i;
+  return images;
+}
+
+/// The tiles of a mosaic as slices. Its position is that of the corner which the mosaic would have if its middle lay
+/// where the middle of every tile does.
+std::vector<Slice> mosaic_tiles(DcmDataset& data, const Slice& file) {
+  const Mosaic mosaic = read_mosaic(data);
+  std::int64_t side = 1;
+  while (side * side < mosaic.images) ++side;
+  if (file.columns % side != 0 || file.rows % side != 0) {
+    throw Error(Errc::corrupt, "a MOSAIC of " + std::to_string(mosaic.images) + " slices does not part " +
+                                   std::to_string(file.columns) + " x " + std::to_string(file.rows) + " pixels evenly");
+  }
+  std::vector<Slice> images(static_cast<std::size_t>(mosaic.images), file);
+  for (std::int64_t i = 0; i < mosaic.images; ++i) {
+    Slice& image = images[static_cast<std::size_t>(i)];
+    image.columns = file.columns / side;
+    image.rows = file.rows / side;
+    image.left = i % side * image.columns;
+    image.top = i / side * image.rows;
+    if (!file.position || !file.axes) continue;
+    const auto& [row, column] = *file.axes;
+    const Vector3 normal =
+        mosaic.normal.value_or(Vector3{row[1] * column[2] - row[2] * column[1], row[2] * column[0] - row[0] * column[2],
+                                       row[0] * column[1] - row[1] * column[0]});
+    const double right = (file.columns - image.columns) / 2.0 * file.spacing[0];
+    const double down = (file.rows - image.rows) / 2.0 * file.spacing[1];
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      (*image.position)[axis] += right * row[axis] + down * column[axis] + i * file.thickness * normal[axis];
+    }
+  }
+  return images;
+}
+
+}  // namespace
+
+std::vector<Slice> images_of(DcmDataset& data, const Slice& file) {
+  if (file.is_enhanced) return enhanced_frames(data, file);
+  const auto type = components(text_of(data, DCM_ImageType));
+  if (std::find(type.begin(), type.end(), "MOSAIC") == type.end()) return plain_frames(file);
+  if (file.frames > 1) throw Error(Errc::unsupported, "MOSAIC images of several frames are not supported");
+  return mosaic_tiles(data, file);
+}
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "io/dicom_scan.hpp"
+#include "io/dicom_toolkit.hpp"
+
+namespace quietvox::io::dicom {
+
+/// The images in a file whose header is read: itself, its frames, each with what its functional groups say of it, or
+/// the tiles of a Siemens MOSAIC, each with its own place. Throws Error(corrupt) or Error(unsupported) where they
+/// cannot be told apart.
+std::vector<Slice> images_of(DcmDataset&, const Slice& file);
+
+}  // namespace quietvox::io::dicom

@@ -35,12 +35,8 @@ BilateralParams params(const Case& c) {
 
 Image<float>::Pointer itk_bilateral(Image<float>* image, const Case& c, unsigned samples) {
   const auto filter = itk::BilateralImageFilter<Image<float>, Image<float>>::New();
-  Image<float>::SizeType size;
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    size[axis] = static_cast<itk::SizeValueType>(c.radius[static_cast<int>(axis)]);
-  }
   filter->AutomaticKernelSizeOff();
-  filter->SetRadius(size);
+  filter->SetRadius(itk_size(c.radius));
   filter->SetDomainSigma(c.radius.x / 2.5);
   filter->SetRangeSigma(kRangeSigma);
   filter->SetNumberOfRangeGaussianSamples(samples);
@@ -88,18 +84,11 @@ void run_peer(benchmark::State& state, const Case& c) {
 void add(const Case& c) {
   check(c);
   const std::string name = "bilateral/" + c.name;
-  const auto unit = benchmark::kMillisecond;
-  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours, c)->UseRealTime()->Unit(unit);
-  benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer, c)->UseRealTime()->Unit(unit);
+  add_row(name + "/quietvox", run_ours, c);
+  add_row(name + "/itk", run_peer, c);
 }
 
-}  // namespace
-}  // namespace quietvox::bench
-
-int main(int argc, char** argv) {
-  using namespace quietvox::bench;
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+void add_all() {
   add({"2d_r2", {2, 2, 0}, {{1024, 1024, 1}}, {{512, 512, 1}}});
   add({"2d_r3", {3, 3, 0}, {{1024, 1024, 1}}, {{512, 512, 1}}});
   add({"2d_r5", {5, 5, 0}, {{1024, 1024, 1}}, {{256, 256, 1}}});
@@ -108,5 +97,9 @@ int main(int argc, char** argv) {
   add({"3d_r2", {2, 2, 2}, {{256, 256, 32}}, {{96, 96, 16}}});
   add({"3d_r3", {3, 3, 3}, {{256, 256, 32}}, {{64, 64, 32}}});
   add({"3d_r5", {5, 5, 5}, {{128, 128, 32}}, {{32, 32, 16}}});
-  benchmark::RunSpecifiedBenchmarks();
 }
+
+}  // namespace
+}  // namespace quietvox::bench
+
+int main(int argc, char** argv) { return quietvox::bench::run_benchmarks(argc, argv, quietvox::bench::add_all); }

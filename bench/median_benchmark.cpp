@@ -28,11 +28,7 @@ MedianParams params(const Case& c) {
 template <class T>
 typename Image<T>::Pointer itk_median(Image<T>* image, Radius3 radius) {
   const auto filter = itk::MedianImageFilter<Image<T>, Image<T>>::New();
-  typename Image<T>::SizeType size;
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    size[axis] = static_cast<itk::SizeValueType>(radius[static_cast<int>(axis)]);
-  }
-  filter->SetRadius(size);
+  filter->SetRadius(itk_size(radius));
   filter->SetInput(image);
   filter->Update();
   return filter->GetOutput();
@@ -67,37 +63,26 @@ template <class T>
 void add(const Case& c, const std::string& type, bool with_peer) {
   check<T>(c);
   const std::string name = "median/" + c.name + "/" + type;
-  const auto unit = benchmark::kMillisecond;
-  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours<T>, c)
-      ->MeasureProcessCPUTime()
-      ->UseRealTime()
-      ->Unit(unit);
-  if (with_peer) {
-    benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer<T>, c)
-        ->MeasureProcessCPUTime()
-        ->UseRealTime()
-        ->Unit(unit);
+  add_row(name + "/quietvox", run_ours<T>, c);
+  if (with_peer) add_row(name + "/itk", run_peer<T>, c);
+}
+
+void add_all() {
+  const Extent flat{{512, 512, 64}}, deep{{256, 256, 128}};
+  for (const int r : {1, 2, 3, 4, 5, 6, 7, 10, 15}) {
+    const int k = 2 * r + 1;
+    add<float>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "float", true);
+    add<std::int16_t>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "int16", false);
+  }
+  for (const Radius3 r : {Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}, {3, 3, 3}}) {
+    const auto k = [](int radius) { return std::to_string(2 * radius + 1); };
+    const Case c{k(r.z) + "x" + k(r.y) + "x" + k(r.x), r, deep, 8};
+    add<float>(c, "float", true);
+    add<std::int16_t>(c, "int16", false);
   }
 }
 
 }  // namespace
 }  // namespace quietvox::bench
 
-int main(int argc, char** argv) {
-  using namespace quietvox::bench;
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  const quietvox::Extent flat{{512, 512, 64}}, deep{{256, 256, 128}};
-  for (const int r : {1, 2, 3, 4, 5, 6, 7, 10, 15}) {
-    const int k = 2 * r + 1;
-    add<float>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "float", true);
-    add<std::int16_t>({std::to_string(k) + "x" + std::to_string(k), {r, r, 0}, flat, 2}, "int16", false);
-  }
-  for (const quietvox::Radius3 r : {quietvox::Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}, {3, 3, 3}}) {
-    const auto k = [](int radius) { return std::to_string(2 * radius + 1); };
-    const Case c{k(r.z) + "x" + k(r.y) + "x" + k(r.x), r, deep, 8};
-    add<float>(c, "float", true);
-    add<std::int16_t>(c, "int16", false);
-  }
-  benchmark::RunSpecifiedBenchmarks();
-}
+int main(int argc, char** argv) { return quietvox::bench::run_benchmarks(argc, argv, quietvox::bench::add_all); }

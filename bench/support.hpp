@@ -7,6 +7,7 @@
 #include <itkImportImageFilter.h>
 #include <itkMultiThreaderBase.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <random>
@@ -47,15 +48,19 @@ Volume<T> noise_volume(Extent extent) {
   return volume;
 }
 
+/// Voxels per axis, or a radius, as ITK takes them.
+template <class T>
+itk::Size<3> itk_size(const Triple<T>& count) {
+  itk::Size<3> size;
+  for (unsigned axis = 0; axis < 3; ++axis) size[axis] = static_cast<itk::SizeValueType>(count[static_cast<int>(axis)]);
+  return size;
+}
+
 /// An ITK image over the same voxels.
 template <class T>
 typename Image<T>::Pointer itk_image(Volume<T>& volume) {
   const auto import = itk::ImportImageFilter<T, 3>::New();
-  typename itk::ImportImageFilter<T, 3>::SizeType size;
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    size[axis] = static_cast<itk::SizeValueType>(volume.extent[static_cast<int>(axis)]);
-  }
-  import->SetRegion({size});
+  import->SetRegion({itk_size(volume.extent)});
   import->SetImportPointer(volume.voxels.data(), volume.voxels.size(), false);
   import->Update();
   return import->GetOutput();
@@ -72,6 +77,25 @@ inline void require(bool holds, const std::string& what) {
   if (holds) return;
   std::cerr << "benchmark stopped: " << what << '\n';
   std::exit(1);
+}
+
+/// Adds a row: `function(state, arguments...)`, timed by the wall clock.
+template <class Function, class... Arguments>
+void add_row(const std::string& name, Function function, const Arguments&... arguments) {
+  benchmark::RegisterBenchmark(name.c_str(), function, arguments...)
+      ->MeasureProcessCPUTime()
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+/// What main() does: `add_rows` is called once the options are known to be right.
+template <class AddRows>
+int run_benchmarks(int argc, char** argv, const AddRows& add_rows) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  add_rows();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
 }
 
 }  // namespace quietvox::bench

@@ -60,27 +60,27 @@ class CudaBackend final : public Backend {
     std::mutex mutex;
     std::exception_ptr failure;
     std::vector<double> done(static_cast<std::size_t>(count));
-    std::vector<std::jthread> threads;
-    for (std::int64_t share = 0; share < count; ++share) {
+    const auto run_share = [&](std::int64_t share) {
       const std::int64_t first = share * out.extent.z / count, last = (share + 1) * out.extent.z / count;
       const VolumeView<T> to = out.slices(first, last - first);
-      const VolumeView<const T> window = near_slices(in, to, halo);
       Execution part = execution;
-      part.progress = [&, share](double fraction) {
+      part.progress = [&](double fraction) {
         const std::lock_guard lock(mutex);
         done[static_cast<std::size_t>(share)] = fraction;
         if (execution.progress) execution.progress(std::reduce(done.begin(), done.end()) / static_cast<double>(count));
       };
-      threads.emplace_back([&, share, to, window, part] {
-        try {
-          run_chain(*devices_[static_cast<std::size_t>(share)], chain, window, to, part);
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          if (!failure) failure = std::current_exception();
-        }
-      });
+      try {
+        run_chain(*devices_[static_cast<std::size_t>(share)], chain, near_slices(in, to, halo), to, part);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (std::int64_t share = 1; share < count; ++share) threads.emplace_back(run_share, share);
+      run_share(0);
     }
-    threads.clear();
     if (failure) std::rethrow_exception(failure);
   }
 

@@ -8,6 +8,7 @@
 #include <any>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 
@@ -81,6 +82,10 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   template <auto VMember>
   void SetField(const std::remove_cvref_t<decltype(std::declval<ParametersType>().*VMember)>& value);
 
+  /** How Update() runs the filter. Any thread may report progress, which never falls, and learns of an abort; ITK calls
+   * observers on the thread that called Update() alone. */
+  Execution MakeExecution(std::stop_source& stop);
+
   void GenerateInputRequestedRegion() override;
   void GenerateData() override;
   void PrintSelf(std::ostream& os, itk::Indent indent) const override;
@@ -91,7 +96,6 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   template <typename TImage>
   static auto ViewOf(TImage* image, const typename TInputImage::RegionType& whole);
 
-  Execution MakeExecution(std::stop_source& stop);
   void Run(const Execution& execution);
 
   ParametersType m_Parameters{};

@@ -8,7 +8,6 @@
 #include <limits>
 #include <span>
 #include <stop_token>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -132,15 +131,15 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   input->SetRequestedRegion(region);
 }
 
-/** Any thread that works may stop the run; ITK's observers are called on the thread that called Update() alone. */
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 Execution ImageFilterBase<TInputImage, TOutputImage, TParameters>::MakeExecution(std::stop_source& stop) {
   Execution execution;
   execution.threads =
       static_cast<int>(std::min(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
   execution.stop = stop.get_token();
-  execution.progress = [this, &stop, updating = std::this_thread::get_id()](double done) {
-    if (std::this_thread::get_id() == updating) this->UpdateProgress(static_cast<float>(done));
+  execution.progress = [this, &stop](double done) {
+    const float more = static_cast<float>(done) - this->GetProgress();
+    if (more > 0) this->IncrementProgress(more);
     if (this->GetAbortGenerateData()) stop.request_stop();
   };
   return execution;
@@ -154,7 +153,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
     const Settings requested = this->GetRequestedSettings();
     if (!m_Backend) m_Backend = choose_backend(m_BackendChoice, std::span(&requested, 1)).backend;
     this->Run(this->MakeExecution(stop));
-    this->UpdateProgress(1);  // the last piece may have ended on another thread
+    this->UpdateProgress(1);
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) {
       itk::ProcessAborted aborted(__FILE__, __LINE__);

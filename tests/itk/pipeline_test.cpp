@@ -7,6 +7,8 @@
 #include <itkImageRegionSplitterMultidimensional.h>
 #include <itkStreamingImageFilter.h>
 
+#include <thread>
+
 #include "images.hpp"
 #include "quietvoxBilateralImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
@@ -142,6 +144,32 @@ TEST(Progress, RisesToOneOnTheUpdatingThread) {
   ASSERT_GT(seen.size(), 3U) << "only the start and the end were reported";
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
   EXPECT_FLOAT_EQ(seen.back(), 1);
+}
+
+TEST(Progress, IsRecordedFromAnyThreadAndNeverFalls) {
+  struct Probe : Median {
+    using Pointer = itk::SmartPointer<Probe>;
+    itkSimpleNewMacro(Probe);
+    using Median::MakeExecution;
+  };
+  const auto filter = Probe::New();
+  int events = 0;
+  filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject&) { ++events; });
+  std::stop_source stop;
+  const Execution execution = filter->MakeExecution(stop);
+  std::vector<float> seen;
+  std::jthread([&] {
+    for (const double done : {0.25, 0.5, 0.375, 0.75}) {
+      execution.progress(done);
+      seen.push_back(filter->GetProgress());
+    }
+  }).join();
+  EXPECT_EQ(seen, (std::vector<float>{0.25F, 0.5F, 0.5F, 0.75F}));
+  EXPECT_EQ(events, 0) << "observers were called on another thread than that of Update()";
+  EXPECT_FALSE(stop.stop_requested());
+  filter->SetAbortGenerateData(true);
+  execution.progress(0.75);
+  EXPECT_TRUE(stop.stop_requested());
 }
 
 TEST(Abort, EndsTheUpdateAndLeavesTheFilterUsable) {

@@ -5,8 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace quietvox {
 
@@ -15,7 +20,7 @@ struct Execution {
   int threads = 0;                          ///< 0: one per core
   std::optional<std::size_t> memory_limit;  ///< bytes of voxel buffers held at once; none: the whole volume
   std::stop_token stop{};                   ///< a stop request ends the run with Errc::cancelled
-  std::function<void(double)> progress{};   ///< called with the fraction done, 0 to 1, never concurrently
+  std::function<void(double)> progress{};   ///< called with the fraction done, 0 to 1, by any thread, one at a time
 
   /// The same execution whose progress covers only [from, to] of this one's.
   Execution part(double from, double to) const;
@@ -29,5 +34,28 @@ void parallel_for(const Execution&, std::int64_t count, std::int64_t grain,
 
 /// Threads that parallel_for uses for this execution.
 int thread_count(const Execution&);
+
+/// Calls `body(worker, item)` for each item of [0, count), in parallel like parallel_for. Workers, made by `make`, hold
+/// buffers that are costly to make; they go from item to item, and serve one at a time.
+template <class Make, class Body>
+void parallel_for_workers(const Execution& execution, std::int64_t count, const Make& make, const Body& body) {
+  using Worker = std::invoke_result_t<const Make&>;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Worker>> idle;
+  parallel_for(execution, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::unique_ptr<Worker> worker;
+    {
+      const std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        worker = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
+    if (!worker) worker = std::make_unique<Worker>(make());
+    for (std::int64_t item = begin; item < end; ++item) body(*worker, item);
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(worker));
+  });
+}
 
 }  // namespace quietvox

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 namespace quietvox {
@@ -39,26 +37,6 @@ float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxe
 /// What a thread works in: a tile, and the mean differences and rates of its outputs.
 struct Scratch {
   std::vector<float> tile, means, rates;
-};
-
-/// Lends scratch to as many threads as work at once, and keeps it for the next piece.
-class ScratchPool {
- public:
-  Scratch take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return {};
-    Scratch scratch = std::move(idle_.back());
-    idle_.pop_back();
-    return scratch;
-  }
-  void give_back(Scratch scratch) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(scratch));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<Scratch> idle_;
 };
 
 /// Filters the voxels of a volume piece by piece.
@@ -180,12 +158,9 @@ void run_bilateral(VolumeView<const float> in, VolumeView<float> out, const Bila
     return;
   }
   const BilateralRun run(in, out, params, rates);
-  ScratchPool pool;
-  parallel_for(execution, run.bands_per_slice() * out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
-    Scratch scratch = pool.take();
-    for (std::int64_t band = begin; band < end; ++band) run.filter_band(band, scratch);
-    pool.give_back(std::move(scratch));
-  });
+  parallel_for_workers(
+      execution, run.bands_per_slice() * out.extent.z, [] { return Scratch{}; },
+      [&](Scratch& scratch, std::int64_t band) { run.filter_band(band, scratch); });
 }
 
 }  // namespace quietvox

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/median.hpp"
 
-#include <memory>
-#include <mutex>
+#include <type_traits>
+#include <vector>
 
 #include "filters/selection/network_block.hpp"
 #include "filters/selection/sliding_median.hpp"
@@ -58,7 +58,7 @@ class Median {
     if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
       using Block = selection::NetworkBlock<T>;
       const Boxes boxes{out_.extent, Block::box_size(*plan, radius_, out_.extent, outputs)};
-      run<Block>(
+      run(
           boxes, execution, [&] { return Block(*plan, codec_of<T>(lanes), in_, out_, radius_, border_, boxes.size); },
           [&](Block& block, const OutputBox& box) {
             block.run(box);
@@ -67,12 +67,12 @@ class Median {
     } else if (is_box() && places_.size() > 1) {
       using SlidingMedian = selection::SlidingMedian<T>;
       const Boxes boxes{out_.extent, SlidingMedian::box_size(radius_, out_.extent, outputs)};
-      run<SlidingMedian>(
+      run(
           boxes, execution, [&] { return SlidingMedian(in_, out_, radius_, border_); },
           [&](SlidingMedian& sliding, const OutputBox& box) { sliding.run(box); });
     } else {
       const Boxes boxes{out_.extent, {{out_.extent.x, 1, 1}}};
-      run<selection::WindowMedian<T>>(
+      run(
           boxes, execution, [&] { return selection::WindowMedian<T>(in_, border_, places_); },
           [&](auto& median, const OutputBox& box) {
             for (std::int64_t x = 0; x < box.size.x; ++x) filter(median, {x, box.first.y, box.first.z});
@@ -85,28 +85,12 @@ class Median {
     return places_.size() == static_cast<std::size_t>((2 * radius_.x + 1) * (2 * radius_.y + 1) * (2 * radius_.z + 1));
   }
 
-  /// Calls body(worker, box) for all boxes in parallel. Workers hold buffers that are costly to make, so they go from
-  /// task to task.
-  template <class Worker, class Make, class Body>
-  void run(const Boxes& boxes, const Execution& execution, Make make, Body body) const {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Worker>> idle;
-    parallel_for(execution, boxes.count(), 1, [&](std::int64_t begin, std::int64_t end) {
-      std::unique_ptr<Worker> worker;
-      {
-        const std::lock_guard lock(mutex);
-        if (!idle.empty()) {
-          worker = std::move(idle.back());
-          idle.pop_back();
-        }
-      }
-      if (!worker) worker = std::make_unique<Worker>(make());
-      for (std::int64_t number = begin; number < end; ++number) {
-        body(*worker, boxes[number]);
-        if (border_ == Border::copy) keep_edges(boxes[number]);
-      }
-      const std::lock_guard lock(mutex);
-      idle.push_back(std::move(worker));
+  /// Calls body(worker, box) for all boxes in parallel.
+  template <class Make, class Body>
+  void run(const Boxes& boxes, const Execution& execution, const Make& make, const Body& body) const {
+    parallel_for_workers(execution, boxes.count(), make, [&](auto& worker, std::int64_t number) {
+      body(worker, boxes[number]);
+      if (border_ == Border::copy) keep_edges(boxes[number]);
     });
   }
 

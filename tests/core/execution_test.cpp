@@ -50,6 +50,30 @@ TEST_P(ParallelFor, ProgressRisesToOneAndIsNeverConcurrent) {
   EXPECT_EQ(seen.back(), 1);
 }
 
+TEST_P(ParallelFor, LendsEachWorkerToOneItemAtATime) {
+  struct Worker {
+    int users = 0;
+  };
+  std::atomic<int> made = 0;
+  std::vector<std::atomic<int>> visits(1000);
+  std::atomic<bool> shared = false;
+  parallel_for_workers(
+      execution(), std::ssize(visits),
+      [&] {
+        ++made;
+        return Worker{};
+      },
+      [&](Worker& worker, std::int64_t item) {
+        if (worker.users++ != 0) shared = true;
+        ++visits[static_cast<std::size_t>(item)];
+        --worker.users;
+      });
+  for (const auto& visit : visits) ASSERT_EQ(visit, 1);
+  EXPECT_FALSE(shared);
+  EXPECT_GE(made, 1);
+  EXPECT_LE(made, thread_count(execution())) << "workers are used again";
+}
+
 TEST_P(ParallelFor, StopsOnRequest) {
   std::stop_source source;
   Execution run = execution();

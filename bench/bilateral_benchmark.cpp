@@ -6,7 +6,6 @@
 
 #include <itkBilateralImageFilter.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "support.hpp"
@@ -53,10 +52,7 @@ void check(const Case& c) {
   cut.range_cut = 4;
   bilateral_cpu(in.view(), out.view(), cut, {});
   const auto peer = itk_bilateral(itk_image(in).GetPointer(), c, 1000000);
-  double worst = 0;
-  for (std::size_t i = 0; i < out.voxels.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(out.voxels[i]) - peer->GetBufferPointer()[i]));
-  }
+  const double worst = largest_difference(out, *peer);
   const double ulp = std::ldexp(1.0, std::ilogb(2100.0) - 23);
   require(worst <= 1e-5 * kRangeSigma + 4 * ulp,
           c.name + " differs from itk::BilateralImageFilter by " + std::to_string(worst));

@@ -7,7 +7,6 @@
 #include <itkSmoothingRecursiveGaussianImageFilter.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "support.hpp"
 
@@ -44,10 +43,7 @@ void check(Case c) {
   gaussian_cpu(in.view(), out.view(), params(c), {});
   const auto peer = itk_gaussian(itk_image(in).GetPointer(), c);
   const auto [lowest, highest] = std::minmax_element(in.voxels.begin(), in.voxels.end());
-  double worst = 0;
-  for (std::size_t i = 0; i < out.voxels.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(out.voxels[i]) - peer->GetBufferPointer()[i]));
-  }
+  const double worst = largest_difference(out, *peer);
   require(worst <= 1e-5 * (*highest - *lowest),
           c.name + " differs from itk::SmoothingRecursiveGaussianImageFilter by " + std::to_string(worst));
 }
@@ -68,21 +64,18 @@ void run_peer(benchmark::State& state, const Case& c) {
 void add(const Case& c) {
   check(c);
   const std::string name = "gaussian/" + c.name;
-  const auto unit = benchmark::kMillisecond;
-  benchmark::RegisterBenchmark((name + "/quietvox").c_str(), run_ours, c)->UseRealTime()->Unit(unit);
-  benchmark::RegisterBenchmark((name + "/itk").c_str(), run_peer, c)->UseRealTime()->Unit(unit);
+  add_row(name + "/quietvox", run_ours, c);
+  add_row(name + "/itk", run_peer, c);
+}
+
+void add_all() {
+  for (const double sigma : {1.0, 3.0, 6.0, 8.0, 20.0}) {
+    add({"3d_sigma" + std::to_string(static_cast<int>(sigma)), sigma, {{256, 256, 128}}});
+  }
+  add({"3d_sigma3_recursive", 3, {{256, 256, 128}}, GaussianAlgorithm::recursive});
 }
 
 }  // namespace
 }  // namespace quietvox::bench
 
-int main(int argc, char** argv) {
-  using namespace quietvox::bench;
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  for (const double sigma : {1.0, 3.0, 6.0, 8.0, 20.0}) {
-    add({"3d_sigma" + std::to_string(static_cast<int>(sigma)), sigma, {{256, 256, 128}}});
-  }
-  add({"3d_sigma3_recursive", 3, {{256, 256, 128}}, quietvox::GaussianAlgorithm::recursive});
-  benchmark::RunSpecifiedBenchmarks();
-}
+int main(int argc, char** argv) { return quietvox::bench::run_benchmarks(argc, argv, quietvox::bench::add_all); }

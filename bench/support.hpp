@@ -7,6 +7,7 @@
 #include <itkImportImageFilter.h>
 #include <itkMultiThreaderBase.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -64,6 +65,15 @@ typename Image<T>::Pointer itk_image(Volume<T>& volume) {
   import->SetImportPointer(volume.voxels.data(), volume.voxels.size(), false);
   import->Update();
   return import->GetOutput();
+}
+
+/// Between a result and the peer's.
+inline double largest_difference(const Volume<float>& ours, const Image<float>& peer) {
+  double largest = 0;
+  for (std::size_t i = 0; i < ours.voxels.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(ours.voxels[i]) - peer.GetBufferPointer()[i]));
+  }
+  return largest;
 }
 
 /// Adds the figure every row shows: voxels per second of wall time.

@@ -18,6 +18,7 @@ const std::vector<BackendEntry<Queue>>& cuda_entries() {
   static const std::vector<BackendEntry<Queue>> all{
       cuda_filter<MedianParams>({.f32 = median_cuda, .i16 = median_cuda, .u16 = median_cuda}),
       cuda_filter<BilateralParams>({.f32 = bilateral_cuda}),
+      cuda_filter<GaussianParams>({.f32 = gaussian_cuda}),
   };
   return all;
 }

@@ -198,10 +198,7 @@ class AxisPass {
 /// pass work in place. False where missing voxels were read.
 bool filter_axes(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params, Reading reading,
                  const Execution& execution) {
-  std::vector<int> axes;
-  for (const int axis : {2, 1, 0}) {
-    if (params.reach[axis] > 0) axes.push_back(axis);
-  }
+  const std::vector<int> axes = filtered_axes(params);
   Radius3 halo = params.reach;
   std::vector<float> between;
   bool complete = true;
@@ -226,39 +223,18 @@ bool filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
   return complete;
 }
 
-/// True for voxels within 5 sigma of the volume's edge along an axis that is filtered.
-class Rim {
- public:
-  Rim(const VolumeView<const float>& in, const GaussianParams& params) : extent_(in.extent) {
-    for (int axis = 0; axis < 3; ++axis) {
-      width_[axis] = params.reach[axis] > 0 ? axis_of(params, in.spacing, axis).radius() : 0;
-    }
-  }
-  bool operator()(const Index3& place) const {
-    for (int axis = 0; axis < 3; ++axis) {
-      if (place[axis] < width_[axis] || place[axis] + width_[axis] >= extent_[axis]) return true;
-    }
-    return false;
-  }
-
- private:
-  Extent extent_;
-  Radius3 width_;
-};
-
-bool has_recursion(const GaussianParams& params, const Spacing& spacing) {
-  for (int axis = 0; axis < 3; ++axis) {
-    if (params.reach[axis] > 0 && axis_of(params, spacing, axis).recursive) return true;
-  }
-  return false;
-}
-
 /// Divides the sums by the weights of the voxels present, where there are weights, and gives the voxels that are to
 /// keep their value that value.
 void finish(VolumeView<const float> in, VolumeView<float> out, const float* weights, const GaussianParams& params,
             const Execution& execution) {
   const Index3 shift{out.origin.x - in.origin.x, out.origin.y - in.origin.y, out.origin.z - in.origin.z};
-  const Rim in_rim(in, params);
+  const Radius3 width = rim(params, in.spacing);
+  const auto in_rim = [&](const Index3& place) {
+    for (int axis = 0; axis < 3; ++axis) {
+      if (place[axis] < width[axis] || place[axis] + width[axis] >= in.extent[axis]) return true;
+    }
+    return false;
+  };
   const bool filters = params.reach != Radius3{};
   const float least = has_recursion(params, in.spacing) ? kLeastPresent : 0.0F;
   parallel_for(execution, out.extent.y * out.extent.z, 16, [&](std::int64_t begin, std::int64_t end) {

@@ -58,5 +58,6 @@ struct GaussianParams {
 
 /// `params` are resolved.
 void gaussian_cpu(VolumeView<const float>, VolumeView<float>, const GaussianParams& params, const Execution&);
+void gaussian_cuda(VolumeView<const float>, VolumeView<float>, const GaussianParams& params, const cuda::Queue&);
 
 }  // namespace quietvox

@@ -53,6 +53,25 @@ Recursion make_recursion(double sigma) {
   return recursion;
 }
 
+std::vector<int> filtered_axes(const GaussianParams& params) {
+  std::vector<int> axes;
+  for (const int axis : {2, 1, 0}) {
+    if (params.reach[axis] > 0) axes.push_back(axis);
+  }
+  return axes;
+}
+
+bool has_recursion(const GaussianParams& params, const Spacing& spacing) {
+  const std::vector<int> axes = filtered_axes(params);
+  return std::any_of(axes.begin(), axes.end(), [&](int axis) { return axis_of(params, spacing, axis).recursive; });
+}
+
+Radius3 rim(const GaussianParams& params, const Spacing& spacing) {
+  Radius3 width{};
+  for (const int axis : filtered_axes(params)) width[axis] = axis_of(params, spacing, axis).radius();
+  return width;
+}
+
 }  // namespace gaussian
 
 GaussianParams GaussianParams::resolved(const VolumeFacts& facts) const {

@@ -32,6 +32,13 @@ inline constexpr std::int64_t kRestart = 128;
 /// ... from a steady state so many voxels before.
 inline std::int64_t warm_up(double sigma) { return static_cast<std::int64_t>(std::ceil(10 * sigma)); }
 
+/// What is read of a voxel.
+enum class Reading {
+  plain,     ///< its value
+  present,   ///< its value, 0 where it is missing
+  presence,  ///< 1, 0 where it is missing
+};
+
 /// How an axis is filtered; sigma in voxels.
 struct Axis {
   double sigma;
@@ -53,6 +60,16 @@ Axis axis_of(const GaussianParams&, const Spacing&, int axis);
 std::vector<double> sampled_weights(const Axis&);
 
 Recursion make_recursion(double sigma);
+
+/// The axes that are filtered, in their order: z, y, x. Slabs have neighbours along z only, so that all but the first
+/// pass see as many voxels as they make.
+std::vector<int> filtered_axes(const GaussianParams&);
+
+/// True where an axis is recursive.
+bool has_recursion(const GaussianParams&, const Spacing&);
+
+/// Distance from the edge, per axis, within which border `copy` leaves voxels alone.
+Radius3 rim(const GaussianParams&, const Spacing&);
 
 /// Sum of recursive weights from which on an average of the voxels present means something.
 inline constexpr float kLeastPresent = 0.01F;

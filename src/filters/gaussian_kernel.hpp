@@ -10,13 +10,6 @@
 /// The inner loops of the CPU's Gaussian filter, in the widest vectors that the machine has. They work on doubles.
 namespace quietvox::gaussian {
 
-/// What is read of a voxel.
-enum class Reading {
-  plain,     ///< its value
-  present,   ///< its value, 0 where it is missing
-  presence,  ///< 1, 0 where it is missing
-};
-
 /// Lines and widths are worked on in multiples of so many doubles; buffers have room for that.
 inline constexpr std::int64_t kWide = 16;
 constexpr std::int64_t widened(std::int64_t count) { return (count + kWide - 1) / kWide * kWide; }

@@ -30,11 +30,12 @@ void write_members(std::ostream& out, const std::string& params, const FieldInfo
   setter("", "const decltype(" + member + ")& value", "value");
   if (field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple) {
     const std::string number = field.kind == FieldKind::integer_triple ? "int" : "double";
-    if (field.may_be_auto) setter("", "const Triple<" + number + ">& value", "value");
+    if (field.may_be_auto || field.may_be_all) setter("", "const Triple<" + number + ">& value", "value");
     out << "  template <typename TValue>\n";
     setter("", "const TValue& value", "this->template ToTriple<" + number + ">(value)");
   }
   if (field.may_be_auto) setter("ToAuto", "", "std::nullopt");
+  if (field.may_be_all) setter("ToAll", "", "std::nullopt");
   if (field.kind == FieldKind::flag) {
     out << "  void " << name << "On() { this->Set" << name << "(true); }\n"
         << "  void " << name << "Off() { this->Set" << name << "(false); }\n";

@@ -38,6 +38,7 @@ Json to_json(const Filter& filter) {
                    {"kind", kind_name(field.kind)},
                    {"default", json_value(field, field.default_text)},
                    {"auto", field.may_be_auto},
+                   {"all", field.may_be_all},
                    {"unit", field.unit},
                    {"help", field.help}};
     if (!field.min.empty()) {

@@ -24,7 +24,7 @@ std::string FieldInfo::allowed() const {
     case FieldKind::flag: text = "true, false"; break;
     case FieldKind::text: text = "text"; break;
   }
-  return may_be_auto ? text + ", or auto" : text;
+  return text + (may_be_auto ? ", or auto" : may_be_all ? ", or all" : "");
 }
 
 void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string_view given) {

@@ -25,7 +25,8 @@
 ///
 /// Command-line options, range errors, docs, ITK setters and provenance are all read from that table. A member may be
 /// int, double, bool, text, an enumeration with a `choices` function, a Triple of numbers, or a std::optional of one of
-/// these, whose empty state is written `auto`. Values travel between the places as text: `3`, `1x1x0`, `disc`, `auto`.
+/// these, whose empty state is written `auto`, or an OrAll. Values travel between the places as text: `3`, `1x1x0`,
+/// `disc`, `auto`, `all`.
 namespace quietvox {
 
 /// Smallest and largest value allowed, both included.
@@ -149,6 +150,34 @@ struct FieldType<std::optional<T>> {
   static std::string format(const std::optional<T>& value) { return value ? FieldType<T>::format(*value) : "auto"; }
 };
 
+/// A value, or all there is: the empty state, written `all`.
+template <class T>
+struct OrAll : std::optional<T> {
+  using std::optional<T>::optional;
+};
+
+template <class T>
+struct FieldType<OrAll<T>> {
+  using Limits = typename FieldType<T>::Limits;
+  static constexpr FieldKind kind = FieldType<T>::kind;
+
+  static constexpr bool allowed(const OrAll<T>& value, Limits limits) {
+    return !value || FieldType<T>::allowed(*value, limits);
+  }
+  static std::optional<OrAll<T>> parse(std::string_view text) {
+    if (text == "all") return OrAll<T>();
+    const auto value = FieldType<T>::parse(text);
+    if (!value) return std::nullopt;
+    return OrAll<T>(*value);
+  }
+  static std::string format(const OrAll<T>& value) { return value ? FieldType<T>::format(*value) : "all"; }
+};
+
+template <class T>
+inline constexpr bool may_be_all = false;
+template <class T>
+inline constexpr bool may_be_all<OrAll<T>> = true;
+
 template <class T>
 inline constexpr bool may_be_auto = false;
 template <class T>
@@ -198,7 +227,7 @@ constexpr void for_each_field(Body&& body) {
 struct FieldInfo {
   std::string name, unit, help;
   FieldKind kind{};
-  bool may_be_auto = false;
+  bool may_be_auto = false, may_be_all = false;
   std::string default_text;
   std::string min, max;              ///< numbers and triples only
   std::vector<std::string> choices;  ///< choices only
@@ -223,6 +252,8 @@ template <class T>
 struct Unwrapped<std::optional<Triple<T>>> {
   using Type = T;
 };
+template <class T>
+struct Unwrapped<OrAll<T>> : Unwrapped<std::optional<T>> {};
 
 template <class P>
 std::vector<FieldInfo> describe_fields() {
@@ -235,6 +266,7 @@ std::vector<FieldInfo> describe_fields() {
                    std::string(row.help),
                    FieldType<T>::kind,
                    may_be_auto<T>,
+                   may_be_all<T>,
                    FieldType<T>::format(P{}.*row.member),
                    {},
                    {},

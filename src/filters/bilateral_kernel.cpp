@@ -13,6 +13,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "filters/vectors/exp2.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace quietvox::bilateral_kernel::HWY_NAMESPACE {
 namespace {
@@ -20,29 +22,6 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
-
-/// 2^x for x <= 0, relative error below 2e-7; exactly 1 at 0 and exactly 0 from -127 down. Near -126 results are tiny
-/// but not accurate. Splits x into a whole number n and f in [-1/2, 1/2]; the polynomial is the minimax one with
-/// p(0) = 1; n is added to the exponent bits. Several vectors go step by step together, to keep the pipelines full.
-template <int kCount>
-HWY_INLINE void exp2(Tag d, Vector (&x)[kCount]) {
-  const hn::RebindToSigned<Tag> bits;
-  const auto to_integer = hn::Set(d, 0x1.8p23F);  // a sum with it has the whole number in its low bits
-  const auto smallest = hn::Set(d, -127.0F);
-  const float coefficients[] = {1.3264228e-3F, 9.6715149e-3F, 5.5507351e-2F, 2.4022242e-1F, 6.9314700e-1F, 1.0F};
-  Vector whole[kCount], p[kCount];
-  for (int i = 0; i < kCount; ++i) x[i] = hn::Max(x[i], smallest);
-  for (int i = 0; i < kCount; ++i) whole[i] = hn::Add(x[i], to_integer);
-  for (int i = 0; i < kCount; ++i) x[i] = hn::Sub(x[i], hn::Sub(whole[i], to_integer));
-  for (int i = 0; i < kCount; ++i) p[i] = hn::Set(d, coefficients[0]);
-  for (int k = 1; k < 6; ++k) {
-    for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficients[k]));
-  }
-  for (int i = 0; i < kCount; ++i) {
-    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, whole[i]));
-    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(bits, p[i]), exponent));
-  }
-}
 
 /// A long sum that loses nothing to its length (Kahan 1965).
 struct LongSum {
@@ -94,7 +73,7 @@ HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<cons
       for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, neighbours + i * pitch), centre[i]);
       for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate[i]);
       for (int i = 0; i < kRows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
-      exp2(d, w);
+      vectors::HWY_NAMESPACE::exp2(d, w);
       for (int i = 0; i < kRows; ++i) {
         if constexpr (What::cut) w[i] = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference[i]), cut), w[i]);
         const auto weighted = What::squares ? hn::Mul(w[i], difference[i]) : w[i];

@@ -25,6 +25,7 @@ struct EveryKind {
   std::optional<int> auto_count;
   std::optional<double> auto_share = 0.25;
   std::optional<Triple<double>> auto_sigma;
+  OrAll<Triple<int>> reach{Triple<int>{4, 4, 4}};
 
   static constexpr std::string_view name = "every-kind";
   static consteval auto fields() {
@@ -38,6 +39,7 @@ struct EveryKind {
         field("auto-count", &EveryKind::auto_count, {1, 9}, "", "A whole number or auto."),
         field("auto-share", &EveryKind::auto_share, {0, 1}, "", "A number or auto."),
         field("auto-sigma", &EveryKind::auto_sigma, {0.1, 10}, "mm", "Three numbers or auto."),
+        field("reach", &EveryKind::reach, {0, 9}, "voxel", "Three whole numbers or all."),
     };
   }
 };
@@ -58,6 +60,7 @@ TEST_P(GoodValue, IsReadAndWrittenBack) {
 }
 INSTANTIATE_TEST_SUITE_P(Fields, GoodValue,
                          testing::Values(Case{"count", "-2", "-2"}, Case{"count", "15", "15"},
+                                         Case{"reach", "2", "2x2x2"}, Case{"reach", "all", "all"},
                                          Case{"count", "007", "7"}, Case{"share", "0", "0"}, Case{"share", "1", "1"},
                                          Case{"share", "0.1", "0.1"}, Case{"share", "2.5e-1", "0.25"},
                                          Case{"share", "0.30000000000000004", "0.30000000000000004"},
@@ -124,7 +127,7 @@ TEST(Fields, ValidateFindsWhatWasSetDirectly) {
 
 TEST(Fields, AreDescribedAsData) {
   const auto infos = describe_fields<EveryKind>();
-  ASSERT_EQ(infos.size(), 9U);
+  ASSERT_EQ(infos.size(), 10U);
   EXPECT_EQ(infos[0].name, "count");
   EXPECT_EQ(infos[0].kind, FieldKind::integer);
   EXPECT_EQ(infos[0].default_text, "3");
@@ -143,6 +146,9 @@ TEST(Fields, AreDescribedAsData) {
   EXPECT_TRUE(infos[8].may_be_auto);
   EXPECT_EQ(infos[8].default_text, "auto");
   EXPECT_EQ(infos[8].kind, FieldKind::real_triple);
+  EXPECT_TRUE(infos[9].may_be_all);
+  EXPECT_EQ(infos[9].default_text, "4x4x4");
+  EXPECT_EQ(infos[9].allowed(), "0 to 9, one number or AxBxC, or all");
 }
 
 }  // namespace

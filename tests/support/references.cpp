@@ -6,10 +6,12 @@
 #include "filters/bilateral.hpp"
 #include "filters/gaussian.hpp"
 #include "filters/median.hpp"
+#include "filters/nlm.hpp"
 #include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
 #include "support/reference_gaussian.hpp"
 #include "support/reference_median.hpp"
+#include "support/reference_nlm.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -36,6 +38,12 @@ Volume gaussian(const Volume& in, const Settings& resolved) {
   return reference_gaussian(in, std::any_cast<const GaussianParams&>(resolved.params()));
 }
 
+Volume nlm(const Volume& in, const Settings& resolved) {
+  Volume out(in.extent, in.spacing);
+  reference_nlm(in.view(), out.view(), std::any_cast<const NlmParams&>(resolved.params()));
+  return out;
+}
+
 double exact(const Volume&, const Settings&) { return 0; }
 
 double within_bilateral(const Volume& in, const Settings& resolved) {
@@ -50,6 +58,12 @@ double within_gaussian(const Volume& in, const Settings& resolved) {
   return gaussian_tolerance(in, std::any_cast<const GaussianParams&>(resolved.params()));
 }
 
+bool is_gaussian_nlm(const Settings& resolved) {
+  return std::any_cast<const NlmParams&>(resolved.params()).noise_model == NoiseModel::gaussian;
+}
+
+double within_nlm(const Volume& in, const Settings&) { return nlm_tolerance(in.view()); }
+
 }  // namespace
 
 const std::vector<Reference>& references() {
@@ -58,6 +72,7 @@ const std::vector<Reference>& references() {
       {"bilateral", bilateral, within_bilateral},
       {"adaptive-bilateral", adaptive_bilateral, within_adaptive_bilateral},
       {"gaussian", gaussian, within_gaussian},
+      {"nlm", nlm, within_nlm, is_gaussian_nlm},
   };
   return all;
 }

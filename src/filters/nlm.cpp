@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/nlm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "filters/bilateral_kernel.hpp"
+#include "filters/nlm_kernel.hpp"
+
+namespace quietvox {
+namespace {
+
+using namespace nlm_kernel;
+using bilateral_kernel::PowerOfTwo;
+
+/// Voxels of a box grown by `reach`, scaled, borders and all.
+class PackedBox {
+ public:
+  void fill(const VolumeView<const float>& in, Border border, const Index3& first, const Extent& size, Radius3 reach,
+            const PowerOfTwo& scale) {
+    pitch_ = size.x + 2 * reach.x;
+    plane_ = pitch_ * (size.y + 2 * reach.y);
+    origin_ = reach.z * plane_ + reach.y * pitch_ + reach.x;
+    has_missing_ = false;
+    voxels_.resize(static_cast<std::size_t>(plane_ * (size.z + 2 * reach.z) + kSlack));
+    float* row = voxels_.data();
+    for (std::int64_t z = first.z - reach.z; z < first.z + size.z + reach.z; ++z) {
+      for (std::int64_t y = first.y - reach.y; y < first.y + size.y + reach.y; ++y, row += pitch_) {
+        const float* from = in.row(border_index(border, y, in.extent.y), border_index(border, z, in.extent.z));
+        for (std::int64_t i = 0; i < pitch_; ++i) {
+          row[i] = scaled(from[border_index(border, first.x - reach.x + i, in.extent.x)], scale);
+        }
+      }
+    }
+  }
+
+  /// As a tile sees it whose first output lies at `place` of the box.
+  Region region(const Index3& place) const {
+    return {voxels_.data() + origin_ + place.z * plane_ + place.y * pitch_ + place.x, pitch_, plane_, has_missing_};
+  }
+
+ private:
+  /// Sums of squared differences stay finite; voxels beyond the limit differ from all others by more than any h.
+  float scaled(float voxel, const PowerOfTwo& scale) {
+    constexpr float limit = 0x1p60F;
+    if (std::isfinite(voxel)) return std::clamp(voxel * scale.first * scale.second, -limit, limit);
+    has_missing_ = true;
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+
+  std::vector<float> voxels_;
+  std::int64_t pitch_ = 0, plane_ = 0, origin_ = 0;
+  bool has_missing_ = false;
+};
+
+/// What a thread works in.
+struct TileScratch {
+  PackedBox voxels;
+  Scratch sums_of_patches;
+  TileSums sums;
+  std::vector<double> difference, weight;  ///< what has been added up before
+};
+
+/// Filters the voxels of a volume tile by tile.
+class NlmRun {
+ public:
+  NlmRun(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params)
+      : in_(in),
+        out_(out),
+        params_(params),
+        exponent_(std::ilogb(params.h())),
+        scale_(-exponent_),
+        tile_(tile_size(params)),
+        weighting_(make_weighting()) {
+    for (int axis = 0; axis < 3; ++axis) {
+      shift_[axis] = out.origin[axis] - in.origin[axis];
+      tile_[axis] = std::min(tile_[axis], out.extent[axis]);
+      tiles_[axis] = (out.extent[axis] + tile_[axis] - 1) / tile_[axis];
+    }
+  }
+
+  void run(const Execution& execution) const {
+    if (params_.search_radius) {
+      for_tiles(tiles_.voxels(), 0, execution,
+                [&](const Box& tile, TileScratch& scratch) { search_window(tile, scratch); });
+      return;
+    }
+    PackedBox slice;  // what all tiles of one slice share
+    for (std::int64_t z = 0; z < out_.extent.z; ++z) {
+      const Extent size{{in_.extent.x, in_.extent.y, 1}};
+      slice.fill(in_, params_.border, {0, 0, z + shift_.z}, size, params_.patch_radius, scale_);
+      const auto fraction = [&](std::int64_t done) {
+        return static_cast<double>(done) / static_cast<double>(out_.extent.z);
+      };
+      for_tiles(tiles_.slice(), z * tiles_.slice(), execution.part(fraction(z), fraction(z + 1)),
+                [&](const Box& tile, TileScratch& scratch) { search_slice(slice, tile, scratch); });
+    }
+  }
+
+ private:
+  /// A tile and what a window reaches around it stay in the L2 cache as long as windows are not large. Vectors are
+  /// filled best where a row of a tile with its reach is a multiple of them.
+  static Extent tile_size(const NlmParams& params) {
+    if (!params.search_radius) return {{128, 32, 1}};
+    const std::int64_t reach = params.search_radius->x + 2 * params.patch_radius.x;
+    const bool flat = params.search_radius->z == 0;
+    return {{reach < 64 ? 128 - reach : 128, flat ? 64 : 16, flat ? 1 : 12}};
+  }
+
+  Weighting make_weighting() const {
+    const Radius3 f = params_.patch_radius;
+    const double voxels = static_cast<double>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
+    const double h = std::ldexp(params_.h(), -exponent_), rate = std::numbers::log2e / (h * h);
+    double intensity_rate = 0;
+    if (params_.intensity_sigma > 0) {
+      const double sigma = std::ldexp(params_.intensity_sigma, -exponent_);
+      intensity_rate = std::min(0.5 * std::numbers::log2e / (sigma * sigma), 0x1p126);
+    }
+    return {f, static_cast<float>(rate / voxels),
+            static_cast<float>(std::numbers::log2e * params_.noise_bias / (params_.strength * params_.strength)),
+            static_cast<float>(intensity_rate), params_.noise_model == NoiseModel::rician};
+  }
+
+  template <class Body>
+  void for_tiles(std::int64_t count, std::int64_t first, const Execution& execution, const Body& body) const {
+    parallel_for_workers(
+        execution, count, [] { return TileScratch(); },
+        [&](TileScratch& scratch, std::int64_t item) {
+          const std::int64_t i = first + item;
+          Box tile;
+          const Index3 index{i % tiles_.x, i / tiles_.x % tiles_.y, i / tiles_.slice()};
+          for (int axis = 0; axis < 3; ++axis) {
+            tile.first[axis] = index[axis] * tile_[axis];
+            tile.last[axis] = std::min(tile.first[axis] + tile_[axis], out_.extent[axis]);
+          }
+          scratch.sums.reset(tile.size());
+          scratch.difference.clear();
+          body(tile, scratch);
+          write(tile, scratch);
+        });
+  }
+
+  float log2_spatial(const Index3& o) const {
+    if (params_.spatial_sigma == 0) return 0;
+    double sum = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      const double distance = static_cast<double>(o[axis]) * in_.spacing[axis] / params_.spatial_sigma;
+      sum += distance * distance;
+    }
+    return static_cast<float>(-0.5 * std::numbers::log2e * sum);
+  }
+
+  void search_window(const Box& tile, TileScratch& scratch) const {
+    const Radius3 v = *params_.search_radius;
+    scratch.voxels.fill(in_, params_.border, place_in(tile.first), tile.size(), params_.halo(), scale_);
+    const Region region = scratch.voxels.region({0, 0, 0});
+    int added = 0;
+    Index3 o;
+    for (o.z = 0; o.z <= v.z; ++o.z) {  // one of each pair of offsets
+      for (o.y = o.z == 0 ? 0 : -v.y; o.y <= v.y; ++o.y) {
+        for (o.x = o.y == 0 && o.z == 0 ? 1 : -v.x; o.x <= v.x; ++o.x) {
+          add_both(region, {o, log2_spatial(o)}, weighting_, scratch.sums_of_patches, scratch.sums);
+          if (++added % sums_hold == 0) put_aside(scratch);
+        }
+      }
+    }
+    put_aside(scratch);
+  }
+
+  void search_slice(const PackedBox& slice, const Box& tile, TileScratch& scratch) const {
+    const Index3 place = place_in(tile.first);
+    const Extent size = tile.size();
+    const Region region = slice.region({place.x, place.y, 0});
+    int added = 0;
+    Index3 o;
+    for (o.y = -place.y - size.y + 1; o.y < in_.extent.y - place.y; ++o.y) {
+      for (o.x = -place.x - size.x + 1; o.x < in_.extent.x - place.x; ++o.x) {
+        if (o.x == 0 && o.y == 0) continue;
+        Box inside{{0, 0, 0}, {size.x, size.y, 1}};  // the outputs whose neighbour lies in the slice
+        for (int axis = 0; axis < 2; ++axis) {
+          inside.first[axis] = std::max<std::int64_t>(0, -o[axis] - place[axis]);
+          inside.last[axis] = std::min(size[axis], in_.extent[axis] - o[axis] - place[axis]);
+        }
+        add_forward(region, inside, {o, log2_spatial(o)}, weighting_, scratch.sums_of_patches, scratch.sums);
+        if (++added % sums_hold == 0) put_aside(scratch);
+      }
+    }
+    put_aside(scratch);
+  }
+
+  /// Sums in float stay accurate over as many offsets.
+  static constexpr int sums_hold = 512;
+
+  /// Adds the sums of a tile to what has been added up before, and starts anew.
+  static void put_aside(TileScratch& scratch) {
+    auto& [size, pitch, difference, weight] = scratch.sums;
+    if (scratch.difference.empty()) {
+      scratch.difference.assign(difference.size(), 0);
+      scratch.weight.assign(weight.size(), 0);
+    }
+    for (std::size_t i = 0; i < difference.size(); ++i) {
+      scratch.difference[i] += static_cast<double>(difference[i]);
+      scratch.weight[i] += static_cast<double>(weight[i]);
+      difference[i] = weight[i] = 0;
+    }
+  }
+
+  Index3 place_in(const Index3& output) const {
+    return {output.x + shift_.x, output.y + shift_.y, output.z + shift_.z};
+  }
+
+  /// True where a window leaves the volume, which the border `copy` leaves as it is.
+  bool leaves(const Index3& place) const {
+    const Radius3 reach = params_.search_radius ? params_.halo() : params_.patch_radius;
+    for (int axis = 0; axis < 3; ++axis) {
+      if (place[axis] < reach[axis] || place[axis] + reach[axis] >= in_.extent[axis]) return true;
+    }
+    return false;
+  }
+
+  void write(const Box& tile, const TileScratch& scratch) const {
+    const double sigma = *params_.sigma, bias = 2 * sigma * sigma;
+    const bool rician = params_.noise_model == NoiseModel::rician;
+    const int power = rician ? 2 * exponent_ : exponent_;
+    Index3 p;
+    for (p.z = tile.first.z; p.z < tile.last.z; ++p.z) {
+      for (p.y = tile.first.y; p.y < tile.last.y; ++p.y) {
+        const std::int64_t row = scratch.sums.row(p.y - tile.first.y, p.z - tile.first.z);
+        for (p.x = tile.first.x; p.x < tile.last.x; ++p.x) {
+          const Index3 place = place_in(p);
+          const float voxel = in_.at(place.x, place.y, place.z);
+          float& result = out_.at(p.x, p.y, p.z);
+          result = std::isfinite(voxel) ? voxel + 0.0F : voxel;
+          if (!std::isfinite(voxel) || (params_.border == Border::copy && leaves(place))) continue;
+          const auto i = static_cast<std::size_t>(row + p.x - tile.first.x);
+          const double change = std::ldexp(scratch.difference[i] / scratch.weight[i], power), u = voxel;
+          result = static_cast<float>(rician ? std::sqrt(std::max(u * u + change - bias, 0.0)) : u + change) + 0.0F;
+        }
+      }
+    }
+  }
+
+  VolumeView<const float> in_;
+  VolumeView<float> out_;
+  const NlmParams& params_;
+  int exponent_;  ///< voxels are scaled by 2^-exponent, which brings h into [1, 2)
+  PowerOfTwo scale_;
+  Extent tile_, tiles_;
+  Weighting weighting_;
+  Index3 shift_;
+};
+
+void copy_voxels(const VolumeView<const float>& in, const VolumeView<float>& out) {
+  for (std::int64_t z = 0; z < out.extent.z; ++z) {
+    for (std::int64_t y = 0; y < out.extent.y; ++y) {
+      const float* row = in.row(y + out.origin.y - in.origin.y, z + out.origin.z - in.origin.z);
+      std::transform(row + out.origin.x - in.origin.x, row + out.origin.x - in.origin.x + out.extent.x, out.row(y, z),
+                     [](float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; });
+    }
+  }
+}
+
+}  // namespace
+
+NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
+  NlmParams params = *this;
+  params.patch_radius = flattened(patch_radius, facts.extent);
+  if (search_radius) params.search_radius = flattened(*search_radius, facts.extent);
+  if (!sigma) params.sigma = facts.noise_sigma();
+  return params;
+}
+
+void nlm_cpu(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params, const Execution& execution) {
+  if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
+    copy_voxels(in, out);
+    return;
+  }
+  NlmRun(in, out, params).run(execution);
+}
+
+}  // namespace quietvox

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <numbers>
+
+#include "core/backend.hpp"
+#include "core/border.hpp"
+
+namespace quietvox {
+
+enum class NoiseModel {
+  gaussian,  ///< voxels are averaged
+  rician,    ///< squares are averaged, and the bias 2 sigma^2 of magnitude images is taken off
+};
+constexpr std::array<std::string_view, 2> choices(NoiseModel) { return {"gaussian", "rician"}; }
+
+/// Non-local means: averages each voxel p with the voxels q = p + o whose surroundings look like its own (Buades, Coll
+/// and Morel 2005):
+///
+///     out  = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
+///     w_q  = exp(-max(D - noise_bias sigma^2, 0) / h^2) spatial intensity,   h = strength sigma
+///     D    = mean over the patch n of (u(p + n) - u(q + n))^2
+///     spatial = exp(-1/2 sum_a (o_a s_a / spatial_sigma)^2),   intensity = exp(-(u_q - u_p)^2 / (2 intensity_sigma^2))
+///
+/// The patch is the box of patch_radius; o runs over the box of search_radius, or q over all voxels of the slice of p.
+/// The factors spatial and intensity are 1 unless their sigmas are given; together they make the NLM-bilateral filter
+/// of Indurkhya and Vallabhu 2023. The noise model `rician` averages u^2 instead and returns sqrt(max(mean - 2 sigma^2,
+/// 0)) (Wiest-Daessle et al. 2008). Where a voxel of either patch is missing, D leaves the pair out; missing voxels q
+/// have no weight, and missing voxels p keep their value. h = 0 changes nothing. Differs from exact arithmetic by at
+/// most 1e-5 max |u|, for intensities below 2^60 h.
+struct NlmParams {
+  static constexpr int largest_patch_radius = 7, largest_search_radius = 31;
+
+  Radius3 patch_radius{1, 1, 1};
+  OrAll<Radius3> search_radius{Radius3{5, 5, 5}};
+  std::optional<double> sigma;
+  double strength = 1;
+  double noise_bias = 0;
+  NoiseModel noise_model = NoiseModel::gaussian;
+  double spatial_sigma = 0;
+  double intensity_sigma = 0;
+  Border border = Border::replicate;
+
+  static constexpr std::string_view name = "nlm";
+  static constexpr std::string_view summary = "Non-local means: mean of voxels with similar surroundings.";
+  static constexpr bool commutes_with_rescale = false;
+  static consteval auto fields() {
+    return std::tuple{
+        field("patch-radius", &NlmParams::patch_radius, {0, largest_patch_radius}, "voxel",
+              "Half width of the surroundings that are compared, per axis."),
+        field("search-radius", &NlmParams::search_radius, {0, largest_search_radius}, "voxel",
+              "Half width of the window that is averaged, per axis; all: the whole slice."),
+        field("sigma", &NlmParams::sigma, {0, 1e30}, "intensity",
+              "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
+        field("strength", &NlmParams::strength, {0, 100}, "sigma", "The h of the weights; larger smooths more."),
+        field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",
+              "Mean squared difference of patches that counts as none; noise alone makes 2."),
+        field("noise-model", &NlmParams::noise_model, "Distribution of the noise."),
+        field("spatial-sigma", &NlmParams::spatial_sigma, {0, 1e6}, "mm",
+              "Standard deviation of a further weight by distance; 0: none."),
+        field("intensity-sigma", &NlmParams::intensity_sigma, {0, 1e30}, "intensity",
+              "Standard deviation of a further weight by difference of the voxels themselves; 0: none."),
+        field("border", &NlmParams::border, "What patches and windows see beyond the edge of the volume."),
+    };
+  }
+
+  NlmParams resolved(const VolumeFacts&) const;
+  /// Of `all`, in voxels: more than any volume has.
+  static constexpr int whole_slice = 1 << 24;
+  constexpr Radius3 halo() const {
+    const Radius3 search = search_radius ? *search_radius : Radius3{whole_slice, whole_slice, 0};
+    return {search.x + patch_radius.x, search.y + patch_radius.y, search.z + patch_radius.z};
+  }
+  constexpr std::string_view window_field() const { return search_radius ? "search-radius" : ""; }
+
+  double h() const { return strength * *sigma; }
+};
+
+/// `params` are resolved.
+void nlm_cpu(VolumeView<const float>, VolumeView<float>, const NlmParams& params, const Execution&);
+
+}  // namespace quietvox

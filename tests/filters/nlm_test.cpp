@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/nlm.hpp"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "filters/registry.hpp"
+#include "support/difference.hpp"
+#include "support/expect_error.hpp"
+#include "support/reference_bilateral.hpp"
+#include "support/reference_nlm.hpp"
+#include "support/volumes.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+NlmParams make_params(Radius3 patch, OrAll<Radius3> search, double sigma = 80) {
+  NlmParams params;
+  params.patch_radius = patch;
+  params.search_radius = search;
+  params.sigma = sigma;
+  return params;
+}
+
+Volume filtered(const Volume& in, const NlmParams& params, const Execution& execution = {}) {
+  Volume out(in.extent, in.spacing, kNan);
+  nlm_cpu(in.view(), out.view(), params, execution);
+  return out;
+}
+
+/// Stricter than the contract, which is about the largest voxel: errors are small beside h.
+void expect_reference(const Volume& in, const NlmParams& params) {
+  Volume expected(in.extent, in.spacing);
+  reference_nlm(in.view(), expected.view(), params);
+  const double tolerance =
+      params.noise_model == NoiseModel::rician ? nlm_tolerance(in.view()) : 1e-5 * params.h() + four_ulp(in.view());
+  EXPECT_EQ(first_difference(expected, filtered(in, params), tolerance), "");
+}
+
+Volume with_holes(Volume volume) {
+  for (std::size_t i = 3; i < volume.voxels.size(); i += 47) volume.voxels[i] = kNan;
+  for (std::size_t i = 9; i < volume.voxels.size(); i += 171) {
+    volume.voxels[i] = std::numeric_limits<float>::infinity();
+  }
+  return volume;
+}
+
+TEST(Nlm, EveryRadiusAgreesWithTheReference) {
+  const Volume in = busy_volume({21, 19, 17}, 1);
+  for (int radius = 0; radius <= 7; ++radius) {
+    SCOPED_TRACE(radius);
+    expect_reference(in, make_params({radius, 0, 0}, Radius3{1, 0, 0}));
+    expect_reference(in, make_params({0, radius, 0}, Radius3{1, 2, 0}));
+    expect_reference(in, make_params({0, 0, radius}, Radius3{0, 1, 1}));
+  }
+  expect_reference(in, make_params({1, 1, 1}, Radius3{3, 2, 1}));
+  expect_reference(in, make_params({2, 1, 3}, Radius3{1, 1, 2}));
+  expect_reference(in, make_params({1, 1, 0}, Radius3{6, 6, 0}));
+}
+
+TEST(Nlm, EveryOptionAgreesWithTheReference) {
+  std::uint32_t seed = 0;
+  for (const OrAll<Radius3> search : {OrAll<Radius3>(Radius3{2, 2, 1}), OrAll<Radius3>()}) {
+    for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
+      for (const auto model : {NoiseModel::gaussian, NoiseModel::rician}) {
+        for (const double factor : {0.0, 1.0}) {
+          for (const bool holes : {false, true}) {
+            Volume in = busy_volume({13, 11, 7}, ++seed);
+            in.spacing = {0.7, 0.9, 2.5};
+            NlmParams params = make_params({1, 1, 1}, search, 90);
+            params.border = border;
+            params.noise_model = model;
+            params.noise_bias = factor;
+            params.spatial_sigma = factor * 1.5;
+            params.intensity_sigma = factor * 60;
+            SCOPED_TRACE(seed);
+            expect_reference(holes ? with_holes(in) : in, params);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Nlm, TheHybridIsTheBilateralFilterWherePatchesDoNotCount) {
+  const Volume in = busy_volume({23, 18, 9}, 4);
+  NlmParams params = make_params({1, 1, 1}, Radius3{2, 2, 2}, 1e12);
+  params.spatial_sigma = 1.4;
+  params.intensity_sigma = 70;
+  BilateralParams same;
+  same.domain_sigma = {1.4, 1.4, 1.4};
+  same.range_sigma = 70;
+  same.radius = {2, 2, 2};
+  Volume expected(in.extent, in.spacing);
+  reference_bilateral(in.view(), expected.view(), same);
+  // Beside so large an h, no difference of voxels has a weight to speak of: voxels are known to 2^-24 only.
+  EXPECT_EQ(first_difference(expected, filtered(in, params), 0.01), "");
+}
+
+TEST(Nlm, AWholeSliceIsAWindowThatHoldsIt) {
+  Volume in = busy_volume({9, 7, 3}, 5);
+  const Volume all = filtered(in, make_params({0, 0, 0}, {}));
+  // By hand: with patches of one voxel every voxel of the slice has its weight by difference alone.
+  const double h = 80;
+  for (std::int64_t z = 0; z < 3; ++z) {
+    for (std::int64_t i = 0; i < in.extent.slice(); ++i) {
+      const float* slice = in.view().row(0, z);
+      double sum = 0, weights = 0;
+      for (std::int64_t j = 0; j < in.extent.slice(); ++j) {
+        const double w = std::exp(-std::pow(static_cast<double>(slice[i]) - slice[j], 2) / (h * h));
+        sum += w * slice[j];
+        weights += w;
+      }
+      EXPECT_NEAR(all.view().row(0, z)[i], sum / weights, 1e-3);
+    }
+  }
+}
+
+TEST(Nlm, AnyScaleOfData) {
+  for (const double scale : {1e-20, 1e-3, 1e6, 1e20}) {
+    Volume in = busy_volume({9, 7, 5}, 6);
+    for (float& voxel : in.voxels) voxel = static_cast<float>(voxel * scale);
+    expect_reference(in, make_params({1, 1, 1}, Radius3{2, 2, 1}, 80 * scale));
+  }
+  Volume far = busy_volume({9, 7, 5}, 7);
+  for (float& voxel : far.voxels) voxel += 1e7F;
+  expect_reference(far, make_params({1, 1, 1}, Radius3{2, 2, 1}));
+}
+
+TEST(Nlm, NoNoiseChangesNothing) {
+  Volume in = with_holes(busy_volume({9, 7, 5}, 8));
+  in.voxels[0] = -0.0F;
+  Volume expected = in;
+  expected.voxels[0] = 0.0F;
+  const Volume out = filtered(in, make_params({1, 1, 1}, Radius3{2, 2, 1}, 0));
+  EXPECT_EQ(std::memcmp(out.voxels.data(), expected.voxels.data(), out.voxels.size() * sizeof(float)), 0);
+}
+
+/// More tiles than one, in every direction; any cut into slabs or boxes.
+TEST(Nlm, TilesNeverShow) {
+  const Volume in = with_holes(busy_volume({250, 67, 26}, 9));
+  const NlmParams params = make_params({1, 1, 1}, Radius3{1, 1, 1});
+  const Volume whole = filtered(in, params);
+  const VolumeView<float> place{nullptr, {131, 30, 13}, in.spacing, {7, 3, 5}};
+  VolumeView<float> around = grown(place, params.halo(), in.view());
+  Volume part(around.extent), out(place.extent);
+  around.data = part.voxels.data();
+  for (std::int64_t z = 0; z < around.extent.z; ++z) {
+    for (std::int64_t y = 0; y < around.extent.y; ++y) {
+      std::copy_n(in.view().row(y + around.origin.y, z + around.origin.z) + around.origin.x, around.extent.x,
+                  around.row(y, z));
+    }
+  }
+  VolumeView<float> to = place;
+  to.data = out.voxels.data();
+  nlm_cpu(around, to, params, {});
+  for (std::int64_t z = 0; z < place.extent.z; ++z) {
+    for (std::int64_t y = 0; y < place.extent.y; ++y) {
+      ASSERT_EQ(std::memcmp(to.row(y, z), whole.view().row(y + place.origin.y, z + place.origin.z) + place.origin.x,
+                            sizeof(float) * static_cast<std::size_t>(place.extent.x)),
+                0)
+          << y << " " << z;
+    }
+  }
+}
+
+TEST(Nlm, AWholeSliceDoesNotDependOnThreads) {
+  const Volume in = busy_volume({140, 40, 2}, 10);
+  Execution one, three;
+  one.threads = 1;
+  three.threads = 3;
+  const NlmParams params = make_params({1, 1, 0}, {});
+  EXPECT_TRUE(filtered(in, params, one) == filtered(in, params, three));
+}
+
+TEST(Nlm, EveryInstructionSetAgreesWithTheReference) {
+  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets & -targets);
+    hwy::GetChosenTarget().DeInit();
+    SCOPED_TRACE(hwy::TargetName(targets & -targets));
+    expect_reference(busy_volume({37, 21, 7}, 11), make_params({1, 1, 1}, Radius3{2, 1, 1}));
+    expect_reference(with_holes(busy_volume({37, 21, 3}, 12)), make_params({2, 1, 0}, {}));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+}
+
+TEST(Nlm, StopsOnRequest) {
+  const Volume in = busy_volume({70, 41, 9}, 13);
+  std::stop_source stop;
+  stop.request_stop();
+  Execution execution;
+  execution.stop = stop.get_token();
+  for (const OrAll<Radius3> search : {OrAll<Radius3>(Radius3{1, 1, 1}), OrAll<Radius3>()}) {
+    expect_error(Errc::cancelled, "stopped", [&] { filtered(in, make_params({1, 1, 1}, search), execution); });
+  }
+}
+
+TEST(Nlm, WindowsAndAutomaticValues) {
+  const VolumeFacts facts{{{64, 20, 1}}, {1, 1, 1}, [] { return 12.5; }};
+  Settings settings(find_filter("nlm"));
+  EXPECT_EQ(settings.resolved(facts).get("sigma"), "12.5");
+  EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{6, 6, 0}));
+  settings.set("search-radius", "12x12x0");
+  expect_error(Errc::invalid_argument, "--search-radius = 12x12x0 makes a window of 27 voxels along y",
+               [&] { (void)settings.resolved(facts); });
+  settings.set("search-radius", "all");
+  const Settings all = settings.resolved(facts);
+  EXPECT_EQ(all.get("search-radius"), "all");
+  EXPECT_GE(all.halo().x, 64);
+  EXPECT_EQ(all.halo().z, 0);
+  EXPECT_EQ(settings.resolved({{{64, 20, 9}}, {1, 1, 1}, [] { return 1.0; }}).halo().z, 1);
+}
+
+}  // namespace
+}  // namespace quietvox::test

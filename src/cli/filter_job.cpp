@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "cli/exit_code.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/mask.hpp"
@@ -25,6 +26,7 @@ struct Job {
   fs::path input, output;
   std::vector<Settings> chain;
   InputOptions in;
+  SeriesOptions series;
   MaskOptions mask;
   OutputOptions out;
   WorkOptions work;
@@ -148,7 +150,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-void report(const Job& job, const Summary& summary, Context& context) {
+void tell(const Job& job, const Summary& summary, Context& context) {
   const std::string backend = summary.backend + (summary.backend_why.empty() ? "" : " (" + summary.backend_why + ")");
   const std::string what = describe_chain(summary.resolved.empty() ? job.chain : summary.resolved[0]);
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
@@ -156,35 +158,137 @@ void report(const Job& job, const Summary& summary, Context& context) {
     context.console.note(what + "; " + summary.extent + ", backend " + backend);
     context.console.note("would write " + io::to_string(summary.format) + " to " + job.output.string() +
                          (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) + "; nothing written");
-  } else {
-    const std::string more = summary.resolved.size() > 1 ? " (volume 1; --verbose lists all)" : "";
-    context.console.note(what + more + "; " + summary.extent + ", backend " + backend + ", " +
-                         seconds_text(summary.seconds));
-    context.console.note("wrote " + io::to_string(summary.format) + " to " + job.output.string() +
-                         (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) +
-                         (summary.files.size() > 1 ? ", " + std::to_string(summary.files.size()) + " files" : "") +
-                         (summary.clamped > 0
-                              ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range"
-                              : ""));
+    return;
   }
-  if (!context.json) return;
+  const std::string more = summary.resolved.size() > 1 ? " (volume 1; --verbose lists all)" : "";
+  context.console.note(what + more + "; " + summary.extent + ", backend " + backend + ", " +
+                       seconds_text(summary.seconds));
+  context.console.note(
+      "wrote " + io::to_string(summary.format) + " to " + job.output.string() +
+      (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) +
+      (summary.files.size() > 1 ? ", " + std::to_string(summary.files.size()) + " files" : "") +
+      (summary.clamped > 0 ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range" : ""));
+}
+
+Json described(const Job& job, const Summary& summary) {
   Json volumes = Json::array();
   for (const auto& chain : summary.resolved) volumes.push_back({{"filters", to_json(chain)}});
   Json files = Json::array();
   for (const fs::path& file : summary.files) files.push_back(file.string());
-  print_json({{"input", job.input.string()},
-              {"output", job.output.string()},
-              {"residual", job.mask.residual},
-              {"format", io::to_string(summary.format)},
-              {"dry_run", job.out.dry_run},
-              {"requested", to_json(job.chain)},
-              {"volumes", volumes},
-              {"backend", summary.backend},
-              {"backend_reason", summary.backend_why},
-              {"files", files},
-              {"clamped", summary.clamped},
-              {"warnings", summary.warnings},
-              {"seconds", summary.seconds}});
+  return {{"input", job.input.string()},
+          {"output", job.output.string()},
+          {"residual", job.mask.residual},
+          {"format", io::to_string(summary.format)},
+          {"dry_run", job.out.dry_run},
+          {"requested", to_json(job.chain)},
+          {"volumes", volumes},
+          {"backend", summary.backend},
+          {"backend_reason", summary.backend_why},
+          {"files", files},
+          {"clamped", summary.clamped},
+          {"warnings", summary.warnings},
+          {"seconds", summary.seconds}};
+}
+
+/// Filters an opened image and tells of it.
+Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& chosen, Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  Summary summary;
+  summary.format = output_format(job.out.output_format, job.output, image.format());
+  summary.extent = describe_extent(image);
+  summary.backend = chosen.backend->name();
+  summary.backend_why = chosen.why;
+  summary.warnings = image.warnings();
+  const auto mask = open_mask(job.mask.mask, image, summary.warnings);
+  check_windows(job, image);
+  filter_image(job, image, mask.get(), chosen, context, summary);
+  context.console.end_progress();
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  tell(job, summary, context);
+  return summary;
+}
+
+void check_all_series(const Job& job) {
+  const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
+  check_input(job.input);
+  if (!fs::is_directory(job.input)) refuse("needs a folder, and " + job.input.string() + " is none");
+  if (!job.in.series.empty()) refuse("and --series exclude each other");
+  if (!job.mask.mask.empty() || !job.mask.residual.empty()) {
+    refuse("knows no --mask and no --residual; filter series by series, with --series UID");
+  }
+  if (output_format(job.out.output_format, job.output, std::nullopt) != io::Format::dicom) {
+    refuse("writes folders of DICOM; give OUTPUT a name without an ending");
+  }
+  check_output(job.output, io::Format::dicom, job.out.force, job.input);
+}
+
+/// A name for the results of a series: its UID, unless that is no good name for a folder.
+std::string folder_name(const std::string& uid, std::size_t number) {
+  const bool is_plain = uid.find_first_not_of("0123456789.") == std::string::npos && uid.size() <= 64 && uid[0] != '.';
+  return is_plain ? uid : "series-" + std::to_string(number);
+}
+
+/// Does one piece of work, and makes an Error of whatever goes wrong in it; a stop request goes through.
+template <class Work>
+std::optional<Error> failure_of(const Work& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs");
+  } catch (const std::exception& error) {
+    return Error(Errc::internal, std::string("internal error: ") + error.what());
+  }
+}
+
+/// What cannot be filtered is named and left out; it does not keep others from being filtered.
+void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& context) {
+  check_all_series(job);
+  const io::DicomFolder folder(job.input);
+  const auto list = folder.series();
+  if (list.empty() && folder.strays().empty()) {
+    throw Error(Errc::no_input, job.input.string() + ": holds no DICOM image");
+  }
+  for (const std::string& warning : folder.warnings()) context.console.warning(warning);
+  Json results = Json::array();
+  std::optional<Error> first;
+  std::size_t failures = 0;
+  const auto fail = [&](const std::string& uid, const Error& error) {
+    context.console.end_progress();
+    context.console.error(uid.empty() ? error.what() : "series " + uid + ": " + error.what());
+    results.push_back({{"series", uid}, {"error", error.what()}, {"status", exit_code(error.code())}});
+    if (failures++ == 0) first = error;
+  };
+  for (const Error& stray : folder.strays()) fail("", stray);
+  fs::create_directory(job.output);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string& uid = list[i].uid;
+    Job part = job;
+    part.output /= folder_name(uid, i + 1);
+    const auto error = failure_of([&] {
+      const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid});
+      Json result = described(part, run_job(part, *image, chosen, context));
+      result["series"] = uid;
+      results.push_back(std::move(result));
+    });
+    if (error) fail(uid, *error);
+  }
+  std::error_code ignored;
+  fs::remove(job.output, ignored);  // where nothing came to lie in it
+  if (context.json) {
+    print_json({{"input", job.input.string()},
+                {"output", job.output.string()},
+                {"series", results},
+                {"warnings", folder.warnings()}});
+  }
+  if (!first) return;
+  const std::size_t done = list.size() + folder.strays().size() - failures;
+  throw Error(first->code(), job.input.string() + ": " + std::to_string(failures) +
+                                 (failures == 1 ? " series or file" : " series or files") + " could not be filtered, " +
+                                 std::to_string(done) + " series could");
 }
 
 }  // namespace
@@ -195,35 +299,25 @@ std::vector<Operand> filter_operands() {
 }
 
 std::vector<OptionGroup> filter_option_groups() {
-  return {option_group<InputOptions>(), option_group<MaskOptions>(), option_group<OutputOptions>(),
-          option_group<WorkOptions>()};
+  return {option_group<InputOptions>(), option_group<SeriesOptions>(), option_group<MaskOptions>(),
+          option_group<OutputOptions>(), option_group<WorkOptions>()};
 }
 
 void run_filters(const std::vector<Settings>& chain, const Arguments& arguments, Context& context) {
-  const auto start = std::chrono::steady_clock::now();
   const Job job{arguments.operand(0),
                 arguments.operand(1),
                 chain,
                 arguments.params<InputOptions>(),
+                arguments.params<SeriesOptions>(),
                 arguments.params<MaskOptions>(),
                 arguments.params<OutputOptions>(),
                 arguments.params<WorkOptions>()};
   const ChosenBackend chosen = choose_backend(job.work.backend, chain);
+  if (job.series.all_series) return filter_all_series(job, chosen, context);
   check_paths(job);
   const auto image = open_input(job.input, job.in);
-
-  Summary summary;
-  summary.format = output_format(job.out.output_format, job.output, image->format());
-  summary.extent = describe_extent(*image);
-  summary.backend = chosen.backend->name();
-  summary.backend_why = chosen.why;
-  summary.warnings = image->warnings();
-  const auto mask = open_mask(job.mask.mask, *image, summary.warnings);
-  check_windows(job, *image);
-  filter_image(job, *image, mask.get(), chosen, context, summary);
-  context.console.end_progress();
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  report(job, summary, context);
+  const Summary summary = run_job(job, *image, chosen, context);
+  if (context.json) print_json(described(job, summary));
 }
 
 }  // namespace quietvox::cli

@@ -48,9 +48,51 @@ io::Facts complete_facts(const io::Image& image) {
   return facts;
 }
 
+/// `CT, 14 images in 14 files, 512 x 512 pixels, Head`
+std::string described(const io::SeriesSummary& series) {
+  std::string text =
+      series.modality + ", " + std::to_string(series.images) + (series.images == 1 ? " image" : " images");
+  if (series.files != series.images)
+    text += " in " + std::to_string(series.files) + (series.files == 1 ? " file" : " files");
+  if (series.columns > 0)
+    text += ", " + std::to_string(series.columns) + " x " + std::to_string(series.rows) + " pixels";
+  if (!series.description.empty()) text += ", " + series.description;
+  return series.problem.empty() ? text : text + "; cannot be filtered: " + series.problem;
+}
+
+void print_series(const std::string& path, const io::DicomFolder& folder, Context& context) {
+  std::vector<std::string> warnings = folder.warnings();
+  for (const Error& stray : folder.strays()) warnings.push_back(stray.what() + std::string("; belongs to no series"));
+  const auto list = folder.series();
+  if (context.json) {
+    Json series = Json::array();
+    for (const io::SeriesSummary& each : list) {
+      series.push_back({{"series", each.uid},
+                        {"modality", each.modality},
+                        {"description", each.description},
+                        {"files", each.files},
+                        {"images", each.images},
+                        {"columns", each.columns},
+                        {"rows", each.rows},
+                        {"problem", each.problem}});
+    }
+    print_json({{"input", path}, {"format", "DICOM"}, {"series", series}, {"warnings", warnings}});
+    return;
+  }
+  std::cout << list.size() << " series; choose one by --series UID, or filter all by --all-series\n";
+  for (const io::SeriesSummary& each : list) std::cout << each.uid << "  " << one_line(described(each)) << "\n";
+  for (const std::string& warning : warnings) context.console.warning(warning);
+}
+
 void print_info(const Arguments& arguments, Context& context) {
   const std::string& path = arguments.operand(0);
-  const auto image = open_input(path, arguments.params<InputOptions>());
+  const auto options = arguments.params<InputOptions>();
+  check_input(path);
+  if (options.series.empty() && std::filesystem::is_directory(path)) {
+    const io::DicomFolder folder(path);
+    if (folder.series().size() > 1) return print_series(path, folder, context);
+  }
+  const auto image = open_input(path, options);
   std::vector<std::string> warnings = image->warnings();
   const std::optional<double> noise = noise_of(*image, context, warnings);
 

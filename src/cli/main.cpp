@@ -55,7 +55,7 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
     return exit_unclassified;
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled && signals.received() != 0) {
-      console.error("stopped by a signal; nothing was written");
+      console.error("stopped by a signal; nothing was left half written");
       return exit_signal + signals.received();
     }
     console.error(error.what());

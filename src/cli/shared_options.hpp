@@ -27,6 +27,17 @@ struct InputOptions {
   }
 };
 
+struct SeriesOptions {
+  bool all_series = false;
+
+  static constexpr std::string_view name = "series", title = "Folders of several series";
+  static consteval auto fields() {
+    return std::tuple{field("all-series", &SeriesOptions::all_series,
+                            "Filter every DICOM series of a folder, each into its own folder below OUTPUT; what "
+                            "cannot be filtered is named, and the first error is the exit status.")};
+  }
+};
+
 struct MaskOptions {
   std::string mask;
   std::string residual;

@@ -12,18 +12,18 @@ namespace {
 
 /// The groups that say how a frame is to be read, where it lies and what it shows (PS3.3 C.7.6.16 and C.8).
 const DcmTagKey groups_read[] = {DCM_PixelMeasuresSequence,
-                                     DCM_PlanePositionSequence,
-                                     DCM_PlaneOrientationSequence,
-                                     DCM_FrameContentSequence,
-                                     DCM_PixelValueTransformationSequence,
-                                     DCM_CardiacSynchronizationSequence,
-                                     DCM_MRImageFrameTypeSequence,
-                                     DCM_CTImageFrameTypeSequence,
-                                     DCM_PETFrameTypeSequence,
-                                     DCM_MREchoSequence,
-                                     DCM_MRDiffusionSequence,
-                                     DCM_DiffusionGradientDirectionSequence,
-                                     DCM_MRArterialSpinLabelingSequence};
+                                 DCM_PlanePositionSequence,
+                                 DCM_PlaneOrientationSequence,
+                                 DCM_FrameContentSequence,
+                                 DCM_PixelValueTransformationSequence,
+                                 DCM_CardiacSynchronizationSequence,
+                                 DCM_MRImageFrameTypeSequence,
+                                 DCM_CTImageFrameTypeSequence,
+                                 DCM_PETFrameTypeSequence,
+                                 DCM_MREchoSequence,
+                                 DCM_MRDiffusionSequence,
+                                 DCM_DiffusionGradientDirectionSequence,
+                                 DCM_MRArterialSpinLabelingSequence};
 
 DcmItem* first_item(DcmItem& parent, const DcmTagKey& key) {
   DcmItem* item = nullptr;

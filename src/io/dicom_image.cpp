@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "core/execution.hpp"
 #include "io/dicom_pixels.hpp"
@@ -162,17 +164,19 @@ class DicomImage final : public Image {
   std::shared_ptr<const Series> series_;
 };
 
-void add_warnings(Series& series, const Scan& found, const ReadOptions& options) {
-  auto& warnings = series.warnings;
+/// At most so many lines, and how many more there are.
+std::vector<std::string> shortened(const std::vector<std::string>& names) {
   constexpr std::size_t most_named = 5;
-  const auto& passed_over = found.passed_over;
-  for (std::size_t i = 0; i < std::min(passed_over.size(), most_named); ++i) {
-    warnings.push_back("passed over " + passed_over[i]);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) lines.push_back("passed over " + names[i]);
+  if (names.size() > most_named) {
+    lines.push_back("passed over " + std::to_string(names.size() - most_named) + " more files without an image");
   }
-  if (passed_over.size() > most_named) {
-    warnings.push_back("passed over " + std::to_string(passed_over.size() - most_named) +
-                       " more files without an image");
-  }
+  return lines;
+}
+
+void add_warnings(Series& series, const ReadOptions& options) {
+  auto& warnings = series.warnings;
   for (Volume& volume : series.volumes) {
     const Slice& first = volume.slices.front();
     if (volume.is_irregular) {
@@ -203,25 +207,70 @@ void add_warnings(Series& series, const Scan& found, const ReadOptions& options)
 }  // namespace
 }  // namespace dicom
 
-std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
-  dicom::Scan found = dicom::scan(path);
-  if (!found.any_dicom) return nullptr;
-  dicom::Series series;
-  series.input = path;
-  series.is_folder = std::filesystem::is_directory(path);
-  if (found.images.empty()) {
-    throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
-                path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
+struct DicomFolder::Impl {
+  std::filesystem::path path;
+  dicom::Scan found;
+
+  std::unique_ptr<Image> open(const ReadOptions& options, std::vector<std::string> warnings) const {
+    dicom::Series series;
+    series.input = path;
+    series.is_folder = std::filesystem::is_directory(path);
+    if (found.images.empty()) {
+      throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
+                  path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
+    }
+    series.volumes = dicom::make_volumes(dicom::choose_series(found.images, options.series_uid, path));
+    series.warnings = std::move(warnings);
+    dicom::add_warnings(series, options);
+    return std::make_unique<dicom::DicomImage>(std::move(series));
   }
-  for (const dicom::Slice& image : found.images) {
-    const bool is_other = !options.series_uid.empty() && image.series != options.series_uid;
-    if (is_other && image.problem && image.problem->code() == Errc::corrupt) {
-      found.passed_over.emplace_back(image.problem->what());
+};
+
+DicomFolder::DicomFolder(const std::filesystem::path& path) : impl_(new Impl{path, dicom::scan(path)}) {}
+DicomFolder::~DicomFolder() = default;
+
+bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
+
+std::vector<SeriesSummary> DicomFolder::series() const {
+  std::map<std::string, SeriesSummary> series;
+  std::set<std::filesystem::path> files;
+  for (const dicom::Slice& image : impl_->found.images) {
+    SeriesSummary& summary = series[image.series];
+    if (summary.images++ == 0) {
+      summary.uid = image.series;
+      summary.modality = image.modality;
+      summary.description = image.description;
+      summary.columns = image.columns;
+      summary.rows = image.rows;
+    }
+    summary.files += files.insert(image.path).second;
+    if (image.problem && summary.problem.empty()) summary.problem = image.problem->what();
+  }
+  std::vector<SeriesSummary> list;
+  for (auto& [uid, summary] : series) list.push_back(std::move(summary));
+  return list;
+}
+
+std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened(impl_->found.passed_over); }
+
+const std::vector<Error>& DicomFolder::strays() const { return impl_->found.strays; }
+
+std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const { return impl_->open(options, {}); }
+
+std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
+  const DicomFolder::Impl folder{path, dicom::scan(path)};
+  if (!folder.found.any_dicom) return nullptr;
+  std::vector<std::string> passed_over = folder.found.passed_over;
+  if (options.series_uid.empty()) {
+    if (!folder.found.strays.empty()) throw folder.found.strays.front();
+  } else {
+    for (const Error& stray : folder.found.strays) passed_over.emplace_back(stray.what());
+    for (const dicom::Slice& image : folder.found.images) {
+      const bool is_broken = image.problem && image.problem->code() == Errc::corrupt;
+      if (is_broken && image.series != options.series_uid) passed_over.emplace_back(image.problem->what());
     }
   }
-  series.volumes = dicom::make_volumes(dicom::choose_series(std::move(found.images), options.series_uid, path));
-  dicom::add_warnings(series, found, options);
-  return std::make_unique<dicom::DicomImage>(std::move(series));
+  return folder.open(options, dicom::shortened(passed_over));
 }
 
 }  // namespace quietvox::io

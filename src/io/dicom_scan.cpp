@@ -71,6 +71,7 @@ struct Outcome {
   std::vector<Slice> images;
   std::string passed_over;  ///< why it holds no image
   bool is_dicom = true;
+  std::optional<Error> stray = std::nullopt;  ///< why it cannot be told to belong to a series
 };
 
 Outcome examine(const Found& found) {
@@ -83,7 +84,7 @@ Outcome examine(const Found& found) {
     file = load_file(found.path);
   } catch (const Error& error) {
     slice.series = series_of_broken_file(found.path);
-    if (slice.series.empty()) throw;
+    if (slice.series.empty()) return {.images = {}, .passed_over = {}, .stray = error};
     slice.problem = error;
     return {{std::move(slice)}, {}};
   }
@@ -102,7 +103,10 @@ void check_identity(Slice& slice) {
   const auto missing = [&](const DcmTagKey& key) {
     return Error(Errc::corrupt, slice.path.string() + ": " + tag_name(key) + " is missing");
   };
-  if (slice.series.empty()) throw missing(DCM_SeriesInstanceUID);
+  if (slice.series.empty()) {
+    slice.problem = missing(DCM_SeriesInstanceUID);
+    return;
+  }
   if (slice.problem) return;
   if (slice.sop_class.empty()) slice.problem = missing(DCM_SOPClassUID);
   if (slice.sop_instance.empty()) slice.problem = missing(DCM_SOPInstanceUID);
@@ -120,9 +124,17 @@ Scan scan(const fs::path& path) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
+    if (outcome.stray) {
+      result.strays.push_back(std::move(*outcome.stray));
+      continue;
+    }
     if (outcome.images.empty()) result.passed_over.push_back(files[i].name.string() + ": " + outcome.passed_over);
     for (Slice& image : outcome.images) {
       check_identity(image);
+      if (image.series.empty()) {
+        result.strays.push_back(std::move(*image.problem));
+        break;
+      }
       result.images.push_back(std::move(image));
     }
   }

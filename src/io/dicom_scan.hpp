@@ -93,6 +93,7 @@ struct Slice {
 struct Scan {
   std::vector<Slice> images;             ///< in the order of their relative names and of frames and tiles
   std::vector<std::string> passed_over;  ///< `NAME: reason`, for files that hold no image
+  std::vector<Error> strays;             ///< DICOM files that cannot be told to belong to a series
   bool any_dicom = false;
 };
 
@@ -101,8 +102,8 @@ inline std::size_t frame_cells(const Slice& slice) {
   return static_cast<std::size_t>(slice.frame_columns * slice.frame_rows);
 }
 
-/// Reads the headers of a file, or of all files below a folder. Throws Error(corrupt) for DICOM files that cannot be
-/// told to belong to a series; those that can and do not parse are images with a problem.
+/// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are
+/// images with a problem.
 Scan scan(const std::filesystem::path&);
 
 }  // namespace quietvox::io::dicom

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 
@@ -103,6 +104,32 @@ std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOption
 /// The single formats; each null where the content is of another kind.
 std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
 std::unique_ptr<Image> open_nifti(const std::filesystem::path&);
+
+/// What a series of a DICOM folder is, by the headers of its files.
+struct SeriesSummary {
+  std::string uid, modality, description;
+  std::size_t files = 0, images = 0;   ///< a file may hold several images
+  std::int64_t columns = 0, rows = 0;  ///< of the first image
+  std::string problem;                 ///< why the first image that cannot be used cannot; empty where all can
+};
+
+/// A DICOM folder that may hold several series. Its headers are read once.
+class DicomFolder {
+ public:
+  explicit DicomFolder(const std::filesystem::path&);
+  ~DicomFolder();
+  bool any_dicom() const;
+  std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
+  std::vector<std::string> warnings() const;  ///< files that were passed over
+  const std::vector<Error>& strays() const;   ///< files that should hold an image and belong to no series
+  /// One series, without warnings about other files. Throws as open_dicom does.
+  std::unique_ptr<Image> open(const ReadOptions&) const;
+
+ private:
+  friend std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
+  struct Impl;
+  std::unique_ptr<const Impl> impl_;
+};
 
 /// A new DICOM series, one file per slice, for phantoms: a plain, valid CT or MR object with made-up identity.
 /// `modality` is CT, MR or MG; voxels are stored as 16-bit integers (CT: rescale intercept -1024).

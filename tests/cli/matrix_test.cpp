@@ -27,7 +27,8 @@ enum class End {
   irregular,  ///< windows across slices are refused with 10, windows within a slice work
   no_input,   ///< refused with 2
   bad_input,  ///< refused with 4
-  usage,      ///< refused with 64: several series to choose from
+  choice,     ///< several series: info lists them, filters refuse with 64
+  choice_4,   ///< the same, and filters refuse with 4 for a file that belongs to none
 };
 using enum End;
 
@@ -56,16 +57,16 @@ const std::vector<Case> dicom_cases{
     {"transfer_syntax_ct", irregular, 2},  // one slice in eleven transfer syntaxes
     {"mg", in_2d},
     // Folders with several series, or with a file that belongs to none.
-    {"charset", bad_input},
-    {"ct_enhanced", usage},
-    {"dx_cr_mono1", usage},
-    {"float_pixels", usage},
-    {"luts", usage},
-    {"malformed_dicom", bad_input},
-    {"mr_enhanced", usage},
-    {"overlay", usage},
-    {"small_and_private", bad_input},
-    {"us_cine", usage},
+    {"charset", choice_4},
+    {"ct_enhanced", choice},
+    {"dx_cr_mono1", choice},
+    {"float_pixels", choice},
+    {"luts", choice},
+    {"malformed_dicom", choice_4},
+    {"mr_enhanced", choice},
+    {"overlay", choice},
+    {"small_and_private", choice_4},
+    {"us_cine", choice},
     // Projection images and single slices.
     {"ct_localizer/I10", in_2d},
     {"ct_series_philips/I10", in_2d},
@@ -225,12 +226,14 @@ int status_of(End end) {
     case irregular: return 10;
     case no_input: return 2;
     case bad_input: return 4;
-    case usage: return 64;
+    case choice: return 64;
+    case choice_4: return 4;
   }
   return -1;
 }
 
-bool is_refused(End end) { return end == no_input || end == bad_input || end == usage; }
+bool is_choice(End end) { return end == choice || end == choice_4; }
+bool is_refused(End end) { return end == no_input || end == bad_input || is_choice(end); }
 
 /// One line, the right status, and nothing left behind.
 void expect_refused(const Result& result, int status) {
@@ -255,7 +258,12 @@ class Matrix : public ::testing::TestWithParam<Case> {
     const auto& [name, end, volumes] = GetParam();
     const Result info = quietvox({"info", input().string(), "--json"});
     if (is_refused(end)) {
-      expect_refused(info, status_of(end));
+      if (is_choice(end)) {
+        EXPECT_EQ(info.status, 0) << info.err;
+        EXPECT_GT(Json::parse(info.out)["series"].size(), 1U);
+      } else {
+        expect_refused(info, status_of(end));
+      }
       expect_refused(quietvox({"median", input().string(), output, "--radius", "1x1x0"}), status_of(end));
       EXPECT_TRUE(folder_.names().empty());
       return;
@@ -313,6 +321,39 @@ TEST_P(DicomMatrix, EndsAsTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DicomMatrix, ::testing::ValuesIn(dicom_cases), name_of);
+
+/// A folder of several series under --all-series: how many are filtered, how many series and files are not, and the
+/// exit status.
+struct Folder {
+  const char* input;
+  int filtered, failed, status;
+};
+
+void PrintTo(const Folder& test, std::ostream* out) { *out << test.input; }
+
+class FolderMatrix : public ::testing::TestWithParam<Folder> {};
+
+TEST_P(FolderMatrix, EndsAsTheTableSays) {
+  QV_NEEDS_TEST_DATA();
+  const auto& [name, filtered, failed, status] = GetParam();
+  const TemporaryFolder folder;
+  const Result result = quietvox({"median", test_data(name).string(), (folder / "out").string(), "--all-series",
+                                  "--radius", "0", "--json", "--progress", "none"});
+  EXPECT_EQ(result.status, status) << result.err;
+  int good = 0, bad = 0;
+  const Json document = Json::parse(result.out);
+  for (const Json& series : document["series"]) ++(series.contains("error") ? bad : good);
+  EXPECT_EQ(good, filtered);
+  EXPECT_EQ(bad, failed);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FolderMatrix,
+                         ::testing::Values(Folder{"charset", 11, 4, 4}, Folder{"ct_enhanced", 2, 0, 0},
+                                           Folder{"dx_cr_mono1", 3, 0, 0}, Folder{"float_pixels", 0, 2, 4},
+                                           Folder{"luts", 3, 0, 0}, Folder{"malformed_dicom", 1, 9, 4},
+                                           Folder{"mr_enhanced", 5, 0, 0}, Folder{"overlay", 2, 0, 0},
+                                           Folder{"small_and_private", 5, 3, 4}, Folder{"us_cine", 1, 2, 4}),
+                         [](const auto& test) { return std::string(test.param.input); });
 
 class NiftiMatrix : public Matrix {};
 

@@ -31,10 +31,13 @@ class TemporaryFolder {
   std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
 
   /// Names of all files and folders in it, sorted, relative.
-  std::vector<std::string> names() const {
+  std::vector<std::string> names() const { return names_in(path_); }
+
+  /// The same for any folder.
+  static std::vector<std::string> names_in(const std::filesystem::path& folder) {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
-      found.push_back(entry.path().lexically_relative(path_).string());
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      found.push_back(entry.path().lexically_relative(folder).string());
     }
     std::sort(found.begin(), found.end());
     return found;

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folders that hold several series.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+#include "support/make_dicom.hpp"
+#include "support/test_data.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class SeveralSeries : public ::testing::Test {
+ protected:
+  /// Two series, 1.2.3.1 of three slices and 1.2.3.2 of one, and a text among them.
+  SeveralSeries() {
+    std::filesystem::create_directory(folder_ / "in");
+    for (int z = 0; z < 3; ++z) {
+      write_dicom(folder_ / ("in/a" + std::to_string(z)), {.position = {0, 0, 1.0 * z}, .series = "1.2.3.1"});
+    }
+    write_dicom(folder_ / "in/b", {.columns = 7, .series = "1.2.3.2"});
+    write_file(folder_ / "in/readme.txt", "no image\n");
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  Result filter_all(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{"median", path("in"), path("out"), "--all-series", "--progress", "none"};
+    words.insert(words.end(), more.begin(), more.end());
+    return quietvox(words);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SeveralSeries, AreListedByInfo) {
+  const std::string text = quietvox_ok({"info", path("in")}).out;
+  EXPECT_NE(text.find("1.2.3.1  CT, 3 images, 5 x 4 pixels, Head\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2.3.2  CT, 1 image, 7 x 4 pixels, Head\n"), std::string::npos) << text;
+  const Json json = Json::parse(quietvox_ok({"info", path("in"), "--json"}).out);
+  ASSERT_EQ(json["series"].size(), 2U);
+  EXPECT_EQ(json["series"][0]["series"], "1.2.3.1");
+  EXPECT_EQ(json["series"][0]["images"], 3);
+  EXPECT_EQ(json["warnings"], Json::array({"passed over readme.txt: not DICOM"}));
+}
+
+TEST_F(SeveralSeries, OneIsTakenBySeries) {
+  EXPECT_EQ(quietvox({"median", path("in"), path("out")}).status, 64);
+  quietvox_ok({"median", path("in"), path("out"), "--series", "1.2.3.1"});
+  EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"), (std::vector<std::string>{"a0", "a1", "a2"}));
+  EXPECT_EQ(quietvox({"median", path("in"), path("other"), "--series", "1.2.3"}).status, 64);
+}
+
+TEST_F(SeveralSeries, AllAreFilteredIntoFoldersOfTheirOwn) {
+  const auto before = contents(folder_ / "in");
+  const Result result = filter_all({"--radius", "1x1x0", "--json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["series"].size(), 2U);
+  EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"),
+            (std::vector<std::string>{"1.2.3.1", "1.2.3.1/a0", "1.2.3.1/a1", "1.2.3.1/a2", "1.2.3.2", "1.2.3.2/b"}));
+  quietvox_ok({"median", path("in"), path("one"), "--radius", "1x1x0", "--series", "1.2.3.1"});
+  EXPECT_EQ(read_voxels(folder_ / "one"), read_voxels(folder_ / "out/1.2.3.1"));
+  EXPECT_EQ(contents(folder_ / "in"), before);
+}
+
+TEST_F(SeveralSeries, AFailureDoesNotKeepOthersFromBeingFiltered) {
+  write_dicom(folder_ / "in/c0", {.position = {0, 0, 0}, .series = "1.2.3.0"});
+  write_dicom(folder_ / "in/c1", {.position = {0, 0, 1}, .series = "1.2.3.0"});
+  write_dicom(folder_ / "in/c2", {.position = {0, 0, 5}, .series = "1.2.3.0"});  // slices are missing
+  write_dicom(folder_ / "in/d", {.series = "1.2.3.3",
+                                 .change = [](DcmDataset& data) { data.putAndInsertUint16(DCM_SamplesPerPixel, 3); }});
+  const Result result = filter_all({"--json"});
+  EXPECT_EQ(result.status, 10) << result.err;  // of the first failure
+  EXPECT_NE(result.err.find("series 1.2.3.0: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("series 1.2.3.3: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("2 series or files could not be filtered, 2 series could"), std::string::npos)
+      << result.err;
+  const Json series = Json::parse(result.out)["series"];
+  ASSERT_EQ(series.size(), 4U);
+  EXPECT_EQ(series[0]["status"], 10);
+  EXPECT_EQ(series[3]["status"], 4);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.1/a2"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.2/b"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/1.2.3.0"));
+}
+
+TEST_F(SeveralSeries, FilesThatBelongToNoneAreNamedAndCountAsFailures) {
+  write_dicom(folder_ / "in/lost", {.series = ""});
+  const Result one = quietvox({"median", path("in"), path("one"), "--series", "1.2.3.1"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_NE(one.err.find("lost"), std::string::npos) << one.err;
+  const Result all = filter_all();
+  EXPECT_EQ(all.status, 4);
+  EXPECT_NE(all.err.find("lost: SeriesInstanceUID"), std::string::npos) << all.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.2/b"));
+}
+
+TEST_F(SeveralSeries, NothingIsLeftWhereNoneCanBeFiltered) {
+  std::filesystem::remove_all(folder_ / "in");
+  std::filesystem::create_directory(folder_ / "in");
+  write_file(folder_ / "in/text", "no image\n");
+  EXPECT_EQ(filter_all().status, 2);
+  write_dicom(folder_ / "in/d", {.slope = "0"});
+  EXPECT_EQ(filter_all().status, 4);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(SeveralSeries, IdentifiersThatAreNoNamesOfFoldersDoNotLeadAstray) {
+  write_dicom(folder_ / "in/evil", {.series = "../../1.2"});
+  ASSERT_EQ(filter_all().status, 0);
+  const auto names = TemporaryFolder::names_in(folder_ / "out");
+  EXPECT_TRUE(std::find(names.begin(), names.end(), "series-1/evil") != names.end());
+}
+
+TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
+  ASSERT_EQ(filter_all().status, 0);
+  EXPECT_EQ(filter_all().status, 20);
+  EXPECT_EQ(filter_all({"--force"}).status, 0);
+  EXPECT_EQ(filter_all({"--force", "--series", "1.2.3.1"}).status, 64);
+  EXPECT_EQ(filter_all({"--force", "--residual", path("r.nii")}).status, 64);
+  EXPECT_EQ(filter_all({"--force", "--output-format", "nifti"}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in/b"), path("x"), "--all-series"}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);
+}
+
+TEST_F(SeveralSeries, DryRunsWriteNothing) {
+  const Result result = filter_all({"--dry-run"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -77,6 +77,7 @@ class NiftiHeader {
   void read_geometry();
   bool geometry_from_sform(double mm_per_unit);
   void geometry_from_qform(double mm_per_unit);
+  void set_geometry();
 
   std::vector<std::byte> bytes_;
   int version_ = 1;

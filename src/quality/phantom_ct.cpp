@@ -121,8 +121,9 @@ void add_spine(Scene& scene) {
 
 /// Ribs run from the spine round the chest to the breastbone, sinking on their way.
 void add_ribs(Scene& scene) {
-  constexpr int pieces = 18;
-  for (double top = -96; top <= 150; top += 26) {
+  constexpr int pairs = 10, pieces = 18;
+  for (int pair = 0; pair < pairs; ++pair) {
+    const double top = -96 + 26 * pair;
     for (const double side : {-1.0, 1.0}) {
       const auto point = [&](int piece) -> Point {
         const double t = -1.12 + 2.02 * piece / pieces;  // tangent of half the angle from the side towards the front

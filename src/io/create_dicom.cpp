@@ -164,7 +164,7 @@ class DicomCreator final : public ImageWriter {
     WriteReport report;
     for (std::int64_t z = 0; z < extent.z; ++z) {
       std::array<char, 32> name;
-      std::snprintf(name.data(), name.size(), "slice_%04lld.dcm", static_cast<long long>(z + 1));
+      std::snprintf(name.data(), name.size(), "slice_%04lld.dcm", static_cast<long long>(z) + 1);
       write_file(output_.staging() / name.data(), z);
       report.files.push_back(folder_ / name.data());
     }
@@ -289,7 +289,7 @@ class DicomCreator final : public ImageWriter {
 
 }  // namespace
 
-std::unique_ptr<ImageWriter> create_dicom(const fs::path& folder, const Geometry& geometry, std::string modality,
+std::unique_ptr<ImageWriter> create_dicom(const fs::path& folder, const Geometry& geometry, const std::string& modality,
                                           const WriteOptions& options) {
   dicom::prepare_toolkit();
   const Kind& kind = kind_of(modality);

@@ -26,10 +26,10 @@ void unpack(std::span<const std::uint8_t> packed, std::size_t count, const Put& 
   std::size_t in = 0, out = 0;
   while (out < count) {
     if (in >= packed.size()) corrupt("a segment ends early");
-    const int control = static_cast<std::int8_t>(packed[in++]);
-    if (control == -128) continue;
-    const bool literal = control >= 0;
-    const std::size_t length = std::min<std::size_t>(literal ? control + 1 : 1 - control, count - out);
+    const int control = packed[in++];
+    if (control == 128) continue;
+    const bool literal = control < 128;
+    const std::size_t length = std::min<std::size_t>(literal ? control + 1 : 257 - control, count - out);
     if (in + (literal ? length : 1) > packed.size()) corrupt("a segment ends early");
     for (std::size_t i = 0; i < length; ++i) put(out++, packed[in + (literal ? i : 0)]);
     in += literal ? length : 1;

@@ -19,6 +19,8 @@ const std::vector<BackendEntry<Queue>>& cuda_entries() {
       cuda_filter<MedianParams>({.f32 = median_cuda, .i16 = median_cuda, .u16 = median_cuda}),
       cuda_filter<BilateralParams>({.f32 = bilateral_cuda}),
       cuda_filter<GaussianParams>({.f32 = gaussian_cuda}),
+      cuda_filter<AdaptiveBilateralParams>({.f32 = adaptive_bilateral_cuda}),
+      cuda_filter<NlmParams>({.f32 = nlm_cuda}),
   };
   return all;
 }

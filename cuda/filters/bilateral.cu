@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "cuda/filters/bilateral_rates.hpp"
 #include "cuda/filters/box.cuh"
 #include "cuda/resources.hpp"
 
@@ -26,6 +27,15 @@ struct Weights {
   float scale, unscale;
   float cut;  ///< smallest difference that has no weight
   Border border;
+  RateOfSquares rate_of_squares;  ///< where squares are averaged
+};
+
+/// What a kernel makes of the differences.
+enum class Kind {
+  plain,
+  cut,      ///< the range weight has a cut
+  rated,    ///< each output has a rate: w = 2^(exponents - rate d^2)
+  squares,  ///< outputs are rates, made from the mean squared difference
 };
 
 Weights make_weights(const BilateralParams& params, const Spacing& spacing) {
@@ -64,10 +74,11 @@ __device__ bool is_present(float value) { return fabsf(value) < INFINITY; }
 
 /// What a tap loop reads of a voxel. With a cut, differences are compared with it before they are scaled, so that those
 /// at the cut itself fall on the same side everywhere.
-template <bool Cut>
+template <Kind kind>
 __device__ float prepared(float value, float scale) {
-  if (!is_present(value)) return Cut ? INFINITY : nowhere;
-  return Cut ? value : fminf(fmaxf(value * scale, -largest), largest);
+  constexpr bool cut = kind == Kind::cut;
+  if (!is_present(value)) return cut ? INFINITY : nowhere;
+  return cut ? value : fminf(fmaxf(value * scale, -largest), largest);
 }
 
 __device__ float exp2_fast(float exponent) {
@@ -100,9 +111,10 @@ __device__ __forceinline__ void read_vectors(const float* from, float (&values)[
 
 /// Adds the taps [first, first + Taps) of a row to the sums of a strip. `row` points to the first of them for the
 /// strip's first voxel, `exponents` to their spatial weights; both are 16-byte aligned.
-template <int Taps, bool Cut>
-__device__ __forceinline__ void add_taps(const float* row, const float (&centre)[strip], float (&sum)[strip],
-                                         float (&weight)[strip], const Weights& weights, const float* exponents) {
+template <int Taps, Kind kind>
+__device__ __forceinline__ void add_taps(const float* row, const float (&centre)[strip], const float (&rate)[strip],
+                                         float (&sum)[strip], float (&weight)[strip], const Weights& weights,
+                                         const float* exponents) {
   float value[(strip + Taps - 1 + 3) / 4 * 4], spatial[(Taps + 3) / 4 * 4];
   read_vectors(row, value);
   read_vectors(exponents, spatial);
@@ -112,21 +124,23 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
     for (int i = 0; i < strip; ++i) {
       float difference = value[tap + i] - centre[i];
       bool counts = true;
-      if constexpr (Cut) {
+      if constexpr (kind == Kind::cut) {
         counts = fabsf(difference) < weights.cut;
         difference = counts ? difference * weights.scale : 0.0F;
       }
-      const float w = counts ? exp2_fast(fmaf(-difference, difference, spatial[tap])) : 0.0F;
-      sum[i] = fmaf(w, difference, sum[i]);
+      const float rated = kind == Kind::rated ? -difference * rate[i] : -difference;
+      const float w = counts ? exp2_fast(fmaf(rated, difference, spatial[tap])) : 0.0F;
+      sum[i] = fmaf(kind == Kind::squares ? w * difference : w, difference, sum[i]);
       weight[i] += w;
     }
   }
 }
 
 /// Radius < 0: the radius along x is that of `weights`, and rows are taken in groups of 8 taps.
-template <int Radius, bool Cut>
-__global__ void __launch_bounds__(32 * warps, 7)
-    bilateral(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Weights weights) {
+template <int Radius, Kind kind>
+__global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 5 : 7)
+    bilateral(Box<const float> in, Box<float> out, const float* rates, int3 offset,
+              const __grid_constant__ Weights weights) {
   constexpr int pitch = tile_pitch(Radius < 0 ? max_radius : Radius);
   extern __shared__ __align__(16) float slice[];  // rows of `pitch`, then the spatial weights of half a slice
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -140,7 +154,13 @@ __global__ void __launch_bounds__(32 * warps, 7)
   const bool inside = left >= 0 && top >= 0 && left + width <= in.x && top + rows <= in.y;
   const int y = 8 * warp + lane % 8, x = strip * (lane / 8);
   const int centre_z = blockIdx.z + offset.z;
-  float centre[strip], sum[strip] = {}, weight[strip] = {};
+  float centre[strip], rate[strip] = {}, sum[strip] = {}, weight[strip] = {};
+  if constexpr (kind == Kind::rated) {
+    const int first_x = blockIdx.x * tile + x, out_y = min(static_cast<int>(blockIdx.y * tile + y), out.y - 1);
+    const float* row = rates + (static_cast<std::int64_t>(blockIdx.z) * out.y + out_y) * out.x;
+#pragma unroll
+    for (int i = 0; i < strip; ++i) rate[i] = row[min(first_x + i, out.x - 1)];
+  }
 
   for (int turn = 0; turn < 2 * rz + 1; ++turn) {
     const int dz = turn == 0 ? 0 : turn - rz - (turn <= rz ? 1 : 0);  // the slice of the centres first
@@ -153,13 +173,13 @@ __global__ void __launch_bounds__(32 * warps, 7)
         const float* from = in.row(top + first_row, z) + left + column;
 #pragma unroll 4
         for (int row = first_row; row < rows; row += row_step, to += row_step * pitch, from += row_step * in.x) {
-          *to = prepared<Cut>(*from, weights.scale);
+          *to = prepared<kind>(*from, weights.scale);
         }
       } else {
         const int from_x = device_border_index(weights.border, left + column, in.x);
         for (int row = first_row; row < rows; row += row_step, to += row_step * pitch) {
           const int from_y = device_border_index(weights.border, top + row, in.y);
-          *to = prepared<Cut>(in.row(from_y, z)[from_x], weights.scale);
+          *to = prepared<kind>(in.row(from_y, z)[from_x], weights.scale);
         }
       }
     };
@@ -183,10 +203,10 @@ __global__ void __launch_bounds__(32 * warps, 7)
       const float* row_exponents = exponents + abs(dy) * taps_pitch;
       if constexpr (Radius < 0) {
         for (int first = 0; first < taps; first += group) {
-          add_taps<group, Cut>(row + first, centre, plane_sum, plane_weight, weights, row_exponents + first);
+          add_taps<group, kind>(row + first, centre, rate, plane_sum, plane_weight, weights, row_exponents + first);
         }
       } else {
-        add_taps<2 * Radius + 1, Cut>(row, centre, plane_sum, plane_weight, weights, row_exponents);
+        add_taps<2 * Radius + 1, kind>(row, centre, rate, plane_sum, plane_weight, weights, row_exponents);
       }
     }
 #pragma unroll
@@ -196,7 +216,10 @@ __global__ void __launch_bounds__(32 * warps, 7)
   // Results go through shared memory, so that whole rows are written.
   __syncthreads();
 #pragma unroll
-  for (int i = 0; i < strip; ++i) slice[y * pitch + x + i] = __fdividef(sum[i], weight[i]) * weights.unscale;
+  for (int i = 0; i < strip; ++i) {
+    const float mean = __fdividef(sum[i], weight[i]);
+    slice[y * pitch + x + i] = kind == Kind::squares ? weights.rate_of_squares(mean) : mean * weights.unscale;
+  }
   __syncthreads();
   const int out_x = blockIdx.x * tile + lane, at_x = out_x + offset.x;
   if (out_x >= out.x) return;
@@ -206,6 +229,10 @@ __global__ void __launch_bounds__(32 * warps, 7)
   for (int row = warp; row < tile; row += warps) {
     const int out_y = blockIdx.y * tile + row, at_y = out_y + offset.y;
     if (out_y >= out.y) return;
+    if (kind == Kind::squares) {
+      out.row(out_y, blockIdx.z)[out_x] = slice[row * pitch + lane];
+      continue;
+    }
     const float original = in.row(at_y, centre_z)[at_x];
     const bool keeps = copies && (leaves || at_y < ry || at_y + ry >= in.y);
     const float change = keeps ? 0.0F : slice[row * pitch + lane];
@@ -220,22 +247,23 @@ __global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
   out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
 }
 
-template <int Radius, bool Cut>
-void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const Weights& weights,
+template <int Radius, Kind kind>
+void launch(const Box<const float>& in, const Box<float>& out, const float* rates, int3 offset, const Weights& weights,
             const Queue& queue) {
   const dim3 grid(ceil_div(out.x, tile), ceil_div(out.y, tile), out.z);
   const int3 r = weights.radius;
   const std::size_t bytes =
       sizeof(float) * (tile_pitch(Radius < 0 ? max_radius : Radius) * (tile + 2 * r.y) + padded_taps(r.x) * (r.y + 1));
-  bilateral<Radius, Cut><<<grid, 32 * warps, bytes, queue.stream>>>(in, out, offset, weights);
+  bilateral<Radius, kind><<<grid, 32 * warps, bytes, queue.stream>>>(in, out, rates, offset, weights);
 }
 
-template <int... Radius>
+template <Kind kind, int... Radius>
 void launch_for_radius(std::integer_sequence<int, Radius...>, const Box<const float>& in, const Box<float>& out,
-                       int3 offset, const Weights& weights, const Queue& queue) {
+                       const float* rates, int3 offset, const Weights& weights, const Queue& queue) {
   const bool found =
-      ((weights.radius.x == Radius && (launch<Radius, false>(in, out, offset, weights, queue), true)) || ...);
-  if (!found) launch<-1, false>(in, out, offset, weights, queue);
+      ((weights.radius.x == Radius && (launch<Radius, kind>(in, out, rates, offset, weights, queue), true)) || ...);
+  if (!found) launch<-1, kind>(in, out, rates, offset, weights, queue);
+  QV_CUDA(cudaGetLastError());
 }
 
 }  // namespace
@@ -249,12 +277,29 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
   } else {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {
-      launch<-1, true>(in, out, offset, weights, queue);
+      launch<-1, Kind::cut>(in, out, nullptr, offset, weights, queue);
     } else {
-      launch_for_radius(std::make_integer_sequence<int, 10>{}, in, out, offset, weights, queue);
+      launch_for_radius<Kind::plain>(std::make_integer_sequence<int, 10>{}, in, out, nullptr, offset, weights, queue);
     }
   }
   QV_CUDA(cudaGetLastError());
 }
 
+namespace cuda {
+
+void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                          const float* rates, const Queue& queue) {
+  launch_for_radius<Kind::rated>(std::make_integer_sequence<int, 6>{}, in, out, rates, offset_within(in, out),
+                                 make_weights(params, in.spacing), queue);
+}
+
+void rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const BilateralParams& params,
+                      const RateOfSquares& rate, const Queue& queue) {
+  Weights weights = make_weights(params, in.spacing);
+  weights.rate_of_squares = rate;
+  launch_for_radius<Kind::squares>(std::make_integer_sequence<int, 6>{}, in, rates, nullptr, offset_within(in, rates),
+                                   weights, queue);
+}
+
+}  // namespace cuda
 }  // namespace quietvox

@@ -42,9 +42,16 @@ struct CompareOptions {
 };
 
 Json to_json(const Comparison& result) {
-  return {{"voxels", result.voxels}, {"different", result.different}, {"data_range", result.data_range},
-          {"mse", result.mse},       {"nrmse", result.nrmse},         {"psnr", result.psnr},
-          {"ssim", result.ssim},     {"max_error", result.max_error}};
+  return {{"voxels", result.voxels},
+          {"different", result.different},
+          {"data_range", result.data_range},
+          {"mse", result.mse},
+          {"nrmse", result.nrmse},
+          {"psnr", result.psnr},
+          {"ssim", result.ssim},
+          {"max_error", result.max_error},
+          {"edge_preservation", result.edge_preservation},
+          {"residual_whiteness", result.residual_whiteness}};
 }
 
 void print_text(const Comparison& result) {
@@ -59,6 +66,8 @@ void print_text(const Comparison& result) {
   line("PSNR", result.psnr, " dB");
   line("SSIM", result.ssim, "");
   line("largest difference", result.max_error, "");
+  line("edge preservation", result.edge_preservation, "");
+  line("residual whiteness", result.residual_whiteness, "");
 }
 
 /// The window asked for, each half from the slice where it was not.
@@ -123,7 +132,7 @@ void compare_images(const Arguments& arguments, Context& context) {
 
 Command compare_command() {
   return {"compare",
-          "How far B is from A: PSNR, SSIM, NRMSE, MSE, largest difference.",
+          "How far B is from A: PSNR, SSIM, NRMSE, edge preservation, residual whiteness.",
           {{"A", "The reference."}, {"B", "An image of the same extent."}},
           {option_group<CompareOptions>(), option_group<InputOptions>()},
           compare_images};

@@ -87,5 +87,7 @@ struct AdaptiveBilateralParams {
 /// `params` are resolved.
 void adaptive_bilateral_cpu(VolumeView<const float>, VolumeView<float>, const AdaptiveBilateralParams& params,
                             const Execution&);
+void adaptive_bilateral_cuda(VolumeView<const float>, VolumeView<float>, const AdaptiveBilateralParams& params,
+                             const cuda::Queue&);
 
 }  // namespace quietvox

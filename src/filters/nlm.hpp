@@ -79,5 +79,6 @@ struct NlmParams {
 
 /// `params` are resolved.
 void nlm_cpu(VolumeView<const float>, VolumeView<float>, const NlmParams& params, const Execution&);
+void nlm_cuda(VolumeView<const float>, VolumeView<float>, const NlmParams& params, const cuda::Queue&);
 
 }  // namespace quietvox

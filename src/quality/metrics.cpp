@@ -3,6 +3,7 @@
 #include "quality/metrics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -61,6 +62,105 @@ Totals totals(VolumeView<const float> reference, VolumeView<const float> volume,
   Totals sum;
   for (const Totals& part : per_slice) sum.add(part);
   return sum;
+}
+
+/// Sums of pairs of numbers, for their correlation.
+struct Pairs {
+  double count = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
+
+  void add(double first, double second) {
+    ++count;
+    a += first;
+    b += second;
+    aa += first * first;
+    bb += second * second;
+    ab += first * second;
+  }
+  void add(const Pairs& other) {
+    count += other.count;
+    a += other.a;
+    b += other.b;
+    aa += other.aa;
+    bb += other.bb;
+    ab += other.ab;
+  }
+  /// `flat` where neither number varies, 0 where only one does, NaN where there is no pair.
+  double correlation(double flat) const {
+    if (count == 0) return std::numeric_limits<double>::quiet_NaN();
+    const double variance_a = aa - a * a / count, variance_b = bb - b * b / count;
+    const double noise_a = 1e-12 * aa, noise_b = 1e-12 * bb;  // what rounding leaves of no variance
+    if (variance_a <= noise_a || variance_b <= noise_b)
+      return variance_a <= noise_a && variance_b <= noise_b ? flat : 0;
+    return (ab - a * b / count) / std::sqrt(variance_a * variance_b);
+  }
+};
+
+/// What the correlations are made of: Laplacians of both volumes, and neighbours in their difference along each axis.
+struct Structure {
+  Pairs edges;
+  std::array<Pairs, 3> neighbours;
+};
+
+/// Along the axes of one voxel there is neither a second derivative nor a neighbour. Where a voxel is missing in either
+/// volume, what would need it does not count.
+Structure structure_of_slice(VolumeView<const float> reference, VolumeView<const float> volume, std::int64_t z) {
+  const Extent extent = reference.extent;
+  const Index3 step{1, extent.x, extent.slice()};
+  Structure result;
+  for (std::int64_t y = 0; y < extent.y; ++y) {
+    for (std::int64_t x = 0; x < extent.x; ++x) {
+      const std::int64_t at = (z * extent.y + y) * extent.x + x;
+      const Index3 place{x, y, z};
+      const float* a = reference.data + at;
+      const float* b = volume.data + at;
+      double laplacian_a = 0, laplacian_b = 0;
+      bool inside = extent.voxels() > 1;
+      for (int axis = 0; axis < 3; ++axis) {
+        if (extent[axis] == 1) continue;
+        const std::int64_t s = step[axis];
+        if (place[axis] + 1 < extent[axis]) {
+          const double here = static_cast<double>(*b) - *a, next = static_cast<double>(b[s]) - a[s];
+          if (std::isfinite(here) && std::isfinite(next)) {
+            result.neighbours[static_cast<std::size_t>(axis)].add(here, next);
+          }
+        }
+        inside = inside && place[axis] > 0 && place[axis] + 1 < extent[axis];
+        if (!inside) continue;
+        laplacian_a += static_cast<double>(a[s]) + a[-s] - 2.0 * *a;
+        laplacian_b += static_cast<double>(b[s]) + b[-s] - 2.0 * *b;
+      }
+      if (inside && std::isfinite(laplacian_a) && std::isfinite(laplacian_b)) {
+        result.edges.add(laplacian_a, laplacian_b);
+      }
+    }
+  }
+  return result;
+}
+
+Structure structure(VolumeView<const float> reference, VolumeView<const float> volume, const Execution& execution) {
+  std::vector<Structure> slices(static_cast<std::size_t>(reference.extent.z));
+  parallel_for(execution, reference.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t z = begin; z < end; ++z) {
+      slices[static_cast<std::size_t>(z)] = structure_of_slice(reference, volume, z);
+    }
+  });
+  Structure sum;
+  for (const Structure& slice : slices) {
+    sum.edges.add(slice.edges);
+    for (std::size_t axis = 0; axis < 3; ++axis) sum.neighbours[axis].add(slice.neighbours[axis]);
+  }
+  return sum;
+}
+
+/// Mean of the axes that have neighbours.
+double whiteness(const Structure& structure) {
+  double sum = 0, axes = 0;
+  for (const Pairs& pairs : structure.neighbours) {
+    if (pairs.count == 0) continue;
+    sum += pairs.correlation(0);
+    ++axes;
+  }
+  return sum / axes;
 }
 
 /// What SSIM sums over a window: counts of missing voxels, values, squares and products.
@@ -165,11 +265,14 @@ Comparison compare(VolumeView<const float> reference, VolumeView<const float> vo
     throw Error(Errc::invalid_argument, "--data-range = '" + FieldType<double>::format(*data_range) +
                                             "' is not allowed; give a number above 0");
   }
-  const Totals sum = totals(reference, volume, execution.part(0, 0.2));
+  const Totals sum = totals(reference, volume, execution.part(0, 0.1));
+  const Structure shape = structure(reference, volume, execution.part(0.1, 0.2));
   Comparison result;
   result.voxels = sum.voxels;
   result.different = sum.different;
   result.max_error = sum.max_error;
+  result.edge_preservation = shape.edges.correlation(1);
+  result.residual_whiteness = whiteness(shape);
   result.data_range = data_range.value_or(sum.voxels > 0 ? sum.highest - sum.lowest : 0);
   result.mse = sum.squared_error / static_cast<double>(sum.voxels);
   result.nrmse = sum.squared_error == 0 ? result.mse : std::sqrt(sum.squared_error / sum.squared_reference);

@@ -16,10 +16,13 @@ struct Comparison {
   std::int64_t different = 0;  ///< of them, not equal
   double data_range = 0;       ///< of PSNR and SSIM: as given, else largest minus smallest value of the reference
   double mse = 0;
-  double nrmse = 0;      ///< root mean square error over the root mean square of the reference
-  double psnr = 0;       ///< dB: 10 log10(data_range^2 / mse); infinite for equal volumes
-  double ssim = 0;       ///< mean structural similarity (Wang et al. 2004), uniform window of 7^3 or what fits
-  double max_error = 0;  ///< largest absolute difference
+  double nrmse = 0;              ///< root mean square error over the root mean square of the reference
+  double psnr = 0;               ///< dB: 10 log10(data_range^2 / mse); infinite for equal volumes
+  double ssim = 0;               ///< mean structural similarity (Wang et al. 2004), uniform window of 7^3 or what fits
+  double max_error = 0;          ///< largest absolute difference
+  double edge_preservation = 0;  ///< correlation of the Laplacians (Sattar et al. 1997); 1 where edges are the same
+  double residual_whiteness =
+      0;  ///< correlation of neighbours in volume - reference, mean of the axes; 0 for white noise
 };
 
 /// Throws Error(invalid_argument) where the extents differ or the data range is not above 0.

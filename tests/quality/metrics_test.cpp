@@ -69,6 +69,23 @@ TEST(Compare, EqualVolumes) {
   EXPECT_NEAR(result.ssim, 1, 1e-12);
 }
 
+// Expected: NumPy, corrcoef of the interior 6-neighbour Laplacians, and mean over the axes of corrcoef(r[1:], r[:-1]).
+TEST(Compare, EdgesAndResiduals) {
+  const Comparison volume = Pair(19, 16, 11).compared(255);
+  EXPECT_NEAR(volume.edge_preservation, 0.973504860858293, 1e-9);
+  EXPECT_NEAR(volume.residual_whiteness, -0.038876693090177626, 1e-9);
+  const Comparison slice = Pair(33, 20, 1).compared(255);
+  EXPECT_NEAR(slice.edge_preservation, 0.9822508645862421, 1e-9);
+  EXPECT_NEAR(slice.residual_whiteness, 0.1911842480798819, 1e-9);
+
+  Pair same(8, 9, 10);
+  same.b = same.a;
+  EXPECT_NEAR(same.compared().edge_preservation, 1, 1e-12);
+  EXPECT_EQ(same.compared().residual_whiteness, 0);
+  for (float& voxel : same.b) voxel += 7;  // edges stay as they are
+  EXPECT_NEAR(same.compared().edge_preservation, 1, 1e-12);
+}
+
 TEST(Compare, ConstantVolumes) {
   const std::vector<float> zero(125, 0), one(125, 1);
   const Extent extent{{5, 5, 5}};

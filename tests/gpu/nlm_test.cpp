@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/on_gpu.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using GpuNlm = OnGpu;
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
+  const Settings step = resolved(settings("nlm", options), volume);
+  const Reference& exact = reference("nlm");
+  EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
+      << step.get("patch-radius") << " " << step.get("search-radius") << " " << step.get("noise-model") << ", "
+      << volume.extent.x << "x" << volume.extent.y << "x" << volume.extent.z;
+}
+
+/// Patches with a kernel of their own, and others.
+TEST_F(GpuNlm, EqualsTheReferenceForEveryPatch) {
+  const Volume flat = busy_volume({67, 45, 2}, 1);
+  for (const char* patch : {"0x0x0", "1x1x0", "2x2x0", "3x3x0", "4x4x0", "1x2x0"}) {
+    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "3x2x0"}}, flat);
+    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "3x2x0"}}, with_holes(flat, 31));
+  }
+  const Volume deep = busy_volume({37, 21, 13}, 2);
+  for (const char* patch : {"1x1x1", "2x2x1", "2x2x2", "3x1x1"}) {
+    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "2x1x2"}}, deep);
+    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "2x1x2"}}, with_holes(deep, 31));
+  }
+}
+
+TEST_F(GpuNlm, EqualsTheReferenceForEveryOption) {
+  Volume volume = with_holes(busy_volume({33, 19, 7}, 3), 89);
+  volume.spacing = {0.7, 0.9, 2.5};
+  const Options variants[] = {
+      {{"noise-model", "rician"}}, {{"noise-bias", "1"}},   {{"strength", "0.5"}},    {{"spatial-sigma", "1.5"}},
+      {{"intensity-sigma", "40"}}, {{"border", "reflect"}}, {{"border", "copy"}},     {{"sigma", "0"}},
+      {{"sigma", "1e-6"}},         {{"sigma", "1e6"}},      {{"search-radius", "0"}},
+  };
+  for (const Options& variant : variants) {
+    for (const char* search : {"2x2x1", "all"}) {
+      Options options{{"search-radius", search}};
+      options.insert(options.end(), variant.begin(), variant.end());
+      expect_near(*backend, options, volume);
+    }
+  }
+}
+
+/// More offsets in a row than are staged at once.
+TEST_F(GpuNlm, SearchesWideSlices) {
+  const Volume wide = busy_volume({150, 9, 1}, 4);
+  for (const char* patch : {"1x1x0", "4x4x0"}) {
+    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "all"}}, wide);
+  }
+  expect_near(*backend, {{"patch-radius", "1x1x0"}, {"search-radius", "31x1x0"}}, wide);
+}
+
+/// Slabs with and without missing voxels take different code; the bytes are the same.
+TEST_F(GpuNlm, WhereVoxelsAreMissingDoesNotShowElsewhere) {
+  const Volume whole = busy_volume({70, 40, 24}, 5);
+  Volume holed = whole;
+  holed.voxels[0] = std::numeric_limits<float>::quiet_NaN();
+  const Settings step = resolved(settings("nlm", {{"search-radius", "2x2x2"}}), whole);
+  const Volume expected = run(*backend, {step}, whole), actual = run(*backend, {step}, holed);
+  for (std::int64_t z = 0; z < 24; ++z) {
+    for (std::int64_t y = 0; y < 40; ++y) {
+      for (std::int64_t x = 0; x < 70; ++x) {
+        if (x <= 3 && y <= 3 && z <= 3) continue;
+        ASSERT_EQ(expected.view().at(x, y, z), actual.view().at(x, y, z)) << x << " " << y << " " << z;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

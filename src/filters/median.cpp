@@ -82,7 +82,8 @@ class Median {
 
  private:
   bool is_box() const {
-    return places_.size() == static_cast<std::size_t>((2 * radius_.x + 1) * (2 * radius_.y + 1) * (2 * radius_.z + 1));
+    const int voxels = (2 * radius_.x + 1) * (2 * radius_.y + 1) * (2 * radius_.z + 1);
+    return places_.size() == static_cast<std::size_t>(voxels);
   }
 
   /// Calls body(worker, box) for all boxes in parallel.

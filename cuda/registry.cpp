@@ -21,6 +21,7 @@ const std::vector<BackendEntry<Queue>>& cuda_entries() {
       cuda_filter<GaussianParams>({.f32 = gaussian_cuda}),
       cuda_filter<AdaptiveBilateralParams>({.f32 = adaptive_bilateral_cuda}),
       cuda_filter<NlmParams>({.f32 = nlm_cuda}),
+      cuda_filter<QuadraticParams>({.f32 = quadratic_cuda}),
   };
   return all;
 }

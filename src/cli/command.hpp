@@ -42,5 +42,6 @@ Command filters_command();
 Command compare_command();
 Command phantom_command();
 Command add_noise_command();
+Command train_quadratic_command();
 
 }  // namespace quietvox::cli

@@ -50,14 +50,13 @@ class AxisPass {
   /// False where missing voxels were read.
   bool run(const Execution& execution) const {
     std::atomic<bool> complete = true;
-    parallel_for(execution, pieces(), 1, [&](std::int64_t begin, std::int64_t end) {
-      Scratch scratch;
-      scratch.lines.resize(static_cast<std::size_t>((last_ - first_) * columns_ + kWide));
-      scratch.results.resize(static_cast<std::size_t>((plan_.recursive ? kRestart : 1) * columns_));
-      scratch.row.resize(static_cast<std::size_t>(widened(std::max(last_ - first_, end_ - begin_))));
-      for (std::int64_t piece = begin; piece < end; ++piece) {
-        if (!filter(piece, scratch)) complete = false;
-      }
+    const auto scratch = [&] {
+      return Scratch{std::vector<double>(static_cast<std::size_t>((last_ - first_) * columns_ + kWide)),
+                     std::vector<double>(static_cast<std::size_t>((plan_.recursive ? kRestart : 1) * columns_)),
+                     std::vector<double>(static_cast<std::size_t>(widened(std::max(last_ - first_, end_ - begin_))))};
+    };
+    parallel_for_workers(execution, pieces(), scratch, [&](Scratch& mine, std::int64_t piece) {
+      if (!filter(piece, mine)) complete = false;
     });
     return complete;
   }

@@ -24,6 +24,7 @@ const std::vector<CpuFilter>& cpu_filters() {
       cpu_filter<AdaptiveBilateralParams>({.f32 = adaptive_bilateral_cpu}),
       cpu_filter<GaussianParams>({.f32 = gaussian_cpu}),
       cpu_filter<NlmParams>({.f32 = nlm_cpu}),
+      cpu_filter<QuadraticParams>({.f32 = quadratic_cpu}),
   };
   return all;
 }

@@ -19,7 +19,7 @@ struct Rule {
 const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> all{
       {"src/core", {{"core"}, {"oneapi/tbb/"}}},
-      {"src/filters", {{"core", "filters", "selection"}, {"hwy/"}}},  // selection: made by the build
+      {"src/filters", {{"core", "filters", "selection"}, {"hwy/", "nlohmann/"}}},  // selection: made by the build
       {"src/backends", {{"core", "filters", "cuda", "backends"}, {}}},
       {"src/quality", {{"core", "quality"}, {}}},
       {"src/io", {{"core", "io"}, {"dcmtk/", "zlib.h", "openjpeg", "openssl/", "nlohmann/"}}},

@@ -225,7 +225,7 @@ std::vector<std::string> bad_values(const FieldInfo& field) {
   const bool triple = field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple;
   if (triple || field.kind == FieldKind::integer || field.kind == FieldKind::real) {
     const double low = std::stod(field.min), high = std::stod(field.max);
-    const auto below = std::to_string(static_cast<long long>(std::floor(low)) - 1);
+    const auto below = low > -1e9 ? std::to_string(static_cast<long long>(std::floor(low)) - 1) : "-1e300";
     const auto above = high < 1e9 ? std::to_string(static_cast<long long>(std::ceil(high)) + 1) : "1e300";
     for (const std::string& value : {below, above, std::string("nan"), std::string("inf")}) {
       bad.push_back(value);

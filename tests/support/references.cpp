@@ -7,11 +7,13 @@
 #include "filters/gaussian.hpp"
 #include "filters/median.hpp"
 #include "filters/nlm.hpp"
+#include "filters/quadratic.hpp"
 #include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
 #include "support/reference_gaussian.hpp"
 #include "support/reference_median.hpp"
 #include "support/reference_nlm.hpp"
+#include "support/reference_quadratic.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -44,6 +46,10 @@ Volume nlm(const Volume& in, const Settings& resolved) {
   return out;
 }
 
+Volume quadratic(const Volume& in, const Settings& resolved) {
+  return reference_quadratic(in, std::any_cast<const QuadraticParams&>(resolved.params()));
+}
+
 double exact(const Volume&, const Settings&) { return 0; }
 
 double within_bilateral(const Volume& in, const Settings& resolved) {
@@ -64,6 +70,10 @@ bool is_gaussian_nlm(const Settings& resolved) {
 
 double within_nlm(const Volume& in, const Settings&) { return nlm_tolerance(in.view()); }
 
+double within_quadratic(const Volume& in, const Settings& resolved) {
+  return quadratic_tolerance(in, std::any_cast<const QuadraticParams&>(resolved.params()));
+}
+
 }  // namespace
 
 const std::vector<Reference>& references() {
@@ -73,6 +83,7 @@ const std::vector<Reference>& references() {
       {"adaptive-bilateral", adaptive_bilateral, within_adaptive_bilateral},
       {"gaussian", gaussian, within_gaussian},
       {"nlm", nlm, within_nlm, is_gaussian_nlm},
+      {"quadratic", quadratic, within_quadratic},
   };
   return all;
 }

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <fstream>
+
+#include "cli/command.hpp"
+#include "cli/images.hpp"
+#include "cli/json.hpp"
+#include "cli/voxel_sources.hpp"
+#include "core/provenance.hpp"
+#include "filters/quadratic_training.hpp"
+#include "io/atomic_output.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+enum class WindowSize { three, five };
+constexpr std::array<std::string_view, 2> choices(WindowSize) { return {"3x3", "5x5"}; }
+
+struct TrainOptions {
+  WindowSize size = WindowSize::three;
+  double ridge = QuadraticTraining{}.ridge;
+  bool keep_flat = true;
+  bool force = false;
+  int threads = 0;
+
+  static constexpr std::string_view name = "train-quadratic", title = "Training";
+  static consteval auto fields() {
+    return std::tuple{
+        field("size", &TrainOptions::size, "Window of the filter."),
+        field("ridge", &TrainOptions::ridge, {0, 1e6}, "",
+              "Penalty on the coefficients, as a share of what each term varies; larger values learn less noise."),
+        field("keep-flat", &TrainOptions::keep_flat,
+              "Constrain the coefficients so that flat areas stay as they are: sum h1 = 1, sum h2 = 0, h0 = 0."),
+        field("force", &TrainOptions::force, "Replace an existing output."),
+        field("threads", &TrainOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
+    };
+  }
+};
+
+void print_text(const TrainedQuadratic& trained) {
+  std::printf("%-20s %lld\n", "trained on", static_cast<long long>(trained.trained_on));
+  std::printf("%-20s %lld\n", "held out", static_cast<long long>(trained.held_out));
+  std::printf("%-20s %.2f dB\n", "PSNR, noisy", trained.noisy_psnr);
+  std::printf("%-20s %.2f dB\n", "PSNR, linear", trained.linear_psnr);
+  std::printf("%-20s %.2f dB\n", "PSNR, quadratic", trained.quadratic_psnr);
+}
+
+void train(const Arguments& arguments, Context& context) {
+  const auto options = arguments.params<TrainOptions>();
+  const auto in = arguments.params<InputOptions>();
+  const std::string &noisy_path = arguments.operand(0), &clean_path = arguments.operand(1);
+  const std::string& output_path = arguments.operand(2);
+  io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
+  io::refuse_overlap(output_path, clean_path, "clean image");
+  const auto noisy = open_input(noisy_path, in), clean = open_input(clean_path, in);
+  if (noisy->geometry(0).extent != clean->geometry(0).extent) {
+    throw Error(Errc::invalid_argument, "train-quadratic: NOISY has " + describe_extent(*noisy) + " voxels, CLEAN " +
+                                            describe_extent(*clean) + "; both must have the same extent");
+  }
+  WatchedSource noisy_source(noisy->volume(0, io::Values::real), context.stop);
+  WatchedSource clean_source(clean->volume(0, io::Values::real), context.stop);
+  const Range<double> range = intensities(noisy_source);
+  const std::vector<float> noisy_voxels = read_whole(noisy_source), clean_voxels = read_whole(clean_source);
+  Execution execution;
+  execution.threads = options.threads;
+  execution.stop = context.stop;
+  execution.progress = [&](double fraction) { context.console.progress(fraction); };
+  TrainedQuadratic trained =
+      train_quadratic({noisy_voxels.data(), noisy_source.extent(), noisy_source.spacing()},
+                      {clean_voxels.data(), clean_source.extent(), clean_source.spacing()}, range,
+                      {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
+  context.console.end_progress();
+  const std::filesystem::path name(output_path);
+  trained.coefficients.name = name.stem().string();
+  trained.coefficients.provenance =
+      "quietvox " + version() + " train-quadratic: noisy " + std::filesystem::path(noisy_path).filename().string() +
+      ", clean " + std::filesystem::path(clean_path).filename().string() + ", ridge " +
+      FieldType<double>::format(options.ridge) + ", keep-flat " + FieldType<bool>::format(options.keep_flat);
+  std::ofstream file(output.staging(), std::ios::binary);
+  file << to_json(trained.coefficients);
+  file.close();
+  if (!file) throw Error(Errc::not_writable, output_path + ": cannot be written");
+  output.commit();
+  context.console.note("wrote coefficients to " + output_path);
+  if (context.json) {
+    print_json(
+        {{"output", output_path},
+         {"trained_on", trained.trained_on},
+         {"held_out", trained.held_out},
+         {"psnr",
+          {{"noisy", trained.noisy_psnr}, {"linear", trained.linear_psnr}, {"quadratic", trained.quadratic_psnr}}}});
+  } else {
+    print_text(trained);
+  }
+}
+
+}  // namespace
+
+Command train_quadratic_command() {
+  return {"train-quadratic",
+          "Fits the coefficients of a quadratic filter to a noisy image and what it should be.",
+          {{"NOISY", "An image with noise."},
+           {"CLEAN", "The same image without; of several volumes the first is taken."},
+           {"OUTPUT", "The JSON file for quadratic --coefficients."}},
+          {option_group<TrainOptions>(), option_group<InputOptions>()},
+          train};
+}
+
+}  // namespace quietvox::cli

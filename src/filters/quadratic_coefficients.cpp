@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/quadratic_coefficients.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace quietvox {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kKeys[] = {"size", "range", "h0", "h1", "h2", "name", "provenance"};
+
+/// Reads entries of one file, and complains about them by its name.
+class Reader {
+ public:
+  Reader(const Json& json, const std::string& file) : json_(json), file_(file) {
+    if (!json.is_object()) fail("this is no JSON object; a file of coefficients has size, range, h0, h1 and h2");
+    for (const auto& [key, value] : json.items()) {
+      if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys)) {
+        fail("'" + key + "' is no entry; there are size, range, h0, h1, h2, name, provenance");
+      }
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw Error(Errc::corrupt, file_ + ": " + what); }
+
+  const Json& entry(const std::string& key) const {
+    if (!json_.contains(key)) fail("the entry " + key + " is missing");
+    return json_[key];
+  }
+  double number(const Json& value, const std::string& what) const {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) fail(what + " is not a finite number");
+    return value.get<double>();
+  }
+  std::vector<double> numbers(const std::string& key, std::size_t count, int size) const {
+    const Json& list = entry(key);
+    if (!list.is_array() || list.size() != count) {
+      fail(key + " has " + (list.is_array() ? std::to_string(list.size()) : "no") + " numbers; size " +
+           std::to_string(size) + " takes " + std::to_string(count));
+    }
+    std::vector<double> values;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(number(list[i], key + "[" + std::to_string(i) + "]"));
+    return values;
+  }
+  std::string text(const std::string& key) const {
+    if (!json_.contains(key)) return {};
+    if (!json_[key].is_string()) fail(key + " is not text");
+    return json_[key].get<std::string>();
+  }
+
+ private:
+  const Json& json_;
+  const std::string& file_;
+};
+
+}  // namespace
+
+QuadraticCoefficients quadratic_from_json(std::string_view text, const std::string& file) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw Error(Errc::corrupt, file + ": this is not JSON");
+  const Reader reader(json, file);
+  QuadraticCoefficients result;
+  const double size = reader.number(reader.entry("size"), "size");
+  if (size != 3 && size != 5) reader.fail("size is " + reader.entry("size").dump() + "; give 3 or 5");
+  result.size = static_cast<int>(size);
+  const auto voxels = static_cast<std::size_t>(result.voxels());
+  result.h0 = reader.number(reader.entry("h0"), "h0");
+  result.h1 = reader.numbers("h1", voxels, result.size);
+  result.h2 = reader.numbers("h2", voxels * (voxels + 1) / 2, result.size);
+  const Json& range = reader.entry("range");
+  if (range != "volume") {
+    if (!range.is_array() || range.size() != 2) reader.fail("range is neither \"volume\" nor two numbers");
+    result.range = {reader.number(range[0], "range[0]"), reader.number(range[1], "range[1]")};
+    if (!(result.range->min < result.range->max)) reader.fail("range[0] is not below range[1]");
+  }
+  result.name = reader.text("name");
+  result.provenance = reader.text("provenance");
+  return result;
+}
+
+std::string to_json(const QuadraticCoefficients& coefficients) {
+  Json json{{"name", coefficients.name}, {"provenance", coefficients.provenance}, {"size", coefficients.size}};
+  if (coefficients.range) {
+    json["range"] = {coefficients.range->min, coefficients.range->max};
+  } else {
+    json["range"] = "volume";
+  }
+  json["h0"] = coefficients.h0;
+  json["h1"] = coefficients.h1;
+  json["h2"] = coefficients.h2;
+  return json.dump(1) + "\n";
+}
+
+QuadraticCoefficients quadratic_coefficients(const std::string& name_or_file) {
+  std::string names;
+  for (const QuadraticCoefficients& preset : quadratic_presets()) {
+    if (preset.name == name_or_file) return preset;
+    names += preset.name + ", ";
+  }
+  std::ifstream file(name_or_file, std::ios::binary);
+  if (!file) {
+    throw Error(Errc::input_path, "quadratic: --coefficients = '" + name_or_file + "' cannot be read; give " + names +
+                                      "or a JSON file of coefficients");
+  }
+  return quadratic_from_json(std::string(std::istreambuf_iterator<char>(file), {}), name_or_file);
+}
+
+QuadraticForm quadratic_form(const QuadraticCoefficients& h, double gain) {
+  const int centre = h.voxels() / 2;
+  const auto voxel = [centre](int neighbour) { return neighbour < centre ? neighbour : neighbour + 1; };
+  // Sums of decimal fractions: what is 1 or 0 but for their rounding is that.
+  const auto snapped = [](double value) { return std::abs(value) < 1e-9 ? 0 : value; };
+  QuadraticForm form;
+  form.neighbours = h.voxels() - 1;
+  form.constant = static_cast<float>(h.h0);
+  form.linear = static_cast<float>(snapped(std::accumulate(h.h1.begin(), h.h1.end(), -1.0)));
+  form.square = static_cast<float>(gain * snapped(std::accumulate(h.h2.begin(), h.h2.end(), 0.0)));
+  std::size_t pair = 0;
+  for (int i = 0; i < form.neighbours; ++i) {
+    double with_centre = h.h2_at(voxel(i), centre);
+    for (int j = 0; j < form.neighbours; ++j) {
+      const double h2 = h.h2_at(voxel(i), voxel(j));
+      with_centre += i == j ? 2 * h2 : h2;
+      if (j >= i) form.of_pair[pair++] = static_cast<float>(gain * h2);
+    }
+    form.of_difference[static_cast<std::size_t>(i)] = static_cast<float>(h.h1[static_cast<std::size_t>(voxel(i))]);
+    form.of_centre[static_cast<std::size_t>(i)] = static_cast<float>(gain * with_centre);
+  }
+  return form;
+}
+
+}  // namespace quietvox

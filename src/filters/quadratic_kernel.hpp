@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "filters/quadratic.hpp"
+
+/// The inner loop of the CPU's quadratic filter, in the widest vectors that the machine has.
+namespace quietvox::quadratic_kernel {
+
+/// Floats that a vector may read or write past the end of a row.
+inline constexpr std::int64_t kSlack = 64;
+
+/// Intensities as the polynomial takes them, and back.
+struct Scale {
+  float origin, scale, unscale;
+};
+
+/// A row of `width` outputs. `rows` are the rows of the window, the first at the top; each points to the voxel below
+/// the first output's, has `radius` more on either side, and may hold missing ones.
+void filter_row(const std::array<const float*, 5>& rows, std::int64_t width, const QuadraticForm&, const Scale&,
+                float* results);
+
+}  // namespace quietvox::quadratic_kernel

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <stdexcept>
 
 #include "core/error.hpp"
 
@@ -46,6 +47,17 @@ std::string text_of_untyped(DcmElement& element, DcmEVR type) {
   return trimmed(std::string_view(reinterpret_cast<const char*>(bytes), size));
 }
 
+/// Reads what can be read; says what is wrong with the rest, or nothing. DCMTK throws at some broken directory records.
+std::string parse(DcmFileFormat& file, const std::filesystem::path& path) {
+  prepare_toolkit();
+  try {
+    const OFCondition status = file.loadFile(path.c_str());
+    return status.good() ? "" : status.text();
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 void prepare_toolkit() {
@@ -73,17 +85,16 @@ bool looks_like_dicom(const std::filesystem::path& path) {
 }
 
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path) {
-  prepare_toolkit();
   auto file = std::make_unique<DcmFileFormat>();
-  const OFCondition status = file->loadFile(path.c_str());
-  if (status.bad()) throw Error(Errc::corrupt, path.string() + ": broken DICOM file: " + status.text());
+  if (const std::string problem = parse(*file, path); !problem.empty()) {
+    throw Error(Errc::corrupt, path.string() + ": broken DICOM file: " + problem);
+  }
   return file;
 }
 
 std::string series_of_broken_file(const std::filesystem::path& path) {
-  prepare_toolkit();
   DcmFileFormat file;
-  static_cast<void>(file.loadFile(path.c_str()));
+  parse(file, path);
   DcmDataset& data = *file.getDataset();
   // Of the last element parsed, part may be missing.
   const bool goes_on = data.card() > 0 && data.getElement(data.card() - 1)->getTag() > DCM_SeriesInstanceUID;

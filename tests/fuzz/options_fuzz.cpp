@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of parameters as text: what is taken must be allowed, and must come back the same from its own text.
+// Values of parameters as text. The whole table of a filter is beyond clang 14, which fails on consteval members.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -15,44 +15,28 @@ using namespace quietvox;
 enum class Shape { box, disc };
 constexpr std::array<std::string_view, 2> choices(Shape) { return {"box", "disc"}; }
 
-struct Params {
-  int count = 1;
-  double sigma = 1;
-  Radius3 radius{1, 1, 1};
-  Shape shape = Shape::box;
-  bool flag = false;
-  std::optional<double> noise;
-  std::string text;
-
-  static constexpr std::string_view name = "fuzz";
-  static consteval auto fields() {
-    return std::tuple{field("count", &Params::count, {0, 15}, "", "A number."),
-                      field("sigma", &Params::sigma, {0.0, 100.0}, "mm", "A number."),
-                      field("radius", &Params::radius, {0, 15}, "voxel", "Three numbers."),
-                      field("shape", &Params::shape, "A choice."),
-                      field("flag", &Params::flag, "A flag."),
-                      field("noise", &Params::noise, {0.0, 1e9}, "", "A number or auto."),
-                      field("text", &Params::text, NoRange{}, "TEXT", "A text.")};
-  }
-};
+/// What is taken must come back the same from its own text, and be allowed only within its range.
+template <class T>
+void try_value(const std::string& text, typename FieldType<T>::Limits limits) {
+  const auto value = FieldType<T>::parse(text);
+  if (!value || !FieldType<T>::allowed(*value, limits)) return;
+  const std::string own = FieldType<T>::format(*value);
+  const auto again = FieldType<T>::parse(own);
+  if (!again || !FieldType<T>::allowed(*again, limits) || FieldType<T>::format(*again) != own) std::abort();
+}
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(bytes), size);
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string name = text.substr(0, equals), value = text.substr(std::min(equals + 1, text.size()));
-  try {
-    Params params;
-    set_field(params, name, value);
-    if (params.count < 0 || params.count > 15 || !(params.sigma >= 0 && params.sigma <= 100)) std::abort();
-    if (params.noise && !(*params.noise >= 0 && *params.noise <= 1e9)) std::abort();
-    const std::string own = get_field(params, name);
-    Params again;
-    set_field(again, name, own);
-    if (get_field(again, name) != own) std::abort();
-  } catch (const Error& error) {
-    if (error.code() != Errc::invalid_argument) std::abort();
-  }
+  try_value<int>(text, {0, 15});
+  try_value<double>(text, {0, 100});
+  try_value<Triple<int>>(text, {0, 15});
+  try_value<Triple<double>>(text, {0, 100});
+  try_value<std::optional<double>>(text, {0, 1e9});
+  try_value<Shape>(text, {});
+  try_value<bool>(text, {});
+  const auto real = FieldType<double>::parse(text);
+  if (real && FieldType<double>::allowed(*real, {0, 100}) && !(*real >= 0 && *real <= 100)) std::abort();
   return 0;
 }

@@ -259,6 +259,15 @@ TEST_F(DicomRead, FilesThatEndEarlyAreRefused) {
   }
 }
 
+TEST_F(DicomRead, DirectoryRecordsThatTheToolkitThrowsAtAreAnErrorLikeOthers) {
+  write_dicom(file_, {.change = [](DcmDataset& data) {
+                DcmItem* record = nullptr;
+                data.findOrCreateSequenceItem(DCM_DirectoryRecordSequence, record, 0);
+                record->putAndInsertString(DCM_DirectoryRecordType, "A\\LONGER_THAN_SIXTEEN_CHARACTERS");
+              }});
+  expect_error(Errc::corrupt, "broken DICOM file", [&] { io::open_dicom(file_, {}); });
+}
+
 TEST_F(DicomRead, ASizeThatCompressedPixelsCannotHaveIsRefusedBeforeAnythingIsAllocated) {
   write_dicom(file_, {.columns = 40, .rows = 40, .syntax = EXS_RLELossless});
   const auto file = parse_dicom(file_);

@@ -57,6 +57,11 @@ bool has_program(const char* name) {
   return std::system(("command -v " + std::string(name) + " > /dev/null 2>&1").c_str()) == 0;
 }
 
+void expect_same_pixel_data(const fs::path& source, const fs::path& output) {
+  if (DcmXfer(parse_dicom(source)->getDataset()->getOriginalXfer()).isEncapsulated()) return;
+  EXPECT_TRUE(dicom_pixel_bytes(source) == dicom_pixel_bytes(output)) << output << ": holds other pixel data";
+}
+
 void expect_no_new_errors(const fs::path& source, const fs::path& output) {
   if (!has_program("dciodvfy")) return;
   const auto before = validator_errors(source), after = validator_errors(output);

@@ -10,6 +10,9 @@ namespace quietvox::test {
 /// True where the program can be run.
 bool has_program(const char* name);
 
+/// Both hold the same pixel data, byte for byte, spare bits included, where the source is uncompressed.
+void expect_same_pixel_data(const std::filesystem::path& source, const std::filesystem::path& output);
+
 /// dciodvfy, where it is installed, finds no error in the output that it does not find in the source.
 void expect_no_new_errors(const std::filesystem::path& source, const std::filesystem::path& output);
 

@@ -260,11 +260,9 @@ std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const { ret
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
   const DicomFolder::Impl folder{path, dicom::scan(path)};
   if (!folder.found.any_dicom) return nullptr;
+  if (!folder.found.strays.empty()) throw folder.found.strays.front();
   std::vector<std::string> passed_over = folder.found.passed_over;
-  if (options.series_uid.empty()) {
-    if (!folder.found.strays.empty()) throw folder.found.strays.front();
-  } else {
-    for (const Error& stray : folder.found.strays) passed_over.emplace_back(stray.what());
+  if (!options.series_uid.empty()) {
     for (const dicom::Slice& image : folder.found.images) {
       const bool is_broken = image.problem && image.problem->code() == Errc::corrupt;
       if (is_broken && image.series != options.series_uid) passed_over.emplace_back(image.problem->what());

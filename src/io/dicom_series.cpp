@@ -245,7 +245,7 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
     }
     throw Error(Errc::invalid_argument, path.string() +
                                             (uid.empty() ? ": holds several series" : ": holds no series " + uid) +
-                                            "; choose one by --series UID, or take --all-series: " + list);
+                                            "; choose one by --series UID: " + list);
   }
   for (const Slice& slice : chosen->second) {
     if (slice.problem) throw *slice.problem;

@@ -263,7 +263,8 @@ TEST_F(DicomRead, DirectoryRecordsThatTheToolkitThrowsAtAreAnErrorLikeOthers) {
   write_dicom(file_, {.change = [](DcmDataset& data) {
                 DcmItem* record = nullptr;
                 data.findOrCreateSequenceItem(DCM_DirectoryRecordSequence, record, 0);
-                record->putAndInsertString(DCM_DirectoryRecordType, "A\\LONGER_THAN_SIXTEEN_CHARACTERS");
+                const std::string type = "A\\" + std::string(60, 'B');
+                record->putAndInsertString(DCM_DirectoryRecordType, type.c_str());
               }});
   expect_error(Errc::corrupt, "broken DICOM file", [&] { io::open_dicom(file_, {}); });
 }

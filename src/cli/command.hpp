@@ -40,6 +40,7 @@ Command run_command();
 Command info_command();
 Command filters_command();
 Command compare_command();
+Command estimate_command();
 Command phantom_command();
 Command add_noise_command();
 Command train_quadratic_command();

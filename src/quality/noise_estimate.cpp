@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <numeric>
 #include <vector>
 
 namespace quietvox {
@@ -87,28 +89,37 @@ double interpolated_median(std::vector<float> values) {
   return low + std::clamp(inside, 0.0, 1.0) * (high - low);
 }
 
+struct Flat {
+  double sigma = 0, mean = 0;
+  std::int64_t blocks = 0;
+};
+
 /// Sigma of the noise in blocks with mean in [low, high). Each round but the first leaves out the blocks that
 /// hold an edge, by the sigma of the round before.
-double sigma_between(const std::vector<Block>& blocks, double low, double high) {
+Flat flat_blocks(const std::vector<Block>& blocks, double low, double high) {
   constexpr double normal_mad = 0.6744897501960817;  // median absolute value of a standard normal number
-  double sigma = 0, largest_edge = std::numeric_limits<double>::infinity();
+  Flat flat;
+  double largest_edge = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 4; ++round) {
     std::vector<float> details;
+    double sum = 0;
     for (const Block& block : blocks) {
-      if (low <= block.mean && block.mean < high && block.edge <= largest_edge) details.push_back(block.detail);
+      if (!(low <= block.mean && block.mean < high && block.edge <= largest_edge)) continue;
+      details.push_back(block.detail);
+      sum += block.mean;
     }
-    sigma = interpolated_median(std::move(details)) / normal_mad;
-    largest_edge = 2 * sigma;
+    flat.blocks = std::ssize(details);
+    flat.mean = details.empty() ? 0 : sum / static_cast<double>(flat.blocks);
+    flat.sigma = interpolated_median(std::move(details)) / normal_mad;
+    largest_edge = 2 * flat.sigma;
   }
-  return sigma;
+  return flat;
 }
 
-}  // namespace
-
-double estimate_noise(VolumeSource& source) {
+Flat flat_foreground(VolumeSource& source) {
   const BlockSample sample = sample_blocks(source);
   const auto& blocks = sample.blocks();
-  if (blocks.empty()) return 0;
+  if (blocks.empty()) return {};
   const auto darker = [](const Block& a, const Block& b) { return a.mean < b.mean; };
   const float lowest = std::min_element(blocks.begin(), blocks.end(), darker)->mean;
   // Padding and clipped air would pull the mean below the air that is noisy.
@@ -120,9 +131,107 @@ double estimate_noise(VolumeSource& source) {
   }
   const double middle = count > 0 ? sum / count : lowest;
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double sigma = sigma_between(blocks, middle, infinity);
+  const Flat bright = flat_blocks(blocks, middle, infinity);
   // A bright background that is clipped (X-ray images stored inverted) has no noise.
-  return sigma > 0 ? sigma : sigma_between(blocks, -infinity, middle);
+  return bright.sigma > 0 ? bright : flat_blocks(blocks, -infinity, middle);
+}
+
+/// Variance of a Rician number of unit sigma over that of its noise, for a signal of `snr` (Koay and Basser 2006).
+double rician_variance(double snr) {
+  if (snr > 30) return 1;  // within 6e-4, and the Bessel functions do not overflow
+  const double square = snr * snr, x = square / 4;
+  const double bessel = (2 + square) * std::cyl_bessel_i(0.0, x) + square * std::cyl_bessel_i(1.0, x);
+  return 2 + square - std::numbers::pi / 8 * std::exp(-square / 2) * bessel * bessel;
+}
+
+/// Sigma of the noise where Rician voxels have this mean and standard deviation.
+double koay_sigma(double mean, double deviation) {
+  const double ratio = mean / deviation;
+  double snr = ratio;
+  for (int round = 0; round < 100; ++round) {
+    snr = std::sqrt(std::max(rician_variance(snr) * (1 + ratio * ratio) - 2, 0.0));
+  }
+  return deviation / std::sqrt(rician_variance(snr));
+}
+
+/// Means of the 8x8 blocks of a slice that look like air: noise without a signal has a Rayleigh distribution, whose
+/// standard deviation is 0.5227 of its mean. Blocks that vary because of an edge hold little in their diagonal Haar
+/// coefficients.
+void add_air(std::vector<double>& means, const VolumeView<const float>& slice) {
+  constexpr std::int64_t side = 8;
+  constexpr double voxels = side * side, coefficients = voxels / 4;
+  constexpr double rayleigh = 0.52272320, tolerance = 0.12, diagonal_tolerance = 0.2;  // about 2.5 deviations each
+  for (std::int64_t y = 0; y + side <= slice.extent.y; y += side) {
+    for (std::int64_t x = 0; x + side <= slice.extent.x; x += side) {
+      double sum = 0, squares = 0, diagonals = 0, zeros = 0;
+      for (std::int64_t j = y; j < y + side; j += 2) {
+        for (std::int64_t i = x; i < x + side; i += 2) {
+          const double a = slice.row(j, 0)[i], b = slice.row(j, 0)[i + 1];
+          const double c = slice.row(j + 1, 0)[i], d = slice.row(j + 1, 0)[i + 1];
+          sum += a + b + c + d;
+          squares += a * a + b * b + c * c + d * d;
+          diagonals += 0.25 * (a - b - c + d) * (a - b - c + d);
+          zeros += (a == 0) + (b == 0) + (c == 0) + (d == 0);
+        }
+      }
+      const double mean = sum / voxels, variance = (squares - sum * mean) / (voxels - 1);
+      const bool is_cut = zeros > 4;  // at the edge of what is masked
+      if (!std::isfinite(variance) || mean <= 0 || is_cut) continue;
+      const double ratio = std::sqrt(std::max(variance, 0.0)) / mean;
+      const double diagonal_ratio = std::sqrt(diagonals / coefficients) / mean;
+      if (std::abs(ratio - rayleigh) < tolerance && std::abs(diagonal_ratio - rayleigh) < diagonal_tolerance) {
+        means.push_back(mean);
+      }
+    }
+  }
+}
+
+/// The shortest interval that holds half of some numbers, and the mean of those: their mode.
+struct ShortestHalf {
+  double mean, width;
+};
+ShortestHalf shortest_half(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  const std::size_t half = numbers.size() / 2 + 1;
+  const auto width = [&](std::size_t i) { return numbers[i + half - 1] - numbers[i]; };
+  std::size_t best = 0;
+  for (std::size_t i = 0; i + half <= numbers.size(); ++i) {
+    if (width(i) < width(best)) best = i;
+  }
+  const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(best);
+  const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(half), 0.0);
+  return {sum / static_cast<double>(half), width(best)};
+}
+
+NoiseEstimate air_estimate(VolumeSource& source) {
+  constexpr std::size_t fewest = 32;     // fewer may be tissue by chance
+  constexpr double widest_spread = 0.3;  // of what is one thing: air has 0.09
+  std::vector<double> means;
+  for_each_slab(source, [&](VolumeView<const float> slab) {
+    for (std::int64_t z = 0; z < slab.extent.z; ++z) add_air(means, slab.slices(z, 1));
+  });
+  const std::int64_t blocks = std::ssize(means);
+  if (means.size() < fewest) return {NoiseMethod::air, 0, 0, 0};
+  const auto [mean, width] = shortest_half(std::move(means));
+  if (width > widest_spread * mean) return {NoiseMethod::air, 0, 0, 0};
+  // A Rayleigh mean is sigma sqrt(pi / 2); that of half of the blocks varies by 0.5227 / 8 of it per block.
+  const double error = 0.52272320 / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
+  return {NoiseMethod::air, std::sqrt(2 / std::numbers::pi) * mean, blocks, error};
+}
+
+}  // namespace
+
+double estimate_noise(VolumeSource& source) { return flat_foreground(source).sigma; }
+
+std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source) {
+  const Flat flat = flat_foreground(source);
+  // The median absolute deviation has 0.37 of the efficiency of the standard deviation.
+  const double error = flat.blocks > 0 ? std::sqrt(0.5 / 0.37 / static_cast<double>(flat.blocks)) : 0;
+  const bool rician = flat.sigma > 0 && flat.mean > 0;
+  return {
+      {NoiseMethod::haar, flat.sigma, flat.blocks, error},
+      {NoiseMethod::koay, rician ? koay_sigma(flat.mean, flat.sigma) : 0, rician ? flat.blocks : 0, rician ? error : 0},
+      air_estimate(source)};
 }
 
 }  // namespace quietvox

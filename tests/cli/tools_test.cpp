@@ -55,6 +55,16 @@ TEST_F(Tools, CompareFindsTheDifference) {
   EXPECT_NEAR(other["psnr"].get<double>(), 10 * std::log10(200 * 200 / 12.5), 1e-9);
 }
 
+TEST_F(Tools, EstimateTellsNoiseMethodAndConfidence) {
+  quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "192x192x8", "--noise", "rician:30"});
+  const Json volume = Json::parse(quietvox_ok({"estimate", path("mr.nii"), "--json"}).out)["volumes"][0];
+  EXPECT_NEAR(volume["sigma"].get<double>(), 30, 2.7);
+  EXPECT_EQ(volume["method"], "haar");
+  EXPECT_EQ(volume["confidence"], "medium");
+  EXPECT_NEAR(volume["methods"]["air"]["sigma"].get<double>(), 30, 2);
+  EXPECT_NE(quietvox_ok({"estimate", path("mr.nii")}).out.find("koay"), std::string::npos);
+}
+
 TEST_F(Tools, CompareRefusesOtherExtents) {
   write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>(8));
   write_nifti(folder_ / "b.nii", {{2, 2, 3}}, std::vector<float>(12));

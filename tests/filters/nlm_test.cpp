@@ -6,7 +6,9 @@
 #include <hwy/targets.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 
 #include "filters/registry.hpp"
@@ -14,6 +16,7 @@
 #include "support/expect_error.hpp"
 #include "support/reference_bilateral.hpp"
 #include "support/reference_nlm.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/volumes.hpp"
 
 namespace quietvox::test {
@@ -87,6 +90,34 @@ TEST(Nlm, EveryOptionAgreesWithTheReference) {
       }
     }
   }
+}
+
+/// DIPY's classic algorithm: h^2 = sqrt(2) sigma^2, squares averaged, its block radius is ours and the patch's.
+TEST(Nlm, AgreesWithDipy) {
+  if (std::system("/usr/bin/python3 -c 'import dipy.denoise.nlmeans' 2>/dev/null") != 0) {
+    GTEST_SKIP() << "/usr/bin/python3 has no DIPY (Debian: python3-dipy)";
+  }
+  const TemporaryFolder folder;
+  Volume in = busy_volume({24, 21, 17}, 14);
+  for (float& voxel : in.voxels) voxel = std::abs(voxel);
+  std::ofstream(folder / "in", std::ios::binary)
+      .write(reinterpret_cast<const char*>(in.voxels.data()),
+             static_cast<std::streamsize>(in.voxels.size() * sizeof(float)));
+  std::ofstream(folder / "run.py")
+      << "import numpy\nfrom dipy.denoise.nlmeans import nlmeans\n"
+      << "v = numpy.fromfile('in', numpy.float32).reshape(17, 21, 24).astype(numpy.float64)\n"
+      << "r = nlmeans(v, 80.0, patch_radius=1, block_radius=4, rician=True, num_threads=1)\n"
+      << "r.astype(numpy.float32).tofile('out')\n";
+  ASSERT_EQ(std::system(("cd '" + folder.path().string() + "' && /usr/bin/python3 run.py").c_str()), 0);
+  Volume expected(in.extent);
+  std::ifstream(folder / "out", std::ios::binary)
+      .read(reinterpret_cast<char*>(expected.voxels.data()),
+            static_cast<std::streamsize>(expected.voxels.size() * sizeof(float)));
+  NlmParams params = make_params({1, 1, 1}, Radius3{3, 3, 3}, 80);
+  params.strength = std::pow(2, 0.25);
+  params.noise_model = NoiseModel::rician;
+  params.border = Border::reflect;
+  EXPECT_EQ(first_difference(expected, filtered(in, params), nlm_tolerance(in.view())), "");
 }
 
 TEST(Nlm, TheHybridIsTheBilateralFilterWherePatchesDoNotCount) {

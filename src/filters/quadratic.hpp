@@ -56,7 +56,7 @@ struct QuadraticParams {
   static constexpr bool commutes_with_rescale = false;
   static consteval auto fields() {
     return std::tuple{
-        field("coefficients", &QuadraticParams::coefficients, NoRange{}, "PRESET|FILE.json",
+        field("coefficients", &QuadraticParams::coefficients, NoRange{}, "NAME",
               "denoise, mammogram-enhance, or a JSON file of coefficients as train-quadratic writes it."),
         field("gain", &QuadraticParams::gain, {0, 1000}, "", "Factor of the quadratic part."),
         field("lowest", &QuadraticParams::lowest, {-1e30, 1e30}, "intensity",

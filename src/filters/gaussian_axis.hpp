@@ -45,7 +45,7 @@ struct Axis {
   bool recursive;
 
   /// Radius of the sampled Gaussian.
-  int radius() const { return static_cast<int>(5 * sigma + 0.5); }
+  int radius() const { return static_cast<int>(std::lround(5 * sigma)); }
   /// The farthest voxel that an output depends on.
   std::int64_t reach() const {
     if (sigma == 0) return 0;

@@ -35,7 +35,7 @@ struct NlmParams {
   Radius3 patch_radius{1, 1, 1};
   OrAll<Radius3> search_radius{Radius3{5, 5, 5}};
   std::optional<double> sigma;
-  double strength = 1;
+  double strength = 1.2;
   double noise_bias = 0;
   NoiseModel noise_model = NoiseModel::gaussian;
   double spatial_sigma = 0;

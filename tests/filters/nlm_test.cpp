@@ -29,6 +29,7 @@ NlmParams make_params(Radius3 patch, OrAll<Radius3> search, double sigma = 80) {
   params.patch_radius = patch;
   params.search_radius = search;
   params.sigma = sigma;
+  params.strength = 1;
   return params;
 }
 

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <mutex>
+#include <stop_token>
 
 #include "io/byte_stream.hpp"
+#include "io/reader_pool.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
@@ -38,11 +41,8 @@ class ItkFile {
     volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;
     check_size();
     const bool gzip = header_.encoding == "gzip";
-    if (header_.offset && (gzip || header_.encoding == "raw")) {
-      bytes_reader_ = std::make_unique<io::ByteReader>(header_.data, gzip, *header_.offset);
-    } else if (gzip) {
-      refuse("compressed voxels behind something to be skipped are not handled");
-    }
+    read_here_ = header_.offset && (gzip || header_.encoding == "raw");
+    if (gzip && !read_here_) refuse("compressed voxels behind something to be skipped are not handled");
   }
 
   const ItkHeader& header() const { return header_; }
@@ -51,13 +51,17 @@ class ItkFile {
   const itk::ImageIOBase& image_io() const { return *io_; }
   io::NiftiType type() const { return voxel_type(io_->GetComponentType()); }
 
-  void read(std::size_t volume, VolumeView<float> slices) {
+  /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
+  std::shared_ptr<io::ByteReader> take_reader() { return read_here_ ? readers_.take() : nullptr; }
+
+  void read(std::size_t volume, VolumeView<float> slices, io::ByteReader* reader, const std::stop_token& stop) {
     const std::size_t first =
         volume * static_cast<std::size_t>(geometry_.extent.z) + static_cast<std::size_t>(slices.origin.z);
     std::vector<std::byte> stored(slice_bytes());
     const auto voxels = static_cast<std::size_t>(slices.extent.slice());
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-      read_stored(first + static_cast<std::size_t>(z), stored);
+      check_stop(stop);
+      read_stored(first + static_cast<std::size_t>(z), stored, reader);
       try {
         io::decode(stored, {type()}, {slices.row(0, z), voxels});
       } catch (const Error& error) {
@@ -67,18 +71,19 @@ class ItkFile {
   }
 
   /// A slice, counted through all volumes, in the byte order of this machine.
-  void read_stored(std::size_t slice, std::span<std::byte> stored) {
+  void read_stored(std::size_t slice, std::span<std::byte> stored, io::ByteReader* reader) {
     const std::size_t offset = slice * slice_bytes(), end = offset + stored.size();
     const bool last = end == static_cast<std::size_t>(bytes_);
-    if (!bytes_reader_) {
+    if (!reader) {
+      const std::lock_guard lock(mutex_);
       if (voxels_.empty()) read_by_itk();
       std::copy_n(voxels_.begin() + static_cast<std::ptrdiff_t>(offset), stored.size(), stored.begin());
       if (last) std::vector<std::byte>().swap(voxels_);
       return;
     }
-    bytes_reader_->read_all(offset, stored, "the voxels");
+    reader->read_all(offset, stored, "the voxels");
     std::array<std::byte, 1> beyond;  // a checksum is looked at with what would follow
-    if (last) bytes_reader_->read(end, beyond);
+    if (last) reader->read(end, beyond);
     if (!swapped()) return;
     const auto size = static_cast<std::ptrdiff_t>(io::bytes_per_voxel(type()));
     for (auto voxel = stored.begin(); voxel != stored.end(); voxel += size) std::reverse(voxel, voxel + size);
@@ -130,21 +135,27 @@ class ItkFile {
   itk::ImageIOBase::Pointer io_;
   io::Geometry geometry_;
   std::size_t volumes_ = 1;
-  std::int64_t values_ = 0, bytes_ = 0;           // of all volumes
-  std::unique_ptr<io::ByteReader> bytes_reader_;  // none where ITK reads the voxels
-  std::vector<std::byte> voxels_;                 // what ITK read, while slices are wanted
+  std::int64_t values_ = 0, bytes_ = 0;  // of all volumes
+  bool read_here_ = false;               // not by ITK
+  io::ReaderPool<io::ByteReader> readers_{
+      [this] { return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset); }};
+  std::mutex mutex_;
+  std::vector<std::byte> voxels_;  // what ITK read, while slices are wanted
 };
 
 class ItkVolume final : public VolumeSource {
  public:
-  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume) : file_(std::move(file)), volume_(volume) {}
+  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume, std::stop_token stop)
+      : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume), stop_(std::move(stop)) {}
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
-  void read(VolumeView<float> slices) override { file_->read(volume_, slices); }
+  void read(VolumeView<float> slices) override { file_->read(volume_, slices, reader_.get(), stop_); }
 
  private:
   std::shared_ptr<ItkFile> file_;
+  std::shared_ptr<io::ByteReader> reader_;
   std::size_t volume_;
+  std::stop_token stop_;
 };
 
 std::string joined(const std::array<double, 3>& numbers, const std::string& separator) {
@@ -154,7 +165,8 @@ std::string joined(const std::array<double, 3>& numbers, const std::string& sepa
 
 class ItkImage final : public io::Image {
  public:
-  explicit ItkImage(ItkHeader header) : file_(std::make_shared<ItkFile>(std::move(header))) {}
+  ItkImage(ItkHeader header, std::stop_token stop)
+      : file_(std::make_shared<ItkFile>(std::move(header))), stop_(std::move(stop)) {}
 
   io::Format format() const override { return file_->header().format; }
   std::size_t volume_count() const override { return file_->volumes(); }
@@ -162,7 +174,7 @@ class ItkImage final : public io::Image {
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
   std::string why_2d_only(std::size_t) const override { return ""; }
   std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values) const override {
-    return std::make_unique<ItkVolume>(file_, volume);
+    return std::make_unique<ItkVolume>(file_, volume, stop_);
   }
   std::vector<std::string> warnings() const override { return {}; }
 
@@ -182,30 +194,34 @@ class ItkImage final : public io::Image {
   std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values,
                                           const io::WriteOptions& options) const override {
     const itk::ImageIOBase& image_io = file_->image_io();
-    // Apart from the filters' reader: compressed voxels are read in order, each reader at its own place.
+    // Apart from the filters' file: what ITK reads whole goes with its last slice.
     const auto stored = std::make_shared<ItkFile>(file_->header());
-    return make_itk_writer(
-        output,
-        {.header = file_->header(),
-         .axes = image_io.GetNumberOfDimensions(),
-         .volumes = file_->volumes(),
-         .geometry = file_->geometry(),
-         .type = image_io.GetComponentType(),
-         .metadata = &image_io,
-         .read_stored = [stored](std::size_t slice, std::span<std::byte> bytes) { stored->read_stored(slice, bytes); }},
-        options);
+    const std::shared_ptr<io::ByteReader> reader = stored->take_reader();
+    return make_itk_writer(output,
+                           {.header = file_->header(),
+                            .axes = image_io.GetNumberOfDimensions(),
+                            .volumes = file_->volumes(),
+                            .geometry = file_->geometry(),
+                            .type = image_io.GetComponentType(),
+                            .metadata = &image_io,
+                            .read_stored =
+                                [stored, reader](std::size_t slice, std::span<std::byte> bytes) {
+                                  stored->read_stored(slice, bytes, reader.get());
+                                }},
+                           options);
   }
 
  private:
   std::shared_ptr<ItkFile> file_;
+  std::stop_token stop_;
 };
 
 }  // namespace
 
-std::unique_ptr<io::Image> open_itk_image(const fs::path& path) {
+std::unique_ptr<io::Image> open_itk_image(const fs::path& path, const io::ReadOptions& options) {
   auto header = read_itk_header(path);
   if (!header) return nullptr;
-  return std::make_unique<ItkImage>(std::move(*header));
+  return std::make_unique<ItkImage>(std::move(*header), options.execution.stop);
 }
 
 std::unique_ptr<io::ImageWriter> create_itk_image(const fs::path& output, const io::Geometry& geometry,

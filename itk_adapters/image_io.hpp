@@ -9,7 +9,7 @@ namespace quietvox {
 
 /// Opens an NRRD or MetaImage file of scalar voxels and 2 to 4 axes; a fourth axis holds one volume per index. Null
 /// where the content is neither; throws Error where it is one of them and cannot be used.
-std::unique_ptr<io::Image> open_itk_image(const std::filesystem::path&);
+std::unique_ptr<io::Image> open_itk_image(const std::filesystem::path&, const io::ReadOptions& = {});
 
 /// A new file of the format that `output`'s ending names (.nrrd, .nhdr, .mha, .mhd) for images that came in another
 /// one: float32 unless options.output_type says otherwise, compressed only where options.compress is true. Several

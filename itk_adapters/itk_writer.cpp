@@ -89,6 +89,7 @@ class ItkWriter final : public io::ImageWriter {
         source_(source),
         type_(stored_type(options.output_type, source.type)),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
+        stop_(options.execution.stop),
         sidecar_(output, inputs(source), options.force) {
     const auto format = itk_format_of_name(output);
     if (!format) {
@@ -126,6 +127,7 @@ class ItkWriter final : public io::ImageWriter {
     const auto voxels = static_cast<std::size_t>(slices.extent.slice());
     std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(voxel_type(type_))));
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+      check_stop(stop_);
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
       spool_.write(reinterpret_cast<const char*>(stored.data()), static_cast<std::streamsize>(stored.size()));
     }
@@ -248,6 +250,7 @@ class ItkWriter final : public io::ImageWriter {
       io::ByteReader reader(header->data, compress_, *header->offset);
       std::vector<std::byte> piece(std::size_t{1} << 20);
       for (std::size_t done = 0; same && done < voxels.size(); done += piece.size()) {
+        check_stop(stop_);
         piece.resize(std::min(piece.size(), voxels.size() - done));
         same = reader.read(done, piece) == piece.size() &&
                std::memcmp(piece.data(), static_cast<const char*>(voxels.data()) + done, piece.size()) == 0;
@@ -271,6 +274,7 @@ class ItkWriter final : public io::ImageWriter {
   ItkWriterSource source_;
   itk::IOComponentEnum type_;
   bool compress_;
+  std::stop_token stop_;
   io::ProvenanceSidecar sidecar_;
   io::Format format_{};
   std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels

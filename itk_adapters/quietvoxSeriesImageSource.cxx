@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quietvoxSeriesImageSource.h"
 
+#include <algorithm>
+
 #include "itk_adapters/image_io.hpp"
 
 namespace quietvox {
@@ -93,10 +95,13 @@ void SeriesImageSource::GenerateData() {
       m_Volume = m_Image->volume(m_VolumeIndex, io::Values::real);
       m_OpenedVolume = m_VolumeIndex;
     }
-    for (std::int64_t z = 0; z < view.extent.z; ++z) {
+    // Slices are decoded at the same time; an abort is noticed between the blocks.
+    constexpr std::int64_t block = 16;
+    for (std::int64_t z = 0; z < view.extent.z; z += block) {
       if (this->GetAbortGenerateData()) throw itk::ProcessAborted(__FILE__, __LINE__);
-      m_Volume->read(view.slices(z, 1));
-      this->UpdateProgress(static_cast<float>(z + 1) / static_cast<float>(view.extent.z));
+      const std::int64_t count = std::min(block, view.extent.z - z);
+      m_Volume->read(view.slices(z, count));
+      this->UpdateProgress(static_cast<float>(z + count) / static_cast<float>(view.extent.z));
     }
   } catch (const Error& error) {
     itkExceptionMacro(<< error.what());

@@ -6,7 +6,6 @@
 #include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/voxel_output.hpp"
-#include "cli/voxel_sources.hpp"
 #include "cli/work.hpp"
 #include "quality/noise.hpp"
 
@@ -25,7 +24,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const auto out = arguments.params<OutputOptions>();
   check_input(input);
   check_output(output, output_format(out.output_format, output, std::nullopt), out.force, input);
-  const auto image = open_input(input, in);
+  const auto image = open_input(input, in, context.background());
   const io::Format format = output_format(out.output_format, output, image->format());
   const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};
   const std::string what = describe_chain(provenance.resolved) + "; " + describe_extent(*image);
@@ -40,29 +39,23 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     if (context.json) print_json(document);
     return;
   }
-  const auto writer = make_writer(*image, format, output, io::Values::real, write_options(out, input));
-  Execution execution;
-  execution.stop = context.stop;
+  const auto writer =
+      make_writer(*image, format, output, io::Values::real, write_options(out, input, context.background()));
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    WatchedSource source(image->volume(volume, io::Values::real), context.stop);
-    const auto [low, high] = intensities(source);
+    const auto source = image->volume(volume, io::Values::real);
+    const auto [low, high] = intensities(*source);
     writer->begin_volume(volume, provenance);
     VoxelOutput noisy(*writer, nullptr,
                       format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
-                      nullptr, context.stop);
-    const Extent extent = source.extent();
-    std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
-    for (std::int64_t z = 0; z < extent.z; ++z) {
-      const VolumeView<float> slice{voxels.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}};
-      source.read(slice);
-      add_noise(slice, params, static_cast<float>(low), static_cast<float>(high), execution);
-      noisy.write(slice);
-      const double done = static_cast<double>(z + 1) / static_cast<double>(extent.z);
+                      nullptr);
+    for_each_slab(*source, [&, low = low, high = high](VolumeView<float> slab) {
+      add_noise(slab, params, static_cast<float>(low), static_cast<float>(high), context.background());
+      noisy.write(slab);
+      const double done = static_cast<double>(slab.origin.z + slab.extent.z) / static_cast<double>(source->extent().z);
       context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
-    }
+    });
   }
-  check_stop(context.stop);
-  const io::WriteReport report = writer->commit();
+  const io::WriteReport report = commit_both(*writer, nullptr, context.background());
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + output);

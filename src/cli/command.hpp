@@ -18,6 +18,9 @@ struct Context {
   Console& console;
   std::stop_token stop;
   bool json = false;  ///< the result is wanted as one JSON document
+
+  /// For readers and writers: threads (0: one per core) and stop requests.
+  Execution background(int threads = 0) const { return {.threads = threads, .memory_limit = {}, .stop = stop}; }
 };
 
 /// One command of the program: how it is described, what it takes, and what it does.

@@ -90,7 +90,8 @@ void compare_images(const Arguments& arguments, Context& context) {
       io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, input);
     }
   }
-  const auto a = open_input(path_a, in), b = open_input(path_b, in);
+  const Execution reading = context.background(options.threads);
+  const auto a = open_input(path_a, in, reading), b = open_input(path_b, in, reading);
   if (a->volume_count() != b->volume_count() || a->geometry(0).extent != b->geometry(0).extent) {
     throw Error(Errc::invalid_argument, "compare: A has " + describe_extent(*a) + " voxels, B " + describe_extent(*b) +
                                             "; both must have the same extent");
@@ -101,11 +102,10 @@ void compare_images(const Arguments& arguments, Context& context) {
   execution.progress = [&](double fraction) { context.console.progress(fraction); };
   std::vector<Comparison> results;
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
-    WatchedSource source_a(a->volume(volume, io::Values::real), context.stop);
-    WatchedSource source_b(b->volume(volume, io::Values::real), context.stop);
-    const std::vector<float> voxels_a = read_whole(source_a), voxels_b = read_whole(source_b);
-    const VolumeView<const float> view_a{voxels_a.data(), source_a.extent(), source_a.spacing()};
-    const VolumeView<const float> view_b{voxels_b.data(), source_b.extent(), source_b.spacing()};
+    const auto source_a = a->volume(volume, io::Values::real), source_b = b->volume(volume, io::Values::real);
+    const std::vector<float> voxels_a = read_whole(*source_a), voxels_b = read_whole(*source_b);
+    const VolumeView<const float> view_a{voxels_a.data(), source_a->extent(), source_a->spacing()};
+    const VolumeView<const float> view_b{voxels_b.data(), source_b->extent(), source_b->spacing()};
     const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
     results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
     if (volume == 0 && !options.picture.empty()) {

@@ -5,7 +5,6 @@
 #include "cli/command.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
-#include "cli/voxel_sources.hpp"
 #include "quality/noise_estimate.hpp"
 
 namespace quietvox::cli {
@@ -33,11 +32,10 @@ void print_text(const std::vector<NoiseEstimate>& estimates) {
 
 void estimate_image(const Arguments& arguments, Context& context) {
   const std::string& path = arguments.operand(0);
-  const auto image = open_input(path, arguments.params<InputOptions>());
+  const auto image = open_input(path, arguments.params<InputOptions>(), context.background());
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    WatchedSource source(image->volume(volume, io::Values::real), context.stop);
-    const auto estimates = estimate_noise_by_every_method(source);
+    const auto estimates = estimate_noise_by_every_method(*image->volume(volume, io::Values::real));
     if (!context.json) {
       if (image->volume_count() > 1) std::printf("volume %zu\n", volume + 1);
       print_text(estimates);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/filter_job.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -95,32 +96,29 @@ io::Values choose_values(const Job& job, const io::Image& image, io::Format form
   return stored ? io::Values::stored : io::Values::real;
 }
 
-/// One volume as the filters see it, and what restores it on the way out.
-std::unique_ptr<VolumeSource> open_volume(const io::Image& image, std::size_t volume, io::Values values,
-                                          const Context& context) {
-  return std::make_unique<WatchedSource>(image.volume(volume, values), context.stop);
-}
-
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, const ChosenBackend& chosen,
                   Context& context, Summary& summary) {
   const io::Values values = choose_values(job, image, summary.format);
-  auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input));
+  const Execution background = context.background(job.work.threads);
+  auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input, background));
   std::unique_ptr<io::ImageWriter> residual;
   if (!job.mask.residual.empty()) {
     OutputOptions usual;
     usual.force = job.out.force;
-    residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(usual, job.input));
+    residual = create_like(image, io::Format::nifti, job.mask.residual, write_options(usual, job.input, background));
   }
   if (job.out.dry_run) return;  // the writers have checked what can be checked, and vanish without a trace
-  const std::string mask_identity = mask ? identify_mask(*mask, context.stop) : "";
-  const Execution whole = execution(job.work, context);
+  const std::string mask_identity = mask ? identify_mask(*mask) : "";
+  const bool restore = mask || residual || summary.format != image.format();
+  Execution whole = execution(job.work, context);
+  if (whole.memory_limit) {
+    const std::size_t aside = block_bytes(image.geometry(0).extent) * ((mask ? 2 : 0) + (restore ? 2 : 0));
+    *whole.memory_limit -= std::min(*whole.memory_limit, aside);
+  }
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto open = [&] { return open_volume(image, volume, values, context); };
-    const auto open_masking = [&] {
-      return open_volume(*mask, mask->volume_count() == 1 ? 0 : volume, io::Values::real, context);
-    };
-    std::unique_ptr<VolumeSource> source = open();
+    const auto open_masking = [&] { return mask->volume(mask->volume_count() == 1 ? 0 : volume, io::Values::real); };
+    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
     if (mask) source = std::make_unique<MaskedSource>(std::move(source), open_masking());
     const double index = static_cast<double>(volume);
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
@@ -130,15 +128,13 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
-    const bool restore = mask || residual || summary.format != image.format();
     const io::Values original = values == io::Values::stored ? values : io::Values::real_with_padding;
-    VoxelOutput output(*writer, residual.get(), restore ? open_volume(image, volume, original, context) : nullptr,
-                       mask ? open_masking() : nullptr, context.stop);
+    VoxelOutput output(*writer, residual.get(), restore ? image.volume(volume, original) : nullptr,
+                       mask ? open_masking() : nullptr);
     filter_volume(*source, provenance.resolved, *chosen.backend, part,
                   [&](VolumeView<const float> slices) { output.write(slices); });
   }
-  check_stop(context.stop);
-  const io::WriteReport report = commit_both(*writer, residual.get());
+  const io::WriteReport report = commit_both(*writer, residual.get(), background);
   summary.files = report.files;
   summary.clamped = report.clamped;
   summary.warnings.insert(summary.warnings.end(), report.warnings.begin(), report.warnings.end());
@@ -199,7 +195,7 @@ Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& cho
   summary.backend = chosen.backend->name();
   summary.backend_why = chosen.why;
   summary.warnings = image.warnings();
-  const auto mask = open_mask(job.mask.mask, image, summary.warnings);
+  const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
   check_windows(job, image);
   filter_image(job, image, mask.get(), chosen, context, summary);
   context.console.end_progress();
@@ -247,7 +243,8 @@ std::optional<Error> failure_of(const Work& work) {
 /// What cannot be filtered is named and left out; it does not keep others from being filtered.
 void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& context) {
   check_all_series(job);
-  const io::DicomFolder folder(job.input);
+  const Execution background = context.background(job.work.threads);
+  const io::DicomFolder folder(job.input, background);
   const auto list = folder.series();
   if (list.empty() && folder.strays().empty()) {
     throw Error(Errc::no_input, job.input.string() + ": holds no DICOM image");
@@ -269,7 +266,7 @@ void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& con
     Job part = job;
     part.output /= folder_name(uid, i + 1);
     const auto error = failure_of([&] {
-      const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid});
+      const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid, .execution = background});
       Json result = described(part, run_job(part, *image, chosen, context));
       result["series"] = uid;
       results.push_back(std::move(result));
@@ -315,7 +312,7 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
   const ChosenBackend chosen = choose_backend(job.work.backend, chain);
   if (job.series.all_series) return filter_all_series(job, chosen, context);
   check_paths(job);
-  const auto image = open_input(job.input, job.in);
+  const auto image = open_input(job.input, job.in, context.background(job.work.threads));
   const Summary summary = run_job(job, *image, chosen, context);
   if (context.json) print_json(described(job, summary));
 }

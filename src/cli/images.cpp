@@ -59,10 +59,11 @@ void check_input(const fs::path& path) {
   if (access(path.c_str(), R_OK) != 0) throw Error(Errc::input_path, path.string() + ": may not be read");
 }
 
-std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& options) {
+std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& options, const Execution& execution) {
   check_input(path);
-  auto image = io::open_image(path, {.allow_gaps = options.allow_gaps, .series_uid = options.series});
-  if (!image) image = open_itk_image(path);
+  const io::ReadOptions reading{.allow_gaps = options.allow_gaps, .series_uid = options.series, .execution = execution};
+  auto image = io::open_image(path, reading);
+  if (!image) image = open_itk_image(path, reading);
   if (!image || image->volume_count() == 0) {
     throw Error(Errc::no_input,
                 path.string() + ": holds no image that can be read; DICOM, NIfTI, NRRD and MetaImage can be");
@@ -106,12 +107,13 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
   return *wanted;
 }
 
-io::WriteOptions write_options(const OutputOptions& options, const fs::path& input) {
+io::WriteOptions write_options(const OutputOptions& options, const fs::path& input, const Execution& execution) {
   return {.force = options.force,
           .compress = options.compress,
           .output_type = FieldType<OutputType>::format(options.output_type),
           .series_description_suffix = options.series_description_suffix,
           .series_offset = options.series_offset,
+          .execution = execution,
           .input = input};
 }
 

@@ -14,7 +14,7 @@ namespace quietvox::cli {
 
 /// Opens whatever can be read: DICOM, NIfTI, NRRD, MetaImage. Throws Error: input_path, no_input, and what readers
 /// throw.
-std::unique_ptr<io::Image> open_input(const std::filesystem::path&, const InputOptions&);
+std::unique_ptr<io::Image> open_input(const std::filesystem::path&, const InputOptions&, const Execution&);
 
 /// Throws Error(input_path) where there is no such file or folder, or it may not be read.
 void check_input(const std::filesystem::path&);
@@ -27,7 +27,7 @@ void check_output(const std::filesystem::path& output, io::Format, bool force, c
 /// Error(invalid_argument) where the name does not say, and where DICOM is wanted from what is none.
 io::Format output_format(OutputFormat, const std::filesystem::path& output, std::optional<io::Format> input);
 
-io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path& input);
+io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path& input, const Execution&);
 
 /// A writer that gives `image` back in `format`. One of another format than the image's takes real values.
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format,

@@ -8,7 +8,6 @@
 #include "cli/command.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
-#include "cli/voxel_sources.hpp"
 #include "quality/noise_estimate.hpp"
 
 namespace quietvox::cli {
@@ -20,16 +19,15 @@ std::string rounded(double value) {
   return text;
 }
 
-/// Sigma of the noise of the first volume; none, with a warning that says why, where its voxels are none that can be
-/// filtered: the header tells something all the same.
-std::optional<double> noise_of(const io::Image& image, const Context& context, std::vector<std::string>& warnings) {
+/// The first volume; null, with a warning that says why, where its real values cannot be filtered: the header tells
+/// something all the same.
+std::unique_ptr<VolumeSource> first_volume(const io::Image& image, std::vector<std::string>& warnings) {
   try {
-    WatchedSource source(image.volume(0, io::Values::real), context.stop);
-    return estimate_noise(source);
+    return image.volume(0, io::Values::real);
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.emplace_back(error.what());
-    return std::nullopt;
+    return nullptr;
   }
 }
 
@@ -89,12 +87,13 @@ void print_info(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<InputOptions>();
   check_input(path);
   if (options.series.empty() && std::filesystem::is_directory(path)) {
-    const io::DicomFolder folder(path);
+    const io::DicomFolder folder(path, context.background());
     if (folder.series().size() > 1) return print_series(path, folder, context);
   }
-  const auto image = open_input(path, options);
+  const auto image = open_input(path, options, context.background());
   std::vector<std::string> warnings = image->warnings();
-  const std::optional<double> noise = noise_of(*image, context, warnings);
+  std::optional<double> noise;
+  if (const auto source = first_volume(*image, warnings)) noise = estimate_noise(*source);
 
   if (context.json) {
     Json facts = Json::object();

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "cli/images.hpp"
-#include "cli/voxel_sources.hpp"
 #include "io/sha256.hpp"
 
 namespace quietvox::cli {
@@ -46,10 +45,10 @@ std::string difference(const io::Geometry& mask, const io::Geometry& image) {
 
 }  // namespace
 
-std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& image,
+std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& image, const Execution& execution,
                                      std::vector<std::string>& warnings) {
   if (path.empty()) return nullptr;
-  auto mask = open_input(path, {});
+  auto mask = open_input(path, {}, execution);
   const bool fits = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
   std::string doubt;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
@@ -74,18 +73,15 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
   return mask;
 }
 
-std::string identify_mask(const io::Image& mask, const std::stop_token& stop) {
+std::string identify_mask(const io::Image& mask) {
   io::Sha256 hash;
   for (std::size_t volume = 0; volume < mask.volume_count(); ++volume) {
-    WatchedSource source(mask.volume(volume, io::Values::real), stop);
-    const Extent extent = source.extent();
-    std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
-    std::vector<std::byte> inside(voxels.size());
-    for (std::int64_t z = 0; z < extent.z; ++z) {
-      source.read({voxels.data(), {extent.x, extent.y, 1}, source.spacing(), {0, 0, z}});
-      std::transform(voxels.begin(), voxels.end(), inside.begin(), [](float voxel) { return std::byte{voxel != 0}; });
+    for_each_slab(*mask.volume(volume, io::Values::real), [&](VolumeView<const float> slab) {
+      std::vector<std::byte> inside(static_cast<std::size_t>(slab.extent.voxels()));
+      std::transform(slab.data, slab.data + inside.size(), inside.begin(),
+                     [](float voxel) { return std::byte{voxel != 0}; });
       hash.update(inside);
-    }
+    });
   }
   return io::to_hex(hash.digest()).substr(0, 16);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -14,9 +13,10 @@ namespace quietvox::cli {
 /// Opens the mask of an image; null where `path` is empty. It has one volume for all of the image's, or one for each.
 /// Throws Error(invalid_argument) where it differs in extent, or lies elsewhere in the patient. Where one of the two
 /// does not say where it lies, that becomes a warning.
-std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, std::vector<std::string>& warnings);
+std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, const Execution&,
+                                     std::vector<std::string>& warnings);
 
 /// The first 16 hex digits of the SHA-256 of the mask's voxels, a byte 0 or 1 each.
-std::string identify_mask(const io::Image& mask, const std::stop_token&);
+std::string identify_mask(const io::Image& mask);
 
 }  // namespace quietvox::cli

@@ -9,7 +9,7 @@
 #include "cli/described.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
-#include "cli/voxel_sources.hpp"
+#include "cli/voxel_output.hpp"
 #include "quality/noise.hpp"
 
 namespace quietvox::cli {
@@ -94,24 +94,21 @@ void make(const Arguments& arguments, Context& context) {
   const VolumeView<float> view = phantom.view();
   if (noise) {
     const auto [low, high] = std::minmax_element(phantom.voxels.begin(), phantom.voxels.end());
-    Execution execution;
-    execution.stop = context.stop;
-    add_noise(view, *noise, *low, *high, execution);
+    add_noise(view, *noise, *low, *high, context.background());
   }
   io::WriteOptions write;
   write.force = out.force;
   write.compress = out.compress;
+  write.execution = context.background();
   const io::Geometry geometry{.extent = extent, .spacing = phantom.spacing};
   const auto writer = create_image(format, output, geometry, 1, modality(options.kind), write);
   static const Filter filter = described<PhantomOptions>("A made-up scan.");
   writer->begin_volume(0, {recorded(filter, options), recorded(filter, options), "cpu"});
   for (std::int64_t z = 0; z < extent.z; ++z) {
-    check_stop(context.stop);
     writer->write(view.slices(z, 1));
     context.console.progress(static_cast<double>(z + 1) / static_cast<double>(extent.z));
   }
-  check_stop(context.stop);
-  const io::WriteReport report = writer->commit();
+  const io::WriteReport report = commit_both(*writer, nullptr, write.execution);
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
   context.console.note(describe_chain(recorded(filter, options)) + "; wrote " + io::to_string(format) + " to " +

@@ -53,22 +53,22 @@ void train(const Arguments& arguments, Context& context) {
   const std::string& output_path = arguments.operand(2);
   io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
   io::refuse_overlap(output_path, clean_path, "clean image");
-  const auto noisy = open_input(noisy_path, in), clean = open_input(clean_path, in);
+  const Execution reading = context.background(options.threads);
+  const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {
     throw Error(Errc::invalid_argument, "train-quadratic: NOISY has " + describe_extent(*noisy) + " voxels, CLEAN " +
                                             describe_extent(*clean) + "; both must have the same extent");
   }
-  WatchedSource noisy_source(noisy->volume(0, io::Values::real), context.stop);
-  WatchedSource clean_source(clean->volume(0, io::Values::real), context.stop);
-  const Range<double> range = intensities(noisy_source);
-  const std::vector<float> noisy_voxels = read_whole(noisy_source), clean_voxels = read_whole(clean_source);
+  const auto noisy_source = noisy->volume(0, io::Values::real), clean_source = clean->volume(0, io::Values::real);
+  const Range<double> range = intensities(*noisy_source);
+  const std::vector<float> noisy_voxels = read_whole(*noisy_source), clean_voxels = read_whole(*clean_source);
   Execution execution;
   execution.threads = options.threads;
   execution.stop = context.stop;
   execution.progress = [&](double fraction) { context.console.progress(fraction); };
   TrainedQuadratic trained =
-      train_quadratic({noisy_voxels.data(), noisy_source.extent(), noisy_source.spacing()},
-                      {clean_voxels.data(), clean_source.extent(), clean_source.spacing()}, range,
+      train_quadratic({noisy_voxels.data(), noisy_source->extent(), noisy_source->spacing()},
+                      {clean_voxels.data(), clean_source->extent(), clean_source->spacing()}, range,
                       {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
   context.console.end_progress();
   const std::filesystem::path name(output_path);

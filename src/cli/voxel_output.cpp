@@ -11,49 +11,46 @@
 namespace quietvox::cli {
 
 VoxelOutput::VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-                         std::unique_ptr<VolumeSource> mask, std::stop_token stop)
-    : writer_(writer),
-      residual_(residual),
-      original_(std::move(original)),
-      mask_(std::move(mask)),
-      stop_(std::move(stop)) {}
+                         std::unique_ptr<VolumeSource> mask)
+    : writer_(writer), residual_(residual), original_(std::move(original)), mask_(std::move(mask)) {}
 
 void VoxelOutput::write(VolumeView<const float> slices) {
-  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-    check_stop(stop_);
-    write_slice(slices.slices(z, 1));
+  if (!original_) return writer_.write(slices);
+  const std::int64_t together = slices_in_block(slices.extent);
+  for (std::int64_t z = 0; z < slices.extent.z; z += together) {
+    write_block(slices.slices(z, std::min(together, slices.extent.z - z)));
   }
 }
 
-void VoxelOutput::write_slice(VolumeView<const float> slice) {
-  const auto size = static_cast<std::size_t>(slice.extent.voxels());
+void VoxelOutput::write_block(VolumeView<const float> block) {
+  const auto size = static_cast<std::size_t>(block.extent.voxels());
   const auto is_finite = [](float value) { return std::isfinite(value); };
-  if (!original_ || (!mask_ && !residual_ && std::all_of(slice.data, slice.data + size, is_finite))) {
-    writer_.write(slice);
+  if (!mask_ && !residual_ && std::all_of(block.data, block.data + size, is_finite)) {
+    writer_.write(block);
     return;
   }
   const auto view = [&](std::vector<float>& voxels) {
     voxels.resize(size);
-    return VolumeView<float>{voxels.data(), slice.extent, slice.spacing, slice.origin};
+    return VolumeView<float>{voxels.data(), block.extent, block.spacing, block.origin};
   };
-  original_->read(view(original_slice_));
-  const VolumeView<float> result = view(result_slice_);
+  original_->read(view(original_block_));
+  const VolumeView<float> result = view(result_block_);
   for (std::size_t i = 0; i < size; ++i) {
-    result.data[i] = std::isfinite(slice.data[i]) ? slice.data[i] : original_slice_[i];
+    result.data[i] = std::isfinite(block.data[i]) ? block.data[i] : original_block_[i];
   }
   if (mask_) {
-    mask_->read(view(mask_slice_));
+    mask_->read(view(mask_block_));
     for (std::size_t i = 0; i < size; ++i) {
-      if (mask_slice_[i] == 0) result.data[i] = original_slice_[i];
+      if (mask_block_[i] == 0) result.data[i] = original_block_[i];
     }
   }
   writer_.write(result);
   if (!residual_) return;
-  for (std::size_t i = 0; i < size; ++i) result.data[i] = original_slice_[i] - result.data[i];
+  for (std::size_t i = 0; i < size; ++i) result.data[i] = original_block_[i] - result.data[i];
   residual_->write(result);
 }
 
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual) {
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution& execution) {
   std::vector<io::AtomicOutput*> outputs;
   io::WriteReport report = writer.finish(outputs);
   if (residual) {
@@ -61,7 +58,7 @@ io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual) 
     report.files.insert(report.files.end(), second.files.begin(), second.files.end());
     report.warnings.insert(report.warnings.end(), second.warnings.begin(), second.warnings.end());
   }
-  io::commit_together(outputs);
+  io::commit_together(outputs, execution);
   return report;
 }
 

@@ -17,21 +17,20 @@ class VoxelOutput {
   /// `residual`, `original` and `mask` may be null; a residual, a mask and an output that does not keep
   /// what stands in its source where there is no value need the original, there read with padding.
   VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-              std::unique_ptr<VolumeSource> mask, std::stop_token stop);
+              std::unique_ptr<VolumeSource> mask);
 
   void write(VolumeView<const float> slices);
 
  private:
-  void write_slice(VolumeView<const float> slice);
+  void write_block(VolumeView<const float> block);
 
   io::ImageWriter& writer_;
   io::ImageWriter* residual_;
   std::unique_ptr<VolumeSource> original_, mask_;
-  std::stop_token stop_;
-  std::vector<float> original_slice_, mask_slice_, result_slice_;
+  std::vector<float> original_block_, mask_block_, result_block_;
 };
 
 /// Puts the output and, where there is one, its residual in place: both or neither.
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual);
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution&);
 
 }  // namespace quietvox::cli

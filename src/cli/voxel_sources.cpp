@@ -2,32 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/voxel_sources.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace quietvox::cli {
 
-void check_stop(const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Error(Errc::cancelled, "stopped on request");
+std::int64_t slices_in_block(const Extent& extent) {
+  constexpr std::int64_t voxels = std::int64_t{1} << 20;
+  return std::clamp<std::int64_t>(voxels / extent.slice(), 1, extent.z);
 }
 
-void WatchedSource::read(VolumeView<float> slices) {
-  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-    check_stop(stop_);
-    source_->read(slices.slices(z, 1));
-  }
+std::size_t block_bytes(const Extent& extent) {
+  return static_cast<std::size_t>(slices_in_block(extent) * extent.slice()) * sizeof(float);
 }
 
 MaskedSource::MaskedSource(std::unique_ptr<VolumeSource> source, std::unique_ptr<VolumeSource> mask)
-    : source_(std::move(source)), mask_(std::move(mask)), slice_(static_cast<std::size_t>(mask_->extent().slice())) {}
+    : source_(std::move(source)), mask_(std::move(mask)), block_(block_bytes(mask_->extent()) / sizeof(float)) {}
 
 void MaskedSource::read(VolumeView<float> slices) {
-  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-    const VolumeView<float> voxels = slices.slices(z, 1);
+  source_->read(slices);
+  const std::int64_t together = slices_in_block(extent());
+  for (std::int64_t z = 0; z < slices.extent.z; z += together) {
+    const VolumeView<float> voxels = slices.slices(z, std::min(together, slices.extent.z - z));
     VolumeView<float> mask = voxels;
-    mask.data = slice_.data();
-    source_->read(voxels);
+    mask.data = block_.data();
     mask_->read(mask);
-    for (std::int64_t i = 0; i < voxels.extent.slice(); ++i) {
+    for (std::int64_t i = 0; i < voxels.extent.voxels(); ++i) {
       if (mask.data[i] == 0) voxels.data[i] = std::numeric_limits<float>::quiet_NaN();
     }
   }

@@ -10,23 +10,9 @@
 
 namespace quietvox::cli {
 
-/// Throws Error(cancelled) once a stop is requested.
-void check_stop(const std::stop_token&);
-
-/// A volume as it is in the file; reading ends where a stop is requested.
-class WatchedSource : public VolumeSource {
- public:
-  WatchedSource(std::unique_ptr<VolumeSource> source, std::stop_token stop)
-      : source_(std::move(source)), stop_(std::move(stop)) {}
-
-  Extent extent() const override { return source_->extent(); }
-  Spacing spacing() const override { return source_->spacing(); }
-  void read(VolumeView<float> slices) override;
-
- private:
-  std::unique_ptr<VolumeSource> source_;
-  std::stop_token stop_;
-};
+/// As many slices, at least one, as take a few MiB: for what is put together from several volumes.
+std::int64_t slices_in_block(const Extent&);
+std::size_t block_bytes(const Extent&);  ///< of so many slices
 
 /// A volume whose voxels outside a mask (mask = 0) are missing.
 class MaskedSource final : public VolumeSource {
@@ -39,7 +25,7 @@ class MaskedSource final : public VolumeSource {
 
  private:
   std::unique_ptr<VolumeSource> source_, mask_;
-  std::vector<float> slice_;
+  std::vector<float> block_;
 };
 
 /// A volume read into memory.

@@ -6,6 +6,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
 #include <mutex>
@@ -49,6 +50,20 @@ class LoopOrder {
   char begun_ = 0, ended_ = 0;
 };
 
+/// Runs `body` where oneTBB has as many threads as the execution says: here, if that is so already.
+template <class Body>
+void in_arena(const Execution& execution, const Body& body) {
+  const int threads = thread_count(execution), here = tbb::this_task_arena::max_concurrency();
+  if (threads == here) return body();
+  // Without this, oneTBB gives no more threads than there are cores, and prints a warning.
+  std::optional<tbb::global_control> more;
+  if (threads > here) {
+    more.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  }
+  tbb::task_arena arena(threads);
+  arena.execute(body);
+}
+
 }  // namespace
 
 Execution Execution::part(double from, double to) const {
@@ -57,6 +72,16 @@ Execution Execution::part(double from, double to) const {
     piece.progress = [outer = progress, from, to](double done) { outer(from + (to - from) * done); };
   }
   return piece;
+}
+
+Execution Execution::silent() const {
+  Execution quiet = *this;
+  quiet.progress = {};
+  return quiet;
+}
+
+void check_stop(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Error(Errc::cancelled, "stopped on request");
 }
 
 int thread_count(const Execution& execution) {
@@ -71,7 +96,7 @@ void parallel_for(const Execution& execution, std::int64_t count, std::int64_t g
   LoopOrder order;
   const auto piece = [&](const tbb::blocked_range<std::int64_t>& range) {
     const LoopOrder::Piece in_order(order);
-    if (execution.stop.stop_requested()) throw Error(Errc::cancelled, "stopped on request");
+    check_stop(execution.stop);
     body(range.begin(), range.end());
     if (execution.progress) {
       const std::lock_guard lock(reporting);
@@ -80,14 +105,21 @@ void parallel_for(const Execution& execution, std::int64_t count, std::int64_t g
     }
   };
   const tbb::blocked_range<std::int64_t> all(0, count, static_cast<std::size_t>(std::max<std::int64_t>(grain, 1)));
-  // Without this, oneTBB gives no more threads than there are cores, and prints a warning.
-  std::optional<tbb::global_control> more;
-  const int threads = thread_count(execution);
-  if (threads > tbb::this_task_arena::max_concurrency()) {
-    more.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  }
-  tbb::task_arena arena(threads);
-  arena.execute([&] { tbb::parallel_for(all, piece, tbb::simple_partitioner{}); });
+  in_arena(execution, [&] { tbb::parallel_for(all, piece, tbb::simple_partitioner{}); });
+}
+
+void run_together(const Execution& execution, std::span<const std::function<void()>> jobs) {
+  in_arena(execution, [&] {
+    LoopOrder order;
+    tbb::task_group group;
+    for (const auto& job : jobs) {
+      group.run([&] {
+        const LoopOrder::Piece in_order(order);
+        job();
+      });
+    }
+    group.wait();
+  });
 }
 
 }  // namespace quietvox

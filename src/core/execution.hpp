@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -18,19 +19,28 @@ namespace quietvox {
 /// How a filter is to run; what it computes never depends on it.
 struct Execution {
   int threads = 0;                          ///< 0: one per core
-  std::optional<std::size_t> memory_limit;  ///< bytes of voxel buffers held at once; none: the whole volume
+  std::optional<std::size_t> memory_limit;  ///< bytes held at once of voxels; none: twice the volume
   std::stop_token stop{};                   ///< a stop request ends the run with Errc::cancelled
   std::function<void(double)> progress{};   ///< called with the fraction done, 0 to 1, by any thread, one at a time
 
   /// The same execution whose progress covers only [from, to] of this one's.
   Execution part(double from, double to) const;
+  /// The same execution that tells no progress.
+  Execution silent() const;
 };
+
+/// Throws Error(cancelled) once a stop is requested.
+void check_stop(const std::stop_token&);
 
 /// Calls `body(begin, end)` on pieces of [0, count) of about `grain` items, in parallel. Reports progress after each
 /// piece and throws Error(cancelled) once a stop is requested. The first exception of a piece ends the loop and is
 /// rethrown.
 void parallel_for(const Execution&, std::int64_t count, std::int64_t grain,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& body);
+
+/// Runs the jobs at the same time, as far as there are threads; each may use parallel_for. The first exception of a job
+/// keeps those that have not begun from running, and is rethrown when the others have ended.
+void run_together(const Execution&, std::span<const std::function<void()>> jobs);
 
 /// Threads that parallel_for uses for this execution.
 int thread_count(const Execution&);

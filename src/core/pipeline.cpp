@@ -5,80 +5,142 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace quietvox {
 namespace {
 
-/// Output slices per slab. A slab holds its input with halos, its output, and while a filter of a chain runs, what it
-/// reads from and writes to, with what is left of the halos. Without a limit that is twice the volume, which one filter
-/// needs when it takes the volume whole.
-std::int64_t slab_slices(Extent extent, std::span<const Settings> chain, const Execution& execution) {
-  const std::int64_t halo = 2 * total_halo(chain).z;
-  const std::int64_t buffers = 1 + std::min<std::int64_t>(static_cast<std::int64_t>(chain.size()), 3);
-  const std::int64_t slice_bytes = extent.slice() * static_cast<std::int64_t>(sizeof(float));
-  const auto bytes = [&](std::int64_t slices) {
-    const std::int64_t grown_slices = std::min(slices + halo, extent.z);
-    return (slices + (buffers - 1) * grown_slices) * slice_bytes;
-  };
-  const std::int64_t limit =
-      execution.memory_limit ? static_cast<std::int64_t>(*execution.memory_limit) : 2 * extent.z * slice_bytes;
-  if (execution.memory_limit && bytes(1) > limit) {
-    const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
-    throw Error(Errc::out_of_memory,
-                "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " + mib(bytes(1)));
-  }
+constexpr std::int64_t block_voxels = std::int64_t{1} << 22;
+
+/// How a volume is cut: into slabs of so many slices, of which one is read and one written while another is filtered,
+/// or each alone where there is no room for that.
+struct Plan {
   std::int64_t slices = 1;
-  while (slices < extent.z && bytes(slices + 1) <= limit) ++slices;
-  return slices;
-}
+  bool overlapped = false;
+};
 
-/// A window of consecutive slices of a source. Moving forward, the slices in both the old and the new place are kept,
-/// not read again.
-class SliceWindow {
+/// What a way of cutting holds in memory, in slices.
+class Demand {
  public:
-  explicit SliceWindow(VolumeSource& source) : source_(source), extent_(source.extent()) {}
+  Demand(Extent extent, std::span<const Settings> chain, const Execution& execution)
+      : extent_(extent),
+        halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
+        filters_(static_cast<std::int64_t>(chain.size())),
+        threads_(thread_count(execution)) {}
 
-  /// Room for as many slices: growing later would hold the old and the new buffer at once.
-  void reserve(std::int64_t slices) { buffer_.reserve(static_cast<std::size_t>(slices * extent_.slice())); }
+  /// Inputs with their halos, outputs, and while a filter of a chain runs, what it reads from and writes to.
+  std::int64_t buffers(Plan plan) const {
+    const std::int64_t input = std::min(plan.slices + 2 * halo_, extent_.z);
+    const std::int64_t between = std::clamp<std::int64_t>(filters_ - 1, 0, 2);
+    return (plan.overlapped ? 2 : 1) * (input + plan.slices) + between * input;
+  }
+  /// Of each slice that a thread decodes or encodes, reader and writer hold the file twice and the cells twice.
+  std::int64_t under_way(Plan plan) const { return 2 * std::min<std::int64_t>(threads_, plan.slices); }
 
-  VolumeView<const float> move_to(std::int64_t first, std::int64_t last) {
-    const std::int64_t slice = extent_.slice();
-    const std::int64_t kept = first < first_ ? 0 : std::clamp<std::int64_t>(last_ - first, 0, last - first);
-    if (kept > 0) {
-      std::memmove(buffer_.data(), buffer_.data() + (first - first_) * slice, sizeof(float) * kept * slice);
+  /// The most slices up to `most` that `fits`; 0 where not even one does.
+  template <class Fits>
+  static std::int64_t most_slices(std::int64_t most, const Fits& fits) {
+    while (most > 0 && !fits(most)) --most;
+    return most;
+  }
+
+  Plan plan(const std::optional<std::size_t>& memory_limit) const {
+    const std::int64_t slice_bytes = extent_.slice() * static_cast<std::int64_t>(sizeof(float));
+    const auto bytes = [&](Plan plan) { return (buffers(plan) + under_way(plan)) * slice_bytes; };
+    const std::int64_t limit = static_cast<std::int64_t>(memory_limit.value_or(0));
+    // Without a limit twice the volume, which one filter needs when it takes the volume whole.
+    const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
+
+    // Enough for all threads, and not much besides what is computed twice, the reach of a chain's later filters.
+    const std::int64_t block = std::max({block_voxels / extent_.slice(), threads_, 2 * halo_, std::int64_t{1}});
+    const std::int64_t overlapped = most_slices(std::min(block, extent_.z / 4), [&](std::int64_t slices) {
+      return fits({slices, true});
+    });
+    if (overlapped >= std::max<std::int64_t>(halo_, 1)) return {overlapped, true};
+    const std::int64_t alone = most_slices(extent_.z, [&](std::int64_t slices) { return fits({slices, false}); });
+    if (alone == 0 && memory_limit) {
+      const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
+      throw Error(Errc::out_of_memory, "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " +
+                                           mib(bytes({1, false})));
     }
-    buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>((last - first) * slice)));
-    first_ = first;
-    last_ = last;
-    VolumeView<float> window{buffer_.data(), {extent_.x, extent_.y, last - first}, source_.spacing(), {0, 0, first}};
-    if (last - first > kept) source_.read(window.slices(kept, last - first - kept));
-    return window;
+    return {std::max<std::int64_t>(alone, 1), false};
   }
 
  private:
-  VolumeSource& source_;
   Extent extent_;
-  std::vector<float> buffer_;
+  std::int64_t halo_, filters_, threads_;
+};
+
+/// Room for voxels, whatever stands in it.
+class Buffer {
+ public:
+  explicit Buffer(std::int64_t voxels = 0)
+      : voxels_(voxels), data_(std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(voxels))) {}
+
+  float* data() const { return data_.get(); }
+  std::int64_t voxels() const { return voxels_; }
+
+ private:
+  std::int64_t voxels_;
+  std::unique_ptr<float[]> data_;
+};
+
+/// Consecutive slices of a source in memory.
+class SliceWindow {
+ public:
+  SliceWindow(VolumeSource& source, std::int64_t slices)
+      : source_(&source), extent_(source.extent()), buffer_(slices * extent_.slice()) {}
+
+  /// Holds the slices [first, last) from now on. Those that `before` holds, which may be this window itself, are taken
+  /// from there, not read again.
+  void move_to(std::int64_t first, std::int64_t last, const SliceWindow& before) {
+    const std::int64_t slice = extent_.slice();
+    const std::int64_t kept =
+        first < before.first_ ? 0 : std::clamp<std::int64_t>(before.last_ - first, 0, last - first);
+    if (kept > 0) {
+      const float* const from = before.buffer_.data() + (first - before.first_) * slice;
+      std::memmove(buffer_.data(), from, sizeof(float) * static_cast<std::size_t>(kept * slice));
+    }
+    first_ = first;
+    last_ = last;
+    if (last - first > kept) source_->read(view().slices(kept, last - first - kept));
+  }
+
+  VolumeView<float> view() const {
+    return {buffer_.data(), {{extent_.x, extent_.y, last_ - first_}}, source_->spacing(), {0, 0, first_}};
+  }
+  std::int64_t room() const { return buffer_.voxels() / extent_.slice(); }
+
+ private:
+  VolumeSource* source_;
+  Extent extent_;
+  Buffer buffer_;
   std::int64_t first_ = 0, last_ = 0;
 };
+
+/// The slices that filtering [first, last) reaches.
+std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t last, std::span<const Settings> chain,
+                                              Extent extent) {
+  const std::int64_t halo = total_halo(chain).z;
+  return {std::max<std::int64_t>(first - halo, 0), std::min(last + halo, extent.z)};
+}
 
 /// A source seen through filters.
 class FilteredVolume final : public VolumeSource {
  public:
   FilteredVolume(VolumeSource& source, std::span<const Settings> chain, const Backend& backend, Execution execution)
-      : source_(source), window_(source), chain_(chain), backend_(backend), execution_(std::move(execution)) {}
+      : source_(source), window_(source, 0), chain_(chain), backend_(backend), execution_(std::move(execution)) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
-  void set_execution(Execution execution) { execution_ = std::move(execution); }
 
   void read(VolumeView<float> slices) override {
-    const std::int64_t halo = total_halo(chain_).z;
-    const std::int64_t first = std::max<std::int64_t>(slices.origin.z - halo, 0);
-    const std::int64_t last = std::min(slices.origin.z + slices.extent.z + halo, extent().z);
-    window_.reserve(std::min(slices.extent.z + 2 * halo, extent().z));
-    backend_.run(chain_, window_.move_to(first, last), slices, execution_);
+    const auto [first, last] = reached(slices.origin.z, slices.origin.z + slices.extent.z, chain_, extent());
+    if (last - first > window_.room()) window_ = SliceWindow(source_, last - first);
+    window_.move_to(first, last, window_);
+    backend_.run(chain_, window_.view(), slices, execution_);
   }
 
  private:
@@ -91,7 +153,7 @@ class FilteredVolume final : public VolumeSource {
 
 }  // namespace
 
-void for_each_slab(VolumeSource& source, const std::function<void(VolumeView<const float>)>& body) {
+void for_each_slab(VolumeSource& source, const std::function<void(VolumeView<float>)>& body) {
   // As few reads as memory allows: a source that filters computes the reach of its windows anew for each.
   constexpr std::int64_t most_slices = 16, most_voxels = std::int64_t{1} << 22;
   const Extent extent = source.extent();
@@ -121,12 +183,10 @@ Range<double> intensities(VolumeSource& source) {
 std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource& source, const Backend& backend,
                                     const Execution& execution, const NoiseEstimator& estimate) {
   std::vector<Settings> resolved;
-  Execution silent = execution;
-  silent.progress = {};
   for (const Settings& step : chain) {
     const auto ask = [&](const auto& question) {
       if (resolved.empty()) return question(source);
-      FilteredVolume filtered(source, resolved, backend, silent);
+      FilteredVolume filtered(source, resolved, backend, execution.silent());
       return question(filtered);
     };
     resolved.push_back(step.resolved(
@@ -138,16 +198,51 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
 void filter_volume(VolumeSource& source, std::span<const Settings> chain, const Backend& backend,
                    const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
-  const std::int64_t slices = slab_slices(extent, chain, execution);
-  FilteredVolume filtered(source, chain, backend, execution);
-  std::vector<float> buffer(static_cast<std::size_t>(slices * extent.slice()));
-  for (std::int64_t first = 0; first < extent.z; first += slices) {
-    const std::int64_t count = std::min(slices, extent.z - first);
+  const Plan plan = Demand(extent, chain, execution).plan(execution.memory_limit);
+  const std::int64_t slabs = (extent.z + plan.slices - 1) / plan.slices;
+  const std::int64_t window = std::min(plan.slices + 2 * total_halo(chain).z, extent.z);
+  std::vector<SliceWindow> inputs;
+  std::vector<Buffer> outputs;
+  for (int i = 0; i < (plan.overlapped ? 2 : 1); ++i) {
+    inputs.emplace_back(source, window);
+    outputs.emplace_back(plan.slices * extent.slice());
+  }
+  const auto of = [](auto& buffers, std::int64_t slab) -> auto& {
+    return buffers[static_cast<std::size_t>(slab) % buffers.size()];
+  };
+  const auto output = [&](std::int64_t slab) {
+    const std::int64_t first = slab * plan.slices;
+    return VolumeView<float>{of(outputs, slab).data(),
+                             {{extent.x, extent.y, std::min(plan.slices, extent.z - first)}},
+                             source.spacing(),
+                             {0, 0, first}};
+  };
+  const auto read = [&](std::int64_t slab) {
+    const VolumeView<float> wanted = output(slab);
+    const auto [first, last] = reached(wanted.origin.z, wanted.origin.z + wanted.extent.z, chain, extent);
+    of(inputs, slab).move_to(first, last, of(inputs, slab + 1));
+  };
+  const auto filter = [&](std::int64_t slab) {
+    const VolumeView<float> out = output(slab);
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(extent.z); };
-    filtered.set_execution(execution.part(fraction(first), fraction(first + count)));
-    VolumeView<float> slab{buffer.data(), {extent.x, extent.y, count}, source.spacing(), {0, 0, first}};
-    filtered.read(slab);
-    consume(slab);
+    backend.run(chain, of(inputs, slab).view(), out,
+                execution.part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
+  };
+  if (!plan.overlapped) {
+    for (std::int64_t slab = 0; slab < slabs; ++slab) {
+      read(slab);
+      filter(slab);
+      consume(output(slab));
+    }
+    return;
+  }
+  for (std::int64_t step = 0; step < slabs + 2; ++step) {
+    check_stop(execution.stop);
+    std::vector<std::function<void()>> jobs;
+    if (step < slabs) jobs.emplace_back([&, step] { read(step); });
+    if (step >= 2) jobs.emplace_back([&, step] { consume(output(step - 2)); });
+    if (step >= 1 && step <= slabs) jobs.emplace_back([&, step] { filter(step - 1); });
+    run_together(execution, jobs);
   }
 }
 

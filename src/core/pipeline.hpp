@@ -17,12 +17,12 @@ class VolumeSource {
   virtual Extent extent() const = 0;
   virtual Spacing spacing() const = 0;
   /// Fills `slices`, whose origin.z is the first slice wanted and whose extent in x and y is that of the volume.
-  /// Missing voxels are delivered as NaN. Called from one thread at a time.
+  /// Missing voxels are delivered as NaN. Called from one thread at a time, which may be another one each time.
   virtual void read(VolumeView<float> slices) = 0;
 };
 
-/// Reads a volume from the first slice to the last, a few at a time.
-void for_each_slab(VolumeSource&, const std::function<void(VolumeView<const float> slices)>& body);
+/// Reads a volume from the first slice to the last, a few at a time. `body` may change what it is given.
+void for_each_slab(VolumeSource&, const std::function<void(VolumeView<float> slices)>& body);
 
 /// Smallest and largest voxel; missing ones do not count, and a volume of nothing else has 0 and 0.
 Range<double> intensities(VolumeSource&);
@@ -36,8 +36,9 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
                                     const NoiseEstimator&);
 
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
-/// ascending order. Each slice of the source is read once. The slabs never change a voxel.
-/// Throws Error(out_of_memory) where not even one slice at a time fits into the limit.
+/// ascending order. Each slice of the source is read once. The slabs never change a voxel. Where memory allows, one
+/// slab is filtered while the next is read and the one before it is consumed, on other threads. Throws
+/// Error(out_of_memory) where not even one slice at a time fits into the limit.
 void filter_volume(VolumeSource&, std::span<const Settings> resolved_chain, const Backend&, const Execution&,
                    const std::function<void(VolumeView<const float> slices)>& consume);
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "core/error.hpp"
 #include "io/dicom_result.hpp"
@@ -85,15 +86,6 @@ int sync_to_disk(const fs::path& path) {
   return error == EINVAL ? 0 : error;  // some file systems cannot sync a folder, and say so
 }
 
-int sync_tree_to_disk(const fs::path& path) {
-  if (fs::is_directory(path)) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-      if (const int error = sync_tree_to_disk(entry.path())) return error;
-    }
-  }
-  return sync_to_disk(path);
-}
-
 /// Renames only where nothing stands at `to`.
 void rename_to_free_place(const fs::path& from, const fs::path& to) {
   int status = renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
@@ -149,10 +141,26 @@ AtomicOutput::~AtomicOutput() {
   if (state_ != State::in_place) fs::remove_all(staging_, ignored);
 }
 
-void AtomicOutput::commit() { commit_together(std::array{this}); }
+void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
-void AtomicOutput::sync() const {
-  if (const int error = sync_tree_to_disk(staging_)) throw_not_writable(target_, "cannot be synced", error);
+void AtomicOutput::sync(const Execution& execution) const {
+  std::vector<fs::path> files{staging_}, folders;
+  if (fs::is_directory(staging_)) {
+    folders.swap(files);
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging_)) {
+      (entry.is_directory() ? folders : files).push_back(entry.path());
+    }
+  }
+  const auto sync = [&](const std::vector<fs::path>& paths) {
+    parallel_for(execution.silent(), std::ssize(paths), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const int error = sync_to_disk(paths[static_cast<std::size_t>(i)]);
+        if (error) throw_not_writable(target_, "cannot be synced", error);
+      }
+    });
+  };
+  sync(files);
+  sync(folders);
 }
 
 void AtomicOutput::put_in_place() {
@@ -181,9 +189,9 @@ void AtomicOutput::remove_replaced() {
   if (error) throw_not_writable(staging_, "holds what was replaced and cannot be removed", error.value());
 }
 
-void commit_together(std::span<AtomicOutput* const> outputs) {
+void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
   try {
-    for (const AtomicOutput* output : outputs) output->sync();
+    for (const AtomicOutput* output : outputs) output->sync(execution);
     for (AtomicOutput* output : outputs) output->put_in_place();
     for (const AtomicOutput* output : outputs) {
       if (const int error = sync_to_disk(parent_of(output->target_))) {

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "core/execution.hpp"
+
 namespace quietvox::io {
 
 /// A file or a folder that appears at its target whole or not at all: it is made beside the target under a name that
@@ -26,12 +28,13 @@ class AtomicOutput {
   /// Where to write meanwhile: an empty file or folder, whose name ends as the target's does (`a.part-1-0.nrrd`).
   const std::filesystem::path& staging() const { return staging_; }
 
-  /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then.
-  void commit();
+  /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then. A stop
+  /// request ends the sync with Error(cancelled).
+  void commit(const Execution& = {});
 
  private:
-  friend void commit_together(std::span<AtomicOutput* const>);
-  void sync() const;
+  friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
+  void sync(const Execution&) const;
   void put_in_place();
   void take_back() noexcept;
   void remove_replaced();
@@ -46,7 +49,7 @@ class AtomicOutput {
 
 /// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
 /// before stands there again.
-void commit_together(std::span<AtomicOutput* const>);
+void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
 /// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.
 /// `role`: what the other one is, for the message.

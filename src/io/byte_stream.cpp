@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/execution.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -260,7 +261,7 @@ class ByteWriter::Impl {
     }
   }
 
-  void close_and_verify() {
+  void close_and_verify(const std::stop_token& stop) {
     if (compressed_) {
       deflate_all({}, Z_FINISH);
       write_file(std::span(buffer_).first(buffer_.size() - stream_.avail_out));
@@ -268,8 +269,9 @@ class ByteWriter::Impl {
     if (!file_.close()) throw_errno();
     std::string difference;
     try {
-      if (holds_what_was_written()) return;
+      if (holds_what_was_written(stop)) return;
     } catch (const Error& error) {
+      if (error.code() == Errc::cancelled) throw;
       difference = std::string(" (") + error.what() + ")";
     }
     throw Error(Errc::not_writable, name_.string() + ": read again, it does not hold what was written" + difference);
@@ -306,12 +308,13 @@ class ByteWriter::Impl {
     }
   }
 
-  bool holds_what_was_written() const {
+  bool holds_what_was_written(const std::stop_token& stop) const {
     ByteReader reader(path_, compressed_);
     std::vector<std::byte> piece(buffer_size);
     std::uint64_t size = 0;
     uLong checksum = 0;
     while (const std::size_t got = reader.read(size, piece)) {
+      check_stop(stop);
       checksum = crc32_z(checksum, reinterpret_cast<const Bytef*>(piece.data()), got);
       size += got;
     }
@@ -331,6 +334,6 @@ ByteWriter::ByteWriter(const std::filesystem::path& path, bool compressed, const
     : impl_(std::make_unique<Impl>(path, compressed, name)) {}
 ByteWriter::~ByteWriter() = default;
 void ByteWriter::write(std::span<const std::byte> bytes) { impl_->write(bytes); }
-void ByteWriter::close_and_verify() { impl_->close_and_verify(); }
+void ByteWriter::close_and_verify(const std::stop_token& stop) { impl_->close_and_verify(stop); }
 
 }  // namespace quietvox::io

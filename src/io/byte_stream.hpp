@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 
 namespace quietvox::io {
 
@@ -49,8 +50,8 @@ class ByteWriter {
 
   void write(std::span<const std::byte>);
   /// Writes what is left, closes the file, reads it again and throws Error(not_writable) where it does not hold what
-  /// was written.
-  void close_and_verify();
+  /// was written, Error(cancelled) once a stop is requested.
+  void close_and_verify(const std::stop_token&);
 
  private:
   class Impl;

@@ -130,6 +130,7 @@ class DicomCreator final : public ImageWriter {
       : folder_(folder),
         geometry_(geometry),
         kind_(kind),
+        execution_(options.execution.silent()),
         output_(folder, AtomicOutput::Kind::folder, options.force, options.input) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
@@ -165,9 +166,13 @@ class DicomCreator final : public ImageWriter {
     for (std::int64_t z = 0; z < extent.z; ++z) {
       std::array<char, 32> name;
       std::snprintf(name.data(), name.size(), "slice_%04lld.dcm", static_cast<long long>(z) + 1);
-      write_file(output_.staging() / name.data(), z);
       report.files.push_back(folder_ / name.data());
     }
+    parallel_for(execution_, extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t z = begin; z < end; ++z) {
+        write_file(output_.staging() / report.files[static_cast<std::size_t>(z)].filename(), z);
+      }
+    });
     outputs.push_back(&output_);
     report.clamped = clamped_;
     return report;
@@ -281,6 +286,7 @@ class DicomCreator final : public ImageWriter {
   fs::path folder_;
   Geometry geometry_;
   const Kind& kind_;
+  Execution execution_;
   AtomicOutput output_;
   std::vector<Uint16> cells_;
   std::string identity_;

@@ -38,8 +38,11 @@ class FrameReader {
 
 class SliceReader final : public VolumeSource {
  public:
-  SliceReader(std::shared_ptr<const Series> series, std::size_t volume, Values values)
-      : series_(std::move(series)), volume_(series_->volumes.at(volume)), values_(values) {}
+  SliceReader(std::shared_ptr<const Series> series, std::size_t volume, Values values, Execution execution)
+      : series_(std::move(series)),
+        volume_(series_->volumes.at(volume)),
+        values_(values),
+        execution_(std::move(execution)) {}
 
   Extent extent() const override { return volume_.geometry.extent; }
   Spacing spacing() const override { return volume_.geometry.spacing; }
@@ -49,7 +52,7 @@ class SliceReader final : public VolumeSource {
         out.origin.z + out.extent.z > extent().z) {
       throw Error(Errc::internal, "slices outside the volume are asked for");
     }
-    parallel_for({}, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const Slice& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
         to_values(slice, cut_tile(slice, file_.frame_of(slice)), values_, out.row(0, z));
@@ -61,6 +64,7 @@ class SliceReader final : public VolumeSource {
   std::shared_ptr<const Series> series_;
   const Volume& volume_;
   Values values_;
+  Execution execution_;
   FrameReader file_;
 };
 
@@ -93,7 +97,8 @@ std::string rescale(const Volume& volume) {
 
 class DicomImage final : public Image {
  public:
-  explicit DicomImage(Series series) : series_(std::make_shared<const Series>(std::move(series))) {}
+  DicomImage(Series series, Execution execution)
+      : series_(std::make_shared<const Series>(std::move(series))), execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
   std::size_t volume_count() const override { return series_->volumes.size(); }
@@ -109,7 +114,7 @@ class DicomImage final : public Image {
   }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
-    return std::make_unique<SliceReader>(series_, volume, values);
+    return std::make_unique<SliceReader>(series_, volume, values, execution_);
   }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
@@ -162,6 +167,7 @@ class DicomImage final : public Image {
   const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
 
   std::shared_ptr<const Series> series_;
+  Execution execution_;
 };
 
 /// At most so many lines, and how many more there are.
@@ -222,11 +228,12 @@ struct DicomFolder::Impl {
     series.volumes = dicom::make_volumes(dicom::choose_series(found.images, options.series_uid, path));
     series.warnings = std::move(warnings);
     dicom::add_warnings(series, options);
-    return std::make_unique<dicom::DicomImage>(std::move(series));
+    return std::make_unique<dicom::DicomImage>(std::move(series), options.execution.silent());
   }
 };
 
-DicomFolder::DicomFolder(const std::filesystem::path& path) : impl_(new Impl{path, dicom::scan(path)}) {}
+DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution)
+    : impl_(new Impl{path, dicom::scan(path, execution.silent())}) {}
 DicomFolder::~DicomFolder() = default;
 
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
@@ -258,7 +265,7 @@ const std::vector<Error>& DicomFolder::strays() const { return impl_->found.stra
 std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const { return impl_->open(options, {}); }
 
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
-  const DicomFolder::Impl folder{path, dicom::scan(path)};
+  const DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};
   if (!folder.found.any_dicom) return nullptr;
   if (!folder.found.strays.empty()) throw folder.found.strays.front();
   std::vector<std::string> passed_over = folder.found.passed_over;

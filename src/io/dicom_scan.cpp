@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "core/execution.hpp"
 #include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
 
@@ -81,7 +80,7 @@ Outcome examine(const Found& found) {
   slice.name = found.name;
   std::unique_ptr<DcmFileFormat> file;
   try {
-    file = load_file(found.path);
+    file = load_header(found.path);
   } catch (const Error& error) {
     slice.series = series_of_broken_file(found.path);
     if (slice.series.empty()) return {.images = {}, .passed_over = {}, .stray = error};
@@ -114,10 +113,10 @@ void check_identity(Slice& slice) {
 
 }  // namespace
 
-Scan scan(const fs::path& path) {
+Scan scan(const fs::path& path, const Execution& execution) {
   const auto files = files_at(path);
   std::vector<Outcome> outcomes(files.size());
-  parallel_for({}, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) outcomes[i] = examine(files[i]);
   });
   Scan result;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/execution.hpp"
 
 /// Finding DICOM images: which files hold one, and what their headers say.
 namespace quietvox::io::dicom {
@@ -104,6 +105,6 @@ inline std::size_t frame_cells(const Slice& slice) {
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are
 /// images with a problem.
-Scan scan(const std::filesystem::path&);
+Scan scan(const std::filesystem::path&, const Execution&);
 
 }  // namespace quietvox::io::dicom

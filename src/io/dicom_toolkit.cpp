@@ -47,15 +47,24 @@ std::string text_of_untyped(DcmElement& element, DcmEVR type) {
   return trimmed(std::string_view(reinterpret_cast<const char*>(bytes), size));
 }
 
-/// Reads what can be read; says what is wrong with the rest, or nothing. DCMTK throws at some broken directory records.
-std::string parse(DcmFileFormat& file, const std::filesystem::path& path) {
+/// Reads what can be read; says what is wrong with the rest, or nothing. Values longer than `longest` bytes stay on
+/// disk. DCMTK throws at some broken directory records.
+std::string parse(DcmFileFormat& file, const std::filesystem::path& path, Uint32 longest) {
   prepare_toolkit();
   try {
-    const OFCondition status = file.loadFile(path.c_str());
+    const OFCondition status = file.loadFile(path.c_str(), EXS_Unknown, EGL_noChange, longest);
     return status.good() ? "" : status.text();
   } catch (const std::logic_error& error) {
     return error.what();
   }
+}
+
+std::unique_ptr<DcmFileFormat> load(const std::filesystem::path& path, Uint32 longest) {
+  auto file = std::make_unique<DcmFileFormat>();
+  if (const std::string problem = parse(*file, path, longest); !problem.empty()) {
+    throw Error(Errc::corrupt, path.string() + ": broken DICOM file: " + problem);
+  }
+  return file;
 }
 
 }  // namespace
@@ -85,16 +94,15 @@ bool looks_like_dicom(const std::filesystem::path& path) {
 }
 
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path) {
-  auto file = std::make_unique<DcmFileFormat>();
-  if (const std::string problem = parse(*file, path); !problem.empty()) {
-    throw Error(Errc::corrupt, path.string() + ": broken DICOM file: " + problem);
-  }
-  return file;
+  constexpr Uint32 any_length = DCM_UndefinedLength - 1;
+  return load(path, any_length);
 }
+
+std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path& path) { return load(path, DCM_MaxReadLength); }
 
 std::string series_of_broken_file(const std::filesystem::path& path) {
   DcmFileFormat file;
-  parse(file, path);
+  parse(file, path, DCM_MaxReadLength);
   DcmDataset& data = *file.getDataset();
   // Of the last element parsed, part may be missing.
   const bool goes_on = data.card() > 0 && data.getElement(data.card() - 1)->getTag() > DCM_SeriesInstanceUID;

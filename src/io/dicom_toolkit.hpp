@@ -22,8 +22,11 @@ void prepare_toolkit();
 /// cannot be read.
 bool looks_like_dicom(const std::filesystem::path&);
 
-/// Parses a file. Long values stay on disk until they are asked for. Throws Error(corrupt) naming the file.
+/// Parses a file. Throws Error(corrupt) naming it.
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&);
+/// The same for what its header tells: long values stay on disk until they are asked for, each of which opens the file
+/// again.
+std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&);
 
 /// The series that a file says to belong to which does not parse to its end; empty where it is not certain.
 std::string series_of_broken_file(const std::filesystem::path&);

@@ -71,6 +71,7 @@ class Writer final : public ImageWriter {
         target_(output),
         values_(values),
         compress_(options.compress.value_or(false)),
+        execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
                 series_->input) {
     derivation_.series_suffix = options.series_description_suffix;
@@ -99,7 +100,7 @@ class Writer final : public ImageWriter {
       throw Error(Errc::internal, "slices must be written in order and in their own size");
     }
     next_slice_ += slices.extent.z;
-    parallel_for({}, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         write_slice(volume_->slices[static_cast<std::size_t>(slices.origin.z + z)], slices.row(0, z));
       }
@@ -211,6 +212,7 @@ class Writer final : public ImageWriter {
   fs::path target_;
   Values values_;
   bool compress_;
+  Execution execution_;
   AtomicOutput output_;
   Derivation derivation_;
   const Volume* volume_ = nullptr;

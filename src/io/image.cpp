@@ -34,7 +34,7 @@ std::unique_ptr<Image> open_image(const std::filesystem::path& path, const ReadO
     throw Error(Errc::input_path,
                 path.string() + ": is neither a file nor a folder");  // reading a pipe could wait forever
   }
-  if (auto image = open_nifti(path)) return image;
+  if (auto image = open_nifti(path, options)) return image;
   return open_dicom(path, options);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/execution.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 
@@ -40,6 +41,7 @@ enum class Values { real, stored, real_with_padding };
 struct ReadOptions {
   bool allow_gaps = false;  ///< accept missing, uneven or tilted slices
   std::string series_uid;   ///< which series of a folder that holds several
+  Execution execution{};    ///< threads and stop requests, for opening and for reading voxels
 };
 
 struct WriteOptions {
@@ -48,6 +50,7 @@ struct WriteOptions {
   std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;
+  Execution execution{};          ///< threads and stop requests
   std::filesystem::path input{};  ///< create_nifti, create_dicom: what the voxels came from, if anything
 };
 
@@ -103,7 +106,7 @@ std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOption
 
 /// The single formats; each null where the content is of another kind.
 std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
-std::unique_ptr<Image> open_nifti(const std::filesystem::path&);
+std::unique_ptr<Image> open_nifti(const std::filesystem::path&, const ReadOptions& = {});
 
 /// What a series of a DICOM folder is, by the headers of its files.
 struct SeriesSummary {
@@ -116,7 +119,7 @@ struct SeriesSummary {
 /// A DICOM folder that may hold several series. Its headers are read once.
 class DicomFolder {
  public:
-  explicit DicomFolder(const std::filesystem::path&);
+  explicit DicomFolder(const std::filesystem::path&, const Execution& = {});
   ~DicomFolder();
   bool any_dicom() const;
   std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs

@@ -3,33 +3,39 @@
 #include "io/image.hpp"
 #include "io/nifti_file.hpp"
 #include "io/nifti_writer.hpp"
+#include "io/reader_pool.hpp"
 
 namespace quietvox::io {
 namespace {
 
-/// The volumes of a file share one reader, so that a compressed series is unpacked once, not once per volume.
+/// The volumes of a file share readers, so that a compressed series is unpacked once, not once per volume.
 struct OpenedNifti {
-  explicit OpenedNifti(NiftiFile found) : file(std::move(found)), voxels(file) {}
+  OpenedNifti(NiftiFile found, const std::stop_token& stop)
+      : file(std::move(found)), readers([this, stop] { return std::make_unique<NiftiVoxelReader>(file, stop); }) {}
 
   NiftiFile file;
-  NiftiVoxelReader voxels;
+  ReaderPool<NiftiVoxelReader> readers;
 };
 
 class NiftiVolume final : public VolumeSource {
  public:
   NiftiVolume(std::shared_ptr<OpenedNifti> nifti, std::size_t volume, Values values)
-      : nifti_(std::move(nifti)), volume_(static_cast<std::int64_t>(volume)), values_(values) {}
+      : nifti_(std::move(nifti)),
+        voxels_(nifti_->readers.take()),
+        volume_(static_cast<std::int64_t>(volume)),
+        values_(values) {}
 
   Extent extent() const override { return nifti_->file.header.extent(); }
   Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
 
   void read(VolumeView<float> slices) override {
     const std::int64_t first = volume_ * extent().voxels() + slices.origin.z * extent().slice();
-    nifti_->voxels.read(first, values_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+    voxels_->read(first, values_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
   }
 
  private:
   std::shared_ptr<OpenedNifti> nifti_;
+  std::shared_ptr<NiftiVoxelReader> voxels_;
   std::int64_t volume_;
   Values values_;
 };
@@ -42,7 +48,8 @@ std::string joined(std::initializer_list<double> numbers, const std::string& sep
 
 class NiftiImage final : public Image {
  public:
-  explicit NiftiImage(NiftiFile file) : nifti_(std::make_shared<OpenedNifti>(std::move(file))) {}
+  NiftiImage(NiftiFile file, const std::stop_token& stop)
+      : nifti_(std::make_shared<OpenedNifti>(std::move(file), stop)) {}
 
   Format format() const override { return Format::nifti; }
   std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
@@ -96,10 +103,10 @@ class NiftiImage final : public Image {
 
 }  // namespace
 
-std::unique_ptr<Image> open_nifti(const std::filesystem::path& path) {
+std::unique_ptr<Image> open_nifti(const std::filesystem::path& path, const ReadOptions& options) {
   auto file = find_nifti(path);
   if (!file) return nullptr;
-  return std::make_unique<NiftiImage>(*std::move(file));
+  return std::make_unique<NiftiImage>(*std::move(file), options.execution.stop);
 }
 
 }  // namespace quietvox::io

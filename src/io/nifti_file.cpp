@@ -133,7 +133,7 @@ void NiftiVoxelReader::read(std::int64_t first, Values kind, std::span<float> va
 
 void NiftiVoxelReader::read(std::int64_t first, const VoxelFormat& format, std::span<std::byte> stored,
                             std::span<float> values) {
-  const std::lock_guard lock(mutex_);
+  check_stop(stop_);
   const std::int64_t size = bytes_per_voxel(format.type);
   const auto offset = static_cast<std::uint64_t>(file_.header.voxel_offset() + first * size);
   reader_.read_all(offset, stored, "its voxels");

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/byte_stream.hpp"
@@ -48,10 +49,12 @@ std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 /// Voxels of a file, stored and decoded, in pieces of bounded size.
 class NiftiVoxelReader {
  public:
-  explicit NiftiVoxelReader(const NiftiFile& file) : file_(file), reader_(file.voxel_reader()) {}
+  /// Reading ends with Error(cancelled) once a stop is requested.
+  NiftiVoxelReader(const NiftiFile& file, std::stop_token stop)
+      : file_(file), reader_(file.voxel_reader()), stop_(std::move(stop)) {}
 
   /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks
-  /// the end of its compressed data too. Any one thread at a time reads.
+  /// the end of its compressed data too.
   void read(std::int64_t first, Values, std::span<float> values);
   /// The same, and their bytes as stored.
   void read(std::int64_t first, const VoxelFormat&, std::span<std::byte> stored, std::span<float> values);
@@ -61,7 +64,7 @@ class NiftiVoxelReader {
  private:
   const NiftiFile& file_;
   ByteReader reader_;
-  std::mutex mutex_;
+  std::stop_token stop_;
 };
 
 /// Voxels that are read or written at once.

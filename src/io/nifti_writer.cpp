@@ -59,10 +59,14 @@ NiftiType wanted_type(const std::string& output_type, NiftiType same) {
 /// Takes slices in order, encodes them, and writes them between the parts of the file that are not voxels.
 class NiftiWriter : public ImageWriter {
  public:
-  NiftiWriter(NiftiTarget target, const NiftiHeader& header, const std::vector<fs::path>& inputs, bool force)
-      : target_(std::move(target)), header_(header), sidecar_(target_.paths.header, inputs, force) {
+  NiftiWriter(NiftiTarget target, const NiftiHeader& header, const std::vector<fs::path>& inputs,
+              const WriteOptions& options)
+      : target_(std::move(target)),
+        header_(header),
+        stop_(options.execution.stop),
+        sidecar_(target_.paths.header, inputs, options.force) {
     for (const fs::path& path : target_.paths.all()) {
-      parts_.push_back(std::make_unique<Part>(path, target_.compressed, force, inputs));
+      parts_.push_back(std::make_unique<Part>(path, target_.compressed, options.force, inputs));
     }
   }
 
@@ -84,6 +88,7 @@ class NiftiWriter : public ImageWriter {
     std::span<const float> values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
     std::int64_t first = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
     while (!values.empty()) {
+      check_stop(stop_);
       const auto piece = values.first(std::min<std::size_t>(values.size(), nifti_piece));
       const auto bytes = std::span(stored).first(piece.size() * static_cast<std::size_t>(size));
       clamped_ += encode_piece(first, piece, bytes);
@@ -106,7 +111,7 @@ class NiftiWriter : public ImageWriter {
     report.clamped = clamped_;
     finish_voxels(report);
     for (const auto& part : parts_) {
-      part->writer.close_and_verify();
+      part->writer.close_and_verify(stop_);
       outputs.push_back(&part->output);
     }
     report.files = target_.paths.all();
@@ -133,6 +138,7 @@ class NiftiWriter : public ImageWriter {
  private:
   NiftiTarget target_;
   NiftiHeader header_;
+  std::stop_token stop_;
   ProvenanceSidecar sidecar_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::size_t volume_ = 0;
@@ -141,8 +147,9 @@ class NiftiWriter : public ImageWriter {
 
 class NewNiftiWriter final : public NiftiWriter {
  public:
-  NewNiftiWriter(NiftiTarget target, const NiftiHeader& new_header, const std::vector<fs::path>& inputs, bool force)
-      : NiftiWriter(std::move(target), new_header, inputs, force) {
+  NewNiftiWriter(NiftiTarget target, const NiftiHeader& new_header, const std::vector<fs::path>& inputs,
+                 const WriteOptions& options)
+      : NiftiWriter(std::move(target), new_header, inputs, options) {
     if (!paths().single_file()) header().set_container(false, 0);
     header_part().write(header().bytes());
     header_part().write(std::array<std::byte, 4>{});  // no extensions
@@ -157,9 +164,9 @@ class NewNiftiWriter final : public NiftiWriter {
 class SameNiftiWriter final : public NiftiWriter {
  public:
   SameNiftiWriter(const NiftiFile& source, NiftiTarget target, Values values, const WriteOptions& options)
-      : NiftiWriter(std::move(target), source.header, source.paths.all(), options.force),
+      : NiftiWriter(std::move(target), source.header, source.paths.all(), options),
         source_(source),
-        voxels_(source_),
+        voxels_(source_, options.execution.stop),
         values_(values) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
     if (type != source_.header.type()) header().set_type(type);
@@ -236,7 +243,7 @@ std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry
   std::vector<fs::path> inputs;
   if (!options.input.empty()) inputs.push_back(options.input);
   return std::make_unique<NewNiftiWriter>(nifti_target(output, options.compress),
-                                          NiftiHeader::create(geometry, volumes, type), inputs, options.force);
+                                          NiftiHeader::create(geometry, volumes, type), inputs, options);
 }
 
 }  // namespace quietvox::io

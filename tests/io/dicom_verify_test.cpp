@@ -15,7 +15,7 @@ TEST(DicomVerify, DamageToPixelsOrToWhatDescribesThemIsFound) {
   const auto path = folder / "a.dcm";
   const DicomSpec spec{.columns = 4, .rows = 2, .cells = {1, 2, 3, 4, 5, 6, 7, 8}, .instance = "1.2.3.4.99"};
   write_dicom(path, spec);
-  const io::dicom::Slice source = io::dicom::scan(path).images.at(0);
+  const io::dicom::Slice source = io::dicom::scan(path, {}).images.at(0);
   const auto verdict = [&] { return io::dicom::why_not_as_meant(path, source, "1.2.3.4.99", spec.cells); };
   EXPECT_EQ(verdict(), "");
 

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace quietvox::io {
+
+/// Readers of one file, each used by one owner at a time. Who comes later goes on with a reader that was given back: in
+/// compressed data, to read on is cheaper than to begin anew.
+template <class Reader>
+class ReaderPool {
+ public:
+  explicit ReaderPool(std::function<std::unique_ptr<Reader>()> make) : make_(std::move(make)) {}
+
+  /// Comes back to the pool with its last owner.
+  std::shared_ptr<Reader> take() {
+    const std::lock_guard lock(idle_->mutex);
+    std::unique_ptr<Reader> reader;
+    if (idle_->readers.empty()) {
+      reader = make_();
+    } else {
+      reader = std::move(idle_->readers.back());
+      idle_->readers.pop_back();
+    }
+    return {reader.release(), [idle = idle_](Reader* used) {
+              const std::lock_guard again(idle->mutex);
+              idle->readers.emplace_back(used);
+            }};
+  }
+
+ private:
+  struct Idle {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Reader>> readers;
+  };
+  std::function<std::unique_ptr<Reader>()> make_;
+  std::shared_ptr<Idle> idle_ = std::make_shared<Idle>();
+};
+
+}  // namespace quietvox::io

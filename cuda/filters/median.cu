@@ -11,6 +11,7 @@
 #include "cuda/filters/median/anywhere.cuh"
 #include "cuda/filters/median/counting.hpp"
 #include "cuda/filters/median/network.hpp"
+#include "cuda/filters/median/ranked.hpp"
 #include "cuda/resources.hpp"
 
 namespace quietvox {
@@ -62,6 +63,7 @@ class Median {
   Median(const VolumeView<const T>& in, const VolumeView<T>& out, const MedianParams& params, const Queue& queue)
       : in_(in), out_(out), offset_(offset_within(in, out)), queue_(queue) {
     const Radius3 r = params.halo();
+    size_ = {2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
     window_ = {{r.x, r.y, r.z}, params.shape, params.border, false, T{}};
     if constexpr (!std::is_floating_point_v<T>) {
       window_.has_missing = in.missing.has_value();
@@ -71,25 +73,33 @@ class Median {
 
   void run() {
     const Part whole{{0, 0, 0}, {out_.x, out_.y, out_.z}};
-    const std::optional<MedianNetwork> network = find_network();
-    if (!network || !holds(whole.count, network->group<T>())) {
-      anywhere(whole);
-    } else {
+    const auto fits = [&](const MedianNetwork& network) { return holds(whole.count, network.group<T>()); };
+    if (const std::optional<MedianNetwork> network = find_network(); network && fits(*network)) {
       by_network(*network, whole);
+    } else if (is_box() && voxels() >= least_to_rank && median_by_rank(in_, out_, offset_, window_, queue_.stream)) {
+      // queued
+    } else if (const MedianNetwork counting = median_counting(size_);
+               is_box() && size_.x > counting_outputs && fits(counting)) {
+      by_network(counting, whole);
+    } else {
+      anywhere(whole);
     }
     QV_CUDA(cudaGetLastError());
   }
 
  private:
-  /// What makes the medians of this window group by group, if anything does.
+  static constexpr int least_to_rank = 128;  ///< voxels of a window; below, counting is faster than sorting
+
+  int voxels() const { return size_.x * size_.y * size_.z; }
+  /// A cross along one axis is a box.
+  bool is_box() const {
+    return window_.shape != MedianShape::cross || (size_.x > 1) + (size_.y > 1) + (size_.z > 1) < 2;
+  }
+
   std::optional<MedianNetwork> find_network() const {
-    const int3 r = window_.radius;
-    if (window_.shape == MedianShape::cross && (r.x != 0) + (r.y != 0) + (r.z != 0) > 1) return std::nullopt;
-    const Triple<int> window{2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
     for (const MedianNetwork& network : median_networks()) {
-      if (network.window == window) return network;
+      if (is_box() && network.window == size_) return network;
     }
-    if (window.x > counting_outputs) return median_counting(window);
     return std::nullopt;
   }
 
@@ -186,6 +196,7 @@ class Median {
   Box<const T> in_;
   Box<T> out_;
   int3 offset_;
+  Triple<int> size_;  ///< of the window
   Window<T> window_{};
   Queue queue_;
 };

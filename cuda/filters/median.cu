@@ -35,17 +35,24 @@ struct PadJob {
 /// Row i of the grid writes piece i. Also empties the list of groups to mend.
 template <class T>
 __global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, MendList mend) {
+  wait_for_previous();
+  let_next_start();
   if (blockIdx.x + blockIdx.y + blockIdx.z + threadIdx.x == 0) *mend.count = 0;
   if (job.count == 0) return;
+  constexpr unsigned voxels = 4;  // of a row, for each thread that works on it
   const auto [padded, origin] = job.pieces[blockIdx.y];
-  const unsigned total = static_cast<unsigned>(padded.x) * padded.y * padded.z;
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-    const unsigned row = i / padded.x;
-    const int x = static_cast<int>(i % padded.x), y = static_cast<int>(row % padded.y),
-              z = static_cast<int>(row / padded.y);
+  unsigned threads = 1;
+  while (threads < 1024 && threads * voxels < padded.x) threads *= 2;
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x, rows = static_cast<unsigned>(padded.y) * padded.z;
+  for (unsigned row = thread / threads; row < rows; row += gridDim.x * blockDim.x / threads) {
+    const int y = static_cast<int>(row % padded.y), z = static_cast<int>(row / padded.y);
     const T* from =
         in.row(device_border_index(border, origin.y + y, in.y), device_border_index(border, origin.z + z, in.z));
-    padded.data[i] = from[device_border_index(border, origin.x + x, in.x)];
+    T* to = padded.row(y, z);
+#pragma unroll 4
+    for (int x = static_cast<int>(thread % threads); x < padded.x; x += static_cast<int>(threads)) {
+      to[x] = from[device_border_index(border, origin.x + x, in.x)];
+    }
   }
 }
 
@@ -88,7 +95,8 @@ class Median {
   }
 
  private:
-  static constexpr int least_to_rank = 128;  ///< voxels of a window; below, counting is faster than sorting
+  static constexpr bool pairs = sizeof(T) == 2;  ///< networks read voxels two by two
+  static constexpr int least_to_rank = 128;      ///< voxels of a window; below, counting is faster than sorting
 
   int voxels() const { return size_.x * size_.y * size_.z; }
   /// A cross along one axis is a box.
@@ -105,15 +113,23 @@ class Median {
 
   void by_network(const MedianNetwork& network, const Part& whole) {
     const int3 group = network.group<T>();
-    const Part inner = inner_part();
-    const bool has_inner = holds(inner.count, group);
+    const Part inner = inner_part(group);
+    const bool aligned =
+        !pairs || (in_.x % 2 == 0 && reinterpret_cast<std::uintptr_t>(in_.data) % (2 * sizeof(T)) == 0);
+    const bool has_inner = aligned && holds(inner.count, group);
     std::vector<Part> edges;
     for (const Part& part : has_inner ? around(inner) : std::vector{whole}) {
       if (!holds(part.count, {1, 1, 1})) continue;
       if (window_.border == Border::copy) {
         anywhere(part);
       } else {
-        edges.push_back(widened(part, group));
+        const Part wide = widened(part, group);
+        const int odd =
+            pairs ? wide.count.x % 2 : 0;  // as wide as the output: its last columns are a part of their own
+        edges.push_back({wide.first, {wide.count.x - odd, wide.count.y, wide.count.z}});
+        if (odd) {
+          edges.push_back({{out_.x - group.x, wide.first.y, wide.first.z}, {group.x, wide.count.y, wide.count.z}});
+        }
       }
     }
     // The parts of `around` share no more than a group per axis. The voxels of the edges stand in front of the list.
@@ -128,16 +144,19 @@ class Median {
     std::byte* place = memory.get();
     for (const Part& part : edges) {
       const VolumeView<T> padded{reinterpret_cast<T*>(place), padded_extent(part)};
-      to_pad.pieces[to_pad.count++] = {padded, window_corner(part)};
-      job.parts[job.count++] = {VolumeView<const T>(padded), {0, 0, 0}, part};
+      int3 corner = window_corner(part);
+      corner.x -= lead();
+      to_pad.pieces[to_pad.count++] = {padded, corner};
+      job.parts[job.count++] = {VolumeView<const T>(padded), {lead(), 0, 0}, part};
       place += buffer_bytes(part);
     }
+    job.padded = job.count;
     if (has_inner) job.parts[job.count++] = {in_, window_corner(inner), inner};
-    pad<<<dim3(queue_.multiprocessors, std::max(to_pad.count, 1)), 256, 0, queue_.stream>>>(in_, to_pad, window_.border,
-                                                                                            job.mend);
+    launch_overlapping(pad<T>, dim3(queue_.multiprocessors, std::max(to_pad.count, 1)), 256, queue_.stream, in_, to_pad,
+                       window_.border, job.mend);
     if (job.count > 0) network.run(job, queue_.stream);
-    median_of_groups<<<4 * queue_.multiprocessors, 128, 0, queue_.stream>>>(in_, out_, offset_, group, job.mend,
-                                                                            window_);
+    launch_overlapping(median_of_groups<T>, dim3(4 * queue_.multiprocessors), 128, queue_.stream, in_, out_, offset_,
+                       group, job.mend, window_);
   }
 
   /// Where the window of the part's first output starts in the input.
@@ -149,8 +168,9 @@ class Median {
   /// Of what the windows of a part see.
   Extent padded_extent(const Part& part) const {
     const int3 n = part.count, r = window_.radius;
-    return {n.x + 2 * r.x, n.y + 2 * r.y, n.z + 2 * r.z};
+    return {n.x + 2 * r.x + 2 * lead(), n.y + 2 * r.y, n.z + 2 * r.z};
   }
+  int lead() const { return pair_lead<T>(window_.radius.x); }
   std::size_t buffer_bytes(const Part& part) const {
     constexpr std::size_t alignment = 256;
     const std::size_t bytes = static_cast<std::size_t>(padded_extent(part).voxels()) * sizeof(T);
@@ -162,15 +182,20 @@ class Median {
     median_anywhere<<<launch.grid, launch.block, 0, queue_.stream>>>(in_, out_, offset_, part, window_);
   }
 
-  /// The outputs whose windows stay within the input; even along x, so that outputs can be written in pairs.
-  Part inner_part() const {
+  /// The outputs whose windows stay within the input. Along x it starts where voxels can be written in pairs, or, of 16
+  /// bits, read in pairs, and is even; along y and z it is cut so that the edges are whole groups where that can be.
+  Part inner_part(int3 group) const {
     const auto first = [](int offset, int r) { return std::max(0, r - offset); };
     const auto last = [](int offset, int r, int in, int out) { return std::min(out, in - r - offset); };
+    const auto cut = [&](int offset, int r, int in, int out, int size) {
+      const int begin = static_cast<int>(ceil_div(first(offset, r), size)) * size, end = last(offset, r, in, out);
+      return std::pair(begin, end == out ? end - begin : (end - begin) / size * size);
+    };
     const int3 o = offset_, r = window_.radius;
-    const int x = first(o.x, r.x) + first(o.x, r.x) % 2, y = first(o.y, r.y), z = first(o.z, r.z);
-    return {{x, y, z},
-            {(last(o.x, r.x, in_.x, out_.x) - x) / 2 * 2, last(o.y, r.y, in_.y, out_.y) - y,
-             last(o.z, r.z, in_.z, out_.z) - z}};
+    const int x = first(o.x, r.x) + (first(o.x, r.x) + (pairs ? o.x : 0)) % 2;
+    const auto [y, count_y] = cut(o.y, r.y, in_.y, out_.y, group.y);
+    const auto [z, count_z] = cut(o.z, r.z, in_.z, out_.z, group.z);
+    return {{x, y, z}, {(last(o.x, r.x, in_.x, out_.x) - x) / 2 * 2, count_y, count_z}};
   }
 
   /// Everything of the output around the inner part.
@@ -181,13 +206,15 @@ class Median {
             {{0, a.y, a.z}, {a.x, n.y, n.z}},   {{b.x, a.y, a.z}, {out_.x - b.x, n.y, n.z}}};
   }
 
-  /// The part, no smaller than a group; what it gains is made twice, with the same result.
+  /// The part, no smaller than a group and, of 16-bit voxels, of an even width where there is room; what it gains is
+  /// made twice, with the same result.
   Part widened(Part part, int3 group) const {
     const auto widen = [](int& first, int& count, int least, int limit) {
       count = std::max(count, least);
       first = std::min(first, limit - count);
     };
-    widen(part.first.x, part.count.x, group.x, out_.x);
+    const int even = pairs ? part.count.x % 2 : 0;
+    widen(part.first.x, part.count.x, std::max(group.x, std::min(part.count.x + even, out_.x)), out_.x);
     widen(part.first.y, part.count.y, group.y, out_.y);
     widen(part.first.z, part.count.z, group.z, out_.z);
     return part;

@@ -8,6 +8,7 @@
 
 #include "cuda/filters/box.cuh"
 #include "cuda/filters/median/network.hpp"
+#include "cuda/filters/overlap.cuh"
 #include "filters/median.hpp"
 
 /// The median under any window, anywhere, whatever is missing: one thread per output.
@@ -145,6 +146,7 @@ __global__ void median_of_groups(Box<const T> in, Box<T> out, int3 offset, int3 
     const unsigned row = index / width;
     return int3{static_cast<int>(index % width), static_cast<int>(row % height), static_cast<int>(row / height)};
   };
+  wait_for_previous();
   const std::int64_t size = group.x * group.y * group.z;
   const std::int64_t total = *mend.count * size;
   for (std::int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {

@@ -80,7 +80,9 @@ template <class T>
 __global__ void __launch_bounds__(network_threads)
     median_by_counting(const __grid_constant__ NetworkJob<T> job, const __grid_constant__ Deal deal) {
   const auto [at, number_x, y, z] = find_place(deal, job.count);
+  let_next_start();
   if (at < 0) return;
+  wait_for_previous();
   const int3 first = job.parts[at].part.first, count = job.parts[at].part.count, corner = job.parts[at].corner;
   if (number_x * outputs >= count.x || y >= count.y) return;
   const int x = min(static_cast<int>(number_x) * outputs, count.x - outputs);
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(network_threads)
 template <class T>
 void launch(const NetworkJob<T>& job, cudaStream_t stream) {
   const DealtGrid dealt(job, {outputs, 1, 1});
-  median_by_counting<T><<<dealt.grid, network_threads, 0, stream>>>(job, dealt.deal);
+  launch_overlapping(median_by_counting<T>, dealt.grid, network_threads, stream, job, dealt.deal);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "core/host_device.hpp"
 #include "cuda/filters/median/network.hpp"
+#include "cuda/filters/overlap.cuh"
 
 /// Selection networks as kernels: each thread holds the windows of a tile of outputs in registers.
 namespace quietvox::cuda {
@@ -38,34 +39,45 @@ struct Lanes<float> {
   static constexpr int tiles = 1;  // per thread
   static __device__ float min(float a, float b) { return fminf(a, b); }
   static __device__ float max(float a, float b) { return fmaxf(a, b); }
-  static __device__ float load(const float* place, std::int64_t, Probe& probe) {
-    const float value = __ldg(place);
-    probe.add(value);
+  template <int>
+  static __device__ float load(const float* row, int column, Probe& probe) {
+    const float value = __ldg(row + column);
+    look(value, probe);
     return value;
   }
-  static __device__ void store(float* place, std::int64_t, float value) { *place = value + 0.0F; }
-  static __device__ void store_pair(float* place, std::int64_t, float first, float second) {
+  static __device__ void look(float value, Probe& probe) { probe.add(value); }
+  template <int>
+  static __device__ void store(float* place, float value) {
+    *place = value + 0.0F;
+  }
+  template <int>
+  static __device__ void store_pair(float* place, float first, float second) {
     *reinterpret_cast<float2*>(place) = {first + 0.0F, second + 0.0F};
   }
 };
 
-/// Two 16-bit voxels per register, of two tiles of the same row that lie `apart`.
+/// Two 16-bit voxels per register, of two tiles that lie side by side, `Apart` columns of an even number from each
+/// other. Rows are read by aligned pairs of voxels.
 template <class T>
 struct PackedLanes {
   using Value = unsigned;
   static constexpr int tiles = 2;
-  static __device__ unsigned load(const T* place, std::int64_t apart, Probe&) {
-    const unsigned low = static_cast<std::uint16_t>(__ldg(place));
-    const unsigned high = static_cast<std::uint16_t>(__ldg(place + apart));
-    return high * 65536U + low;
+  template <int Apart>
+  static __device__ unsigned load(const T* row, int column, Probe&) {
+    const auto* pairs = reinterpret_cast<const unsigned*>(row);
+    return __byte_perm(__ldg(pairs + column / 2), __ldg(pairs + (column + Apart) / 2),
+                       column % 2 == 0 ? 0x5410 : 0x7632);
   }
-  static __device__ void store(T* place, std::int64_t apart, unsigned value) {
+  static __device__ void look(unsigned, Probe&) {}
+  template <int Apart>
+  static __device__ void store(T* place, unsigned value) {
     place[0] = static_cast<T>(value & 0xffffU);
-    place[apart] = static_cast<T>(value >> 16);
+    place[Apart] = static_cast<T>(value >> 16);
   }
-  static __device__ void store_pair(T* place, std::int64_t apart, unsigned first, unsigned second) {
+  template <int Apart>
+  static __device__ void store_pair(T* place, unsigned first, unsigned second) {
     *reinterpret_cast<unsigned*>(place) = __byte_perm(first, second, 0x5410);
-    *reinterpret_cast<unsigned*>(place + apart) = __byte_perm(first, second, 0x7632);
+    *reinterpret_cast<unsigned*>(place + Apart) = __byte_perm(first, second, 0x7632);
   }
 };
 template <>
@@ -81,20 +93,18 @@ struct Lanes<std::uint16_t> : PackedLanes<std::uint16_t> {
 
 constexpr int network_threads = 128;
 
-/// The two tiles of a thread lie side by side; with small windows, where loading counts for more than arithmetic, half
-/// a row apart, so that the loads of a warp lie closer together.
+/// The outputs of a thread in one go.
 template <class Network, class T>
 constexpr Triple<int> group_of() {
-  constexpr Triple<int> window = Network::window, tile = Network::tile;
-  constexpr bool side_by_side = window.x * window.y * window.z > 25;
-  return {side_by_side ? tile.x * Lanes<T>::tiles : tile.x, tile.y, tile.z};
+  constexpr Triple<int> tile = Network::tile;
+  return {tile.x * Lanes<T>::tiles, tile.y, tile.z};
 }
 
 /// How the blocks of a launch are dealt to the parts of a job. The last part has the grid, but for the first
 /// `edge_rows` rows of each layer; those the other parts share, part i from block first[i] to first[i + 1].
 struct Deal {
   struct Blocks {
-    int width;  ///< threads of a block along x, a power of two; narrow parts take narrow blocks
+    int width;  ///< threads of a block along x, a power of two; narrow parts take narrow blocks, flat ones wide ones
     int x, y;   ///< blocks per axis; z follows
   };
   std::array<Blocks, NetworkJob<float>::most_parts> blocks{};
@@ -111,12 +121,15 @@ struct DealtGrid {
   DealtGrid(const NetworkJob<T>& job, const Triple<int>& outputs) {
     for (int i = 0; i < job.count; ++i) {
       const int3 count = job.parts[i].part.count;
-      const auto x = static_cast<int>(ceil_div(count.x, outputs.x));
+      const std::int64_t x = ceil_div(count.x, outputs.x), y = ceil_div(count.y, outputs.y);
       int width = 32;
-      while (i < job.count - 1 && width > 1 && width / 2 >= x) width /= 2;
-      grid = dim3(static_cast<unsigned>(ceil_div(x, width)),
-                  static_cast<unsigned>(ceil_div(ceil_div(count.y, outputs.y), network_threads / width)),
-                  static_cast<unsigned>(ceil_div(count.z, outputs.z)));
+      if (i < job.count - 1) {
+        while (width > 1 && width / 2 >= x) width /= 2;
+        while (width < network_threads && network_threads / width / 2 >= y) width *= 2;
+      }
+      grid =
+          dim3(static_cast<unsigned>(ceil_div(x, width)), static_cast<unsigned>(ceil_div(y, network_threads / width)),
+               static_cast<unsigned>(ceil_div(count.z, outputs.z)));
       deal.blocks[i] = {width, static_cast<int>(grid.x), static_cast<int>(grid.y)};
       deal.first[i + 1] = deal.first[i] + grid.x * grid.y * grid.z;
     }
@@ -146,85 +159,121 @@ __device__ inline Place find_place(const Deal& deal, int parts) {
           row % blocks.y * (network_threads / blocks.width) + threadIdx.x / blocks.width, row / blocks.y};
 }
 
+/// How many tiles, one below the other, a thread makes. Where loading counts for more than arithmetic, it goes down the
+/// rows, and loads each once.
+template <class Network>
+constexpr int steps_of() {
+  constexpr Triple<int> window = Network::window;
+  return window.x * window.y * window.z <= 9 ? 2 : 1;
+}
+
 /// Network: Triple<int> window, tile; run<Ops>(load, store).
 template <class Network, class T>
 __global__ void __launch_bounds__(network_threads)
     median_by_network(const __grid_constant__ NetworkJob<T> job, const __grid_constant__ Deal deal) {
   using Ops = Lanes<T>;
+  using Value = typename Ops::Value;
   constexpr Triple<int> tile = Network::tile, window = Network::window;
   constexpr Triple<int> group = group_of<Network, T>();
+  constexpr Triple<int> seen{window.x + tile.x - 1, window.y + tile.y - 1, window.z + tile.z - 1};
+  constexpr int steps = steps_of<Network>();
+  constexpr int lead = pair_lead<T>(window.x / 2);
   const auto [at, number_x, number_y, number_z] = find_place(deal, job.count);
+  let_next_start();
   if (at < 0) return;
+  if (at < job.padded) wait_for_previous();
   const int3 first = job.parts[at].part.first, count = job.parts[at].part.count, corner = job.parts[at].corner;
   // The last group of an axis overlaps its neighbour instead of leaving the part: it makes the same outputs once more.
   const auto start = [](unsigned number, int size, int outputs) {
     return min(static_cast<int>(number) * size, outputs - size);
   };
-  const unsigned groups = (count.x + group.x - 1) / group.x;
-  const unsigned threads = group.x == tile.x ? (groups + Ops::tiles - 1) / Ops::tiles : groups;
-  if (number_x >= threads || number_y * tile.y >= count.y) return;
-  const int x = start(number_x, group.x, count.x), y = start(number_y, tile.y, count.y),
-            z = start(number_z, tile.z, count.z);
-  const std::int64_t apart = Ops::tiles == 1     ? 0
-                             : group.x != tile.x ? tile.x
-                                                 : start(min(number_x + threads, groups - 1), tile.x, count.x) - x;
+  if (number_x * group.x >= count.x || number_y * steps * tile.y >= count.y) return;
+  const int x = start(number_x, group.x, count.x), z = start(number_z, tile.z, count.z);
 
   const Box<const T> in = job.parts[at].in;
-  const T* source = in.row(corner.y + y, corner.z + z) + corner.x + x;
-  T* target = job.out.row(first.y + y, first.z + z) + first.x + x;
   const int in_row = in.x, out_row = job.out.x;
   const std::int64_t in_slice = static_cast<std::int64_t>(in.y) * in_row;
   const std::int64_t out_slice = static_cast<std::int64_t>(job.out.y) * out_row;
 
-  bool missing = false;
-  if constexpr (!std::is_floating_point_v<T>) {
-    if (job.has_missing) {
-      for (int k = 0; k < window.z + tile.z - 1; ++k) {
-        for (int j = 0; j < window.y + tile.y - 1; ++j) {
+  Value rows[steps > 1 ? seen.z : 1][steps > 1 ? seen.y : 1][steps > 1 ? seen.x : 1];
+  int below = -1;  // where a tile starts whose upper rows are in `rows` already
+  for (int step = 0; step < steps; ++step) {
+    const unsigned number = number_y * steps + step;
+    if (number * tile.y >= count.y) break;
+    const int y = start(number, tile.y, count.y);
+    const T* source = in.row(corner.y + y, corner.z + z) + corner.x + x - lead;
+    T* target = job.out.row(first.y + y, first.z + z) + first.x + x;
+
+    bool missing = false;
+    if constexpr (!std::is_floating_point_v<T>) {
+      if (job.has_missing) {
+        for (int k = 0; k < seen.z; ++k) {
+          for (int j = 0; j < seen.y; ++j) {
 #pragma unroll
-          for (int i = 0; i < window.x + tile.x - 1; ++i) {
-            const T* place = source + k * in_slice + j * in_row + i;
-            missing |= __ldg(place) == job.missing || __ldg(place + apart) == job.missing;
+            for (int i = 0; i < seen.x + group.x - tile.x; ++i) {
+              missing |= __ldg(source + k * in_slice + j * in_row + lead + i) == job.missing;
+            }
           }
         }
       }
     }
-  }
-  Probe probe;
-  typename Ops::Value held{};
-  const bool pairs = (reinterpret_cast<std::uintptr_t>(target) | reinterpret_cast<std::uintptr_t>(target + apart) |
-                      sizeof(T) * out_row) %
-                         (2 * sizeof(T)) ==
-                     0;
-  Network::template run<Ops>(
-      [&](int k, int j, int i) { return Ops::load(source + k * in_slice + j * in_row + i, apart, probe); },
-      [&](int k, int j, int i, typename Ops::Value value) {
-        T* place = target + k * out_slice + j * out_row + i;
-        if (tile.x % 2 != 0) {
-          Ops::store(place, apart, value);
-        } else if (i % 2 == 0) {  // networks make the outputs of a row two by two
-          held = value;
-        } else if (pairs) {
-          Ops::store_pair(place - 1, apart, held, value);
-        } else {
-          Ops::store(place - 1, apart, held);
-          Ops::store(place, apart, value);
+    Probe probe;
+    Value held{};
+    const bool pairs = (reinterpret_cast<std::uintptr_t>(target) | sizeof(T) * out_row) % (2 * sizeof(T)) == 0;
+    const auto load = [&](int k, int j, int i) {
+      return Ops::template load<tile.x>(source + k * in_slice + j * in_row, lead + i, probe);
+    };
+    const auto store = [&](int k, int j, int i, Value value) {
+      T* place = target + k * out_slice + j * out_row + i;
+      if (tile.x % 2 != 0) {
+        Ops::template store<tile.x>(place, value);
+      } else if (i % 2 == 0) {  // networks make the outputs of a row two by two
+        held = value;
+      } else if (pairs) {
+        Ops::template store_pair<tile.x>(place - 1, held, value);
+      } else {
+        Ops::template store<tile.x>(place - 1, held);
+        Ops::template store<tile.x>(place, value);
+      }
+    };
+    if constexpr (steps == 1) {
+      Network::template run<Ops>(load, store);
+    } else {
+      const auto for_each = [&](int first_row, int last_row, auto each) {
+#pragma unroll
+        for (int k = 0; k < seen.z; ++k) {
+#pragma unroll
+          for (int j = first_row; j < last_row; ++j) {
+#pragma unroll
+            for (int i = 0; i < seen.x; ++i) each(k, j, i);
+          }
         }
-      });
-  if (missing || probe.found()) {
-    const unsigned place = static_cast<unsigned>(target - job.out.data);
-    job.mend.starts[atomicAdd(job.mend.count, 1U)] = place;
-    if (Ops::tiles == 2 && group.x == tile.x) {
-      job.mend.starts[atomicAdd(job.mend.count, 1U)] = place + static_cast<unsigned>(apart);
+      };
+      const auto fetch = [&](int k, int j, int i) { rows[k][j][i] = load(k, j, i); };
+      if (y == below) {
+        for_each(0, seen.y - tile.y, [&](int k, int j, int i) {
+          rows[k][j][i] = rows[k][j + tile.y][i];
+          Ops::look(rows[k][j][i], probe);
+        });
+        for_each(seen.y - tile.y, seen.y, fetch);
+      } else {
+        for_each(0, seen.y, fetch);
+      }
+      below = y + tile.y;
+      Network::template run<Ops>([&](int k, int j, int i) { return rows[k][j][i]; }, store);
+    }
+    wait_for_previous();
+    if (missing || probe.found()) {
+      job.mend.starts[atomicAdd(job.mend.count, 1U)] = static_cast<unsigned>(target - job.out.data);
     }
   }
 }
 
 template <class Network, class T>
 void launch_network(const NetworkJob<T>& job, cudaStream_t stream) {
-  constexpr Triple<int> tile = Network::tile;
-  const DealtGrid dealt(job, {tile.x * Lanes<T>::tiles, tile.y, tile.z});
-  median_by_network<Network, T><<<dealt.grid, network_threads, 0, stream>>>(job, dealt.deal);
+  constexpr Triple<int> group = group_of<Network, T>();
+  const DealtGrid dealt(job, {group.x, group.y * steps_of<Network>(), group.z});
+  launch_overlapping(median_by_network<Network, T>, dealt.grid, network_threads, stream, job, dealt.deal);
 }
 
 template <class Network>

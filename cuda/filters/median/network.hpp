@@ -21,7 +21,14 @@ struct MendList {
   unsigned* count;
 };
 
-/// A part of the output, no smaller than a group, whose windows lie within `in`.
+/// Networks read 16-bit voxels in aligned pairs: from this many voxels ahead of a window.
+template <class T>
+constexpr int pair_lead(int radius_x) {
+  return sizeof(T) == 2 ? radius_x % 2 : 0;
+}
+
+/// A part of the output, no smaller than a group, whose windows lie within `in`. Of 16-bit voxels, `in`, its rows, what
+/// is read for the first output (pair_lead) and `part.count.x` are aligned to pairs.
 template <class T>
 struct NetworkPart {
   Box<const T> in;
@@ -39,7 +46,7 @@ struct NetworkJob {
   bool has_missing;  ///< integers only
   T missing;
   MendList mend;
-  int count = 0;
+  int count = 0, padded = 0;  ///< parts, and how many, the first ones, read what the kernel before writes
   std::array<NetworkPart<T>, most_parts> parts{};
 };
 

@@ -39,9 +39,8 @@ struct Lanes<float> {
   static constexpr int tiles = 1;  // per thread
   static __device__ float min(float a, float b) { return fminf(a, b); }
   static __device__ float max(float a, float b) { return fmaxf(a, b); }
-  template <int>
-  static __device__ float load(const float* row, int column, Probe& probe) {
-    const float value = __ldg(row + column);
+  static __device__ float load(const float* place, Probe& probe) {
+    const float value = __ldg(place);
     look(value, probe);
     return value;
   }
@@ -63,7 +62,7 @@ struct PackedLanes {
   using Value = unsigned;
   static constexpr int tiles = 2;
   template <int Apart>
-  static __device__ unsigned load(const T* row, int column, Probe&) {
+  static __device__ unsigned load(const T* row, int column) {
     const auto* pairs = reinterpret_cast<const unsigned*>(row);
     return __byte_perm(__ldg(pairs + column / 2), __ldg(pairs + (column + Apart) / 2),
                        column % 2 == 0 ? 0x5410 : 0x7632);
@@ -221,7 +220,11 @@ __global__ void __launch_bounds__(network_threads)
     Value held{};
     const bool pairs = (reinterpret_cast<std::uintptr_t>(target) | sizeof(T) * out_row) % (2 * sizeof(T)) == 0;
     const auto load = [&](int k, int j, int i) {
-      return Ops::template load<tile.x>(source + k * in_slice + j * in_row, lead + i, probe);
+      if constexpr (Ops::tiles == 1) {
+        return Ops::load(source + k * in_slice + j * in_row + i, probe);
+      } else {
+        return Ops::template load<tile.x>(source + k * in_slice + j * in_row, lead + i);
+      }
     };
     const auto store = [&](int k, int j, int i, Value value) {
       T* place = target + k * out_slice + j * out_row + i;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstring>
 
 #include "io/dicom_jpeg2000.hpp"
@@ -189,26 +190,31 @@ void for_each_row_of_tile(const Slice& slice, const Body& body) {
   }
 }
 
-/// The way back from filtered values to stored numbers.
+/// The way back from filtered real values (Real = double) or stored numbers (float) to stored numbers.
+template <class Real>
 class ToStored {
  public:
-  ToStored(const Slice& slice, Values kind)
-      : slope_(kind == Values::stored ? 1 : slice.slope),
-        intercept_(kind == Values::stored ? 0 : slice.intercept),
-        low_(slice.format.min() - 1.0),
-        high_(slice.format.max() + 1.0) {}
+  explicit ToStored(const Slice& slice)
+      : slope_(slice.slope), intercept_(slice.intercept), low_(slice.format.min() - 1), high_(slice.format.max() + 1) {}
 
-  double exact(float value) const { return (value - intercept_) / slope_; }
+  Real exact(float value) const {
+    if constexpr (std::same_as<Real, float>) {
+      return value;
+    } else {
+      return (value - intercept_) / slope_;
+    }
+  }
   /// Half away from zero; numbers far outside the stored range become numbers just outside. NaN becomes some number.
-  int rounded(double exact) const {
-    const double near = std::min(high_, std::max(low_, exact));
+  int rounded(Real exact) const {
+    const Real near = std::min(high_, std::max(low_, exact));
     const int whole = static_cast<int>(near);
-    const double rest = near - whole;
-    return whole + (rest >= 0.5) - (rest <= -0.5);
+    const Real rest = near - static_cast<Real>(whole);
+    return whole + (rest >= Real{0.5}) - (rest <= Real{-0.5});
   }
 
  private:
-  double slope_, intercept_, low_, high_;
+  double slope_, intercept_;
+  Real low_, high_;
 };
 
 /// The stored number nearest to `exact` that is not in [first, last]; `first` where the format has no other.
@@ -227,6 +233,34 @@ PixelFormat format_to_write(const PixelFormat& format, std::span<const std::uint
     return extended.with_stored(cell, format.stored(cell)) == cell;
   });
   return all_repeat_sign ? extended : format;
+}
+
+template <class Real>
+std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint16_t> cells) {
+  const ToStored<Real> to_stored(slice);
+  const PixelFormat format = slice.format, written = format_to_write(format, cells);
+  const int min = format.min(), max = format.max();
+  std::uint32_t clamped = 0;
+  // Without branches where there is no padding, so that the compiler makes vectors of it.
+  for (std::size_t i = 0; !slice.padding && i < cells.size(); ++i) {
+    const int number = to_stored.rounded(to_stored.exact(values[i]));
+    const int stored = std::clamp(number, min, max);
+    const bool finite = std::isfinite(values[i]);
+    clamped += static_cast<std::uint32_t>(finite & (number != stored));
+    cells[i] = finite ? written.with_stored(cells[i], stored) : cells[i];
+  }
+  for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
+    const auto [first, last] = *slice.padding;
+    const int before = format.stored(cells[i]);
+    if (!std::isfinite(values[i]) || (before >= first && before <= last)) continue;
+    const Real exact = to_stored.exact(values[i]);
+    const int number = to_stored.rounded(exact);
+    int stored = std::clamp(number, min, max);
+    clamped += number != stored ? 1 : 0;
+    if (stored >= first && stored <= last) stored = beside(first, last, exact, format);
+    cells[i] = written.with_stored(cells[i], stored);
+  }
+  return clamped;
 }
 
 }  // namespace
@@ -329,30 +363,7 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values 
 }
 
 std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> cells) {
-  const ToStored to_stored(slice, kind);
-  const PixelFormat format = slice.format, written = format_to_write(format, cells);
-  const int min = format.min(), max = format.max();
-  std::int64_t clamped = 0;
-  // Without branches where there is no padding, so that the compiler makes vectors of it.
-  for (std::size_t i = 0; !slice.padding && i < cells.size(); ++i) {
-    const int number = to_stored.rounded(to_stored.exact(values[i]));
-    const int stored = std::clamp(number, min, max);
-    const bool finite = std::isfinite(values[i]);
-    clamped += finite & (number != stored);
-    cells[i] = finite ? written.with_stored(cells[i], stored) : cells[i];
-  }
-  for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
-    const auto [first, last] = *slice.padding;
-    const int before = format.stored(cells[i]);
-    if (!std::isfinite(values[i]) || (before >= first && before <= last)) continue;
-    const double exact = to_stored.exact(values[i]);
-    const int number = to_stored.rounded(exact);
-    int stored = std::clamp(number, min, max);
-    clamped += number != stored;
-    if (stored >= first && stored <= last) stored = beside(first, last, exact, format);
-    cells[i] = written.with_stored(cells[i], stored);
-  }
-  return clamped;
+  return kind == Values::stored ? merge<float>(slice, values, cells) : merge<double>(slice, values, cells);
 }
 
 }  // namespace quietvox::io::dicom

@@ -19,15 +19,15 @@ std::string rounded(double value) {
   return text;
 }
 
-/// The first volume; null, with a warning that says why, where its real values cannot be filtered: the header tells
-/// something all the same.
-std::unique_ptr<VolumeSource> first_volume(const io::Image& image, std::vector<std::string>& warnings) {
+/// Sigma of the noise of the first volume; none, with a warning that says why, where its voxels are none that can be
+/// filtered: the header tells something all the same.
+std::optional<double> noise_of(const io::Image& image, std::vector<std::string>& warnings) {
   try {
-    return image.volume(0, io::Values::real);
+    return estimate_noise(*image.volume(0, io::Values::real));
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.emplace_back(error.what());
-    return nullptr;
+    return std::nullopt;
   }
 }
 
@@ -92,8 +92,7 @@ void print_info(const Arguments& arguments, Context& context) {
   }
   const auto image = open_input(path, options, context.background());
   std::vector<std::string> warnings = image->warnings();
-  std::optional<double> noise;
-  if (const auto source = first_volume(*image, warnings)) noise = estimate_noise(*source);
+  const std::optional<double> noise = noise_of(*image, warnings);
 
   if (context.json) {
     Json facts = Json::object();

@@ -18,7 +18,7 @@ struct Rule {
 
 const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> all{
-      {"src/core", {{"core"}, {"oneapi/tbb/"}}},
+      {"src/core", {{"core"}, {"oneapi/tbb/", "sanitizer/"}}},  // the latter in builds for the thread sanitizer
       {"src/filters", {{"core", "filters", "selection"}, {"hwy/", "nlohmann/"}}},  // selection: made by the build
       {"src/backends", {{"core", "filters", "cuda", "backends"}, {}}},
       {"src/quality", {{"core", "quality"}, {}}},

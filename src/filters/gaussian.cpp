@@ -129,11 +129,14 @@ class AxisPass {
 
   /// The voxels [first_, last_) of a row of the output, those beyond the border too.
   bool read_line(std::int64_t y, std::int64_t z, double* line) const {
+    const float* row = in_.row(y + shift_.y, z + shift_.z);
     const std::int64_t begin = std::max<std::int64_t>(first_, 0), end = std::min(last_, in_.extent.x);
-    const bool complete =
-        read_row(in_.row(y + shift_.y, z + shift_.z) + begin, end - begin, reading_, line + (begin - first_));
-    for (std::int64_t n = first_; n < begin; ++n) line[n - first_] = line[at_border(n) - first_];
-    for (std::int64_t n = end; n < last_; ++n) line[n - first_] = line[at_border(n) - first_];
+    bool complete = read_row(row + begin, end - begin, reading_, line + (begin - first_));
+    const auto read_beyond = [&](std::int64_t n) {
+      complete &= read_row(row + at_border(n), 1, reading_, line + (n - first_));
+    };
+    for (std::int64_t n = first_; n < begin; ++n) read_beyond(n);
+    for (std::int64_t n = end; n < last_; ++n) read_beyond(n);
     return complete;
   }
 

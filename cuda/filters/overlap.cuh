@@ -27,9 +27,8 @@ __device__ inline void wait_for_previous() {
 /// Launches a kernel that calls wait_for_previous() before it touches anything that the kernel before it uses.
 template <class... Params, class... Args>
 void launch_overlapping(void (*kernel)(Params...), dim3 grid, unsigned threads, cudaStream_t stream, Args&&... args) {
-  int device = 0, major = 0;
-  QV_CUDA(cudaGetDevice(&device));
-  QV_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  cudaFuncAttributes compiled;
+  QV_CUDA(cudaFuncGetAttributes(&compiled, kernel));
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -38,7 +37,7 @@ void launch_overlapping(void (*kernel)(Params...), dim3 grid, unsigned threads, 
   config.blockDim = dim3(threads);
   config.stream = stream;
   config.attrs = &overlap;
-  config.numAttrs = major >= 9 ? 1 : 0;
+  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;  // what the wait below is compiled for, whatever the device
   QV_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
 }
 

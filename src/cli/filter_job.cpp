@@ -57,7 +57,7 @@ void check_paths(const Job& job) {
     if (format != io::Format::dicom &&
         fs::weakly_canonical(sidecar) == fs::weakly_canonical(io::sidecar_of(job.output))) {
       throw Error(Errc::invalid_argument, "--residual " + job.mask.residual +
-                                              ": what was done to it and to the output " + "would both stand in " +
+                                              ": what was done to it and to the output would both stand in " +
                                               sidecar.string() + "; give another name");
     }
   }
@@ -240,6 +240,26 @@ std::optional<Error> failure_of(const Work& work) {
   }
 }
 
+/// The folder that results of several series go to. One that this made goes again where nothing came to lie in it.
+class OutputFolder {
+ public:
+  explicit OutputFolder(const fs::path& path) : path_(path) {
+    std::error_code error;
+    made_ = fs::create_directory(path, error);
+    if (error) throw Error(Errc::not_writable, path.string() + ": cannot be made: " + error.message());
+  }
+  ~OutputFolder() {
+    std::error_code ignored;
+    if (made_) fs::remove(path_, ignored);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+ private:
+  fs::path path_;
+  bool made_ = false;
+};
+
 /// What cannot be filtered is named and left out; it does not keep others from being filtered.
 void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& context) {
   check_all_series(job);
@@ -260,7 +280,7 @@ void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& con
     if (failures++ == 0) first = error;
   };
   for (const Error& stray : folder.strays()) fail("", stray);
-  fs::create_directory(job.output);
+  const OutputFolder output(job.output);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string& uid = list[i].uid;
     Job part = job;
@@ -273,8 +293,6 @@ void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& con
     });
     if (error) fail(uid, *error);
   }
-  std::error_code ignored;
-  fs::remove(job.output, ignored);  // where nothing came to lie in it
   if (context.json) {
     print_json({{"input", job.input.string()},
                 {"output", job.output.string()},

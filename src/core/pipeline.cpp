@@ -50,7 +50,7 @@ class Demand {
     const std::int64_t slice_bytes = extent_.slice() * static_cast<std::int64_t>(sizeof(float));
     const auto bytes = [&](Plan plan) { return (buffers(plan) + under_way(plan)) * slice_bytes; };
     const std::int64_t limit = static_cast<std::int64_t>(memory_limit.value_or(0));
-    // Without a limit twice the volume, which one filter needs when it takes the volume whole.
+    // Without a limit twice the volume, which one filter needs when it takes the volume whole; see below for chains.
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
 
     // Enough for all threads, and not much besides what is computed twice, the reach of a chain's later filters.
@@ -60,6 +60,8 @@ class Demand {
     });
     if (overlapped >= std::max<std::int64_t>(halo_, 1)) return {overlapped, true};
     const std::int64_t alone = most_slices(extent_.z, [&](std::int64_t slices) { return fits({slices, false}); });
+    // Slabs shorter than what they reach would make a chain compute most of the volume again and again.
+    if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
       const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
       throw Error(Errc::out_of_memory, "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " +

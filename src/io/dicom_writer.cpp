@@ -150,14 +150,15 @@ class Writer final : public ImageWriter {
   }
 
   void begin(const Slice& slice, Draft& draft) const {
-    draft.file = load_file(slice.path);
+    auto file = load_file(slice.path);
     draft.missing = images_.at(slice.name);
     draft.texts.resize(static_cast<std::size_t>(slice.frames));
     draft.cells.resize(draft.texts.size() * frame_cells(slice));
     Slice frame = slice;
     for (frame.frame = 0; frame.frame < slice.frames; ++frame.frame) {
-      std::ranges::copy(read_frame(*draft.file->getDataset(), frame), draft.frame_of(frame).begin());
+      std::ranges::copy(read_frame(*file->getDataset(), frame), draft.frame_of(frame).begin());
     }
+    draft.file = std::move(file);  // last: a draft that has a file is whole
   }
 
   void write_file(const Slice& slice, Draft& draft) {

@@ -19,14 +19,15 @@ class ReaderPool {
 
   /// Comes back to the pool with its last owner.
   std::shared_ptr<Reader> take() {
-    const std::lock_guard lock(idle_->mutex);
     std::unique_ptr<Reader> reader;
-    if (idle_->readers.empty()) {
-      reader = make_();
-    } else {
-      reader = std::move(idle_->readers.back());
-      idle_->readers.pop_back();
+    {
+      const std::lock_guard lock(idle_->mutex);
+      if (!idle_->readers.empty()) {
+        reader = std::move(idle_->readers.back());
+        idle_->readers.pop_back();
+      }
     }
+    if (!reader) reader = make_();
     return {reader.release(), [idle = idle_](Reader* used) {
               const std::lock_guard again(idle->mutex);
               idle->readers.emplace_back(used);

@@ -131,6 +131,12 @@ TEST_F(Pipeline, WithoutALimitASlabIsAFewSlicesOfALargeVolume) {
   for (const int times : reads) EXPECT_EQ(times, 1);
 }
 
+TEST_F(Pipeline, AChainThatReachesAcrossMostOfTheVolumeTakesItWhole) {
+  const Volume volume = busy_volume({16, 12, 10}, 3);
+  run(volume, {median("1x1x3"), bilateral("1x1x2")});
+  EXPECT_EQ(slabs, 1);
+}
+
 /// Says how far it has been read.
 class AnnouncingSource final : public VolumeSource {
  public:

@@ -52,6 +52,7 @@ struct Filter {
   std::any (*resolved)(const std::any&, const VolumeFacts&) = nullptr;
   Radius3 (*halo)(const std::any&) = nullptr;
   std::string_view (*window_field)(const std::any&) = nullptr;
+  bool (*enhances)(const std::any&) = nullptr;
 };
 
 /// One filter together with values for its parameters.
@@ -73,6 +74,8 @@ class Settings {
   Settings resolved(const VolumeFacts&) const;
   /// Reach of the window per axis, in voxels; of resolved settings.
   Radius3 halo() const { return filter_->halo(params_); }
+  /// True where edges are raised rather than noise smoothed: what the parameter struct says, if it has `enhances()`.
+  bool enhances() const { return filter_->enhances(params_); }
 
  private:
   const Filter* filter_;
@@ -95,7 +98,16 @@ Filter describe_filter() {
       .resolved = [](const std::any& params,
                      const VolumeFacts& facts) { return std::any(std::any_cast<const P&>(params).resolved(facts)); },
       .halo = [](const std::any& params) { return std::any_cast<const P&>(params).halo(); },
-      .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); }};
+      .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); },
+      .enhances =
+          [](const std::any& any) {
+            const P& params = std::any_cast<const P&>(any);
+            if constexpr (requires { params.enhances(); }) {
+              return params.enhances();
+            } else {
+              return false;
+            }
+          }};
 }
 
 /// Axes of a single voxel take part in no window.

@@ -73,6 +73,7 @@ struct QuadraticParams {
   /// invalid_argument (lowest above highest).
   QuadraticParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const { return reach; }
+  bool enhances() const { return coefficients == "mammogram-enhance"; }
   constexpr std::string_view window_field() const { return "coefficients"; }
 
   /// x = (u - origin) * scale, and y * unscale is an intensity again. Of resolved parameters.

@@ -124,9 +124,11 @@ void add_reference(DcmItem& item, const Slice& source) {
 }
 
 /// How an image came about, and of what. `frame` counts from 1; 0: all of the source.
-void add_derivation(DcmItem& parent, const Slice& source, const std::string& text, std::size_t frame) {
+void add_derivation(DcmItem& parent, const Slice& source, const Derivation& derivation, const std::string& text,
+                    std::size_t frame) {
   extend_derivation_description(parent, text);
-  append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  if (derivation.smooths) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  if (derivation.enhances) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");
   DcmItem& item = append_item(parent, DCM_SourceImageSequence);
   add_reference(item, source);
   if (frame > 0) put(item, DCM_ReferencedFrameNumber, std::to_string(frame));
@@ -163,19 +165,22 @@ void set_frame_types(DcmItem& groups) {
 
 /// Enhanced objects tell of their derivation frame by frame, in functional groups (PS3.3 C.7.6.16.2.6), and list all
 /// their sources once, at the top level. Where all frames share a history, it stays shared.
-void derive_frames(DcmDataset& data, const Slice& source, std::span<const std::string> texts) {
+void derive_frames(DcmDataset& data, const Slice& source, std::span<const std::string> texts,
+                   const Derivation& derivation) {
   bool is_shared = false;
   for_each_item(data, DCM_SharedFunctionalGroupsSequence, [&](DcmItem& groups) {
     set_frame_types(groups);
     is_shared = groups.tagExists(DCM_DerivationImageSequence);
-    if (is_shared) add_derivation(append_item(groups, DCM_DerivationImageSequence), source, together(texts), 0);
+    if (is_shared) {
+      add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, together(texts), 0);
+    }
   });
   std::size_t frame = 0;
   for_each_item(data, DCM_PerFrameFunctionalGroupsSequence, [&](DcmItem& groups) {
     set_frame_types(groups);
     ++frame;
     if (is_shared) return;
-    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, texts[frame - 1], frame);
+    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, texts[frame - 1], frame);
   });
   DcmItem& study = append_item(data, DCM_SourceImageEvidenceSequence);
   put(study, DCM_StudyInstanceUID, text_of(data, DCM_StudyInstanceUID));
@@ -224,9 +229,9 @@ bool derive(DcmDataset& data, const Slice& source, std::span<const std::string> 
   const bool has_suffix = extend_series_description(data, derivation.series_suffix);
   raise_series_number(data, derivation.series_offset);
   if (source.is_enhanced) {
-    derive_frames(data, source, texts);
+    derive_frames(data, source, texts, derivation);
   } else {
-    add_derivation(data, source, together(texts), 0);
+    add_derivation(data, source, derivation, together(texts), 0);
   }
   add_equipment(data, derivation.time);
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");

@@ -16,6 +16,7 @@ namespace quietvox::io::dicom {
 /// The same for all files of a series.
 struct Derivation {
   std::string chain;  ///< the filters as they were asked for, and the mask: goes into new identifiers
+  bool smooths = true, enhances = false;  ///< what the filters of the chain are for
   std::string series_suffix;
   int series_offset = 0;
   std::time_t time = 0;

@@ -48,6 +48,22 @@ TEST_F(Quadratic, FollowsTheMedianInAChain) {
   EXPECT_EQ(read_voxels(path("out.nii")), read_voxels(path("both.nii")));
 }
 
+TEST_F(Quadratic, EnhancingIsNotCalledSmoothingInDicom) {
+  quietvox_ok({"phantom", path("in"), "--kind", "mammogram", "--size", "64x80x1"});
+  const auto codes = [&](const std::string& name, const std::vector<std::string>& filters) {
+    std::vector<std::string> words{"run", path("in"), path(name)};
+    for (const std::string& filter : filters) words.insert(words.end(), {"--filter", filter});
+    quietvox_ok(words);
+    const std::string bytes = read_file(std::filesystem::directory_iterator(path(name))->path());
+    const auto holds = [&](const char* code) { return bytes.find(code) != std::string::npos; };
+    return std::pair(holds("113087"), holds("113086"));
+  };
+  const std::string enhance = "quadratic:coefficients=mammogram-enhance";
+  EXPECT_EQ(codes("smooth", {"quadratic:coefficients=denoise"}), std::pair(true, false));
+  EXPECT_EQ(codes("sharp", {enhance}), std::pair(false, true));
+  EXPECT_EQ(codes("both", {"median:radius=1x1x0", enhance}), std::pair(true, true));
+}
+
 TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
   write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
   write_file(folder_ / "bad.json", R"({"size": 3, "range": "volume", "h0": 0, "h1": [1, 2], "h2": []})");

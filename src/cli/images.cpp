@@ -74,7 +74,7 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
 void check_output(const fs::path& output, io::Format format, bool force, const fs::path& input) {
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
-  io::AtomicOutput(output, folder ? Kind::folder : Kind::file, force, input);
+  const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input);
   if (format == io::Format::dicom) return;
   io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, force).check();
 }

@@ -12,6 +12,7 @@
 #include "cli/process.hpp"
 #include "support/dicom_checks.hpp"
 #include "support/make_dicom.hpp"
+#include "support/programs.hpp"
 #include "support/test_data.hpp"
 
 namespace quietvox::test {

@@ -3,7 +3,6 @@
 #include "filters/adaptive_bilateral.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <limits>
@@ -11,6 +10,7 @@
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
 #include "support/volumes.hpp"
@@ -115,14 +115,9 @@ TEST(AdaptiveBilateral, AnyScaleOfData) {
 }
 
 TEST(AdaptiveBilateral, EveryInstructionSetAgreesWithTheReference) {
-  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets & -targets);
-    hwy::GetChosenTarget().DeInit();
-    SCOPED_TRACE(hwy::TargetName(targets & -targets));
+  for_each_instruction_set([] {
     for (const RangeRule rule : kRules) expect_reference(busy_volume({37, 21, 7}, 6), make_params(rule));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
+  });
 }
 
 TEST(AdaptiveBilateral, AutomaticValues) {

@@ -3,7 +3,6 @@
 #include "filters/bilateral.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <cstring>
@@ -13,22 +12,14 @@
 
 #include "filters/registry.hpp"
 #include "support/expect_error.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/reference_bilateral.hpp"
+#include "support/volumes.hpp"
 
 namespace quietvox::test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Volume {
-  Extent extent;
-  std::vector<float> voxels;
-  Spacing spacing{1, 1, 1};
-
-  explicit Volume(Extent size) : extent(size), voxels(static_cast<std::size_t>(size.voxels())) {}
-  VolumeView<float> view() { return {voxels.data(), extent, spacing}; }
-  VolumeView<const float> view() const { return {voxels.data(), extent, spacing}; }
-};
 
 /// Steps of four levels with noise, `scale` apart.
 Volume random_volume(Extent extent, double scale = 100, double offset = 0, unsigned seed = 1) {
@@ -53,10 +44,6 @@ Volume filtered(const Volume& in, const BilateralParams& params, const Execution
   std::fill(out.voxels.begin(), out.voxels.end(), kNan);
   bilateral_cpu(in.view(), out.view(), params, execution);
   return out;
-}
-
-bool same_bytes(const Volume& a, const Volume& b) {
-  return std::memcmp(a.voxels.data(), b.voxels.data(), a.voxels.size() * sizeof(float)) == 0;
 }
 
 void expect_reference(const Volume& in, const BilateralParams& params) {
@@ -220,49 +207,21 @@ TEST(Bilateral, PiecesEqualTheWhole) {
     for (const auto& [origin, extent] :
          {std::pair(Index3{0, 0, 0}, Extent{{45, 37, 1}}), std::pair(Index3{0, 0, 5}, Extent{{45, 37, 7}}),
           std::pair(Index3{1, 30, 3}, Extent{{9, 7, 2}}), std::pair(Index3{17, 11, 11}, Extent{{28, 3, 1}})}) {
-      const VolumeView<float> place{nullptr, extent, in.spacing, origin};
-      VolumeView<float> reach = grown(place, params.halo(), in.view());
-      Volume part_in(reach.extent), part_out(extent);
-      reach.data = part_in.voxels.data();
-      for (std::int64_t z = 0; z < reach.extent.z; ++z) {
-        for (std::int64_t y = 0; y < reach.extent.y; ++y) {
-          for (std::int64_t x = 0; x < reach.extent.x; ++x) {
-            reach.at(x, y, z) = in.view().at(x + reach.origin.x, y + reach.origin.y, z + reach.origin.z);
-          }
-        }
-      }
-      VolumeView<float> out = place;
-      out.data = part_out.voxels.data();
-      bilateral_cpu(reach, out, params, {});
-      for (std::int64_t z = 0; z < extent.z; ++z) {
-        for (std::int64_t y = 0; y < extent.y; ++y) {
-          ASSERT_EQ(std::memcmp(out.row(y, z), whole.view().row(y + origin.y, z + origin.z) + origin.x,
-                                sizeof(float) * static_cast<std::size_t>(extent.x)),
-                    0);
-        }
-      }
+      const Volume box = filtered_box(in, origin, extent, params.halo(),
+                                      [&](auto from, auto to) { bilateral_cpu(from, to, params, {}); });
+      ASSERT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
     }
   }
 }
 
 /// Every instruction set that this machine has.
 TEST(Bilateral, EveryInstructionSetAgreesWithTheReference) {
-  const std::int64_t supported = hwy::SupportedTargets();
-  int tried = 0;
-  for (std::int64_t targets = supported; targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    SCOPED_TRACE(hwy::TargetName(target));
+  for_each_instruction_set([] {
     expect_reference(random_volume({{37, 21, 7}}), make_params({3, 2, 3}));
     BilateralParams params = make_params({3, 2, 3}, 1);
     params.range_cut = 2;
     expect_reference(random_volume({{37, 21, 7}}, 1, 1e6), params);
-    ++tried;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(tried, 1);
+  });
 }
 
 TEST(Bilateral, Window) {

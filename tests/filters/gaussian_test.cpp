@@ -3,16 +3,15 @@
 #include "filters/gaussian.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "filters/gaussian_axis.hpp"
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/reference_gaussian.hpp"
 
 namespace quietvox::test {
@@ -122,26 +121,9 @@ TEST(Gaussian, BoxesComeOutAsTheyDoInTheWhole) {
     for (const auto& [origin, extent] :
          {std::pair(Index3{0, 0, 0}, Extent{{301, 7, 1}}), std::pair(Index3{299, 3, 4}, Extent{{2, 4, 5}}),
           std::pair(Index3{127, 0, 8}, Extent{{3, 1, 1}}), std::pair(Index3{130, 6, 0}, Extent{{40, 1, 9}})}) {
-      const VolumeView<float> place{nullptr, extent, in.spacing, origin};
-      VolumeView<float> reach = grown(place, params.halo(), in.view());
-      Volume part_in(reach.extent), part_out(extent);
-      reach.data = part_in.voxels.data();
-      for (std::int64_t z = 0; z < reach.extent.z; ++z) {
-        for (std::int64_t y = 0; y < reach.extent.y; ++y) {
-          std::copy_n(in.view().row(y + reach.origin.y, z + reach.origin.z) + reach.origin.x, reach.extent.x,
-                      reach.row(y, z));
-        }
-      }
-      VolumeView<float> out = place;
-      out.data = part_out.voxels.data();
-      gaussian_cpu(reach, out, params, {});
-      for (std::int64_t z = 0; z < extent.z; ++z) {
-        for (std::int64_t y = 0; y < extent.y; ++y) {
-          ASSERT_EQ(std::memcmp(out.row(y, z), whole.view().row(y + origin.y, z + origin.z) + origin.x,
-                                sizeof(float) * static_cast<std::size_t>(extent.x)),
-                    0);
-        }
-      }
+      const Volume box = filtered_box(in, origin, extent, params.halo(),
+                                      [&](auto from, auto to) { gaussian_cpu(from, to, params, {}); });
+      ASSERT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
     }
   }
 }
@@ -151,18 +133,8 @@ TEST(Gaussian, EveryInstructionSetAgreesWithTheReference) {
   const Volume in = with_holes({{37, 21, 140}});
   const GaussianParams params = resolved(in, {1, 9, 8});
   const Volume reference = reference_gaussian(in, params);
-  int tried = 0;
-  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    EXPECT_EQ(first_difference(reference, filtered(in, params), gaussian_tolerance(in, params)), "")
-        << hwy::TargetName(target);
-    ++tried;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(tried, 1);
+  for_each_instruction_set(
+      [&] { EXPECT_EQ(first_difference(reference, filtered(in, params), gaussian_tolerance(in, params)), ""); });
 }
 
 TEST(Gaussian, TheDefaultSigmaIsOneInPlaneVoxel) {

@@ -4,18 +4,15 @@
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
-#include <unistd.h>
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
 
 #include "filters/selection/lanes.hpp"
+#include "support/programs.hpp"
 #include "support/reference_median.hpp"
 
 namespace quietvox {
@@ -299,28 +296,24 @@ TEST(MedianSpecial, StopsWhenAsked) {
 
 /// SciPy is asked through files; it is no dependency.
 TEST(MedianPeers, EqualsSciPy) {
-  if (std::system("/usr/bin/python3 -c 'import scipy.ndimage' 2>/dev/null") != 0) {
-    GTEST_SKIP() << "/usr/bin/python3 has no SciPy (Debian: python3-scipy)";
-  }
-  const auto folder = std::filesystem::temp_directory_path() / ("quietvox_scipy_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  if (!test::python_has("scipy.ndimage")) GTEST_SKIP() << "Debian's Python has no SciPy (python3-scipy)";
   for (const Radius3& radius : {Radius3{1, 1, 1}, {2, 2, 0}, {3, 2, 1}, {0, 0, 4}, {7, 7, 0}}) {
     auto in = random_volume<float>({{41, 23, 11}}, Content::plain, 21);
     MedianParams params;
     params.radius = radius;
-    const auto bytes = static_cast<std::streamsize>(sizeof(float) * in.voxels.size());
-    std::ofstream(folder / "in", std::ios::binary).write(reinterpret_cast<const char*>(in.voxels.data()), bytes);
-    std::ofstream(folder / "run.py") << "import numpy, scipy.ndimage\n"
-                                     << "v = numpy.fromfile('in', 'float32').reshape(11, 23, 41)\n"
-                                     << "w = (" << 2 * radius.z + 1 << ", " << 2 * radius.y + 1 << ", "
-                                     << 2 * radius.x + 1 << ")\n"
-                                     << "scipy.ndimage.median_filter(v, size=w, mode='nearest').tofile('out')\n";
-    ASSERT_EQ(std::system(("cd '" + folder.string() + "' && /usr/bin/python3 run.py").c_str()), 0);
-    Volume<float> theirs(in.extent);
-    std::ifstream(folder / "out", std::ios::binary).read(reinterpret_cast<char*>(theirs.voxels.data()), bytes);
+    test::Volume asked(in.extent);
+    asked.voxels = in.voxels;
+    const auto size = [&](int axis) { return std::to_string(2 * radius[axis] + 1); };
+    const test::Volume theirs = test::ask_python(
+        "import numpy, scipy.ndimage\n"
+        "v = numpy.fromfile('in', 'float32').reshape(11, 23, 41)\n"
+        "w = (" +
+            size(2) + ", " + size(1) + ", " + size(0) +
+            ")\n"
+            "scipy.ndimage.median_filter(v, size=w, mode='nearest').tofile('out')\n",
+        asked);
     EXPECT_TRUE(same_bits(filtered(in, params).voxels, theirs.voxels)) << text(params);
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -3,20 +3,18 @@
 #include "filters/nlm.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <limits>
 
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
+#include "support/instruction_sets.hpp"
+#include "support/programs.hpp"
 #include "support/reference_bilateral.hpp"
 #include "support/reference_nlm.hpp"
-#include "support/temporary_folder.hpp"
 #include "support/volumes.hpp"
 
 namespace quietvox::test {
@@ -95,25 +93,16 @@ TEST(Nlm, EveryOptionAgreesWithTheReference) {
 
 /// DIPY's classic algorithm: h^2 = sqrt(2) sigma^2, squares averaged, its block radius is ours and the patch's.
 TEST(Nlm, AgreesWithDipy) {
-  if (std::system("/usr/bin/python3 -c 'import dipy.denoise.nlmeans' 2>/dev/null") != 0) {
-    GTEST_SKIP() << "/usr/bin/python3 has no DIPY (Debian: python3-dipy)";
-  }
-  const TemporaryFolder folder;
+  if (!python_has("dipy.denoise.nlmeans")) GTEST_SKIP() << "Debian's Python has no DIPY (python3-dipy)";
   Volume in = busy_volume({24, 21, 17}, 14);
   for (float& voxel : in.voxels) voxel = std::abs(voxel);
-  std::ofstream(folder / "in", std::ios::binary)
-      .write(reinterpret_cast<const char*>(in.voxels.data()),
-             static_cast<std::streamsize>(in.voxels.size() * sizeof(float)));
-  std::ofstream(folder / "run.py")
-      << "import numpy\nfrom dipy.denoise.nlmeans import nlmeans\n"
-      << "v = numpy.fromfile('in', numpy.float32).reshape(17, 21, 24).astype(numpy.float64)\n"
-      << "r = nlmeans(v, 80.0, patch_radius=1, block_radius=4, rician=True, num_threads=1)\n"
-      << "r.astype(numpy.float32).tofile('out')\n";
-  ASSERT_EQ(std::system(("cd '" + folder.path().string() + "' && /usr/bin/python3 run.py").c_str()), 0);
-  Volume expected(in.extent);
-  std::ifstream(folder / "out", std::ios::binary)
-      .read(reinterpret_cast<char*>(expected.voxels.data()),
-            static_cast<std::streamsize>(expected.voxels.size() * sizeof(float)));
+  const Volume expected = ask_python(
+      "import numpy\n"
+      "from dipy.denoise.nlmeans import nlmeans\n"
+      "v = numpy.fromfile('in', numpy.float32).reshape(17, 21, 24).astype(numpy.float64)\n"
+      "r = nlmeans(v, 80.0, patch_radius=1, block_radius=4, rician=True, num_threads=1)\n"
+      "r.astype(numpy.float32).tofile('out')\n",
+      in);
   NlmParams params = make_params({1, 1, 1}, Radius3{3, 3, 3}, 80);
   params.strength = std::pow(2, 0.25);
   params.noise_model = NoiseModel::rician;
@@ -180,27 +169,11 @@ TEST(Nlm, TilesNeverShow) {
   const Volume in = with_holes(busy_volume({250, 67, 26}, 9));
   const NlmParams params = make_params({1, 1, 1}, Radius3{1, 1, 1});
   const Volume whole = filtered(in, params);
-  const VolumeView<float> place{nullptr, {131, 30, 13}, in.spacing, {7, 3, 5}};
-  VolumeView<float> around = grown(place, params.halo(), in.view());
-  Volume part(around.extent), out(place.extent);
-  around.data = part.voxels.data();
-  for (std::int64_t z = 0; z < around.extent.z; ++z) {
-    for (std::int64_t y = 0; y < around.extent.y; ++y) {
-      std::copy_n(in.view().row(y + around.origin.y, z + around.origin.z) + around.origin.x, around.extent.x,
-                  around.row(y, z));
-    }
-  }
-  VolumeView<float> to = place;
-  to.data = out.voxels.data();
-  nlm_cpu(around, to, params, {});
-  for (std::int64_t z = 0; z < place.extent.z; ++z) {
-    for (std::int64_t y = 0; y < place.extent.y; ++y) {
-      ASSERT_EQ(std::memcmp(to.row(y, z), whole.view().row(y + place.origin.y, z + place.origin.z) + place.origin.x,
-                            sizeof(float) * static_cast<std::size_t>(place.extent.x)),
-                0)
-          << y << " " << z;
-    }
-  }
+  const Index3 origin{7, 3, 5};
+  const Extent extent{131, 30, 13};
+  const Volume box =
+      filtered_box(in, origin, extent, params.halo(), [&](auto from, auto to) { nlm_cpu(from, to, params, {}); });
+  EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
 }
 
 TEST(Nlm, AWholeSliceDoesNotDependOnThreads) {
@@ -213,15 +186,10 @@ TEST(Nlm, AWholeSliceDoesNotDependOnThreads) {
 }
 
 TEST(Nlm, EveryInstructionSetAgreesWithTheReference) {
-  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets & -targets);
-    hwy::GetChosenTarget().DeInit();
-    SCOPED_TRACE(hwy::TargetName(targets & -targets));
+  for_each_instruction_set([] {
     expect_reference(busy_volume({37, 21, 7}, 11), make_params({1, 1, 1}, Radius3{2, 1, 1}));
     expect_reference(with_holes(busy_volume({37, 21, 3}, 12)), make_params({2, 1, 0}, {}));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
+  });
 }
 
 TEST(Nlm, StopsOnRequest) {

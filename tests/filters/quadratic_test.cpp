@@ -3,7 +3,6 @@
 #include "filters/quadratic.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <cmath>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/reference_quadratic.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -88,17 +88,7 @@ TEST(Quadratic, AgreesWithTheFormula) {
 TEST(Quadratic, EveryInstructionSetAgreesWithTheReference) {
   const Volume in = busy_volume({{45, 19, 3}}, 4);
   const QuadraticParams params = resolved(in, {});
-  int tried = 0;
-  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets & -targets);
-    hwy::GetChosenTarget().DeInit();
-    SCOPED_TRACE(hwy::TargetName(targets & -targets));
-    expect_reference(in, params);
-    ++tried;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(tried, 1);
+  for_each_instruction_set([&] { expect_reference(in, params); });
 }
 
 TEST(Quadratic, PresetsKeepFlatAreasToTheBit) {

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
 #include <thread>
 
 #include "gpu/on_gpu.hpp"
@@ -10,10 +9,6 @@ namespace quietvox::test {
 namespace {
 
 using GpuPipeline = OnGpu;
-
-bool same_bytes(const Volume& a, const Volume& b) {
-  return std::memcmp(a.voxels.data(), b.voxels.data(), a.voxels.size() * sizeof(float)) == 0;
-}
 
 std::vector<Settings> chain_for(const Volume& volume) {
   return {resolved(settings("median", {{"radius", "1"}}), volume),

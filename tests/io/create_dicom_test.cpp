@@ -10,6 +10,7 @@
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
+#include "support/programs.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::io {
@@ -33,7 +34,7 @@ WriteReport create(const fs::path& folder, const Geometry& geometry, const std::
 
 /// What dciodvfy says about a file; none where the tool is not installed.
 std::optional<std::string> dciodvfy(const fs::path& file) {
-  if (std::system("command -v dciodvfy >/dev/null 2>&1") != 0) return std::nullopt;
+  if (!test::has_program("dciodvfy")) return std::nullopt;
   FILE* pipe = popen(("dciodvfy '" + file.string() + "' 2>&1").c_str(), "r");
   std::string text;
   std::array<char, 4096> piece;

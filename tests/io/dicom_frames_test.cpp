@@ -202,10 +202,7 @@ TEST_F(DicomFrames, InEveryTransferSyntaxComeBackTheSame) {
 /// Parts each fragment in two; with `table`, an offset table says where frames begin.
 void split_fragments(const std::filesystem::path& path, E_TransferSyntax syntax, bool table) {
   const auto file = parse_dicom(path);
-  DcmElement* element = nullptr;
-  file->getDataset()->findAndGetElement(DCM_PixelData, element);
-  DcmPixelSequence* sequence = nullptr;
-  static_cast<DcmPixelData*>(element)->getEncapsulatedRepresentation(syntax, nullptr, sequence);
+  DcmPixelSequence* const sequence = &fragments_of(*file, syntax);
   std::vector<std::vector<Uint8>> parts;
   std::vector<Uint32> offsets;
   Uint32 at = 0;

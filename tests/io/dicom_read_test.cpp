@@ -281,12 +281,8 @@ TEST_F(DicomRead, ASizeThatCompressedPixelsCannotHaveIsRefusedBeforeAnythingIsAl
 /// Shortens the only fragment of compressed pixel data, so that the file as such stays whole.
 void shorten_fragment(const std::filesystem::path& path, E_TransferSyntax syntax, Uint32 bytes) {
   const auto file = parse_dicom(path);
-  DcmElement* element = nullptr;
-  file->getDataset()->findAndGetElement(DCM_PixelData, element);
-  DcmPixelSequence* sequence = nullptr;
-  static_cast<DcmPixelData*>(element)->getEncapsulatedRepresentation(syntax, nullptr, sequence);
   DcmPixelItem* item = nullptr;
-  sequence->getItem(item, 1);
+  fragments_of(*file, syntax).getItem(item, 1);
   Uint8* data = nullptr;
   item->getUint8Array(data);
   const std::vector<Uint8> kept(data, data + item->getLength() - bytes);

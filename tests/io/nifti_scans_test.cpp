@@ -9,6 +9,7 @@
 
 #include "nifti_files.hpp"
 #include "support/expect_error.hpp"
+#include "support/programs.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/test_data.hpp"
 
@@ -16,10 +17,6 @@ namespace quietvox::io {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_installed(const std::string& program) {
-  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
-}
 
 bool succeeds(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
@@ -63,7 +60,7 @@ TEST(NiftiScans, AreGivenBackByteForByte) {
                   test::read_file(fs::path(path).replace_extension(".img")));
       }
     }
-    if (is_installed("nifti_tool") && name != "example_nifti2.nii.gz") {
+    if (test::has_program("nifti_tool") && name != "example_nifti2.nii.gz") {
       EXPECT_TRUE(succeeds("nifti_tool -diff_hdr -infiles '" + path.string() + "' '" + output.string() + "'"));
     }
     if (output.extension() == ".gz") {
@@ -85,7 +82,7 @@ TEST(NiftiScans, HeaderSaysWhereAndHowLarge) {
 }
 
 TEST(NiftiScans, NiftiToolAcceptsNewFiles) {
-  if (!is_installed("nifti_tool")) GTEST_SKIP() << "nifti_tool (package nifti-bin) is not installed";
+  if (!test::has_program("nifti_tool")) GTEST_SKIP() << "nifti_tool (package nifti-bin) is not installed";
   test::TemporaryFolder folder;
   const Geometry geometry{{{4, 3, 2}}, {1, 2, 3}, {5, 6, 7}, {1, 0, 0, 0, 1, 0, 0, 0, 1}};
   const auto writer = create_nifti(folder / "new.nii.gz", geometry, 1, {});

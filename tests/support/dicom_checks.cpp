@@ -9,6 +9,7 @@
 #include <set>
 
 #include "support/make_dicom.hpp"
+#include "support/programs.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::test {
@@ -52,10 +53,6 @@ std::vector<std::uint8_t> gdcm_pixels(const fs::path& path) {
 }
 
 }  // namespace
-
-bool has_program(const char* name) {
-  return std::system(("command -v " + std::string(name) + " > /dev/null 2>&1").c_str()) == 0;
-}
 
 void expect_same_pixel_data(const fs::path& source, const fs::path& output) {
   if (DcmXfer(parse_dicom(source)->getDataset()->getOriginalXfer()).isEncapsulated()) return;

@@ -7,9 +7,6 @@
 /// What must hold of a DICOM file that was made of another one by a filter that changes no pixel.
 namespace quietvox::test {
 
-/// True where the program can be run.
-bool has_program(const char* name);
-
 /// Both hold the same pixel data, byte for byte, spare bits included, where the source is uncompressed.
 void expect_same_pixel_data(const std::filesystem::path& source, const std::filesystem::path& output);
 

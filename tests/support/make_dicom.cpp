@@ -158,6 +158,14 @@ std::string dicom_text(const std::filesystem::path& path, const DcmTagKey& key) 
   return text.c_str();
 }
 
+DcmPixelSequence& fragments_of(DcmFileFormat& file, E_TransferSyntax syntax) {
+  DcmElement* element = nullptr;
+  file.getDataset()->findAndGetElement(DCM_PixelData, element);
+  DcmPixelSequence* sequence = nullptr;
+  static_cast<DcmPixelData*>(element)->getEncapsulatedRepresentation(syntax, nullptr, sequence);
+  return *sequence;
+}
+
 std::set<std::string> changed_elements(const std::filesystem::path& a, const std::filesystem::path& b) {
   const auto before = parse_dicom(a), after = parse_dicom(b);
   std::set<std::string> changed;

@@ -44,6 +44,9 @@ std::unique_ptr<DcmFileFormat> parse_dicom(const std::filesystem::path&);
 /// The text of a top-level element, components joined by backslashes; empty where absent.
 std::string dicom_text(const std::filesystem::path&, const DcmTagKey&);
 
+/// The offset table and the fragments of compressed pixel data, as the file object holds them.
+DcmPixelSequence& fragments_of(DcmFileFormat&, E_TransferSyntax);
+
 /// The tags, as `(0008,0018)`, of the elements in which two files differ, or `(0008,2112)>(0008,1155)` for those inside
 /// sequences; the top-level pixel data left out.
 std::set<std::string> changed_elements(const std::filesystem::path&, const std::filesystem::path&);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 namespace quietvox::test {
@@ -22,6 +23,20 @@ Volume busy_volume(Extent extent, std::uint32_t seed, bool whole) {
     }
   }
   return volume;
+}
+
+Volume box_of(const Volume& volume, const Index3& origin, const Extent& extent) {
+  Volume box(extent, volume.spacing);
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      std::copy_n(volume.view().row(y + origin.y, z + origin.z) + origin.x, extent.x, box.view().row(y, z));
+    }
+  }
+  return box;
+}
+
+bool same_bytes(const Volume& a, const Volume& b) {
+  return a.extent == b.extent && std::memcmp(a.voxels.data(), b.voxels.data(), a.voxels.size() * sizeof(float)) == 0;
 }
 
 void MemorySource::read(VolumeView<float> slices) {

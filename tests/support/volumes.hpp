@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/backend.hpp"
 #include "core/pipeline.hpp"
 #include "core/volume.hpp"
 
@@ -27,6 +28,26 @@ struct Volume {
 /// Steps, a slope and noise between about -1000 and 3000: edges, ties and negative numbers. Whole numbers where
 /// `whole` is set. The same numbers for the same seed.
 Volume busy_volume(Extent extent, std::uint32_t seed, bool whole = false);
+
+/// The voxels of a box that lies in `volume`.
+Volume box_of(const Volume& volume, const Index3& origin, const Extent& extent);
+
+/// What filter(in, out) makes of a box of `volume`, given no more than windows of that reach see.
+template <class Filter>
+Volume filtered_box(const Volume& volume, const Index3& origin, const Extent& extent, Radius3 halo,
+                    const Filter& filter) {
+  Volume result(extent, volume.spacing);
+  VolumeView<float> out = result.view();
+  out.origin = origin;
+  VolumeView<float> reach = grown(out, halo, volume.view());
+  Volume seen = box_of(volume, reach.origin, reach.extent);
+  reach.data = seen.voxels.data();
+  filter(VolumeView<const float>(reach), out);
+  return result;
+}
+
+/// True for the same bits, those of missing voxels too.
+bool same_bytes(const Volume&, const Volume&);
 
 /// A volume in memory as a source; counts how often each slice is read.
 class MemorySource final : public VolumeSource {

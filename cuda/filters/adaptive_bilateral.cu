@@ -21,8 +21,6 @@ struct VarianceRule {
   Border border;
 };
 
-__device__ bool is_present(float value) { return fabsf(value) < INFINITY; }
-
 /// Calls body(difference from the centre, scaled) for the voxels present in the box about p.
 template <class Body>
 __device__ void for_box(const Box<const float>& in, const VarianceRule& rule, int3 p, float centre, const Body& body) {

@@ -70,8 +70,6 @@ constexpr float largest = 1e17F;
 /// What stands for a missing voxel: so far from all others that its weight is 0.
 constexpr float nowhere = 1e18F;
 
-__device__ bool is_present(float value) { return fabsf(value) < INFINITY; }
-
 /// What a tap loop reads of a voxel. With a cut, differences are compared with it before they are scaled, so that those
 /// at the cut itself fall on the same side everywhere.
 template <Kind kind>

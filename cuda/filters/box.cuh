@@ -23,6 +23,9 @@ struct Box {
   __device__ T* row(int at_y, int at_z) const { return data + (static_cast<std::int64_t>(at_z) * y + at_y) * x; }
 };
 
+/// Missing floats are all that are not finite.
+__device__ inline bool is_present(float value) { return fabsf(value) < INFINITY; }
+
 /// border_index for kernels; `copy` never asks for what lies outside, and is given something that can be read.
 __device__ inline int device_border_index(Border border, int index, int count) {
   if (border == Border::reflect) index = index < 0 ? -index : index >= count ? 2 * (count - 1) - index : index;

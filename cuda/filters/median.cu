@@ -80,18 +80,15 @@ class Median {
 
   void run() {
     const Part whole{{0, 0, 0}, {out_.x, out_.y, out_.z}};
+    if (!is_box()) return anywhere(whole);
     const auto fits = [&](const MedianNetwork& network) { return holds(whole.count, network.group<T>()); };
     if (const std::optional<MedianNetwork> network = find_network(); network && fits(*network)) {
-      by_network(*network, whole);
-    } else if (is_box() && voxels() >= least_to_rank && median_by_rank(in_, out_, offset_, window_, queue_.stream)) {
-      // queued
-    } else if (const MedianNetwork counting = median_counting(size_);
-               is_box() && size_.x > counting_outputs && fits(counting)) {
-      by_network(counting, whole);
-    } else {
-      anywhere(whole);
+      return by_network(*network, whole);
     }
-    QV_CUDA(cudaGetLastError());
+    if (voxels() >= least_to_rank && median_by_rank(in_, out_, offset_, window_, queue_.stream)) return;
+    const MedianNetwork counting = median_counting(size_);
+    if (size_.x > counting_outputs && fits(counting)) return by_network(counting, whole);
+    anywhere(whole);
   }
 
  private:
@@ -106,7 +103,7 @@ class Median {
 
   std::optional<MedianNetwork> find_network() const {
     for (const MedianNetwork& network : median_networks()) {
-      if (is_box() && network.window == size_) return network;
+      if (network.window == size_) return network;
     }
     return std::nullopt;
   }
@@ -231,6 +228,7 @@ class Median {
 template <class T>
 void median(const VolumeView<const T>& in, const VolumeView<T>& out, const MedianParams& params, const Queue& queue) {
   Median<T>(in, out, params, queue).run();
+  QV_CUDA(cudaGetLastError());
 }
 
 }  // namespace

@@ -55,8 +55,6 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   return nlm;
 }
 
-__device__ bool is_present(float value) { return fabsf(value) < INFINITY; }
-
 /// The scaled voxel at a place of the input or beyond its border; NaN where it is missing.
 __device__ float scaled_voxel(const Box<const float>& in, const Nlm& nlm, int x, int y, int z) {
   constexpr float largest = 1e17F;  // sums of squared differences stay finite

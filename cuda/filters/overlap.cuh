@@ -37,7 +37,7 @@ void launch_overlapping(void (*kernel)(Params...), dim3 grid, unsigned threads, 
   config.blockDim = dim3(threads);
   config.stream = stream;
   config.attrs = &overlap;
-  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;  // what the wait below is compiled for, whatever the device
+  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;  // whatever the device: code for others waits for nothing
   QV_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
 }
 

@@ -24,8 +24,6 @@ struct Job {
 
 constexpr int strip = 4;  ///< outputs of a thread, one below the other
 
-__device__ bool is_present(float value) { return fabsf(value) < INFINITY; }
-
 /// The output of the window whose rows start at `window`.
 template <int Radius>
 __device__ __forceinline__ float filtered(const float (*window)[2 * Radius + 1], const Job& job) {

@@ -26,7 +26,7 @@ struct Window {
 template <class T>
 __device__ bool is_missing_value(const Window<T>& window, T value) {
   if constexpr (std::is_floating_point_v<T>) {
-    return !(fabsf(value) < INFINITY);
+    return !is_present(value);
   } else {
     return window.has_missing && value == window.missing;
   }

@@ -61,7 +61,8 @@ __device__ unsigned bits_between(int lo, int hi) {
   return lo <= 0 ? up_to : up_to & (~0U << lo);
 }
 
-/// Counts, for 32 outputs, the voxels of batches [first, last) that their windows hold; calls after(batch, carry).
+/// Counts, for 32 outputs, the voxels of batches [first, last) that their windows hold; calls after(number) behind
+/// each.
 template <class After>
 __device__ __forceinline__ void count(const Seen* seen, int first, int last, BitCounts& counts, After after) {
   const unsigned own = 1U << (threadIdx.x % lanes);

@@ -90,7 +90,7 @@ fs::path data_file(const fs::path& header, const std::string& name) {
   if (name.rfind("LIST", 0) == 0 || name.find('%') != std::string::npos) {
     throw Error(Errc::unsupported, header.string() + ": the voxels lie in several files; join them into one");
   }
-  const fs::path data = header.parent_path() / name;
+  fs::path data = header.parent_path() / name;
   if (std::error_code ignored; !fs::is_regular_file(data, ignored)) {
     throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
   }

@@ -326,11 +326,18 @@ HWY_INLINE void add_pairs(const Region& region, const Box& box, const Offset& of
   }
 }
 
-void add_forward(const Region& region, const Box& box, const Offset& offset, const Weighting& weighting,
-                 Scratch& scratch, TileSums& sums) {
+/// The weights of a box, in scratch memory; returns the length of their rows.
+std::int64_t weigh(const Region& region, const Box& box, const Offset& offset, const Weighting& weighting,
+                   Scratch& scratch) {
   const std::int64_t pitch = box_pitch(box, weighting.patch);
   prepare(box, weighting.patch, pitch, region.has_missing, scratch);
   weigh_box(region, box, offset, weighting, pitch, scratch);
+  return pitch;
+}
+
+void add_forward(const Region& region, const Box& box, const Offset& offset, const Weighting& weighting,
+                 Scratch& scratch, TileSums& sums) {
+  const std::int64_t pitch = weigh(region, box, offset, weighting, scratch);
   if (region.has_missing) {
     add_box<true>(region, box, offset, pitch, weighting.squares, scratch, sums);
   } else {
@@ -345,9 +352,7 @@ void add_both(const Region& region, const Offset& offset, const Weighting& weigh
     box.first[axis] = std::min<std::int64_t>(0, -offset.step[axis]);
     box.last[axis] = sums.size[axis] + std::max<std::int64_t>(0, -offset.step[axis]);
   }
-  const std::int64_t pitch = box_pitch(box, weighting.patch);
-  prepare(box, weighting.patch, pitch, region.has_missing, scratch);
-  weigh_box(region, box, offset, weighting, pitch, scratch);
+  const std::int64_t pitch = weigh(region, box, offset, weighting, scratch);
   if (region.has_missing) {
     add_pairs<true>(region, box, offset, pitch, weighting.squares, scratch, sums);
   } else {

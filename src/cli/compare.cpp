@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/images.hpp"
@@ -19,6 +21,7 @@ namespace {
 struct CompareOptions {
   std::optional<double> data_range;
   std::string picture;
+  std::optional<Triple<int>> picture_from, picture_size;
   std::optional<double> window_center;
   std::optional<double> window_width;
   bool force = false;
@@ -30,7 +33,11 @@ struct CompareOptions {
         field("data-range", &CompareOptions::data_range, {1e-30, 1e30}, "intensity",
               "Range of values that PSNR and SSIM refer to; auto: largest minus smallest value of A."),
         field("picture", &CompareOptions::picture, NoRange{}, "FILE.png",
-              "Also write the middle slices of A, of B and of B - A side by side, in windows of the same width."),
+              "Also write a slice of A, of B and of B - A side by side, in windows of the same width."),
+        field("picture-from", &CompareOptions::picture_from, {0, 1 << 24}, "voxel",
+              "First voxel of the picture, counted from 0; auto: of the middle slice."),
+        field("picture-size", &CompareOptions::picture_size, {1, 1 << 24}, "voxel",
+              "Voxels of each part of the picture, in one slice; auto: to the end of the slice."),
         field("window-center", &CompareOptions::window_center, {-1e30, 1e30}, "intensity",
               "Middle of the picture's grey values; auto: of the middle 98 % of A's values."),
         field("window-width", &CompareOptions::window_width, {1e-30, 1e30}, "intensity",
@@ -70,6 +77,39 @@ void print_text(const Comparison& result) {
   line("residual whiteness", result.residual_whiteness, "");
 }
 
+/// The part of a slice that the picture shows.
+struct PictureRegion {
+  std::vector<float> voxels;
+  Extent extent;
+  VolumeView<const float> view() const { return {voxels.data(), extent}; }
+};
+
+/// Where the picture begins and how large it is. Throws Error(invalid_argument) where that is not within a slice.
+std::pair<Index3, Extent> picture_place(const CompareOptions& options, const Extent& whole) {
+  const Triple<int> from = options.picture_from.value_or(Triple<int>{0, 0, static_cast<int>(whole.z / 2)});
+  Extent extent{{whole.x - from.x, whole.y - from.y, 1}};
+  if (options.picture_size) extent = {{options.picture_size->x, options.picture_size->y, options.picture_size->z}};
+  for (int axis = 0; axis < 3; ++axis) {
+    if (extent[axis] >= 1 && from[axis] + extent[axis] <= whole[axis] && extent.z == 1) continue;
+    using Text = FieldType<Triple<int>>;
+    throw Error(Errc::invalid_argument,
+                "compare: --picture-from = " + Text::format(from) + " --picture-size = " +
+                    Text::format({static_cast<int>(extent.x), static_cast<int>(extent.y), static_cast<int>(extent.z)}) +
+                    " is not within one slice; A has " + std::to_string(whole.x) + "x" + std::to_string(whole.y) + "x" +
+                    std::to_string(whole.z) + " voxels");
+  }
+  return {{from.x, from.y, from.z}, extent};
+}
+
+PictureRegion cut_out(VolumeView<const float> volume, const Index3& from, const Extent& extent) {
+  PictureRegion region{{}, extent};
+  for (std::int64_t y = 0; y < extent.y; ++y) {
+    const float* row = volume.row(from.y + y, from.z) + from.x;
+    region.voxels.insert(region.voxels.end(), row, row + extent.x);
+  }
+  return region;
+}
+
 /// The window asked for, each half from the slice where it was not.
 Window picture_window(const CompareOptions& options, VolumeView<const float> slice) {
   const Window usual = usual_window(slice);
@@ -96,6 +136,7 @@ void compare_images(const Arguments& arguments, Context& context) {
     throw Error(Errc::invalid_argument, "compare: A has " + describe_extent(*a) + " voxels, B " + describe_extent(*b) +
                                             "; both must have the same extent");
   }
+  if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   Execution execution;
   execution.threads = options.threads;
   execution.stop = context.stop;
@@ -109,9 +150,10 @@ void compare_images(const Arguments& arguments, Context& context) {
     const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
     results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
     if (volume == 0 && !options.picture.empty()) {
-      const std::int64_t middle = view_a.extent.z / 2;
-      const VolumeView<const float> slice = view_a.slices(middle, 1);
-      write_picture(options.picture, slice, view_b.slices(middle, 1), picture_window(options, slice), options.force);
+      const auto [from, extent] = picture_place(options, view_a.extent);
+      const PictureRegion region_a = cut_out(view_a, from, extent), region_b = cut_out(view_b, from, extent);
+      write_picture(options.picture, region_a.view(), region_b.view(), picture_window(options, region_a.view()),
+                    options.force);
     }
   }
   context.console.end_progress();

@@ -94,6 +94,28 @@ TEST_F(Tools, PictureShowsBeforeAfterAndDifference) {
   EXPECT_EQ(picture.at(2 * step + 2, 0), 0);    // 100 less
 }
 
+TEST_F(Tools, PictureShowsThePartAskedFor) {
+  std::vector<float> a(5 * 4 * 2, 0);
+  a[1 * 20 + 2 * 5 + 3] = 200;  // (3, 2, 1)
+  write_nifti(folder_ / "a.nii", {{5, 4, 2}}, a);
+  const auto compare = [&](const std::string& from, const std::string& size) {
+    return quietvox({"compare", path("a.nii"), path("a.nii"), "--picture", path("p.png"), "--picture-from", from,
+                     "--picture-size", size, "--window-center", "100", "--window-width", "200", "--force"});
+  };
+  ASSERT_EQ(compare("3x1x1", "2x3x1").status, 0);
+  const Picture picture = read_picture(path("p.png"));
+  EXPECT_EQ(picture.image.height, 3U);
+  EXPECT_EQ(picture.image.width, 3 * 2U + 2 * 4U);
+  EXPECT_EQ(picture.at(0, 0), 0);
+  EXPECT_EQ(picture.at(0, 1), 255);
+  for (const auto& [from, size] : {std::pair{"4x0x0", "2x2x1"}, {"0x0x2", "1x1x1"}, {"0x0x0", "2x2x2"}}) {
+    const Result outside = compare(from, size);
+    EXPECT_EQ(outside.status, 64);
+    EXPECT_NE(outside.err.find("--picture-from = " + std::string(from)), std::string::npos) << outside.err;
+    EXPECT_NE(outside.err.find("5x4x2"), std::string::npos) << outside.err;
+  }
+}
+
 TEST_F(Tools, PhantomNoiseIsThatOfAddNoise) {
   quietvox_ok({"phantom", path("clean.nii"), "--size", "32x32x4"});
   quietvox_ok({"phantom", path("noisy.nii"), "--size", "32x32x4", "--noise", "gaussian:25", "--seed", "7"});

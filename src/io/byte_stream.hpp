@@ -8,7 +8,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
+
+#include "core/execution.hpp"
 
 namespace quietvox::io {
 
@@ -41,17 +42,18 @@ class ByteReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Writes a file from beginning to end, gzip-compressed or not. The same bytes give the same file.
-/// Every failure to write throws Error(not_writable), which calls the file `name` where one is given.
+/// Writes a file from beginning to end, gzip-compressed or not. The same bytes give the same file, however many threads
+/// pack them. Every failure to write throws Error(not_writable), which calls the file `name` where one is given.
 class ByteWriter {
  public:
-  ByteWriter(const std::filesystem::path&, bool compressed, const std::filesystem::path& name = {});
+  ByteWriter(const std::filesystem::path&, bool compressed, const std::filesystem::path& name = {},
+             const Execution& = {});
   ~ByteWriter();
 
   void write(std::span<const std::byte>);
   /// Writes what is left, closes the file, reads it again and throws Error(not_writable) where it does not hold what
-  /// was written, Error(cancelled) once a stop is requested.
-  void close_and_verify(const std::stop_token&);
+  /// was written. Throws Error(cancelled) once a stop is requested.
+  void close_and_verify();
 
  private:
   class Impl;

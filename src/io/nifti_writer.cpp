@@ -36,9 +36,9 @@ std::uint64_t count_bytes(ByteReader& reader) {
 
 /// A file that is written under its staging name.
 struct Part {
-  Part(const fs::path& target, bool compressed, bool force, const std::vector<fs::path>& inputs)
-      : output(target, AtomicOutput::Kind::file, force, inputs.empty() ? fs::path() : inputs.front()),
-        writer(output.staging(), compressed, target) {
+  Part(const fs::path& target, bool compressed, const WriteOptions& options, const std::vector<fs::path>& inputs)
+      : output(target, AtomicOutput::Kind::file, options.force, inputs.empty() ? fs::path() : inputs.front()),
+        writer(output.staging(), compressed, target, options.execution) {
     for (const fs::path& input : inputs) refuse_overlap(target, input);
   }
 
@@ -66,7 +66,7 @@ class NiftiWriter : public ImageWriter {
         stop_(options.execution.stop),
         sidecar_(target_.paths.header, inputs, options.force) {
     for (const fs::path& path : target_.paths.all()) {
-      parts_.push_back(std::make_unique<Part>(path, target_.compressed, options.force, inputs));
+      parts_.push_back(std::make_unique<Part>(path, target_.compressed, options, inputs));
     }
   }
 
@@ -111,7 +111,7 @@ class NiftiWriter : public ImageWriter {
     report.clamped = clamped_;
     finish_voxels(report);
     for (const auto& part : parts_) {
-      part->writer.close_and_verify(stop_);
+      part->writer.close_and_verify();
       outputs.push_back(&part->output);
     }
     report.files = target_.paths.all();

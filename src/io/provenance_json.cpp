@@ -100,7 +100,7 @@ AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
   const std::string text = json(clamped_voxels);
   ByteWriter writer(output_->staging(), false, path_);
   writer.write(std::as_bytes(std::span(text)));
-  writer.close_and_verify({});
+  writer.close_and_verify();
   return output_.get();
 }
 

@@ -22,7 +22,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/filters", {{"core", "filters", "selection"}, {"hwy/", "nlohmann/"}}},  // selection: made by the build
       {"src/backends", {{"core", "filters", "cuda", "backends"}, {}}},
       {"src/quality", {{"core", "quality"}, {}}},
-      {"src/io", {{"core", "io"}, {"dcmtk/", "zlib.h", "openjpeg", "openssl/", "nlohmann/"}}},
+      {"src/io", {{"core", "io"}, {"dcmtk/", "isa-l/", "zlib.h", "openjpeg", "openssl/", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
       {"itk_adapters", {{"core", "filters", "backends", "io", "quality", "itk_adapters"}, {"itk"}}},
       {"src/cli",

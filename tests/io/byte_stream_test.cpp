@@ -120,7 +120,7 @@ TEST_F(ByteStreamTest, WrittenBytesAreReadBack) {
       writer.write(std::as_bytes(std::span(piece)));
       writer.write({});
     }
-    writer.close_and_verify({});
+    writer.close_and_verify();
     EXPECT_EQ(test::unpacked(folder_ / "out"), bytes);
   }
 }
@@ -132,7 +132,7 @@ TEST_F(ByteStreamTest, FullDeviceIsNotWritable) {
       ByteWriter writer("/dev/full", compressed);
       const Bytes bytes = some_bytes(100);
       writer.write(std::as_bytes(std::span(bytes)));
-      writer.close_and_verify({});
+      writer.close_and_verify();
     });
   }
 }
@@ -151,7 +151,7 @@ TEST_F(ByteStreamTest, DiskThatFillsUpLeavesNothingBehind) {
         ByteWriter writer(output.staging(), compressed);
         const Bytes bytes = some_bytes(3 << 20);
         writer.write(std::as_bytes(std::span(bytes)));
-        writer.close_and_verify({});
+        writer.close_and_verify();
         output.commit();
       } catch (const Error& error) {
         status = error.code() == Errc::not_writable ? 0 : 2;

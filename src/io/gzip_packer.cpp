@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/gzip_packer.hpp"
+
+#include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <numeric>
+
+#include "core/error.hpp"
+
+namespace quietvox::io {
+namespace {
+
+constexpr std::size_t block_size = 1 << 18;
+constexpr std::size_t largest_packed = block_size + block_size / 8 + 4096;  // no code of deflate has more than 9 bits
+// No name, no time, no note of how well it was packed; made by Unix.
+constexpr std::array<std::uint8_t, 10> header{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+
+const std::uint8_t* in(std::span<const std::byte> bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
+
+/// Checksum and size of all blocks together, as they end a gzip file.
+template <class Blocks>
+std::array<std::uint8_t, 8> trailer(const Blocks& blocks) {
+  uLong checksum = 0;
+  std::uint64_t size = 0;
+  for (const auto& block : blocks) {
+    checksum = crc32_combine(checksum, block.checksum, block.size);
+    size += block.size;
+  }
+  std::array<std::uint8_t, 8> bytes;
+  for (std::size_t i = 0; i < 4; ++i) {
+    bytes[i] = static_cast<std::uint8_t>(checksum >> 8 * i);
+    bytes[4 + i] = static_cast<std::uint8_t>(size >> 8 * i);
+  }
+  return bytes;
+}
+
+template <std::size_t size>
+bool reads(const RawReader& file, std::uint64_t offset, const std::array<std::uint8_t, size>& expected) {
+  std::array<std::uint8_t, size> found{};
+  return file.read(offset, std::as_writable_bytes(std::span(found))) == size && found == expected;
+}
+
+}  // namespace
+
+/// Packs one block after another. Level 2 gives the same bytes on processors with SSE4, AVX2 and AVX-512, level 3 does
+/// not.
+struct GzipPacker::Packer {
+  std::unique_ptr<isal_zstream> stream = std::make_unique_for_overwrite<isal_zstream>();
+  std::vector<std::uint8_t> level_buffer = std::vector<std::uint8_t>(ISAL_DEF_LVL2_DEFAULT);
+
+  Block pack(std::span<const std::byte> bytes, bool last, std::vector<std::byte>& packed) {
+    packed.resize(largest_packed);
+    isal_deflate_init(stream.get());
+    stream->level = 2;
+    stream->level_buf = level_buffer.data();
+    stream->level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
+    stream->flush = last ? NO_FLUSH : FULL_FLUSH;
+    stream->end_of_stream = last;
+    stream->next_in = const_cast<std::uint8_t*>(in(bytes));
+    stream->avail_in = static_cast<std::uint32_t>(bytes.size());
+    stream->next_out = reinterpret_cast<std::uint8_t*>(packed.data());
+    stream->avail_out = static_cast<std::uint32_t>(packed.size());
+    if (isal_deflate(stream.get()) != COMP_OK || stream->avail_in > 0 || stream->avail_out == 0) {
+      throw Error(Errc::internal, "gzip data cannot be packed");
+    }
+    return {static_cast<std::uint32_t>(bytes.size()), stream->total_out, crc32_gzip_refl(0, in(bytes), bytes.size())};
+  }
+};
+
+GzipPacker::GzipPacker(RawWriter& file, const Execution& execution) : file_(file), execution_(execution.silent()) {
+  waiting_.reserve(blocks_at_once() * block_size);
+  file_.write(std::as_bytes(std::span(header)));
+}
+
+std::size_t GzipPacker::blocks_at_once() const { return 4 * static_cast<std::size_t>(thread_count(execution_)); }
+
+void GzipPacker::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min(bytes.size(), blocks_at_once() * block_size - waiting_.size()));
+    waiting_.insert(waiting_.end(), piece.begin(), piece.end());
+    bytes = bytes.subspan(piece.size());
+    if (waiting_.size() < blocks_at_once() * block_size) continue;
+    pack(waiting_);
+    waiting_.clear();
+  }
+}
+
+void GzipPacker::finish() {
+  finished_ = true;
+  pack(waiting_);
+  const auto end = trailer(blocks_);
+  file_.write(std::as_bytes(std::span(end)));
+}
+
+/// Packs whole blocks, and with `finished_` a shorter one, maybe empty, which is the last.
+void GzipPacker::pack(std::span<const std::byte> bytes) {
+  const std::size_t whole = bytes.size() / block_size, count = whole + finished_, first = blocks_.size();
+  blocks_.resize(first + count);
+  packed_.resize(std::max(packed_.size(), count));
+  parallel_for_workers(
+      execution_, static_cast<std::int64_t>(count), [] { return Packer(); },
+      [&](Packer& packer, std::int64_t item) {
+        const auto i = static_cast<std::size_t>(item);
+        const auto block = bytes.subspan(i * block_size, std::min(block_size, bytes.size() - i * block_size));
+        blocks_[first + i] = packer.pack(block, i == whole, packed_[i]);
+      });
+  for (std::size_t i = 0; i < count; ++i) file_.write(std::span(packed_[i]).first(blocks_[first + i].packed_size));
+}
+
+bool GzipPacker::is_held_by(const RawReader& file) const {
+  std::vector<std::uint64_t> offsets{header.size()};
+  for (const Block& block : blocks_) offsets.push_back(offsets.back() + block.packed_size);
+  const auto end = trailer(blocks_);
+  if (file.size() != offsets.back() + end.size() || !reads(file, 0, header) || !reads(file, offsets.back(), end)) {
+    return false;
+  }
+  std::atomic<bool> same = true;
+  parallel_for(execution_, std::ssize(blocks_), 4, [&](std::int64_t begin, std::int64_t stop) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(stop) && same; ++i) {
+      if (!holds(file, offsets[i], blocks_[i], i + 1 == blocks_.size())) same = false;
+    }
+  });
+  return same;
+}
+
+/// Unpacks a block by zlib, which knows nothing of how it was packed. A block that can be unpacked alone and ends where
+/// it should, can be unpacked behind the others too.
+bool GzipPacker::holds(const RawReader& file, std::uint64_t offset, const Block& block, bool last) const {
+  std::vector<std::byte> packed(block.packed_size), bytes(block.size + 1);
+  if (file.read(offset, packed) != packed.size()) return false;
+  z_stream stream{};
+  if (inflateInit2(&stream, -15) != Z_OK) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
+  stream.next_in = const_cast<Bytef*>(in(packed));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  const int status = inflate(&stream, Z_NO_FLUSH);
+  constexpr int in_last = 64, between_blocks = 128, bits_left = 7;
+  const bool ends_well = last ? status == Z_STREAM_END
+                              : status == Z_OK && (stream.data_type & (in_last | bits_left)) == 0 &&
+                                    (stream.data_type & between_blocks) != 0;
+  const bool same = ends_well && stream.avail_in == 0 && stream.avail_out == 1 &&
+                    crc32_gzip_refl(0, in(bytes), block.size) == block.checksum;
+  inflateEnd(&stream);
+  return same;
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/raw_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace quietvox::io {
+namespace {
+
+std::string message(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+Descriptor::Descriptor(const std::filesystem::path& path, int flags)
+    : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+
+bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
+
+RawReader::RawReader(const std::filesystem::path& path) : path_(path), file_(path, O_RDONLY) {
+  struct stat status {};
+  if (!file_.is_open() || fstat(file_, &status) != 0) {
+    throw Error(Errc::input_path, path.string() + ": cannot be read: " + message(errno));
+  }
+  if (!S_ISREG(status.st_mode)) throw Error(Errc::input_path, path.string() + ": is no regular file");
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+std::size_t RawReader::read(std::uint64_t offset, std::span<std::byte> to) const {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got = pread(file_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(Errc::input_path, path_.string() + ": cannot be read: " + message(errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+RawWriter::RawWriter(const std::filesystem::path& path, std::filesystem::path name)
+    : name_(std::move(name)), file_(path, O_WRONLY | O_CREAT | O_TRUNC) {
+  if (!file_.is_open()) throw_errno();
+}
+
+void RawWriter::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file_, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) throw_errno();
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+void RawWriter::close() {
+  if (!file_.close()) throw_errno();
+}
+
+void RawWriter::throw_errno() const {
+  throw Error(Errc::not_writable, name_.string() + ": cannot be written: " + message(errno));
+}
+
+}  // namespace quietvox::io

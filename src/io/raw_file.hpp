@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace quietvox::io {
+
+/// An open file, closed with its owner.
+class Descriptor {
+ public:
+  Descriptor(const std::filesystem::path&, int flags);
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  operator int() const { return descriptor_; }
+  bool close();
+
+ private:
+  int descriptor_;
+};
+
+/// A regular file that is read from any place, by any number of threads.
+class RawReader {
+ public:
+  /// Throws Error(input_path) where the file cannot be opened.
+  explicit RawReader(const std::filesystem::path&);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::uint64_t size() const { return size_; }
+  /// Fills `to` from `offset` on and returns how many bytes there were; fewer only at the end of the file. Throws
+  /// Error(input_path) where the disk fails.
+  std::size_t read(std::uint64_t offset, std::span<std::byte> to) const;
+
+ private:
+  std::filesystem::path path_;
+  Descriptor file_;
+  std::uint64_t size_ = 0;
+};
+
+/// A file that is written from beginning to end. Every failure throws Error(not_writable), which calls the file `name`.
+class RawWriter {
+ public:
+  RawWriter(const std::filesystem::path&, std::filesystem::path name);
+
+  const std::filesystem::path& name() const { return name_; }
+  void write(std::span<const std::byte>);
+  void close();
+
+ private:
+  [[noreturn]] void throw_errno() const;
+
+  std::filesystem::path name_;
+  Descriptor file_;
+};
+
+}  // namespace quietvox::io

@@ -3,7 +3,6 @@
 #include "filters/median.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <bit>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "filters/selection/lanes.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/programs.hpp"
 #include "support/reference_median.hpp"
 
@@ -87,26 +87,6 @@ std::string text(const MedianParams& p) {
   return FieldType<Radius3>::format(p.radius) + " " + FieldType<MedianShape>::format(p.shape) + " " +
          FieldType<Border>::format(p.border);
 }
-
-/// Every vector kind of this machine in turn, and none.
-class EveryTarget {
- public:
-  template <class Body>
-  static void run(Body body) {
-    std::vector<std::int64_t> targets = {HWY_SCALAR};
-    for (const std::int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
-      if (hwy::SupportedTargets() & target) targets.push_back(target);
-    }
-    for (const std::int64_t target : targets) {
-      hwy::SetSupportedTargetsForTest(target);
-      hwy::GetChosenTarget().Update(target);
-      SCOPED_TRACE(hwy::TargetName(target));
-      body(target);
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 template <class T>
 class Median : public testing::Test {};
@@ -203,16 +183,16 @@ TYPED_TEST(Median, DoesNotDependOnThreadsOrVectors) {
     const auto expected = filtered(in, params);
     ASSERT_TRUE(same_bits(filtered(in, params, 7).voxels, expected.voxels)) << text(params);
     if (radius.x * radius.y * radius.z > 8) continue;  // without networks these take their time
-    EveryTarget::run(
-        [&](std::int64_t) { ASSERT_TRUE(same_bits(filtered(in, params).voxels, expected.voxels)) << text(params); });
+    test::for_each_instruction_set(
+        [&] { ASSERT_TRUE(same_bits(filtered(in, params).voxels, expected.voxels)) << text(params); });
   }
 }
 
 TEST(MedianVectors, AreThoseThatAreForced) {
   std::set<void (*)(const selection::TileRow<std::int32_t>&)> functions;
   std::size_t targets = 0;
-  EveryTarget::run([&](std::int64_t target) {
-    if (target == HWY_SCALAR) return;
+  test::for_each_instruction_set([&] {
+    if (instruction_set() == "SCALAR") return;  // no network, but the general path
     functions.insert(selection::lanes().find({3, 3, 3}, false)->run32);
     ++targets;
   });

@@ -12,6 +12,7 @@
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
 #include "parity/cases.hpp"
+#include "support/instruction_sets.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -48,6 +49,13 @@ class Parity : public testing::TestWithParam<ParityCase> {
     ASSERT_NE(reference, nullptr) << filter->name << " has no line in tests/support/references.cpp";
   }
 
+  /// Calls body() with each instruction set of the CPU; once on other backends.
+  template <class Body>
+  void on_every_instruction_set(const Body& body) const {
+    if (GetParam().backend != "cpu") return body();
+    for_each_instruction_set(body);
+  }
+
   const Backend* backend = nullptr;
   const Filter* filter = nullptr;
   const Reference* reference = nullptr;
@@ -60,10 +68,13 @@ TEST_P(Parity, EqualsTheReference) {
   for (const Settings& settings : variants) {
     for (const Volume& volume : {busy_volume(extent, 1), busy_volume(extent, 2, true), volume_with_holes(extent, 3)}) {
       const Settings resolved = resolved_for(settings, volume, *backend);
-      EXPECT_EQ(first_difference(reference->run(volume, resolved), filtered(*backend, resolved, volume),
-                                 reference->tolerance(volume, resolved)),
-                "")
-          << describe_chain(std::vector{resolved});
+      const Volume expected = reference->run(volume, resolved);
+      on_every_instruction_set([&] {
+        EXPECT_EQ(
+            first_difference(expected, filtered(*backend, resolved, volume), reference->tolerance(volume, resolved)),
+            "")
+            << describe_chain(std::vector{resolved});
+      });
     }
   }
 }
@@ -130,9 +141,11 @@ TEST_P(Parity, NegativeZeroIsReadAsZero) {
 TEST_P(Parity, ThreadsNeverChangeAByte) {
   const Volume volume = volume_with_holes(extent, 6);
   const Settings resolved = resolved_for(fitting_settings(*filter, extent).front(), volume, *backend);
-  const Volume one = filtered(*backend, resolved, volume, 1);
-  EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 2)));
-  EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 7)));
+  on_every_instruction_set([&] {
+    const Volume one = filtered(*backend, resolved, volume, 1);
+    EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 2)));
+    EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 7)));
+  });
 }
 
 TEST_P(Parity, SlabsNeverChangeAByte) {
@@ -164,10 +177,12 @@ TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
   }
   for (const Settings& settings : fitting_settings(*filter, extent)) {
     const Settings resolved = resolved_for(settings, volume, *backend);
-    const Volume whole = filtered(*backend, resolved, volume);
-    const Volume box = filtered_box(volume, origin, size, resolved.halo(),
-                                    [&](auto from, auto to) { backend->run(std::vector{resolved}, from, to, {}); });
-    EXPECT_TRUE(same_bytes(box, box_of(whole, origin, size))) << describe_chain(std::vector{resolved});
+    on_every_instruction_set([&] {
+      const Volume whole = filtered(*backend, resolved, volume);
+      const Volume box = filtered_box(volume, origin, size, resolved.halo(),
+                                      [&](auto from, auto to) { backend->run(std::vector{resolved}, from, to, {}); });
+      EXPECT_TRUE(same_bytes(box, box_of(whole, origin, size))) << describe_chain(std::vector{resolved});
+    });
   }
 }
 
@@ -194,8 +209,10 @@ void expect_integers_as_floats(const Backend& backend, const Settings& settings,
 TEST_P(Parity, IntegersComeOutAsTheFloatsDo) {
   if (!backend->has_integer(*filter)) GTEST_SKIP() << filter->name << " has no integer path on " << GetParam().backend;
   for (const Settings& settings : fitting_settings(*filter, extent)) {
-    expect_integers_as_floats<std::int16_t>(*backend, settings, extent, 0);
-    expect_integers_as_floats<std::uint16_t>(*backend, settings, extent, 20'000);
+    on_every_instruction_set([&] {
+      expect_integers_as_floats<std::int16_t>(*backend, settings, extent, 0);
+      expect_integers_as_floats<std::uint16_t>(*backend, settings, extent, 20'000);
+    });
   }
 }
 

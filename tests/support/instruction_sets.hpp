@@ -3,26 +3,23 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
-#include <hwy/targets.h>
+
+#include "filters/instruction_set.hpp"
 
 namespace quietvox::test {
 
-/// Calls body() with each instruction set of this machine as the only one that Highway may choose.
+/// Calls body() with each instruction set of this machine as the only one that filters may use.
 template <class Body>
 void for_each_instruction_set(const Body& body) {
-  int tried = 0;
-  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    SCOPED_TRACE(hwy::TargetName(target));
+  const auto names = instruction_sets();
+  EXPECT_FALSE(names.empty());
+  for (const std::string& name : names) {
+    force_instruction_set(name);
+    SCOPED_TRACE(name);
+    EXPECT_EQ(instruction_set(), name);
     body();
-    ++tried;
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(tried, 1);
+  force_instruction_set("");
 }
 
 }  // namespace quietvox::test

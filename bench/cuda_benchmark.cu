@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-// cuda_benchmark [RESULT.json [COMMIT]]: the CUDA filters against the limits of the device that they run on, kernels
-// alone and from host memory to host memory. Each result is checked against the CPU before it is timed.
+// cuda_benchmark [--only FILTER] [RESULT.json [COMMIT]]: the CUDA filters against the limits of the device that they
+// run on, kernels alone and from host memory to host memory. Each result is checked against the CPU before it is timed.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -14,11 +16,11 @@
 #include "cuda/backend.hpp"
 #include "cuda/device.hpp"
 #include "cuda/filters/median/network.hpp"
+#include "cuda/registry.hpp"
 #include "cuda/resources.hpp"
 #include "cuda_ceilings.hpp"
 #include "cuda_timing.hpp"
-#include "filters/bilateral.hpp"
-#include "filters/median.hpp"
+#include "filters/quadratic_coefficients.hpp"
 #include "filters/registry.hpp"
 #include "filters/selection/network.hpp"
 
@@ -27,12 +29,46 @@ namespace {
 
 using cuda::Queue;
 
+constexpr Extent flat{4096, 4096, 1}, deep{512, 512, 256}, cube{512, 512, 512};
+constexpr Extent odd{500, 500, 256};  // rows of no power of two
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
 struct Case {
-  std::string filter, radius;
+  std::string filter;
+  std::string setting;  ///< what tells it from the others of the filter
+  Options options;
   Extent extent;
+  Radius3 window{};  ///< of the neighbours that count in an output, where the filter looks at each
 };
 
-constexpr Extent flat{4096, 4096, 1}, deep{512, 512, 256}, odd{500, 500, 256};  // odd: rows of no power of two
+Case with_radius(const std::string& filter, const Radius3& r, const Extent& extent) {
+  const std::string radius = std::to_string(r.x) + "x" + std::to_string(r.y) + "x" + std::to_string(r.z);
+  Options options{{"radius", radius}};
+  if (filter == "bilateral") options.push_back({"range-sigma", "100"});
+  return {filter, radius, options, extent, r};
+}
+
+Case nlm_case(const std::string& patch, const Radius3& r, const Extent& extent) {
+  const std::string search = std::to_string(r.x) + "x" + std::to_string(r.y) + "x" + std::to_string(r.z);
+  return {"nlm",
+          "patch " + patch + ", search " + search,
+          {{"patch-radius", patch}, {"search-radius", search}, {"sigma", "50"}},
+          extent,
+          r};
+}
+
+/// A quadratic filter of 5x5 pixels, for want of a preset: the mean, and a little of every product.
+Case quadratic_of_5x5() {
+  QuadraticCoefficients coefficients;
+  coefficients.size = 5;
+  coefficients.h1.assign(25, 1.0 / 25);
+  std::mt19937 random(1);
+  for (int i = 0; i < 25 * 26 / 2; ++i) coefficients.h2.push_back(1e-2 * (random() / 4294967296.0 - 0.5));
+  const auto file = std::filesystem::temp_directory_path() / "cuda_benchmark_5x5.json";
+  std::ofstream(file) << to_json(coefficients);
+  return {"quadratic", "5x5", {{"coefficients", file.string()}}, flat};
+}
 
 /// Float noise around 1000, as whole numbers for integers; never zeros.
 template <class T>
@@ -49,14 +85,15 @@ std::vector<T> noise(const Extent& extent) {
 
 template <class T>
 const std::vector<T>& shared_noise(const Extent& extent) {
-  static const std::vector<T> flat_noise = noise<T>(flat), deep_noise = noise<T>(deep), odd_noise = noise<T>(odd);
-  return extent.z == 1 ? flat_noise : extent.x == odd.x ? odd_noise : deep_noise;
+  static std::map<std::int64_t, std::vector<T>> by_size;
+  std::vector<T>& voxels = by_size[extent.voxels()];
+  if (voxels.empty()) voxels = noise<T>(extent);
+  return voxels;
 }
 
 Settings make_settings(const Case& c) {
   Settings settings(find_filter(c.filter));
-  settings.set("radius", c.radius);
-  if (c.filter == "bilateral") settings.set("range-sigma", "100");
+  for (const auto& [name, value] : c.options) settings.set(name, value);
   return settings.resolved({c.extent, {1, 1, 1}, [] { return 50.0; }, [] { return Range<double>{0, 2000}; }});
 }
 
@@ -120,6 +157,7 @@ class Benchmark {
   template <class T>
   void kernel(const Case& c) {
     const Settings settings = make_settings(c);
+    const BackendEntry<Queue>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
     const Queue queue{device_.compute, device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
     std::vector<T> out(in.size());
@@ -129,30 +167,24 @@ class Benchmark {
     QV_CUDA(cudaMemsetAsync(to.get(), 0x7f, bytes, queue.stream));
     const VolumeView<const T> source{from.get(), c.extent};
     const VolumeView<T> target{to.get(), c.extent};
-    const auto run = [&] {
-      if (c.filter == "median") {
-        median_cuda(source, target, std::any_cast<const MedianParams&>(settings.params()), queue);
-      } else if constexpr (std::is_same_v<T, float>) {
-        bilateral_cuda(source, target, std::any_cast<const BilateralParams&>(settings.params()), queue);
-      }
-    };
+    const auto run = [&] { kernel.run<T>()(source, target, settings.params(), queue); };
     run();
     QV_CUDA(cudaMemcpyAsync(out.data(), to.get(), bytes, cudaMemcpyDeviceToHost, queue.stream));
     device_.compute.synchronize();
     const double difference = difference_from_cpu(settings, c.extent, in, out);
     const double rate = static_cast<double>(c.extent.voxels()) / seconds(run, queue.stream);
-    report<T>(c, settings.halo(), rate, difference);
+    report<T>(c, rate, difference);
   }
 
   /// From host memory to host memory, through the backend.
   void host_to_host(const Backend& backend, const Case& c, bool pinned) {
     const Settings settings = make_settings(c);
-    const std::vector<float>& noise = shared_noise<float>(deep);
+    const std::vector<float>& noise = shared_noise<float>(c.extent);
     const auto voxels = static_cast<std::size_t>(c.extent.voxels());
     std::vector<float> pageable(pinned ? 0 : 2 * voxels);
     cuda::PinnedBuffer buffer;
     float* in = pinned ? static_cast<float*>(buffer.reserve(2 * voxels * sizeof(float))) : pageable.data();
-    for (std::size_t i = 0; i < voxels; ++i) in[i] = noise[i % noise.size()];
+    std::copy(noise.begin(), noise.end(), in);
     std::vector<double> times;
     for (int run = -1; run < 5; ++run) {
       const auto start = std::chrono::steady_clock::now();
@@ -163,11 +195,11 @@ class Benchmark {
     std::sort(times.begin(), times.end());
     const double rate = static_cast<double>(voxels) / times[times.size() / 2];
     const double ceiling = std::min(ceilings_.upload, ceilings_.download) / sizeof(float);
-    std::printf("%-10s %-8s host to host %-8s %9.2f Gvoxel/s   %.2f of the bus\n", c.filter.c_str(), c.radius.c_str(),
+    std::printf("%-10s %-8s host to host %-8s %9.2f Gvoxel/s   %.2f of the bus\n", c.filter.c_str(), c.setting.c_str(),
                 pinned ? "pinned" : "pageable", rate / 1e9, rate / ceiling);
     std::fflush(stdout);
     rows_.push_back({{"filter", c.filter},
-                     {"radius", c.radius},
+                     {"setting", c.setting},
                      {"type", "float"},
                      {"what", pinned ? "pinned" : "pageable"},
                      {"gvoxel_per_s", rate / 1e9},
@@ -178,37 +210,47 @@ class Benchmark {
   const nlohmann::json& rows() const { return rows_; }
 
  private:
+  struct Limit {
+    double rate;  ///< outputs per second
+    const char* name;
+  };
+
+  /// What the slowest unit allows: the copy of the voxels, for the Gaussian once an axis, or the arithmetic.
+  Limit limit_of(const Case& c, bool packed) const {
+    const Limit copy{ceilings_.copy / (packed ? 4 : 8), "copy"};
+    const auto slower = [&](double rate, const char* name) { return rate < copy.rate ? Limit{rate, name} : copy; };
+    if (c.filter == "gaussian") return {copy.rate / 3, "three copies"};
+    if (c.filter == "quadratic") return c.setting == "5x5" ? slower(ceilings_.fma / (24 * 25 / 2 + 24), "fma") : copy;
+    if (c.filter != "median") return slower(ceilings_.exp2 / taps(c), "exp2");
+    const auto operations = network_operations(c.window);
+    if (!operations) return {copy.rate, "copy (no network)"};
+    return slower((packed ? ceilings_.minmax_s16x2 : ceilings_.minmax_f32) / *operations, "min-or-max");
+  }
+
+  static double taps(const Case& c) { return (2.0 * c.window.x + 1) * (2.0 * c.window.y + 1) * (2.0 * c.window.z + 1); }
+
   template <class T>
-  void report(const Case& c, const Radius3& r, double rate, double difference) {
+  void report(const Case& c, double rate, double difference) {
     const bool packed = sizeof(T) == 2;
-    const double copy = ceilings_.copy / (2 * sizeof(T));
-    double ceiling = copy;
-    const char* limit = "copy";
-    const auto limited_by = [&](double other, const char* name) {
-      if (other < ceiling) ceiling = other, limit = name;
-    };
-    const double taps = (2.0 * r.x + 1) * (2.0 * r.y + 1) * (2.0 * r.z + 1);
-    if (c.filter == "bilateral") {
-      limited_by(ceilings_.exp2 / taps, "exp2");
-    } else if (const auto operations = network_operations(r)) {
-      limited_by((packed ? ceilings_.minmax_s16x2 : ceilings_.minmax_f32) / *operations, "min-or-max");
-    } else {
-      limit = "copy (no network)";
-    }
+    const Limit limit = limit_of(c, packed);
     const char* type = packed ? "int16" : "float";
-    std::printf("%-10s %-8s %-5s %9.2f Gvoxel/s %6.2f T tap/s   %.2f of %-18s difference %.1e\n", c.filter.c_str(),
-                c.radius.c_str(), type, rate / 1e9, rate * taps / 1e12, rate / ceiling, limit, difference);
+    nlohmann::json row{{"filter", c.filter},
+                       {"setting", c.setting},
+                       {"type", type},
+                       {"what", "kernel"},
+                       {"extent", {c.extent.x, c.extent.y, c.extent.z}},
+                       {"gvoxel_per_s", rate / 1e9},
+                       {"of_ceiling", rate / limit.rate},
+                       {"ceiling", limit.name},
+                       {"difference_from_cpu", difference}};
+    std::printf("%-18s %-26s %-5s %9.2f Gvoxel/s ", c.filter.c_str(), c.setting.c_str(), type, rate / 1e9);
+    if (c.window != Radius3{}) {
+      row["ttap_per_s"] = rate * taps(c) / 1e12;
+      std::printf("%6.2f T tap/s ", rate * taps(c) / 1e12);
+    }
+    std::printf("  %.2f of %-18s difference %.1e\n", rate / limit.rate, limit.name, difference);
     std::fflush(stdout);
-    rows_.push_back({{"filter", c.filter},
-                     {"radius", c.radius},
-                     {"type", type},
-                     {"what", "kernel"},
-                     {"extent", {c.extent.x, c.extent.y, c.extent.z}},
-                     {"gvoxel_per_s", rate / 1e9},
-                     {"ttap_per_s", rate * taps / 1e12},
-                     {"of_ceiling", rate / ceiling},
-                     {"ceiling", limit},
-                     {"difference_from_cpu", difference}});
+    rows_.push_back(row);
   }
 
   cuda::Device& device_;
@@ -216,34 +258,76 @@ class Benchmark {
   nlohmann::json rows_ = nlohmann::json::array();
 };
 
+void run_cases(Benchmark& benchmark, const std::string& only) {
+  const auto wanted = [&](const char* filter) { return only.empty() || only == filter; };
+  if (wanted("median")) {
+    for (const int r : {1, 2, 3, 4, 5, 6, 7, 15}) {
+      benchmark.kernel<float>(with_radius("median", {r, r, 0}, flat));
+      benchmark.kernel<std::int16_t>(with_radius("median", {r, r, 0}, flat));
+    }
+    for (const Radius3& r : {Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}, {3, 3, 3}}) {
+      benchmark.kernel<float>(with_radius("median", r, deep));
+      benchmark.kernel<std::int16_t>(with_radius("median", r, deep));
+    }
+    for (const Radius3& r : {Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}}) {
+      benchmark.kernel<float>(with_radius("median", r, odd));
+    }
+  }
+  if (wanted("bilateral")) {
+    for (const int r : {1, 2, 3, 4, 5, 7, 9, 15}) {
+      benchmark.kernel<float>(with_radius("bilateral", {r, r, 0}, flat));
+    }
+    for (const int r : {1, 2, 3, 5}) benchmark.kernel<float>(with_radius("bilateral", {r, r, r}, deep));
+  }
+  if (wanted("adaptive-bilateral")) {
+    for (const char* rule : {"variance", "two-pass"}) {
+      for (const Radius3& r : {Radius3{3, 3, 0}, {5, 5, 0}, {3, 3, 3}}) {
+        Case c = with_radius("adaptive-bilateral", r, r.z == 0 ? flat : deep);
+        c.setting += std::string(", ") + rule;
+        c.options.push_back({"rule", rule});
+        benchmark.kernel<float>(c);
+      }
+    }
+  }
+  if (wanted("nlm")) {
+    benchmark.kernel<float>(nlm_case("1x1x0", {10, 10, 0}, flat));
+    benchmark.kernel<float>(nlm_case("2x2x0", {10, 10, 0}, flat));
+    benchmark.kernel<float>(nlm_case("1x1x1", {5, 5, 5}, deep));
+    benchmark.kernel<float>(nlm_case("2x2x2", {5, 5, 5}, deep));
+  }
+  if (wanted("gaussian")) {
+    for (const char* sigma : {"1", "3", "6", "8"}) {
+      benchmark.kernel<float>({"gaussian", std::string("sigma ") + sigma, {{"sigma", sigma}}, cube});
+    }
+  }
+  if (wanted("quadratic")) {
+    benchmark.kernel<float>({"quadratic", "3x3", {{"coefficients", "denoise"}}, flat});
+    benchmark.kernel<float>(quadratic_of_5x5());
+  }
+  if (!only.empty()) return;
+  const auto backend = make_cuda_backend(0);
+  for (const bool pinned : {true, false}) {
+    benchmark.host_to_host(*backend, with_radius("median", {1, 1, 1}, cube), pinned);
+    benchmark.host_to_host(*backend, with_radius("bilateral", {2, 2, 2}, cube), pinned);
+  }
+}
+
 int run(int argc, char** argv) {
+  std::string only;
+  if (argc > 2 && std::string_view(argv[1]) == "--only") {
+    only = argv[2];
+    argv += 2;
+    argc -= 2;
+  }
   const auto device = std::move(cuda::open_devices(0).front());
   const Ceilings ceilings = measure_ceilings();
   std::printf(
-      "%s\ncopy %.2f TB/s, min-or-max %.1f T/s, 16-bit min-or-max %.1f T/s, exp2 %.2f T/s, up %.1f GB/s, down %.1f "
-      "GB/s\n",
+      "%s\ncopy %.2f TB/s, min-or-max %.1f T/s, 16-bit min-or-max %.1f T/s, exp2 %.2f T/s, fma %.1f T/s, up %.1f GB/s, "
+      "down %.1f GB/s\n",
       device->name.c_str(), ceilings.copy / 1e12, ceilings.minmax_f32 / 1e12, ceilings.minmax_s16x2 / 1e12,
-      ceilings.exp2 / 1e12, ceilings.upload / 1e9, ceilings.download / 1e9);
+      ceilings.exp2 / 1e12, ceilings.fma / 1e12, ceilings.upload / 1e9, ceilings.download / 1e9);
   Benchmark benchmark(*device, ceilings);
-  for (const char* radius : {"1x1x0", "2x2x0", "3x3x0", "4x4x0", "5x5x0", "6x6x0", "7x7x0", "15x15x0"}) {
-    benchmark.kernel<float>({"median", radius, flat});
-    benchmark.kernel<std::int16_t>({"median", radius, flat});
-  }
-  for (const char* radius : {"1x1x1", "2x2x1", "2x2x2", "3x3x1", "3x3x3"}) {
-    benchmark.kernel<float>({"median", radius, deep});
-    benchmark.kernel<std::int16_t>({"median", radius, deep});
-  }
-  for (const char* radius : {"1x1x1", "2x2x1", "2x2x2", "3x3x1"}) benchmark.kernel<float>({"median", radius, odd});
-  for (const char* radius : {"1x1x0", "2x2x0", "3x3x0", "4x4x0", "5x5x0", "7x7x0", "9x9x0", "15x15x0"}) {
-    benchmark.kernel<float>({"bilateral", radius, flat});
-  }
-  for (const char* radius : {"1x1x1", "2x2x2", "3x3x3", "5x5x5"}) benchmark.kernel<float>({"bilateral", radius, deep});
-
-  const auto backend = make_cuda_backend(0);
-  for (const bool pinned : {true, false}) {
-    benchmark.host_to_host(*backend, {"median", "1x1x1", {512, 512, 512}}, pinned);
-    benchmark.host_to_host(*backend, {"bilateral", "2x2x2", {512, 512, 512}}, pinned);
-  }
+  run_cases(benchmark, only);
   if (argc > 1) {
     int driver = 0;
     QV_CUDA(cudaDriverGetVersion(&driver));
@@ -256,6 +340,7 @@ int run(int argc, char** argv) {
                                   {"minmax_f32", ceilings.minmax_f32},
                                   {"minmax_s16x2", ceilings.minmax_s16x2},
                                   {"exp2", ceilings.exp2},
+                                  {"fma", ceilings.fma},
                                   {"upload", ceilings.upload},
                                   {"download", ceilings.download}}},
                                 {"rows", benchmark.rows()}};

@@ -54,6 +54,17 @@ __global__ void run_exp2(float* values) {
   for (int i = 0; i < registers; ++i) values[at + i * step] = v[i];
 }
 
+__global__ void run_fma(float* values) {
+  float v[registers];
+  const int step = gridDim.x * blockDim.x, at = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int i = 0; i < registers; ++i) v[i] = values[at + i * step];
+  for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+    for (int i = 0; i < registers; ++i) v[i] = fmaf(v[i], 0.875F, 0.0625F);
+  }
+  for (int i = 0; i < registers; ++i) values[at + i * step] = v[i];
+}
+
 __global__ void fill(unsigned* values) {
   const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
   values[at] = 0x3f000000U + (at * 2654435761U >> 9);  // floats from 0.5 up
@@ -80,6 +91,7 @@ Ceilings measure_ceilings() {
   result.minmax_s16x2 =
       60 * lanes / seconds([&] { run_comparators<PackedMinMax><<<blocks, threads>>>(static_cast<unsigned*>(a)); });
   result.exp2 = registers * lanes / seconds([&] { run_exp2<<<blocks, threads>>>(static_cast<float*>(a)); });
+  result.fma = registers * lanes / seconds([&] { run_fma<<<blocks, threads>>>(static_cast<float*>(a)); });
   result.copy = 2.0 * copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(b, a, copied, cudaMemcpyDeviceToDevice)); });
   result.upload = copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(a, pinned, copied, cudaMemcpyHostToDevice)); });
   result.download = copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(pinned, a, copied, cudaMemcpyDeviceToHost)); });

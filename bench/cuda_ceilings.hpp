@@ -10,6 +10,7 @@ struct Ceilings {
   double minmax_f32;        ///< float minima or maxima per second
   double minmax_s16x2;      ///< 16-bit minima or maxima per second, two per instruction
   double exp2;              ///< exponentials per second
+  double fma;               ///< float multiply-adds per second
   double upload, download;  ///< bytes per second, pinned memory, one direction at a time
 };
 

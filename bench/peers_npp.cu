@@ -69,14 +69,14 @@ int main(int argc, char** argv) {
   }
   const cudaError_t error = cudaGetLastError();
   if (status != NPP_SUCCESS || error != cudaSuccess) {
-    std::printf("{\"peer\": \"npp\", \"filter\": \"%s\", \"radius\": \"%dx%dx0\", \"fails\": \"%s\"}\n", argv[1],
+    std::printf("{\"peer\": \"npp\", \"filter\": \"%s\", \"setting\": \"%dx%dx0\", \"fails\": \"%s\"}\n", argv[1],
                 radius, radius, error != cudaSuccess ? cudaGetErrorString(error) : "NPP status");
     return 0;
   }
   std::sort(times.begin(), times.end());
   const double rate = static_cast<double>(pixels) / (times[times.size() / 2] / 1e3);
   std::printf(
-      "{\"peer\": \"npp\", \"filter\": \"%s\", \"radius\": \"%dx%dx0\", \"gvoxel_per_s\": %.2f, \"ttap_per_s\": "
+      "{\"peer\": \"npp\", \"filter\": \"%s\", \"setting\": \"%dx%dx0\", \"gvoxel_per_s\": %.2f, \"ttap_per_s\": "
       "%.3f}\n",
       argv[1], radius, radius, rate / 1e9, rate * size * size / 1e12);
   return 0;

@@ -15,6 +15,9 @@ namespace {
 using namespace cuda;
 using namespace gaussian;
 
+/// Layers of the grid along z for kernels that have nothing to do most of the time.
+unsigned few_layers(std::int64_t planes) { return static_cast<unsigned>(std::min<std::int64_t>(planes, 8)); }
+
 /// One axis of a box to be filtered. Lines are the voxels along the axis; 32 lines that lie side by side, along x or,
 /// where x is the axis, along y, are worked on by the lanes of a warp.
 struct Pass {
@@ -35,142 +38,182 @@ struct Pass {
   __host__ __device__ int begin() const { return axis == 0 ? offset.x : axis == 1 ? offset.y : offset.z; }
   __device__ bool is_idle() const { return of_presence && *incomplete == 0; }
 
-  /// The voxel at place `n` of a line, given in places of the output; any place, beyond the border too.
-  __device__ const float* source(int line, int plane, int n) const {
-    n = static_cast<int>(border_index(border, n, in_length()));
-    if (axis == 0) return in.row(line + offset.y, plane + offset.z) + n;
-    const int x = line + offset.x;
-    return (axis == 1 ? in.row(n, plane + offset.z) : in.row(plane + offset.y, n)) + x;
+  /// Layers of the grid along z.
+  unsigned layers() const { return of_presence ? few_layers(planes()) : static_cast<unsigned>(planes()); }
+
+  /// The first voxel of a line of the input, and from one voxel of a line to the next.
+  __device__ const float* source(int line, int plane) const {
+    if (axis == 0) return in.row(line + offset.y, plane + offset.z);
+    return (axis == 1 ? in.row(0, plane + offset.z) : in.row(plane + offset.y, 0)) + line + offset.x;
   }
-  __device__ float read(int line, int plane, int n) const {
-    const float value = *source(line, plane, n);
-    if (reading == Reading::plain) return value;
-    const bool present = fabsf(value) < INFINITY;
+  __device__ std::int64_t source_step() const { return step_of(in.x, in.y); }
+  /// The same of the output.
+  __device__ float* target(int line, int plane) const {
+    if (axis == 0) return out.row(line, plane);
+    return (axis == 1 ? out.row(0, plane) : out.row(plane, 0)) + line;
+  }
+  __device__ std::int64_t target_step() const { return step_of(out.x, out.y); }
+
+  /// Where the voxel that stands at place n of a line lies; any n, beyond the border too.
+  __device__ int place(int n) const {
+    const int count = in_length();
+    if (border == Border::reflect && count > 1 && (n < 0 || n >= count)) {
+      const int period = 2 * (count - 1), place = abs(n) % period;
+      return place < count ? place : period - place;
+    }
+    return min(max(n, 0), count - 1);
+  }
+  __device__ bool holds(int n) const { return n >= 0 && n < in_length(); }
+
+  /// What the pass makes of a voxel of its input.
+  __device__ float value(float voxel) const {
+    if (reading == Reading::plain) return voxel;
+    const bool present = is_present(voxel);
     if (!present) *incomplete = 1;
-    return !present ? 0.0F : reading == Reading::present ? value : 1.0F;
+    return !present ? 0.0F : reading == Reading::present ? voxel : 1.0F;
   }
-  __device__ void write(int line, int plane, int n, float value) const {
-    float* row = axis == 0 ? out.row(line, plane) + n : (axis == 1 ? out.row(n, plane) : out.row(plane, n)) + line;
-    *row = value + 0.0F;  // -0 becomes +0
+
+ private:
+  __device__ std::int64_t step_of(int row, int rows) const {
+    return axis == 0 ? 1 : axis == 1 ? row : static_cast<std::int64_t>(row) * rows;
   }
 };
 
 constexpr int lanes = 32;
 
-// ---- sampled Gaussian: a thread makes a strip of 8 outputs along the axis, from 8 inputs at a time
+/// An output as it is written: -0 becomes +0.
+__device__ float written(double value) { return static_cast<float>(value) + 0.0F; }
+
+// ---- sampled Gaussian: a block stages what 64 outputs of 32 lines see in shared memory; a thread makes a strip of 8.
 
 constexpr int strip = 8, warps = 8, tile = strip * warps;
+constexpr int most_staged_taps = 64;  ///< at a time
 
 template <int Capacity>
 struct Weights {
   int radius;
   double of_offset[Capacity];
+
+  /// A multiple of `strip`; those beyond the window have the weight 0.
+  __host__ __device__ int taps() const { return (2 * radius + strip) / strip * strip; }
+  __device__ double of_tap(int tap) const {
+    const int offset = abs(tap - radius);
+    return offset <= radius ? of_offset[offset] : 0.0;
+  }
 };
-constexpr int few_weights = 64, most_weights = static_cast<int>(5 * GaussianParams::largest_sigma + 0.5) + 1;
+constexpr int few_weights = 32, most_weights = static_cast<int>(5 * GaussianParams::largest_sigma + 0.5) + 1;
 
-/// Inputs that a strip takes, whole groups of them.
-__host__ __device__ constexpr int strip_inputs(int radius) { return (2 * radius + 2 * strip - 1) / strip * strip; }
-constexpr std::size_t weight_bytes(int radius) { return sizeof(double) * (strip_inputs(radius) + strip - 1); }
+/// Distance of lines in shared memory, where the voxels of a line lie side by side: odd, against bank conflicts.
+__host__ __device__ constexpr int line_pitch(int staged) { return staged + 1; }
 
-/// Writes the weights to shared memory, so that `weight[strip - 1 + n - i]` is that of input n for output i of a strip.
-template <int Capacity>
-__device__ void spread_weights(const Weights<Capacity>& weights, double* weight) {
-  const int thread = threadIdx.y * lanes + threadIdx.x, radius = weights.radius;
-  for (int j = thread; j < strip_inputs(radius) + strip - 1; j += lanes * warps) {
-    const int offset = abs(j - (strip - 1) - radius);
-    weight[j] = offset <= radius ? weights.of_offset[offset] : 0.0;
-  }
-}
-
-/// Adds a group of 8 inputs to 8 outputs; `weight` as above, for the first of the inputs.
-__device__ __forceinline__ void add_group(const float (&input)[strip], const double* weight, double (&sum)[strip]) {
-  double w[2 * strip - 1];
-#pragma unroll
-  for (int j = 0; j < 2 * strip - 1; ++j) w[j] = weight[j];
-#pragma unroll
-  for (int n = 0; n < strip; ++n) {
-    const double value = input[n];
-#pragma unroll
-    for (int i = 0; i < strip; ++i) sum[i] = fma(w[strip - 1 + n - i], value, sum[i]);
-  }
-}
-
-template <int Capacity>
-__global__ void __launch_bounds__(lanes* warps)
-    convolve_columns(const __grid_constant__ Pass pass, const __grid_constant__ Weights<Capacity> weights) {
-  extern __shared__ double weight[];
-  if (pass.is_idle()) return;
-  spread_weights(weights, weight);
-  __syncthreads();
-  const int line = blockIdx.x * lanes + threadIdx.x, plane = blockIdx.z;
-  const int first = blockIdx.y * tile + threadIdx.y * strip;
-  if (line >= pass.lines() || first >= pass.length()) return;
-  double sum[strip] = {};
-  for (int n = 0; n < strip_inputs(weights.radius); n += strip) {
-    float input[strip];
-#pragma unroll
-    for (int i = 0; i < strip; ++i) input[i] = pass.read(line, plane, pass.begin() + first - weights.radius + n + i);
-    add_group(input, weight + n, sum);
-  }
-#pragma unroll
-  for (int i = 0; i < strip; ++i) {
-    if (first + i < pass.length()) pass.write(line, plane, first + i, static_cast<float>(sum[i]));
-  }
-}
-
-/// Along x. Lanes have a row each; rows pass through shared memory, 64 voxels at a time.
-template <int Capacity>
-__global__ void __launch_bounds__(lanes* warps)
-    convolve_rows(const __grid_constant__ Pass pass, const __grid_constant__ Weights<Capacity> weights) {
-  extern __shared__ double weight[];
-  __shared__ float part[lanes][tile + 1];
-  if (pass.is_idle()) return;
-  spread_weights(weights, weight);
-  const int lane = threadIdx.x, warp = threadIdx.y, plane = blockIdx.z;
-  const int first_line = blockIdx.y * lanes, first = blockIdx.x * tile;
-  const int inputs = strip_inputs(weights.radius);
-  double sum[strip] = {};
-  for (int start = 0; start < tile - strip + inputs; start += tile) {
-    __syncthreads();
-    for (int row = warp; row < lanes; row += warps) {
-      const int line = min(first_line + row, pass.lines() - 1);
-      for (int n = lane; n < tile; n += lanes) {
-        part[row][n] = pass.read(line, plane, pass.begin() + first - weights.radius + start + n);
+/// Writes voxels of 32 lines, `count` from place `start` on, to shared memory: along x line by line, else place by
+/// place.
+template <bool AlongX>
+__device__ __forceinline__ void stage(const Pass& pass, int first_line, int plane, int start, int count, int pitch,
+                                      double* staged) {
+  const int lane = threadIdx.x, warp = threadIdx.y, last_line = pass.lines() - 1;
+  const bool inside = pass.holds(start) && pass.holds(start + count - 1);
+  if constexpr (AlongX) {
+    for (int line = warp; line < lanes; line += warps) {
+      const float* from = pass.source(min(first_line + line, last_line), plane);
+      double* to = staged + line * pitch;
+      if (inside) {
+#pragma unroll 4
+        for (int n = lane; n < count; n += lanes) to[n] = pass.value(from[start + n]);
+      } else {
+        for (int n = lane; n < count; n += lanes) to[n] = pass.value(from[pass.place(start + n)]);
       }
     }
-    __syncthreads();
-    const int begin = max(start, warp * strip), end = min(start + tile, warp * strip + inputs);
-    for (int n = begin; n < end; n += strip) {
-      float input[strip];
-#pragma unroll
-      for (int i = 0; i < strip; ++i) input[i] = part[lane][n - start + i];
-      add_group(input, weight + n - warp * strip, sum);
+  } else {
+    const float* from = pass.source(min(first_line + lane, last_line), plane);
+    const std::int64_t step = pass.source_step();
+    if (inside) {
+#pragma unroll 8
+      for (int n = warp; n < count; n += warps) staged[n * lanes + lane] = pass.value(from[(start + n) * step]);
+    } else {
+      for (int n = warp; n < count; n += warps) {
+        staged[n * lanes + lane] = pass.value(from[pass.place(start + n) * step]);
+      }
     }
   }
-  __syncthreads();
+}
+
+/// Adds taps to the 8 outputs of a strip, in their order. `from` is what the first tap of the first output sees; the
+/// next voxels lie `Step` apart. Reads 8 voxels more than the taps see.
+template <int Step>
+__device__ __forceinline__ void add_taps(const double* from, const double* weight, int taps, double (&sum)[strip]) {
+  double window[strip];
 #pragma unroll
-  for (int i = 0; i < strip; ++i) part[lane][warp * strip + i] = static_cast<float>(sum[i]);
-  __syncthreads();
-  for (int row = warp; row < lanes && first_line + row < pass.lines(); row += warps) {
-    for (int n = lane; n < tile && first + n < pass.length(); n += lanes) {
-      pass.write(first_line + row, plane, first + n, part[row][n]);
+  for (int i = 0; i < strip; ++i) window[i] = from[i * Step];
+  for (int tap = 0; tap < taps; tap += strip, from += strip * Step) {
+#pragma unroll
+    for (int j = 0; j < strip; ++j) {
+      const double w = weight[tap + j];
+#pragma unroll
+      for (int i = 0; i < strip; ++i) sum[i] = fma(w, window[(i + j) % strip], sum[i]);
+      window[j] = from[(strip + j) * Step];
+    }
+  }
+}
+
+template <bool AlongX, int Capacity>
+__global__ void __launch_bounds__(lanes* warps)
+    convolve(const __grid_constant__ Pass pass, const __grid_constant__ Weights<Capacity> weights) {
+  extern __shared__ double staged[];
+  __shared__ double weight[most_staged_taps];
+  if (pass.is_idle()) return;
+  const int lane = threadIdx.x, warp = threadIdx.y, thread = warp * lanes + lane;
+  const int first_line = lanes * static_cast<int>(AlongX ? blockIdx.y : blockIdx.x);
+  const int first = tile * static_cast<int>(AlongX ? blockIdx.x : blockIdx.y), mine = first + warp * strip;
+  const int all_taps = weights.taps(), most = min(all_taps, most_staged_taps), pitch = line_pitch(tile + most);
+  for (int plane = blockIdx.z; plane < pass.planes(); plane += gridDim.z) {
+    double sum[strip] = {};
+    for (int tap = 0; tap < all_taps; tap += most) {
+      const int taps = min(most, all_taps - tap);
+      __syncthreads();
+      if (thread < taps) weight[thread] = weights.of_tap(tap + thread);
+      stage<AlongX>(pass, first_line, plane, pass.begin() + first - weights.radius + tap, tile + taps, pitch, staged);
+      __syncthreads();
+      if (mine >= pass.length()) continue;
+      const double* from = staged + (AlongX ? lane * pitch + warp * strip : warp * strip * lanes + lane);
+      add_taps<AlongX ? 1 : lanes>(from, weight, taps, sum);
+    }
+    if constexpr (AlongX) {
+      auto* results = reinterpret_cast<float(*)[tile + 1]>(staged);
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < strip; ++i) results[lane][warp * strip + i] = written(sum[i]);
+      __syncthreads();
+      for (int line = warp; line < lanes && first_line + line < pass.lines(); line += warps) {
+        float* to = pass.target(first_line + line, plane) + first;
+        for (int n = lane; n < tile && first + n < pass.length(); n += lanes) to[n] = results[line][n];
+      }
+    } else if (first_line + lane < pass.lines()) {
+      const std::int64_t step = pass.target_step();
+      float* to = pass.target(first_line + lane, plane) + mine * step;
+#pragma unroll
+      for (int i = 0; i < strip; ++i) {
+        if (mine + i < pass.length()) to[i * step] = written(sum[i]);
+      }
     }
   }
 }
 
 template <int Capacity>
-void convolve(const Pass& pass, const std::vector<double>& from, const Queue& queue) {
+void convolve(const Pass& pass, const std::vector<double>& of_offset, const Queue& queue) {
   Weights<Capacity> weights;
-  weights.radius = static_cast<int>(from.size()) - 1;
-  std::copy(from.begin(), from.end(), weights.of_offset);
+  weights.radius = static_cast<int>(of_offset.size()) - 1;
+  std::copy(of_offset.begin(), of_offset.end(), weights.of_offset);
+  const int staged = tile + std::min(weights.taps(), most_staged_taps);
   const dim3 block(lanes, warps);
-  const std::size_t bytes = weight_bytes(weights.radius);
-  const auto strips = static_cast<unsigned>(ceil_div(pass.length(), tile));
+  const auto tiles = static_cast<unsigned>(ceil_div(pass.length(), tile));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines(), lanes));
   if (pass.axis == 0) {
-    convolve_rows<<<dim3(strips, groups, pass.planes()), block, bytes, queue.stream>>>(pass, weights);
+    const std::size_t bytes = sizeof(double) * lanes * line_pitch(staged);
+    convolve<true><<<dim3(tiles, groups, pass.layers()), block, bytes, queue.stream>>>(pass, weights);
   } else {
-    convolve_columns<<<dim3(groups, strips, pass.planes()), block, bytes, queue.stream>>>(pass, weights);
+    const std::size_t bytes = sizeof(double) * lanes * staged;
+    convolve<false><<<dim3(groups, tiles, pass.layers()), block, bytes, queue.stream>>>(pass, weights);
   }
 }
 
@@ -214,38 +257,79 @@ struct State {
   }
 };
 
-/// Calls body(n, voxel) for the places `first`, `first + step`, ... of this lane's line, `count` of them. Voxels are
-/// read ahead of the body, along x through `corner`, a corner of shared memory that belongs to the warp.
-template <bool AlongX, class Body>
-__device__ __forceinline__ void for_each_voxel(const Pass& pass, int first_line, int plane, int first, int step,
-                                               int count, float (*corner)[lanes + 1], const Body& body) {
-  constexpr int group = AlongX ? lanes : 8;
-  const int lane = threadIdx.x, last_line = pass.lines() - 1;
-  for (int done = 0; done < count; done += group) {
-    const int start = first + done * step, now = min(group, count - done);
+/// Reads the voxels of the lines of a warp, a group at a time and one group ahead. Along x they pass through `corner`,
+/// a corner of shared memory that belongs to the warp.
+template <bool AlongX>
+struct Reader {
+  static constexpr int group = AlongX ? lanes : 16;
+  const Pass& pass;
+  const float* source;  ///< of the lane's line; along x, of the first line
+  std::int64_t step;    ///< of voxels; along x, of lines
+  int last_line;        ///< along x: of the warp's
+  float (*corner)[lanes + 1];
+
+  __device__ Reader(const Pass& pass, int first_line, int plane, float (*corner)[lanes + 1])
+      : pass(pass), last_line(min(lanes, pass.lines() - first_line) - 1), corner(corner) {
+    const int lane = threadIdx.x;
+    source = pass.source(AlongX ? first_line : first_line + min(lane, last_line), plane);
+    step = AlongX ? pass.in.x : pass.source_step();
+  }
+
+  /// The voxel of the lane's line at a place.
+  __device__ float voxel(int n) const {
+    const int lane = threadIdx.x;
+    const std::int64_t place = pass.place(n);
+    return pass.value(AlongX ? source[place + min(lane, last_line) * step] : source[place * step]);
+  }
+
+  /// Voxels of the lane's line from place `first` on; along x those of all lines at one place, a lane each.
+  __device__ __forceinline__ void fetch(int first, int direction, int count, float (&voxels)[group]) const {
     if constexpr (AlongX) {
-      __syncwarp();
-      if (lane < now) {
-#pragma unroll 8
-        for (int row = 0; row < lanes; ++row) {
-          corner[row][lane] = pass.read(min(first_line + row, last_line), plane, start + lane * step);
+      const float* from = source + pass.place(first + min(static_cast<int>(threadIdx.x), count - 1) * direction);
+#pragma unroll
+      for (int line = 0; line < group; ++line) voxels[line] = from[min(line, last_line) * step];
+    } else if (pass.holds(first) && pass.holds(first + (group - 1) * direction)) {
+      const float* from = source + first * step;
+#pragma unroll
+      for (int i = 0; i < group; ++i) voxels[i] = from[i * direction * step];
+    } else {
+#pragma unroll
+      for (int i = 0; i < group; ++i) voxels[i] = source[pass.place(first + i * direction) * step];
+    }
+  }
+
+  /// Calls body(n, voxel) for `count` places of the lane's line from `first` on, in the direction of 1 or -1.
+  template <class Body>
+  __device__ __forceinline__ void for_each(int first, int direction, int count, const Body& body) const {
+    if (count <= 0) return;
+    float next[group], now[group];
+    fetch(first, direction, count, next);
+    for (int done = 0; done < count; done += group) {
+      const int start = first + done * direction, left = min(group, count - done);
+      if constexpr (AlongX) __syncwarp();
+#pragma unroll
+      for (int i = 0; i < group; ++i) {
+        const float value = pass.value(next[i]);
+        if constexpr (AlongX) {
+          corner[i][threadIdx.x] = value;
+        } else {
+          now[i] = value;
         }
       }
-      __syncwarp();
-      for (int i = 0; i < now; ++i) body(start + i * step, corner[lane][i]);
-    } else {
-      float voxel[group];
+      if constexpr (AlongX) __syncwarp();
+      if (done + group < count) fetch(start + group * direction, direction, count - done - group, next);
+      if constexpr (AlongX) {
+#pragma unroll 8
+        for (int i = 0; i < left; ++i) body(start + i * direction, corner[threadIdx.x][i]);
+      } else {
 #pragma unroll
-      for (int i = 0; i < group; ++i) {
-        voxel[i] = pass.read(min(first_line + lane, last_line), plane, start + min(i, now - 1) * step);
-      }
-#pragma unroll
-      for (int i = 0; i < group; ++i) {
-        if (i < now) body(start + i * step, voxel[i]);
+        for (int i = 0; i < group; ++i) {
+          if (i < left) body(start + i * direction, now[i]);
+        }
       }
     }
   }
-}
+};
 
 template <bool AlongX>
 __global__ void __launch_bounds__(2 * lanes) recurse(const __grid_constant__ RecursivePass recursive) {
@@ -254,14 +338,11 @@ __global__ void __launch_bounds__(2 * lanes) recurse(const __grid_constant__ Rec
   const Pass& pass = recursive.pass;
   const Recursion& recursion = recursive.recursion;
   if (pass.is_idle()) return;
-  const int lane = threadIdx.x, plane = blockIdx.z;
-  const int first_line = lanes * (AlongX ? blockIdx.y : blockIdx.x);
-  const int line = first_line + lane;
+  const int lane = threadIdx.x, first_line = lanes * static_cast<int>(AlongX ? blockIdx.y : blockIdx.x);
   const int block = recursive.first_block + restart * static_cast<int>(AlongX ? blockIdx.x : blockIdx.y);
   const int begin = max(block, pass.begin()), end = min(block + restart, pass.begin() + pass.length());
   const int middle = min(max(block + restart / 2, begin), end);
   const bool along = threadIdx.y == 0;
-  auto* corner = corners[AlongX ? threadIdx.y : 0];
 
   int from = along ? block - recursive.warm_up : block + restart - 1 + recursive.warm_up;
   if (pass.border != Border::reflect) from = min(max(from, 0), pass.in_length() - 1);
@@ -269,32 +350,34 @@ __global__ void __launch_bounds__(2 * lanes) recurse(const __grid_constant__ Rec
   const int near = along ? begin : end - 1, far = along ? end : begin - 1;  // of the outputs, as this warp sees them
   const int turn = along ? middle : middle - 1;                             // where the other half starts
 
-  State state(recursion, pass.read(min(line, pass.lines() - 1), plane, from));
-  const auto run = [&](int first, int stop, const auto& body) {
-    for_each_voxel<AlongX>(pass, first_line, plane, first, step, (stop - first) * step, corner, body);
-  };
-  run(from, near, [&](int, float voxel) { state.step(recursion, voxel); });
-  run(near, turn, [&](int n, float voxel) {
-    state.step(recursion, voxel);
-    sums[n - block][lane] = state.output(recursion);
-  });
-  __syncthreads();
-  run(turn, far, [&](int n, float voxel) {
-    state.step(recursion, voxel);
-    const double others = sums[n - block][lane] - recursion.own * static_cast<double>(voxel);
-    const double result = state.output(recursion) + others;
-    if constexpr (AlongX) {
-      sums[n - block][lane] = result;
-    } else {
-      if (line < pass.lines()) pass.write(line, plane, n - pass.begin(), static_cast<float>(result));
-    }
-  });
-  if constexpr (AlongX) {
+  for (int plane = blockIdx.z; plane < pass.planes(); plane += gridDim.z) {
+    const Reader<AlongX> reader(pass, first_line, plane, corners[AlongX ? threadIdx.y : 0]);
+    State state(recursion, reader.voxel(from));
+    reader.for_each(from, step, (near - from) * step, [&](int, float voxel) { state.step(recursion, voxel); });
+    reader.for_each(near, step, (turn - near) * step, [&](int n, float voxel) {
+      state.step(recursion, voxel);
+      sums[n - block][lane] = state.output(recursion);
+    });
     __syncthreads();
-    for (int row = threadIdx.y; row < lanes && first_line + row < pass.lines(); row += 2) {
-      for (int n = begin + lane; n < end; n += lanes) {
-        pass.write(first_line + row, plane, n - pass.begin(), static_cast<float>(sums[n - block][row]));
+    const std::int64_t target_step = pass.target_step();
+    float* target = pass.target(min(first_line + lane, pass.lines() - 1), plane);
+    reader.for_each(turn, step, (far - turn) * step, [&](int n, float voxel) {
+      state.step(recursion, voxel);
+      const double others = sums[n - block][lane] - recursion.own * static_cast<double>(voxel);
+      const double result = state.output(recursion) + others;
+      if constexpr (AlongX) {
+        sums[n - block][lane] = result;
+      } else {
+        if (first_line + lane < pass.lines()) target[(n - pass.begin()) * target_step] = written(result);
       }
+    });
+    __syncthreads();
+    if constexpr (AlongX) {
+      for (int line = threadIdx.y; line < lanes && first_line + line < pass.lines(); line += 2) {
+        float* to = pass.target(first_line + line, plane) - pass.begin();
+        for (int n = begin + lane; n < end; n += lanes) to[n] = written(sums[n - block][line]);
+      }
+      __syncthreads();
     }
   }
 }
@@ -307,9 +390,9 @@ void recurse(const Pass& pass, double sigma, std::int64_t origin, const Queue& q
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines(), lanes));
   const dim3 block(lanes, 2);
   if (pass.axis == 0) {
-    recurse<true><<<dim3(blocks, groups, pass.planes()), block, 0, queue.stream>>>(recursive);
+    recurse<true><<<dim3(blocks, groups, pass.layers()), block, 0, queue.stream>>>(recursive);
   } else {
-    recurse<false><<<dim3(groups, blocks, pass.planes()), block, 0, queue.stream>>>(recursive);
+    recurse<false><<<dim3(groups, blocks, pass.layers()), block, 0, queue.stream>>>(recursive);
   }
 }
 
@@ -371,20 +454,24 @@ struct Finish {
 __global__ void finish(const __grid_constant__ Finish job) {
   const bool incomplete = job.filters && *job.incomplete != 0;
   if (!incomplete && job.filters && job.border != Border::copy) return;
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= job.out.x || y >= job.out.y) return;
-  const int in_x = x + job.offset.x, in_y = y + job.offset.y, in_z = z + job.offset.z;
-  const float centre = job.in.row(in_y, in_z)[in_x];
-  float& result = job.out.row(y, z)[x];
-  const bool in_rim = in_x < job.rim.x || in_x + job.rim.x >= job.in.x || in_y < job.rim.y ||
-                      in_y + job.rim.y >= job.in.y || in_z < job.rim.z || in_z + job.rim.z >= job.in.z;
-  const float weight = incomplete ? job.presence.row(y, z)[x] : 1.0F;
-  if (!(fabsf(centre) < INFINITY)) {
-    result = centre;
-  } else if (!job.filters || weight < job.least || (job.border == Border::copy && in_rim)) {
-    result = centre + 0.0F;
-  } else if (weight != 1.0F) {
-    result = result / weight + 0.0F;
+  const int in_x = x + job.offset.x, in_y = y + job.offset.y;
+  const bool in_rim_of_slice =
+      in_x < job.rim.x || in_x + job.rim.x >= job.in.x || in_y < job.rim.y || in_y + job.rim.y >= job.in.y;
+  for (int z = blockIdx.z; z < job.out.z; z += gridDim.z) {
+    const int in_z = z + job.offset.z;
+    const bool in_rim = in_rim_of_slice || in_z < job.rim.z || in_z + job.rim.z >= job.in.z;
+    const float centre = job.in.row(in_y, in_z)[in_x];
+    float& result = job.out.row(y, z)[x];
+    const float weight = incomplete ? job.presence.row(y, z)[x] : 1.0F;
+    if (!is_present(centre)) {
+      result = centre;
+    } else if (!job.filters || weight < job.least || (job.border == Border::copy && in_rim)) {
+      result = centre + 0.0F;
+    } else if (weight != 1.0F) {
+      result = result / weight + 0.0F;
+    }
   }
 }
 
@@ -412,7 +499,7 @@ void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const Gaus
                    incomplete.get()};
   const dim3 block(32, 8);
   const dim3 grid(static_cast<unsigned>(ceil_div(out.extent.x, block.x)),
-                  static_cast<unsigned>(ceil_div(out.extent.y, block.y)), static_cast<unsigned>(out.extent.z));
+                  static_cast<unsigned>(ceil_div(out.extent.y, block.y)), few_layers(out.extent.z));
   finish<<<grid, block, 0, queue.stream>>>(job);
   QV_CUDA(cudaGetLastError());
 }

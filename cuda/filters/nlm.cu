@@ -55,12 +55,20 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   return nlm;
 }
 
-/// The scaled voxel at a place of the input or beyond its border; NaN where it is missing.
-__device__ float scaled_voxel(const Box<const float>& in, const Nlm& nlm, int x, int y, int z) {
+/// NaN where the voxel is missing.
+__device__ float scaled(float voxel, const Nlm& nlm) {
   constexpr float largest = 1e17F;  // sums of squared differences stay finite
-  const float value = in.row(device_border_index(nlm.border, y, in.y),
-                             device_border_index(nlm.border, z, in.z))[device_border_index(nlm.border, x, in.x)];
-  return is_present(value) ? fminf(fmaxf(value * nlm.scale, -largest), largest) : NAN;
+  return is_present(voxel) ? fminf(fmaxf(voxel * nlm.scale, -largest), largest) : NAN;
+}
+
+/// A row of the input, or what stands for it beyond the border.
+__device__ const float* row_of(const Box<const float>& in, const Nlm& nlm, int y, int z) {
+  return in.row(device_border_index(nlm.border, y, in.y), device_border_index(nlm.border, z, in.z));
+}
+
+/// The scaled voxel at a place of the input or beyond its border.
+__device__ float scaled_voxel(const Box<const float>& in, const Nlm& nlm, int x, int y, int z) {
+  return scaled(row_of(in, nlm, y, z)[device_border_index(nlm.border, x, in.x)], nlm);
 }
 
 __device__ float exp2_fast(float exponent) {
@@ -101,10 +109,9 @@ __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float
 
 // Patches with a kernel of their own. A lane owns a column of voxels at one x; of its Y x Z outputs it keeps all voxels
 // that their patches reach in registers. Squared differences are summed along z and y within a lane, along x across the
-// lanes. A block stages the neighbours for a row of offsets in shared memory.
+// lanes. A block stages the neighbours for many offsets of a slice in shared memory.
 
 constexpr int warps = 4;
-constexpr int staged_pitch = 96, staged_offsets = staged_pitch - 32;
 
 template <int F, int Fz>
 struct Shape {
@@ -112,9 +119,9 @@ struct Shape {
   static constexpr int outputs_y = Fz == 0 ? 8 : 4, outputs_z = Fz == 0 ? 1 : 4;  ///< of a lane
   static constexpr int rows = outputs_y + 2 * F, slices = outputs_z + 2 * Fz;     ///< that a lane reads
   static constexpr int block_y = warps * outputs_y;
-  static constexpr int staged_rows = block_y + 2 * F;
-  static constexpr int staged_plane = staged_rows * staged_pitch;
-  static constexpr std::size_t staged_bytes = sizeof(float) * staged_plane * slices;
+  static constexpr int offsets_x = Fz == 0 ? 33 : 17, offsets_y = Fz == 0 ? 21 : 11;  ///< staged together, at most
+  static constexpr int pitch = 32 + offsets_x - 1, plane = (block_y + 2 * F + offsets_y - 1) * pitch;
+  static constexpr std::size_t staged_bytes = sizeof(float) * plane * slices;
 };
 
 /// Sums over patches of a value per voxel: `row(y, values)` gives those of row y of a lane, for all its slices.
@@ -163,7 +170,7 @@ struct Lane {
       float d[S::slices];
 #pragma unroll
       for (int z = 0; z < S::slices; ++z) {
-        d[z] = voxel[y][z] - staged[z * S::staged_plane + y * staged_pitch];
+        d[z] = voxel[y][z] - staged[z * S::plane + y * S::pitch];
         const bool is_output = y >= F && y < F + S::outputs_y && z >= Fz && z < Fz + S::outputs_z;
         if (is_output) difference[y - F][z - Fz] = d[z];
         if (Missing) d[z] = d[z] == d[z] ? d[z] : 0.0F;
@@ -181,7 +188,7 @@ struct Lane {
         float present[S::slices];
 #pragma unroll
         for (int z = 0; z < S::slices; ++z) {
-          const float d = voxel[y][z] - staged[z * S::staged_plane + y * staged_pitch];
+          const float d = voxel[y][z] - staged[z * S::plane + y * S::pitch];
           present[z] = d == d ? 1.0F : 0.0F;
         }
 #pragma unroll
@@ -258,43 +265,46 @@ __global__ void __launch_bounds__(32 * warps)
     high = {in.x - 1 - first.x, in.y - 1 - first.y, 0};
   }
   for (int oz = low.z; oz <= high.z; ++oz) {
-    for (int oy = low.y; oy <= high.y; ++oy) {
-      unsigned rows_inside = ~0U;
-      if (General && nlm.whole_slice) {
-        rows_inside = 0;
-        for (int y = 0; y < S::outputs_y; ++y) {
-          const int q = row + F + y + oy;
-          rows_inside |= (q >= 0 && q < in.y ? 1U : 0U) << y;
-        }
-      }
-      for (int from = low.x; from <= high.x; from += staged_offsets) {
-        const int offsets = min(staged_offsets, high.x - from + 1), width = 32 + offsets - 1;
+    for (int from_y = low.y; from_y <= high.y; from_y += S::offsets_y) {
+      for (int from_x = low.x; from_x <= high.x; from_x += S::offsets_x) {
+        const int to_x = min(from_x + S::offsets_x - 1, high.x), to_y = min(from_y + S::offsets_y - 1, high.y);
+        const int width = 32 + to_x - from_x, rows = S::block_y + 2 * F + to_y - from_y;
         bool missing = missing_here;
         __syncthreads();
-        for (int z = 0; z < S::slices; ++z) {
-          for (int y = warp; y < S::staged_rows; y += warps) {
-            for (int x = lane; x < width; x += 32) {
-              const float value = scaled_voxel(in, nlm, first.x - F + from + x, first.y - F + oy + y, slice + oz + z);
-              staged[z * S::staged_plane + y * staged_pitch + x] = value;
-              missing = missing || value != value;
-            }
+#pragma unroll 4
+        for (int line = warp; line < S::slices * rows; line += warps) {
+          const int y = line % rows, z = line / rows;
+          const float* from = row_of(in, nlm, first.y - F + from_y + y, slice + oz + z);
+          for (int x = lane; x < width; x += 32) {
+            const float value = scaled(from[device_border_index(nlm.border, first.x - F + from_x + x, in.x)], nlm);
+            staged[z * S::plane + y * S::pitch + x] = value;
+            missing = missing || value != value;
           }
         }
         missing = __syncthreads_or(missing);
-        const float* neighbour = staged + warp * S::outputs_y * staged_pitch + lane;
-        for (int i = 0; i < offsets; ++i, ++neighbour) {
-          const int ox = from + i;
-          if (ox == 0 && oy == 0 && oz == 0) continue;
-          float log2_spatial = 0;
-          bool inside_x = true;
-          if (General) {
-            log2_spatial = nlm.spatial.x * (ox * ox) + nlm.spatial.y * (oy * oy) + nlm.spatial.z * (oz * oz);
-            inside_x = !nlm.whole_slice || (column + ox >= 0 && column + ox < in.x);
+        for (int oy = from_y; oy <= to_y; ++oy) {
+          unsigned rows_inside = ~0U;
+          if (General && nlm.whole_slice) {
+            rows_inside = 0;
+            for (int y = 0; y < S::outputs_y; ++y) {
+              const int q = row + F + y + oy;
+              rows_inside |= (q >= 0 && q < in.y ? 1U : 0U) << y;
+            }
           }
-          if (missing) {
-            mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
-          } else {
-            mine.template add<General, false>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
+          const float* neighbour = staged + (warp * S::outputs_y + oy - from_y) * S::pitch + lane;
+          for (int ox = from_x; ox <= to_x; ++ox, ++neighbour) {
+            if (ox == 0 && oy == 0 && oz == 0) continue;
+            float log2_spatial = 0;
+            bool inside_x = true;
+            if (General) {
+              log2_spatial = nlm.spatial.x * (ox * ox) + nlm.spatial.y * (oy * oy) + nlm.spatial.z * (oz * oz);
+              inside_x = !nlm.whole_slice || (column + ox >= 0 && column + ox < in.x);
+            }
+            if (missing) {
+              mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
+            } else {
+              mine.template add<General, false>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
+            }
           }
         }
       }

@@ -10,7 +10,7 @@ set(networks
   1x9x9 1x4x4
   1x11x11 1x4x4
   1x13x13 1x4x4
-  1x15x15 1x4x2
+  1x15x15 1x5x2
   3x3x3 2x3x2
   3x5x5 2x4x2
   5x5x5 2x2x2

@@ -4,10 +4,9 @@
 // The CPU bilateral filter beside itk::BilateralImageFilter, both on all cores and with the same window.
 #include "filters/bilateral.hpp"
 
-#include <itkBilateralImageFilter.h>
-
 #include <cmath>
 
+#include "itk_adapters/peers/itk_filters.hpp"
 #include "support.hpp"
 
 namespace quietvox::bench {
@@ -32,16 +31,8 @@ BilateralParams params(const Case& c) {
   return result;
 }
 
-Image<float>::Pointer itk_bilateral(Image<float>* image, const Case& c, unsigned samples) {
-  const auto filter = itk::BilateralImageFilter<Image<float>, Image<float>>::New();
-  filter->AutomaticKernelSizeOff();
-  filter->SetRadius(itk_size(c.radius));
-  filter->SetDomainSigma(c.radius.x / 2.5);
-  filter->SetRangeSigma(kRangeSigma);
-  filter->SetNumberOfRangeGaussianSamples(samples);
-  filter->SetInput(image);
-  filter->Update();
-  return filter->GetOutput();
+std::shared_ptr<const float> itk_bilateral(const Volume<float>& volume, const Case& c, int samples) {
+  return peers::itk_bilateral(volume.view(), c.radius, c.radius.x / 2.5, kRangeSigma, samples);
 }
 
 /// Agrees with the peer within the tolerance of the filter, on a volume small enough for it. The peer has a range cut
@@ -51,8 +42,8 @@ void check(const Case& c) {
   BilateralParams cut = params(c);
   cut.range_cut = 4;
   bilateral_cpu(in.view(), out.view(), cut, {});
-  const auto peer = itk_bilateral(itk_image(in).GetPointer(), c, 1000000);
-  const double worst = largest_difference(out, *peer);
+  const auto peer = itk_bilateral(in, c, 1000000);
+  const double worst = largest_difference(out, peer.get());
   const double ulp = std::ldexp(1.0, std::ilogb(2100.0) - 23);
   require(worst <= 1e-5 * kRangeSigma + 4 * ulp,
           c.name + " differs from itk::BilateralImageFilter by " + std::to_string(worst));
@@ -71,9 +62,8 @@ void run_ours(benchmark::State& state, const Case& c) {
 }
 
 void run_peer(benchmark::State& state, const Case& c) {
-  Volume<float> in = noise_volume<float>(c.peer_extent);
-  const auto image = itk_image(in);
-  for (auto _ : state) benchmark::DoNotOptimize(itk_bilateral(image.GetPointer(), c, 100));
+  const Volume<float> in = noise_volume<float>(c.peer_extent);
+  for (auto _ : state) benchmark::DoNotOptimize(itk_bilateral(in, c, 100));
   count(state, c, c.peer_extent);
 }
 

@@ -4,10 +4,9 @@
 // The CPU Gaussian filter beside itk::SmoothingRecursiveGaussianImageFilter, both on all cores.
 #include "filters/gaussian.hpp"
 
-#include <itkSmoothingRecursiveGaussianImageFilter.h>
-
 #include <algorithm>
 
+#include "itk_adapters/peers/itk_filters.hpp"
 #include "support.hpp"
 
 namespace quietvox::bench {
@@ -27,23 +26,15 @@ GaussianParams params(const Case& c) {
   return result.resolved({c.extent, {1, 1, 1}, {}});
 }
 
-Image<float>::Pointer itk_gaussian(Image<float>* image, const Case& c) {
-  const auto filter = itk::SmoothingRecursiveGaussianImageFilter<Image<float>, Image<float>>::New();
-  filter->SetSigma(c.sigma);
-  filter->SetInput(image);
-  filter->Update();
-  return filter->GetOutput();
-}
-
 /// The recursive one agrees with the peer within the tolerance of the filter. The peer wants four voxels an axis.
 void check(Case c) {
   c.algorithm = GaussianAlgorithm::recursive;
   c.extent = {37, 21, 150};
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
   gaussian_cpu(in.view(), out.view(), params(c), {});
-  const auto peer = itk_gaussian(itk_image(in).GetPointer(), c);
+  const auto peer = peers::itk_gaussian(in.view(), c.sigma);
   const auto [lowest, highest] = std::minmax_element(in.voxels.begin(), in.voxels.end());
-  const double worst = largest_difference(out, *peer);
+  const double worst = largest_difference(out, peer.get());
   require(worst <= 1e-5 * (*highest - *lowest),
           c.name + " differs from itk::SmoothingRecursiveGaussianImageFilter by " + std::to_string(worst));
 }
@@ -55,9 +46,8 @@ void run_ours(benchmark::State& state, const Case& c) {
 }
 
 void run_peer(benchmark::State& state, const Case& c) {
-  Volume<float> in = noise_volume<float>(c.extent);
-  const auto image = itk_image(in);
-  for (auto _ : state) benchmark::DoNotOptimize(itk_gaussian(image.GetPointer(), c));
+  const Volume<float> in = noise_volume<float>(c.extent);
+  for (auto _ : state) benchmark::DoNotOptimize(peers::itk_gaussian(in.view(), c.sigma));
   count_voxels(state, c.extent);
 }
 

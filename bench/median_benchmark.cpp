@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU median beside itk::MedianImageFilter, both on all cores.
-#include <itkMedianImageFilter.h>
-
 #include <cstring>
 
 #include "filters/median.hpp"
+#include "itk_adapters/peers/itk_filters.hpp"
 #include "support.hpp"
 
 namespace quietvox::bench {
@@ -25,22 +24,13 @@ MedianParams params(const Case& c) {
   return result;
 }
 
-template <class T>
-typename Image<T>::Pointer itk_median(Image<T>* image, Radius3 radius) {
-  const auto filter = itk::MedianImageFilter<Image<T>, Image<T>>::New();
-  filter->SetRadius(itk_size(radius));
-  filter->SetInput(image);
-  filter->Update();
-  return filter->GetOutput();
-}
-
 /// Equal in every voxel, on a volume small enough for the peer.
 template <class T>
 void check(const Case& c) {
   Volume<T> in = noise_volume<T>({61, 33, 2 * c.radius.z + 3}), out(in.extent);
   median_cpu(in.view(), out.view(), params(c), {});
-  const auto peer = itk_median(itk_image(in).GetPointer(), c.radius);
-  require(std::memcmp(peer->GetBufferPointer(), out.voxels.data(), sizeof(T) * out.voxels.size()) == 0,
+  const auto peer = peers::itk_median<T>(in.view(), c.radius);
+  require(std::memcmp(peer.get(), out.voxels.data(), sizeof(T) * out.voxels.size()) == 0,
           c.name + " differs from itk::MedianImageFilter");
 }
 
@@ -53,9 +43,8 @@ void run_ours(benchmark::State& state, const Case& c) {
 
 template <class T>
 void run_peer(benchmark::State& state, const Case& c) {
-  Volume<T> in = noise_volume<T>({c.extent.x, c.extent.y, c.peer_z});
-  const auto image = itk_image(in);
-  for (auto _ : state) benchmark::DoNotOptimize(itk_median(image.GetPointer(), c.radius));
+  const Volume<T> in = noise_volume<T>({c.extent.x, c.extent.y, c.peer_z});
+  for (auto _ : state) benchmark::DoNotOptimize(peers::itk_median<T>(in.view(), c.radius));
   count_voxels(state, in.extent);
 }
 

@@ -3,9 +3,6 @@
 #pragma once
 
 #include <benchmark/benchmark.h>
-#include <itkImage.h>
-#include <itkImportImageFilter.h>
-#include <itkMultiThreaderBase.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,14 +20,12 @@
 
 namespace quietvox::bench {
 
-template <class T>
-using Image = itk::Image<T, 3>;
-
 /// A volume that owns its voxels.
 template <class T>
 struct Volume {
   explicit Volume(Extent size) : extent(size), voxels(static_cast<std::size_t>(size.voxels())) {}
   VolumeView<T> view() { return {voxels.data(), extent, {1, 1, 1}, {}, {}}; }
+  VolumeView<const T> view() const { return {voxels.data(), extent, {1, 1, 1}, {}, {}}; }
 
   Extent extent;
   std::vector<T> voxels;
@@ -49,29 +44,11 @@ Volume<T> noise_volume(Extent extent) {
   return volume;
 }
 
-/// Voxels per axis, or a radius, as ITK takes them.
-template <class T>
-itk::Size<3> itk_size(const Triple<T>& count) {
-  itk::Size<3> size;
-  for (unsigned axis = 0; axis < 3; ++axis) size[axis] = static_cast<itk::SizeValueType>(count[static_cast<int>(axis)]);
-  return size;
-}
-
-/// An ITK image over the same voxels.
-template <class T>
-typename Image<T>::Pointer itk_image(Volume<T>& volume) {
-  const auto import = itk::ImportImageFilter<T, 3>::New();
-  import->SetRegion({itk_size(volume.extent)});
-  import->SetImportPointer(volume.voxels.data(), volume.voxels.size(), false);
-  import->Update();
-  return import->GetOutput();
-}
-
 /// Between a result and the peer's.
-inline double largest_difference(const Volume<float>& ours, const Image<float>& peer) {
+inline double largest_difference(const Volume<float>& ours, const float* peer) {
   double largest = 0;
   for (std::size_t i = 0; i < ours.voxels.size(); ++i) {
-    largest = std::max(largest, std::abs(static_cast<double>(ours.voxels[i]) - peer.GetBufferPointer()[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(ours.voxels[i]) - peer[i]));
   }
   return largest;
 }

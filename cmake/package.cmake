@@ -42,7 +42,7 @@ install(DIRECTORY src/core src/filters src/backends src/quality DESTINATION ${in
 install(FILES src/io/image.hpp DESTINATION ${include_folder}/io)
 install(DIRECTORY itk_adapters/ ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hxx" PATTERN "*.hpp"
-  PATTERN itk_file.hpp EXCLUDE PATTERN examples EXCLUDE PATTERN generate EXCLUDE)
+  PATTERN itk_file.hpp EXCLUDE PATTERN peers EXCLUDE PATTERN examples EXCLUDE PATTERN generate EXCLUDE)
 
 configure_package_config_file(cmake/quietvoxConfig.cmake.in ${PROJECT_BINARY_DIR}/quietvoxConfig.cmake
   INSTALL_DESTINATION ${config_folder})

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <span>
@@ -16,35 +15,12 @@
 #include "io/atomic_output.hpp"
 #include "io/byte_stream.hpp"
 #include "io/provenance_json.hpp"
+#include "io/scratch_folder.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
-
-/// A folder beside the output that vanishes with this object.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const fs::path& output) {
-    std::string name = (output.parent_path() / (output.stem().string() + ".part-XXXXXX")).string();
-    if (!mkdtemp(name.data())) {
-      throw Error(Errc::not_writable,
-                  output.string() + ": cannot be created: " + std::generic_category().message(errno));
-    }
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  fs::path operator/(const fs::path& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 /// A file seen as memory, so that voxels that wait for ITK need none.
 class MappedFile {
@@ -106,7 +82,7 @@ class ItkWriter final : public io::ImageWriter {
       outputs_.push_back(
           std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force, fs::path()));
     }
-    scratch_ = std::make_unique<ScratchFolder>(output);
+    scratch_ = std::make_unique<io::ScratchFolder>(output);
     spool_.open(*scratch_ / "voxels", std::ios::binary);
     check_spool();
   }
@@ -279,7 +255,7 @@ class ItkWriter final : public io::ImageWriter {
   io::Format format_{};
   std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels
   std::vector<std::unique_ptr<io::AtomicOutput>> outputs_;
-  std::unique_ptr<ScratchFolder> scratch_;
+  std::unique_ptr<io::ScratchFolder> scratch_;
   std::ofstream spool_;
   std::size_t begun_ = 0;
   std::int64_t next_slice_ = 0, clamped_ = 0;

@@ -47,5 +47,6 @@ Command estimate_command();
 Command phantom_command();
 Command add_noise_command();
 Command train_quadratic_command();
+Command benchmark_command();
 
 }  // namespace quietvox::cli

@@ -9,7 +9,7 @@ const std::vector<Command>& commands() {
   static const std::vector<Command> all = [] {
     std::vector<Command> list = filter_commands();
     for (Command command : {run_command(), info_command(), filters_command(), compare_command(), estimate_command(),
-                            phantom_command(), add_noise_command(), train_quadratic_command()}) {
+                            phantom_command(), add_noise_command(), train_quadratic_command(), benchmark_command()}) {
       list.push_back(std::move(command));
     }
     for (Command& command : list) command.groups.push_back(option_group<ReportOptions>());

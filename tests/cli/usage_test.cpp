@@ -35,7 +35,7 @@ TEST(Help, OfTheProgramListsEveryCommandAndGoesToStdout) {
     EXPECT_EQ(result.err, "");
     EXPECT_TRUE(mentions(result.out, "Not for diagnostic use"));
     for (const Filter& filter : filters()) EXPECT_TRUE(mentions(result.out, "\n  " + filter.name + " ")) << filter.name;
-    for (const char* command : {"run", "info", "filters", "compare", "phantom", "add-noise"}) {
+    for (const char* command : {"run", "info", "filters", "compare", "phantom", "add-noise", "benchmark"}) {
       EXPECT_TRUE(mentions(result.out, "\n  " + std::string(command) + " ")) << command;
     }
   }
@@ -60,7 +60,7 @@ TEST(Help, OfAFilterListsEveryOption) {
 }
 
 TEST(Help, IsGivenForEveryCommandWhateverElseIsThere) {
-  for (const char* command : {"run", "info", "filters", "compare", "phantom", "add-noise"}) {
+  for (const char* command : {"run", "info", "filters", "compare", "phantom", "add-noise", "benchmark"}) {
     const Result result = quietvox_ok({command, "one", "--help", "two", "three"});
     EXPECT_TRUE(mentions(result.out, "Usage: quietvox " + std::string(command)));
     EXPECT_TRUE(mentions(result.out, "--json"));
@@ -91,7 +91,7 @@ TEST(Usage, UnknownCommandsGetAHint) {
 }
 
 TEST(Usage, CommandsThatAreNotThereAreUnknown) {
-  for (const char* command : {"benchmark", "denoise"}) {
+  for (const char* command : {"denoise", "smooth"}) {
     expect_usage_error({command}, "unknown command '" + std::string(command) + "'");
     EXPECT_FALSE(mentions(quietvox_ok({"--help"}).out, "\n  " + std::string(command)));
   }
@@ -137,6 +137,7 @@ TEST(Usage, BadValuesNameOptionValueAndWhatIsAllowed) {
   expect_usage_error({"median", "a", "b", "--backend", "gpu"}, "--backend = 'gpu'");
   expect_usage_error({"median", "a", "b", "--backend", "cuda:x"}, "--backend = 'cuda:x'");
   expect_usage_error({"filters", "mediann"}, "median");
+  expect_usage_error({"benchmark", "--slices", "7"}, "--slices = '7' is not allowed; give 8 to 2000");
   expect_usage_error({"phantom", "a", "--noise", "gaussian"}, "KIND:AMOUNT");
   expect_usage_error({"phantom", "a", "--noise", "snow:3"}, "snow");
   expect_usage_error({"phantom", "a", "--kind", "mammogram", "--size", "64x64x2"}, "one slice");

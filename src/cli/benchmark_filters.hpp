@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace quietvox::cli {
+
+/// How fast one filter is, voxels a second, from memory to memory.
+struct FilterRates {
+  Settings settings;
+  double cpu = 0, itk = 0;
+  std::optional<double> cuda;
+  double largest_difference = 0;  ///< between the CPU's result and ITK's
+};
+
+/// Times filters that ITK has too, each in turn on the CPU, on `cuda` where it is not null, and by ITK, for `seconds`
+/// each; the best run counts. ITK, being slow, gets a part of the volume. Results are compared first: Error(internal)
+/// where one differs more than it may. `execution` tells threads, progress and stop requests.
+std::vector<FilterRates> measure_filters(VolumeView<const float> volume, const Backend& cpu, const Backend* cuda,
+                                         double seconds, const Execution& execution);
+
+}  // namespace quietvox::cli

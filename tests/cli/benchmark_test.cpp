@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/process.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(Benchmark, TellsRatesRatiosAndWhereTheTimeGoes) {
+  const TemporaryFolder folder;
+  const Json report = Json::parse(
+      quietvox_ok({"benchmark", "--seconds", "0", "--slices", "8", "--folder", folder.path().string(), "--json"}).out);
+  EXPECT_TRUE(folder.names().empty());
+  EXPECT_EQ(report["extent"], (Json{512, 512, 8}));
+  EXPECT_EQ(report["cuda"].is_null(), !report["cuda_reason"].get<std::string>().empty());
+  EXPECT_EQ(report["itk"].get<std::string>().front(), '5');
+
+  std::set<std::string> filters;
+  for (const Json& row : report["filters"]) {
+    filters.insert(row["filter"]["name"]);
+    const Json& speed = row["voxels_per_second"];
+    EXPECT_GT(speed["itk"], 0);
+    EXPECT_DOUBLE_EQ(row["over_itk"]["cpu"].get<double>(), speed["cpu"].get<double>() / speed["itk"].get<double>());
+    EXPECT_EQ(speed.contains("cuda"), !report["cuda"].is_null());
+    if (row["filter"]["name"] == "median") {
+      EXPECT_EQ(row["largest_difference"], 0);
+    } else {
+      EXPECT_GT(row["largest_difference"], 0) << "another way of computing, and yet the same bits";
+    }
+  }
+  EXPECT_EQ(filters, (std::set<std::string>{"median", "bilateral", "gaussian"}));
+
+  std::set<std::string> formats;
+  for (const Json& row : report["commands"]) {
+    formats.insert(row["format"]);
+    for (const char* step : {"open", "read", "filter", "write", "finish", "whole", "copy"}) {
+      EXPECT_GT(row["seconds"][step], 0) << step;
+    }
+    EXPECT_DOUBLE_EQ(row["over_copy"].get<double>(),
+                     row["seconds"]["whole"].get<double>() / row["seconds"]["copy"].get<double>());
+  }
+  EXPECT_EQ(formats, (std::set<std::string>{"DICOM", "NIfTI"}));
+  EXPECT_EQ(report["commands"][0]["files"], 8);
+  EXPECT_GT(report["commands"][0]["bytes"], 8 * 512 * 512 * 2);
+}
+
+TEST(Benchmark, NeedsAFolderForItsFiles) {
+  const Result result = quietvox({"benchmark", "--seconds", "0", "--slices", "8", "--folder", "/nowhere/at/all"});
+  EXPECT_EQ(result.status, 7) << result.err;
+  EXPECT_NE(result.err.find("/nowhere/at/all"), std::string::npos);
+  EXPECT_EQ(result.out, "");
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -20,8 +20,7 @@ namespace {
 class FrameReader {
  public:
   std::vector<std::uint16_t> frame_of(const Slice& slice) {
-    const bool is_alone = slice.frames == 1 && slice.columns == slice.frame_columns;
-    if (is_alone) return read_frame(*load_file(slice.path)->getDataset(), slice);
+    if (slice.frames == 1 && fills_frame(slice)) return read_frame(*load_file(slice.path)->getDataset(), slice);
     const std::lock_guard lock(mutex_);
     if (path_ != slice.path) {
       file_ = load_file(slice.path);

@@ -125,13 +125,17 @@ std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::si
 
 /// One uncompressed frame, which need not be in memory with the others.
 std::vector<std::uint16_t> native_frame(DcmPixelData& pixels, const Slice& slice) {
-  const std::size_t size = frame_cells(slice) * slice.format.bits_allocated / 8;
-  std::vector<std::uint8_t> bytes(size);
+  std::vector<std::uint16_t> cells(frame_cells(slice));
+  const bool wide = slice.format.bits_allocated == 16;
+  std::vector<std::uint8_t> narrow(wide ? 0 : cells.size());
+  const std::size_t size = wide ? 2 * cells.size() : narrow.size();
+  void* const to = wide ? static_cast<void*>(cells.data()) : narrow.data();
   const std::size_t offset = size * static_cast<std::size_t>(slice.frame);
   const OFCondition status =
-      pixels.getPartialValue(bytes.data(), static_cast<Uint32>(offset), static_cast<Uint32>(size), nullptr);
+      pixels.getPartialValue(to, static_cast<Uint32>(offset), static_cast<Uint32>(size), nullptr);
   if (status.bad()) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
-  return cells_of(bytes, frame_cells(slice), slice.format.bits_allocated);
+  if (!wide) std::copy(narrow.begin(), narrow.end(), cells.begin());
+  return cells;
 }
 
 /// A data set with nothing but one compressed frame, which can be decoded without a change to any other.
@@ -229,10 +233,10 @@ int beside(int first, int last, double exact, const PixelFormat& format) {
 /// else.
 PixelFormat format_to_write(const PixelFormat& format, std::span<const std::uint16_t> cells) {
   const PixelFormat extended = format.sign_extended();
-  const bool all_repeat_sign = std::all_of(cells.begin(), cells.end(), [&](std::uint16_t cell) {
-    return extended.with_stored(cell, format.stored(cell)) == cell;
-  });
-  return all_repeat_sign ? extended : format;
+  if (extended == format) return format;
+  int differing = 0;  // without an early end, so that the compiler makes vectors of it
+  for (const std::uint16_t cell : cells) differing |= extended.with_stored(cell, format.stored(cell)) ^ cell;
+  return differing == 0 ? extended : format;
 }
 
 template <class Real>
@@ -307,18 +311,13 @@ std::vector<std::uint16_t> read_frame(DcmDataset& data, const Slice& slice) {
   }
 }
 
-std::vector<std::uint16_t> cut_tile(const Slice& slice, std::span<const std::uint16_t> frame) {
+std::vector<std::uint16_t> cut_tile(const Slice& slice, std::vector<std::uint16_t> frame) {
+  if (fills_frame(slice)) return frame;
   std::vector<std::uint16_t> tile(static_cast<std::size_t>(slice.columns * slice.rows));
   for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
     std::copy_n(frame.begin() + in_frame, slice.columns, tile.begin() + in_tile);
   });
   return tile;
-}
-
-void paste_tile(const Slice& slice, std::span<const std::uint16_t> tile, std::span<std::uint16_t> frame) {
-  for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
-    std::copy_n(tile.begin() + in_tile, slice.columns, frame.begin() + in_frame);
-  });
 }
 
 void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::uint16_t> cells) {
@@ -347,11 +346,14 @@ void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::ui
 }
 
 void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values kind, float* values) {
-  const bool real = kind != Values::stored;
-  const double slope = real ? slice.slope : 1, intercept = real ? slice.intercept : 0;
+  const double slope = slice.slope, intercept = slice.intercept;
   const PixelFormat format = slice.format;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    values[i] = static_cast<float>(slope * format.stored(cells[i]) + intercept);
+  if (kind == Values::stored) {
+    for (std::size_t i = 0; i < cells.size(); ++i) values[i] = static_cast<float>(format.stored(cells[i]));
+  } else {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      values[i] = static_cast<float>(slope * format.stored(cells[i]) + intercept);
+    }
   }
   if (!slice.padding || kind == Values::real_with_padding) return;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -362,8 +364,17 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values 
   }
 }
 
-std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> cells) {
-  return kind == Values::stored ? merge<float>(slice, values, cells) : merge<double>(slice, values, cells);
+std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> frame) {
+  const auto merge_cells = [&](std::span<std::uint16_t> cells) {
+    return kind == Values::stored ? merge<float>(slice, values, cells) : merge<double>(slice, values, cells);
+  };
+  if (fills_frame(slice)) return merge_cells(frame);
+  auto tile = cut_tile(slice, {frame.begin(), frame.end()});
+  const std::int64_t clamped = merge_cells(tile);
+  for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
+    std::copy_n(tile.begin() + in_tile, slice.columns, frame.begin() + in_frame);
+  });
+  return clamped;
 }
 
 }  // namespace quietvox::io::dicom

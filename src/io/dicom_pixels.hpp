@@ -27,11 +27,8 @@ std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_
 /// stored number included. Throws Error(corrupt) where pixels are missing or do not decode.
 std::vector<std::uint16_t> read_frame(DcmDataset&, const Slice&);
 
-/// The cells of the image itself, where it is a tile of its frame.
-std::vector<std::uint16_t> cut_tile(const Slice&, std::span<const std::uint16_t> frame);
-
-/// Puts the cells of an image back where they lie in its frame.
-void paste_tile(const Slice&, std::span<const std::uint16_t> tile, std::span<std::uint16_t> frame);
+/// The cells of the image itself: its frame, or a tile of it.
+std::vector<std::uint16_t> cut_tile(const Slice&, std::vector<std::uint16_t> frame);
 
 /// Puts the cells of all frames in place of the top-level pixel data. What followed the pixels of an uncompressed image
 /// stays.
@@ -41,10 +38,10 @@ void replace_cells(DcmDataset&, const Slice&, std::span<const std::uint16_t> cel
 /// Values::real_with_padding.
 void to_values(const Slice&, std::span<const std::uint16_t> cells, Values, float* values);
 
-/// Filtered values put back into the cells that they came from: inverse rescale, rounding half away from zero, clamping
-/// to the stored range, moving off the padding range. Spare bits above a signed
-/// number follow its sign where they do so in all cells; other spare bits stay. Cells that hold padding or whose value
+/// Filtered values of an image put back into the cells of its frame that they came from: inverse rescale, rounding half
+/// away from zero, clamping to the stored range, moving off the padding range. Spare bits above a signed number follow
+/// its sign where they do so in all cells of the image; other spare bits stay. Cells that hold padding or whose value
 /// is not finite stay. Returns how many values were clamped.
-std::int64_t merge_values(const Slice&, const float* values, Values, std::span<std::uint16_t> cells);
+std::int64_t merge_values(const Slice&, const float* values, Values, std::span<std::uint16_t> frame);
 
 }  // namespace quietvox::io::dicom

@@ -103,6 +103,11 @@ inline std::size_t frame_cells(const Slice& slice) {
   return static_cast<std::size_t>(slice.frame_columns * slice.frame_rows);
 }
 
+/// Whether an image is all of its frame, not a tile.
+inline bool fills_frame(const Slice& slice) {
+  return slice.columns == slice.frame_columns && slice.rows == slice.frame_rows;
+}
+
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are
 /// images with a problem.
 Scan scan(const std::filesystem::path&, const Execution&);

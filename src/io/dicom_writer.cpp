@@ -133,10 +133,7 @@ class Writer final : public ImageWriter {
     const std::shared_ptr<Draft> draft = draft_of(slice);
     const std::lock_guard lock(draft->mutex);
     if (!draft->file) begin(slice, *draft);
-    const auto frame = draft->frame_of(slice);
-    auto tile = cut_tile(slice, frame);
-    clamped_ += merge_values(slice, values, values_, tile);
-    paste_tile(slice, tile, frame);
+    clamped_ += merge_values(slice, values, values_, draft->frame_of(slice));
     draft->texts[static_cast<std::size_t>(slice.frame)] = text_;
     if (--draft->missing > 0) return;
     write_file(slice, *draft);
@@ -155,10 +152,15 @@ class Writer final : public ImageWriter {
     auto file = load_file(slice.path);
     draft.missing = images_.at(slice.name);
     draft.texts.resize(static_cast<std::size_t>(slice.frames));
-    draft.cells.resize(draft.texts.size() * frame_cells(slice));
+    if (slice.frames > 1) draft.cells.resize(draft.texts.size() * frame_cells(slice));
     Slice frame = slice;
     for (frame.frame = 0; frame.frame < slice.frames; ++frame.frame) {
-      std::ranges::copy(read_frame(*file->getDataset(), frame), draft.frame_of(frame).begin());
+      auto cells = read_frame(*file->getDataset(), frame);
+      if (slice.frames > 1) {
+        std::ranges::copy(cells, draft.frame_of(frame).begin());
+      } else {
+        draft.cells = std::move(cells);
+      }
     }
     draft.file = std::move(file);  // last: a draft that has a file is whole
   }

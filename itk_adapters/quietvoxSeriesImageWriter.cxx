@@ -32,7 +32,7 @@ Upstream look_upstream(const itk::DataObject* data) {
 Provenance provenance_of(const Upstream& upstream) {
   Provenance provenance;
   for (const FilterStep* step : upstream.steps) {
-    provenance.requested.push_back(step->GetRequestedSettings());
+    provenance.requested.push_back(step->GetRequestedSettings().identified());
     provenance.resolved.push_back(step->GetResolvedSettings());
     provenance.backend = step->GetBackendName();
   }

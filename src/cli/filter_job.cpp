@@ -115,6 +115,8 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     const std::size_t aside = block_bytes(image.geometry(0).extent) * ((mask ? 2 : 0) + (restore ? 2 : 0));
     *whole.memory_limit -= std::min(*whole.memory_limit, aside);
   }
+  std::vector<Settings> identified;
+  for (const Settings& step : job.chain) identified.push_back(step.identified());
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const auto open_masking = [&] { return mask->volume(mask->volume_count() == 1 ? 0 : volume, io::Values::real); };
@@ -122,7 +124,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     if (mask) source = std::make_unique<MaskedSource>(std::move(source), open_masking());
     const double index = static_cast<double>(volume);
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
-    const Provenance provenance{job.chain, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
+    const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
                                 chosen.backend->name(), mask_identity};
     summary.resolved.push_back(provenance.resolved);
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));

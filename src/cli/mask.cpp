@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "cli/images.hpp"
-#include "io/sha256.hpp"
+#include "core/sha256.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -74,7 +74,7 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
 }
 
 std::string identify_mask(const io::Image& mask) {
-  io::Sha256 hash;
+  Sha256 hash;
   for (std::size_t volume = 0; volume < mask.volume_count(); ++volume) {
     for_each_slab(*mask.volume(volume, io::Values::real), [&](VolumeView<const float> slab) {
       std::vector<std::byte> inside(static_cast<std::size_t>(slab.extent.voxels()));
@@ -83,7 +83,7 @@ std::string identify_mask(const io::Image& mask) {
       hash.update(inside);
     });
   }
-  return io::to_hex(hash.digest()).substr(0, 16);
+  return to_hex(hash.digest()).substr(0, 16);
 }
 
 }  // namespace quietvox::cli

@@ -21,6 +21,7 @@ class MaskedSource final : public VolumeSource {
 
   Extent extent() const override { return source_->extent(); }
   Spacing spacing() const override { return source_->spacing(); }
+  bool low_is_white() const override { return source_->low_is_white(); }
   void read(VolumeView<float> slices) override;
 
  private:

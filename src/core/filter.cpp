@@ -4,6 +4,12 @@
 
 namespace quietvox {
 
+Settings Settings::identified() const {
+  Settings result = *this;
+  result.params_ = filter_->identified(params_);
+  return result;
+}
+
 Settings Settings::resolved(const VolumeFacts& facts) const {
   if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");

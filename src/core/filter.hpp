@@ -21,6 +21,7 @@ struct VolumeFacts {
   Spacing spacing;
   std::function<double()> noise_sigma;              ///< estimated standard deviation of the noise, intensity units
   std::function<Range<double>()> intensities = {};  ///< smallest and largest voxel
+  bool low_is_white = false;                        ///< small values are shown white
 };
 
 /// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
@@ -53,6 +54,7 @@ struct Filter {
   Radius3 (*halo)(const std::any&) = nullptr;
   std::string_view (*window_field)(const std::any&) = nullptr;
   bool (*enhances)(const std::any&) = nullptr;
+  std::any (*identified)(const std::any&) = nullptr;
 };
 
 /// One filter together with values for its parameters.
@@ -76,6 +78,9 @@ class Settings {
   Radius3 halo() const { return filter_->halo(params_); }
   /// True where edges are raised rather than noise smoothed: what the parameter struct says, if it has `enhances()`.
   bool enhances() const { return filter_->enhances(params_); }
+  /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
+  /// parameter struct has `identified()`. Resolved settings are identified.
+  Settings identified() const;
 
  private:
   const Filter* filter_;
@@ -106,6 +111,15 @@ Filter describe_filter() {
               return params.enhances();
             } else {
               return false;
+            }
+          },
+      .identified =
+          [](const std::any& any) {
+            const P& params = std::any_cast<const P&>(any);
+            if constexpr (requires { params.identified(); }) {
+              return std::any(params.identified());
+            } else {
+              return any;
             }
           }};
 }

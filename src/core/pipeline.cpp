@@ -137,6 +137,7 @@ class FilteredVolume final : public VolumeSource {
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
+  bool low_is_white() const override { return source_.low_is_white(); }
 
   void read(VolumeView<float> slices) override {
     const auto [first, last] = reached(slices.origin.z, slices.origin.z + slices.extent.z, chain_, extent());
@@ -191,8 +192,8 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
       FilteredVolume filtered(source, resolved, backend, execution.silent());
       return question(filtered);
     };
-    resolved.push_back(step.resolved(
-        {source.extent(), source.spacing(), [&] { return ask(estimate); }, [&] { return ask(intensities); }}));
+    resolved.push_back(step.resolved({source.extent(), source.spacing(), [&] { return ask(estimate); },
+                                      [&] { return ask(intensities); }, source.low_is_white()}));
   }
   return resolved;
 }

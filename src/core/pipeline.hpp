@@ -16,6 +16,8 @@ class VolumeSource {
   virtual ~VolumeSource() = default;
   virtual Extent extent() const = 0;
   virtual Spacing spacing() const = 0;
+  /// True where small values are shown white (DICOM: the photometric interpretation MONOCHROME1).
+  virtual bool low_is_white() const { return false; }
   /// Fills `slices`, whose origin.z is the first slice wanted and whose extent in x and y is that of the volume.
   /// Missing voxels are delivered as NaN. Called from one thread at a time, which may be another one each time.
   virtual void read(VolumeView<float> slices) = 0;

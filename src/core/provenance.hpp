@@ -16,7 +16,7 @@ std::string version();
 /// What was done to a volume: enough to do it again. DICOM carries it as derivation attributes, other formats as a
 /// JSON file beside the image.
 struct Provenance {
-  std::vector<Settings> requested;  ///< as the caller gave them, `auto` included
+  std::vector<Settings> requested;  ///< as the caller gave them, `auto` included, but identified
   std::vector<Settings> resolved;   ///< with every `auto` replaced, for one volume
   std::string backend;              ///< Backend::name()
   std::string mask{};               ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask

@@ -92,6 +92,12 @@ class QuadraticRun {
 
 }  // namespace
 
+QuadraticParams QuadraticParams::identified() const {
+  QuadraticParams params = *this;
+  params.coefficients = quadratic_coefficients(coefficients).identity;
+  return params;
+}
+
 QuadraticParams QuadraticParams::resolved(const VolumeFacts& facts) const {
   QuadraticParams params = *this;
   const QuadraticCoefficients h = quadratic_coefficients(coefficients);
@@ -104,6 +110,8 @@ QuadraticParams QuadraticParams::resolved(const VolumeFacts& facts) const {
     throw Error(Errc::invalid_argument, "quadratic: --lowest = " + FieldType<double>::format(*params.lowest) +
                                             " is above --highest = " + FieldType<double>::format(*params.highest));
   }
+  params.coefficients = h.identity;
+  params.white = white.value_or(facts.low_is_white ? White::low : White::high);
   params.form = quadratic_form(h, gain);
   params.reach = flattened({params.form.radius(), params.form.radius(), 0}, facts.extent);
   return params;

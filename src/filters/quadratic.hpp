@@ -45,7 +45,7 @@ struct QuadraticParams {
   std::string coefficients = "denoise";
   double gain = 1;
   std::optional<double> lowest, highest;
-  White white = White::high;
+  std::optional<White> white;
   Border border = Border::replicate;
   QuadraticForm form{};  ///< set by resolved()
   Radius3 reach{};       ///< set by resolved()
@@ -64,7 +64,8 @@ struct QuadraticParams {
         field("highest", &QuadraticParams::highest, {-1e30, 1e30}, "intensity",
               "Value that counts as 1; auto: as the coefficients say, else the largest of the volume."),
         field("white", &QuadraticParams::white,
-              "Values that are shown white; low for images of the photometric interpretation MONOCHROME1."),
+              "Values that are shown white; auto: low for DICOM images of the photometric interpretation MONOCHROME1, "
+              "else high."),
         field("border", &QuadraticParams::border, "What the window sees beyond the edge of the volume."),
     };
   }
@@ -73,12 +74,14 @@ struct QuadraticParams {
   /// invalid_argument (lowest above highest).
   QuadraticParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const { return reach; }
+  /// A preset keeps its name, a file is told by the first 16 digits of its SHA-256, as in sha256:0123456789abcdef.
+  QuadraticParams identified() const;
   bool enhances() const { return coefficients == "mammogram-enhance"; }
   constexpr std::string_view window_field() const { return "coefficients"; }
 
   /// x = (u - origin) * scale, and y * unscale is an intensity again. Of resolved parameters.
-  double origin() const { return white == White::high ? *lowest : *highest; }
-  double unscale() const { return white == White::high ? *highest - *lowest : *lowest - *highest; }
+  double origin() const { return *white == White::high ? *lowest : *highest; }
+  double unscale() const { return *white == White::high ? *highest - *lowest : *lowest - *highest; }
 };
 
 /// `params` are resolved.

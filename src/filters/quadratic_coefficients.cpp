@@ -7,6 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
+
+#include "core/sha256.hpp"
 
 namespace quietvox {
 namespace {
@@ -58,11 +61,37 @@ class Reader {
   const std::string& file_;
 };
 
+/// Throws Error(corrupt) that names the entry at which `text` is no longer JSON: what other programs write for numbers
+/// that are not finite, say.
+Json parsed(std::string_view text, const std::string& file) {
+  std::string key;
+  std::size_t count = 0;
+  bool in_list = false;
+  const auto follow = [&](int, Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::key) key = value.get<std::string>();
+    if (event == Json::parse_event_t::array_start) {
+      count = 0;
+      in_list = true;
+    }
+    if (event == Json::parse_event_t::array_end) in_list = false;
+    if (event == Json::parse_event_t::value) ++count;
+    return true;
+  };
+  const Json json = Json::parse(text, follow, false);
+  if (!json.is_discarded()) return json;
+  std::string message = file + ": this is not JSON";
+  if (!key.empty()) {
+    message += " at " + key;
+    if (in_list) message.append("[").append(std::to_string(count)).append("]");
+    message += "; numbers must be finite";
+  }
+  throw Error(Errc::corrupt, message);
+}
+
 }  // namespace
 
 QuadraticCoefficients quadratic_from_json(std::string_view text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw Error(Errc::corrupt, file + ": this is not JSON");
+  const Json json = parsed(text, file);
   const Reader reader(json, file);
   QuadraticCoefficients result;
   const double size = reader.number(reader.entry("size"), "size");
@@ -99,7 +128,11 @@ std::string to_json(const QuadraticCoefficients& coefficients) {
 QuadraticCoefficients quadratic_coefficients(const std::string& name_or_file) {
   std::string names;
   for (const QuadraticCoefficients& preset : quadratic_presets()) {
-    if (preset.name == name_or_file) return preset;
+    if (preset.name == name_or_file) {
+      QuadraticCoefficients result = preset;
+      result.identity = preset.name;
+      return result;
+    }
     names += preset.name + ", ";
   }
   std::ifstream file(name_or_file, std::ios::binary);
@@ -107,7 +140,12 @@ QuadraticCoefficients quadratic_coefficients(const std::string& name_or_file) {
     throw Error(Errc::input_path, "quadratic: --coefficients = '" + name_or_file + "' cannot be read; give " + names +
                                       "or a JSON file of coefficients");
   }
-  return quadratic_from_json(std::string(std::istreambuf_iterator<char>(file), {}), name_or_file);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  QuadraticCoefficients result = quadratic_from_json(text, name_or_file);
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  result.identity = "sha256:" + to_hex(hash.digest()).substr(0, 16);
+  return result;
 }
 
 QuadraticForm quadratic_form(const QuadraticCoefficients& h, double gain) {

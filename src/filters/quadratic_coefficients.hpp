@@ -19,6 +19,7 @@ struct QuadraticCoefficients {
   std::vector<double> h2;                ///< 00, 01, 02, ..., 11, 12, ...: size^2 (size^2 + 1) / 2
   std::optional<Range<double>> range{};  ///< of the intensities that it is for; none: those of the volume
   std::string name{}, provenance{};
+  std::string identity{};  ///< the name of a preset, the hash of a file
 
   int voxels() const { return size * size; }
   /// Place of h2_ij, i <= j.

@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "core/provenance.hpp"
+#include "core/sha256.hpp"
 #include "io/atomic_output.hpp"
 #include "io/dicom_toolkit.hpp"
 #include "io/dicom_uid.hpp"
 #include "io/image.hpp"
-#include "io/sha256.hpp"
 
 namespace quietvox::io {
 namespace {

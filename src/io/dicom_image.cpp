@@ -45,6 +45,7 @@ class SliceReader final : public VolumeSource {
 
   Extent extent() const override { return volume_.geometry.extent; }
   Spacing spacing() const override { return volume_.geometry.spacing; }
+  bool low_is_white() const override { return volume_.slices.front().photometric == "MONOCHROME1"; }
 
   void read(VolumeView<float> out) override {
     if (out.extent.x != extent().x || out.extent.y != extent().y || out.origin.z < 0 ||

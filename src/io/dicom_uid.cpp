@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "io/sha256.hpp"
+#include "core/sha256.hpp"
 
 namespace quietvox::io {
 

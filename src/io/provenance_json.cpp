@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/sha256.hpp"
 #include "io/byte_stream.hpp"
-#include "io/sha256.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;

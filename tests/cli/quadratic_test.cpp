@@ -6,6 +6,7 @@
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/make_dicom.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -64,14 +65,78 @@ TEST_F(Quadratic, EnhancingIsNotCalledSmoothingInDicom) {
   EXPECT_EQ(codes("both", {"median:radius=1x1x0", enhance}), std::pair(true, true));
 }
 
+/// A mammogram stored either way is the same picture, and so is what is made of it, at any depth.
+TEST_F(Quadratic, SmallValuesOfMonochrome1AreWhite) {
+  for (const int bits : {12, 14, 16}) {
+    const int most = (1 << bits) - 1;
+    DicomSpec bright{.columns = 24, .rows = 20, .bits_stored = bits, .intercept = "0"}, dark = bright;
+    for (int i = 0; i < 24 * 20; ++i) {
+      const int cell = most / 4 + i % 24 * (most / 64) + (i * 7919) % (most / 16);
+      bright.cells.push_back(static_cast<std::uint16_t>(cell));
+      dark.cells.push_back(static_cast<std::uint16_t>(most - cell));
+    }
+    dark.change = [](DcmDataset& data) { data.putAndInsertString(DCM_PhotometricInterpretation, "MONOCHROME1"); };
+    write_dicom(path("bright.dcm"), bright);
+    write_dicom(path("dark.dcm"), dark);
+    const auto enhanced = [&](const std::string& name, const std::string& white) {
+      const Json result = Json::parse(quietvox_ok({"quadratic", path(name), path("out.dcm"), "--coefficients",
+                                                   "mammogram-enhance", "--force", "--json"})
+                                          .out);
+      EXPECT_EQ(result["volumes"][0]["filters"][0]["parameters"]["white"], white) << bits;
+      return dicom_cells(path("out.dcm"));
+    };
+    const auto of_bright = enhanced("bright.dcm", "high"), of_dark = enhanced("dark.dcm", "low");
+    int changed = 0;
+    for (std::size_t i = 0; i < of_bright.size(); ++i) {
+      EXPECT_LE(std::abs(of_bright[i] + of_dark[i] - most), 1) << bits << " " << i;  // halves are rounded up in both
+      changed += of_bright[i] != bright.cells[i];
+    }
+    EXPECT_GT(changed, 400) << bits;
+  }
+}
+
+TEST_F(Quadratic, ProvenanceTellsWhichCoefficientsByTheirHash) {
+  write_dicom(path("in.dcm"), {.columns = 8, .rows = 8});
+  write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
+  std::set<std::string> hashes, instances;
+  for (const std::string h0 : {"0", "0.25"}) {
+    std::string zeros = "0";
+    for (int i = 1; i < 45; ++i) zeros += ",0";
+    write_file(folder_ / "mine.json", R"({"size": 3, "range": "volume", "h1": [0,0,0,0,1,0,0,0,0], "h0": )" + h0 +
+                                          R"(, "h2": [)" + zeros + "]}");
+    for (const std::string ending : {".dcm", ".nii"}) {
+      quietvox_ok(
+          {"quadratic", path("in" + ending), path("out" + ending), "--coefficients", path("mine.json"), "--force"});
+    }
+    const std::string hash =
+        Json::parse(read_file(path("out.json")))["volumes"][0]["filters"][0]["parameters"]["coefficients"];
+    hashes.insert(hash);
+    EXPECT_EQ(hash.substr(0, 7), "sha256:");
+    const std::string text = dicom_text(path("out.dcm"), DCM_DerivationDescription);
+    EXPECT_NE(text.find("coefficients=" + hash), std::string::npos) << text;
+    EXPECT_EQ(text.find("mine.json"), std::string::npos) << text;
+    instances.insert(dicom_text(path("out.dcm"), DCM_SOPInstanceUID));
+  }
+  EXPECT_EQ(hashes.size(), 2U);
+  EXPECT_EQ(instances.size(), 2U);
+}
+
 TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
   write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
-  write_file(folder_ / "bad.json", R"({"size": 3, "range": "volume", "h0": 0, "h1": [1, 2], "h2": []})");
-  const Result result = quietvox({"quadratic", path("in.nii"), path("out.nii"), "--coefficients", path("bad.json")});
-  EXPECT_EQ(result.status, 4);
-  EXPECT_NE(result.err.find("bad.json: h1 has 2 numbers; size 3 takes 9"), std::string::npos) << result.err;
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  EXPECT_FALSE(std::filesystem::exists(path("out.nii")));
+  const std::string nine = "[0,0,0,0,1,0,0,0,0]";
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"size": 3, "range": "volume", "h0": 0, "h1": [1, 2], "h2": []})", "h1 has 2 numbers; size 3 takes 9"},
+      {R"({"size": 3, "range": "volume", "h0": 0, "h1": [0, NaN], "h2": []})", "this is not JSON at h1[1]"},
+      {R"({"size": 3, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": [], "h3": []})", "'h3' is no entry"},
+      {R"({"size": 4, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": []})", "size is 4; give 3 or 5"}};
+  for (const auto& [text, message] : cases) {
+    write_file(folder_ / "bad.json", text);
+    const Result result = quietvox({"quadratic", path("in.nii"), path("out.nii"), "--coefficients", path("bad.json")});
+    EXPECT_EQ(result.status, 4);
+    EXPECT_NE(result.err.find("bad.json: " + message), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(path("out.nii")));
+  }
 }
 
 }  // namespace

@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "filters/quadratic_coefficients.hpp"
-
 namespace quietvox::test {
 
-Volume reference_quadratic(const Volume& in, const QuadraticParams& params) {
-  const QuadraticCoefficients h = quadratic_coefficients(params.coefficients);
+Volume reference_quadratic(const Volume& in, const QuadraticParams& params, const QuadraticCoefficients& h) {
   const int radius = h.size / 2;
   const double lowest = *params.lowest, highest = *params.highest;
   Volume out = in;

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "filters/quadratic.hpp"
+#include "filters/quadratic_coefficients.hpp"
 #include "support/volumes.hpp"
 
 namespace quietvox::test {
 
-/// The quadratic filter as its contract writes it, in double, from the coefficients that `params` name; `params` are
-/// resolved.
-Volume reference_quadratic(const Volume& in, const QuadraticParams& params);
+/// The quadratic filter as its contract writes it, in double; `params` are resolved.
+Volume reference_quadratic(const Volume& in, const QuadraticParams& params, const QuadraticCoefficients&);
 
 /// How far a result may be from the reference: 1e-5 (highest - lowest) + 4 ulp(max |u|), the former times the largest
 /// x^2 where that is above 1.

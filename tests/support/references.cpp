@@ -47,7 +47,8 @@ Volume nlm(const Volume& in, const Settings& resolved) {
 }
 
 Volume quadratic(const Volume& in, const Settings& resolved) {
-  return reference_quadratic(in, std::any_cast<const QuadraticParams&>(resolved.params()));
+  const auto& params = std::any_cast<const QuadraticParams&>(resolved.params());
+  return reference_quadratic(in, params, quadratic_coefficients(params.coefficients));
 }
 
 double exact(const Volume&, const Settings&) { return 0; }

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <openssl/evp.h>
 
 #include "core/error.hpp"
 
-namespace quietvox::io {
+namespace quietvox {
 namespace {
 
 void require(int status) {
@@ -38,4 +38,4 @@ std::string to_hex(const Sha256::Digest& digest) {
   return text;
 }
 
-}  // namespace quietvox::io
+}  // namespace quietvox

@@ -11,7 +11,7 @@
 
 struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
-namespace quietvox::io {
+namespace quietvox {
 
 /// The hash function SHA-256 (FIPS 180-4), fed piece by piece.
 class Sha256 {
@@ -30,4 +30,4 @@ class Sha256 {
 /// 64 lower-case hexadecimal digits.
 std::string to_hex(const Sha256::Digest&);
 
-}  // namespace quietvox::io
+}  // namespace quietvox

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <concepts>
+#include <span>
 #include <vector>
 
 #include "filters/gaussian_axis.hpp"
@@ -15,20 +17,27 @@ namespace {
 
 using namespace gaussian;
 
+/// What a sampled Gaussian is added up in. Sums of differences to the voxel itself do in floats, but where most of its
+/// neighbours are missing they come to almost its value.
+enum class Sums { floats, doubles };
+
 /// What a thread works in.
+template <class Number>
 struct Scratch {
-  std::vector<double> lines, results, row;
+  std::vector<Number> lines, results, row;
 };
 
 /// Filters a box along one axis. The output may lie where the input does: lines are read whole before they are written.
 class AxisPass {
  public:
-  AxisPass(VolumeView<const float> in, VolumeView<float> out, int axis, const GaussianParams& params, Reading reading)
+  AxisPass(VolumeView<const float> in, VolumeView<float> out, int axis, const GaussianParams& params, Reading reading,
+           Sums sums)
       : in_(in),
         out_(out),
         axis_(axis),
         border_(params.border),
         reading_(reading),
+        sums_(sums),
         plan_(axis_of(params, in.spacing, axis)),
         begin_(out.origin[axis] - in.origin[axis]),
         end_(begin_ + out.extent[axis]) {
@@ -39,29 +48,36 @@ class AxisPass {
       last_ = warm_up_until(block_end(end_ - 1));
     } else {
       weights_ = sampled_weights(plan_);
+      float_weights_.assign(weights_.begin(), weights_.end());
       first_ = begin_ - plan_.radius();
       last_ = end_ + plan_.radius();
     }
-    constexpr std::int64_t cached = 1 << 16;  // doubles that stay in the L2 cache
+    constexpr std::int64_t cached = 1 << 16;  // numbers that stay in the L2 cache
     columns_ = axis == 0 ? kWide : 4 * kWide;
     while (columns_ > kWide && (last_ - first_) * columns_ > cached) columns_ /= 2;
   }
 
   /// False where missing voxels were read.
   bool run(const Execution& execution) const {
+    return plan_.recursive || sums_ == Sums::doubles ? run_in<double>(execution) : run_in<float>(execution);
+  }
+
+ private:
+  template <class Number>
+  bool run_in(const Execution& execution) const {
     std::atomic<bool> complete = true;
     const auto scratch = [&] {
-      return Scratch{std::vector<double>(static_cast<std::size_t>((last_ - first_) * columns_ + kWide)),
-                     std::vector<double>(static_cast<std::size_t>((plan_.recursive ? kRestart : 1) * columns_)),
-                     std::vector<double>(static_cast<std::size_t>(widened(std::max(last_ - first_, end_ - begin_))))};
+      const auto numbers = [](std::int64_t count) { return std::vector<Number>(static_cast<std::size_t>(count)); };
+      return Scratch<Number>{numbers((last_ - first_) * columns_ + kWide),
+                             numbers((plan_.recursive ? kRestart : 1) * columns_),
+                             numbers(widened(std::max(last_ - first_, end_ - begin_)))};
     };
-    parallel_for_workers(execution, pieces(), scratch, [&](Scratch& mine, std::int64_t piece) {
+    parallel_for_workers(execution, pieces(), scratch, [&](Scratch<Number>& mine, std::int64_t piece) {
       if (!filter(piece, mine)) complete = false;
     });
     return complete;
   }
 
- private:
   std::int64_t place_in_block(std::int64_t n) const { return (n + in_.origin[axis_]) % kRestart; }
   std::int64_t block_end(std::int64_t n) const { return n - place_in_block(n) + kRestart; }
   /// Beyond the edge a border that repeats the outermost voxel has nothing to tell.
@@ -81,16 +97,32 @@ class AxisPass {
   }
   std::int64_t pieces_per_slice() const { return (out_.extent.y + columns_ - 1) / columns_; }
 
-  bool filter(std::int64_t piece, Scratch& scratch) const {
+  template <class Number>
+  bool filter(std::int64_t piece, Scratch<Number>& scratch) const {
     if (axis_ == 0) {
       const std::int64_t z = piece / pieces_per_slice(), y = piece % pieces_per_slice() * columns_;
       const std::int64_t count = std::min(columns_, out_.extent.y - y);
-      return plan_.recursive ? recurse_rows(y, z, count, scratch) : convolve_rows(y, z, count, scratch);
+      if constexpr (std::same_as<Number, double>) {
+        if (plan_.recursive) return recurse_rows(y, z, count, scratch);
+      }
+      return convolve_rows(y, z, count, scratch);
     }
     const std::int64_t per_plane = (out_.extent.x + columns_ - 1) / columns_;
-    return filter_columns(piece % per_plane * columns_, piece / per_plane, scratch);
+    const std::int64_t x = piece % per_plane * columns_, plane = piece / per_plane;
+    if constexpr (std::same_as<Number, double>) {
+      if (plan_.recursive) return recurse_columns(x, plane, scratch);
+    }
+    return convolve_columns(x, plane, scratch);
   }
 
+  template <class Number>
+  std::span<const Number> weights() const {
+    if constexpr (std::same_as<Number, double>) {
+      return weights_;
+    } else {
+      return float_weights_;
+    }
+  }
   std::int64_t at_border(std::int64_t n) const { return border_index(border_, n, in_.extent[axis_]); }
 
   // ---- along y or z
@@ -101,26 +133,38 @@ class AxisPass {
     return axis_ == 1 ? box.row(n, plane) + x : box.row(plane, n) + x;
   }
 
-  bool filter_columns(std::int64_t x, std::int64_t plane, Scratch& scratch) const {
-    const std::int64_t width = std::min(columns_, out_.extent.x - x);
+  /// Reads the columns [x, x + width) of a plane, rows of columns_ numbers one after another.
+  template <class Number>
+  bool read_columns(std::int64_t x, std::int64_t width, std::int64_t plane, Number* lines) const {
     const std::int64_t in_plane = plane + (axis_ == 1 ? shift_.z : shift_.y);
-    const Lines lines{scratch.lines.data() - first_ * columns_, columns_};
     bool complete = true;
     for (std::int64_t n = first_; n < last_; ++n) {
-      complete &= read_row(columns_at(in_, x + shift_.x, at_border(n), in_plane), width, reading_, lines.row(n));
+      complete &= read_row(columns_at(in_, x + shift_.x, at_border(n), in_plane), width, reading_,
+                           lines + (n - first_) * columns_);
     }
-    const auto write = [&](const double* row, std::int64_t n) {
-      write_row(row, width, columns_at(out_, x, n - begin_, plane));
-    };
-    if (plan_.recursive) {
-      recurse_blocks(lines, scratch, [&](const Lines& results, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t n = begin; n < end; ++n) write(results.row(n - begin), n);
-      });
-    } else {
-      for (std::int64_t n = begin_; n < end_; ++n) {
-        convolve(lines.row(n), columns_, weights_, width, scratch.results.data());
-        write(scratch.results.data(), n);
+    return complete;
+  }
+
+  bool recurse_columns(std::int64_t x, std::int64_t plane, Scratch<double>& scratch) const {
+    const std::int64_t width = std::min(columns_, out_.extent.x - x);
+    const bool complete = read_columns(x, width, plane, scratch.lines.data());
+    const Lines lines{scratch.lines.data() - first_ * columns_, columns_};
+    recurse_blocks(lines, scratch, [&](const Lines& results, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        write_row(results.row(n - begin), width, columns_at(out_, x, n - begin_, plane));
       }
+    });
+    return complete;
+  }
+
+  template <class Number>
+  bool convolve_columns(std::int64_t x, std::int64_t plane, Scratch<Number>& scratch) const {
+    const std::int64_t width = std::min(columns_, out_.extent.x - x);
+    const bool complete = read_columns(x, width, plane, scratch.lines.data());
+    for (std::int64_t n = begin_; n < end_; ++n) {
+      convolve(scratch.lines.data() + (n - first_) * columns_, columns_, weights<Number>(), width,
+               scratch.results.data());
+      write_row(scratch.results.data(), width, columns_at(out_, x, n - begin_, plane));
     }
     return complete;
   }
@@ -128,7 +172,8 @@ class AxisPass {
   // ---- along x
 
   /// The voxels [first_, last_) of a row of the output, those beyond the border too.
-  bool read_line(std::int64_t y, std::int64_t z, double* line) const {
+  template <class Number>
+  bool read_line(std::int64_t y, std::int64_t z, Number* line) const {
     const float* row = in_.row(y + shift_.y, z + shift_.z);
     const std::int64_t begin = std::max<std::int64_t>(first_, 0), end = std::min(last_, in_.extent.x);
     bool complete = read_row(row + begin, end - begin, reading_, line + (begin - first_));
@@ -140,17 +185,18 @@ class AxisPass {
     return complete;
   }
 
-  bool convolve_rows(std::int64_t y, std::int64_t z, std::int64_t count, Scratch& scratch) const {
+  template <class Number>
+  bool convolve_rows(std::int64_t y, std::int64_t z, std::int64_t count, Scratch<Number>& scratch) const {
     bool complete = true;
     for (std::int64_t row = y; row < y + count; ++row) {
       complete &= read_line(row, z, scratch.lines.data());
-      convolve(scratch.lines.data() + (begin_ - first_), 1, weights_, end_ - begin_, scratch.row.data());
+      convolve(scratch.lines.data() + (begin_ - first_), 1, weights<Number>(), end_ - begin_, scratch.row.data());
       write_row(scratch.row.data(), end_ - begin_, out_.row(row, z));
     }
     return complete;
   }
 
-  bool recurse_rows(std::int64_t y, std::int64_t z, std::int64_t count, Scratch& scratch) const {
+  bool recurse_rows(std::int64_t y, std::int64_t z, std::int64_t count, Scratch<double>& scratch) const {
     const Lines lines{scratch.lines.data() - first_ * columns_, columns_};
     bool complete = true;
     for (std::int64_t row = 0; row < count; ++row) {
@@ -171,7 +217,7 @@ class AxisPass {
 
   /// Calls write(results, begin, end) for the outputs of one block after another.
   template <class Write>
-  void recurse_blocks(const Lines& lines, Scratch& scratch, const Write& write) const {
+  void recurse_blocks(const Lines& lines, Scratch<double>& scratch, const Write& write) const {
     const Lines results{scratch.results.data(), columns_};
     for (std::int64_t begin = begin_; begin < end_;) {
       const std::int64_t end = std::min(block_end(begin), end_);
@@ -187,11 +233,13 @@ class AxisPass {
   int axis_;
   Border border_;
   Reading reading_;
+  Sums sums_;
   Axis plan_;
   std::int64_t begin_, end_;           ///< of the outputs, in places of the input
   std::int64_t first_ = 0, last_ = 0;  ///< of what the outputs depend on
   Index3 shift_;
   std::vector<double> weights_;
+  std::vector<float> float_weights_;
   Recursion recursion_{};
   std::int64_t columns_ = 0;
 };
@@ -199,7 +247,7 @@ class AxisPass {
 /// Filters along the axes that have a reach: z, y, x. Slabs have neighbours along z only, so that all but the first
 /// pass work in place. False where missing voxels were read.
 bool filter_axes(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params, Reading reading,
-                 const Execution& execution) {
+                 Sums sums, const Execution& execution) {
   const std::vector<int> axes = filtered_axes(params);
   Radius3 halo = params.reach;
   std::vector<float> between;
@@ -217,7 +265,7 @@ bool filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
     }
     to.spacing = in.spacing;
     const auto share = [&](std::size_t pass) { return static_cast<double>(pass) / static_cast<double>(axes.size()); };
-    complete &= AxisPass(from, to, axes[i], params, i == 0 ? reading : Reading::plain)
+    complete &= AxisPass(from, to, axes[i], params, i == 0 ? reading : Reading::plain, sums)
                     .run(execution.part(share(i), share(i + 1)));
     between = std::move(buffer);
     from = to;
@@ -225,10 +273,10 @@ bool filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
   return complete;
 }
 
-/// Divides the sums by the weights of the voxels present, where there are weights, and gives the voxels that are to
-/// keep their value that value.
-void finish(VolumeView<const float> in, VolumeView<float> out, const float* weights, const GaussianParams& params,
-            const Execution& execution) {
+/// Divides the sums by the weights of the voxels present where some are missing, and gives the voxels that are to keep
+/// their value that value. Without missing voxels there are neither sums nor weights.
+void finish(VolumeView<const float> in, VolumeView<float> out, const std::vector<float>& sums,
+            const std::vector<float>& weights, const GaussianParams& params, const Execution& execution) {
   const Index3 shift{out.origin.x - in.origin.x, out.origin.y - in.origin.y, out.origin.z - in.origin.z};
   const Radius3 width = rim(params, in.spacing);
   const auto in_rim = [&](const Index3& place) {
@@ -245,14 +293,15 @@ void finish(VolumeView<const float> in, VolumeView<float> out, const float* weig
       const float* centres = in.row(y + shift.y, z + shift.z) + shift.x;
       float* results = out.row(y, z);
       for (std::int64_t x = 0; x < out.extent.x; ++x) {
-        const float weight = weights ? weights[row * out.extent.x + x] : 1.0F;
+        const auto place = static_cast<std::size_t>(row * out.extent.x + x);
+        const float weight = weights.empty() ? 1.0F : weights[place];
         if (!std::isfinite(centres[x])) {
           results[x] = centres[x];
         } else if (!filters || weight < least ||
                    (params.border == Border::copy && in_rim({x + shift.x, y + shift.y, z + shift.z}))) {
           results[x] = centres[x] + 0.0F;
         } else if (weight != 1) {
-          results[x] = results[x] / weight + 0.0F;
+          results[x] = sums[place] / weight + 0.0F;
         }
       }
     }
@@ -264,16 +313,21 @@ void finish(VolumeView<const float> in, VolumeView<float> out, const float* weig
 void gaussian_cpu(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params,
                   const Execution& execution) {
   const bool filters = params.reach != Radius3{};
-  const bool complete = !filters || filter_axes(in, out, params, Reading::present, execution.part(0, 0.9));
-  std::vector<float> weights;
+  const bool complete =
+      !filters || filter_axes(in, out, params, Reading::present, Sums::floats, execution.part(0, 0.9));
+  std::vector<float> sums, weights;
   if (!complete) {
-    weights.resize(static_cast<std::size_t>(out.extent.voxels()));
-    VolumeView<float> box = out;
-    box.data = weights.data();
-    filter_axes(in, box, params, Reading::presence, execution.part(0.9, 0.98));
+    const auto filter_to = [&](std::vector<float>& numbers, Reading reading, const Execution& part) {
+      numbers.resize(static_cast<std::size_t>(out.extent.voxels()));
+      VolumeView<float> box = out;
+      box.data = numbers.data();
+      filter_axes(in, box, params, reading, Sums::doubles, part);
+    };
+    filter_to(sums, Reading::present, execution.part(0.9, 0.94));
+    filter_to(weights, Reading::presence, execution.part(0.94, 0.98));
   }
   if (!complete || !filters || params.border == Border::copy) {
-    finish(in, out, complete ? nullptr : weights.data(), params, execution.part(0.98, 1));
+    finish(in, out, sums, weights, params, execution.part(0.98, 1));
   } else if (execution.progress) {
     execution.progress(1);
   }

@@ -18,30 +18,45 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<double, kWide>;
 using Vector = hn::Vec<Tag>;
 using FloatTag = hn::Rebind<float, Tag>;
+using WideTag = hn::CappedTag<float, kWide>;  // of the convolution
 
 HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(Tag())); }
 
-bool read_row(const float* voxels, std::int64_t count, Reading reading, double* row) {
-  const Tag d;
-  const FloatTag f;
+/// The values that are read of the voxels, stored by store(values, row).
+template <class FloatTag, class Number, class Store>
+HWY_INLINE bool read_values(FloatTag f, const float* voxels, std::int64_t count, Reading reading, Number* row,
+                            const Store& store) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(f));
   const auto largest = hn::Set(f, hwy::HighestValue<float>()), one = hn::Set(f, 1.0F);
   bool complete = true;
   std::int64_t i = 0;
-  for (; i + lanes() <= count; i += lanes()) {
+  for (; i + lanes <= count; i += lanes) {
     auto value = hn::LoadU(f, voxels + i);
     if (reading != Reading::plain) {
       const auto is_present = hn::Le(hn::Abs(value), largest);
       complete = complete && hn::AllTrue(f, is_present);
       value = hn::IfThenElseZero(is_present, reading == Reading::present ? value : one);
     }
-    hn::StoreU(hn::PromoteTo(d, value), d, row + i);
+    store(value, row + i);
   }
   for (; i < count; ++i) {
     const bool is_present = reading == Reading::plain || std::isfinite(voxels[i]);
     complete = complete && is_present;
-    row[i] = !is_present ? 0 : reading == Reading::presence ? 1 : static_cast<double>(voxels[i]);
+    row[i] = !is_present ? 0 : reading == Reading::presence ? 1 : static_cast<Number>(voxels[i]);
   }
   return complete;
+}
+
+bool read_doubles(const float* voxels, std::int64_t count, Reading reading, double* row) {
+  const Tag d;
+  return read_values(FloatTag(), voxels, count, reading, row,
+                     [d](auto values, double* to) HWY_ATTR { hn::StoreU(hn::PromoteTo(d, values), d, to); });
+}
+
+bool read_floats(const float* voxels, std::int64_t count, Reading reading, float* row) {
+  const WideTag d;
+  return read_values(d, voxels, count, reading, row,
+                     [d](auto values, float* to) HWY_ATTR { hn::StoreU(values, d, to); });
 }
 
 void write_row(const double* row, std::int64_t count, float* voxels) {
@@ -73,14 +88,51 @@ HWY_INLINE void convolve_vectors(const double* centres, std::int64_t stride, std
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, results + v * lanes());
 }
 
-void convolve(const double* centres, std::int64_t stride, std::span<const double> weights, std::int64_t count,
-              double* results) {
+template <int kVectors>
+HWY_INLINE void convolve_vectors(const float* centres, std::int64_t stride, std::span<const float> weights,
+                                 float* results) {
+  const WideTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<WideTag> sum[kVectors], twice[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    const auto centre = hn::LoadU(d, centres + v * lanes);
+    twice[v] = hn::Add(centre, centre);
+    sum[v] = hn::Zero(d);
+  }
+  for (auto k = static_cast<std::int64_t>(weights.size()) - 1; k > 0; --k) {
+    const auto weight = hn::Set(d, weights[static_cast<std::size_t>(k)]);
+    for (int v = 0; v < kVectors; ++v) {
+      const float* place = centres + v * lanes;
+      const auto pair = hn::Add(hn::LoadU(d, place - k * stride), hn::LoadU(d, place + k * stride));
+      sum[v] = hn::MulAdd(weight, hn::Sub(pair, twice[v]), sum[v]);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const auto centre = hn::LoadU(d, centres + v * lanes);
+    hn::StoreU(hn::Add(hn::Add(centre, sum[v]), hn::Zero(d)), d, results + v * lanes);
+  }
+}
+
+template <class Number>
+HWY_INLINE void convolve_row(const Number* centres, std::int64_t stride, std::span<const Number> weights,
+                             std::int64_t count, Number* results) {
   constexpr int together = 4;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::CappedTag<Number, kWide>()));
   std::int64_t i = 0;
-  for (; i + together * lanes() <= widened(count); i += together * lanes()) {
+  for (; i + together * lanes <= widened(count); i += together * lanes) {
     convolve_vectors<together>(centres + i, stride, weights, results + i);
   }
-  for (; i < widened(count); i += lanes()) convolve_vectors<1>(centres + i, stride, weights, results + i);
+  for (; i < widened(count); i += lanes) convolve_vectors<1>(centres + i, stride, weights, results + i);
+}
+
+void convolve_doubles(const double* centres, std::int64_t stride, std::span<const double> weights, std::int64_t count,
+                      double* results) {
+  convolve_row(centres, stride, weights, count, results);
+}
+
+void convolve_floats(const float* centres, std::int64_t stride, std::span<const float> weights, std::int64_t count,
+                     float* results) {
+  convolve_row(centres, stride, weights, count, results);
 }
 
 /// Two sections for some vectors of lines, in their state after the voxel `last` of each has gone on for ever.
@@ -170,14 +222,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace quietvox::gaussian {
 namespace {
-HWY_EXPORT(read_row);
+HWY_EXPORT(read_doubles);
+HWY_EXPORT(read_floats);
 HWY_EXPORT(write_row);
-HWY_EXPORT(convolve);
+HWY_EXPORT(convolve_doubles);
+HWY_EXPORT(convolve_floats);
 HWY_EXPORT(recurse);
 }  // namespace
 
 bool read_row(const float* voxels, std::int64_t count, Reading reading, double* row) {
-  return HWY_DYNAMIC_DISPATCH(read_row)(voxels, count, reading, row);
+  return HWY_DYNAMIC_DISPATCH(read_doubles)(voxels, count, reading, row);
+}
+
+bool read_row(const float* voxels, std::int64_t count, Reading reading, float* row) {
+  return HWY_DYNAMIC_DISPATCH(read_floats)(voxels, count, reading, row);
 }
 
 void write_row(const double* row, std::int64_t count, float* voxels) {
@@ -186,7 +244,12 @@ void write_row(const double* row, std::int64_t count, float* voxels) {
 
 void convolve(const double* centres, std::int64_t stride, std::span<const double> weights, std::int64_t count,
               double* results) {
-  HWY_DYNAMIC_DISPATCH(convolve)(centres, stride, weights, count, results);
+  HWY_DYNAMIC_DISPATCH(convolve_doubles)(centres, stride, weights, count, results);
+}
+
+void convolve(const float* centres, std::int64_t stride, std::span<const float> weights, std::int64_t count,
+              float* results) {
+  HWY_DYNAMIC_DISPATCH(convolve_floats)(centres, stride, weights, count, results);
 }
 
 void recurse(const Lines& lines, std::int64_t from, std::int64_t begin, std::int64_t end, std::int64_t until,

@@ -39,10 +39,7 @@ void check(const Case& c) {
   constant.lowest_range_sigma = constant.highest_range_sigma = kRangeSigma;
   adaptive_bilateral_cpu(in.view(), out.view(), constant, {});
   bilateral_cpu(in.view(), plain.view(), constant.with_range_sigma(kRangeSigma), {});
-  double worst = 0;
-  for (std::size_t i = 0; i < out.voxels.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(out.voxels[i]) - plain.voxels[i]));
-  }
+  const double worst = largest_difference(out, plain.voxels.data());
   require(worst <= 2e-5 * kRangeSigma + 8 * std::ldexp(1.0, std::ilogb(2100.0) - 23),
           c.name + " with a constant range sigma differs from bilateral by " + std::to_string(worst));
 }

@@ -18,11 +18,12 @@ struct Rule {
 
 const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> all{
-      {"src/core", {{"core"}, {"oneapi/tbb/", "sanitizer/"}}},  // the latter in builds for the thread sanitizer
+      {"src/core",
+       {{"core"}, {"oneapi/tbb/", "openssl/", "sanitizer/"}}},  // the last in builds for the thread sanitizer
       {"src/filters", {{"core", "filters", "selection"}, {"hwy/", "nlohmann/"}}},  // selection: made by the build
       {"src/backends", {{"core", "filters", "cuda", "backends"}, {}}},
       {"src/quality", {{"core", "quality"}, {}}},
-      {"src/io", {{"core", "io"}, {"dcmtk/", "isa-l/", "zlib.h", "openjpeg", "openssl/", "nlohmann/"}}},
+      {"src/io", {{"core", "io"}, {"dcmtk/", "isa-l/", "zlib.h", "openjpeg", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
       {"itk_adapters", {{"core", "filters", "backends", "io", "quality", "itk_adapters"}, {"itk"}}},
       {"src/cli",

@@ -50,18 +50,19 @@ class LoopOrder {
   char begun_ = 0, ended_ = 0;
 };
 
-/// Runs `body` where oneTBB has as many threads as the execution says: here, if that is so already.
+/// Runs `body` where oneTBB has as many threads as the execution says: here, if that is so already. A thread that waits
+/// for its end takes no other work meanwhile: its caller may hold a lock that such work wants.
 template <class Body>
 void in_arena(const Execution& execution, const Body& body) {
   const int threads = thread_count(execution), here = tbb::this_task_arena::max_concurrency();
-  if (threads == here) return body();
+  if (threads == here) return tbb::this_task_arena::isolate(body);
   // Without this, oneTBB gives no more threads than there are cores, and prints a warning.
   std::optional<tbb::global_control> more;
   if (threads > here) {
     more.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
   }
   tbb::task_arena arena(threads);
-  arena.execute(body);
+  arena.execute([&] { tbb::this_task_arena::isolate(body); });
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "support/expect_error.hpp"
@@ -129,6 +131,21 @@ TEST(Execution, APartCoversItsShareOfTheProgress) {
   last_eighth.progress(1);
   EXPECT_EQ(seen, (std::vector<double>{0.5, 0.75, 0.875, 1}));
   EXPECT_FALSE(Execution{}.part(0, 0.5).progress);
+}
+
+/// A thread that waits for the end of an inner loop may hold a lock: other pieces of the outer loop must not run on it.
+TEST(NestedLoops, DoNotLetWaitingThreadsTakeOtherWork) {
+  const Execution four{.threads = 4, .memory_limit = {}};
+  static thread_local bool is_inside = false;
+  std::atomic<int> intrusions = 0;
+  parallel_for(four, 200, 1, [&](std::int64_t, std::int64_t) {
+    if (is_inside) ++intrusions;
+    is_inside = true;
+    parallel_for(four, 8, 1,
+                 [](std::int64_t, std::int64_t) { std::this_thread::sleep_for(std::chrono::microseconds(50)); });
+    is_inside = false;
+  });
+  EXPECT_EQ(intrusions, 0);
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
 
 io::WriteOptions write_options(const OutputOptions& options, const fs::path& input, const Execution& execution) {
   return {.force = options.force,
-          .compress = options.compress,
+          .compress = options.codec ? true : options.compress,
+          .codec = options.codec.value_or(io::Codec::jpeg_ls),
           .output_type = FieldType<OutputType>::format(options.output_type),
           .series_description_suffix = options.series_description_suffix,
           .series_offset = options.series_offset,

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/fields.hpp"
+#include "io/image.hpp"
 
 /// The options that commands share, as parameter tables like those of the filters.
 namespace quietvox::cli {
@@ -66,6 +67,7 @@ struct OutputOptions {
   OutputType output_type = OutputType::same;
   OutputFormat output_format = OutputFormat::automatic;
   std::optional<bool> compress;
+  std::optional<io::Codec> codec;
   bool force = false;
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;
@@ -78,6 +80,8 @@ struct OutputOptions {
         field("output-format", &OutputOptions::output_format,
               "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
         field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
+        field("codec", &OutputOptions::codec,
+              "How DICOM is compressed, without loss; implies --compress; auto: jpeg-ls, with --compress."),
         field("force", &OutputOptions::force, "Replace an existing output."),
         field("series-description-suffix", &OutputOptions::series_description_suffix, NoRange{}, "TEXT",
               "Appended to the DICOM series description."),

@@ -25,6 +25,10 @@ const DcmTagKey groups_read[] = {DCM_PixelMeasuresSequence,
                                  DCM_DiffusionGradientDirectionSequence,
                                  DCM_MRArterialSpinLabelingSequence};
 
+Vector3 cross(const Vector3& a, const Vector3& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
 DcmItem* first_item(DcmItem& parent, const DcmTagKey& key) {
   DcmItem* item = nullptr;
   return parent.findAndGetSequenceItem(key, item).good() ? item : nullptr;
@@ -72,6 +76,32 @@ std::vector<Slice> plain_frames(const Slice& file) {
   return images;
 }
 
+/// The frames of a reconstructed tomogram of nuclear medicine (PS3.3 C.8.4.8, C.8.4.11, C.8.4.15): the detector's item
+/// says where the first slice lies, a vector which slice a frame is, and the sign of their spacing on which side of the
+/// first they lie. Phases of a gated one lie at the same places, one after the other.
+std::vector<Slice> tomogram_slices(DcmDataset& data, const Slice& file) {
+  std::vector<Slice> images = plain_frames(file);
+  DcmItem* const detector = first_item(data, DCM_DetectorInformationSequence);
+  Slice first = file;
+  if (detector) read_image_attributes(*detector, first);
+  if (!first.position || !first.axes) return images;
+  const auto numbers = numbers_of(data, DCM_SliceVector);
+  if (numbers.size() != images.size()) {
+    throw Error(Errc::corrupt, tag_name(DCM_SliceVector) + " has " + std::to_string(numbers.size()) + " values for " +
+                                   std::to_string(images.size()) + " frames");
+  }
+  const auto& [row, column] = *first.axes;
+  const Vector3 normal = cross(row, column);
+  const double distance = number_of(data, DCM_SpacingBetweenSlices).value_or(file.thickness);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    images[i].axes = first.axes;
+    images[i].position = first.position;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      (*images[i].position)[axis] += (numbers[i] - 1) * distance * normal[axis];
+  }
+  return images;
+}
+
 /// The tiles of a mosaic as slices. Its position is that of the corner which the mosaic would have if its middle lay
 /// where the middle of every tile does.
 std::vector<Slice> mosaic_tiles(DcmDataset& data, const Slice& file) {
@@ -91,9 +121,7 @@ std::vector<Slice> mosaic_tiles(DcmDataset& data, const Slice& file) {
     image.top = i / side * image.rows;
     if (!file.position || !file.axes) continue;
     const auto& [row, column] = *file.axes;
-    const Vector3 normal =
-        mosaic.normal.value_or(Vector3{row[1] * column[2] - row[2] * column[1], row[2] * column[0] - row[0] * column[2],
-                                       row[0] * column[1] - row[1] * column[0]});
+    const Vector3 normal = mosaic.normal.value_or(cross(row, column));
     const double right = (file.columns - image.columns) / 2.0 * file.spacing[0];
     const double down = (file.rows - image.rows) / 2.0 * file.spacing[1];
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -108,7 +136,9 @@ std::vector<Slice> mosaic_tiles(DcmDataset& data, const Slice& file) {
 std::vector<Slice> images_of(DcmDataset& data, const Slice& file) {
   if (file.is_enhanced) return enhanced_frames(data, file);
   const auto type = components(text_of(data, DCM_ImageType));
-  if (std::find(type.begin(), type.end(), "MOSAIC") == type.end()) return plain_frames(file);
+  const auto is_of_type = [&](const char* name) { return std::find(type.begin(), type.end(), name) != type.end(); };
+  if (is_of_type("RECON TOMO") || is_of_type("RECON GATED TOMO")) return tomogram_slices(data, file);
+  if (!is_of_type("MOSAIC")) return plain_frames(file);
   if (file.frames > 1) throw Error(Errc::unsupported, "MOSAIC images of several frames are not supported");
   return mosaic_tiles(data, file);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/rescale.hpp"
 

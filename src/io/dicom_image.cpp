@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/execution.hpp"
+#include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_writer.hpp"
 #include "io/image.hpp"
@@ -16,23 +17,46 @@ namespace quietvox::io {
 namespace dicom {
 namespace {
 
-/// Reads frames. A file of several images stays open from one to the next.
-class FrameReader {
+/// A file in memory, whose images are read by any thread.
+class OpenFile {
  public:
-  std::vector<std::uint16_t> frame_of(const Slice& slice) {
-    if (slice.frames == 1 && fills_frame(slice)) return read_frame(*load_file(slice.path)->getDataset(), slice);
+  explicit OpenFile(const Slice& image)
+      : path_(image.path), file_(load_file(image.path)), decoder_(*file_->getDataset(), image) {}
+
+  const std::filesystem::path& path() const { return path_; }
+
+  std::vector<std::uint16_t> cells(const Slice& image) {
+    if (fills_frame(image)) return decoder_.cells(image.frame);
     const std::lock_guard lock(mutex_);
-    if (path_ != slice.path) {
-      file_ = load_file(slice.path);
-      path_ = slice.path;
-    }
-    return read_frame(*file_->getDataset(), slice);
+    if (mosaic_.empty()) mosaic_ = decoder_.cells(image.frame);
+    return cut_tile(image, mosaic_);
   }
 
  private:
-  std::mutex mutex_;
   std::filesystem::path path_;
   std::unique_ptr<DcmFileFormat> file_;
+  FrameDecoder decoder_;
+  std::mutex mutex_;
+  std::vector<std::uint16_t> mosaic_;  ///< the only frame, once one of its tiles was asked for
+};
+
+/// Reads images. A file that holds several stays open from one to the next.
+class ImageCells {
+ public:
+  std::vector<std::uint16_t> of(const Slice& image) {
+    if (image.frames == 1 && fills_frame(image)) return OpenFile(image).cells(image);
+    return open(image)->cells(image);
+  }
+
+ private:
+  std::shared_ptr<OpenFile> open(const Slice& image) {
+    const std::lock_guard lock(mutex_);
+    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image);
+    return file_;
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<OpenFile> file_;
 };
 
 class SliceReader final : public VolumeSource {
@@ -55,7 +79,7 @@ class SliceReader final : public VolumeSource {
     parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const Slice& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
-        to_values(slice, cut_tile(slice, file_.frame_of(slice)), values_, out.row(0, z));
+        to_values(slice, cells_.of(slice), values_, out.row(0, z));
       }
     });
   }
@@ -65,7 +89,7 @@ class SliceReader final : public VolumeSource {
   const Volume& volume_;
   Values values_;
   Execution execution_;
-  FrameReader file_;
+  ImageCells cells_;
 };
 
 std::string number(double value) {
@@ -232,8 +256,8 @@ struct DicomFolder::Impl {
   }
 };
 
-DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution)
-    : impl_(new Impl{path, dicom::scan(path, execution.silent())}) {}
+DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanCare& care)
+    : impl_(new Impl{path, dicom::scan(path, execution.silent(), care)}) {}
 DicomFolder::~DicomFolder() = default;
 
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }

@@ -2,17 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_pixels.hpp"
 
-#include <dcmtk/dcmdata/dcpixseq.h>
-#include <dcmtk/dcmdata/dcpxitem.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstring>
-
-#include "io/dicom_jpeg2000.hpp"
-#include "io/dicom_rle.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -20,171 +14,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "cells are taken from memory as little endian");
 
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
-
-/// The bytes of uncompressed pixel data in memory; writing to them changes the data set.
-std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {
-  std::uint8_t* bytes = nullptr;
-  OFCondition status;
-  if (pixels.getTag().getEVR() == EVR_OW) {
-    Uint16* words = nullptr;
-    status = pixels.getUint16Array(words);
-    bytes = reinterpret_cast<std::uint8_t*>(words);
-  } else {
-    status = pixels.getUint8Array(bytes);
-  }
-  if (status.bad() || !bytes) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
-  return {bytes, pixels.getLength()};
-}
-
-DcmPixelSequence& compressed_sequence(DcmPixelData& pixels) {
-  E_TransferSyntax syntax = EXS_Unknown;
-  const DcmRepresentationParameter* parameter = nullptr;
-  pixels.getOriginalRepresentationKey(syntax, parameter);
-  DcmPixelSequence* sequence = nullptr;
-  if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad()) corrupt("has no compressed pixels");
-  return *sequence;
-}
-
-/// The compressed pieces; what comes before them is the offset table.
-std::vector<DcmPixelItem*> fragments_of(DcmPixelData& pixels) {
-  DcmPixelSequence& sequence = compressed_sequence(pixels);
-  std::vector<DcmPixelItem*> fragments;
-  for (unsigned long i = 1; i < sequence.card(); ++i) {
-    DcmPixelItem* item = nullptr;
-    if (sequence.getItem(item, i).bad()) corrupt("has a broken fragment");
-    fragments.push_back(item);
-  }
-  return fragments;
-}
-
-std::span<const std::uint8_t> bytes_of(DcmPixelItem& item) {
-  Uint8* bytes = nullptr;
-  if (item.getUint8Array(bytes).bad()) corrupt("has a broken fragment");
-  return {bytes, bytes ? item.getLength() : 0};
-}
-
-/// Where the frames begin among the fragments, by the offset table, whose offsets count from the first fragment; empty
-/// where there is no such table.
-std::vector<std::size_t> first_fragments(DcmPixelData& pixels, const std::vector<DcmPixelItem*>& fragments,
-                                         std::size_t frames) {
-  DcmPixelItem* table = nullptr;
-  if (compressed_sequence(pixels).getItem(table, 0).bad()) return {};
-  const auto offsets = bytes_of(*table);
-  if (offsets.size() < 4 * frames) return {};
-  std::vector<std::size_t> first;
-  std::size_t fragment = 0;
-  std::uint64_t at = 0;
-  for (std::size_t frame = 0; frame < frames; ++frame) {
-    std::uint32_t offset = 0;
-    std::memcpy(&offset, offsets.data() + 4 * frame, 4);
-    while (fragment < fragments.size() && at < offset) at += 8 + fragments[fragment++]->getLength();
-    if (at != offset || fragment == fragments.size()) return {};
-    first.push_back(fragment);
-  }
-  return first;
-}
-
-/// The compressed bytes of one frame, its fragments joined.
-std::vector<std::uint8_t> compressed_frame(DcmPixelData& pixels, const Slice& slice) {
-  const auto fragments = fragments_of(pixels);
-  const auto frames = static_cast<std::size_t>(slice.frames), frame = static_cast<std::size_t>(slice.frame);
-  std::size_t begin = frame, end = frame + 1;
-  if (frames == 1) {
-    begin = 0;
-    end = fragments.size();
-  } else if (fragments.size() != frames) {
-    const auto first = first_fragments(pixels, fragments, frames);
-    if (first.empty()) {
-      corrupt("has " + std::to_string(fragments.size()) + " fragments for " + std::to_string(frames) +
-              " frames, and no table that tells them apart");
-    }
-    begin = first[frame];
-    end = frame + 1 < frames ? first[frame + 1] : fragments.size();
-  }
-  std::vector<std::uint8_t> joined;
-  for (std::size_t i = begin; i < end; ++i) {
-    const auto bytes = bytes_of(*fragments[i]);
-    joined.insert(joined.end(), bytes.begin(), bytes.end());
-  }
-  return joined;
-}
-
-std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits) {
-  if (bytes.size() < count * bits / 8) {
-    corrupt(tag_name(DCM_PixelData) + " ends early: " + std::to_string(bytes.size()) + " bytes instead of " +
-            std::to_string(count * bits / 8));
-  }
-  std::vector<std::uint16_t> cells(count);
-  if (bits == 16) {
-    std::memcpy(cells.data(), bytes.data(), count * 2);
-  } else {
-    std::copy_n(bytes.begin(), count, cells.begin());
-  }
-  return cells;
-}
-
-/// One uncompressed frame, which need not be in memory with the others.
-std::vector<std::uint16_t> native_frame(DcmPixelData& pixels, const Slice& slice) {
-  std::vector<std::uint16_t> cells(frame_cells(slice));
-  const bool wide = slice.format.bits_allocated == 16;
-  std::vector<std::uint8_t> narrow(wide ? 0 : cells.size());
-  const std::size_t size = wide ? 2 * cells.size() : narrow.size();
-  void* const to = wide ? static_cast<void*>(cells.data()) : narrow.data();
-  const std::size_t offset = size * static_cast<std::size_t>(slice.frame);
-  const OFCondition status =
-      pixels.getPartialValue(to, static_cast<Uint32>(offset), static_cast<Uint32>(size), nullptr);
-  if (status.bad()) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
-  if (!wide) std::copy(narrow.begin(), narrow.end(), cells.begin());
-  return cells;
-}
-
-/// A data set with nothing but one compressed frame, which can be decoded without a change to any other.
-void put_frame(DcmDataset& image, const std::vector<std::uint8_t>& frame, const Slice& slice) {
-  const auto check = [](const OFCondition& status) {
-    if (status.bad()) throw Error(Errc::internal, std::string("a frame cannot be set apart: ") + status.text());
-  };
-  const PixelFormat& format = slice.format;
-  const std::pair<DcmTagKey, std::int64_t> numbers[] = {{DCM_SamplesPerPixel, 1},
-                                                        {DCM_Rows, slice.frame_rows},
-                                                        {DCM_Columns, slice.frame_columns},
-                                                        {DCM_BitsStored, format.bits_stored},
-                                                        {DCM_HighBit, format.high_bit},
-                                                        {DCM_BitsAllocated, format.bits_allocated},
-                                                        {DCM_PixelRepresentation, format.is_signed}};
-  for (const auto& [key, number] : numbers) check(image.putAndInsertUint16(key, static_cast<Uint16>(number)));
-  check(image.putAndInsertString(DCM_PhotometricInterpretation, slice.photometric.c_str()));
-  auto sequence = std::make_unique<DcmPixelSequence>(DcmTag(DCM_PixelData, EVR_OB));
-  for (const std::vector<std::uint8_t>& bytes : {std::vector<std::uint8_t>(), frame}) {
-    auto item = std::make_unique<DcmPixelItem>(DcmTag(DCM_PixelItemTag, EVR_OB));
-    if (!bytes.empty()) check(item->putUint8Array(bytes.data(), bytes.size()));
-    check(sequence->insert(item.get()));
-    item.release();
-  }
-  auto pixels = std::make_unique<DcmPixelData>(DCM_PixelData);
-  pixels->putOriginalRepresentation(DcmXfer(slice.syntax_uid.c_str()).getXfer(), nullptr, sequence.release());
-  check(image.insert(pixels.get(), OFTrue));
-  pixels.release();
-}
-
-/// JPEG and JPEG-LS by DCMTK, which may find that the stream holds fewer bits than the header says.
-std::vector<std::uint16_t> decode_by_toolkit(const std::vector<std::uint8_t>& frame, const Slice& slice) {
-  DcmDataset image;
-  put_frame(image, frame, slice);
-  const OFCondition status = image.chooseRepresentation(EXS_LittleEndianExplicit, nullptr);
-  if (status.bad()) corrupt("its " + slice.syntax_name + " pixels do not decode: " + status.text());
-  const auto decoded_number = [&](const DcmTagKey& key, int otherwise) {
-    return static_cast<int>(number_of(image, key).value_or(otherwise));
-  };
-  PixelFormat decoded = slice.format;
-  decoded.bits_allocated = decoded_number(DCM_BitsAllocated, decoded.bits_allocated);
-  decoded.bits_stored = decoded_number(DCM_BitsStored, decoded.bits_stored);
-  decoded.high_bit = decoded_number(DCM_HighBit, decoded.high_bit);
-  auto cells = cells_of(native_bytes(pixel_data(image)), frame_cells(slice), decoded.bits_allocated);
-  if (decoded != slice.format) {
-    for (std::uint16_t& cell : cells) cell = slice.format.sign_extended().with_stored(0, decoded.stored(cell));
-  }
-  return cells;
-}
 
 /// Calls `body(first cell of a row in its frame, first cell of it in the tile)`.
 template <class Body>
@@ -269,22 +98,6 @@ std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint1
 
 }  // namespace
 
-bool can_decode(const std::string& uid) {
-  static constexpr const char* known[] = {
-      UID_RLELosslessTransferSyntax,   UID_JPEGProcess1TransferSyntax,         UID_JPEGProcess2_4TransferSyntax,
-      UID_JPEGProcess14TransferSyntax, UID_JPEGProcess14SV1TransferSyntax,     UID_JPEGLSLosslessTransferSyntax,
-      UID_JPEGLSLossyTransferSyntax,   UID_JPEG2000LosslessOnlyTransferSyntax, UID_JPEG2000TransferSyntax};
-  return std::find(std::begin(known), std::end(known), uid) != std::end(known);
-}
-
-std::int64_t most_pixel_bytes(DcmPixelData& pixels, const std::string& transfer_syntax_uid) {
-  std::int64_t compressed = 0;
-  for (DcmPixelItem* const fragment : fragments_of(pixels)) compressed += fragment->getLength();
-  // Two bytes of RLE stand for 128 at most. The others have no such bound, but a blank image does not come close to
-  // this.
-  return compressed * (transfer_syntax_uid == UID_RLELosslessTransferSyntax ? 64 : 1'000'000);
-}
-
 DcmPixelData& pixel_data(DcmDataset& data) {
   DcmElement* element = nullptr;
   if (data.findAndGetElement(DCM_PixelData, element).bad() || element->ident() != EVR_PixelData) {
@@ -293,26 +106,21 @@ DcmPixelData& pixel_data(DcmDataset& data) {
   return *static_cast<DcmPixelData*>(element);
 }
 
-std::vector<std::uint16_t> read_frame(DcmDataset& data, const Slice& slice) {
-  try {
-    DcmPixelData& pixels = pixel_data(data);
-    if (!slice.is_compressed) return native_frame(pixels, slice);
-    const auto frame = compressed_frame(pixels, slice);
-    const std::string& syntax = slice.syntax_uid;
-    if (syntax == UID_RLELosslessTransferSyntax) {
-      return decode_rle(frame, frame_cells(slice), slice.format.bits_allocated / 8);
-    }
-    if (syntax == UID_JPEG2000LosslessOnlyTransferSyntax || syntax == UID_JPEG2000TransferSyntax) {
-      return decode_jpeg2000(frame, slice.frame_columns, slice.frame_rows, slice.format);
-    }
-    return decode_by_toolkit(frame, slice);
-  } catch (const Error& error) {
-    throw Error(error.code(), slice.path.string() + ": " + error.what());
+std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {
+  std::uint8_t* bytes = nullptr;
+  OFCondition status;
+  if (pixels.getTag().getEVR() == EVR_OW) {
+    Uint16* words = nullptr;
+    status = pixels.getUint16Array(words);
+    bytes = reinterpret_cast<std::uint8_t*>(words);
+  } else {
+    status = pixels.getUint8Array(bytes);
   }
+  if (status.bad() || !bytes) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
+  return {bytes, pixels.getLength()};
 }
 
-std::vector<std::uint16_t> cut_tile(const Slice& slice, std::vector<std::uint16_t> frame) {
-  if (fills_frame(slice)) return frame;
+std::vector<std::uint16_t> cut_tile(const Slice& slice, std::span<const std::uint16_t> frame) {
   std::vector<std::uint16_t> tile(static_cast<std::size_t>(slice.columns * slice.rows));
   for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
     std::copy_n(frame.begin() + in_frame, slice.columns, tile.begin() + in_tile);
@@ -369,7 +177,7 @@ std::int64_t merge_values(const Slice& slice, const float* values, Values kind, 
     return kind == Values::stored ? merge<float>(slice, values, cells) : merge<double>(slice, values, cells);
   };
   if (fills_frame(slice)) return merge_cells(frame);
-  auto tile = cut_tile(slice, {frame.begin(), frame.end()});
+  auto tile = cut_tile(slice, frame);
   const std::int64_t clamped = merge_cells(tile);
   for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
     std::copy_n(tile.begin() + in_tile, slice.columns, frame.begin() + in_frame);

@@ -14,21 +14,14 @@
 /// Between files, stored numbers and the values that filters see.
 namespace quietvox::io::dicom {
 
-/// True where pixels in this transfer syntax can be decoded.
-bool can_decode(const std::string& transfer_syntax_uid);
-
 /// The top-level pixel data. Throws Error(corrupt) where there is none.
 DcmPixelData& pixel_data(DcmDataset&);
 
-/// More bytes of pixels than that cannot come out of compressed pixel data of this size.
-std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_uid);
+/// The bytes of uncompressed pixel data in memory; writing to them changes the data set. Throws Error(corrupt).
+std::span<std::uint8_t> native_bytes(DcmPixelData&);
 
-/// The cells of the whole frame that an image is, or lies in; 8-bit ones widened: what the file holds, bits around the
-/// stored number included. Throws Error(corrupt) where pixels are missing or do not decode.
-std::vector<std::uint16_t> read_frame(DcmDataset&, const Slice&);
-
-/// The cells of the image itself: its frame, or a tile of it.
-std::vector<std::uint16_t> cut_tile(const Slice&, std::vector<std::uint16_t> frame);
+/// The cells of an image that is a tile of its frame.
+std::vector<std::uint16_t> cut_tile(const Slice&, std::span<const std::uint16_t> frame);
 
 /// Puts the cells of all frames in place of the top-level pixel data. What followed the pixels of an uncompressed image
 /// stays.

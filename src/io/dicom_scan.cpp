@@ -113,11 +113,15 @@ void check_identity(Slice& slice) {
 
 }  // namespace
 
-Scan scan(const fs::path& path, const Execution& execution) {
-  const auto files = files_at(path);
+Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care) {
+  auto files = files_at(path);
+  std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) outcomes[i] = examine(files[i]);
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (care.before) care.before(files[i].path);
+      outcomes[i] = examine(files[i]);
+    }
   });
   Scan result;
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/execution.hpp"
+#include "io/image.hpp"
 
 /// Finding DICOM images: which files hold one, and what their headers say.
 namespace quietvox::io::dicom {
@@ -110,6 +111,6 @@ inline bool fills_frame(const Slice& slice) {
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are
 /// images with a problem.
-Scan scan(const std::filesystem::path&, const Execution&);
+Scan scan(const std::filesystem::path&, const Execution&, const ScanCare& = {});
 
 }  // namespace quietvox::io::dicom

@@ -3,7 +3,9 @@
 #include "io/dicom_verify.hpp"
 
 #include <algorithm>
+#include <atomic>
 
+#include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
 #include "io/dicom_pixels.hpp"
@@ -11,7 +13,7 @@
 namespace quietvox::io::dicom {
 
 std::string why_not_as_meant(const std::filesystem::path& written, const Slice& source, const std::string& sop_instance,
-                             std::span<const std::uint16_t> cells) {
+                             std::span<const std::uint16_t> cells, const Execution& execution) {
   try {
     const auto file = load_file(written);
     DcmDataset& data = *file->getDataset();
@@ -23,19 +25,22 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
       return image.frame == source.frame && image.left == source.left && image.top == source.top;
     });
     if (found == images.end() || found->frames != source.frames) return "with other frames";
-    Slice slice = *found;
+    const Slice& slice = *found;
     if (slice.sop_instance != sop_instance) return "with another SOP instance UID";
     if (slice.columns != source.columns || slice.rows != source.rows) return "in another size";
     if (slice.format != source.format || slice.photometric != source.photometric) return "in another pixel format";
     if (slice.slope != source.slope || slice.intercept != source.intercept) return "with another rescale";
-    for (slice.frame = 0; slice.frame < slice.frames; ++slice.frame) {
-      const auto expected = cells.subspan(static_cast<std::size_t>(slice.frame) * frame_cells(slice));
-      if (!std::ranges::equal(read_frame(data, slice), expected.first(frame_cells(slice)))) {
-        return "with other pixels than were written";
+    FrameDecoder decoder(data, slice);
+    std::atomic<bool> same = true;
+    parallel_for(execution, slice.frames, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t frame = begin; frame < end; ++frame) {
+        const auto expected = cells.subspan(static_cast<std::size_t>(frame) * frame_cells(slice), frame_cells(slice));
+        if (!std::ranges::equal(decoder.cells(frame), expected)) same = false;
       }
-    }
-    return "";
+    });
+    return same ? "" : "with other pixels than were written";
   } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
     return error.what();
   }
 }

@@ -14,6 +14,6 @@ namespace quietvox::io::dicom {
 /// Reads a written file as any reader would, by its own header, and says what is not as it was meant to be: size, pixel
 /// format and rescale of the source slice, the new SOP instance UID, the cells of all frames. Empty where all is.
 std::string why_not_as_meant(const std::filesystem::path& written, const Slice& source, const std::string& sop_instance,
-                             std::span<const std::uint16_t> cells);
+                             std::span<const std::uint16_t> cells, const Execution& = {});
 
 }  // namespace quietvox::io::dicom

@@ -4,6 +4,7 @@
 
 #include <dcmtk/config/osconfig.h>
 // osconfig.h must come first.
+#include <dcmtk/dcmdata/dcrleerg.h>
 #include <dcmtk/dcmjpls/djencode.h>
 #include <dcmtk/dcmjpls/djrparam.h>
 
@@ -17,6 +18,7 @@
 #include "core/execution.hpp"
 #include "io/atomic_output.hpp"
 #include "io/dicom_derive.hpp"
+#include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_verify.hpp"
 
@@ -35,33 +37,53 @@ E_EncodingType sequence_encoding(DcmDataset& data) {
   return EET_ExplicitLength;
 }
 
-/// Makes JPEG-LS of the top-level pixel data, without loss and with all bits of the cells.
-void compress(DcmDataset& data, const Slice& slice) {
+/// Compresses the top-level pixel data, without loss and with all bits of the cells. Returns the new syntax.
+E_TransferSyntax compress(DcmDataset& data, const Slice& slice, Codec codec) {
   static std::once_flag once;
   std::call_once(once, [] {
     const OFBool only_stored_bits = OFFalse;
     DJLSEncoderRegistration::registerCodecs(0, 0, 0, 0, only_stored_bits);
+    DcmRLEEncoderRegistration::registerCodecs();
   });
   DcmStack place;
   place.push(&data);
   place.push(&pixel_data(data));
   const DJLSRepresentationParameter lossless(0, OFTrue);
-  const OFCondition status = pixel_data(data).chooseRepresentation(EXS_JPEGLSLossless, &lossless, place);
+  const E_TransferSyntax syntax = codec == Codec::rle ? EXS_RLELossless : EXS_JPEGLSLossless;
+  const OFCondition status =
+      pixel_data(data).chooseRepresentation(syntax, codec == Codec::rle ? nullptr : &lossless, place);
   if (status.bad())
     throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
+  return syntax;
 }
 
 /// A file on its way. Its images come one by one, perhaps with several volumes.
 struct Draft {
+  Draft(const Slice& image, std::int64_t images)
+      : file(load_file(image.path)), decoder(*file->getDataset(), image), missing(images) {
+    texts.resize(static_cast<std::size_t>(image.frames));
+    if (image.frames == 1) {
+      cells = decoder.cells(0);
+    } else {
+      cells.resize(texts.size() * frame_cells(image));
+    }
+  }
+
+  /// The cells of the frame that an image is or lies in; where it is the frame, as they stand in the source.
+  std::span<std::uint16_t> decode(const Slice& image) {
+    if (image.frames == 1) return cells;
+    const auto size = frame_cells(image);
+    const auto frame = std::span(cells).subspan(size * static_cast<std::size_t>(image.frame), size);
+    std::ranges::copy(decoder.cells(image.frame), frame.begin());
+    return frame;
+  }
+
   std::mutex mutex;
   std::unique_ptr<DcmFileFormat> file;
+  FrameDecoder decoder;
   std::vector<std::uint16_t> cells;  ///< of all frames
   std::vector<std::string> texts;    ///< what was done, per frame
-  std::int64_t missing = 0;          ///< images still to come
-
-  std::span<std::uint16_t> frame_of(const Slice& slice) {
-    return std::span(cells).subspan(frame_cells(slice) * static_cast<std::size_t>(slice.frame), frame_cells(slice));
-  }
+  std::int64_t missing;              ///< images still to come
 };
 
 class Writer final : public ImageWriter {
@@ -70,7 +92,7 @@ class Writer final : public ImageWriter {
       : series_(std::move(series)),
         target_(output),
         values_(values),
-        compress_(options.compress.value_or(false)),
+        codec_(options.compress.value_or(false) ? std::optional(options.codec) : std::nullopt),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
                 series_->input) {
@@ -131,9 +153,8 @@ class Writer final : public ImageWriter {
 
   void write_slice(const Slice& slice, const float* values) {
     const std::shared_ptr<Draft> draft = draft_of(slice);
+    clamped_ += merge_values(slice, values, values_, draft->decode(slice));
     const std::lock_guard lock(draft->mutex);
-    if (!draft->file) begin(slice, *draft);
-    clamped_ += merge_values(slice, values, values_, draft->frame_of(slice));
     draft->texts[static_cast<std::size_t>(slice.frame)] = text_;
     if (--draft->missing > 0) return;
     write_file(slice, *draft);
@@ -142,27 +163,12 @@ class Writer final : public ImageWriter {
   }
 
   std::shared_ptr<Draft> draft_of(const Slice& slice) {
+    const std::int64_t images = images_.at(slice.name);
+    if (images == 1) return std::make_shared<Draft>(slice, images);
     const std::lock_guard lock(drafts_mutex_);
     auto& draft = drafts_[slice.name];
-    if (!draft) draft = std::make_shared<Draft>();
+    if (!draft) draft = std::make_shared<Draft>(slice, images);
     return draft;
-  }
-
-  void begin(const Slice& slice, Draft& draft) const {
-    auto file = load_file(slice.path);
-    draft.missing = images_.at(slice.name);
-    draft.texts.resize(static_cast<std::size_t>(slice.frames));
-    if (slice.frames > 1) draft.cells.resize(draft.texts.size() * frame_cells(slice));
-    Slice frame = slice;
-    for (frame.frame = 0; frame.frame < slice.frames; ++frame.frame) {
-      auto cells = read_frame(*file->getDataset(), frame);
-      if (slice.frames > 1) {
-        std::ranges::copy(cells, draft.frame_of(frame).begin());
-      } else {
-        draft.cells = std::move(cells);
-      }
-    }
-    draft.file = std::move(file);  // last: a draft that has a file is whole
   }
 
   void write_file(const Slice& slice, Draft& draft) {
@@ -181,7 +187,8 @@ class Writer final : public ImageWriter {
     const std::string instance = text_of(data, DCM_SOPInstanceUID);
     save(*draft.file, slice, encoding, path);
     draft.file.reset();
-    if (const std::string problem = why_not_as_meant(path, slice, instance, draft.cells); !problem.empty()) {
+    if (const std::string problem = why_not_as_meant(path, slice, instance, draft.cells, execution_);
+        !problem.empty()) {
       throw Error(Errc::not_writable,
                   target_.string() + ": " + slice.name.string() + " does not read back: " + problem);
     }
@@ -199,10 +206,7 @@ class Writer final : public ImageWriter {
                     slice.path.string() + ": compressed images nested in it do not decode: " + status.text());
       }
     }
-    if (compress_) {
-      compress(data, slice);
-      syntax = EXS_JPEGLSLossless;
-    }
+    if (codec_) syntax = compress(data, slice, *codec_);
     status = file.saveFile(path.c_str(), syntax, encoding, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
     if (status.bad()) {
       std::error_code ignored;
@@ -216,7 +220,7 @@ class Writer final : public ImageWriter {
   std::shared_ptr<const Series> series_;
   fs::path target_;
   Values values_;
-  bool compress_;
+  std::optional<Codec> codec_;  ///< none: uncompressed
   Execution execution_;
   AtomicOutput output_;
   Derivation derivation_;

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,9 +46,14 @@ struct ReadOptions {
   Execution execution{};    ///< threads and stop requests, for opening and for reading voxels
 };
 
+/// How pixels of DICOM are compressed, without loss.
+enum class Codec { jpeg_ls, rle };
+constexpr std::array<std::string_view, 2> choices(Codec) { return {"jpeg-ls", "rle"}; }
+
 struct WriteOptions {
   bool force = false;                ///< replace an existing output
   std::optional<bool> compress{};    ///< none: as the input; DICOM is written uncompressed
+  Codec codec = Codec::jpeg_ls;      ///< of compressed DICOM
   std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;
@@ -116,10 +123,16 @@ struct SeriesSummary {
   std::string problem;                 ///< why the first image that cannot be used cannot; empty where all can
 };
 
+/// For folders with files at which a parser may crash.
+struct ScanCare {
+  std::set<std::filesystem::path> left_out{};                       ///< files that are not looked at
+  std::function<void(const std::filesystem::path& file)> before{};  ///< called before a file is parsed, by any thread
+};
+
 /// A DICOM folder that may hold several series. Its headers are read once.
 class DicomFolder {
  public:
-  explicit DicomFolder(const std::filesystem::path&, const Execution& = {});
+  explicit DicomFolder(const std::filesystem::path&, const Execution& = {}, const ScanCare& = {});
   ~DicomFolder();
   bool any_dicom() const;
   std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs

@@ -70,6 +70,28 @@ TEST_F(SeriesOnDisk, GoToOtherFormats) {
   }
 }
 
+TEST_F(SeriesOnDisk, AreCompressedByTheCodecThatIsNamed) {
+  make_series(folder_ / "in");
+  const auto syntax = [&](const std::string& name) {
+    const Json info = Json::parse(quietvox_ok({"info", path(name), "--json"}).out);
+    return info["facts"]["transfer syntax"].get<std::string>();
+  };
+  const std::vector<float> voxels = read_voxels(folder_ / "in");
+  const std::pair<std::vector<std::string>, const char*> ways[] = {{{"--compress"}, "JPEG-LS Lossless"},
+                                                                   {{"--codec", "jpeg-ls"}, "JPEG-LS Lossless"},
+                                                                   {{"--codec=rle", "--compress"}, "RLE Lossless"}};
+  for (const auto& [options, name] : ways) {
+    std::vector<std::string> words{"median", path("in"), path("out"), "--radius", "0", "--force"};
+    words.insert(words.end(), options.begin(), options.end());
+    quietvox_ok(words);
+    EXPECT_EQ(syntax("out"), name);
+    EXPECT_EQ(read_voxels(folder_ / "out"), voxels);
+  }
+  EXPECT_EQ(quietvox({"median", path("in"), path("a"), "--codec", "rle", "--no-compress"}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in"), path("a.nii.gz"), "--codec", "rle"}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in"), path("a"), "--codec", "jpeg"}).status, 64);
+}
+
 TEST_F(SeriesOnDisk, MaskAndResidualAreInRealUnits) {
   make_series(folder_ / "in");
   std::vector<float> mask(32 * 24 * 5);

@@ -11,11 +11,26 @@
 namespace quietvox::test {
 namespace {
 
-const std::vector<std::string> shared_filter_options{
-    "series",        "allow-gaps", "mask",        "residual",     "output-type",
-    "output-format", "compress",   "no-compress", "force",        "series-description-suffix",
-    "dry-run",       "backend",    "threads",     "memory-limit", "progress",
-    "quiet",         "verbose",    "json",        "log-file"};
+const std::vector<std::string> shared_filter_options{"series",
+                                                     "allow-gaps",
+                                                     "mask",
+                                                     "residual",
+                                                     "output-type",
+                                                     "output-format",
+                                                     "compress",
+                                                     "no-compress",
+                                                     "codec",
+                                                     "force",
+                                                     "series-description-suffix",
+                                                     "dry-run",
+                                                     "backend",
+                                                     "threads",
+                                                     "memory-limit",
+                                                     "progress",
+                                                     "quiet",
+                                                     "verbose",
+                                                     "json",
+                                                     "log-file"};
 
 bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

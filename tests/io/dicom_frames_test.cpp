@@ -188,15 +188,74 @@ TEST_F(DicomFrames, InEveryTransferSyntaxComeBackTheSame) {
     spec.syntax = syntax;
     const auto image = open(spec);
     EXPECT_EQ(read_volume(*image).voxels, (std::vector<float>{10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}));
-    for (const bool compress : {false, true}) {
+    for (const auto codec :
+         {std::optional<io::Codec>(), std::optional(io::Codec::jpeg_ls), std::optional(io::Codec::rle)}) {
       io::WriteOptions options{.force = true};
-      options.compress = compress;
+      options.compress = codec.has_value();
+      options.codec = codec.value_or(io::Codec::jpeg_ls);
       write_image(*image, out_, io::Values::stored, {}, options);
       EXPECT_EQ(read_volume(*io::open_dicom(out_, {})).voxels, read_volume(*image).voxels);
       const E_TransferSyntax written = parse_dicom(out_)->getDataset()->getOriginalXfer();
-      EXPECT_EQ(written == EXS_JPEGLSLossless, compress);
+      EXPECT_EQ(written == EXS_JPEGLSLossless, codec == io::Codec::jpeg_ls);
+      EXPECT_EQ(written == EXS_RLELossless, codec == io::Codec::rle);
     }
   }
+}
+
+/// A reconstructed tomogram of nuclear medicine; its frames, cells 10, 20, ..., are slices as `vector` says.
+DicomSpec tomogram(const std::vector<Uint16>& vector, const std::string& type, const std::string& spacing) {
+  DicomSpec spec{.columns = 2,
+                 .rows = 1,
+                 .frames = static_cast<int>(vector.size()),
+                 .position = {},
+                 .orientation = "",
+                 .slope = "",
+                 .intercept = ""};
+  for (std::uint16_t i = 1; i <= vector.size(); ++i) spec.cells.insert(spec.cells.end(), 2, 10 * i);
+  spec.change = [=](DcmDataset& data) {
+    data.putAndInsertString(DCM_SOPClassUID, UID_NuclearMedicineImageStorage);
+    data.putAndInsertString(DCM_Modality, "NM");
+    data.putAndInsertString(DCM_ImageType, ("ORIGINAL\\PRIMARY\\" + type + "\\EMISSION").c_str());
+    data.putAndInsertString(DCM_SpacingBetweenSlices, spacing.c_str());
+    data.putAndInsertUint16Array(DCM_SliceVector, vector.data(), vector.size());
+    DcmItem* detector = nullptr;
+    data.findOrCreateSequenceItem(DCM_DetectorInformationSequence, detector, 0);
+    detector->putAndInsertString(DCM_ImagePositionPatient, "1\\2\\3");
+    detector->putAndInsertString(DCM_ImageOrientationPatient, "1\\0\\0\\0\\1\\0");
+  };
+  return spec;
+}
+
+TEST_F(DicomFrames, OfTomogramsLieWhereTheSliceVectorSays) {
+  const auto forwards = open(tomogram({2, 1, 3}, "RECON TOMO", "4"));
+  ASSERT_EQ(forwards->volume_count(), 1u);
+  EXPECT_EQ(forwards->why_2d_only(0), "");
+  EXPECT_EQ(forwards->geometry(0).spacing.z, 4);
+  EXPECT_EQ(forwards->geometry(0).origin, (std::array<double, 3>{1, 2, 3}));
+  EXPECT_EQ(read_volume(*forwards).voxels, (std::vector<float>{20, 20, 10, 10, 30, 30}));
+  write_image(*forwards, out_, io::Values::real, [](Volume& volume) { volume.voxels[0] = 99; });
+  EXPECT_EQ(dicom_cells(out_), (std::vector<std::uint16_t>{10, 10, 99, 20, 30, 30}));
+
+  const auto backwards = open(tomogram({1, 2, 3}, "RECON TOMO", "-4"));
+  EXPECT_EQ(backwards->geometry(0).origin, (std::array<double, 3>{1, 2, -5}));
+  EXPECT_EQ(read_volume(*backwards).voxels, (std::vector<float>{30, 30, 20, 20, 10, 10}));
+
+  const auto gated = open(tomogram({1, 2, 1, 2}, "RECON GATED TOMO", "4"));
+  ASSERT_EQ(gated->volume_count(), 2u);
+  EXPECT_EQ(read_volume(*gated, 1).voxels, (std::vector<float>{30, 30, 40, 40}));
+
+  // Projections of a tomogram are no slices.
+  EXPECT_EQ(open(tomogram({1, 2}, "TOMO", "4"))->volume_count(), 2u);
+  EXPECT_NE(open(tomogram({1, 2}, "TOMO", "4"))->why_2d_only(0), "");
+  write_dicom(in_, [] {
+    DicomSpec spec = tomogram({1, 2}, "RECON TOMO", "4");
+    spec.change = [change = spec.change](DcmDataset& data) {
+      change(data);
+      data.findAndDeleteElement(DCM_SliceVector);
+    };
+    return spec;
+  }());
+  expect_error(Errc::corrupt, "SliceVector (0054,0080) has 0 values for 2 frames", [&] { io::open_dicom(in_, {}); });
 }
 
 /// Parts each fragment in two; with `table`, an offset table says where frames begin.

@@ -11,6 +11,7 @@
 #include "core/provenance.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
+#include "support/programs.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::test {
@@ -88,16 +89,48 @@ TEST_F(DicomWrite, CompressionOnRequestLosesNothing) {
   DicomSpec spec{.columns = 16, .rows = 16};
   for (int i = 0; i < 256; ++i)
     spec.cells.push_back(static_cast<std::uint16_t>(i * 1031));  // bits above the stored ones
-  for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_RLELossless}) {
-    spec.syntax = syntax;
-    io::WriteOptions options;
-    options.compress = true;
-    rewrite(spec, {}, Values::real, options);
-    EXPECT_EQ(parse_dicom(output_)->getDataset()->getOriginalXfer(), EXS_JPEGLSLossless);
-    EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "");
-    write_image(*io::open_dicom(output_, {}), folder_ / "again.dcm");
-    EXPECT_EQ(dicom_cells(folder_ / "again.dcm"), spec.cells);
-    fs::remove(folder_ / "again.dcm");
+  for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle}) {
+    for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_RLELossless}) {
+      spec.syntax = syntax;
+      io::WriteOptions options;
+      options.compress = true;
+      options.codec = codec;
+      rewrite(spec, {}, Values::real, options);
+      EXPECT_EQ(parse_dicom(output_)->getDataset()->getOriginalXfer(),
+                codec == io::Codec::rle ? EXS_RLELossless : EXS_JPEGLSLossless);
+      EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "");
+      write_image(*io::open_dicom(output_, {}), folder_ / "again.dcm");
+      EXPECT_EQ(dicom_cells(folder_ / "again.dcm"), spec.cells);
+      fs::remove(folder_ / "again.dcm");
+    }
+  }
+}
+
+/// Two readers that share no code with the codecs of quietvox's own writer see what was meant.
+TEST_F(DicomWrite, CompressedOutputIsReadBitExactlyByOthers) {
+  DicomSpec spec{.columns = 33, .rows = 17};
+  for (std::uint32_t i = 0; i < 33 * 17; ++i) {
+    const bool is_flat = i % 7 < 4;  // runs for RLE, and noise in all 16 bits
+    spec.cells.push_back(is_flat ? 0x1234 : static_cast<std::uint16_t>(i * 40503u));
+  }
+  for (const int bits : {8, 16}) {
+    spec.bits_allocated = bits;
+    spec.bits_stored = bits == 8 ? 8 : 12;
+    if (bits == 8) std::ranges::for_each(spec.cells, [](std::uint16_t& cell) { cell &= 0xff; });
+    write_dicom(source_, spec);
+    for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle}) {
+      rewrite(spec, {}, Values::real, {.compress = true, .codec = codec});
+      for (const char* program : {"gdcmconv --raw", codec == io::Codec::rle ? "dcmdrle" : "dcmdjpls"}) {
+        if (!has_program(std::string(program).substr(0, std::string(program).find(' ')))) {
+          GTEST_SKIP() << program << " is missing";
+        }
+        const fs::path raw = folder_ / "raw.dcm";
+        fs::remove(raw);
+        const std::string command = std::string(program) + " '" + output_.string() + "' '" + raw.string() + "'";
+        ASSERT_EQ(std::system(command.c_str()), 0) << command;
+        EXPECT_EQ(dicom_pixel_bytes(raw), dicom_pixel_bytes(source_)) << command;
+      }
+    }
   }
 }
 

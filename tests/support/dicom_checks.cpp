@@ -27,7 +27,10 @@ std::multiset<std::string> lines_of(const std::string& command) {
   return lines;
 }
 
-std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
+std::string quoted(const fs::path& path) {
+  std::string text("'");
+  return text.append(path.string()).append("'");
+}
 
 /// Errors that dciodvfy sees in a file, each as often as it sees it; not those about identifiers, which the derived
 /// object repeats when it refers to a source whose own identifier is wrong.

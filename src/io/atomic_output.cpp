@@ -58,23 +58,9 @@ void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force
                                                                     : ": is no folder; give the name of a folder"));
   }
   if (!force) throw Error(Errc::exists, target.string() + ": exists already; use --force to replace it");
-  if (kind == AtomicOutput::Kind::folder && fs::exists(status)) refuse_foreign_files(target);
-}
-
-/// Makes an empty file or folder of a new name beside the target.
-fs::path make_staging(const fs::path& target, AtomicOutput::Kind kind) {
-  for (int attempt = 0;; ++attempt) {
-    fs::path staging = target;
-    staging.replace_filename(target.stem().string() + ".part-" + std::to_string(getpid()) + "-" +
-                             std::to_string(attempt) + target.extension().string());
-    if (kind == AtomicOutput::Kind::folder) {
-      if (mkdir(staging.c_str(), 0777) == 0) return staging;
-    } else if (const int file = open(staging.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666); file >= 0) {
-      close(file);
-      return staging;
-    }
-    if (errno != EEXIST) throw_not_writable(target, "cannot be created", errno);
-  }
+  if (kind != AtomicOutput::Kind::folder || !fs::exists(status)) return;
+  remove_abandoned(target);
+  refuse_foreign_files(target);
 }
 
 /// The error number, or 0.
@@ -102,7 +88,7 @@ void rename_to_free_place(const fs::path& from, const fs::path& to) {
 int exchange(const fs::path& a, const fs::path& b) {
   if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  const fs::path aside = a.string() + ".aside";
+  const fs::path aside = a.string() + ".aside";  // no name of a staging: it never counts as abandoned
   if (std::rename(b.c_str(), aside.c_str()) != 0) return errno;
   if (std::rename(a.c_str(), b.c_str()) != 0) {
     const int error = errno;
@@ -130,24 +116,23 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
       // A link stays a link: what it points to is replaced.
       if (fs::exists(target_)) target_ = fs::canonical(target_);
     }
-    staging_ = make_staging(target_, kind_);
+    staging_.emplace(target_, kind_);
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(target_, "cannot be examined", error.code().value());
   }
 }
 
 AtomicOutput::~AtomicOutput() {
-  std::error_code ignored;
-  if (state_ != State::in_place) fs::remove_all(staging_, ignored);
+  if (state_ == State::in_place) staging_->let_go();
 }
 
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void AtomicOutput::sync(const Execution& execution) const {
-  std::vector<fs::path> files{staging_}, folders;
-  if (fs::is_directory(staging_)) {
+  std::vector<fs::path> files{staging()}, folders;
+  if (fs::is_directory(staging())) {
     folders.swap(files);
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging_)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging())) {
       (entry.is_directory() ? folders : files).push_back(entry.path());
     }
   }
@@ -165,19 +150,20 @@ void AtomicOutput::sync(const Execution& execution) const {
 
 void AtomicOutput::put_in_place() {
   if (!force_ || !fs::exists(fs::symlink_status(target_))) {
-    rename_to_free_place(staging_, target_);
+    rename_to_free_place(staging(), target_);
     state_ = State::in_place;
     return;
   }
   refuse_existing(target_, kind_, force_);  // something else may have come meanwhile
-  if (const int error = exchange(staging_, target_)) throw_not_writable(target_, "cannot be replaced", error);
+  replaced_ = PathLock(target_);
+  if (const int error = exchange(staging(), target_)) throw_not_writable(target_, "cannot be replaced", error);
   state_ = State::exchanged;
 }
 
 void AtomicOutput::take_back() noexcept {
   if (state_ == State::staged) return;
-  const bool done = state_ == State::exchanged ? exchange(staging_, target_) == 0
-                                               : std::rename(target_.c_str(), staging_.c_str()) == 0;
+  const bool done = state_ == State::exchanged ? exchange(staging(), target_) == 0
+                                               : std::rename(target_.c_str(), staging().c_str()) == 0;
   state_ = done ? State::staged : State::in_place;
 }
 
@@ -185,14 +171,14 @@ void AtomicOutput::remove_replaced() {
   if (state_ != State::exchanged) return;
   state_ = State::in_place;
   std::error_code error;
-  fs::remove_all(staging_, error);
-  if (error) throw_not_writable(staging_, "holds what was replaced and cannot be removed", error.value());
+  fs::remove_all(staging(), error);
+  if (error) throw_not_writable(staging(), "holds what was replaced and cannot be removed", error.value());
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
   try {
     for (const AtomicOutput* output : outputs) output->sync(execution);
-    for (AtomicOutput* output : outputs) output->put_in_place();
+    for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) (*output)->put_in_place();
     for (const AtomicOutput* output : outputs) {
       if (const int error = sync_to_disk(parent_of(output->target_))) {
         throw_not_writable(output->target_, "cannot be synced", error);

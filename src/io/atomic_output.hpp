@@ -3,18 +3,21 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "core/execution.hpp"
+#include "io/staging.hpp"
 
 namespace quietvox::io {
 
 /// A file or a folder that appears at its target whole or not at all: it is made beside the target under a name that
-/// holds `.part`, synced, and renamed on commit(). Destroyed without commit(), it leaves nothing.
+/// holds `.part`, synced, and renamed on commit(). Destroyed without commit(), it leaves nothing; what a killed process
+/// left goes when the next output is made in the same folder.
 class AtomicOutput {
  public:
-  enum class Kind { file, folder };
+  using Kind = Staging::Kind;
 
   /// `input` may be empty: there is none. Throws Error: exists (the target is there and `force` is false, or it is a
   /// folder that holds other things than DICOM files made by quietvox, which `force` does not replace), output_path (no
@@ -25,8 +28,8 @@ class AtomicOutput {
   AtomicOutput(const AtomicOutput&) = delete;
   AtomicOutput& operator=(const AtomicOutput&) = delete;
 
-  /// Where to write meanwhile: an empty file or folder, whose name ends as the target's does (`a.part-1-0.nrrd`).
-  const std::filesystem::path& staging() const { return staging_; }
+  /// Where to write meanwhile: an empty file or folder, whose name ends as the target's does.
+  const std::filesystem::path& staging() const { return staging_->path(); }
 
   /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then. A stop
   /// request ends the sync with Error(cancelled).
@@ -41,14 +44,16 @@ class AtomicOutput {
 
   enum class State { staged, in_place, exchanged };  ///< exchanged: staging holds what stood at the target
 
-  std::filesystem::path target_, staging_;
+  std::filesystem::path target_;
+  std::optional<Staging> staging_;
+  PathLock replaced_;  ///< what stood at the target is not abandoned, though it has the staging's name for a moment
   Kind kind_;
   bool force_;
   State state_ = State::staged;
 };
 
 /// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
-/// before stands there again.
+/// before stands there again. The first comes last: where it has appeared, all are there.
 void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
 /// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.

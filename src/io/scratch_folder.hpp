@@ -4,21 +4,20 @@
 
 #include <filesystem>
 
+#include "io/staging.hpp"
+
 namespace quietvox::io {
 
 /// A new folder that vanishes with this object and all that it holds.
 class ScratchFolder {
  public:
   /// Beside `output`, with a name made from its own. Throws Error(not_writable).
-  explicit ScratchFolder(const std::filesystem::path& output);
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  explicit ScratchFolder(const std::filesystem::path& output) : staging_(output, Staging::Kind::folder) {}
 
-  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return staging_.path() / name; }
 
  private:
-  std::filesystem::path path_;
+  Staging staging_;
 };
 
 }  // namespace quietvox::io

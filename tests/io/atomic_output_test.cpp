@@ -3,9 +3,12 @@
 #include "io/atomic_output.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <sstream>
@@ -83,6 +86,43 @@ TEST_F(AtomicOutputTest, LeavesNothingWithoutCommit) {
     put(series.staging() / "1.dcm", "half");
   }
   EXPECT_TRUE(folder_.names().empty());
+}
+
+TEST_F(AtomicOutputTest, WhatAKilledProcessLeftGoesWithTheNextOutput) {
+  const pid_t killed = fork();
+  if (killed == 0) {
+    AtomicOutput file(folder_ / "a.nii.gz", Kind::file, false, {});
+    put(file.staging(), "half");
+    AtomicOutput series(folder_ / "series", Kind::folder, false, {});
+    put(series.staging() / "1.dcm", "half");
+    raise(SIGKILL);
+  }
+  waitpid(killed, nullptr, 0);
+  EXPECT_EQ(folder_.names().size(), 3U);
+  // What looks like it but is not goes nowhere, nor does what is still being written.
+  const Names others{"a.part-1-0.nii", "b.part-quietvox-1.nii", "b.part-quietvox-1-0.nii.aside", "b.part-quietvox-x-0"};
+  for (const std::string& name : others) put(folder_ / name, "precious");
+  AtomicOutput alive(folder_ / "c.nii", Kind::file, false, {});
+  {
+    AtomicOutput next(folder_ / "d.nii", Kind::file, false, {});
+    put(next.staging(), "new");
+    next.commit();
+  }
+  put(alive.staging(), "new");
+  alive.commit();
+  Names expected = others;
+  expected.insert(expected.end(), {"c.nii", "d.nii"});
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(folder_.names(), expected);
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesAFolderInWhichAProcessWasKilled) {
+  fs::create_directory(folder_ / "all");
+  make_result(folder_ / "all/1.dcm");
+  fs::create_directory(folder_ / "all/series.part-quietvox-17-0");
+  put(folder_ / "all/series.part-quietvox-17-0/1.dcm", "half");
+  AtomicOutput output(folder_ / "all", Kind::folder, true, {});
+  EXPECT_FALSE(fs::exists(folder_ / "all/series.part-quietvox-17-0"));
 }
 
 TEST_F(AtomicOutputTest, RelativeTargetStandsInTheCurrentFolder) {

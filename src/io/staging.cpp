@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/staging.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace quietvox::io {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view mark = ".part-quietvox-";
+
+/// `a.part-quietvox-17-0.nii`: the mark, two numbers, and perhaps an ending.
+bool is_staging_name(const std::string& name) {
+  const std::size_t at = name.find(mark);
+  if (at == std::string::npos) return false;
+  const std::string rest = name.substr(at + mark.size());
+  const std::size_t hyphen = rest.find_first_not_of("0123456789");
+  if (hyphen == 0 || hyphen == std::string::npos || rest[hyphen] != '-') return false;
+  const std::size_t end = rest.find_first_not_of("0123456789", hyphen + 1);
+  if (end == std::string::npos) return rest.size() > hyphen + 1;
+  return end > hyphen + 1 && rest[end] == '.' && rest.find('.', end + 1) == std::string::npos;
+}
+
+}  // namespace
+
+PathLock::PathLock(const fs::path& path) : file_(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+  if (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0) close(std::exchange(file_, -1));
+}
+
+PathLock::PathLock(PathLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+PathLock& PathLock::operator=(PathLock&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+PathLock::~PathLock() {
+  if (file_ >= 0) close(file_);
+}
+
+bool PathLock::is_of(const fs::path& path) const {
+  struct stat locked {
+  }, standing{};
+  return file_ >= 0 && fstat(file_, &locked) == 0 && lstat(path.c_str(), &standing) == 0 &&
+         locked.st_dev == standing.st_dev && locked.st_ino == standing.st_ino;
+}
+
+Staging::Staging(const fs::path& target, Kind kind) {
+  remove_abandoned(target.has_parent_path() ? target.parent_path() : fs::path("."));
+  for (int attempt = 0;; ++attempt) {
+    path_ = target;
+    path_.replace_filename(target.stem().string() + std::string(mark) + std::to_string(getpid()) + "-" +
+                           std::to_string(attempt) + target.extension().string());
+    if (make(kind)) {
+      lock_ = PathLock(path_);
+      // Another process may have taken it for abandoned before it was locked.
+      if (!lock_ || lock_.is_of(path_)) return;
+    } else if (errno != EEXIST) {
+      throw Error(Errc::not_writable,
+                  target.string() + ": cannot be created: " + std::generic_category().message(errno));
+    }
+  }
+}
+
+Staging::~Staging() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+bool Staging::make(Kind kind) {
+  if (kind == Kind::folder) return mkdir(path_.c_str(), 0777) == 0;
+  const int file = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (file >= 0) close(file);
+  return file >= 0;
+}
+
+void remove_abandoned(const fs::path& folder) {
+  std::vector<fs::path> candidates;
+  std::error_code ignored;
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    if (is_staging_name(entry->path().filename().string())) candidates.push_back(entry->path());
+  }
+  for (const fs::path& path : candidates) {
+    const PathLock lock(path);
+    if (lock.is_of(path)) fs::remove_all(path, ignored);
+  }
+}
+
+}  // namespace quietvox::io

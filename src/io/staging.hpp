@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace quietvox::io {
+
+/// A lock on a file or folder that ends with this object or with the process, however that ends. Where the file system
+/// knows no locks, there is none.
+class PathLock {
+ public:
+  PathLock() = default;
+  explicit PathLock(const std::filesystem::path&);
+  PathLock(PathLock&&) noexcept;
+  PathLock& operator=(PathLock&&) noexcept;
+  ~PathLock();
+
+  /// False where another holds it, and where there are no locks.
+  explicit operator bool() const { return file_ >= 0; }
+  /// True where the lock is that of what stands at `path` now.
+  bool is_of(const std::filesystem::path& path) const;
+
+ private:
+  int file_ = -1;
+};
+
+/// A new file or folder beside a target: `a.part-quietvox-17-0.nii` for `a.nii`. It goes with this object. What a
+/// killed process leaves behind is locked no longer, and goes when the next one is made in the same folder.
+class Staging {
+ public:
+  enum class Kind { file, folder };
+
+  /// Throws Error(not_writable) naming the target.
+  Staging(const std::filesystem::path& target, Kind);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// What stands there now is not removed.
+  void let_go() { path_.clear(); }
+
+ private:
+  bool make(Kind);
+
+  std::filesystem::path path_;
+  PathLock lock_;
+};
+
+/// Removes what killed processes left in a folder.
+void remove_abandoned(const std::filesystem::path& folder);
+
+}  // namespace quietvox::io

@@ -17,7 +17,9 @@ namespace quietvox::cli {
 struct Context {
   Console& console;
   std::stop_token stop;
-  bool json = false;  ///< the result is wanted as one JSON document
+  bool json = false;                 ///< the result is wanted as one JSON document
+  std::vector<std::string> words{};  ///< the command line
+  bool is_worker = false;            ///< works for another process of this program (see series_worker.hpp)
 
   /// For readers and writers: threads (0: one per core) and stop requests.
   Execution background(int threads = 0) const { return {.threads = threads, .memory_limit = {}, .stop = stop}; }

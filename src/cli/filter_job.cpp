@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "cli/exit_code.hpp"
+#include "cli/all_series.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/mask.hpp"
@@ -21,28 +21,6 @@
 namespace quietvox::cli {
 namespace fs = std::filesystem;
 namespace {
-
-/// Everything that was asked for.
-struct Job {
-  fs::path input, output;
-  std::vector<Settings> chain;
-  InputOptions in;
-  SeriesOptions series;
-  MaskOptions mask;
-  OutputOptions out;
-  WorkOptions work;
-};
-
-/// What was done, for people and for programs.
-struct Summary {
-  io::Format format{};
-  std::string extent, backend, backend_why;
-  std::vector<std::vector<Settings>> resolved;  ///< per volume
-  std::vector<fs::path> files;
-  std::vector<std::string> warnings;
-  std::int64_t clamped = 0;
-  double seconds = 0;
-};
 
 /// Everything about the names that can be wrong, before anything is read.
 void check_paths(const Job& job) {
@@ -64,6 +42,18 @@ void check_paths(const Job& job) {
   if (job.mask.mask.empty()) return;
   io::refuse_overlap(job.output, job.mask.mask, "mask");
   if (!job.mask.residual.empty()) io::refuse_overlap(job.mask.residual, job.mask.mask, "mask");
+}
+
+/// Throws Error(invalid_argument) where --codec says what cannot be.
+void check_codec(const OutputOptions& options, io::Format format) {
+  if (!options.codec) return;
+  if (format != io::Format::dicom) {
+    throw Error(Errc::invalid_argument,
+                "--codec is for DICOM, and the output is " + io::to_string(format) + "; --compress is enough");
+  }
+  if (options.compress == false) {
+    throw Error(Errc::invalid_argument, "--codec and --no-compress contradict each other; give one of them");
+  }
 }
 
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
@@ -168,6 +158,8 @@ void tell(const Job& job, const Summary& summary, Context& context) {
       (summary.clamped > 0 ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range" : ""));
 }
 
+}  // namespace
+
 Json described(const Job& job, const Summary& summary) {
   Json volumes = Json::array();
   for (const auto& chain : summary.resolved) volumes.push_back({{"filters", to_json(chain)}});
@@ -188,11 +180,11 @@ Json described(const Job& job, const Summary& summary) {
           {"seconds", summary.seconds}};
 }
 
-/// Filters an opened image and tells of it.
 Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& chosen, Context& context) {
   const auto start = std::chrono::steady_clock::now();
   Summary summary;
   summary.format = output_format(job.out.output_format, job.output, image.format());
+  check_codec(job.out, summary.format);
   summary.extent = describe_extent(image);
   summary.backend = chosen.backend->name();
   summary.backend_why = chosen.why;
@@ -205,110 +197,6 @@ Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& cho
   tell(job, summary, context);
   return summary;
 }
-
-void check_all_series(const Job& job) {
-  const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
-  check_input(job.input);
-  if (!fs::is_directory(job.input)) refuse("needs a folder, and " + job.input.string() + " is none");
-  if (!job.in.series.empty()) refuse("and --series exclude each other");
-  if (!job.mask.mask.empty() || !job.mask.residual.empty()) {
-    refuse("knows no --mask and no --residual; filter series by series, with --series UID");
-  }
-  if (output_format(job.out.output_format, job.output, std::nullopt) != io::Format::dicom) {
-    refuse("writes folders of DICOM; give OUTPUT a name without an ending");
-  }
-  check_output(job.output, io::Format::dicom, job.out.force, job.input);
-}
-
-/// A name for the results of a series: its UID, unless that is no good name for a folder.
-std::string folder_name(const std::string& uid, std::size_t number) {
-  const bool is_plain = uid.find_first_not_of("0123456789.") == std::string::npos && uid.size() <= 64 && uid[0] != '.';
-  return is_plain ? uid : "series-" + std::to_string(number);
-}
-
-/// Does one piece of work, and makes an Error of whatever goes wrong in it; a stop request goes through.
-template <class Work>
-std::optional<Error> failure_of(const Work& work) {
-  try {
-    work();
-    return std::nullopt;
-  } catch (const Error& error) {
-    if (error.code() == Errc::cancelled) throw;
-    return error;
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs");
-  } catch (const std::exception& error) {
-    return Error(Errc::internal, std::string("internal error: ") + error.what());
-  }
-}
-
-/// The folder that results of several series go to. One that this made goes again where nothing came to lie in it.
-class OutputFolder {
- public:
-  explicit OutputFolder(const fs::path& path) : path_(path) {
-    std::error_code error;
-    made_ = fs::create_directory(path, error);
-    if (error) throw Error(Errc::not_writable, path.string() + ": cannot be made: " + error.message());
-  }
-  ~OutputFolder() {
-    std::error_code ignored;
-    if (made_) fs::remove(path_, ignored);
-  }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
- private:
-  fs::path path_;
-  bool made_ = false;
-};
-
-/// What cannot be filtered is named and left out; it does not keep others from being filtered.
-void filter_all_series(const Job& job, const ChosenBackend& chosen, Context& context) {
-  check_all_series(job);
-  const Execution background = context.background(job.work.threads);
-  const io::DicomFolder folder(job.input, background);
-  const auto list = folder.series();
-  if (list.empty() && folder.strays().empty()) {
-    throw Error(Errc::no_input, job.input.string() + ": holds no DICOM image");
-  }
-  for (const std::string& warning : folder.warnings()) context.console.warning(warning);
-  Json results = Json::array();
-  std::optional<Error> first;
-  std::size_t failures = 0;
-  const auto fail = [&](const std::string& uid, const Error& error) {
-    context.console.end_progress();
-    context.console.error(uid.empty() ? error.what() : "series " + uid + ": " + error.what());
-    results.push_back({{"series", uid}, {"error", error.what()}, {"status", exit_code(error.code())}});
-    if (failures++ == 0) first = error;
-  };
-  for (const Error& stray : folder.strays()) fail("", stray);
-  const OutputFolder output(job.output);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string& uid = list[i].uid;
-    Job part = job;
-    part.output /= folder_name(uid, i + 1);
-    const auto error = failure_of([&] {
-      const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid, .execution = background});
-      Json result = described(part, run_job(part, *image, chosen, context));
-      result["series"] = uid;
-      results.push_back(std::move(result));
-    });
-    if (error) fail(uid, *error);
-  }
-  if (context.json) {
-    print_json({{"input", job.input.string()},
-                {"output", job.output.string()},
-                {"series", results},
-                {"warnings", folder.warnings()}});
-  }
-  if (!first) return;
-  const std::size_t done = list.size() + folder.strays().size() - failures;
-  throw Error(first->code(), job.input.string() + ": " + std::to_string(failures) +
-                                 (failures == 1 ? " series or file" : " series or files") + " could not be filtered, " +
-                                 std::to_string(done) + " series could");
-}
-
-}  // namespace
 
 std::vector<Operand> filter_operands() {
   return {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."},
@@ -329,8 +217,8 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
                 arguments.params<MaskOptions>(),
                 arguments.params<OutputOptions>(),
                 arguments.params<WorkOptions>()};
+  if (job.series.all_series) return filter_all_series(job, context);
   const ChosenBackend chosen = choose_backend(job.work.backend, chain);
-  if (job.series.all_series) return filter_all_series(job, chosen, context);
   check_paths(job);
   const auto image = open_input(job.input, job.in, context.background(job.work.threads));
   const Summary summary = run_job(job, *image, chosen, context);

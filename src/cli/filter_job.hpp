@@ -2,12 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "backends/choice.hpp"
 #include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "io/image.hpp"
 
 /// What `quietvox median`, `quietvox run` and every other filter command do: input -> chain of filters -> output.
 namespace quietvox::cli {
+
+/// Everything that was asked for.
+struct Job {
+  std::filesystem::path input, output;
+  std::vector<Settings> chain;
+  InputOptions in;
+  SeriesOptions series;
+  MaskOptions mask;
+  OutputOptions out;
+  WorkOptions work;
+};
+
+/// What was done, for people and for programs.
+struct Summary {
+  io::Format format{};
+  std::string extent, backend, backend_why;
+  std::vector<std::vector<Settings>> resolved;  ///< per volume
+  std::vector<std::filesystem::path> files;
+  std::vector<std::string> warnings;
+  std::int64_t clamped = 0;
+  double seconds = 0;
+};
+
+/// Filters an opened image and tells of it.
+Summary run_job(const Job&, const io::Image&, const ChosenBackend&, Context&);
+
+Json described(const Job&, const Summary&);
 
 /// INPUT and OUTPUT.
 std::vector<Operand> filter_operands();

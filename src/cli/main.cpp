@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
+#include "cli/series_worker.hpp"
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
 
@@ -23,7 +24,11 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
-void run_command_line(const std::vector<std::string>& words, Context context) {
+void run_command_line(std::vector<std::string> words, Context context) {
+  if (!words.empty() && words[0] == series_worker_word) {
+    context.is_worker = true;
+    words.erase(words.begin());
+  }
   if (words.empty()) throw Error(Errc::invalid_argument, "no command was given; see 'quietvox --help'");
   if (words[0] == "--version") {
     std::cout << "quietvox " << version() << "\n";
@@ -51,6 +56,7 @@ void run_command_line(const std::vector<std::string>& words, Context context) {
   }
   context.console.configure(report, files);
   context.json = report.json;
+  context.words = words;
   command.run(arguments, context);
 }
 

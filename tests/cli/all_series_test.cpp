@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/images.hpp"
@@ -123,9 +125,67 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
   EXPECT_EQ(filter_all({"--force"}).status, 0);
   EXPECT_EQ(filter_all({"--force", "--series", "1.2.3.1"}).status, 64);
   EXPECT_EQ(filter_all({"--force", "--residual", path("r.nii")}).status, 64);
+  EXPECT_EQ(filter_all({"--force", "--mask", path("in/b")}).status, 64);
   EXPECT_EQ(filter_all({"--force", "--output-format", "nifti"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in/b"), path("x"), "--all-series"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);
+}
+
+/// Environment variables of the programs that are started while it lives.
+class Environment {
+ public:
+  explicit Environment(std::map<std::string, std::string> values) : values_(std::move(values)) {
+    for (const auto& [name, value] : values_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : values_) unsetenv(name.c_str());
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+const std::map<std::string, std::string> crashing{{"LD_PRELOAD", QUIETVOX_CRASH},
+                                                  {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+
+TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
+  write_dicom(folder_ / "in/jpeg", {.series = "1.2.3.15", .syntax = EXS_JPEGProcess14SV1});  // between the others
+  const Environment environment(crashing);
+  const Result result = filter_all({"--json", "--radius", "0"});
+  EXPECT_EQ(result.status, 70) << result.err;
+  EXPECT_NE(result.err.find("series 1.2.3.15: the process that worked on it ended with signal 9"), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("1 series or file could not be filtered, 2 series could"), std::string::npos) << result.err;
+  const Json series = Json::parse(result.out)["series"];
+  ASSERT_EQ(series.size(), 3U);
+  EXPECT_EQ(series[1]["status"], 70);
+  EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"),
+            (std::vector<std::string>{"1.2.3.1", "1.2.3.1/a0", "1.2.3.1/a1", "1.2.3.1/a2", "1.2.3.2", "1.2.3.2/b"}));
+}
+
+TEST_F(SeveralSeries, ACrashOfTheParserTakesOnlyItsFiles) {
+  for (const char* name : {"crashes-the-parser-1", "crashes-the-parser-2"}) {
+    write_dicom(folder_ / "in" / name, {.series = "1.2.3.3"});
+  }
+  const Environment environment(crashing);
+  const Result result = filter_all({"--json"});
+  EXPECT_EQ(result.status, 70) << result.err;
+  EXPECT_NE(result.err.find("crashes-the-parser-1: the process that worked on it ended with"), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("2 series or files could not be filtered, 2 series could"), std::string::npos)
+      << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["series"].size(), 4U);
+  EXPECT_EQ(document["warnings"].size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.2/b"));
+}
+
+TEST_F(SeveralSeries, AnEmptyOutputFolderIsNoResult) {
+  std::filesystem::create_directory(folder_ / "out");
+  EXPECT_EQ(filter_all().status, 0);
+  EXPECT_EQ(filter_all().status, 20);
 }
 
 TEST_F(SeveralSeries, DryRunsWriteNothing) {

@@ -389,6 +389,28 @@ TEST_P(NiftiMatrix, EndsAsTheTableSays) {
   }
 }
 
+/// A filter that changes voxels leaves the header as it is, in the eyes of another program too.
+TEST_P(NiftiMatrix, KeepsItsHeaderWhateverTheFilter) {
+  QV_NEEDS_TEST_DATA();
+  if (is_refused(GetParam().end)) return;
+  if (!has_program("nifti_tool")) GTEST_SKIP() << "nifti_tool is missing";
+  fs::path source = input();
+  if (source.extension() == ".img") source.replace_extension(".hdr");
+  const std::string name = source.filename();
+  const fs::path output =
+      folder_ / ("out" + name.substr(name.find('.', name.ends_with(".nii.gz") ? name.size() - 7 : name.size() - 4)));
+  quietvox_ok({"median", source.string(), output.string(), "--radius", "1x1x0", "--progress", "none"});
+  // What it thinks of the source's header goes to stderr; what differs, to stdout.
+  const auto differences = [&](const fs::path& other) {
+    const fs::path list = folder_ / "differences";
+    const std::string command = "nifti_tool -diff_hdr -infiles '" + source.string() + "' '" + other.string() + "' > '" +
+                                list.string() + "' 2> /dev/null";
+    const int status = std::system(command.c_str());
+    return std::to_string(status) + read_file(list);
+  };
+  EXPECT_EQ(differences(output), differences(source));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NiftiMatrix, ::testing::ValuesIn(nifti_cases), name_of);
 
 TEST(MatrixTable, NamesEveryFileOrItsFolder) {

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/all_series.hpp"
+
+#include <optional>
+
+#include "cli/child_process.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/images.hpp"
+#include "cli/series_worker.hpp"
+#include "io/staging.hpp"
+
+namespace quietvox::cli {
+namespace fs = std::filesystem;
+namespace {
+
+void check_all_series(const Job& job) {
+  const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
+  check_input(job.input);
+  if (!fs::is_directory(job.input)) refuse("needs a folder, and " + job.input.string() + " is none");
+  if (!job.in.series.empty()) refuse("and --series exclude each other");
+  if (!job.mask.mask.empty() || !job.mask.residual.empty()) {
+    refuse("knows no --mask and no --residual; filter series by series, with --series UID");
+  }
+  if (output_format(job.out.output_format, job.output, std::nullopt) != io::Format::dicom) {
+    refuse("writes folders of DICOM; give OUTPUT a name without an ending");
+  }
+  io::remove_abandoned(job.output);
+  std::error_code ignored;
+  const bool is_empty = fs::is_directory(job.output, ignored) && fs::is_empty(job.output, ignored);
+  check_output(job.output, io::Format::dicom, job.out.force || is_empty, job.input);
+}
+
+/// The folder that results of several series go to. One that was not there before goes again where nothing came to lie
+/// in it.
+class OutputFolder {
+ public:
+  explicit OutputFolder(const fs::path& path) : path_(path), was_there_(fs::exists(path)) {}
+  ~OutputFolder() {
+    std::error_code ignored;
+    if (!was_there_) fs::remove(path_, ignored);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+ private:
+  fs::path path_;
+  bool was_there_;
+};
+
+/// Follows workers, one after the other, until nothing is left to do.
+class Supervisor {
+ public:
+  Supervisor(const Job& job, Context& context) : job_(job), context_(context) {}
+
+  void run() {
+    std::vector<std::string> words = context_.words;
+    words.insert(words.begin(), series_worker_word);
+    while (!ended_) {
+      ChildProcess worker(words, known().dump());
+      series_.reset();
+      file_.reset();
+      while (const auto line = worker.next_line(context_.stop)) take(Json::parse(*line, nullptr, false));
+      const std::string end = worker.wait();
+      check_stop(context_.stop);
+      if (!ended_) blame(end);
+    }
+  }
+
+  void report() const {
+    if (context_.json) {
+      print_json({{"input", job_.input.string()},
+                  {"output", job_.output.string()},
+                  {"series", results_},
+                  {"warnings", warnings_}});
+    }
+    if (!first_) return;
+    throw Error(first_->code(), job_.input.string() + ": " + std::to_string(failures_) +
+                                    (failures_ == 1 ? " series or file" : " series or files") +
+                                    " could not be filtered, " + std::to_string(results_.size() - failures_) +
+                                    " series could");
+  }
+
+ private:
+  Json known() const {
+    return {
+        {"dealt_with", dealt_with_}, {"left_out", left_out_}, {"careful", is_careful_}, {"announced", is_announced_}};
+  }
+
+  void take(const Json& event) {
+    if (event.contains("file")) {
+      file_ = event["file"];
+    } else if (event.contains("found")) {
+      is_announced_ = true;
+      warnings_ = event["found"]["warnings"];
+      file_.reset();
+    } else if (event.contains("begin")) {
+      series_ = event["begin"];
+    } else if (event.contains("done")) {
+      results_.push_back(event["done"]);
+      finish_series();
+    } else if (event.contains("failed")) {
+      const Json& failed = event["failed"];
+      fail(failed["series"], {static_cast<Errc>(failed["code"].get<int>()), failed["error"].get<std::string>()});
+      finish_series();
+    } else if (event.contains("ended")) {
+      ended_ = true;
+      const Json& why = event["ended"];
+      if (why.is_object()) throw Error(static_cast<Errc>(why["code"].get<int>()), why["error"].get<std::string>());
+    }
+  }
+
+  void finish_series() {
+    if (series_) dealt_with_.push_back(*series_);
+    series_.reset();
+  }
+
+  void fail(const std::string& uid, const Error& error) {
+    results_.push_back({{"series", uid}, {"error", error.what()}, {"status", exit_code(error.code())}});
+    if (failures_++ == 0) first_ = error;
+  }
+
+  /// A worker crashed: what it was at is left out from now on.
+  void blame(const std::string& end) {
+    io::remove_abandoned(job_.output);
+    const std::string how = "the process that worked on it ended with " + end + "; the file may be broken";
+    context_.console.end_progress();
+    if (series_) {
+      const std::string uid = bytes_from_json(*series_);
+      const Error error(Errc::internal, how);
+      context_.console.error("series " + uid + ": " + error.what());
+      fail(uid, error);
+      finish_series();
+    } else if (file_) {
+      const Error error(Errc::internal, bytes_from_json(*file_) + ": " + how);
+      context_.console.error(error.what());
+      fail("", error);
+      left_out_.push_back(*file_);
+    } else if (!is_careful_) {
+      is_careful_ = true;  // at one of the headers: next time the worker says at which
+    } else {
+      throw Error(Errc::internal, job_.input.string() + ": the process that filters the series ended with " + end);
+    }
+  }
+
+  const Job& job_;
+  Context& context_;
+  Json results_ = Json::array(), warnings_ = Json::array();
+  Json dealt_with_ = Json::array(), left_out_ = Json::array();
+  std::optional<Json> series_, file_;  ///< what the worker is at
+  bool is_careful_ = false, is_announced_ = false, ended_ = false;
+  std::optional<Error> first_;
+  std::size_t failures_ = 0;
+};
+
+}  // namespace
+
+void filter_all_series(const Job& job, Context& context) {
+  if (context.is_worker) return work_on_series(job, context);
+  check_all_series(job);
+  const OutputFolder output(job.output);
+  Supervisor supervisor(job, context);
+  supervisor.run();
+  supervisor.report();
+}
+
+}  // namespace quietvox::cli

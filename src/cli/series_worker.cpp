@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/series_worker.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <iostream>
+#include <optional>
+#include <set>
+
+#include "cli/exit_code.hpp"
+
+namespace quietvox::cli {
+namespace fs = std::filesystem;
+namespace {
+
+/// One line, at once: the next thing that happens may be a crash.
+void tell(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
+
+/// A name for the results of a series: its UID, unless that is no good name for a folder.
+std::string folder_name(const std::string& uid, std::size_t number) {
+  const bool is_plain = uid.find_first_not_of("0123456789.") == std::string::npos && uid.size() <= 64 && uid[0] != '.';
+  return is_plain ? uid : "series-" + std::to_string(number);
+}
+
+/// Does one piece of work, and makes an Error of whatever goes wrong in it.
+template <class Work>
+std::optional<Error> failure_of(const Work& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs");
+  } catch (const std::exception& error) {
+    return Error(Errc::internal, std::string("internal error: ") + error.what());
+  }
+}
+
+void fail(const std::string& uid, const Error& error, Context& context) {
+  context.console.end_progress();
+  context.console.error(uid.empty() ? error.what() : "series " + uid + ": " + error.what());
+  tell({{"failed",
+         {{"series", uid},
+          {"error", error.what()},
+          {"status", exit_code(error.code())},
+          {"code", static_cast<int>(error.code())}}}});
+}
+
+std::set<std::string> texts(const Json& list) {
+  std::set<std::string> found;
+  for (const Json& bytes : list) found.insert(bytes_from_json(bytes));
+  return found;
+}
+
+void filter_series(const Job& job, const Json& known, Context& context) {
+  const ChosenBackend chosen = choose_backend(job.work.backend, job.chain);
+  Execution background = context.background(job.work.threads);
+  io::ScanCare care;
+  for (const std::string& file : texts(known["left_out"])) care.left_out.insert(file);
+  Execution reading = background;
+  if (known["careful"]) {
+    reading.threads = 1;
+    care.before = [](const fs::path& file) { tell({{"file", bytes_to_json(file.string())}}); };
+  }
+  const io::DicomFolder folder(job.input, reading, care);
+  const auto list = folder.series();
+  if (list.empty() && folder.strays().empty() && care.left_out.empty()) {
+    throw Error(Errc::no_input, job.input.string() + ": holds no DICOM image");
+  }
+  if (!known["announced"]) {
+    for (const std::string& warning : folder.warnings()) context.console.warning(warning);
+    tell({{"found", {{"warnings", folder.warnings()}}}});
+    for (const Error& stray : folder.strays()) fail("", stray, context);
+  }
+  std::error_code error;
+  fs::create_directory(job.output, error);
+  if (error) throw Error(Errc::not_writable, job.output.string() + ": cannot be made: " + error.message());
+  const std::set<std::string> dealt_with = texts(known["dealt_with"]);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string& uid = list[i].uid;
+    if (dealt_with.contains(uid)) continue;
+    tell({{"begin", bytes_to_json(uid)}});
+    Job part = job;
+    part.output /= folder_name(uid, i + 1);
+    const auto failure = failure_of([&] {
+      const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid, .execution = background});
+      Json result = described(part, run_job(part, *image, chosen, context));
+      result["series"] = uid;
+      tell({{"done", result}});
+    });
+    if (failure && failure->code() == Errc::cancelled) throw *failure;
+    if (failure) fail(uid, *failure, context);
+  }
+}
+
+}  // namespace
+
+Json bytes_to_json(const std::string& text) { return std::vector<unsigned char>(text.begin(), text.end()); }
+
+std::string bytes_from_json(const Json& json) {
+  const auto bytes = json.get<std::vector<unsigned char>>();
+  return {bytes.begin(), bytes.end()};
+}
+
+void work_on_series(const Job& job, Context& context) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would read what this process says
+  const Json known = Json::parse(std::cin);
+  const auto failure = failure_of([&] { filter_series(job, known, context); });
+  if (!failure) return tell({{"ended", true}});
+  tell({{"ended", {{"error", failure->what()}, {"code", static_cast<int>(failure->code())}}}});
+}
+
+}  // namespace quietvox::cli

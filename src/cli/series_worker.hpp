@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/filter_job.hpp"
+
+/// The half of --all-series that reads and filters, in a process of its own, so that a parser or codec which crashes
+/// takes nothing but one series with it. The other half, all_series.hpp, watches it and starts it anew.
+namespace quietvox::cli {
+
+/// The first word of a worker's command line, before those of the command.
+inline constexpr const char* series_worker_word = "series-worker";
+
+/// Bytes that need not be UTF-8, as JSON: a list of numbers.
+Json bytes_to_json(const std::string&);
+std::string bytes_from_json(const Json&);
+
+/// Filters the series of a folder one by one. On stdin stands, as JSON, what is known already:
+///
+///     {"dealt_with": [BYTES...], "left_out": [BYTES...], "careful": false, "announced": false}
+///
+/// UIDs of series to pass over, files not to look at, whether each file is to be named before it is parsed, and whether
+/// `found` was said before. On stdout go events, one JSON document a line:
+///
+///     {"file": BYTES}                  will be parsed next (careful only)
+///     {"found": {"warnings": [...]}}   all headers are read; files that belong to no series follow as `failed`
+///     {"begin": BYTES}                 the series that is filtered next, by its UID
+///     {"done": {...}}, {"failed": {"series": ..., "error": ..., "status": ..., "code": ...}}
+///     {"ended": true}, {"ended": {"error": ..., "code": ...}}   nothing was left to do, or nothing can be done
+void work_on_series(const Job&, Context&);
+
+}  // namespace quietvox::cli

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs that are ended by force, at any moment.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+#include "support/make_dicom.hpp"
+
+namespace quietvox::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// A command, `in` and `out` in its words standing for folders, and what it writes, the first of which appears last.
+struct Scenario {
+  const char* name;
+  std::vector<std::string> words;
+  std::vector<std::string> outputs;
+  bool replaces = false;  ///< what an earlier run wrote
+};
+
+const std::vector<Scenario> scenarios{
+    {"one file", {"median", "in/a.nii", "out/b.nii"}, {"b.nii", "b.json"}},
+    {"compressed, with a residual",
+     {"gaussian", "in/a.nii", "out/b.nii.gz", "--residual", "out/r.nii"},
+     {"b.nii.gz", "b.json", "r.nii", "r.json"}},
+    {"a pair of files", {"median", "in/a.nii", "out/b.hdr"}, {"b.hdr", "b.img", "b.json"}},
+    {"written by ITK", {"median", "in/a.nii", "out/b.mhd"}, {"b.mhd", "b.raw", "b.json"}},
+    {"a file replaced", {"gaussian", "in/a.nii", "out/b.nii", "--force"}, {"b.nii", "b.json"}, true},
+    {"a series", {"median", "in/ct", "out/ct"}, {"ct"}},
+    {"a compressed series", {"median", "in/ct", "out/ct", "--codec", "rle"}, {"ct"}},
+    {"a series replaced", {"gaussian", "in/ct", "out/ct", "--force"}, {"ct"}, true},
+    {"several series", {"median", "in/both", "out/all", "--all-series", "--force"}, {"all"}},
+};
+
+/// What stands in a file or folder: for DICOM its voxels, as the rest tells the time of the run.
+std::map<std::string, std::string> content_of(const fs::path& path) {
+  std::map<std::string, std::string> content;
+  if (!fs::is_directory(path)) return {{"", read_file(path)}};
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (!entry.is_regular_file()) continue;
+    const auto voxels = read_voxels(entry.path());
+    content[entry.path().lexically_relative(path).string()] =
+        std::string(reinterpret_cast<const char*>(voxels.data()), voxels.size() * sizeof(float));
+  }
+  return content;
+}
+
+class Faults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // A killed run may leave a worker behind, which then belongs to this process.
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (const char* name : {"in", "in/both", "out"}) fs::create_directory(folder_ / name);
+    quietvox_ok({"phantom", path("in/a.nii"), "--size", "48x48x32", "--noise", "gaussian:20"});
+    quietvox_ok({"phantom", path("in/ct"), "--size", "64x64x12", "--noise", "gaussian:20"});
+    for (int z = 0; z < 4; ++z) {
+      for (const char* series : {"1.2.3.1", "1.2.3.2"}) {
+        write_dicom(folder_ / "in/both" / (series + std::to_string(z)),
+                    {.columns = 32, .rows = 32, .position = {0, 0, 1.0 * z}, .series = series});
+      }
+    }
+    before_ = contents(folder_ / "in");
+  }
+  void TearDown() override { EXPECT_EQ(contents(folder_ / "in"), before_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::vector<std::string> words_of(const Scenario& scenario) const {
+    std::vector<std::string> words = scenario.words;
+    for (std::string& word : words) {
+      if (word.starts_with("in/") || word.starts_with("out/")) word = path(word);
+    }
+    words.insert(words.end(), {"--progress", "none"});
+    return words;
+  }
+
+  void empty_out() const {
+    fs::remove_all(folder_ / "out");
+    fs::create_directory(folder_ / "out");
+  }
+
+  /// What the scenario writes when nothing disturbs it, and how long that takes.
+  struct Whole {
+    std::map<std::string, std::map<std::string, std::string>> content, replaced;
+    std::chrono::microseconds time{};
+  };
+  Whole whole_run(const Scenario& scenario) {
+    Whole whole;
+    if (scenario.replaces) whole.replaced = make_earlier(scenario);
+    const auto start = Clock::now();
+    quietvox_ok(words_of(scenario));
+    whole.time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+    whole.content = found(scenario);
+    EXPECT_EQ(whole.content.size(), scenario.outputs.size()) << scenario.name;
+    empty_out();
+    return whole;
+  }
+  std::map<std::string, std::map<std::string, std::string>> make_earlier(const Scenario& scenario) {
+    Scenario earlier = scenario;
+    earlier.words[0] = "median";
+    quietvox_ok(words_of(earlier));
+    return found(scenario);
+  }
+  std::map<std::string, std::map<std::string, std::string>> found(const Scenario& scenario) const {
+    std::map<std::string, std::map<std::string, std::string>> result;
+    for (const std::string& output : scenario.outputs) {
+      if (fs::exists(folder_ / "out" / output)) result[output] = content_of(folder_ / "out" / output);
+    }
+    return result;
+  }
+
+  /// Workers of a killed run have ended when this returns.
+  static void wait_for_orphans() {
+    while (waitpid(-1, nullptr, 0) > 0) {
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::pair<std::string, std::string>> before_;
+};
+
+/// Set QUIETVOX_KILLS for more than the few of an ordinary run.
+TEST_F(Faults, KilledRunsLeaveTheWholeResultOrNothingNew) {
+  const char* const wanted = std::getenv("QUIETVOX_KILLS");
+  const int kills = wanted ? std::atoi(wanted) : 2 * static_cast<int>(scenarios.size());
+  std::mt19937 random(20240607);
+  std::map<std::string, int> seen;
+  std::vector<Whole> wholes;
+  for (const Scenario& scenario : scenarios) wholes.push_back(whole_run(scenario));
+  for (int kill = 0; kill < kills; ++kill) {
+    const auto index = static_cast<std::size_t>(kill) % scenarios.size();
+    const Scenario& scenario = scenarios[index];
+    const Whole& whole = wholes[index];
+    const int signal = std::array{SIGKILL, SIGINT, SIGTERM, SIGKILL}[random() % 4];
+    const std::chrono::microseconds delay(random() % (whole.time.count() * 5 / 4));
+    SCOPED_TRACE(std::string(scenario.name) + ", signal " + std::to_string(signal) + " after " +
+                 std::to_string(delay.count()) + " us, run " + std::to_string(kill));
+    if (scenario.replaces) make_earlier(scenario);
+    const auto names_before = TemporaryFolder::names_in(folder_ / "out");
+    {
+      Process process(words_of(scenario));
+      std::this_thread::sleep_for(delay);
+      process.send(signal);
+      const int status = process.finish().status;
+      EXPECT_TRUE(status == 0 || status == 128 + signal) << status;
+      wait_for_orphans();
+    }
+    const auto left = found(scenario);
+    if (scenario.outputs == std::vector<std::string>{"all"}) {
+      // Each series by itself.
+      const auto all = left.contains("all") ? left.at("all") : std::map<std::string, std::string>();
+      for (const char* series : {"1.2.3.1", "1.2.3.2"}) {
+        std::size_t files = 0;
+        for (const auto& [name, pixels] : all) {
+          if (!name.starts_with(std::string(series) + "/")) continue;
+          ++files;
+          EXPECT_TRUE(whole.content.at("all").at(name) == pixels) << name;
+        }
+        EXPECT_TRUE(files == 0 || files == 4) << files;
+      }
+      ++seen[all.size() == 8 ? "whole" : all.empty() ? "nothing" : "some series"];
+    } else if (left == whole.content) {
+      ++seen["whole"];
+    } else {
+      EXPECT_TRUE(left == whole.replaced) << testing::PrintToString(TemporaryFolder::names_in(folder_ / "out"));
+      ++seen["nothing"];
+    }
+    if (signal != SIGKILL && left != whole.content && !scenario.words.back().starts_with("--force")) {
+      EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"), names_before);
+    }
+
+    // The next run does its work and tidies up.
+    std::vector<std::string> again = words_of(scenario);
+    if (left == whole.content && again[again.size() - 3] != "--force") again.emplace_back("--force");
+    const Result result = quietvox(again);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_TRUE(found(scenario) == whole.content);
+    for (const std::string& name : TemporaryFolder::names_in(folder_ / "out")) {
+      EXPECT_EQ(name.find(".part"), std::string::npos) << name;
+    }
+    if (HasFailure()) return;
+    empty_out();
+  }
+  for (const auto& [what, count] : seen) std::cout << what << ": " << count << "\n";
+}
+
+/// Stopped while it reads back and syncs what it wrote.
+TEST_F(Faults, SignalsDuringVerificationLeaveNothing) {
+  quietvox_ok({"phantom", path("in/large.nii"), "--size", "256x256x64", "--noise", "gaussian:20"});
+  before_ = contents(folder_ / "in");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process process({"median", path("in/large.nii"), path("out/b.nii.gz"), "--radius", "0", "--progress", "json"});
+    ASSERT_TRUE(process.wait_for_stderr("\"progress\":1.00"));  // all is filtered: reading back has begun
+    process.send(signal);
+    const Result result = process.finish();
+    // Where this process was kept waiting, the other may have got to its end.
+    EXPECT_TRUE(result.status == 128 + signal || result.status == 0) << result.err;
+    EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out").size(), result.status == 0 ? 2U : 0U);
+    empty_out();
+  }
+}
+
+/// The files go while they are filtered.
+TEST_F(Faults, InputThatVanishesIsAnErrorAndLeavesNothing) {
+  fs::create_directory(folder_ / "gone");
+  for (const char* name : {"gone/ct", "gone/a.nii.gz"}) {
+    SCOPED_TRACE(name);
+    const bool is_series = std::string(name) == "gone/ct";
+    quietvox_ok({"phantom", path(name), "--size", "128x128x96", "--noise", "gaussian:20"});
+    Process process({"bilateral", path(name), path(is_series ? "out/b" : "out/b.nii"), "--radius", "5",
+                     "--domain-sigma", "3", "--range-sigma", "40", "--progress", "json", "--memory-limit", "120"});
+    ASSERT_TRUE(process.wait_for_stderr("progress"));
+    process.send(SIGSTOP);
+    if (is_series) fs::remove_all(folder_ / name);
+    if (!is_series) fs::resize_file(folder_ / name, 1000);
+    process.send(SIGCONT);
+    const Result result = process.finish();
+    EXPECT_TRUE(result.status == 4 || result.status == 5) << result.status << ": " << result.err;
+    EXPECT_NE(result.err.find("quietvox: " + path(name)), std::string::npos) << result.err;
+    EXPECT_TRUE(TemporaryFolder::names_in(folder_ / "out").empty());
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

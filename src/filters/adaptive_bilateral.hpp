@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 2> choices(RangeRule) { return {"variance
 /// weight.
 struct AdaptiveBilateralParams {
   RangeRule rule = RangeRule::variance;
-  double kappa = 2;
+  double kappa = 3;
   std::optional<double> lowest_range_sigma;
   std::optional<double> highest_range_sigma;
   std::optional<double> range_sigma;

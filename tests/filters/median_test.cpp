@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -197,6 +198,36 @@ TEST(MedianVectors, AreThoseThatAreForced) {
     ++targets;
   });
   EXPECT_EQ(functions.size(), targets);
+}
+
+/// Large results are written past the caches: to any address, and nothing beside it.
+TYPED_TEST(Median, LargeVolumesComeOutAsTheirParts) {
+  const Extent extent{{1053, 1031, 2}}, size{{1053, 60, 2}};
+  auto in = random_volume<TypeParam>(extent, Content::plain, 13);
+  for (const Radius3& radius : {Radius3{1, 1, 0}, {1, 1, 1}}) {
+    MedianParams params;
+    params.radius = radius;
+    test::for_each_instruction_set([&] {
+      if (instruction_set() == "SCALAR") return;  // no network, and slow
+      for (const std::size_t ahead : {1U, 31U, 40U}) {
+        const auto voxels = static_cast<std::size_t>(extent.voxels());
+        std::vector<TypeParam> whole(ahead + voxels + 70, TypeParam{77});
+        median_cpu(in.view(), VolumeView<TypeParam>{whole.data() + ahead, extent}, params, on_threads(2));
+        const auto is_untouched = [](TypeParam value) { return value == TypeParam{77}; };
+        EXPECT_TRUE(std::all_of(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(ahead), is_untouched));
+        EXPECT_TRUE(std::all_of(whole.end() - 70, whole.end(), is_untouched));
+        Volume<TypeParam> part(size);
+        VolumeView<TypeParam> out = part.view();
+        out.origin = {0, 300, 0};
+        median_cpu(in.view(), out, params, {});
+        for (std::int64_t z = 0; z < size.z; ++z) {
+          const TypeParam* const expected = part.view().row(0, z);
+          const TypeParam* const found = whole.data() + ahead + (z * extent.y + 300) * extent.x;
+          ASSERT_TRUE(std::equal(expected, expected + size.slice(), found)) << text(params) << " " << ahead;
+        }
+      }
+    });
+  }
 }
 
 TYPED_TEST(Median, GivesPartsOfAVolumeAsTheWhole) {

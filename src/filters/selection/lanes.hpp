@@ -34,6 +34,9 @@ struct RowCodec {
                  std::optional<T> missing);
   /// The opposite; a -0 has become +0.
   void (*decode)(const Key<T>* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t phase_pitch, T* voxels);
+  /// Copies voxels past the caches, which would else read first what is written. flush() ends the last of such copies.
+  void (*stream)(const T* voxels, std::int64_t count, T* to);
+  void (*flush)();
 };
 
 /// The rows of outputs of one row of tiles. Along each axis of the network, the offsets say where a coordinate lies.

@@ -52,7 +52,14 @@ class NetworkBlock {
  public:
   NetworkBlock(const NetworkPlan& plan, const RowCodec<T>& codec, VolumeView<const T> in, VolumeView<T> out,
                Radius3 radius, Border border, Extent largest)
-      : plan_(plan), codec_(codec), in_(in), out_(out), radius_(radius), border_(border), tile_(plan.tile()) {
+      : plan_(plan),
+        codec_(codec),
+        in_(in),
+        out_(out),
+        radius_(radius),
+        border_(border),
+        tile_(plan.tile()),
+        streams_(is_worth_streaming(out.extent)) {
     count_ = vectors(largest.x) * vector_keys<K>;
     phase_pitch_ = vectors(largest.x + 2 * radius.x + tile_.x * vector_keys<K>) * vector_keys<K>;
     slice_pitch_ = tile_.x * phase_pitch_ * (largest.y + tile_.y - 1 + 2 * radius.y);
@@ -104,6 +111,7 @@ class NetworkBlock {
         }
       }
     }
+    codec_.flush();
   }
 
   /// Whether the windows of a row of the last box hold a missing voxel; rows are counted from the box's first.
@@ -123,6 +131,13 @@ class NetworkBlock {
   std::int64_t vectors(std::int64_t voxels) const {
     const std::int64_t together = tile_.x * vector_keys<K>;
     return (voxels + together - 1) / together;
+  }
+
+  /// Where outputs do not stay in the caches anyway; several slices at a time only as long rows.
+  bool is_worth_streaming(const Extent& outputs) const {
+    constexpr std::int64_t larger_than_caches = 4 << 20, long_row = 2048;
+    const auto bytes = [](std::int64_t voxels) { return voxels * static_cast<std::int64_t>(sizeof(T)); };
+    return bytes(outputs.voxels()) >= larger_than_caches && (tile_.z == 1 || bytes(outputs.x) >= long_row);
   }
 
   void set_out_offsets() {
@@ -184,11 +199,12 @@ class NetworkBlock {
   }
 
   void write(const K* results, T* to, std::int64_t count) {
-    const std::int64_t whole = count / (tile_.x * vector_keys<K>), done = whole * tile_.x * vector_keys<K>;
-    codec_.decode(results, whole, tile_.x, count_, to);
-    if (done == count) return;
-    codec_.decode(results + whole * vector_keys<K>, 1, tile_.x, count_, row_.data());
-    std::copy(row_.begin(), row_.begin() + (count - done), to + done);
+    codec_.decode(results, vectors(count), tile_.x, count_, row_.data());
+    if (streams_) {
+      codec_.stream(row_.data(), count, to);
+    } else {
+      std::copy_n(row_.begin(), count, to);
+    }
   }
 
   const NetworkPlan& plan_;
@@ -198,6 +214,7 @@ class NetworkBlock {
   Radius3 radius_;
   Border border_;
   Triple<int> tile_;                // outputs of a tile along the volume's axes; tile_.x phases
+  bool streams_;                    // outputs go past the caches
   std::int64_t count_ = 0;          // results per phase of a row
   std::ptrdiff_t phase_pitch_ = 0;  // keys per phase of a row
   std::ptrdiff_t slice_pitch_ = 0;

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <array>
 
@@ -120,9 +122,30 @@ void decode(const Key<T>* keys, std::int64_t vectors, std::int64_t phases, std::
   }
 }
 
-RowCodec<float> codec_f32() { return {encode<float>, decode<float>}; }
-RowCodec<std::int16_t> codec_i16() { return {encode<std::int16_t>, decode<std::int16_t>}; }
-RowCodec<std::uint16_t> codec_u16() { return {encode<std::uint16_t>, decode<std::uint16_t>}; }
+template <class T>
+void stream(const T* voxels, std::int64_t count, T* to) {
+  const typename Coder<T>::D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto* in = reinterpret_cast<const Key<T>*>(voxels);
+  auto* out = reinterpret_cast<Key<T>*>(to);
+  const std::size_t vector_bytes = static_cast<std::size_t>(lanes) * sizeof(T);
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to) % vector_bytes;
+  const auto ahead = static_cast<std::int64_t>((vector_bytes - beyond) % vector_bytes / sizeof(T));
+  std::int64_t i = std::min(ahead, count);
+  std::copy(in, in + i, out);
+  for (; i + lanes <= count; i += lanes) hn::Stream(hn::LoadU(d, in + i), d, out + i);
+  std::copy(in + i, in + count, out + i);
+}
+
+void flush() { hwy::FlushStream(); }
+
+template <class T>
+RowCodec<T> codec() {
+  return {encode<T>, decode<T>, stream<T>, flush};
+}
+RowCodec<float> codec_f32() { return codec<float>(); }
+RowCodec<std::int16_t> codec_i16() { return codec<std::int16_t>(); }
+RowCodec<std::uint16_t> codec_u16() { return codec<std::uint16_t>(); }
 
 }  // namespace quietvox::selection::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -128,6 +128,27 @@ TEST(Gaussian, BoxesComeOutAsTheyDoInTheWhole) {
   }
 }
 
+/// With gaps and without, sums are added up in different ways; where a window holds no gap the result is the same.
+TEST(Gaussian, GapsOutOfReachChangeNothing) {
+  Volume in = busy_volume({{40, 33, 110}}, 6);
+  in.view().at(5, 7, 3) = nan;
+  for (const Triple<double>& sigma : {Triple<double>{1, 1.5, 2}, Triple<double>{6, 4, 5}, Triple<double>{0, 3, 0}}) {
+    const GaussianParams params = resolved(in, sigma);
+    const Volume whole = filtered(in, params);
+    const Index3 origin{0, 0, 40};
+    const Extent extent{{40, 33, 20}};
+    const Volume box = filtered_box(in, origin, extent, params.halo(),
+                                    [&](auto from, auto to) { gaussian_cpu(from, to, params, {}); });
+    EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
+  }
+}
+
+TEST(Gaussian, IsExactFarFromZero) {
+  Volume in = busy_volume({{60, 41, 30}}, 7);
+  for (float& voxel : in.voxels) voxel = 60000 + std::fmod(voxel, 8.0F);
+  for (const double sigma : {0.7, 3.0, 6.0}) expect_reference(in, resolved(in, {sigma, sigma, sigma}));
+}
+
 /// Every instruction set that this machine has.
 TEST(Gaussian, EveryInstructionSetAgreesWithTheReference) {
   const Volume in = with_holes({{37, 21, 140}});

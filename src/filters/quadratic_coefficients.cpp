@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -136,7 +137,7 @@ QuadraticCoefficients quadratic_coefficients(const std::string& name_or_file) {
     names += preset.name + ", ";
   }
   std::ifstream file(name_or_file, std::ios::binary);
-  if (!file) {
+  if (!file || !std::filesystem::is_regular_file(name_or_file)) {
     throw Error(Errc::input_path, "quadratic: --coefficients = '" + name_or_file + "' cannot be read; give " + names +
                                       "or a JSON file of coefficients");
   }

@@ -219,10 +219,13 @@ TEST(QuadraticFile, ProvenanceTellsFilesApartByWhatTheyHold) {
 
 TEST(QuadraticFile, AMissingOneIsAnErrorThatNamesThePresets) {
   Settings settings(find_filter("quadratic"));
-  settings.set("coefficients", "no-such-file.json");
-  expect_error(Errc::input_path, "give denoise, mammogram-enhance, or a JSON file", [&] {
-    (void)settings.resolved({{{9, 9, 1}}, {1, 1, 1}, {}, {}});
-  });
+  const TemporaryFolder folder;
+  for (const std::string& name : {std::string("no-such-file.json"), folder.path().string()}) {
+    settings.set("coefficients", name);
+    expect_error(Errc::input_path, "give denoise, mammogram-enhance, or a JSON file", [&] {
+      (void)settings.resolved({{{9, 9, 1}}, {1, 1, 1}, {}, {}});
+    });
+  }
 }
 
 TEST(Quadratic, LowestAboveHighestIsRefused) {

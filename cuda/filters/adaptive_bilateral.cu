@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/adaptive_bilateral.hpp"
 
-#include <cfloat>
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,9 +14,9 @@ namespace {
 
 using namespace cuda;
 
-/// rate = 1 / clamp(kappa s, lowest, 1)^2, where s is a standard deviation of voxels scaled by a power of two.
+/// rate = 1 / clamp(kappa s, lowest, 1), where s is a standard deviation of voxels scaled by a power of two.
 struct VarianceRule {
-  float scale, kappa, lowest;
+  float scale, kappa, highest_rate;
   int3 radius;
   Border border;
 };
@@ -37,75 +37,89 @@ __device__ void for_box(const Box<const float>& in, const VarianceRule& rule, in
 }
 
 __device__ float rate_of(const VarianceRule& rule, float squares, float count) {
-  const float deviation = sqrtf(squares / fmaxf(count - 1, 1));
-  const float sigma = fmaxf(rule.lowest, fminf(rule.kappa * deviation, 1));
-  return fminf(1 / (sigma * sigma), FLT_MAX);
+  const float variance = squares * (1.0F / fmaxf(count - 1, 1));
+  return fminf(fmaxf(rsqrtf(rule.kappa * rule.kappa * variance), 1), rule.highest_rate);
 }
 
 /// The rate at p, anywhere, voxels missing or not.
-__device__ float rate_at(const Box<const float>& in, const VarianceRule& rule, int3 p) {
+__device__ __noinline__ float rate_at(const Box<const float>& in, const VarianceRule& rule, int3 p) {
   const float voxel = in.row(p.y, p.z)[p.x], centre = is_present(voxel) ? voxel : 0;
   float sum = 0, count = 0, squares = 0;
   for_box(in, rule, p, centre, [&](float difference) {
     sum += difference;
     count += 1;
   });
-  const float mean = sum / fmaxf(count, 1);
+  const float mean = __fmul_rn(sum, 1.0F / fmaxf(count, 1));
   for_box(in, rule, p, centre,
           [&](float difference) { squares = fmaf(difference - mean, difference - mean, squares); });
   return rate_of(rule, squares, count);
 }
 
-constexpr int strip = 4;  ///< outputs of a thread, one below the other
+constexpr int tile_x = 1, tile_y = 4;  ///< outputs of a thread
 
-/// Boxes of 3 x 3 x Depth. Where all that a strip sees is inside and present, it is read once.
+/// Boxes of 3 x 3 x Depth. Where all that a thread sees lies within the input, it is read once. Sums that are not
+/// finite tell of missing voxels, and are made anew, so that results are those of rate_at() to the bit.
 template <int Depth>
-__global__ void __launch_bounds__(128)
-    rates_of_strips(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = strip * (blockIdx.y * blockDim.y + threadIdx.y);
+__global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
+    rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
+  constexpr int count = 9 * Depth, deep = Depth / 2;
+  const int x = tile_x * (blockIdx.x * blockDim.x + threadIdx.x), y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
   const int z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;
   const int3 p{x + offset.x, y + offset.y, z + offset.z};
-  bool simple =
-      p.x >= 1 && p.x + 1 < in.x && p.y >= 1 && p.y + strip < in.y && p.z >= Depth / 2 && p.z + Depth / 2 < in.z;
-  float seen[Depth][strip + 2][3];
-  if (simple) {
-    float probe = 0;
-#pragma unroll
-    for (int k = 0; k < Depth; ++k) {
-#pragma unroll
-      for (int j = 0; j < strip + 2; ++j) {
-        const float* from = in.row(p.y + j - 1, p.z + k - Depth / 2) + p.x - 1;
-#pragma unroll
-        for (int i = 0; i < 3; ++i) {
-          seen[k][j][i] = __ldg(from + i) * rule.scale;
-          probe = fmaf(seen[k][j][i], 0.0F, probe);
-        }
+  const bool inside =
+      p.x >= 1 && p.x + tile_x < in.x && p.y >= 1 && p.y + tile_y < in.y && p.z >= deep && p.z + deep < in.z;
+  const bool whole = x + tile_x <= rates.x && y + tile_y <= rates.y;
+  if (!inside || !whole) {
+    for (int j = 0; j < tile_y && y + j < rates.y; ++j) {
+      for (int i = 0; i < tile_x && x + i < rates.x; ++i) {
+        rates.row(y + j, z)[x + i] = rate_at(in, rule, {p.x + i, p.y + j, p.z});
       }
     }
-    simple = probe == 0;  // else NaN: one is not finite
+    return;
   }
+  float seen[Depth][tile_y + 2][tile_x + 2];
 #pragma unroll
-  for (int row = 0; row < strip; ++row) {
-    if (y + row >= rates.y) return;
-    float rate;
-    if (simple) {
-      constexpr int count = 9 * Depth;
-      const float centre = seen[Depth / 2][row + 1][1];
+  for (int k = 0; k < Depth; ++k) {
+    const float* from = in.row(p.y - 1, p.z + k - deep) + p.x - 1;
+#pragma unroll
+    for (int j = 0; j < tile_y + 2; ++j, from += in.x) {
+#pragma unroll
+      for (int i = 0; i < tile_x + 2; ++i) seen[k][j][i] = __ldg(from + i) * rule.scale;
+    }
+  }
+  float result[tile_y][tile_x];
+  bool finite = true;
+#pragma unroll
+  for (int j = 0; j < tile_y; ++j) {
+#pragma unroll
+    for (int i = 0; i < tile_x; ++i) {
+      const float centre = seen[deep][j + 1][i + 1];
       float difference[count], sum = 0, squares = 0;
 #pragma unroll
-      for (int i = 0; i < count; ++i) {
-        difference[i] = seen[i / 9][row + i / 3 % 3][i % 3] - centre;
-        sum += difference[i];
+      for (int n = 0; n < count; ++n) {
+        difference[n] = seen[n / 9][j + n / 3 % 3][i + n % 3] - centre;
+        sum += difference[n];
       }
-      const float mean = sum * (1.0F / count);
+      const float mean = __fmul_rn(sum, 1.0F / count);
 #pragma unroll
-      for (int i = 0; i < count; ++i) squares = fmaf(difference[i] - mean, difference[i] - mean, squares);
-      rate = rate_of(rule, squares, count);
-    } else {
-      rate = rate_at(in, rule, {p.x, p.y + row, p.z});
+      for (int n = 0; n < count; ++n) squares = fmaf(difference[n] - mean, difference[n] - mean, squares);
+      result[j][i] = is_present(squares) ? rate_of(rule, squares, count) : NAN;
+      finite = finite && is_present(squares);
     }
-    rates.row(y + row, z)[x] = rate;
+  }
+  float* to = rates.row(y, z) + x;
+#pragma unroll
+  for (int j = 0; j < tile_y; ++j, to += rates.x) {
+#pragma unroll
+    for (int i = 0; i < tile_x; ++i) to[i] = result[j][i];
+  }
+  if (finite) return;
+  for (int j = 0; j < tile_y; ++j) {
+    for (int i = 0; i < tile_x; ++i) {
+      float& rate = rates.row(y + j, z)[x + i];
+      if (!is_present(rate)) rate = rate_at(in, rule, {p.x + i, p.y + j, p.z});
+    }
   }
 }
 
@@ -120,10 +134,10 @@ void fill_rates(VolumeView<const float> in, VolumeView<float> rates, const Adapt
                 const Queue& queue) {
   const double scale = params.scale();
   if (params.rule == RangeRule::two_pass) {
-    // rate = scale^2 / (0.25 (v + regularisation)), v = mean squared difference
-    const double first = *params.range_sigma, log2e = std::numbers::log2e, ratio = first / scale;
-    const RateOfSquares rate{static_cast<float>(2 * log2e), static_cast<float>(ratio * ratio),
-                             static_cast<float>(0.5 * log2e * *params.regularisation / (scale * scale))};
+    // rate = scale / (0.5 sqrt(v + regularisation)), v = mean squared difference
+    const double first = *params.range_sigma, ratio = first / scale;
+    const RateOfSquares rate{static_cast<float>(0.5 * ratio * ratio / std::numbers::log2e),
+                             static_cast<float>(0.25 * *params.regularisation / (scale * scale))};
     rates_of_squares(in, rates, params.with_range_sigma(first), rate, queue);
     return;
   }
@@ -132,14 +146,16 @@ void fill_rates(VolumeView<const float> in, VolumeView<float> rates, const Adapt
   const double factor = std::frexp(1 / scale, &exponent);
   const VarianceRule rule{static_cast<float>(std::ldexp(1.0, exponent)),
                           static_cast<float>(params.kappa * factor),
-                          static_cast<float>(*params.lowest_range_sigma / scale),
+                          static_cast<float>(std::min<double>(scale / *params.lowest_range_sigma, largest_rate)),
                           {r.x, r.y, r.z},
                           params.border};
   const Extent e = rates.extent;
   const int3 offset = offset_within(in, rates);
-  const bool by_strips = r.x == 1 && r.y == 1;
-  const dim3 block(32, 4), grid(ceil_div(e.x, block.x), ceil_div(e.y, block.y * (by_strips ? strip : 1)), e.z);
-  const auto kernel = !by_strips ? rates_of_boxes : r.z == 0 ? rates_of_strips<1> : rates_of_strips<3>;
+  const bool by_tiles = r.x == 1 && r.y == 1;
+  const dim3 block(32, 4);
+  const dim3 grid(ceil_div(e.x, block.x * (by_tiles ? tile_x : 1)), ceil_div(e.y, block.y * (by_tiles ? tile_y : 1)),
+                  e.z);
+  const auto kernel = !by_tiles ? rates_of_boxes : r.z == 0 ? rates_of_tiles<1> : rates_of_tiles<3>;
   kernel<<<grid, block, 0, queue.stream>>>(in, rates, offset, rule);
   QV_CUDA(cudaGetLastError());
 }

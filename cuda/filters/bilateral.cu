@@ -34,7 +34,7 @@ struct Weights {
 enum class Kind {
   plain,
   cut,      ///< the range weight has a cut
-  rated,    ///< each output has a rate: w = 2^(exponents - rate d^2)
+  rated,    ///< each output has a rate: w = 2^(exponents - (rate d)^2)
   squares,  ///< outputs are rates, made from the mean squared difference
 };
 
@@ -108,7 +108,8 @@ __device__ __forceinline__ void read_vectors(const float* from, float (&values)[
 }
 
 /// Adds the taps [first, first + Taps) of a row to the sums of a strip. `row` points to the first of them for the
-/// strip's first voxel, `exponents` to their spatial weights; both are 16-byte aligned.
+/// strip's first voxel, `exponents` to their spatial weights; both are 16-byte aligned. Where there are rates, centres
+/// and differences are multiplied by them.
 template <int Taps, Kind kind>
 __device__ __forceinline__ void add_taps(const float* row, const float (&centre)[strip], const float (&rate)[strip],
                                          float (&sum)[strip], float (&weight)[strip], const Weights& weights,
@@ -120,14 +121,13 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
   for (int tap = 0; tap < Taps; ++tap) {
 #pragma unroll
     for (int i = 0; i < strip; ++i) {
-      float difference = value[tap + i] - centre[i];
+      float difference = kind == Kind::rated ? fmaf(rate[i], value[tap + i], -centre[i]) : value[tap + i] - centre[i];
       bool counts = true;
       if constexpr (kind == Kind::cut) {
         counts = fabsf(difference) < weights.cut;
         difference = counts ? difference * weights.scale : 0.0F;
       }
-      const float rated = kind == Kind::rated ? -difference * rate[i] : -difference;
-      const float w = counts ? exp2_fast(fmaf(rated, difference, spatial[tap])) : 0.0F;
+      const float w = counts ? exp2_fast(fmaf(-difference, difference, spatial[tap])) : 0.0F;
       sum[i] = fmaf(kind == Kind::squares ? w * difference : w, difference, sum[i]);
       weight[i] += w;
     }
@@ -136,7 +136,7 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
 
 /// Radius < 0: the radius along x is that of `weights`, and rows are taken in groups of 8 taps.
 template <int Radius, Kind kind>
-__global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 5 : 7)
+__global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
     bilateral(Box<const float> in, Box<float> out, const float* rates, int3 offset,
               const __grid_constant__ Weights weights) {
   constexpr int pitch = tile_pitch(Radius < 0 ? max_radius : Radius);
@@ -192,7 +192,10 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 5 : 7)
     __syncthreads();
     if (turn == 0) {
 #pragma unroll
-      for (int i = 0; i < strip; ++i) centre[i] = slice[(y + ry) * pitch + x + rx + i];
+      for (int i = 0; i < strip; ++i) {
+        centre[i] = slice[(y + ry) * pitch + x + rx + i];
+        if (kind == Kind::rated) centre[i] *= rate[i];
+      }
     }
     float plane_sum[strip] = {}, plane_weight[strip] = {};
     for (int dy = -ry; dy <= ry; ++dy) {
@@ -215,7 +218,16 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 5 : 7)
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < strip; ++i) {
-    const float mean = __fdividef(sum[i], weight[i]);
+    float mean = __fdividef(sum[i], weight[i]);
+    if constexpr (kind == Kind::rated) {
+      // Every difference, that of the centre to itself too, is too large by what rounding took from the centre.
+      const int at_x = min(static_cast<int>(blockIdx.x * tile + x + i + offset.x), in.x - 1);
+      const int at_y = min(static_cast<int>(blockIdx.y * tile + y + offset.y), in.y - 1);
+      const float voxel = prepared<kind>(in.row(at_y, centre_z)[at_x], weights.scale);
+      const float excess = fmaf(rate[i], voxel, -centre[i]);
+      const float change = __fdividef(__fsub_rn(mean, excess), rate[i]);  // rounded alike for all i
+      mean = weight[i] > 0 ? change : 0.0F;  // no weight: floats lie so far apart that none but equals count
+    }
     slice[y * pitch + x + i] = kind == Kind::squares ? weights.rate_of_squares(mean) : mean * weights.unscale;
   }
   __syncthreads();

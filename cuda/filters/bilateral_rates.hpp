@@ -2,21 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cfloat>
-
 #include "core/host_device.hpp"
 #include "cuda/resources.hpp"
 #include "filters/bilateral.hpp"
 
-/// The bilateral filter's kernel where each output has a range sigma of its own, given by its rate: the square of
-/// params.range_sigma over that sigma.
+/// The bilateral filter's kernel where each output has a range sigma of its own, given by its rate: params.range_sigma
+/// over that sigma.
 namespace quietvox::cuda {
 
-/// The rate of a mean squared difference, which comes scaled by the kernel: numerator / (gain mean + offset).
+/// Differences times the largest rate, and their squares' sums, stay finite or become infinite, never NaN.
+inline constexpr float largest_rate = 1e19F;
+
+/// The rate of a mean squared difference, which comes scaled by the kernel: 1 / sqrt(gain mean + offset).
 struct RateOfSquares {
-  float numerator, gain, offset;
+  float gain, offset;
 #ifdef __CUDACC__
-  __device__ float operator()(float mean) const { return fminf(numerator / fmaf(gain, mean, offset), FLT_MAX); }
+  __device__ float operator()(float mean) const { return fminf(rsqrtf(fmaf(gain, mean, offset)), largest_rate); }
 #endif
 };
 

@@ -65,12 +65,19 @@ struct Pass {
   }
   __device__ bool holds(int n) const { return n >= 0 && n < in_length(); }
 
-  /// What the pass makes of a voxel of its input.
-  __device__ float value(float voxel) const {
-    if (reading == Reading::plain) return voxel;
-    const bool present = is_present(voxel);
-    if (!present) *incomplete = 1;
-    return !present ? 0.0F : reading == Reading::present ? voxel : 1.0F;
+  /// What the pass makes of voxels of its input. Tells of missing ones once for all, since a store between two loads
+  /// would keep them from running side by side.
+  template <int Count>
+  __device__ __forceinline__ void interpret(float (&voxels)[Count]) const {
+    if (reading == Reading::plain) return;
+    bool missing = false;
+#pragma unroll
+    for (float& voxel : voxels) {
+      const bool present = is_present(voxel);
+      missing = missing || !present;
+      voxel = !present ? 0.0F : reading == Reading::present ? voxel : 1.0F;
+    }
+    if (missing) *incomplete = 1;
   }
 
  private:
@@ -84,57 +91,82 @@ constexpr int lanes = 32;
 /// An output as it is written: -0 becomes +0.
 __device__ float written(double value) { return static_cast<float>(value) + 0.0F; }
 
-// ---- sampled Gaussian: a block stages what 64 outputs of 32 lines see in shared memory; a thread makes a strip of 8.
+// ---- sampled Gaussian: a block stages what 64 outputs of 32 lines see in shared memory, for some taps at a time; a
+// thread makes a strip of 8.
 
 constexpr int strip = 8, warps = 8, tile = strip * warps;
-constexpr int most_staged_taps = 64;  ///< at a time
+constexpr int most_taps = 64;  ///< at a time
 
 template <int Capacity>
 struct Weights {
   int radius;
   double of_offset[Capacity];
 
-  /// A multiple of `strip`; those beyond the window have the weight 0.
-  __host__ __device__ int taps() const { return (2 * radius + strip) / strip * strip; }
+  /// Of the taps from the first voxel of a window on; those beyond the window have the weight 0.
   __device__ double of_tap(int tap) const {
     const int offset = abs(tap - radius);
     return offset <= radius ? of_offset[offset] : 0.0;
   }
 };
-constexpr int few_weights = 32, most_weights = static_cast<int>(5 * GaussianParams::largest_sigma + 0.5) + 1;
+constexpr int few_weights = most_taps / 2, most_weights = static_cast<int>(5 * GaussianParams::largest_sigma + 0.5) + 1;
 
 /// Distance of lines in shared memory, where the voxels of a line lie side by side: odd, against bank conflicts.
-__host__ __device__ constexpr int line_pitch(int staged) { return staged + 1; }
+constexpr int line_pitch(int staged) { return staged + 1; }
 
-/// Writes voxels of 32 lines, `count` from place `start` on, to shared memory: along x line by line, else place by
+/// Writes voxels of 32 lines, `Count` from place `start` on, to shared memory: along x line by line, else place by
 /// place.
-template <bool AlongX>
-__device__ __forceinline__ void stage(const Pass& pass, int first_line, int plane, int start, int count, int pitch,
-                                      double* staged) {
+template <bool AlongX, int Count>
+__device__ __forceinline__ void stage(const Pass& pass, int first_line, int plane, int start, double* staged) {
   const int lane = threadIdx.x, warp = threadIdx.y, last_line = pass.lines() - 1;
-  const bool inside = pass.holds(start) && pass.holds(start + count - 1);
+  const bool inside = pass.holds(start) && pass.holds(start + Count - 1);
   if constexpr (AlongX) {
-    for (int line = warp; line < lanes; line += warps) {
-      const float* from = pass.source(min(first_line + line, last_line), plane);
-      double* to = staged + line * pitch;
+    constexpr int own_lines = lanes / warps, chunks = (Count + lanes - 1) / lanes;
+    float voxels[own_lines * chunks];
+#pragma unroll
+    for (int i = 0; i < own_lines; ++i) {
+      const float* from = pass.source(min(first_line + warp + i * warps, last_line), plane);
       if (inside) {
-#pragma unroll 4
-        for (int n = lane; n < count; n += lanes) to[n] = pass.value(from[start + n]);
+        from += start;
+#pragma unroll
+        for (int j = 0; j < chunks; ++j) voxels[i * chunks + j] = __ldg(from + min(lane + j * lanes, Count - 1));
       } else {
-        for (int n = lane; n < count; n += lanes) to[n] = pass.value(from[pass.place(start + n)]);
+#pragma unroll 1
+        for (int j = 0; j < chunks; ++j) {
+          const float voxel = __ldg(from + pass.place(start + min(lane + j * lanes, Count - 1)));
+#pragma unroll
+          for (int k = 0; k < chunks; ++k) voxels[i * chunks + k] = k == j ? voxel : voxels[i * chunks + k];
+        }
+      }
+    }
+    pass.interpret(voxels);
+#pragma unroll
+    for (int i = 0; i < own_lines; ++i) {
+#pragma unroll
+      for (int j = 0; j < chunks; ++j) {
+        const int n = lane + j * lanes;
+        if (n < Count) staged[(warp + i * warps) * line_pitch(Count) + n] = voxels[i * chunks + j];
       }
     }
   } else {
+    constexpr int rows = Count / warps;
+    float voxels[rows];
     const float* from = pass.source(min(first_line + lane, last_line), plane);
     const std::int64_t step = pass.source_step();
     if (inside) {
-#pragma unroll 8
-      for (int n = warp; n < count; n += warps) staged[n * lanes + lane] = pass.value(from[(start + n) * step]);
+      from += (start + warp) * step;
+#pragma unroll
+      for (int i = 0; i < rows; ++i, from += warps * step) voxels[i] = __ldg(from);
     } else {
-      for (int n = warp; n < count; n += warps) {
-        staged[n * lanes + lane] = pass.value(from[pass.place(start + n) * step]);
+#pragma unroll 1
+      for (int i = 0; i < rows; ++i) {
+        const float voxel = __ldg(from + pass.place(start + warp + i * warps) * step);
+#pragma unroll
+        for (int k = 0; k < rows; ++k) voxels[k] = k == i ? voxel : voxels[k];
       }
     }
+    pass.interpret(voxels);
+#pragma unroll
+    for (int i = 0; i < rows; ++i) staged[(warp + i * warps) * lanes + lane] = voxels[i];
   }
 }
 
@@ -156,27 +188,27 @@ __device__ __forceinline__ void add_taps(const double* from, const double* weigh
   }
 }
 
-template <bool AlongX, int Capacity>
-__global__ void __launch_bounds__(lanes* warps)
+/// Taps: at a time.
+template <bool AlongX, int Taps, int Capacity>
+__global__ void __launch_bounds__(lanes* warps, 4)
     convolve(const __grid_constant__ Pass pass, const __grid_constant__ Weights<Capacity> weights) {
-  extern __shared__ double staged[];
-  __shared__ double weight[most_staged_taps];
+  constexpr int staged_places = tile + Taps;
+  __shared__ double staged[AlongX ? lanes * line_pitch(staged_places) : lanes * staged_places];
+  __shared__ double weight[Taps];
   if (pass.is_idle()) return;
   const int lane = threadIdx.x, warp = threadIdx.y, thread = warp * lanes + lane;
   const int first_line = lanes * static_cast<int>(AlongX ? blockIdx.y : blockIdx.x);
   const int first = tile * static_cast<int>(AlongX ? blockIdx.x : blockIdx.y), mine = first + warp * strip;
-  const int all_taps = weights.taps(), most = min(all_taps, most_staged_taps), pitch = line_pitch(tile + most);
+  const double* from =
+      staged + (AlongX ? lane * line_pitch(staged_places) + warp * strip : warp * strip * lanes + lane);
   for (int plane = blockIdx.z; plane < pass.planes(); plane += gridDim.z) {
     double sum[strip] = {};
-    for (int tap = 0; tap < all_taps; tap += most) {
-      const int taps = min(most, all_taps - tap);
+    for (int tap = 0; tap <= 2 * weights.radius; tap += Taps) {
       __syncthreads();
-      if (thread < taps) weight[thread] = weights.of_tap(tap + thread);
-      stage<AlongX>(pass, first_line, plane, pass.begin() + first - weights.radius + tap, tile + taps, pitch, staged);
+      if (thread < Taps) weight[thread] = weights.of_tap(tap + thread);
+      stage<AlongX, staged_places>(pass, first_line, plane, pass.begin() + first - weights.radius + tap, staged);
       __syncthreads();
-      if (mine >= pass.length()) continue;
-      const double* from = staged + (AlongX ? lane * pitch + warp * strip : warp * strip * lanes + lane);
-      add_taps<AlongX ? 1 : lanes>(from, weight, taps, sum);
+      add_taps<AlongX ? 1 : lanes>(from, weight, Taps, sum);
     }
     if constexpr (AlongX) {
       auto* results = reinterpret_cast<float(*)[tile + 1]>(staged);
@@ -184,37 +216,62 @@ __global__ void __launch_bounds__(lanes* warps)
 #pragma unroll
       for (int i = 0; i < strip; ++i) results[lane][warp * strip + i] = written(sum[i]);
       __syncthreads();
-      for (int line = warp; line < lanes && first_line + line < pass.lines(); line += warps) {
+#pragma unroll
+      for (int i = 0; i < lanes / warps; ++i) {
+        const int line = warp + i * warps;
+        if (first_line + line >= pass.lines()) break;
         float* to = pass.target(first_line + line, plane) + first;
-        for (int n = lane; n < tile && first + n < pass.length(); n += lanes) to[n] = results[line][n];
+#pragma unroll
+        for (int n = lane; n < tile; n += lanes) {
+          if (first + n < pass.length()) to[n] = results[line][n];
+        }
       }
     } else if (first_line + lane < pass.lines()) {
       const std::int64_t step = pass.target_step();
       float* to = pass.target(first_line + lane, plane) + mine * step;
+      if (mine + strip <= pass.length()) {
 #pragma unroll
-      for (int i = 0; i < strip; ++i) {
-        if (mine + i < pass.length()) to[i * step] = written(sum[i]);
+        for (int i = 0; i < strip; ++i, to += step) *to = written(sum[i]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < strip; ++i, to += step) {
+          if (mine + i < pass.length()) *to = written(sum[i]);
+        }
       }
     }
   }
 }
 
-template <int Capacity>
-void convolve(const Pass& pass, const std::vector<double>& of_offset, const Queue& queue) {
-  Weights<Capacity> weights;
-  weights.radius = static_cast<int>(of_offset.size()) - 1;
-  std::copy(of_offset.begin(), of_offset.end(), weights.of_offset);
-  const int staged = tile + std::min(weights.taps(), most_staged_taps);
+template <int Taps, int Capacity>
+void launch(const Pass& pass, const Weights<Capacity>& weights, const Queue& queue) {
   const dim3 block(lanes, warps);
   const auto tiles = static_cast<unsigned>(ceil_div(pass.length(), tile));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines(), lanes));
   if (pass.axis == 0) {
-    const std::size_t bytes = sizeof(double) * lanes * line_pitch(staged);
-    convolve<true><<<dim3(tiles, groups, pass.layers()), block, bytes, queue.stream>>>(pass, weights);
+    convolve<true, Taps><<<dim3(tiles, groups, pass.layers()), block, 0, queue.stream>>>(pass, weights);
   } else {
-    const std::size_t bytes = sizeof(double) * lanes * staged;
-    convolve<false><<<dim3(groups, tiles, pass.layers()), block, bytes, queue.stream>>>(pass, weights);
+    convolve<false, Taps><<<dim3(groups, tiles, pass.layers()), block, 0, queue.stream>>>(pass, weights);
   }
+}
+
+template <int Capacity>
+Weights<Capacity> make_weights(const std::vector<double>& of_offset) {
+  Weights<Capacity> weights;
+  weights.radius = static_cast<int>(of_offset.size()) - 1;
+  std::copy(of_offset.begin(), of_offset.end(), weights.of_offset);
+  return weights;
+}
+
+void convolve(const Pass& pass, const std::vector<double>& of_offset, const Queue& queue) {
+  const auto window = static_cast<int>(2 * of_offset.size() - 1);
+  if (window > most_taps) return launch<most_taps>(pass, make_weights<most_weights>(of_offset), queue);
+  const Weights<few_weights> weights = make_weights<few_weights>(of_offset);
+  if (window <= 8) return launch<8>(pass, weights, queue);
+  if (window <= 16) return launch<16>(pass, weights, queue);
+  if (window <= 24) return launch<24>(pass, weights, queue);
+  if (window <= 32) return launch<32>(pass, weights, queue);
+  if (window <= 48) return launch<48>(pass, weights, queue);
+  launch<most_taps>(pass, weights, queue);
 }
 
 // ---- recursive Gaussian: a block makes 32 lines between two restarts. One warp runs along the axis, the other one
@@ -279,7 +336,9 @@ struct Reader {
   __device__ float voxel(int n) const {
     const int lane = threadIdx.x;
     const std::int64_t place = pass.place(n);
-    return pass.value(AlongX ? source[place + min(lane, last_line) * step] : source[place * step]);
+    float one[1] = {__ldg(source + (AlongX ? place + min(lane, last_line) * step : place * step))};
+    pass.interpret(one);
+    return one[0];
   }
 
   /// Voxels of the lane's line from place `first` on; along x those of all lines at one place, a lane each.
@@ -287,14 +346,15 @@ struct Reader {
     if constexpr (AlongX) {
       const float* from = source + pass.place(first + min(static_cast<int>(threadIdx.x), count - 1) * direction);
 #pragma unroll
-      for (int line = 0; line < group; ++line) voxels[line] = from[min(line, last_line) * step];
+      for (int line = 0; line < group; ++line) voxels[line] = __ldg(from + min(line, last_line) * step);
     } else if (pass.holds(first) && pass.holds(first + (group - 1) * direction)) {
       const float* from = source + first * step;
+      const std::int64_t hop = direction * step;
 #pragma unroll
-      for (int i = 0; i < group; ++i) voxels[i] = from[i * direction * step];
+      for (int i = 0; i < group; ++i, from += hop) voxels[i] = __ldg(from);
     } else {
 #pragma unroll
-      for (int i = 0; i < group; ++i) voxels[i] = source[pass.place(first + i * direction) * step];
+      for (int i = 0; i < group; ++i) voxels[i] = __ldg(source + pass.place(first + i * direction) * step);
     }
   }
 
@@ -306,25 +366,29 @@ struct Reader {
     fetch(first, direction, count, next);
     for (int done = 0; done < count; done += group) {
       const int start = first + done * direction, left = min(group, count - done);
+      pass.interpret(next);
       if constexpr (AlongX) __syncwarp();
 #pragma unroll
       for (int i = 0; i < group; ++i) {
-        const float value = pass.value(next[i]);
         if constexpr (AlongX) {
-          corner[i][threadIdx.x] = value;
+          corner[i][threadIdx.x] = next[i];
         } else {
-          now[i] = value;
+          now[i] = next[i];
         }
       }
       if constexpr (AlongX) __syncwarp();
       if (done + group < count) fetch(start + group * direction, direction, count - done - group, next);
-      if constexpr (AlongX) {
+      const auto voxel = [&](int i) { return AlongX ? corner[threadIdx.x][i] : now[i]; };
+      if constexpr (AlongX) {  // code that fits the instruction cache
 #pragma unroll 8
-        for (int i = 0; i < left; ++i) body(start + i * direction, corner[threadIdx.x][i]);
+        for (int i = 0; i < left; ++i) body(start + i * direction, voxel(i));
+      } else if (left == group) {
+#pragma unroll
+        for (int i = 0; i < group; ++i) body(start + i * direction, voxel(i));
       } else {
 #pragma unroll
         for (int i = 0; i < group; ++i) {
-          if (i < left) body(start + i * direction, now[i]);
+          if (i < left) body(start + i * direction, voxel(i));
         }
       }
     }
@@ -332,8 +396,8 @@ struct Reader {
 };
 
 template <bool AlongX>
-__global__ void __launch_bounds__(2 * lanes) recurse(const __grid_constant__ RecursivePass recursive) {
-  __shared__ double sums[restart][lanes + 1];
+__global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __grid_constant__ RecursivePass recursive) {
+  __shared__ float sums[restart][lanes + 1];
   __shared__ float corners[AlongX ? 2 : 1][AlongX ? lanes : 1][lanes + 1];
   const Pass& pass = recursive.pass;
   const Recursion& recursion = recursive.recursion;
@@ -356,17 +420,17 @@ __global__ void __launch_bounds__(2 * lanes) recurse(const __grid_constant__ Rec
     reader.for_each(from, step, (near - from) * step, [&](int, float voxel) { state.step(recursion, voxel); });
     reader.for_each(near, step, (turn - near) * step, [&](int n, float voxel) {
       state.step(recursion, voxel);
-      sums[n - block][lane] = state.output(recursion);
+      sums[n - block][lane] = static_cast<float>(state.output(recursion));
     });
     __syncthreads();
     const std::int64_t target_step = pass.target_step();
     float* target = pass.target(min(first_line + lane, pass.lines() - 1), plane);
     reader.for_each(turn, step, (far - turn) * step, [&](int n, float voxel) {
       state.step(recursion, voxel);
-      const double others = sums[n - block][lane] - recursion.own * static_cast<double>(voxel);
+      const double others = fma(-recursion.own, static_cast<double>(voxel), static_cast<double>(sums[n - block][lane]));
       const double result = state.output(recursion) + others;
       if constexpr (AlongX) {
-        sums[n - block][lane] = result;
+        sums[n - block][lane] = written(result);
       } else {
         if (first_line + lane < pass.lines()) target[(n - pass.begin()) * target_step] = written(result);
       }
@@ -375,7 +439,7 @@ __global__ void __launch_bounds__(2 * lanes) recurse(const __grid_constant__ Rec
     if constexpr (AlongX) {
       for (int line = threadIdx.y; line < lanes && first_line + line < pass.lines(); line += 2) {
         float* to = pass.target(first_line + line, plane) - pass.begin();
-        for (int n = begin + lane; n < end; n += lanes) to[n] = written(sums[n - block][line]);
+        for (int n = begin + lane; n < end; n += lanes) to[n] = sums[n - block][line];
       }
       __syncthreads();
     }
@@ -427,12 +491,7 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
     if (plan.recursive) {
       recurse(pass, plan.sigma, from.origin[axis], queue);
     } else {
-      const std::vector<double> weights = sampled_weights(plan);
-      if (weights.size() <= few_weights) {
-        convolve<few_weights>(pass, weights, queue);
-      } else {
-        convolve<most_weights>(pass, weights, queue);
-      }
+      convolve(pass, sampled_weights(plan), queue);
     }
     between = std::move(buffer);
     from = to;

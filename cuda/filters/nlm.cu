@@ -124,7 +124,8 @@ struct Shape {
   static constexpr std::size_t staged_bytes = sizeof(float) * plane * slices;
 };
 
-/// Sums over patches of a value per voxel: `row(y, values)` gives those of row y of a lane, for all its slices.
+/// Sums over patches of a value per voxel: `row(y, values)` gives those of row y of a lane, for all its slices. Outputs
+/// below each other share what both see, two by two.
 template <int F, int Fz, class Row>
 __device__ __forceinline__ void sum_patches(float (&sums)[Shape<F, Fz>::outputs_y][Shape<F, Fz>::outputs_z],
                                             const Row& row) {
@@ -134,10 +135,17 @@ __device__ __forceinline__ void sum_patches(float (&sums)[Shape<F, Fz>::outputs_
     float values[S::outputs_z];
     row(y, values);
 #pragma unroll
-    for (int to = 0; to < S::outputs_y; ++to) {
-      if (to > y || to + 2 * F < y) continue;
+    for (int upper = 0; upper < S::outputs_y; upper += 2) {
+      const int seen = y - upper;  // row 0 by the upper one alone, the last by the lower one
 #pragma unroll
-      for (int z = 0; z < S::outputs_z; ++z) sums[to][z] = to == y ? values[z] : sums[to][z] + values[z];
+      for (int z = 0; z < S::outputs_z; ++z) {
+        float &above = sums[upper][z], &shared = sums[upper + 1][z];
+        if (seen == 0) above = values[z];
+        if (seen == 1) shared = values[z];
+        if (seen > 1 && seen <= 2 * F) shared += values[z];
+        if (seen == 2 * F) above += shared;
+        if (seen == 2 * F + 1) shared += values[z];
+      }
     }
   }
 #pragma unroll
@@ -175,11 +183,18 @@ struct Lane {
         if (is_output) difference[y - F][z - Fz] = d[z];
         if (Missing) d[z] = d[z] == d[z] ? d[z] : 0.0F;
       }
+      // Two by two here too. Rounded alike in every version of this code.
+      if constexpr (Fz == 0) {
+        values[0] = __fmul_rn(d[0], d[0]);
+      } else {
 #pragma unroll
-      for (int z = 0; z < S::outputs_z; ++z) {
-        values[z] = __fmul_rn(d[z], d[z]);  // rounded alike in every version of this code
+        for (int z = 0; z < S::outputs_z; z += 2) {
+          float shared = __fmul_rn(d[z + 1], d[z + 1]);
 #pragma unroll
-        for (int k = 1; k <= 2 * Fz; ++k) values[z] = fmaf(d[z + k], d[z + k], values[z]);
+          for (int k = 2; k <= 2 * Fz; ++k) shared = fmaf(d[z + k], d[z + k], shared);
+          values[z] = fmaf(d[z], d[z], shared);
+          values[z + 1] = fmaf(d[z + 1 + 2 * Fz], d[z + 1 + 2 * Fz], shared);
+        }
       }
     });
     if constexpr (Missing) {
@@ -230,14 +245,14 @@ struct Lane {
 
 template <int F, int Fz, bool General>
 __global__ void __launch_bounds__(32 * warps)
-    nlm_in_registers(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Nlm nlm) {
+    nlm_in_registers(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm) {
   using S = Shape<F, Fz>;
   extern __shared__ float staged[];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // Places of the input: of the block's first output, and of what the lane reads first.
-  const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + offset.x,
-                   static_cast<int>(blockIdx.y) * S::block_y + offset.y,
-                   static_cast<int>(blockIdx.z) * S::outputs_z + offset.z};
+  const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + start.x,
+                   static_cast<int>(blockIdx.y) * S::block_y + start.y,
+                   static_cast<int>(blockIdx.z) * S::outputs_z + start.z};
   const int column = first.x - F + lane, row = first.y - F + warp * S::outputs_y, slice = first.z - Fz;
 
   Lane<F, Fz> mine;
@@ -264,10 +279,12 @@ __global__ void __launch_bounds__(32 * warps)
     low = {-first.x - S::outputs_x + 1, -first.y - S::block_y + 1, 0};
     high = {in.x - 1 - first.x, in.y - 1 - first.y, 0};
   }
+  // Offsets count row by row, so that sums do not depend on where a box begins.
+  const int rows_together = high.x - low.x < S::offsets_x ? S::offsets_y : 1;
   for (int oz = low.z; oz <= high.z; ++oz) {
-    for (int from_y = low.y; from_y <= high.y; from_y += S::offsets_y) {
+    for (int from_y = low.y; from_y <= high.y; from_y += rows_together) {
       for (int from_x = low.x; from_x <= high.x; from_x += S::offsets_x) {
-        const int to_x = min(from_x + S::offsets_x - 1, high.x), to_y = min(from_y + S::offsets_y - 1, high.y);
+        const int to_x = min(from_x + S::offsets_x - 1, high.x), to_y = min(from_y + rows_together - 1, high.y);
         const int width = 32 + to_x - from_x, rows = S::block_y + 2 * F + to_y - from_y;
         bool missing = missing_here;
         __syncthreads();
@@ -316,11 +333,12 @@ __global__ void __launch_bounds__(32 * warps)
 #pragma unroll
   for (int y = 0; y < S::outputs_y; ++y) {
     const int out_y = row + F + y - offset.y;
+    if (out_y < 0) continue;
     if (out_y >= out.y) return;
 #pragma unroll
     for (int z = 0; z < S::outputs_z; ++z) {
       const int out_z = first.z + z - offset.z;
-      if (out_z >= out.z) continue;
+      if (out_z < 0 || out_z >= out.z) continue;
       write(in, nlm, {column, row + F + y, first.z + z}, mine.sum[y][z], mine.weight[y][z],
             out.row(out_y, out_z) + out_x);
     }
@@ -374,25 +392,31 @@ __global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
   out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
 }
 
+/// Outputs share sums two by two: `odd` tells whether the first one along y and z is the second of its pair.
 template <int F, int Fz, bool General>
-void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const Nlm& nlm, const Queue& queue) {
+void launch(const Box<const float>& in, const Box<float>& out, int3 offset, int3 odd, const Nlm& nlm,
+            const Queue& queue) {
   using S = Shape<F, Fz>;
   const auto kernel = nlm_in_registers<F, Fz, General>;
   QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(S::staged_bytes)));
-  const dim3 grid(ceil_div(out.x, S::outputs_x), ceil_div(out.y, S::block_y), ceil_div(out.z, S::outputs_z));
-  kernel<<<grid, 32 * warps, S::staged_bytes, queue.stream>>>(in, out, offset, nlm);
+  const dim3 grid(ceil_div(out.x, S::outputs_x), ceil_div(out.y + odd.y, S::block_y),
+                  ceil_div(out.z + odd.z, S::outputs_z));
+  const int3 start{offset.x, offset.y - odd.y, offset.z - odd.z};
+  kernel<<<grid, 32 * warps, S::staged_bytes, queue.stream>>>(in, out, offset, start, nlm);
 }
 
 /// Launches the kernel of this patch where there is one.
 template <int F, int Fz>
-bool launch_for(const Box<const float>& in, const Box<float>& out, int3 offset, const Nlm& nlm, const Queue& queue) {
+bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,
+                const Queue& queue) {
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
   const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias == 0 && nlm.spatial.x == 0 && nlm.spatial.y == 0 &&
                      nlm.spatial.z == 0 && nlm.intensity_rate == 0;
+  const int3 odd{0, static_cast<int>(out.origin.y % 2), static_cast<int>(out.origin.z % 2)};
   if (plain) {
-    launch<F, Fz, false>(in, out, offset, nlm, queue);
+    launch<F, Fz, false>(in, out, offset, odd, nlm, queue);
   } else {
-    launch<F, Fz, true>(in, out, offset, nlm, queue);
+    launch<F, Fz, true>(in, out, offset, odd, nlm, queue);
   }
   return true;
 }

@@ -47,116 +47,129 @@ Job make_job(const QuadraticParams& params) {
   return job;
 }
 
-/// The outputs that a thread makes, and how many of them, one below the other, at the same time, so that each
-/// coefficient is read for all of these.
+/// The outputs that a thread makes.
 template <int Radius>
 struct Tile {
   static constexpr int size = 2 * Radius + 1, neighbours = size * size - 1;
-  static constexpr int x = Radius == 1 ? 2 : 1, y = 4, together = Radius == 1 ? 1 : 4;
+  static constexpr int x = Radius == 1 ? 2 : 1, y = 4;
   static constexpr int columns = x + 2 * Radius, rows = y + 2 * Radius;
 };
 
-/// Changes of the outputs in column `x` and in rows from `y` on of a tile, in scaled intensities. `seen` is what the
-/// tile's windows see, times job.power; `voxel` are the voxels themselves.
-template <int Radius, bool Missing, class T = Tile<Radius>>
-__device__ __forceinline__ void find_changes(const float (&seen)[T::rows][T::columns], int x, int y,
-                                             const float (&voxel)[T::together], const Job& job,
-                                             float (&change)[T::together]) {
-  float difference[T::neighbours][T::together], x0[T::together];
+/// Changes of outputs, one below the other, in scaled intensities, each coefficient read once for all of them. `seen`
+/// is what their windows see, from column `left` on, times job.power; `voxel` are the voxels themselves.
+template <int Radius, bool Missing, int Rows, int Columns>
+__device__ __forceinline__ void find_changes(const float (&seen)[Rows][Columns], int left,
+                                             const float (&voxel)[Rows - 2 * Radius], const Job& job,
+                                             float (&change)[Rows - 2 * Radius]) {
+  constexpr int size = Tile<Radius>::size, neighbours = Tile<Radius>::neighbours, outputs = Rows - 2 * Radius;
+  float difference[neighbours][outputs], x0[outputs];
 #pragma unroll
-  for (int t = 0; t < T::together; ++t) {
+  for (int t = 0; t < outputs; ++t) {
     x0[t] = (voxel[t] - job.origin) * job.scale;
-    change[t] = (job.form.square * x0[t] + job.form.linear) * x0[t] + job.form.constant;
+    change[t] = fmaf(fmaf(job.form.square, x0[t], job.form.linear), x0[t], job.form.constant);
 #pragma unroll
-    for (int i = 0; i < T::neighbours; ++i) {
-      const int place = i < T::neighbours / 2 ? i : i + 1;
-      const float d = seen[y + t + place / T::size][x + place % T::size] - seen[y + t + Radius][x + Radius];
+    for (int i = 0; i < neighbours; ++i) {
+      const int place = i < neighbours / 2 ? i : i + 1;
+      const float d = seen[t + place / size][left + place % size] - seen[t + Radius][left + Radius];
       difference[i][t] = !Missing || is_present(d) ? d : 0.0F;
     }
   }
 #pragma unroll
-  for (int i = 0; i < T::neighbours; ++i) {
-    float factor[T::together];
+  for (int i = 0; i < neighbours; ++i) {
+    float factor[outputs];
 #pragma unroll
-    for (int t = 0; t < T::together; ++t) factor[t] = fmaf(job.form.of_centre[i], x0[t], job.form.of_difference[i]);
+    for (int t = 0; t < outputs; ++t) factor[t] = fmaf(job.form.of_centre[i], x0[t], job.form.of_difference[i]);
 #pragma unroll
-    for (int j = i; j < T::neighbours; ++j) {
-      const float of_pair = job.form.of_pair[i * T::neighbours - i * (i - 1) / 2 + j - i];
+    for (int j = i; j < neighbours; ++j) {
+      const float of_pair = job.form.of_pair[i * neighbours - i * (i - 1) / 2 + j - i];
 #pragma unroll
-      for (int t = 0; t < T::together; ++t) factor[t] = fmaf(of_pair, difference[j][t], factor[t]);
+      for (int t = 0; t < outputs; ++t) factor[t] = fmaf(of_pair, difference[j][t], factor[t]);
     }
 #pragma unroll
-    for (int t = 0; t < T::together; ++t) change[t] = fmaf(factor[t], difference[i][t], change[t]);
+    for (int t = 0; t < outputs; ++t) change[t] = fmaf(factor[t], difference[i][t], change[t]);
   }
 }
 
+__device__ __forceinline__ float changed(float voxel, float change, const Job& job) {
+  return fmaf(change, job.unscale, voxel) + 0.0F;
+}
+
+/// The output at `at`, a place of the input: anywhere, voxels missing or not.
+template <int Radius>
+__device__ __noinline__ float output_at(const Box<const float>& in, int3 at, const Job& job) {
+  constexpr int size = Tile<Radius>::size;
+  const float voxel[1] = {in.row(at.y, at.z)[at.x]};
+  if (!is_present(voxel[0])) return voxel[0];
+  const bool in_rim =
+      at.x < job.reach_x || at.x + job.reach_x >= in.x || at.y < job.reach_y || at.y + job.reach_y >= in.y;
+  if (!job.changes || (job.border == Border::copy && in_rim)) return voxel[0] + 0.0F;
+  float seen[size][size], change[1];
+#pragma unroll
+  for (int row = 0; row < size; ++row) {
+    const float* from = in.row(device_border_index(job.border, at.y + row - Radius, in.y), at.z);
+#pragma unroll
+    for (int column = 0; column < size; ++column) {
+      seen[row][column] = from[device_border_index(job.border, at.x + column - Radius, in.x)] * job.power;
+    }
+  }
+  find_changes<Radius, true>(seen, 0, voxel, job, change);
+  return changed(voxel[0], change[0], job);
+}
+
+/// Where all that a thread sees lies within the input, it is read once. Results that are not finite tell of missing
+/// voxels, and are made anew.
 template <int Radius>
 __global__ void __launch_bounds__(128)
     quadratic(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Job job) {
   using T = Tile<Radius>;
   const int x = T::x * (blockIdx.x * blockDim.x + threadIdx.x), y = T::y * (blockIdx.y * blockDim.y + threadIdx.y);
-  const int z = blockIdx.z, in_x = x + offset.x, in_y = y + offset.y;
+  const int z = blockIdx.z, in_x = x + offset.x, in_y = y + offset.y, in_z = z + offset.z;
   if (x >= out.x || y >= out.y) return;
-  float seen[T::rows][T::columns], probe = 0;
   const bool inside = in_x >= Radius && in_x + T::x + Radius <= in.x && in_y >= Radius && in_y + T::y + Radius <= in.y;
-  if (inside) {
-    const float* from = in.row(in_y - Radius, z + offset.z) + in_x - Radius;
-#pragma unroll
-    for (int row = 0; row < T::rows; ++row, from += in.x) {
-#pragma unroll
-      for (int column = 0; column < T::columns; ++column) seen[row][column] = __ldg(from + column);
-    }
-  } else {
-#pragma unroll
-    for (int row = 0; row < T::rows; ++row) {
-      const float* from = in.row(device_border_index(job.border, in_y + row - Radius, in.y), z + offset.z);
-#pragma unroll
-      for (int column = 0; column < T::columns; ++column) {
-        seen[row][column] = from[device_border_index(job.border, in_x + column - Radius, in.x)];
+  if (!inside || !job.changes) {
+    for (int j = 0; j < T::y && y + j < out.y; ++j) {
+      for (int i = 0; i < T::x && x + i < out.x; ++i) {
+        out.row(y + j, z)[x + i] = output_at<Radius>(in, {in_x + i, in_y + j, in_z}, job);
       }
     }
+    return;
   }
-  float voxel[T::x][T::y];
+  float seen[T::rows][T::columns], voxel[T::x][T::y], change[T::x][T::y];
+  const float* from = in.row(in_y - Radius, in_z) + in_x - Radius;
 #pragma unroll
-  for (int row = 0; row < T::rows; ++row) {
+  for (int row = 0; row < T::rows; ++row, from += in.x) {
 #pragma unroll
     for (int column = 0; column < T::columns; ++column) {
-      float& one = seen[row][column];
+      const float one = __ldg(from + column);
       const int at_x = column - Radius, at_y = row - Radius;
       if (at_x >= 0 && at_x < T::x && at_y >= 0 && at_y < T::y) voxel[at_x][at_y] = one;
-      one *= job.power;
-      probe = fmaf(one, 0.0F, probe);
+      seen[row][column] = one * job.power;
     }
   }
-  const bool missing = probe != 0, copies = job.border == Border::copy;  // NaN where one is not finite
+  bool finite = true;
 #pragma unroll
   for (int i = 0; i < T::x; ++i) {
-    const bool in_rim = copies && (in_x + i < job.reach_x || in_x + i + job.reach_x >= in.x);
+    find_changes<Radius, false>(seen, i, voxel[i], job, change[i]);
 #pragma unroll
-    for (int j = 0; j < T::y; j += T::together) {
-      float centre[T::together], change[T::together];
+    for (int j = 0; j < T::y; ++j) {
+      voxel[i][j] = changed(voxel[i][j], change[i][j], job);
+      finite = finite && is_present(voxel[i][j]);
+    }
+  }
+  if (!finite) {
 #pragma unroll
-      for (int t = 0; t < T::together; ++t) centre[t] = voxel[i][j + t];
-      if (missing) {
-        find_changes<Radius, true>(seen, i, j, centre, job, change);
-      } else {
-        find_changes<Radius, false>(seen, i, j, centre, job, change);
-      }
+    for (int i = 0; i < T::x; ++i) {
 #pragma unroll
-      for (int t = 0; t < T::together; ++t) {
-        const int at_y = in_y + j + t;
-        const bool keeps = !job.changes || in_rim || (copies && (at_y < job.reach_y || at_y + job.reach_y >= in.y));
-        voxel[i][j + t] = missing && !is_present(centre[t]) ? centre[t]
-                          : keeps                           ? centre[t] + 0.0F
-                                                            : fmaf(change[t], job.unscale, centre[t]) + 0.0F;
+      for (int j = 0; j < T::y; ++j) {
+        if (!is_present(voxel[i][j])) voxel[i][j] = output_at<Radius>(in, {in_x + i, in_y + j, in_z}, job);
       }
     }
   }
   const bool pairs = T::x == 2 && out.x % 2 == 0 && reinterpret_cast<std::uintptr_t>(out.data) % sizeof(float2) == 0;
+  float* to = out.row(y, z) + x;
 #pragma unroll
-  for (int j = 0; j < T::y; ++j) {
+  for (int j = 0; j < T::y; ++j, to += out.x) {
     if (y + j >= out.y) return;
-    float* to = out.row(y + j, z) + x;
     if (pairs) {
       *reinterpret_cast<float2*>(to) = {voxel[0][j], voxel[T::x - 1][j]};
     } else {

@@ -97,18 +97,25 @@ __device__ float written(double value) { return static_cast<float>(value) + 0.0F
 constexpr int strip = 8, warps = 8, tile = strip * warps;
 constexpr int most_taps = 64;  ///< at a time
 
-template <int Capacity>
-struct Weights {
+/// Weights of a short window from its first voxel on, followed by zeros. As numbers that the compiler finds in the
+/// parameters of a kernel they cost no loads.
+struct ShortWindow {
+  static constexpr bool in_parts = false;
   int radius;
-  double of_offset[Capacity];
+  double of_tap[most_taps];
+};
 
-  /// Of the taps from the first voxel of a window on; those beyond the window have the weight 0.
+/// Weights of a window of any size, by offset.
+struct LongWindow {
+  static constexpr bool in_parts = true;
+  int radius;
+  double of_offset[static_cast<int>(5 * GaussianParams::largest_sigma + 0.5) + 1];
+
   __device__ double of_tap(int tap) const {
     const int offset = abs(tap - radius);
     return offset <= radius ? of_offset[offset] : 0.0;
   }
 };
-constexpr int few_weights = most_taps / 2, most_weights = static_cast<int>(5 * GaussianParams::largest_sigma + 0.5) + 1;
 
 /// Distance of lines in shared memory, where the voxels of a line lie side by side: odd, against bank conflicts.
 constexpr int line_pitch(int staged) { return staged + 1; }
@@ -121,10 +128,12 @@ __device__ __forceinline__ void stage(const Pass& pass, int first_line, int plan
   const bool inside = pass.holds(start) && pass.holds(start + Count - 1);
   if constexpr (AlongX) {
     constexpr int own_lines = lanes / warps, chunks = (Count + lanes - 1) / lanes;
+    const float* first_source = pass.source(first_line, plane);
     float voxels[own_lines * chunks];
 #pragma unroll
     for (int i = 0; i < own_lines; ++i) {
-      const float* from = pass.source(min(first_line + warp + i * warps, last_line), plane);
+      const float* from =
+          first_source + static_cast<std::int64_t>(min(warp + i * warps, last_line - first_line)) * pass.in.x;
       if (inside) {
         from += start;
 #pragma unroll
@@ -172,29 +181,30 @@ __device__ __forceinline__ void stage(const Pass& pass, int first_line, int plan
 
 /// Adds taps to the 8 outputs of a strip, in their order. `from` is what the first tap of the first output sees; the
 /// next voxels lie `Step` apart. Reads 8 voxels more than the taps see.
-template <int Step>
-__device__ __forceinline__ void add_taps(const double* from, const double* weight, int taps, double (&sum)[strip]) {
+template <int Step, int Taps, bool Unroll>
+__device__ __forceinline__ void add_taps(const double* from, const double* weight, double (&sum)[strip]) {
   double window[strip];
 #pragma unroll
   for (int i = 0; i < strip; ++i) window[i] = from[i * Step];
-  for (int tap = 0; tap < taps; tap += strip, from += strip * Step) {
+#pragma unroll(Unroll ? Taps / strip : 1)
+  for (int tap = 0; tap < Taps; tap += strip) {
 #pragma unroll
     for (int j = 0; j < strip; ++j) {
       const double w = weight[tap + j];
 #pragma unroll
       for (int i = 0; i < strip; ++i) sum[i] = fma(w, window[(i + j) % strip], sum[i]);
-      window[j] = from[(strip + j) * Step];
+      window[j] = from[(tap + strip + j) * Step];
     }
   }
 }
 
 /// Taps: at a time.
-template <bool AlongX, int Taps, int Capacity>
-__global__ void __launch_bounds__(lanes* warps, 4)
-    convolve(const __grid_constant__ Pass pass, const __grid_constant__ Weights<Capacity> weights) {
+template <bool AlongX, int Taps, class Window>
+__global__ void __launch_bounds__(lanes* warps, AlongX || Taps > 32 ? 4 : 5)
+    convolve(const __grid_constant__ Pass pass, const __grid_constant__ Window window) {
   constexpr int staged_places = tile + Taps;
   __shared__ double staged[AlongX ? lanes * line_pitch(staged_places) : lanes * staged_places];
-  __shared__ double weight[Taps];
+  __shared__ double weight[Window::in_parts ? Taps : 1];
   if (pass.is_idle()) return;
   const int lane = threadIdx.x, warp = threadIdx.y, thread = warp * lanes + lane;
   const int first_line = lanes * static_cast<int>(AlongX ? blockIdx.y : blockIdx.x);
@@ -203,12 +213,20 @@ __global__ void __launch_bounds__(lanes* warps, 4)
       staged + (AlongX ? lane * line_pitch(staged_places) + warp * strip : warp * strip * lanes + lane);
   for (int plane = blockIdx.z; plane < pass.planes(); plane += gridDim.z) {
     double sum[strip] = {};
-    for (int tap = 0; tap <= 2 * weights.radius; tap += Taps) {
+    for (int tap = 0; tap <= 2 * window.radius; tap += Taps) {
       __syncthreads();
-      if (thread < Taps) weight[thread] = weights.of_tap(tap + thread);
-      stage<AlongX, staged_places>(pass, first_line, plane, pass.begin() + first - weights.radius + tap, staged);
+      if constexpr (Window::in_parts) {
+        if (thread < Taps) weight[thread] = window.of_tap(tap + thread);
+      }
+      stage<AlongX, staged_places>(pass, first_line, plane, pass.begin() + first - window.radius + tap, staged);
       __syncthreads();
-      add_taps<AlongX ? 1 : lanes>(from, weight, Taps, sum);
+      constexpr int step = AlongX ? 1 : lanes;
+      if constexpr (Window::in_parts) {
+        add_taps<step, Taps, false>(from, weight, sum);
+      } else {
+        add_taps<step, Taps, true>(from, window.of_tap, sum);
+        break;
+      }
     }
     if constexpr (AlongX) {
       auto* results = reinterpret_cast<float(*)[tile + 1]>(staged);
@@ -216,11 +234,11 @@ __global__ void __launch_bounds__(lanes* warps, 4)
 #pragma unroll
       for (int i = 0; i < strip; ++i) results[lane][warp * strip + i] = written(sum[i]);
       __syncthreads();
+      float* to = pass.target(first_line + warp, plane) + first;
 #pragma unroll
-      for (int i = 0; i < lanes / warps; ++i) {
+      for (int i = 0; i < lanes / warps; ++i, to += warps * static_cast<std::int64_t>(pass.out.x)) {
         const int line = warp + i * warps;
         if (first_line + line >= pass.lines()) break;
-        float* to = pass.target(first_line + line, plane) + first;
 #pragma unroll
         for (int n = lane; n < tile; n += lanes) {
           if (first + n < pass.length()) to[n] = results[line][n];
@@ -242,36 +260,34 @@ __global__ void __launch_bounds__(lanes* warps, 4)
   }
 }
 
-template <int Taps, int Capacity>
-void launch(const Pass& pass, const Weights<Capacity>& weights, const Queue& queue) {
+template <int Taps, class Window>
+void launch(const Pass& pass, const Window& window, const Queue& queue) {
   const dim3 block(lanes, warps);
   const auto tiles = static_cast<unsigned>(ceil_div(pass.length(), tile));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines(), lanes));
   if (pass.axis == 0) {
-    convolve<true, Taps><<<dim3(tiles, groups, pass.layers()), block, 0, queue.stream>>>(pass, weights);
+    convolve<true, Taps><<<dim3(tiles, groups, pass.layers()), block, 0, queue.stream>>>(pass, window);
   } else {
-    convolve<false, Taps><<<dim3(groups, tiles, pass.layers()), block, 0, queue.stream>>>(pass, weights);
+    convolve<false, Taps><<<dim3(groups, tiles, pass.layers()), block, 0, queue.stream>>>(pass, window);
   }
 }
 
-template <int Capacity>
-Weights<Capacity> make_weights(const std::vector<double>& of_offset) {
-  Weights<Capacity> weights;
-  weights.radius = static_cast<int>(of_offset.size()) - 1;
-  std::copy(of_offset.begin(), of_offset.end(), weights.of_offset);
-  return weights;
-}
-
 void convolve(const Pass& pass, const std::vector<double>& of_offset, const Queue& queue) {
-  const auto window = static_cast<int>(2 * of_offset.size() - 1);
-  if (window > most_taps) return launch<most_taps>(pass, make_weights<most_weights>(of_offset), queue);
-  const Weights<few_weights> weights = make_weights<few_weights>(of_offset);
-  if (window <= 8) return launch<8>(pass, weights, queue);
-  if (window <= 16) return launch<16>(pass, weights, queue);
-  if (window <= 24) return launch<24>(pass, weights, queue);
-  if (window <= 32) return launch<32>(pass, weights, queue);
-  if (window <= 48) return launch<48>(pass, weights, queue);
-  launch<most_taps>(pass, weights, queue);
+  const int radius = static_cast<int>(of_offset.size()) - 1, taps = 2 * radius + 1;
+  if (taps > most_taps) {
+    LongWindow window;
+    window.radius = radius;
+    std::copy(of_offset.begin(), of_offset.end(), window.of_offset);
+    return launch<most_taps>(pass, window, queue);
+  }
+  ShortWindow window{.radius = radius, .of_tap = {}};
+  for (int tap = 0; tap < taps; ++tap) window.of_tap[tap] = of_offset[std::abs(tap - radius)];
+  if (taps <= 8) return launch<8>(pass, window, queue);
+  if (taps <= 16) return launch<16>(pass, window, queue);
+  if (taps <= 24) return launch<24>(pass, window, queue);
+  if (taps <= 32) return launch<32>(pass, window, queue);
+  if (taps <= 48) return launch<48>(pass, window, queue);
+  launch<most_taps>(pass, window, queue);
 }
 
 // ---- recursive Gaussian: a block makes 32 lines between two restarts. One warp runs along the axis, the other one
@@ -380,8 +396,17 @@ struct Reader {
       if (done + group < count) fetch(start + group * direction, direction, count - done - group, next);
       const auto voxel = [&](int i) { return AlongX ? corner[threadIdx.x][i] : now[i]; };
       if constexpr (AlongX) {  // code that fits the instruction cache
-#pragma unroll 8
-        for (int i = 0; i < left; ++i) body(start + i * direction, voxel(i));
+        constexpr int ahead = 8;
+        int i = 0;
+        for (; i + ahead <= left; i += ahead) {
+          float voxels[ahead];  // the body writes to shared memory, which would hold back reading it
+#pragma unroll
+          for (int j = 0; j < ahead; ++j) voxels[j] = voxel(i + j);
+#pragma unroll
+          for (int j = 0; j < ahead; ++j) body(start + (i + j) * direction, voxels[j]);
+        }
+#pragma unroll 1
+        for (; i < left; ++i) body(start + i * direction, voxel(i));
       } else if (left == group) {
 #pragma unroll
         for (int i = 0; i < group; ++i) body(start + i * direction, voxel(i));

@@ -301,10 +301,22 @@ TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {
 }
 
 TEST_F(AtomicOutputTest, ReadOnlyParentIsNotWritable) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  constexpr uid_t nobody = 65534;
+  const bool is_root = geteuid() == 0;  // who may write everywhere
+  if (is_root && seteuid(nobody) != 0) GTEST_SKIP() << "root may write everywhere";
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  constexpr auto read_only = static_cast<fs::perms>(0555);
+  fs::permissions(folder_.path(), read_only);
+  if (is_root) {
+    ASSERT_EQ(seteuid(nobody), 0);
+  }
   expect_refused(Errc::not_writable, "cannot be created", folder_ / "a.nii", Kind::file, false);
   expect_refused(Errc::not_writable, "cannot be created", folder_ / "series", Kind::folder, false);
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
   fs::permissions(folder_.path(), fs::perms::owner_all);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "core/sha256.hpp"
 #include "io/dicom_uid.hpp"
 
 namespace quietvox::io::dicom {
@@ -110,11 +111,18 @@ void raise_series_number(DcmDataset& data, int offset) {
   put(data, DCM_SeriesNumber, std::to_string(number));
 }
 
+/// Where it gets too long, the middle goes, from a space on; what follows the last semicolon, the notice, stays.
 void extend_derivation_description(DcmItem& data, const std::string& addition) {
   constexpr std::size_t most = 1024;
   const std::string before = text_of(data, DCM_DerivationDescription);
   std::string text = before.empty() ? addition : before + "; " + addition;
-  if (text.size() > most) text = before.size() + 2 < most ? text.substr(0, most) : before;
+  if (text.size() > most) {
+    const std::string end = " ..." + addition.substr(addition.rfind(';'));
+    const std::size_t cut = text.rfind(' ', most - end.size());
+    const bool has_escapes = before.find('\x1b') != std::string::npos;  // to be undone before what follows
+    if (cut == std::string::npos || (has_escapes && cut < before.size())) return;
+    text.replace(cut, std::string::npos, end);
+  }
   put(data, DCM_DerivationDescription, text);
 }
 
@@ -134,6 +142,12 @@ void add_derivation(DcmItem& parent, const Slice& source, const Derivation& deri
   if (frame > 0) put(item, DCM_ReferencedFrameNumber, std::to_string(frame));
   put(item, DCM_SpatialLocationsPreserved, "YES");
   append_code(item, DCM_PurposeOfReferenceCodeSequence, "121322", "Source image for image processing operation");
+}
+
+/// The identifier of what becomes of a source. Always the same for the same arguments and version of quietvox; `role`
+/// tells series from instances.
+std::string derived_uid(const std::string& role, const std::string& source_uid, const Derivation& derivation) {
+  return uid_from(role + "\n" + source_uid + "\n" + derivation.inputs + "\n" + derivation.chain + "\n" + version());
 }
 
 /// The different ones among texts, one after another.
@@ -210,17 +224,23 @@ void check_series_suffix(const std::string& suffix) {
                                           (is_plain ? ", it has " + std::to_string(suffix.size()) : ""));
 }
 
-std::string derived_uid(const std::string& role, const std::string& source_uid, const std::string& chain) {
-  return uid_from(role + "\n" + source_uid + "\n" + chain + "\n" + version());
+std::string identity_of(std::span<const Volume> volumes) {
+  std::set<std::string> instances;
+  for (const Volume& volume : volumes) {
+    for (const Slice& slice : volume.slices) instances.insert(slice.sop_instance + "\n");
+  }
+  Sha256 hash;
+  for (const std::string& instance : instances) hash.update(std::as_bytes(std::span(instance)));
+  return to_hex(hash.digest());
 }
 
 bool derive(DcmDataset& data, const Slice& source, std::span<const std::string> texts, const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
-  put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation.chain));
+  put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation));
   // Images for processing and for presentation must not meet in one series.
-  put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source.series, derivation.chain));
+  put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source.series, derivation));
   if (const std::string whole = text_of(data, DCM_ConcatenationUID); !whole.empty()) {
-    put(data, DCM_ConcatenationUID, derived_uid("concatenation", whole, derivation.chain));
+    put(data, DCM_ConcatenationUID, derived_uid("concatenation", whole, derivation));
   }
   set_type(data, DCM_ImageType);
   const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);

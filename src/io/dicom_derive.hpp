@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/provenance.hpp"
-#include "io/dicom_scan.hpp"
+#include "io/dicom_series.hpp"
 #include "io/dicom_toolkit.hpp"
 
 /// What marks an image as derived from another one.
@@ -15,16 +15,18 @@ namespace quietvox::io::dicom {
 
 /// The same for all files of a series.
 struct Derivation {
-  std::string chain;  ///< the filters as they were asked for, and the mask: goes into new identifiers
+  std::string inputs;                     ///< tells inputs apart, see identity_of()
+  std::string chain;                      ///< the filters as they were asked for, and the mask
   bool smooths = true, enhances = false;  ///< what the filters of the chain are for
   std::string series_suffix;
   int series_offset = 0;
   std::time_t time = 0;
 };
 
-/// The identifier of what becomes of a source under a chain of filters. Always the same for the same arguments and
-/// version of quietvox; `role` tells series from instances.
-std::string derived_uid(const std::string& role, const std::string& source_uid, const std::string& chain);
+/// A hash of which images make up volumes, in whatever order: what becomes of one of them rests on all of them, by
+/// windows that reach across slices and by what filters estimate on whole volumes. No number that filters have computed
+/// goes in, so that every machine and device comes to the same.
+std::string identity_of(std::span<const Volume>);
 
 /// Throws Error(invalid_argument) where the suffix cannot stand in every series description.
 void check_series_suffix(const std::string&);

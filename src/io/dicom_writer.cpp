@@ -96,6 +96,7 @@ class Writer final : public ImageWriter {
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
                 series_->input) {
+    derivation_.inputs = identity_of(series_->volumes);
     derivation_.series_suffix = options.series_description_suffix;
     derivation_.series_offset = options.series_offset;
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

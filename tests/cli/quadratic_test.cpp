@@ -98,7 +98,7 @@ TEST_F(Quadratic, SmallValuesOfMonochrome1AreWhite) {
 TEST_F(Quadratic, ProvenanceTellsWhichCoefficientsByTheirHash) {
   write_dicom(path("in.dcm"), {.columns = 8, .rows = 8});
   write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
-  std::set<std::string> hashes, instances;
+  std::set<std::string> hashes, instances, series;
   for (const std::string h0 : {"0", "0.25"}) {
     std::string zeros = "0";
     for (int i = 1; i < 45; ++i) zeros += ",0";
@@ -116,9 +116,14 @@ TEST_F(Quadratic, ProvenanceTellsWhichCoefficientsByTheirHash) {
     EXPECT_NE(text.find("coefficients=" + hash), std::string::npos) << text;
     EXPECT_EQ(text.find("mine.json"), std::string::npos) << text;
     instances.insert(dicom_text(path("out.dcm"), DCM_SOPInstanceUID));
+    series.insert(dicom_text(path("out.dcm"), DCM_SeriesInstanceUID));
   }
   EXPECT_EQ(hashes.size(), 2U);
   EXPECT_EQ(instances.size(), 2U);
+  EXPECT_EQ(series.size(), 2U);
+  std::filesystem::rename(path("mine.json"), path("renamed.json"));
+  quietvox_ok({"quadratic", path("in.dcm"), path("out.dcm"), "--coefficients", path("renamed.json"), "--force"});
+  EXPECT_TRUE(instances.contains(dicom_text(path("out.dcm"), DCM_SOPInstanceUID)));
 }
 
 TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/provenance.hpp"
+#include "filters/registry.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
@@ -337,10 +338,45 @@ TEST_F(DicomWrite, ASuffixThatFitsNoDescriptionIsRefused) {
 TEST_F(DicomWrite, LongTextsAreNotBroken) {
   rewrite({.more = {{DCM_SpecificCharacterSet, "ISO_IR 192"}, {DCM_SeriesDescription, "K\xc3\xb6pf"}}});
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "K\xc3\xb6pf quietvox");
-  rewrite({.more = {{DCM_DerivationDescription, std::string(1000, 'd')}}});
-  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription).size(), 1024u);
   rewrite({.more = {{DCM_SeriesNumber, "2147483647"}}});
   EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2147483647");
+}
+
+TEST_F(DicomWrite, LongDerivationsAreCutAtAWordAndKeepTheNotice) {
+  const auto derived = [&](const std::string& before) {
+    rewrite({.more = {{DCM_DerivationDescription, before}}});
+    return dicom_text(output_, DCM_DerivationDescription);
+  };
+  const std::string end = " ...; not for diagnostic use";
+  std::string words;
+  while (words.size() < 1020) words += "word ";
+  const std::string full = derived(words.substr(0, 900));
+  EXPECT_EQ(full.find(" ..."), std::string::npos);
+  EXPECT_TRUE(full.ends_with(" use")) << full;
+  EXPECT_EQ(derived(words + "word"), words.substr(0, 994) + end);
+  const std::string cut = derived(std::string(940, 'd'));
+  EXPECT_TRUE(cut.starts_with(std::string(940, 'd') + "; quietvox " + version() + ": median ")) << cut;
+  EXPECT_TRUE(cut.ends_with(end)) << cut;
+  EXPECT_LE(cut.size(), 1024u);
+  EXPECT_EQ(derived(std::string(1020, 'd')), std::string(1020, 'd'));  // one word
+}
+
+TEST_F(DicomWrite, FramesWithSettingsOfTheirOwnKeepTheNotice) {
+  write_dicom(source_, {.frames = 20, .position = {}});
+  const auto image = io::open_dicom(source_, {});
+  ASSERT_EQ(image->volume_count(), 20u);
+  const auto writer = image->writer(output_, Values::real, {});
+  Settings settings(find_filter("gaussian"));
+  for (std::size_t frame = 0; frame < 20; ++frame) {
+    settings.set("sigma", std::to_string(frame + 1));
+    writer->begin_volume(frame, {.requested = {settings}, .resolved = {settings}, .backend = "cpu"});
+    writer->write(read_volume(*image, frame).view());
+  }
+  writer->commit();
+  const std::string text = dicom_text(output_, DCM_DerivationDescription);
+  EXPECT_LE(text.size(), 1024u);
+  EXPECT_GT(text.size(), 990u);
+  EXPECT_TRUE(text.ends_with(" ...; not for diagnostic use")) << text;
 }
 
 TEST_F(DicomWrite, OptionsNameTheSeries) {
@@ -359,9 +395,30 @@ TEST_F(DicomWrite, IdentifiersAreNewAndAlwaysTheSame) {
   EXPECT_EQ(dicom_text(output_, DCM_SOPInstanceUID), instance);
   rewrite({.instance = "1.2.3.4.98"});
   EXPECT_NE(dicom_text(output_, DCM_SOPInstanceUID), instance);
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesInstanceUID), series);
-  rewrite({.more = {{DCM_PresentationIntentType, "FOR PROCESSING"}}});
+  rewrite({.instance = "1.2.3.4.99", .more = {{DCM_PresentationIntentType, "FOR PROCESSING"}}});
   EXPECT_NE(dicom_text(output_, DCM_SeriesInstanceUID), series);
+}
+
+/// Windows and estimates reach beyond a slice, so that it becomes another one where another volume surrounds it.
+TEST_F(DicomWrite, PartsOfASeriesHaveIdentifiersOfTheirOwn) {
+  const fs::path all = folder_ / "all", part = folder_ / "part", other = folder_ / "other";
+  for (const fs::path& in : {all, part, other}) fs::create_directory(in);
+  for (int z = 0; z < 3; ++z) {
+    const DicomSpec spec{.position = {0, 0, 1.0 * z}, .instance = "1.2.3." + std::to_string(z), .instance_number = z};
+    write_dicom(all / std::to_string(z), spec);
+    write_dicom(other / ("of another name " + std::to_string(2 - z)), spec);
+    if (z < 2) write_dicom(part / std::to_string(z), spec);
+  }
+  const auto identifiers = [&](const fs::path& in, const std::string& name) {
+    const fs::path out = in.string() + "-out";
+    write_image(*io::open_dicom(in, {}), out, Values::real, {}, {.force = true, .compress = {}});
+    return std::pair(dicom_text(out / name, DCM_SOPInstanceUID), dicom_text(out / name, DCM_SeriesInstanceUID));
+  };
+  const auto of_all = identifiers(all, "1"), of_part = identifiers(part, "1");
+  EXPECT_NE(of_part.first, of_all.first);
+  EXPECT_NE(of_part.second, of_all.second);
+  EXPECT_EQ(identifiers(all, "1"), of_all);
+  EXPECT_EQ(identifiers(other, "of another name 1"), of_all);
 }
 
 TEST_F(DicomWrite, MasksHaveIdentifiersOfTheirOwn) {

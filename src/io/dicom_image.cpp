@@ -40,7 +40,7 @@ class OpenFile {
   std::vector<std::uint16_t> mosaic_;  ///< the only frame, once one of its tiles was asked for
 };
 
-/// Reads images. A file that holds several stays open from one to the next.
+/// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
 class ImageCells {
  public:
   std::vector<std::uint16_t> of(const Slice& image) {
@@ -61,8 +61,10 @@ class ImageCells {
 
 class SliceReader final : public VolumeSource {
  public:
-  SliceReader(std::shared_ptr<const Series> series, std::size_t volume, Values values, Execution execution)
+  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageCells> cells, std::size_t volume,
+              Values values, Execution execution)
       : series_(std::move(series)),
+        cells_(std::move(cells)),
         volume_(series_->volumes.at(volume)),
         values_(values),
         execution_(std::move(execution)) {}
@@ -79,17 +81,17 @@ class SliceReader final : public VolumeSource {
     parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const Slice& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
-        to_values(slice, cells_.of(slice), values_, out.row(0, z));
+        to_values(slice, cells_->of(slice), values_, out.row(0, z));
       }
     });
   }
 
  private:
   std::shared_ptr<const Series> series_;
+  std::shared_ptr<ImageCells> cells_;
   const Volume& volume_;
   Values values_;
   Execution execution_;
-  ImageCells cells_;
 };
 
 std::string number(double value) {
@@ -138,7 +140,7 @@ class DicomImage final : public Image {
   }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
-    return std::make_unique<SliceReader>(series_, volume, values, execution_);
+    return std::make_unique<SliceReader>(series_, cells_, volume, values, execution_);
   }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
@@ -191,6 +193,7 @@ class DicomImage final : public Image {
   const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
 
   std::shared_ptr<const Series> series_;
+  std::shared_ptr<ImageCells> cells_ = std::make_shared<ImageCells>();
   Execution execution_;
 };
 

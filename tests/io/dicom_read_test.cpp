@@ -99,6 +99,17 @@ TEST_F(DicomRead, PaddingThatNoPixelCanHoldMeansNothing) {
   EXPECT_EQ(voxels(spec, Values::stored), (std::vector<float>{0x830, 1}));
 }
 
+/// A film of a thousand frames without positions is a thousand volumes.
+TEST_F(DicomRead, VolumesOfOneFileAreReadFromOneCopyOfIt) {
+  const auto image = open({.frames = 3, .position = {}});
+  ASSERT_EQ(image->volume_count(), 3u);
+  const float first = read_volume(*image, 0).voxels[0];
+  std::filesystem::remove(file_);
+  for (std::size_t frame = 0; frame < 3; ++frame) {
+    EXPECT_EQ(read_volume(*image, frame).voxels[0], first + 20 * static_cast<float>(frame));
+  }
+}
+
 TEST_F(DicomRead, GeometryComesFromTheHeader) {
   DicomSpec spec;
   spec.position = {10, -20, 30};

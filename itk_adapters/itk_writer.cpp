@@ -1,51 +1,22 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <fstream>
+#include <optional>
 #include <span>
 #include <system_error>
 
 #include "io/atomic_output.hpp"
 #include "io/byte_stream.hpp"
 #include "io/provenance_json.hpp"
+#include "io/raw_file.hpp"
 #include "io/scratch_folder.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
-
-/// A file seen as memory, so that voxels that wait for ITK need none.
-class MappedFile {
- public:
-  explicit MappedFile(const fs::path& path) : size_(fs::file_size(path)) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    data_ = file < 0 ? MAP_FAILED : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-    const int error = errno;
-    if (file >= 0) close(file);
-    if (data_ == MAP_FAILED) {
-      throw Error(Errc::not_writable,
-                  path.string() + ": cannot be read back: " + std::generic_category().message(error));
-    }
-  }
-  ~MappedFile() { munmap(data_, size_); }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  const void* data() const { return data_; }
-  std::size_t size() const { return size_; }
-
- private:
-  std::size_t size_;
-  void* data_;
-};
 
 itk::IOComponentEnum stored_type(const std::string& output_type, itk::IOComponentEnum same) {
   if (output_type == "same") return same;
@@ -56,8 +27,19 @@ itk::IOComponentEnum stored_type(const std::string& output_type, itk::IOComponen
               "--output-type = '" + output_type + "' is not known; give same, int16, uint16 or float32");
 }
 
-/// ITK writes a file at once. Voxels are therefore gathered in a scratch file as they will be stored; finish() hands
-/// that to ITK and compares the result.
+/// Replaces what follows the first `key` that begins a line, up to the line's end; lines without it stay.
+void set_line(std::string& text, const std::string& key, const std::string& value) {
+  for (std::size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) return;
+    if (text.compare(begin, key.size(), key) != 0) continue;
+    text.replace(begin + key.size(), end - begin - key.size(), value);
+    return;
+  }
+}
+
+/// ITK writes a file at once, with all voxels in memory. So it makes the header alone, with one voxel, and what the
+/// header says of sizes is set right; the voxels are gathered in a scratch file as they will be stored.
 class ItkWriter final : public io::ImageWriter {
  public:
   ItkWriter(const fs::path& output, const ItkWriterSource& source, const io::WriteOptions& options)
@@ -83,8 +65,7 @@ class ItkWriter final : public io::ImageWriter {
           std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force, fs::path()));
     }
     scratch_ = std::make_unique<io::ScratchFolder>(output);
-    spool_.open(*scratch_ / "voxels", std::ios::binary);
-    check_spool();
+    voxels_.emplace(*scratch_ / "voxels", compress_, output, options.execution);
   }
 
   void begin_volume(std::size_t volume, const Provenance& provenance) override {
@@ -105,9 +86,8 @@ class ItkWriter final : public io::ImageWriter {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       check_stop(stop_);
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
-      spool_.write(reinterpret_cast<const char*>(stored.data()), static_cast<std::streamsize>(stored.size()));
+      voxels_->write(stored);
     }
-    check_spool();
     next_slice_ += slices.extent.z;
   }
 
@@ -115,14 +95,11 @@ class ItkWriter final : public io::ImageWriter {
     if (begun_ != source_.volumes || missing_slices() != 0) {
       throw Error(Errc::internal, output_.string() + ": volumes or slices are missing");
     }
-    spool_.close();
-    check_spool();
-    {
-      const MappedFile voxels(*scratch_ / "voxels");
-      const fs::path made = *scratch_ / output_.filename();
-      write_by_itk(made, voxels);
-      verify(made, voxels);
-    }
+    voxels_->close_and_verify();
+    const fs::path made = *scratch_ / output_.filename();
+    write_one_voxel(made);
+    write_file(made);
+    verify(made);
     io::WriteReport report{targets_, clamped_, {}};
     for (std::size_t i = 0; i < targets_.size(); ++i) {
       std::error_code error;
@@ -152,13 +129,6 @@ class ItkWriter final : public io::ImageWriter {
     return source.header ? source.header->files() : std::vector<fs::path>();
   }
 
-  void check_spool() const {
-    if (!spool_) {
-      throw Error(Errc::not_writable,
-                  output_.string() + ": cannot be written: " + std::generic_category().message(errno));
-    }
-  }
-
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
     const io::VoxelFormat format{voxel_type(type_)};
     if (!source_.read_stored || type_ != source_.type) {
@@ -172,7 +142,17 @@ class ItkWriter final : public io::ImageWriter {
     clamped_ += io::encode_changes(values, before_, format, stored);
   }
 
-  void write_by_itk(const fs::path& path, const MappedFile& voxels) const {
+  std::vector<itk::SizeValueType> sizes() const {
+    const Extent& extent = source_.geometry.extent;
+    std::vector<itk::SizeValueType> sizes{static_cast<itk::SizeValueType>(extent.x),
+                                          static_cast<itk::SizeValueType>(extent.y),
+                                          static_cast<itk::SizeValueType>(extent.z), source_.volumes};
+    sizes.resize(source_.axes);
+    return sizes;
+  }
+
+  /// The header by ITK, as of an image of one voxel.
+  void write_one_voxel(const fs::path& path) const {
     const auto image_io = make_image_io(format_, path);
     const io::Geometry& place = source_.geometry;
     const bool same_format = source_.header && source_.header->format == format_;
@@ -185,13 +165,11 @@ class ItkWriter final : public io::ImageWriter {
     itk::ImageIORegion region(source_.axes);
     for (unsigned int axis = 0; axis < source_.axes; ++axis) {
       const bool spatial = axis < 3;
-      const auto size =
-          spatial ? static_cast<itk::SizeValueType>(place.extent[static_cast<int>(axis)]) : source_.volumes;
       std::vector<double> direction(source_.axes, 0);
       for (unsigned int row = 0; row < source_.axes; ++row) {
         direction[row] = spatial && row < 3 ? place.direction[3 * row + axis] : row == axis;
       }
-      image_io->SetDimensions(axis, size);
+      image_io->SetDimensions(axis, 1);
       image_io->SetSpacing(axis, spatial            ? place.spacing[static_cast<int>(axis)]
                                  : source_.metadata ? source_.metadata->GetSpacing(axis)
                                                     : 1);
@@ -199,7 +177,7 @@ class ItkWriter final : public io::ImageWriter {
                                 : source_.metadata ? source_.metadata->GetOrigin(axis)
                                                    : 0);
       image_io->SetDirection(axis, direction);
-      region.SetSize(axis, size);
+      region.SetSize(axis, 1);
     }
     image_io->SetIORegion(region);
     image_io->SetPixelType(itk::IOPixelEnum::SCALAR);
@@ -209,30 +187,56 @@ class ItkWriter final : public io::ImageWriter {
     image_io->SetUseCompression(compress_);
     with_itk_errors(output_, Errc::not_writable, [&] {
       image_io->WriteImageInformation();
-      image_io->Write(voxels.data());
+      const double voxel = 0;  // as large as any
+      image_io->Write(&voxel);
     });
   }
 
-  /// Reads what ITK wrote without ITK's own reader, which does not notice every missing byte.
-  void verify(const fs::path& made, const MappedFile& voxels) const {
+  /// Puts the true sizes into the header and the voxels behind it, or beside it.
+  void write_file(const fs::path& made) const {
+    const auto header = read_itk_header(made);
+    const fs::path voxels = *scratch_ / "voxels";
+    const bool detached = targets_.size() > 1;
+    const io::RawReader by_itk(made);
+    if (!header || !header->offset) throw Error(Errc::internal, output_.string() + ": ITK made no such header");
+    std::string text(detached ? by_itk.size() : *header->offset, '\0');
+    by_itk.read(0, std::as_writable_bytes(std::span(text)));
+    std::string list;
+    for (const auto size : sizes()) {
+      if (!list.empty()) list += ' ';
+      list += std::to_string(size);
+    }
+    set_line(text, format_ == io::Format::nrrd ? "sizes: " : "DimSize = ", list);
+    set_line(text, "CompressedDataSize = ", std::to_string(fs::file_size(voxels)));
+
+    io::ByteWriter file(made, false, output_, {.threads = 1, .memory_limit = {}, .stop = stop_});
+    file.write(std::as_bytes(std::span(text)));
+    if (detached) {
+      fs::rename(voxels, *scratch_ / targets_.back().filename());
+    } else {
+      const io::RawReader packed(voxels);
+      std::vector<std::byte> piece(std::size_t{1} << 20);
+      for (std::uint64_t done = 0; done < packed.size(); done += piece.size()) {
+        check_stop(stop_);
+        piece.resize(packed.read(done, piece));
+        if (piece.empty()) throw Error(Errc::not_writable, output_.string() + ": its voxels became fewer meanwhile");
+        file.write(piece);
+      }
+    }
+    file.close_and_verify();
+  }
+
+  /// What was written was compared already; this is about what the header says of it.
+  void verify(const fs::path& made) const {
     const auto image_io = make_image_io(format_, made);
     with_itk_errors(output_, Errc::not_writable, [&] { image_io->ReadImageInformation(); });
     const auto header = read_itk_header(made);
-    bool same = header && header->offset && header->compressed() == compress_ &&
-                header->big_endian == (std::endian::native == std::endian::big) &&
-                image_io->GetComponentType() == type_ && image_io->GetNumberOfDimensions() == source_.axes &&
-                lies_as(geometry_of(*image_io, made), source_.geometry);
-    if (same) {
-      io::ByteReader reader(header->data, compress_, *header->offset);
-      std::vector<std::byte> piece(std::size_t{1} << 20);
-      for (std::size_t done = 0; same && done < voxels.size(); done += piece.size()) {
-        check_stop(stop_);
-        piece.resize(std::min(piece.size(), voxels.size() - done));
-        same = reader.read(done, piece) == piece.size() &&
-               std::memcmp(piece.data(), static_cast<const char*>(voxels.data()) + done, piece.size()) == 0;
-      }
-      same = same && reader.read(voxels.size(), std::span(piece).first(1)) == 0;
-    }
+    const bool same = header && header->offset && header->compressed() == compress_ &&
+                      header->big_endian == (std::endian::native == std::endian::big) &&
+                      header->data == *scratch_ / targets_.back().filename() && image_io->GetComponentType() == type_ &&
+                      image_io->GetNumberOfDimensions() == source_.axes &&
+                      lies_as(geometry_of(*image_io, made), source_.geometry) &&
+                      (source_.axes < 4 || image_io->GetDimensions(3) == source_.volumes);
     if (!same) throw Error(Errc::not_writable, output_.string() + ": what was written reads back differently");
   }
 
@@ -256,7 +260,7 @@ class ItkWriter final : public io::ImageWriter {
   std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels
   std::vector<std::unique_ptr<io::AtomicOutput>> outputs_;
   std::unique_ptr<io::ScratchFolder> scratch_;
-  std::ofstream spool_;
+  std::optional<io::ByteWriter> voxels_;
   std::size_t begun_ = 0;
   std::int64_t next_slice_ = 0, clamped_ = 0;
   std::vector<float> before_;

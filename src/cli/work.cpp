@@ -17,7 +17,7 @@ std::size_t resident_bytes() {
 }
 
 /// What a run takes besides its voxels: threads, buffers of readers and writers, code that is loaded when it is called.
-constexpr std::size_t reserve = std::size_t{8} << 20;
+constexpr std::size_t reserve = std::size_t{12} << 20;
 
 std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; }
 

@@ -79,7 +79,7 @@ GzipPacker::GzipPacker(RawWriter& file, const Execution& execution) : file_(file
   file_.write(std::as_bytes(std::span(header)));
 }
 
-std::size_t GzipPacker::blocks_at_once() const { return 4 * static_cast<std::size_t>(thread_count(execution_)); }
+std::size_t GzipPacker::blocks_at_once() const { return 2 * static_cast<std::size_t>(thread_count(execution_)); }
 
 void GzipPacker::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {

@@ -75,6 +75,26 @@ TEST_F(FilterCommand, SlabsAndThreadsGiveTheSameBytes) {
   EXPECT_TRUE(read_file(folder_ / "whole.nii") == read_file(folder_ / "slabs.nii"));
 }
 
+TEST_F(FilterCommand, MemoryStaysBelowItsLimit) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
+#endif
+  // 63 MB as floats: a file or volume held whole would be seen.
+  quietvox_ok({"phantom", path("big.nii.gz"), "--kind", "mr", "--size", "256x256x240", "--noise", "rician:20"});
+  quietvox_ok({"phantom", path("series"), "--size", "256x256x240"});
+  const auto expect_below_limit = [&](const std::string& input, const std::string& output, const char* compress) {
+    const Result result = quietvox_ok(
+        {"median", path(input), path(output), "--memory-limit", "65", "--threads", "2", "--force", compress});
+    EXPECT_LE(result.peak_kib, 65 * 1024) << output << " " << compress;
+  };
+  expect_below_limit("big.nii.gz", "out.nii.gz", "--compress");
+  expect_below_limit("big.nii.gz", "out.nii", "--no-compress");
+  expect_below_limit("big.nii.gz", "out.mhd", "--no-compress");
+  expect_below_limit("big.nii.gz", "out.mha", "--compress");
+  expect_below_limit("out.mha", "out.nrrd", "--compress");
+  expect_below_limit("series", "out", "--no-compress");
+}
+
 TEST_F(FilterCommand, MaskKeepsVoxelsAndTheyDoNotCount) {
   // Left of the middle everything is masked; a voxel at the border of the mask sees only the right side.
   std::vector<std::int16_t> mask(voxels_.size()), loud = voxels_;

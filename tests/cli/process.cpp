@@ -48,7 +48,7 @@ Process::~Process() {
 }
 
 bool Process::poll() {
-  if (!ended_) ended_ = waitpid(pid_, &wait_status_, WNOHANG) == pid_;
+  if (!ended_) ended_ = wait4(pid_, &wait_status_, WNOHANG, &usage_) == pid_;
   return ended_;
 }
 
@@ -65,10 +65,10 @@ void Process::send(int signal) {
 }
 
 Result Process::finish() {
-  if (!ended_) waitpid(pid_, &wait_status_, 0);
+  if (!ended_) wait4(pid_, &wait_status_, 0, &usage_);
   ended_ = true;
   const int status = WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
-  return {status, read_file(folder_ / "stdout"), read_file(folder_ / "stderr")};
+  return {status, read_file(folder_ / "stdout"), read_file(folder_ / "stderr"), usage_.ru_maxrss};
 }
 
 Result quietvox(const std::vector<std::string>& arguments) { return Process(arguments).finish(); }

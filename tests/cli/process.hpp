@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -16,6 +17,7 @@ namespace quietvox::test {
 struct Result {
   int status = -1;
   std::string out, err;
+  long peak_kib = 0;  ///< of memory
 };
 
 /// The program itself, running.
@@ -38,6 +40,7 @@ class Process {
   TemporaryFolder folder_;
   pid_t pid_ = -1;
   int wait_status_ = 0;
+  rusage usage_{};
   bool ended_ = false;
 };
 

@@ -13,6 +13,7 @@
 
 #include "files.hpp"
 #include "filters/registry.hpp"
+#include "itk_adapters/itk_file.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -104,6 +105,27 @@ TEST_P(ItkImageFile, ComesBackAsItWasWritten) {
     EXPECT_EQ(image->geometry(0).direction, geometry.direction);
     EXPECT_EQ(fact(*image, "stored-type"), "float32");
     EXPECT_EQ(fact(*image, "encoding"), compress ? "gzip" : "raw");
+  }
+}
+
+TEST_P(ItkImageFile, IsReadByItkItself) {
+  for (const bool compress : {false, true}) {
+    const Folder folder;
+    const auto voxels = made_up_voxels(2 * geometry.extent.voxels(), 0.1F);
+    const auto middle = voxels.begin() + geometry.extent.voxels();
+    write_volumes(*create_itk_image(folder / GetParam(), geometry, 2, {.compress = compress}), geometry,
+                  {{voxels.begin(), middle}, {middle, voxels.end()}});
+    const auto format = itk_format_of_name(GetParam());
+    ASSERT_TRUE(format);
+    const auto image_io = make_image_io(*format, folder / GetParam());
+    image_io->ReadImageInformation();
+    ASSERT_EQ(image_io->GetImageSizeInBytes(), static_cast<itk::SizeValueType>(sizeof(float) * voxels.size()));
+    itk::ImageIORegion region(4);
+    for (unsigned axis = 0; axis < 4; ++axis) region.SetSize(axis, image_io->GetDimensions(axis));
+    image_io->SetIORegion(region);
+    std::vector<float> found(voxels.size());
+    image_io->Read(found.data());
+    EXPECT_EQ(found, voxels) << compress;
   }
 }
 

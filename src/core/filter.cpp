@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/filter.hpp"
 
+#include <algorithm>
+
 namespace quietvox {
 
 Settings Settings::identified() const {
   Settings result = *this;
-  result.params_ = filter_->identified(params_);
+  if (filter_->identified) result.params_ = filter_->identified(params_);
   return result;
 }
 
@@ -19,13 +21,17 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
   const std::string field(filter_->window_field(params_));
   if (field.empty()) return result;
   const Radius3 halo = result.halo();
+  Radius3 fitting;
+  for (int axis = 0; axis < 3; ++axis) {
+    fitting[axis] = static_cast<int>(std::min<std::int64_t>(halo[axis], (facts.extent[axis] - 1) / 2));
+  }
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t window = 2 * std::int64_t{halo[axis]} + 1;
     if (window <= facts.extent[axis]) continue;
-    throw Error(Errc::invalid_argument,
-                filter_->name + ": --" + field + " = " + get(field) + " makes a window of " + std::to_string(window) +
-                    " voxels along " + "xyz"[axis] + ", but the volume has " + std::to_string(facts.extent[axis]) +
-                    "; a half width of 0 to " + std::to_string((facts.extent[axis] - 1) / 2) + " fits");
+    throw Error(Errc::invalid_argument, filter_->name + ": --" + field + " = " + get(field) + " makes a window of " +
+                                            std::to_string(window) + " voxels along " + "xyz"[axis] +
+                                            ", but the volume has " + std::to_string(facts.extent[axis]) +
+                                            "; a half width of " + FieldType<Radius3>::format(fitting) + " fits");
   }
   return result;
 }

@@ -39,6 +39,9 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   { params.window_field() } -> std::same_as<std::string_view>;
 };
 
+/// What is done to an image, in the terms of DICOM's derivation codes; `other` has no code.
+enum class Purpose { other, smoothing, edge_enhancement };
+
 class Settings;
 
 /// A filter as the registry knows it, whatever its parameter type.
@@ -53,8 +56,8 @@ struct Filter {
   std::any (*resolved)(const std::any&, const VolumeFacts&) = nullptr;
   Radius3 (*halo)(const std::any&) = nullptr;
   std::string_view (*window_field)(const std::any&) = nullptr;
-  bool (*enhances)(const std::any&) = nullptr;
-  std::any (*identified)(const std::any&) = nullptr;
+  Purpose (*purpose)(const std::any&) = nullptr;      ///< null: other
+  std::any (*identified)(const std::any&) = nullptr;  ///< null: as they are
 };
 
 /// One filter together with values for its parameters.
@@ -76,8 +79,8 @@ class Settings {
   Settings resolved(const VolumeFacts&) const;
   /// Reach of the window per axis, in voxels; of resolved settings.
   Radius3 halo() const { return filter_->halo(params_); }
-  /// True where edges are raised rather than noise smoothed: what the parameter struct says, if it has `enhances()`.
-  bool enhances() const { return filter_->enhances(params_); }
+  /// Filters smooth, but where the parameter struct has `enhances()` and that is true.
+  Purpose purpose() const { return filter_->purpose ? filter_->purpose(params_) : Purpose::other; }
   /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
   /// parameter struct has `identified()`. Resolved settings are identified.
   Settings identified() const;
@@ -104,14 +107,12 @@ Filter describe_filter() {
                      const VolumeFacts& facts) { return std::any(std::any_cast<const P&>(params).resolved(facts)); },
       .halo = [](const std::any& params) { return std::any_cast<const P&>(params).halo(); },
       .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); },
-      .enhances =
+      .purpose =
           [](const std::any& any) {
-            const P& params = std::any_cast<const P&>(any);
-            if constexpr (requires { params.enhances(); }) {
-              return params.enhances();
-            } else {
-              return false;
+            if constexpr (requires(const P& params) { params.enhances(); }) {
+              if (std::any_cast<const P&>(any).enhances()) return Purpose::edge_enhancement;
             }
+            return Purpose::smoothing;
           },
       .identified =
           [](const std::any& any) {

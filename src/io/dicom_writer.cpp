@@ -112,8 +112,11 @@ class Writer final : public ImageWriter {
     begun_ = volume + 1;
     next_slice_ = 0;
     derivation_.chain = describe_chain(provenance.requested);
-    derivation_.enhances = std::ranges::any_of(provenance.resolved, &Settings::enhances);
-    derivation_.smooths = !std::ranges::all_of(provenance.resolved, &Settings::enhances);
+    const auto has = [&](Purpose purpose) {
+      return std::ranges::count(provenance.resolved, purpose, &Settings::purpose) > 0;
+    };
+    derivation_.smooths = has(Purpose::smoothing);
+    derivation_.enhances = has(Purpose::edge_enhancement);
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
     text_ = derivation_text(provenance);
   }

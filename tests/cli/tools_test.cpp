@@ -129,6 +129,22 @@ TEST_F(Tools, PhantomNoiseIsThatOfAddNoise) {
   EXPECT_NEAR(std::sqrt(square / static_cast<double>(clean.size())), 25, 1.5);
 }
 
+TEST_F(Tools, NoiseInDicomIsDerivedAndNeitherSmoothingNorEnhancement) {
+  quietvox_ok({"phantom", path("clean"), "--size", "32x32x2"});
+  quietvox_ok({"add-noise", path("clean"), path("noisy"), "--amount", "25"});
+  quietvox_ok({"add-noise", path("clean"), path("noisy.nii"), "--amount", "25"});
+  for (const auto& file : std::filesystem::directory_iterator(path("noisy"))) {
+    const std::string bytes = read_file(file);
+    EXPECT_NE(bytes.find("DERIVED"), std::string::npos);
+    EXPECT_EQ(bytes.find("113087"), std::string::npos);
+    EXPECT_EQ(bytes.find("113086"), std::string::npos);
+  }
+  quietvox_ok({"median", path("noisy"), path("back.nii"), "--radius", "0"});
+  const auto stored = read_voxels(path("back.nii")), real = read_voxels(path("noisy.nii"));
+  ASSERT_EQ(stored.size(), real.size());
+  for (std::size_t i = 0; i < real.size(); ++i) ASSERT_NEAR(stored[i], std::max(real[i], -1024.0F), 0.5) << i;
+}
+
 TEST_F(Tools, EveryNoiseKindRuns) {
   quietvox_ok({"phantom", path("clean.nii"), "--kind", "mr", "--size", "32x32x4"});
   const auto clean = read_voxels(folder_ / "clean.nii");

@@ -69,7 +69,8 @@ TEST(Settings, AWindowLargerThanTheVolumeIsRefused) {
   EXPECT_NO_THROW(settings.resolved(facts({3, 7, 3})));
   expect_error(
       Errc::invalid_argument,
-      "median: --radius = 1x3x1 makes a window of 7 voxels along y, but the volume has 6; a half width of 0 to 2", [&] {
+      "median: --radius = 1x3x1 makes a window of 7 voxels along y, but the volume has 6; a half width of 1x2x1 fits",
+      [&] {
         settings.resolved(facts({3, 6, 3}));
       });
   expect_error(Errc::invalid_argument, "window of 3 voxels along z, but the volume has 2", [&] {

@@ -57,13 +57,13 @@ void count(benchmark::State& state, const Case& c, const Extent& extent) {
 
 void run_ours(benchmark::State& state, const Case& c) {
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
-  for (auto _ : state) bilateral_cpu(in.view(), out.view(), params(c), {});
+  for ([[maybe_unused]] auto _ : state) bilateral_cpu(in.view(), out.view(), params(c), {});
   count(state, c, c.extent);
 }
 
 void run_peer(benchmark::State& state, const Case& c) {
   const Volume<float> in = noise_volume<float>(c.peer_extent);
-  for (auto _ : state) benchmark::DoNotOptimize(itk_bilateral(in, c, 100));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(itk_bilateral(in, c, 100));
   count(state, c, c.peer_extent);
 }
 

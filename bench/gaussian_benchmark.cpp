@@ -41,13 +41,13 @@ void check(Case c) {
 
 void run_ours(benchmark::State& state, const Case& c) {
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
-  for (auto _ : state) gaussian_cpu(in.view(), out.view(), params(c), {});
+  for ([[maybe_unused]] auto _ : state) gaussian_cpu(in.view(), out.view(), params(c), {});
   count_voxels(state, c.extent);
 }
 
 void run_peer(benchmark::State& state, const Case& c) {
   const Volume<float> in = noise_volume<float>(c.extent);
-  for (auto _ : state) benchmark::DoNotOptimize(peers::itk_gaussian(in.view(), c.sigma));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(peers::itk_gaussian(in.view(), c.sigma));
   count_voxels(state, c.extent);
 }
 

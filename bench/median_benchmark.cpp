@@ -37,14 +37,14 @@ void check(const Case& c) {
 template <class T>
 void run_ours(benchmark::State& state, const Case& c) {
   Volume<T> in = noise_volume<T>(c.extent), out(c.extent);
-  for (auto _ : state) median_cpu(in.view(), out.view(), params(c), {});
+  for ([[maybe_unused]] auto _ : state) median_cpu(in.view(), out.view(), params(c), {});
   count_voxels(state, c.extent);
 }
 
 template <class T>
 void run_peer(benchmark::State& state, const Case& c) {
   const Volume<T> in = noise_volume<T>({c.extent.x, c.extent.y, c.peer_z});
-  for (auto _ : state) benchmark::DoNotOptimize(peers::itk_median<T>(in.view(), c.radius));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(peers::itk_median<T>(in.view(), c.radius));
   count_voxels(state, in.extent);
 }
 

@@ -22,7 +22,7 @@
 namespace quietvox::test {
 namespace {
 
-QuadraticParams resolved(const Volume& in, QuadraticParams params) {
+QuadraticParams resolved(const Volume& in, const QuadraticParams& params) {
   return params.resolved({in.extent, in.spacing, {}, [&] {
                             Range<double> range{1e30, -1e30};
                             for (const float voxel : in.voxels) {
@@ -193,7 +193,8 @@ TEST(QuadraticFile, WhatIsWrongWithItIsNamed) {
       {first_number_of("h2", "1, 1"), "h2 has 46 numbers; size 3 takes 45"},
       {"{\"size\": 3}", "the entry h0 is missing"}};
   for (const auto& [text, message] : cases) {
-    expect_error(Errc::corrupt, "bad.json: " + message, [&] { (void)quadratic_from_json(text, "bad.json"); });
+    expect_error(Errc::corrupt, "bad.json: " + message,
+                 [&json = text] { (void)quadratic_from_json(json, "bad.json"); });
   }
 }
 

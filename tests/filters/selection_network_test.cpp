@@ -29,9 +29,14 @@ struct Runner {
         size{c.window.x + c.tile.x - 1, c.window.y + c.tile.y - 1, c.window.z + c.tile.z - 1},
         network(median_network(c.window, c.tile)) {}
 
+  static std::size_t at(const Triple<int>& box, int x, int y, int z) {
+    return static_cast<std::size_t>(x) +
+           static_cast<std::size_t>(box.x) *
+               (static_cast<std::size_t>(y) + static_cast<std::size_t>(box.y) * static_cast<std::size_t>(z));
+  }
   int inputs() const { return size.x * size.y * size.z; }
-  std::size_t input(int x, int y, int z) const { return static_cast<std::size_t>((z * size.y + y) * size.x + x); }
-  std::size_t output(const Place& p) const { return static_cast<std::size_t>((p.z * tile.y + p.y) * tile.x + p.x); }
+  std::size_t input(int x, int y, int z) const { return at(size, x, y, z); }
+  std::size_t output(const Place& p) const { return at(tile, p.x, p.y, p.z); }
 
   template <class T, class Min, class Max>
   std::vector<T> run(const std::vector<T>& voxels, Min min, Max max) const {

@@ -41,8 +41,10 @@ DicomSpec enhanced(const std::vector<Frame>& frames) {
                  .spacing = "",
                  .slope = "",
                  .intercept = ""};
-  for (std::uint16_t i = 0; i < frames.size(); ++i) {
-    for (std::uint16_t cell = 0; cell < 4; ++cell) spec.cells.push_back(10 * (i + 1) + cell);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    for (std::size_t cell = 0; cell < 4; ++cell) {
+      spec.cells.push_back(static_cast<std::uint16_t>(10 * (i + 1) + cell));
+    }
   }
   spec.change = [frames](DcmDataset& data) {
     data.putAndInsertString(DCM_SOPClassUID, UID_EnhancedMRImageStorage);

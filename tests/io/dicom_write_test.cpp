@@ -30,7 +30,7 @@ class DicomWrite : public ::testing::Test {
     return write_image(*io::open_dicom(source_, {}), output_, values, change, options);
   }
   static std::function<void(Volume&)> set(std::vector<float> voxels) {
-    return [=](Volume& volume) { volume.voxels = voxels; };
+    return [voxels = std::move(voxels)](Volume& volume) { volume.voxels = voxels; };
   }
 
   TemporaryFolder folder_;

@@ -29,7 +29,7 @@ struct Pair {
       }
     }
   }
-  Comparison compared(std::optional<double> data_range = std::nullopt, Execution execution = {}) const {
+  Comparison compared(std::optional<double> data_range = std::nullopt, const Execution& execution = {}) const {
     return compare({a.data(), extent}, {b.data(), extent}, data_range, execution);
   }
 };

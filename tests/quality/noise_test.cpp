@@ -17,7 +17,7 @@ namespace {
 
 constexpr Extent kExtent{{64, 61, 37}};
 
-std::vector<float> noisy_constant(float value, NoiseParams params, Execution execution = {}) {
+std::vector<float> noisy_constant(float value, NoiseParams params, const Execution& execution = {}) {
   std::vector<float> voxels(static_cast<std::size_t>(kExtent.voxels()), value);
   add_noise({voxels.data(), kExtent}, params, -5, 205, execution);
   return voxels;

@@ -44,8 +44,10 @@ install(DIRECTORY itk_adapters/ ${PROJECT_BINARY_DIR}/itk_adapters/include/ DEST
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hxx" PATTERN "*.hpp"
   PATTERN itk_file.hpp EXCLUDE PATTERN peers EXCLUDE PATTERN examples EXCLUDE PATTERN generate EXCLUDE)
 
-configure_package_config_file(cmake/quietvoxConfig.cmake.in ${PROJECT_BINARY_DIR}/quietvoxConfig.cmake
+# find_package looks into the parents of the folders of PATH, among them that of build/bin; what lies here is not for it.
+set(config_files ${PROJECT_BINARY_DIR}/generated/package)
+configure_package_config_file(cmake/quietvoxConfig.cmake.in ${config_files}/quietvoxConfig.cmake
   INSTALL_DESTINATION ${config_folder})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/quietvoxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/quietvoxConfig.cmake ${PROJECT_BINARY_DIR}/quietvoxConfigVersion.cmake
+write_basic_package_version_file(${config_files}/quietvoxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${config_files}/quietvoxConfig.cmake ${config_files}/quietvoxConfigVersion.cmake
   cmake/library_dependencies.cmake DESTINATION ${config_folder})

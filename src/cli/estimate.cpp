@@ -14,7 +14,7 @@ std::string name_of(NoiseMethod method) { return std::string(choices(method)[sta
 
 /// How far an estimate can be relied on, by its standard error.
 const char* confidence_of(const NoiseEstimate& estimate) {
-  if (estimate.blocks == 0) return "none";
+  if (estimate.blocks == 0 || estimate.sigma == 0) return "none";
   return estimate.standard_error < 0.01 ? "high" : estimate.standard_error < 0.05 ? "medium" : "low";
 }
 

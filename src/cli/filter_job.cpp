@@ -86,6 +86,19 @@ io::Values choose_values(const Job& job, const io::Image& image, io::Format form
   return stored ? io::Values::stored : io::Values::real;
 }
 
+/// Where there was no noise to be found, filters that go by it change nothing, and people ought to know.
+void warn_of_no_noise(const Provenance& provenance, const std::string& volume, std::vector<std::string>& warnings) {
+  for (std::size_t step = 0; step < provenance.resolved.size(); ++step) {
+    const Settings& resolved = provenance.resolved[step];
+    for (const FieldInfo& field : resolved.filter().fields) {
+      if (field.unit != "intensity" || provenance.requested[step].get(field.name) != "auto") continue;
+      if (resolved.get(field.name) != "0") continue;
+      warnings.push_back(volume + resolved.filter().name + ": no noise was found, so that --" + field.name +
+                         " = auto became 0; give a number if it ought to change something");
+    }
+  }
+}
+
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, const ChosenBackend& chosen,
                   Context& context, Summary& summary) {
   const io::Values values = choose_values(job, image, summary.format);
@@ -117,6 +130,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
                                 chosen.backend->name(), mask_identity};
     summary.resolved.push_back(provenance.resolved);
+    warn_of_no_noise(provenance, volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);

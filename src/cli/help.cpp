@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "core/provenance.hpp"
@@ -30,8 +31,8 @@ std::string placeholder(const FieldInfo& field) {
   switch (field.kind) {
     case FieldKind::integer: return "N";
     case FieldKind::real: return "X";
-    case FieldKind::integer_triple: return "N|NxNxN";
-    case FieldKind::real_triple: return "X|XxXxX";
+    case FieldKind::integer_triple: return "N|XxYxZ";
+    case FieldKind::real_triple: return "N|XxYxZ";
     case FieldKind::choice: return "WORD";
     case FieldKind::text: return field.unit;
     case FieldKind::flag: return "";
@@ -71,7 +72,9 @@ std::string program_help() {
   std::string text = "quietvox " + version() +
                      " -- denoises medical volumes (DICOM, NIfTI, NRRD, MetaImage)\n\n"
                      "Usage: quietvox COMMAND [options] ...\n\nCommands\n";
-  for (const Command& command : commands()) text += "  " + padded(command.name, 14) + command.summary + "\n";
+  std::size_t longest = 0;
+  for (const Command& command : commands()) longest = std::max(longest, command.name.size());
+  for (const Command& command : commands()) text += "  " + padded(command.name, longest + 2) + command.summary + "\n";
   text +=
       "\n  quietvox COMMAND --help   options of a command\n"
       "  quietvox --version        the version\n\n"

@@ -65,8 +65,9 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
   auto image = io::open_image(path, reading);
   if (!image) image = open_itk_image(path, reading);
   if (!image || image->volume_count() == 0) {
-    throw Error(Errc::no_input,
-                path.string() + ": holds no image that can be read; DICOM, NIfTI, NRRD and MetaImage can be");
+    throw Error(Errc::no_input, path.string() + (fs::is_directory(path)
+                                                     ? ": holds no DICOM image; give files of other formats one by one"
+                                                     : ": is no DICOM, NIfTI, NRRD or MetaImage file"));
   }
   return image;
 }

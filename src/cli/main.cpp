@@ -35,7 +35,7 @@ void run_command_line(std::vector<std::string> words, Context context) {
     return;
   }
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    std::cout << program_help();
+    std::cout << (words.size() > 1 ? command_help(find_command(words[1])) : program_help());
     return;
   }
   const Command& command = find_command(words[0]);

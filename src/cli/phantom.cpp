@@ -38,7 +38,7 @@ struct PhantomOutput {
   std::optional<bool> compress;
   bool force = false;
 
-  static constexpr std::string_view name = "output", title = "Output";
+  static constexpr std::string_view name = "", title = "Output";
   static consteval auto fields() {
     return std::tuple{field("compress", &PhantomOutput::compress, "Compress the output; auto: by its ending."),
                       field("force", &PhantomOutput::force, "Replace an existing output.")};

@@ -39,7 +39,11 @@ Settings parse_step(const std::string& text) {
       throw Error(Errc::invalid_argument,
                   "--filter " + text + ": '" + part + "' is no KEY=VALUE; see 'quietvox filters " + name + "'");
     }
-    settings.set(part.substr(0, equals), part.substr(equals + 1));
+    try {
+      settings.set(part.substr(0, equals), part.substr(equals + 1));
+    } catch (const Error& error) {
+      throw Error(error.code(), "--filter " + text + ": " + error.what());
+    }
   }
   return settings;
 }

@@ -18,7 +18,7 @@ struct InputOptions {
   std::string series;
   bool allow_gaps = false;
 
-  static constexpr std::string_view name = "input", title = "Input";
+  static constexpr std::string_view name = "", title = "Input";
   static consteval auto fields() {
     return std::tuple{
         field("series", &InputOptions::series, NoRange{}, "UID", "Which DICOM series of a folder that holds several."),
@@ -31,7 +31,7 @@ struct InputOptions {
 struct SeriesOptions {
   bool all_series = false;
 
-  static constexpr std::string_view name = "series", title = "Folders of several series";
+  static constexpr std::string_view name = "", title = "Folders of several series";
   static consteval auto fields() {
     return std::tuple{field("all-series", &SeriesOptions::all_series,
                             "Filter every DICOM series of a folder, each into its own folder below OUTPUT; what "
@@ -43,7 +43,7 @@ struct MaskOptions {
   std::string mask;
   std::string residual;
 
-  static constexpr std::string_view name = "mask", title = "Mask and residual";
+  static constexpr std::string_view name = "", title = "Mask and residual";
   static consteval auto fields() {
     return std::tuple{
         field(
@@ -73,10 +73,11 @@ struct OutputOptions {
   int series_offset = 1000;
   bool dry_run = false;
 
-  static constexpr std::string_view name = "output", title = "Output";
+  static constexpr std::string_view name = "", title = "Output";
   static consteval auto fields() {
     return std::tuple{
-        field("output-type", &OutputOptions::output_type, "Stored voxel type; DICOM always keeps its own."),
+        field("output-type", &OutputOptions::output_type,
+              "Stored voxel type; same: that of the input, and float32 in another format. DICOM always keeps its own."),
         field("output-format", &OutputOptions::output_format,
               "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
         field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
@@ -97,7 +98,7 @@ struct WorkOptions {
   int threads = 0;
   std::optional<int> memory_limit;
 
-  static constexpr std::string_view name = "work", title = "Work";
+  static constexpr std::string_view name = "", title = "Work";
   static consteval auto fields() {
     return std::tuple{
         field("backend", &WorkOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
@@ -119,7 +120,7 @@ struct ReportOptions {
   bool json = false;
   std::string log_file;
 
-  static constexpr std::string_view name = "report", title = "Reporting";
+  static constexpr std::string_view name = "", title = "Reporting";
   static consteval auto fields() {
     return std::tuple{
         field("progress", &ReportOptions::progress, "Progress on stderr; auto: a bar on a terminal, else plain lines."),

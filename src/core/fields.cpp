@@ -19,7 +19,7 @@ std::string FieldInfo::allowed() const {
     case FieldKind::integer:
     case FieldKind::real: text = min + " to " + max; break;
     case FieldKind::integer_triple:
-    case FieldKind::real_triple: text = min + " to " + max + ", one number or AxBxC"; break;
+    case FieldKind::real_triple: text = min + " to " + max + ", one number or XxYxZ"; break;
     case FieldKind::choice: text = joined(choices); break;
     case FieldKind::flag: text = "true, false"; break;
     case FieldKind::text: text = "text"; break;
@@ -28,8 +28,8 @@ std::string FieldInfo::allowed() const {
 }
 
 void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string_view given) {
-  throw Error(Errc::invalid_argument, std::string(owner) + ": --" + field.name + " = '" + std::string(given) +
-                                          "' is not allowed; give " + field.allowed() +
+  throw Error(Errc::invalid_argument, (owner.empty() ? "" : std::string(owner) + ": ") + "--" + field.name + " = '" +
+                                          std::string(given) + "' is not allowed; give " + field.allowed() +
                                           (field.unit.empty() ? "" : " (" + field.unit + ")"));
 }
 

@@ -76,7 +76,7 @@ struct FieldType<Triple<T>> {
     return FieldType<T>::allowed(value.x, limits) && FieldType<T>::allowed(value.y, limits) &&
            FieldType<T>::allowed(value.z, limits);
   }
-  /// `AxBxC` per axis; a single number stands for all three.
+  /// `XxYxZ` per axis; a single number stands for all three.
   static std::optional<Triple<T>> parse(std::string_view text) {
     Triple<T> value;
     for (int axis = 0; axis < 3; ++axis) {
@@ -232,7 +232,7 @@ struct FieldInfo {
   std::string min, max;              ///< numbers and triples only
   std::vector<std::string> choices;  ///< choices only
 
-  /// What may be given, for help texts and error messages: `0 to 15, one number or AxBxC`, `box, disc`, ...
+  /// What may be given, for help texts and error messages: `0 to 15, one number or XxYxZ`, `box, disc`, ...
   std::string allowed() const;
 };
 

@@ -60,7 +60,7 @@ struct AdaptiveBilateralParams {
         field("domain-sigma", &P::domain_sigma, {1e-6, 1e6}, "mm",
               "Standard deviation of the spatial weight per axis; auto: 1.5 in-plane voxels."),
         field("radius", &P::radius, {0, BilateralParams::largest_radius}, "voxel",
-              "Half width of the window per axis; auto: truncate x domain-sigma."),
+              "Half width of the window per axis; auto: truncate x domain-sigma, or what the volume has."),
         field("truncate", &P::truncate, {0.1, 10}, "domain-sigma",
               "Half width of an automatic window, in domain sigmas."),
         field("support", &P::support, "Shape of the window."),
@@ -72,7 +72,7 @@ struct AdaptiveBilateralParams {
   AdaptiveBilateralParams resolved(const VolumeFacts&) const;
   /// Both passes look at the window of the voxel itself.
   constexpr Radius3 halo() const { return *radius; }
-  constexpr std::string_view window_field() const { return radius ? "radius" : "domain-sigma"; }
+  constexpr std::string_view window_field() const { return "radius"; }
 
   /// The box of the local standard deviation.
   constexpr Radius3 statistics_radius() const {

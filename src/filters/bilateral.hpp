@@ -20,9 +20,10 @@ constexpr std::array<std::string_view, 2> choices(Support) { return {"box", "dis
 ///     out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
 ///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2))
 ///
-/// over the offsets o = q - p with o_a = -r_a .. r_a, where r_a = ceil(truncate domain_sigma_a / s_a) unless given and
-/// s is the spacing. Differs from that formula in exact arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|), where
-/// range_cut judges u_q - u_p as a float32 difference. Missing voxels keep their value and have no weight.
+/// over the offsets o = q - p with o_a = -r_a .. r_a, where s is the spacing, and r_a, unless given, is
+/// ceil(truncate domain_sigma_a / s_a) or the largest that fits into the volume. Differs from that formula in exact
+/// arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|), where range_cut judges u_q - u_p as a float32 difference.
+/// Missing voxels keep their value and have no weight.
 struct BilateralParams {
   static constexpr int largest_radius = 31;
 
@@ -44,7 +45,7 @@ struct BilateralParams {
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
               "Standard deviation of the intensity weight; auto: twice the estimated noise; 0 changes nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
-              "Half width of the window per axis; auto: truncate x domain-sigma."),
+              "Half width of the window per axis; auto: truncate x domain-sigma, or what the volume has."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",
               "Half width of an automatic window, in domain sigmas."),
         field("range-cut", &BilateralParams::range_cut, {0, 100}, "range-sigma",
@@ -59,7 +60,7 @@ struct BilateralParams {
   /// is wider than `radius` may be.
   void resolve_window(const VolumeFacts&, std::string_view filter);
   constexpr Radius3 halo() const { return *radius; }
-  constexpr std::string_view window_field() const { return radius ? "radius" : "domain-sigma"; }
+  constexpr std::string_view window_field() const { return "radius"; }
 };
 
 /// True where the window, of resolved parameters, holds the voxel at this offset from its centre.

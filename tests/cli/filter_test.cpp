@@ -185,6 +185,21 @@ TEST_F(FilterCommand, WindowsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
 }
 
+TEST_F(FilterCommand, ImagesWithoutNoiseAreNotLeftAloneSilently) {
+  write_nifti(folder_ / "flat.nii", {{40, 40, 2}}, std::vector<float>(3200, 100));
+  for (const std::string filter : {"bilateral", "run"}) {
+    std::vector<std::string> words{filter, path("flat.nii"), path("out.nii"), "--force"};
+    if (filter == "run") words.insert(words.end(), {"--filter", "median:radius=1x1x0", "--filter", "bilateral"});
+    const Result result = quietvox_ok(words);
+    EXPECT_NE(result.err.find("bilateral: no noise was found, so that --range-sigma = auto became 0"),
+              std::string::npos)
+        << result.err;
+  }
+  EXPECT_EQ(
+      quietvox_ok({"bilateral", path("flat.nii"), path("out.nii"), "--force", "--range-sigma", "0"}).err.find("noise"),
+      std::string::npos);
+}
+
 TEST_F(FilterCommand, OneSliceIsFlatWithoutBeingAsked) {
   write_nifti(folder_ / "slice.nii", {{9, 8, 1}}, random_integers(72, 3));
   quietvox_ok({"median", path("slice.nii"), path("a.nii"), "--radius", "1"});

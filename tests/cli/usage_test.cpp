@@ -56,6 +56,12 @@ TEST(Help, OfTheProgramListsEveryCommandAndGoesToStdout) {
   }
 }
 
+TEST(Help, OfACommandIsAlsoCalledHelpCommand) {
+  EXPECT_EQ(quietvox_ok({"help", "median"}).out, quietvox_ok({"median", "--help"}).out);
+  EXPECT_EQ(quietvox_ok({"--help", "info"}).out, quietvox_ok({"info", "--help"}).out);
+  expect_usage_error({"help", "medain"}, "did you mean 'median'?");
+}
+
 TEST(Help, OfAFilterListsEveryOption) {
   for (const Filter& filter : filters()) {
     const Result result = quietvox_ok({filter.name, "--help"});
@@ -163,7 +169,10 @@ TEST(Usage, ChainsAreReadStepByStep) {
   expect_usage_error({"run", "a", "b", "--filter", "medain"}, "did you mean 'median'?");
   expect_usage_error({"run", "a", "b", "--filter", "median:radius"}, "'radius' is no KEY=VALUE");
   expect_usage_error({"run", "a", "b", "--filter", "median:raduis=1"}, "raduis");
-  expect_usage_error({"run", "a", "b", "--filter", "median:radius=99"}, "--radius = '99'");
+  expect_usage_error({"run", "a", "b", "--filter", "median:radius=99"},
+                     "--filter median:radius=99: median: --radius = '99'");
+  expect_usage_error({"median", "a", "b", "c"}, "one argument too many: 'c'");
+  expect_usage_error({"median", "a", "b", "--threads", "two"}, "quietvox: --threads = 'two' is not allowed");
 }
 
 TEST(Usage, FormsOfOptionsAreEqual) {

@@ -148,8 +148,9 @@ TEST(AdaptiveBilateral, WhatCannotBeIsRefused) {
                [&] { (void)crossed.resolved(facts); });
   Settings wide(find_filter("adaptive-bilateral"));
   wide.set("domain-sigma", "100");
-  expect_error(Errc::invalid_argument, "adaptive-bilateral: --domain-sigma = 100x100x100",
-               [&] { (void)wide.resolved(facts); });
+  expect_error(Errc::invalid_argument, "adaptive-bilateral: --domain-sigma = 100x100x100", [&] {
+    (void)wide.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return 10.0; }});
+  });
 }
 
 }  // namespace

@@ -252,9 +252,14 @@ TEST(Bilateral, WindowsLargerThanTheVolumeAreRefused) {
   const VolumeFacts facts{{{8, 64, 64}}, {1, 1, 1}, [] { return 1.0; }};
   Settings given(filter, make_params({4, 1, 1}));
   expect_error(Errc::invalid_argument, "--radius = 4x1x1", [&] { (void)given.resolved(facts); });
-  Settings made(filter);
+}
+
+TEST(Bilateral, AnAutomaticWindowFitsIntoTheVolume) {
+  Settings made(find_filter("bilateral"));
+  EXPECT_EQ(made.resolved({{{64, 64, 2}}, {1, 1, 1}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 0}));
+  EXPECT_EQ(made.resolved({{{64, 64, 3}}, {1, 1, 0.01}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 1}));
   made.set("domain-sigma", "3");
-  expect_error(Errc::invalid_argument, "--domain-sigma = 3x3x3", [&] { (void)made.resolved(facts); });
+  EXPECT_EQ(made.resolved({{{8, 64, 64}}, {1, 1, 1}, [] { return 1.0; }}).halo(), (Radius3{3, 8, 8}));
 }
 
 TEST(Bilateral, RadiiBeyondTheRangeAreRefused) {

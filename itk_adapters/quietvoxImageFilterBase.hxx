@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
+#include <new>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -161,6 +162,8 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
       throw aborted;
     }
     itkExceptionMacro(<< error.what());
+  } catch (const std::bad_alloc&) {
+    itkExceptionMacro(<< "out of memory");
   }
 }
 

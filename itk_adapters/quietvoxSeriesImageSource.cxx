@@ -3,6 +3,7 @@
 #include "quietvoxSeriesImageSource.h"
 
 #include <algorithm>
+#include <new>
 
 #include "itk_adapters/image_io.hpp"
 
@@ -37,6 +38,8 @@ const io::Image& SeriesImageSource::GetImage() {
     if (!m_Image) m_Image = open_itk_image(m_FileName);
   } catch (const Error& error) {
     itkExceptionMacro(<< error.what());
+  } catch (const std::bad_alloc&) {
+    itkExceptionMacro(<< "out of memory");
   }
   if (!m_Image) itkExceptionMacro(<< m_FileName << ": is no DICOM, NIfTI, NRRD or MetaImage");
   return *m_Image;
@@ -105,6 +108,8 @@ void SeriesImageSource::GenerateData() {
     }
   } catch (const Error& error) {
     itkExceptionMacro(<< error.what());
+  } catch (const std::bad_alloc&) {
+    itkExceptionMacro(<< "out of memory");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "quietvoxSeriesImageWriter.h"
 
 #include <algorithm>
+#include <new>
 
 #include "itk_adapters/filter_support.hpp"
 
@@ -69,6 +70,8 @@ void SeriesImageWriter::Update() {
     this->Write();
   } catch (const Error& error) {
     itkExceptionMacro(<< error.what());
+  } catch (const std::bad_alloc&) {
+    itkExceptionMacro(<< "out of memory");
   }
   this->UpdateProgress(1);
   this->InvokeEvent(itk::EndEvent());

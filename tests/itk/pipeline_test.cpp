@@ -193,6 +193,16 @@ TEST(Abort, EndsTheUpdateAndLeavesTheFilterUsable) {
   expect_equal<Image>(filter->GetOutput(), fresh->GetOutput());
 }
 
+TEST(Errors, OutOfMemoryIsAnExceptionOfItk) {
+  const auto filter = Median::New();
+  filter->SetInput(noisy_image<Image>({{16, 16, 16}}));
+  filter->SetNumberOfWorkUnits(1);
+  filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject&) {
+    if (filter->GetProgress() > 0) throw std::bad_alloc();
+  });
+  EXPECT_THROW(filter->Update(), itk::ExceptionObject);
+}
+
 TEST(WorkUnits, DoNotChangeTheResult) {
   const auto image = noisy_image<Image>({{40, 30, 20}});
   const auto one = Bilateral::New(), many = Bilateral::New();

@@ -23,16 +23,26 @@ Made by `bench/report.py` from `bench/results`; do not edit. GPU: {gpu}, CUDA ru
 
 ## Kernels
 
-Time on the device for the whole filter, borders and missing voxels included, on noise: 2-D 4096 x 4096, 3-D
-512 x 512 x 256, the Gaussian 512 x 512 x 512. A setting is a radius where nothing else is said. "Of the ceiling": of the
+Time on the device for the whole filter, borders and missing voxels included, on noise. A setting is a radius where
+nothing else is said. "Of the ceiling": of the
 rate that the slowest unit allows, which is the copy of the volume (of the Gaussian one per axis), the minima and maxima of
 the selection network, one exponential for each neighbour, or the multiplications of the pairs. "T tap/s": neighbours of
 each window a second. Peers ran on the same GPU on the same sizes, CuPy's 3-D median on 256^3; its Gaussian ends at 4
 sigma, ours at 5.
 
-| filter | setting | type | Gvoxel/s | T tap/s | of the ceiling | times NPP | times CuPy |
-|---|---|---|---|---|---|---|---|
+| filter | setting | voxels | type | Gvoxel/s | T tap/s | of the ceiling | times NPP | times CuPy |
+|---|---|---|---|---|---|---|---|---|
 {kernels}
+
+## Aims
+
+Least rates that the project set itself before the kernels were written, from counted operations and prototypes, and what
+better ideas should bring; both as the share that is reached. Rates are of float voxels, in Gvoxel/s where nothing else is
+said.
+
+| filter | setting | rate | floor | reached | target | reached |
+|---|---|---|---|---|---|---|
+{aims}
 
 ## From host memory to host memory
 
@@ -56,6 +66,57 @@ def peer_rates(data):
 
 def version(number):
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+# Per filter and setting: what is counted, the floor and the target.
+AIMS = {
+    **{("median", setting): ("Gvoxel/s", floor, target) for setting, floor, target in (
+        ("1x1x0", 380, 460), ("2x2x0", 190, 235), ("3x3x0", 110, 130), ("4x4x0", 64, 76), ("5x5x0", 45, 54),
+        ("6x6x0", 31, 39), ("7x7x0", 18, 32), ("15x15x0", 2, 8), ("1x1x1", 130, 170), ("2x2x1", 46, 58),
+        ("2x2x2", 22, 28), ("3x3x1", 20, 28), ("3x3x3", 3, 9))},
+    **{("bilateral", setting): ("T tap/s", floor, 5.5) for setting, floor in (
+        ("3x3x0", 3.4), ("5x5x0", 3.6), ("7x7x0", 3.6), ("9x9x0", 3.6), ("3x3x3", 3.4), ("5x5x5", 3.6))},
+    **{("adaptive-bilateral", f"{radius}, {rule}"): ("taps over bilateral's", 0.8, 0.95)
+       for rule in ("variance", "two-pass") for radius in ("3x3x0", "5x5x0", "3x3x3")},
+    **{("nlm", f"patch {patch}, search {search}"): ("T offset/s", 1.0, 2.2) for patch, search in (
+        ("1x1x0", "10x10x0"), ("2x2x0", "10x10x0"), ("1x1x1", "5x5x5"), ("2x2x2", "5x5x5"))},
+    **{("gaussian", f"sigma {sigma}"): ("Gvoxel/s", 80, 150) for sigma in (1, 3, 6, 8)},
+    ("quadratic", "3x3"): ("of the copy", 0.6, 0.85),
+    ("quadratic", "5x5"): ("Gvoxel/s", 45, 75),
+}
+FLOOR_16_BIT, TARGET_16_BIT = 1.9, 2.0  # times float, from 5x5 and 3x3x3 up, for windows with a network
+
+
+def aims(rows):
+    """Lines of the table of aims, from the first row of each filter and setting."""
+    found, lines = {}, []
+    for row in rows:
+        if row["what"] == "kernel":
+            found.setdefault((row["filter"], row["setting"], row["type"]), row)
+
+    def add(name, setting, unit, rate, floor, target):
+        lines.append(f"| {name} | {setting} | {rate:.3g} {unit} | {floor} | {rate / floor:.2f} | {target} | "
+                     f"{rate / target:.2f} |")
+
+    for (name, setting), (unit, floor, target) in AIMS.items():
+        row = found[name, setting, "float"]
+        if unit.startswith("taps"):
+            rate = row["ttap_per_s"] / found["bilateral", setting.split(",")[0], "float"]["ttap_per_s"]
+        else:
+            rate = {"Gvoxel/s": row["gvoxel_per_s"], "of the copy": row["of_ceiling"]}.get(unit) or row["ttap_per_s"]
+        add(name, setting, unit, rate, floor, target)
+    for (name, setting, kind), row in found.items():
+        if kind == "int16" and setting != "1x1x0" and "no network" not in row["ceiling"]:
+            rate = row["gvoxel_per_s"] / found[name, setting, "float"]["gvoxel_per_s"]
+            add(f"{name}, 16-bit", setting, "times float", rate, FLOOR_16_BIT, TARGET_16_BIT)
+    for row in rows:
+        if row["what"] == "pinned":
+            add(f"{row['filter']}, host to host", row["setting"], "of the bus", row["of_ceiling"], 0.7, 0.9)
+    return lines
+
+
+def extent(row):
+    return " x ".join(str(count) for count in row["extent"] if count > 1)
 
 
 def tap_rate(row):
@@ -114,14 +175,14 @@ def main():
         key = (row["filter"], row["setting"])
         ratios = [f"{row['gvoxel_per_s'] / peer[key]:.1f}" if key in peer and row["type"] == "float" else ""
                   for peer in (npp, cupy)]
-        kernels.append(f"| {row['filter']} | {row['setting']} | {row['type']} | {row['gvoxel_per_s']:.4g} | "
+        kernels.append(f"| {row['filter']} | {row['setting']} | {extent(row)} | {row['type']} | {row['gvoxel_per_s']:.4g} | "
                        f"{tap_rate(row)} | {row['of_ceiling']:.2f} of {row['ceiling']} | {' | '.join(ratios)} |")
     ceilings = ours["ceilings"]
     (ROOT / "docs" / "gpu-speed.md").write_text(PAGE.format(
         gpu=ours["gpu"], runtime=version(ours["cuda_runtime"]), driver=version(ours["cuda_driver"]),
         commit=ours["commit"], copy=ceilings["copy"] / 1e12, minmax_f32=ceilings["minmax_f32"] / 1e12,
         minmax_s16x2=ceilings["minmax_s16x2"] / 1e12, exp2=ceilings["exp2"] / 1e12, fma=ceilings["fma"] / 1e12, upload=ceilings["upload"] / 1e9,
-        download=ceilings["download"] / 1e9, kernels="\n".join(kernels), hosts="\n".join(hosts)), encoding="utf-8")
+        download=ceilings["download"] / 1e9, kernels="\n".join(kernels), hosts="\n".join(hosts), aims="\n".join(aims(ours["rows"]))), encoding="utf-8")
 
     def ours_2d(name, kind):
         rows = [row for row in ours["rows"] if row["what"] == "kernel" and row["filter"] == name

@@ -213,7 +213,9 @@ DicomSpec tomogram(const std::vector<Uint16>& vector, const std::string& type, c
                  .orientation = "",
                  .slope = "",
                  .intercept = ""};
-  for (std::uint16_t i = 1; i <= vector.size(); ++i) spec.cells.insert(spec.cells.end(), 2, 10 * i);
+  for (std::size_t i = 1; i <= vector.size(); ++i) {
+    spec.cells.insert(spec.cells.end(), 2, static_cast<std::uint16_t>(10 * i));
+  }
   spec.change = [=](DcmDataset& data) {
     data.putAndInsertString(DCM_SOPClassUID, UID_NuclearMedicineImageStorage);
     data.putAndInsertString(DCM_Modality, "NM");

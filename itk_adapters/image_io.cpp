@@ -224,6 +224,18 @@ std::unique_ptr<io::Image> open_itk_image(const fs::path& path, const io::ReadOp
   return std::make_unique<ItkImage>(std::move(*header), options.execution.stop);
 }
 
+std::vector<fs::path> itk_files(const fs::path& path) {
+  const auto header = read_itk_header(path);
+  return header ? header->files() : std::vector<fs::path>();
+}
+
+std::vector<fs::path> itk_output_files(const fs::path& output, bool compressed) {
+  const bool nrrd = output.extension() == ".nhdr";
+  if (!nrrd && output.extension() != ".mhd") return {output};
+  const char* const ending = !compressed ? ".raw" : nrrd ? ".raw.gz" : ".zraw";  // as ITK names them
+  return {output, fs::path(output).replace_extension(ending)};
+}
+
 std::unique_ptr<io::ImageWriter> create_itk_image(const fs::path& output, const io::Geometry& geometry,
                                                   std::size_t volumes, const io::WriteOptions& options) {
   return make_itk_writer(output,

@@ -11,6 +11,13 @@ namespace quietvox {
 /// where the content is neither; throws Error where it is one of them and cannot be used.
 std::unique_ptr<io::Image> open_itk_image(const std::filesystem::path&, const io::ReadOptions& = {});
 
+/// The files that an NRRD or MetaImage file consists of: the header, and the voxels where they lie apart. Empty where
+/// the content is neither.
+std::vector<std::filesystem::path> itk_files(const std::filesystem::path&);
+
+/// The files that an output of that name is going to consist of, the header first; its voxels compressed or not.
+std::vector<std::filesystem::path> itk_output_files(const std::filesystem::path& output, bool compressed);
+
 /// A new file of the format that `output`'s ending names (.nrrd, .nhdr, .mha, .mhd) for images that came in another
 /// one: float32 unless options.output_type says otherwise, compressed only where options.compress is true. Several
 /// volumes make a fourth axis. Throws Error(output_path) for other endings.

@@ -12,6 +12,7 @@
 #include "io/provenance_json.hpp"
 #include "io/raw_file.hpp"
 #include "io/scratch_folder.hpp"
+#include "itk_adapters/image_io.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
@@ -48,19 +49,16 @@ class ItkWriter final : public io::ImageWriter {
         type_(stored_type(options.output_type, source.type)),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
         stop_(options.execution.stop),
-        sidecar_(output, inputs(source), options.force) {
+        sidecar_(output, inputs(source, options), options.force) {
     const auto format = itk_format_of_name(output);
     if (!format) {
       throw Error(Errc::output_path,
                   output.string() + ": the ending does not name a format; give .nrrd, .nhdr, .mha or .mhd");
     }
     format_ = *format;
-    targets_.push_back(output);
-    if (const auto ending = data_ending(); !ending.empty()) {
-      targets_.push_back(fs::path(output).replace_extension(ending));
-    }
+    targets_ = itk_output_files(output, compress_);
     for (const fs::path& target : targets_) {
-      for (const fs::path& input : inputs(source)) io::refuse_overlap(target, input);
+      for (const fs::path& input : inputs(source, options)) io::refuse_overlap(target, input);
       outputs_.push_back(
           std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force, fs::path()));
     }
@@ -117,16 +115,9 @@ class ItkWriter final : public io::ImageWriter {
  private:
   std::int64_t missing_slices() const { return begun_ == 0 ? 0 : source_.geometry.extent.z - next_slice_; }
 
-  /// How the file beside a header ends, as ITK names it; empty where one file holds all.
-  std::string data_ending() const {
-    const bool detached = output_.extension() == ".nhdr" || output_.extension() == ".mhd";
-    if (!detached) return "";
-    if (!compress_) return ".raw";
-    return format_ == io::Format::nrrd ? ".raw.gz" : ".zraw";
-  }
-
-  static std::vector<fs::path> inputs(const ItkWriterSource& source) {
-    return source.header ? source.header->files() : std::vector<fs::path>();
+  static std::vector<fs::path> inputs(const ItkWriterSource& source, const io::WriteOptions& options) {
+    if (source.header) return source.header->files();
+    return options.input.empty() ? std::vector<fs::path>() : std::vector{options.input};
   }
 
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {

@@ -23,7 +23,9 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const auto in = arguments.params<InputOptions>();
   const auto out = arguments.params<OutputOptions>();
   check_input(input);
-  check_output(output, output_format(out.output_format, output, std::nullopt), out.force, input);
+  const io::Format wanted = output_format(out.output_format, output, std::nullopt);
+  check_output(output, wanted, out.force, input);
+  refuse_overlaps(files_of_output(output, wanted, out.compress), {{input}});
   const auto image = open_input(input, in, context.background());
   const io::Format format = output_format(out.output_format, output, image->format());
   const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};

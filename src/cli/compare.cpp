@@ -126,9 +126,8 @@ void compare_images(const Arguments& arguments, Context& context) {
     if (!options.picture.ends_with(".png")) {
       throw Error(Errc::invalid_argument, "compare: --picture = '" + options.picture + "' is no PNG; give FILE.png");
     }
-    for (const std::string& input : {path_a, path_b}) {
-      io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, input);
-    }
+    refuse_overlaps({options.picture}, {{path_a}, {path_b}});
+    io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});
   }
   const Execution reading = context.background(options.threads);
   const auto a = open_input(path_a, in, reading), b = open_input(path_b, in, reading);

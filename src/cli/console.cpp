@@ -26,6 +26,18 @@ std::string time_stamp() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ ", &parts)};
 }
 
+/// False for a file of another origin: it begins with no time stamp of ours.
+bool may_be_appended_to(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored) || std::filesystem::file_size(path, ignored) == 0) return true;
+  std::ifstream file(path, std::ios::binary);
+  const std::string form = "dddd-dd-ddTdd:dd:ddZ ";
+  std::string start(form.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return std::equal(form.begin(), form.end(), start.begin(),
+                    [](char expected, char c) { return expected == 'd' ? c >= '0' && c <= '9' : c == expected; });
+}
+
 bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
   std::error_code ignored;
   if (std::filesystem::equivalent(path, folder, ignored)) return true;
@@ -49,18 +61,24 @@ Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Console::~Console() { end_progress(); }
 
-void Console::configure(const ReportOptions& options, const std::vector<std::string>& files) {
+void Console::configure(const ReportOptions& options, const std::vector<std::filesystem::path>& files) {
   options_ = options;
   if (options_.progress == ProgressStyle::automatic) {
     options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::plain;
   }
   if (options_.quiet) options_.progress = ProgressStyle::none;
   if (options_.log_file.empty()) return;
-  for (const std::string& file : files) {
-    if (!file.empty() && is_same_or_inside(options_.log_file, file)) {
+  for (const std::filesystem::path& file : files) {
+    if (is_same_or_inside(options_.log_file, file)) {
       throw Error(Errc::output_path,
-                  "--log-file " + options_.log_file + ": would change " + file + "; give another file");
+                  "--log-file " + options_.log_file + ": would change " + file.string() + "; give another file");
     }
+  }
+  if (!may_be_appended_to(options_.log_file)) {
+    throw Error(Errc::output_path,
+                "--log-file " + options_.log_file +
+                    ": exists and is no log of quietvox, to which lines could be added; give another "
+                    "file");
   }
   log_.open(options_.log_file, std::ios::app);
   if (!log_) throw Error(Errc::not_writable, "--log-file " + options_.log_file + ": cannot be opened for writing");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -18,9 +19,9 @@ class Console {
   Console();
   ~Console();
 
-  /// Throws Error: not_writable where the log file cannot be opened, output_path where it is one of `inputs` or lies
-  /// inside one.
-  void configure(const ReportOptions&, const std::vector<std::string>& files);
+  /// Throws Error: not_writable where the log file cannot be opened, output_path where it is one of `files`, lies
+  /// inside one, or holds something else than a log.
+  void configure(const ReportOptions&, const std::vector<std::filesystem::path>& files);
 
   void note(const std::string& line);     ///< unless --quiet
   void detail(const std::string& line);   ///< with --verbose

@@ -22,11 +22,27 @@ namespace quietvox::cli {
 namespace fs = std::filesystem;
 namespace {
 
+/// Everything that is read: the input, the mask, and files that parameters name.
+std::vector<Source> sources_of(const Job& job) {
+  std::vector<Source> sources{{job.input}};
+  if (!job.mask.mask.empty()) sources.push_back({job.mask.mask, "mask"});
+  for (const Settings& step : job.chain) {
+    for (const FieldInfo& field : step.filter().fields) {
+      if (field.kind != FieldKind::text) continue;
+      const std::string value = step.get(field.name);
+      if (std::error_code ignored; fs::exists(value, ignored)) sources.push_back({value, field.name});
+    }
+  }
+  return sources;
+}
+
 /// Everything about the names that can be wrong, before anything is read.
 void check_paths(const Job& job) {
   check_input(job.input);
   const io::Format format = output_format(job.out.output_format, job.output, std::nullopt);
   check_output(job.output, format, job.out.force, job.input);
+  const auto output = files_of_output(job.output, format, job.out.compress);
+  refuse_overlaps(output, sources_of(job));
   if (!job.mask.residual.empty()) {
     output_format(OutputFormat::nifti, job.mask.residual, std::nullopt);
     check_output(job.mask.residual, io::Format::nifti, job.out.force, job.input);
@@ -38,10 +54,12 @@ void check_paths(const Job& job) {
                                               ": what was done to it and to the output would both stand in " +
                                               sidecar.string() + "; give another name");
     }
+    const auto files = files_of_output(job.mask.residual, io::Format::nifti, std::nullopt);
+    refuse_overlaps(files, sources_of(job));
+    for (const fs::path& file : files) {
+      for (const fs::path& other : output) io::refuse_overlap(other, file, "residual");
+    }
   }
-  if (job.mask.mask.empty()) return;
-  io::refuse_overlap(job.output, job.mask.mask, "mask");
-  if (!job.mask.residual.empty()) io::refuse_overlap(job.mask.residual, job.mask.mask, "mask");
 }
 
 /// Throws Error(invalid_argument) where --codec says what cannot be.

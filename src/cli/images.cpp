@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "io/atomic_output.hpp"
+#include "io/nifti_file.hpp"
 #include "io/provenance_json.hpp"
 #include "itk_adapters/image_io.hpp"
 
@@ -78,6 +79,53 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input);
   if (format == io::Format::dicom) return;
   io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, force).check();
+}
+
+std::vector<fs::path> files_of_image(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {path};
+  try {
+    if (const auto nifti = io::find_nifti(path)) return nifti->paths.all();
+    if (auto files = itk_files(path); !files.empty()) return files;
+  } catch (const Error&) {  // who opens it says what is wrong with it
+  }
+  return {path};
+}
+
+std::vector<fs::path> files_of_output(const fs::path& output, io::Format format, std::optional<bool> compress) {
+  if (format == io::Format::dicom) return {output};
+  std::vector<fs::path> files;
+  if (format == io::Format::nifti) {
+    files = io::nifti_target(output, compress).paths.all();
+  } else {
+    for (const bool compressed : {false, true}) {  // where it is not said, the input decides
+      if (compress.value_or(compressed) != compressed) continue;
+      const auto some = itk_output_files(output, compressed);
+      files.insert(files.end(), some.begin(), some.end());
+    }
+  }
+  files.push_back(io::sidecar_of(output));
+  return files;
+}
+
+std::vector<fs::path> all_files_of(const std::vector<std::string>& words) {
+  std::vector<fs::path> files;
+  for (const std::string& word : words) {
+    if (word.empty()) continue;
+    const auto format = format_of_ending(word).value_or(io::Format::dicom);
+    for (const auto& some : {files_of_image(word), files_of_output(word, format, std::nullopt)}) {
+      files.insert(files.end(), some.begin(), some.end());
+    }
+  }
+  return files;
+}
+
+void refuse_overlaps(const std::vector<fs::path>& files, const std::vector<Source>& sources) {
+  for (const Source& source : sources) {
+    for (const fs::path& part : files_of_image(source.path)) {
+      for (const fs::path& file : files) io::refuse_overlap(file, part, source.role);
+    }
+  }
 }
 
 io::Format output_format(OutputFormat choice, const fs::path& output, std::optional<io::Format> input) {

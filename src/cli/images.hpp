@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/shared_options.hpp"
 #include "io/image.hpp"
@@ -22,6 +23,27 @@ void check_input(const std::filesystem::path&);
 /// Throws, before any work is done, what making the output and its sidecar would throw: exists, output_path,
 /// not_writable.
 void check_output(const std::filesystem::path& output, io::Format, bool force, const std::filesystem::path& input);
+
+/// The files that an image consists of: the header, and the voxels where they lie apart. The path itself where it is a
+/// folder, or no image that can be read.
+std::vector<std::filesystem::path> files_of_image(const std::filesystem::path&);
+
+/// The files that an output may come to consist of: image, voxels apart, sidecar.
+std::vector<std::filesystem::path> files_of_output(const std::filesystem::path& output, io::Format,
+                                                   std::optional<bool> compress);
+
+/// The files of all images and outputs that words of the command line may name.
+std::vector<std::filesystem::path> all_files_of(const std::vector<std::string>& words);
+
+/// Something that is read, and what it is to the run, for messages: input, mask.
+struct Source {
+  std::filesystem::path path;
+  std::string role = "input";
+};
+
+/// Throws Error(output_path) where a file of an output is a file of a source, lies inside one or holds one, links
+/// followed.
+void refuse_overlaps(const std::vector<std::filesystem::path>& files, const std::vector<Source>&);
 
 /// The format that an output is to have, from the option, else the ending of its name, else `input`, if any. Throws
 /// Error(invalid_argument) where the name does not say, and where DICOM is wanted from what is none.

@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
+#include "cli/images.hpp"
 #include "cli/series_worker.hpp"
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
@@ -54,7 +55,8 @@ void run_command_line(std::vector<std::string> words, Context context) {
   for (const char* option : {"mask", "residual", "picture"}) {
     for (const std::string& file : arguments.values(option)) files.push_back(file);
   }
-  context.console.configure(report, files);
+  context.console.configure(report,
+                            report.log_file.empty() ? std::vector<std::filesystem::path>() : all_files_of(files));
   context.json = report.json;
   context.words = words;
   command.run(arguments, context);

@@ -24,8 +24,8 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const auto out = arguments.params<OutputOptions>();
   check_input(input);
   const io::Format wanted = output_format(out.output_format, output, std::nullopt);
-  check_output(output, wanted, out.force, input);
   refuse_overlaps(files_of_output(output, wanted, out.compress), {{input}});
+  check_output(output, wanted, out.force, input);
   const auto image = open_input(input, in, context.background());
   const io::Format format = output_format(out.output_format, output, image->format());
   const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};
@@ -60,7 +60,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const io::WriteReport report = commit_both(*writer, nullptr, context.background());
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
-  context.console.note(what + "; wrote " + io::to_string(format) + " to " + output);
+  context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;
   for (const auto& file : report.files) document["files"].push_back(file.string());
   document["clamped"] = report.clamped;

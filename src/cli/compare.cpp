@@ -48,6 +48,7 @@ struct CompareOptions {
   }
 };
 
+/// JSON knows no infinity: the PSNR of equal volumes is null.
 Json to_json(const Comparison& result) {
   return {{"voxels", result.voxels},
           {"different", result.different},
@@ -141,6 +142,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   execution.stop = context.stop;
   execution.progress = [&](double fraction) { context.console.progress(fraction); };
   std::vector<Comparison> results;
+  PictureRegion region_a, region_b;
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
     const auto source_a = a->volume(volume, io::Values::real), source_b = b->volume(volume, io::Values::real);
     const std::vector<float> voxels_a = read_whole(*source_a), voxels_b = read_whole(*source_b);
@@ -150,13 +152,16 @@ void compare_images(const Arguments& arguments, Context& context) {
     results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
     if (volume == 0 && !options.picture.empty()) {
       const auto [from, extent] = picture_place(options, view_a.extent);
-      const PictureRegion region_a = cut_out(view_a, from, extent), region_b = cut_out(view_b, from, extent);
-      write_picture(options.picture, region_a.view(), region_b.view(), picture_window(options, region_a.view()),
-                    options.force);
+      region_a = cut_out(view_a, from, extent);
+      region_b = cut_out(view_b, from, extent);
     }
   }
   context.console.end_progress();
-  if (!options.picture.empty()) context.console.note("wrote picture to " + options.picture);
+  if (!options.picture.empty()) {
+    write_picture(options.picture, region_a.view(), region_b.view(), picture_window(options, region_a.view()),
+                  options.force);
+    context.console.note("wrote picture to " + options.picture);
+  }
   if (context.json) {
     Json volumes = Json::array();
     for (const Comparison& result : results) volumes.push_back(to_json(result));

@@ -40,9 +40,9 @@ std::vector<Source> sources_of(const Job& job) {
 void check_paths(const Job& job) {
   check_input(job.input);
   const io::Format format = output_format(job.out.output_format, job.output, std::nullopt);
-  check_output(job.output, format, job.out.force, job.input);
   const auto output = files_of_output(job.output, format, job.out.compress);
   refuse_overlaps(output, sources_of(job));
+  check_output(job.output, format, job.out.force, job.input);
   if (!job.mask.residual.empty()) {
     output_format(OutputFormat::nifti, job.mask.residual, std::nullopt);
     check_output(job.mask.residual, io::Format::nifti, job.out.force, job.input);
@@ -140,9 +140,8 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   for (const Settings& step : job.chain) identified.push_back(step.identified());
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto open_masking = [&] { return mask->volume(mask->volume_count() == 1 ? 0 : volume, io::Values::real); };
     std::unique_ptr<VolumeSource> source = image.volume(volume, values);
-    if (mask) source = std::make_unique<MaskedSource>(std::move(source), open_masking());
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, volume));
     const double index = static_cast<double>(volume);
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
     const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
@@ -154,7 +153,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     if (residual) residual->begin_volume(volume, provenance);
     const io::Values original = values == io::Values::stored ? values : io::Values::real_with_padding;
     VoxelOutput output(*writer, residual.get(), restore ? image.volume(volume, original) : nullptr,
-                       mask ? open_masking() : nullptr);
+                       mask ? mask_of_volume(*mask, volume) : nullptr);
     filter_volume(*source, provenance.resolved, *chosen.backend, part,
                   [&](VolumeView<const float> slices) { output.write(slices); });
   }
@@ -184,9 +183,7 @@ void tell(const Job& job, const Summary& summary, Context& context) {
   context.console.note(what + more + "; " + summary.extent + ", backend " + backend + ", " +
                        seconds_text(summary.seconds));
   context.console.note(
-      "wrote " + io::to_string(summary.format) + " to " + job.output.string() +
-      (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) +
-      (summary.files.size() > 1 ? ", " + std::to_string(summary.files.size()) + " files" : "") +
+      "wrote " + io::to_string(summary.format) + " to " + describe_files(job.output, summary.files) +
       (summary.clamped > 0 ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range" : ""));
 }
 

@@ -86,12 +86,19 @@ void print_info(const Arguments& arguments, Context& context) {
   const std::string& path = arguments.operand(0);
   const auto options = arguments.params<InputOptions>();
   check_input(path);
+  std::unique_ptr<io::Image> image;
+  std::vector<std::string> warnings;
   if (options.series.empty() && std::filesystem::is_directory(path)) {
     const io::DicomFolder folder(path, context.background());
-    if (folder.series().size() > 1) return print_series(path, folder, context);
+    const std::size_t count = folder.series().size();
+    if (count > 1) return print_series(path, folder, context);
+    if (count == 1 && folder.strays().empty()) {
+      image = folder.open({.allow_gaps = options.allow_gaps, .series_uid = {}, .execution = context.background()});
+      warnings = folder.warnings();
+    }
   }
-  const auto image = open_input(path, options, context.background());
-  std::vector<std::string> warnings = image->warnings();
+  if (!image) image = open_input(path, options, context.background());
+  for (const std::string& warning : image->warnings()) warnings.push_back(warning);
   const std::optional<double> noise = noise_of(*image, warnings);
 
   if (context.json) {

@@ -73,13 +73,18 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
   return mask;
 }
 
+std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, std::size_t volume) {
+  // Where 0 is the padding of a DICOM mask, it is outside all the same.
+  return mask.volume(mask.volume_count() == 1 ? 0 : volume, io::Values::real_with_padding);
+}
+
 std::string identify_mask(const io::Image& mask) {
   Sha256 hash;
   for (std::size_t volume = 0; volume < mask.volume_count(); ++volume) {
-    for_each_slab(*mask.volume(volume, io::Values::real), [&](VolumeView<const float> slab) {
+    for_each_slab(*mask_of_volume(mask, volume), [&](VolumeView<const float> slab) {
       std::vector<std::byte> inside(static_cast<std::size_t>(slab.extent.voxels()));
       std::transform(slab.data, slab.data + inside.size(), inside.begin(),
-                     [](float voxel) { return std::byte{voxel != 0}; });
+                     [](float voxel) { return std::byte{is_inside(voxel)}; });
       hash.update(inside);
     });
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,12 @@ namespace quietvox::cli {
 /// does not say where it lies, that becomes a warning.
 std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, const Execution&,
                                      std::vector<std::string>& warnings);
+
+/// False for 0 and for what is no number.
+inline bool is_inside(float mask_voxel) { return std::isfinite(mask_voxel) && mask_voxel != 0; }
+
+/// The volume of a mask that belongs to a volume of its image.
+std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, std::size_t volume);
 
 /// The first 16 hex digits of the SHA-256 of the mask's voxels, a byte 0 or 1 each.
 std::string identify_mask(const io::Image& mask);

@@ -112,7 +112,7 @@ void make(const Arguments& arguments, Context& context) {
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
   context.console.note(describe_chain(recorded(filter, options)) + "; wrote " + io::to_string(format) + " to " +
-                       output);
+                       describe_files(output, report.files));
   if (!context.json) return;
   Json files = Json::array();
   for (const auto& file : report.files) files.push_back(file.string());

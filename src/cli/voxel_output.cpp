@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/mask.hpp"
 #include "cli/voxel_sources.hpp"
 #include "io/atomic_output.hpp"
 
@@ -41,13 +42,24 @@ void VoxelOutput::write_block(VolumeView<const float> block) {
   if (mask_) {
     mask_->read(view(mask_block_));
     for (std::size_t i = 0; i < size; ++i) {
-      if (mask_block_[i] == 0) result.data[i] = original_block_[i];
+      if (!is_inside(mask_block_[i])) result.data[i] = original_block_[i];
     }
   }
   writer_.write(result);
   if (!residual_) return;
   for (std::size_t i = 0; i < size; ++i) result.data[i] = original_block_[i] - result.data[i];
   residual_->write(result);
+}
+
+std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files) {
+  if (std::filesystem::is_directory(output)) {
+    return output.string() + ", " + std::to_string(files.size()) + (files.size() == 1 ? " file" : " files");
+  }
+  std::string others;
+  for (const std::filesystem::path& file : files) {
+    if (file != output) others += (others.empty() ? " with " : ", ") + file.filename().string();
+  }
+  return output.string() + others;
 }
 
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution& execution) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "io/image.hpp"
@@ -32,5 +33,8 @@ class VoxelOutput {
 
 /// Puts the output and, where there is one, its residual in place: both or neither.
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution&);
+
+/// `out.nii with out.json`, `ct-median, 40 files`: where an output went, for people.
+std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files);
 
 }  // namespace quietvox::cli

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/mask.hpp"
+
 namespace quietvox::cli {
 
 std::int64_t slices_in_block(const Extent& extent) {
@@ -28,7 +30,7 @@ void MaskedSource::read(VolumeView<float> slices) {
     mask.data = block_.data();
     mask_->read(mask);
     for (std::int64_t i = 0; i < voxels.extent.voxels(); ++i) {
-      if (mask.data[i] == 0) voxels.data[i] = std::numeric_limits<float>::quiet_NaN();
+      if (!is_inside(mask.data[i])) voxels.data[i] = std::numeric_limits<float>::quiet_NaN();
     }
   }
 }

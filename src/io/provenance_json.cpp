@@ -16,10 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_sidecar(const fs::path& path) {
+/// The name of the image that a sidecar belongs to; none for JSON of another origin.
+std::optional<std::string> image_of_sidecar(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const Json content = Json::parse(file, nullptr, false);
-  return content.is_object() && content.contains("quietvox");
+  if (!content.is_object() || !content.contains("quietvox")) return std::nullopt;
+  const auto image = content.find("image");
+  return image != content.end() && image->is_string() ? image->get<std::string>() : "";
 }
 
 template <class T>
@@ -82,9 +85,18 @@ ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path
 void ProvenanceSidecar::check() const { make_output(); }
 
 std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
-  if (force_ && fs::is_regular_file(path_) && !is_sidecar(path_)) {
-    throw Error(Errc::exists,
-                path_.string() + ": was not made by quietvox and is therefore not replaced; give another output");
+  if (fs::is_regular_file(path_)) {
+    const auto image = image_of_sidecar(path_);
+    if (force_ && !image) {
+      throw Error(Errc::exists,
+                  path_.string() + ": was not made by quietvox and is therefore not replaced; give another output");
+    }
+    if (image && !image->empty() && *image != image_.filename() &&
+        fs::exists(fs::path(path_).replace_filename(*image))) {
+      throw Error(Errc::exists, path_.string() + ": says what was done to " + *image +
+                                    " and is therefore not replaced; give an output whose name differs in more than "
+                                    "its ending");
+    }
   }
   for (const fs::path& input : inputs_) refuse_overlap(path_, input);
   return std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path());

@@ -17,7 +17,8 @@ namespace quietvox::io {
 std::filesystem::path sidecar_of(std::filesystem::path image);
 
 /// The file `a.json` beside an image `a.nii.gz`, for formats that have no place for it in the image: what was done,
-/// volume by volume, with every parameter, and to which input. A JSON file of another origin is never replaced.
+/// volume by volume, with every parameter, and to which input. A JSON file of another origin
+/// or of another image that is still there is never replaced.
 class ProvenanceSidecar {
  public:
   /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
@@ -88,10 +89,10 @@ TEST_F(FilterCommand, MemoryStaysBelowItsLimit) {
     EXPECT_LE(result.peak_kib, 65 * 1024) << output << " " << compress;
   };
   expect_below_limit("big.nii.gz", "out.nii.gz", "--compress");
-  expect_below_limit("big.nii.gz", "out.nii", "--no-compress");
-  expect_below_limit("big.nii.gz", "out.mhd", "--no-compress");
-  expect_below_limit("big.nii.gz", "out.mha", "--compress");
-  expect_below_limit("out.mha", "out.nrrd", "--compress");
+  expect_below_limit("big.nii.gz", "plain.nii", "--no-compress");
+  expect_below_limit("big.nii.gz", "apart.mhd", "--no-compress");
+  expect_below_limit("big.nii.gz", "meta.mha", "--compress");
+  expect_below_limit("meta.mha", "nearly.nrrd", "--compress");
   expect_below_limit("series", "out", "--no-compress");
 }
 
@@ -118,6 +119,33 @@ TEST_F(FilterCommand, MaskKeepsVoxelsAndTheyDoNotCount) {
     }
     EXPECT_GT(changed, 0U) << filter;
   }
+}
+
+TEST_F(FilterCommand, PaddingOfADicomMaskAndWhatIsNoNumberAreOutside) {
+  DicomSpec spec{.columns = 4, .rows = 4, .bits_stored = 16, .intercept = "0"};
+  for (int i = 0; i < 16; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i * i * 7 % 100));
+  write_dicom(folder_ / "scan.dcm", spec);
+  for (int i = 0; i < 16; ++i) spec.cells[static_cast<std::size_t>(i)] = i % 4 < 2 ? 0 : 1;
+  spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DCM_PixelPaddingValue, 0); };
+  write_dicom(folder_ / "padded.dcm", spec);
+  std::vector<float> zeros(16, 1), nans(16, 1);
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i % 4 < 2) zeros[i] = 0, nans[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  write_nifti(folder_ / "zeros.nii", {{4, 4, 1}}, zeros);
+  write_nifti(folder_ / "nans.nii", {{4, 4, 1}}, nans);
+  for (const std::string mask : {"zeros.nii", "nans.nii", "padded.dcm"}) {
+    quietvox_ok({"median", path("scan.dcm"), path(mask + ".out.nii"), "--mask", path(mask)});
+  }
+  const auto expected = read("zeros.nii.out.nii"), before = read("scan.dcm");
+  EXPECT_NE(expected, before);
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i % 4 < 2) {
+      EXPECT_EQ(expected[i], before[i]) << i;
+    }
+  }
+  EXPECT_EQ(read("nans.nii.out.nii"), expected);
+  EXPECT_EQ(read("padded.dcm.out.nii"), expected);
 }
 
 TEST_F(FilterCommand, MaskOfAnotherExtentIsRefused) {
@@ -231,6 +259,30 @@ TEST_F(FilterCommand, ExistingSidecarsAreFoundBeforeTheWork) {
     EXPECT_EQ(quietvox({"add-noise", path("in.nii"), path("out.nii"), extra}).status, 20);
   }
   EXPECT_EQ(contents(folder_.path()), before);
+}
+
+TEST_F(FilterCommand, ProvenanceOfAnotherImageIsNotReplaced) {
+  quietvox_ok({"median", path("in.nii"), path("x.nrrd")});
+  const auto before = contents(folder_.path());
+  for (const std::string extra : {"--dry-run", "--force", "--quiet"}) {
+    const Result result = quietvox({"median", path("in.nii"), path("x.nii.gz"), extra});
+    EXPECT_EQ(result.status, 20) << result.err;
+    for (const char* part : {"x.json", "x.nrrd"}) EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(contents(folder_.path()), before);
+  quietvox_ok({"median", path("in.nii"), path("x.nrrd"), "--force"});
+  std::filesystem::remove(folder_ / "x.nrrd");
+  quietvox_ok({"median", path("in.nii"), path("x.nii.gz"), "--force"});
+}
+
+TEST_F(FilterCommand, SidecarsNameTheInputInEveryFormat) {
+  for (const std::string name : {"a.nii.gz", "b.nrrd", "c.mha"}) {
+    quietvox_ok({"median", path("in.nii"), path(name)});
+    const std::string sidecar = read_file(folder_ / (name.substr(0, 1) + ".json"));
+    for (const char* part : {"\"name\": \"in.nii\"", "\"bytes\": ", "\"sha256\": "}) {
+      EXPECT_NE(sidecar.find(part), std::string::npos) << sidecar;
+    }
+  }
 }
 
 TEST_F(FilterCommand, OutputAndResidualNeedSidecarsOfTheirOwn) {

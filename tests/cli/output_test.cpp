@@ -32,6 +32,20 @@ TEST_F(Output, OfAFilterGoesToStderrAndIsShort) {
   EXPECT_NE(result.err.find(path("out.nii")), std::string::npos) << result.err;
 }
 
+TEST_F(Output, NamesEveryFileThatWasWritten) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"median", path("in.nii"), path("a.hdr"), "--residual", path("r.nii")},
+                                             {"add-noise", path("in.nii"), path("b.hdr")},
+                                             {"phantom", path("c.hdr"), "--size", "16x16x4"}}) {
+    const auto before = folder_.names();
+    const Result result = quietvox_ok(words);
+    for (const std::string& name : folder_.names()) {
+      if (std::find(before.begin(), before.end(), name) != before.end()) continue;
+      EXPECT_NE(result.err.find(name), std::string::npos) << name << "\n" << result.err;
+    }
+  }
+}
+
 TEST_F(Output, AutoSaysWhichBackendItTookAndWhy) {
   const Result result = quietvox_ok({"median", path("in.nii"), path("out.nii")});
   EXPECT_NE(result.err.find("(auto: "), std::string::npos) << result.err;

@@ -56,6 +56,23 @@ TEST_F(Tools, CompareFindsTheDifference) {
   EXPECT_NEAR(other["psnr"].get<double>(), 10 * std::log10(200 * 200 / 12.5), 1e-9);
 }
 
+TEST_F(Tools, EqualImagesHaveNoPsnr) {
+  write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
+  const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a.nii"), "--json"}).out);
+  EXPECT_TRUE(result["volumes"][0]["psnr"].is_null());
+  EXPECT_EQ(result["volumes"][0]["different"], 0);
+}
+
+TEST_F(Tools, NoPictureStaysWhereALaterVolumeIsBroken) {
+  const auto voxels = random_integers(32 * 32 * 8 * 3, 1);
+  write_nifti(folder_ / "a.nii", {{32, 32, 8}}, voxels, 3);
+  quietvox_ok({"median", path("a.nii"), path("b.nii.gz")});
+  const std::string whole = read_file(folder_ / "b.nii.gz");
+  write_file(folder_ / "b.nii.gz", whole.substr(0, whole.size() * 3 / 4));
+  EXPECT_EQ(quietvox({"compare", path("a.nii"), path("b.nii.gz"), "--picture", path("picture.png")}).status, 4);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "picture.png"));
+}
+
 TEST_F(Tools, EstimateTellsNoiseMethodAndConfidence) {
   quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "192x192x8", "--noise", "rician:30"});
   const Json volume = Json::parse(quietvox_ok({"estimate", path("mr.nii"), "--json"}).out)["volumes"][0];

@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/sha256.hpp"
 #include "io/byte_stream.hpp"
+#include "io/settings_json.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The name of the image that a sidecar belongs to; none for JSON of another origin.
 std::optional<std::string> image_of_sidecar(const fs::path& path) {
@@ -23,40 +20,6 @@ std::optional<std::string> image_of_sidecar(const fs::path& path) {
   if (!content.is_object() || !content.contains("quietvox")) return std::nullopt;
   const auto image = content.find("image");
   return image != content.end() && image->is_string() ? image->get<std::string>() : "";
-}
-
-template <class T>
-Json number(const std::string& text) {
-  const auto value = FieldType<T>::parse(text);
-  return value ? Json(*value) : Json(text);
-}
-
-template <class T>
-Json triple(const std::string& text) {
-  const auto value = FieldType<Triple<T>>::parse(text);
-  return value ? Json{value->x, value->y, value->z} : Json(text);
-}
-
-/// A parameter as JSON says it: numbers, lists of three numbers, truth values, words (`auto` among them).
-Json value_of(const FieldInfo& field, const std::string& text) {
-  switch (field.kind) {
-    case FieldKind::integer: return number<int>(text);
-    case FieldKind::real: return number<double>(text);
-    case FieldKind::integer_triple: return triple<int>(text);
-    case FieldKind::real_triple: return triple<double>(text);
-    case FieldKind::flag: return text == "true";
-    default: return text;
-  }
-}
-
-Json filters_of(const std::vector<Settings>& chain) {
-  Json filters = Json::array();
-  for (const Settings& step : chain) {
-    Json parameters = Json::object();
-    for (const FieldInfo& field : step.filter().fields) parameters[field.name] = value_of(field, step.get(field.name));
-    filters.push_back({{"filter", step.filter().name}, {"parameters", parameters}});
-  }
-  return filters;
 }
 
 Json identity_of(const fs::path& path) {
@@ -122,7 +85,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
   // Neighbouring volumes to which the same was done share an entry.
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
-    Json filters = filters_of(volumes_[volume].resolved);
+    Json filters = to_json(volumes_[volume].resolved);
     if (volumes.empty() || volumes.back()["filters"] != filters) {
       volumes.push_back({{"first", volume}, {"last", volume}, {"filters", std::move(filters)}});
     }
@@ -133,7 +96,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
                    {"image", image_.filename().string()},
                    {"inputs", inputs},
                    {"backend", volumes_.front().backend},
-                   {"requested", filters_of(volumes_.front().requested)},
+                   {"requested", to_json(volumes_.front().requested)},
                    {"volumes", volumes},
                    {"clamped-voxels", clamped_voxels}};
   if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;

@@ -92,7 +92,10 @@ TEST_F(Output, JsonOfARunNamesEverything) {
   EXPECT_EQ(document["output"], path("out.nii"));
   EXPECT_EQ(document["format"], "NIfTI");
   EXPECT_EQ(document["volumes"][0]["filters"][0]["name"], "median");
-  EXPECT_EQ(document["volumes"][0]["filters"][0]["parameters"]["radius"], "1x1x1");
+  EXPECT_EQ(document["volumes"][0]["filters"][0]["parameters"]["radius"], Json({1, 1, 1}));
+  const Json sidecar = Json::parse(read_file(path("out.json")));
+  EXPECT_EQ(sidecar["requested"], document["requested"]);
+  EXPECT_EQ(sidecar["volumes"][0]["filters"], document["volumes"][0]["filters"]);
   EXPECT_EQ(document["clamped"], 0);
   ASSERT_FALSE(document["files"].empty());
   for (const auto& file : document["files"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;

@@ -3,8 +3,9 @@
 #include "filters/bilateral_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
+
+#include "filters/kept.hpp"
 
 namespace quietvox {
 namespace {
@@ -30,9 +31,6 @@ std::vector<Tap> make_taps(const BilateralParams& params, const Spacing& spacing
   }
   return taps;
 }
-
-/// A voxel that keeps its value: -0 becomes +0, missing voxels stay as they are to the bit.
-float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; }
 
 /// What a thread works in: a tile, and the mean differences and rates of its outputs.
 struct Scratch {
@@ -122,9 +120,9 @@ class BilateralRun {
       first = std::clamp<std::int64_t>(r_.x - place.x, 0, width);
       last = inside ? std::clamp<std::int64_t>(in_.extent.x - r_.x - place.x, first, width) : first;
     }
-    std::transform(centres, centres + first, results, unchanged);
+    std::transform(centres, centres + first, results, kept<float>);
     add_means(centres + first, means + first, last - first, range_, results + first);
-    std::transform(centres + last, centres + width, results + last, unchanged);
+    std::transform(centres + last, centres + width, results + last, kept<float>);
   }
 
   VolumeView<const float> in_;
@@ -138,23 +136,13 @@ class BilateralRun {
   Index3 shift_;
 };
 
-void copy_volume(VolumeView<const float> in, VolumeView<float> out) {
-  const Index3 shift{out.origin.x - in.origin.x, out.origin.y - in.origin.y, out.origin.z - in.origin.z};
-  for (std::int64_t z = 0; z < out.extent.z; ++z) {
-    for (std::int64_t y = 0; y < out.extent.y; ++y) {
-      const float* row = in.row(y + shift.y, z + shift.z) + shift.x;
-      std::transform(row, row + out.extent.x, out.row(y, z), unchanged);
-    }
-  }
-}
-
 }  // namespace
 
 void run_bilateral(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                    const RatesOfTile& rates, const Execution& execution) {
   // The smallest difference of floats, 2^-149, has no weight then.
   if (*params.range_sigma < 0x1p-155) {
-    copy_volume(in, out);
+    keep_all(in, out);
     return;
   }
   const BilateralRun run(in, out, params, rates);

@@ -140,7 +140,7 @@ class Median {
         const bool row_inside = inside(y + shift_.y, 1) && inside(z + shift_.z, 2);
         for (std::int64_t x = box.first.x; x < box.first.x + box.size.x; ++x) {
           if (row_inside && inside(x + shift_.x, 0)) continue;
-          out_.at(x, y, z) = selection::kept(in_.at(x + shift_.x, y + shift_.y, z + shift_.z));
+          out_.at(x, y, z) = kept(in_.at(x + shift_.x, y + shift_.y, z + shift_.z));
         }
       }
     }

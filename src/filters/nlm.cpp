@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filters/bilateral_kernel.hpp"
+#include "filters/kept.hpp"
 #include "filters/nlm_kernel.hpp"
 
 namespace quietvox {
@@ -233,7 +234,7 @@ class NlmRun {
           const Index3 place = place_in(p);
           const float voxel = in_.at(place.x, place.y, place.z);
           float& result = out_.at(p.x, p.y, p.z);
-          result = std::isfinite(voxel) ? voxel + 0.0F : voxel;
+          result = kept(voxel);
           if (!std::isfinite(voxel) || (params_.border == Border::copy && leaves(place))) continue;
           const auto i = static_cast<std::size_t>(row + p.x - tile.first.x);
           const double change = std::ldexp(scratch.difference[i] / scratch.weight[i], power), u = voxel;
@@ -253,16 +254,6 @@ class NlmRun {
   Index3 shift_;
 };
 
-void copy_voxels(const VolumeView<const float>& in, const VolumeView<float>& out) {
-  for (std::int64_t z = 0; z < out.extent.z; ++z) {
-    for (std::int64_t y = 0; y < out.extent.y; ++y) {
-      const float* row = in.row(y + out.origin.y - in.origin.y, z + out.origin.z - in.origin.z);
-      std::transform(row + out.origin.x - in.origin.x, row + out.origin.x - in.origin.x + out.extent.x, out.row(y, z),
-                     [](float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; });
-    }
-  }
-}
-
 }  // namespace
 
 NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
@@ -275,7 +266,7 @@ NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
 
 void nlm_cpu(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params, const Execution& execution) {
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
-    copy_voxels(in, out);
+    keep_all(in, out);
     return;
   }
   NlmRun(in, out, params).run(execution);

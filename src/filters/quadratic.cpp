@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "filters/kept.hpp"
 #include "filters/quadratic_coefficients.hpp"
 #include "filters/quadratic_kernel.hpp"
 
@@ -65,18 +66,16 @@ class QuadraticRun {
     for (std::int64_t x = 0; x < out_.extent.x; ++x) {
       const std::int64_t at_x = x + shift_.x;
       if (inside && at_x >= r.x && at_x + r.x < in_.extent.x) continue;
-      out_.at(x, y, z) = unchanged(in_.at(at_x, at_y, z + shift_.z));
+      out_.at(x, y, z) = kept<float>(in_.at(at_x, at_y, z + shift_.z));
     }
   }
 
   void copy_row(std::int64_t y, std::int64_t z) const {
     const float* voxels = in_.row(y + shift_.y, z + shift_.z) + shift_.x;
-    std::transform(voxels, voxels + out_.extent.x, out_.row(y, z), unchanged);
+    std::transform(voxels, voxels + out_.extent.x, out_.row(y, z), kept<float>);
   }
 
  private:
-  /// -0 becomes +0, missing voxels stay as they are to the bit.
-  static float unchanged(float voxel) { return std::isfinite(voxel) ? voxel + 0.0F : voxel; }
   float at_border(const float* voxels, std::int64_t x) const {
     return voxels[border_index(params_.border, x, in_.extent.x)];
   }

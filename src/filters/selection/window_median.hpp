@@ -7,14 +7,9 @@
 
 #include "core/border.hpp"
 #include "core/volume.hpp"
+#include "filters/kept.hpp"
 
 namespace quietvox::selection {
-
-/// A voxel that is left as it is; only -0 becomes +0.
-template <class T>
-T kept(T value) {
-  return value == T{0} ? T{0} : value;
-}
 
 /// Medians of windows of any size and shape, missing voxels left out. Serves one thread.
 template <class T>

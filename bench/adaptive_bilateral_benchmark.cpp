@@ -53,14 +53,14 @@ void count(benchmark::State& state, const Case& c) {
 
 void run_rule(benchmark::State& state, const Case& c, RangeRule rule) {
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
-  for (auto _ : state) adaptive_bilateral_cpu(in.view(), out.view(), params(c, rule), {});
+  for ([[maybe_unused]] auto _ : state) adaptive_bilateral_cpu(in.view(), out.view(), params(c, rule), {});
   count(state, c);
 }
 
 void run_bilateral(benchmark::State& state, const Case& c) {
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
   const BilateralParams plain = params(c, RangeRule::variance).with_range_sigma(kRangeSigma);
-  for (auto _ : state) bilateral_cpu(in.view(), out.view(), plain, {});
+  for ([[maybe_unused]] auto _ : state) bilateral_cpu(in.view(), out.view(), plain, {});
   count(state, c);
 }
 

@@ -59,7 +59,7 @@ void check(const Case& c) {
 
 void run_ours(benchmark::State& state, const Case& c) {
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
-  for (auto _ : state) nlm_cpu(in.view(), out.view(), params(c), {});
+  for ([[maybe_unused]] auto _ : state) nlm_cpu(in.view(), out.view(), params(c), {});
   count_voxels(state, c.extent);
   const Radius3 v = c.search;
   const std::int64_t offsets = std::int64_t{2 * v.x + 1} * (2 * v.y + 1) * (2 * v.z + 1);

@@ -52,13 +52,13 @@ void check() {
 
 void run_ours(benchmark::State& state, int size) {
   Volume<float> in = noise_volume<float>(kExtent), out(kExtent);
-  for (auto _ : state) quadratic_cpu(in.view(), out.view(), params(size), {});
+  for ([[maybe_unused]] auto _ : state) quadratic_cpu(in.view(), out.view(), params(size), {});
   count_voxels(state, kExtent);
 }
 
 void run_copy(benchmark::State& state) {
   Volume<float> in = noise_volume<float>(kExtent), out(kExtent);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     std::memcpy(out.voxels.data(), in.voxels.data(), in.voxels.size() * sizeof(float));
     benchmark::ClobberMemory();
   }

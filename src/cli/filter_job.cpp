@@ -15,6 +15,7 @@
 #include "cli/voxel_sources.hpp"
 #include "cli/work.hpp"
 #include "io/atomic_output.hpp"
+#include "io/gzip_packer.hpp"
 #include "io/provenance_json.hpp"
 #include "quality/noise_estimate.hpp"
 
@@ -133,7 +134,8 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   const bool restore = mask || residual || summary.format != image.format();
   Execution whole = execution(job.work, context);
   if (whole.memory_limit) {
-    const std::size_t aside = block_bytes(image.geometry(0).extent) * ((mask ? 2 : 0) + (restore ? 2 : 0));
+    const std::size_t aside = block_bytes(image.geometry(0).extent) * ((mask ? 2 : 0) + (restore ? 2 : 0)) +
+                              io::GzipPacker::memory(background) * (residual ? 2 : 1);
     *whole.memory_limit -= std::min(*whole.memory_limit, aside);
   }
   std::vector<Settings> identified;

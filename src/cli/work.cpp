@@ -16,8 +16,9 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// What a run takes besides its voxels: threads, buffers of readers and writers, code that is loaded when it is called.
-constexpr std::size_t reserve = std::size_t{12} << 20;
+/// What a run takes besides its voxels: buffers of readers and writers, code that is loaded when it is called; and for
+/// each thread, its stack and what filters work in.
+constexpr std::size_t reserve = std::size_t{9} << 20, reserve_of_thread = std::size_t{256} << 10;
 
 std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; }
 
@@ -30,7 +31,8 @@ Execution execution(const WorkOptions& options, Context& context) {
   result.progress = [&console = context.console](double fraction) { console.progress(fraction); };
   if (options.memory_limit) {
     const std::size_t limit = static_cast<std::size_t>(*options.memory_limit) << 20;
-    const std::size_t taken = resident_bytes() + reserve;
+    const std::size_t taken =
+        resident_bytes() + reserve + reserve_of_thread * static_cast<std::size_t>(thread_count(result));
     if (limit <= taken) {
       throw Error(Errc::out_of_memory, "--memory-limit = " + std::to_string(*options.memory_limit) +
                                            " is too small: without any voxels quietvox takes " + mib(taken));

@@ -19,6 +19,11 @@ namespace {
 
 constexpr std::size_t block_size = 1 << 18;
 constexpr std::size_t largest_packed = block_size + block_size / 8 + 4096;  // no code of deflate has more than 9 bits
+constexpr std::size_t blocks_per_thread = 2;
+
+/// Eight threads pack more than disks take; each costs memory.
+int threads_for(const Execution& execution) { return std::min(thread_count(execution), 8); }
+
 // No name, no time, no note of how well it was packed; made by Unix.
 constexpr std::array<std::uint8_t, 10> header{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
 
@@ -74,12 +79,20 @@ struct GzipPacker::Packer {
   }
 };
 
+std::size_t GzipPacker::memory(const Execution& execution) {
+  return static_cast<std::size_t>(threads_for(execution)) *
+         (blocks_per_thread * (block_size + largest_packed) + ISAL_DEF_LVL2_DEFAULT + sizeof(isal_zstream));
+}
+
 GzipPacker::GzipPacker(RawWriter& file, const Execution& execution) : file_(file), execution_(execution.silent()) {
+  execution_.threads = threads_for(execution);
   waiting_.reserve(blocks_at_once() * block_size);
   file_.write(std::as_bytes(std::span(header)));
 }
 
-std::size_t GzipPacker::blocks_at_once() const { return 2 * static_cast<std::size_t>(thread_count(execution_)); }
+std::size_t GzipPacker::blocks_at_once() const {
+  return blocks_per_thread * static_cast<std::size_t>(execution_.threads);
+}
 
 void GzipPacker::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {

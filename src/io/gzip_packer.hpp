@@ -19,6 +19,9 @@ class GzipPacker {
  public:
   GzipPacker(RawWriter&, const Execution&);
 
+  /// The most memory that one takes, in bytes.
+  static std::size_t memory(const Execution&);
+
   void write(std::span<const std::byte>);
   /// Writes what is left.
   void finish();

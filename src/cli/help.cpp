@@ -31,7 +31,7 @@ std::string placeholder(const FieldInfo& field) {
   switch (field.kind) {
     case FieldKind::integer: return "N";
     case FieldKind::real: return "X";
-    case FieldKind::integer_triple: return "N|XxYxZ";
+    case FieldKind::integer_triple:
     case FieldKind::real_triple: return "N|XxYxZ";
     case FieldKind::choice: return "WORD";
     case FieldKind::text: return field.unit;

@@ -39,7 +39,8 @@ void BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view 
     for (int axis = 0; axis < 3; ++axis) {
       // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
       const double wanted = std::ceil(truncate * (*domain_sigma)[axis] / facts.spacing[axis] - 1e-9);
-      const double reach = std::min(wanted, static_cast<double>((facts.extent[axis] - 1) / 2));
+      const std::int64_t fitting = (facts.extent[axis] - 1) / 2;
+      const double reach = std::min(wanted, static_cast<double>(fitting));
       if (reach > largest_radius) throw_too_wide(filter, *this, facts.spacing, axis);
       automatic[axis] = static_cast<int>(reach);
     }

@@ -78,7 +78,7 @@ Json parsed(std::string_view text, const std::string& file) {
     if (event == Json::parse_event_t::value) ++count;
     return true;
   };
-  const Json json = Json::parse(text, follow, false);
+  Json json = Json::parse(text, follow, false);
   if (!json.is_discarded()) return json;
   std::string message = file + ": this is not JSON";
   if (!key.empty()) {

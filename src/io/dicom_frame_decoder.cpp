@@ -120,12 +120,12 @@ void put_frame(DcmDataset& image, const std::vector<std::uint8_t>& frame, const 
     auto item = std::make_unique<DcmPixelItem>(DcmTag(DCM_PixelItemTag, EVR_OB));
     if (!bytes.empty()) check(item->putUint8Array(bytes.data(), bytes.size()));
     check(sequence->insert(item.get()));
-    item.release();
+    (void)item.release();
   }
   auto pixels = std::make_unique<DcmPixelData>(DCM_PixelData);
   pixels->putOriginalRepresentation(DcmXfer(slice.syntax_uid.c_str()).getXfer(), nullptr, sequence.release());
   check(image.insert(pixels.get(), OFTrue));
-  pixels.release();
+  (void)pixels.release();
 }
 
 /// JPEG and JPEG-LS by DCMTK, which may find that the stream holds fewer bits than the header says.

@@ -43,7 +43,7 @@ void flatten(DcmItem& groups, DcmItem& flat) {
       DcmElement* const element = group->getElement(i);
       if (element->ident() == EVR_SQ) continue;
       auto copy = std::unique_ptr<DcmObject>(element->clone());
-      if (flat.insert(static_cast<DcmElement*>(copy.get()), OFTrue).good()) copy.release();
+      if (flat.insert(static_cast<DcmElement*>(copy.get()), OFTrue).good()) (void)copy.release();
     }
     flatten(*group, flat);
   }

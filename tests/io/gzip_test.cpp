@@ -9,14 +9,12 @@
 #include "io/byte_stream.hpp"
 #include "io/gzip_packer.hpp"
 #include "nifti_files.hpp"
-#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::io {
 namespace {
 
 using test::Bytes;
-using test::expect_error;
 
 constexpr std::size_t block = 1 << 18;
 

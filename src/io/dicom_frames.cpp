@@ -25,10 +25,6 @@ const DcmTagKey groups_read[] = {DCM_PixelMeasuresSequence,
                                  DCM_DiffusionGradientDirectionSequence,
                                  DCM_MRArterialSpinLabelingSequence};
 
-Vector3 cross(const Vector3& a, const Vector3& b) {
-  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-}
-
 DcmItem* first_item(DcmItem& parent, const DcmTagKey& key) {
   DcmItem* item = nullptr;
   return parent.findAndGetSequenceItem(key, item).good() ? item : nullptr;

@@ -19,6 +19,10 @@ namespace quietvox::io::dicom {
 
 using Vector3 = std::array<double, 3>;
 
+inline Vector3 cross(const Vector3& a, const Vector3& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
 /// How a stored number sits in its 8- or 16-bit cell.
 struct PixelFormat {
   int bits_allocated = 16, bits_stored = 16, high_bit = 15;

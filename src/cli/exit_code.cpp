@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exit_code.hpp"
 
+#include <new>
+#include <string>
+
 namespace quietvox::cli {
 
 ExitCode exit_code(Errc code) {
@@ -21,6 +24,14 @@ ExitCode exit_code(Errc code) {
     case Errc::internal: return exit_internal;
   }
   return exit_unclassified;
+}
+
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  if (dynamic_cast<const std::bad_alloc*>(&exception)) {
+    return {Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs"};
+  }
+  return {Errc::internal, std::string("internal error: ") + exception.what()};
 }
 
 }  // namespace quietvox::cli

@@ -26,4 +26,7 @@ enum ExitCode : int {
 /// The exit status for an error; `cancelled` is a matter of the signal that came (see signals.hpp).
 ExitCode exit_code(Errc);
 
+/// What to tell people of an exception: an Error as it is, anything else as one that says what it means.
+Error as_error(const std::exception&);
+
 }  // namespace quietvox::cli

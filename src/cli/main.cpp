@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <new>
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
@@ -70,21 +69,15 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
     if (std::cout) return exit_done;
     console.error("stdout: the result could not be written");
     return exit_unclassified;
-  } catch (const Error& error) {
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
     if (error.code() == Errc::cancelled && signals.received() != 0) {
       console.error("stopped by a signal; nothing was left half written");
       return exit_signal + signals.received();
     }
     console.error(error.what());
-    console.causes(error);
+    console.causes(exception);
     return exit_code(error.code());
-  } catch (const std::bad_alloc&) {
-    console.error("out of memory; --memory-limit makes filters work in slabs");
-    return exit_out_of_memory;
-  } catch (const std::exception& error) {
-    console.error(std::string("internal error: ") + error.what());
-    console.causes(error);
-    return exit_internal;
   } catch (...) {
     console.error("internal error");
     return exit_internal;

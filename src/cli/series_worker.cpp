@@ -30,12 +30,8 @@ std::optional<Error> failure_of(const Work& work) {
   try {
     work();
     return std::nullopt;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs");
-  } catch (const std::exception& error) {
-    return Error(Errc::internal, std::string("internal error: ") + error.what());
+  } catch (const std::exception& exception) {
+    return as_error(exception);
   }
 }
 

@@ -46,7 +46,7 @@ inline std::optional<NetworkPlan> plan_network(const Lanes& lanes, Radius3 radiu
 }
 
 /// Filters boxes of outputs: reads the keys of what their windows see, borders included, slice by slice into a ring
-/// that stays in a cache, and runs the network on them. Serves one thread.
+/// that stays in a cache, and runs the network on them; what the next slices need is fetched meanwhile. Serves one thread.
 template <class T>
 class NetworkBlock {
  public:
@@ -89,6 +89,7 @@ class NetworkBlock {
     const Index3 start{box.first.x + out_.origin.x - in_.origin.x - radius_.x,
                        box.first.y + out_.origin.y - in_.origin.y - radius_.y,
                        box.first.z + out_.origin.z - in_.origin.z - radius_.z};
+    const std::int64_t count = vectors(box.size.x) * vector_keys<K>;
     seen_rows_ = box.size.y + 2 * radius_.y;
     missing_rows_.assign(static_cast<std::size_t>(seen_rows_ * (box.size.z + 2 * radius_.z)), 0);
     std::int64_t read = 0;
@@ -96,8 +97,9 @@ class NetworkBlock {
       for (; read < std::min(z + slices_, box.size.z + 2 * radius_.z); ++read) read_slice(start, box.size, read);
       set_in_offsets(z);
       for (std::int64_t y = 0; y < box.size.y; y += tile_.y) {
+        fetch_ahead(start, y, read, std::min(read + tile_.z, box.size.z + 2 * radius_.z), box.size.x);
         const TileRow<K> row{keys_.data() + y * tile_.x * phase_pitch_, pointers(in_offsets_), results_.data(),
-                             pointers(out_offsets_), count_};
+                             pointers(out_offsets_), count};
         if constexpr (sizeof(K) == 4) {
           plan_.network->run32(row);
         } else {
@@ -133,11 +135,10 @@ class NetworkBlock {
     return (voxels + together - 1) / together;
   }
 
-  /// Where outputs do not stay in the caches anyway; several slices at a time only as long rows.
-  bool is_worth_streaming(const Extent& outputs) const {
-    constexpr std::int64_t larger_than_caches = 4 << 20, long_row = 2048;
-    const auto bytes = [](std::int64_t voxels) { return voxels * static_cast<std::int64_t>(sizeof(T)); };
-    return bytes(outputs.voxels()) >= larger_than_caches && (tile_.z == 1 || bytes(outputs.x) >= long_row);
+  /// Where outputs do not stay in the caches anyway.
+  static bool is_worth_streaming(const Extent& outputs) {
+    constexpr std::int64_t larger_than_caches = 4 << 20;
+    return outputs.voxels() * static_cast<std::int64_t>(sizeof(T)) >= larger_than_caches;
   }
 
   void set_out_offsets() {
@@ -181,6 +182,16 @@ class NetworkBlock {
       missing_rows_[static_cast<std::size_t>(z * seen_rows_ + y)] =
           codec_.encode(row_.data(), vectors(count), tile_.x, phase_pitch_,
                         keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_, in_.missing);
+    }
+  }
+
+  /// Asks for the rows from y on, as many as a tile has, of the slices from z to `end`.
+  void fetch_ahead(Index3 start, std::int64_t y, std::int64_t z, std::int64_t end, std::int64_t count) const {
+    for (; z < end; ++z) {
+      const std::int64_t in_z = border_index(border_, start.z + z, in_.extent.z);
+      for (std::int64_t j = start.y + y; j < start.y + y + tile_.y; ++j) {
+        codec_.fetch(in_.row(border_index(border_, j, in_.extent.y), in_z) + start.x + radius_.x, count);
+      }
     }
   }
 

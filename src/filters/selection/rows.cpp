@@ -137,11 +137,17 @@ void stream(const T* voxels, std::int64_t count, T* to) {
   std::copy(in + i, in + count, out + i);
 }
 
+template <class T>
+void fetch(const T* voxels, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(voxels + i, 0, 2);
+}
+
 void flush() { hwy::FlushStream(); }
 
 template <class T>
 RowCodec<T> codec() {
-  return {encode<T>, decode<T>, stream<T>, flush};
+  return {encode<T>, decode<T>, stream<T>, flush, fetch<T>};
 }
 RowCodec<float> codec_f32() { return codec<float>(); }
 RowCodec<std::int16_t> codec_i16() { return codec<std::int16_t>(); }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/median.hpp"
 
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -30,7 +31,7 @@ std::vector<Triple<int>> window_places(const MedianParams& params) {
 }
 
 template <class T>
-const selection::RowCodec<T>& codec_of(const selection::Lanes& lanes) {
+const auto& codec_of(const selection::Lanes& lanes) {
   if constexpr (std::is_same_v<T, float>) {
     return lanes.f32;
   } else if constexpr (std::is_signed_v<T>) {
@@ -56,14 +57,17 @@ class Median {
     const std::int64_t outputs = out_.extent.voxels() / (4 * thread_count(execution));
     const selection::Lanes lanes = selection::lanes();
     if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
-      using Block = selection::NetworkBlock<T>;
-      const Boxes boxes{out_.extent, Block::box_size(*plan, radius_, out_.extent, outputs)};
-      run(
-          boxes, execution, [&] { return Block(*plan, codec_of<T>(lanes), in_, out_, radius_, border_, boxes.size); },
-          [&](Block& block, const OutputBox& box) {
-            block.run(box);
-            mend(box, block);
-          });
+      const Boxes boxes{out_.extent, Block<>::box_size(*plan, radius_, out_.extent, outputs)};
+      const auto block = [&](const auto& codec) {
+        using Codec = std::decay_t<decltype(codec)>;
+        return std::make_unique<Block<typename Codec::Key>>(*plan, codec, in_, out_, radius_, border_, boxes.size);
+      };
+      const auto worker = [&] {
+        Blocks blocks{block(codec_of<T>(lanes))};
+        if constexpr (std::is_same_v<T, float>) blocks.whole = block(lanes.whole_f32);
+        return blocks;
+      };
+      run(boxes, execution, worker, [&](Blocks& blocks, const OutputBox& box) { filter(blocks, box); });
     } else if (is_box() && places_.size() > 1) {
       using SlidingMedian = selection::SlidingMedian<T>;
       const Boxes boxes{out_.extent, SlidingMedian::box_size(radius_, out_.extent, outputs)};
@@ -95,6 +99,24 @@ class Median {
     });
   }
 
+  template <class K = selection::Key<T>>
+  using Block = selection::NetworkBlock<T, K>;
+
+  /// For floats, `whole` serves as long as all voxels are whole numbers of 16 bits.
+  struct Blocks {
+    std::unique_ptr<Block<>> any;
+    std::unique_ptr<Block<std::int16_t>> whole{};
+  };
+
+  void filter(Blocks& blocks, const OutputBox& box) const {
+    if (blocks.whole) {
+      if (blocks.whole->run(box)) return mend(box, *blocks.whole);
+      blocks.whole.reset();
+    }
+    blocks.any->run(box);
+    mend(box, *blocks.any);
+  }
+
   Index3 in_input(Index3 p) const { return {p.x + shift_.x, p.y + shift_.y, p.z + shift_.z}; }
 
   void filter(selection::WindowMedian<T>& median, Index3 output) const {
@@ -104,7 +126,7 @@ class Median {
   }
 
   /// Filters anew the outputs of a box whose windows hold missing voxels.
-  void mend(const OutputBox& box, const selection::NetworkBlock<T>& block) const {
+  void mend(const OutputBox& box, const auto& block) const {
     selection::WindowMedian<T> median(in_, border_, places_);
     const Index3 first = in_input(box.first);
     std::vector<std::uint8_t> missing(static_cast<std::size_t>(in_.extent.x));  // in the windows of a row, per column

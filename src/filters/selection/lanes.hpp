@@ -17,6 +17,9 @@
 /// floats, and NaN and -0 need no care. A row of keys is stored in phases: with P phases the key of voxel x stands at
 /// place x / P of phase x % P. So P neighbouring outputs, which share most of their windows, lie in the same lane of P
 /// vectors.
+///
+/// Floats that all are whole numbers of 16 bits, as most scans store, may have keys of 16 bits, which take half the
+/// time.
 namespace quietvox::selection {
 
 template <class T>
@@ -26,14 +29,21 @@ using Key = std::conditional_t<std::is_same_v<T, float>, std::int32_t, std::int1
 template <class K>
 inline constexpr std::int64_t vector_keys = 64 / static_cast<std::int64_t>(sizeof(K));
 
+enum class RowContent : std::uint8_t {
+  present,  ///< no voxel is missing
+  missing,  ///< some are; their keys are meaningless
+  unfit,    ///< keys of this size cannot hold some voxels
+};
+
 /// Rows of voxels to keys and back. `phases` is 1, 2 or 4; `vectors` counts the vectors of each phase.
-template <class T>
+template <class T, class K>
 struct RowCodec {
-  /// Reads vectors * phases * vector_keys voxels. True where one of them is missing; its key is meaningless.
-  bool (*encode)(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t phase_pitch, Key<T>* keys,
-                 std::optional<T> missing);
+  using Key = K;
+  /// Reads vectors * phases * vector_keys voxels.
+  RowContent (*encode)(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t phase_pitch, K* keys,
+                       std::optional<T> missing);
   /// The opposite; a -0 has become +0.
-  void (*decode)(const Key<T>* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t phase_pitch, T* voxels);
+  void (*decode)(const K* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t phase_pitch, T* voxels);
   /// Copies voxels past the caches, which would else read first what is written. flush() ends the last of such copies.
   void (*stream)(const T* voxels, std::int64_t count, T* to);
   void (*flush)();
@@ -62,9 +72,10 @@ struct RowNetwork {
 /// for.
 struct Lanes {
   std::vector<std::span<const RowNetwork>> networks;
-  RowCodec<float> f32;
-  RowCodec<std::int16_t> i16;
-  RowCodec<std::uint16_t> u16;
+  RowCodec<float, std::int32_t> f32;
+  RowCodec<float, std::int16_t> whole_f32;
+  RowCodec<std::int16_t, std::int16_t> i16;
+  RowCodec<std::uint16_t, std::int16_t> u16;
 
   /// The network of a window whose sizes are given in any order, or none. A tile of one output is `single`.
   const RowNetwork* find(Triple<int> window, bool single) const;

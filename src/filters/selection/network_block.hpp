@@ -46,11 +46,12 @@ inline std::optional<NetworkPlan> plan_network(const Lanes& lanes, Radius3 radiu
 }
 
 /// Filters boxes of outputs: reads the keys of what their windows see, borders included, slice by slice into a ring
-/// that stays in a cache, and runs the network on them; what the next slices need is fetched meanwhile. Serves one thread.
-template <class T>
+/// that stays in a cache, and runs the network on them; what the next slices need is fetched meanwhile. Serves one
+/// thread.
+template <class T, class K = Key<T>>
 class NetworkBlock {
  public:
-  NetworkBlock(const NetworkPlan& plan, const RowCodec<T>& codec, VolumeView<const T> in, VolumeView<T> out,
+  NetworkBlock(const NetworkPlan& plan, const RowCodec<T, K>& codec, VolumeView<const T> in, VolumeView<T> out,
                Radius3 radius, Border border, Extent largest)
       : plan_(plan),
         codec_(codec),
@@ -85,7 +86,8 @@ class NetworkBlock {
   }
 
   /// Filters the outputs of a box no larger than the constructor's, but for those whose windows hold missing voxels.
-  void run(const OutputBox& box) {
+  /// False, and the outputs are whatever they are, where keys of this size cannot hold some voxel.
+  bool run(const OutputBox& box) {
     const Index3 start{box.first.x + out_.origin.x - in_.origin.x - radius_.x,
                        box.first.y + out_.origin.y - in_.origin.y - radius_.y,
                        box.first.z + out_.origin.z - in_.origin.z - radius_.z};
@@ -94,7 +96,9 @@ class NetworkBlock {
     missing_rows_.assign(static_cast<std::size_t>(seen_rows_ * (box.size.z + 2 * radius_.z)), 0);
     std::int64_t read = 0;
     for (std::int64_t z = 0; z < box.size.z; z += tile_.z) {
-      for (; read < std::min(z + slices_, box.size.z + 2 * radius_.z); ++read) read_slice(start, box.size, read);
+      for (; read < std::min(z + slices_, box.size.z + 2 * radius_.z); ++read) {
+        if (!read_slice(start, box.size, read)) return false;
+      }
       set_in_offsets(z);
       for (std::int64_t y = 0; y < box.size.y; y += tile_.y) {
         fetch_ahead(start, y, read, std::min(read + tile_.z, box.size.z + 2 * radius_.z), box.size.x);
@@ -114,6 +118,7 @@ class NetworkBlock {
       }
     }
     codec_.flush();
+    return true;
   }
 
   /// Whether the windows of a row of the last box hold a missing voxel; rows are counted from the box's first.
@@ -126,7 +131,6 @@ class NetworkBlock {
   }
 
  private:
-  using K = Key<T>;
   using Offsets = Triple<std::vector<std::ptrdiff_t>>;
 
   /// Vectors per phase that hold `voxels`.
@@ -173,16 +177,19 @@ class NetworkBlock {
   }
   static Triple<const std::ptrdiff_t*> pointers(const Offsets& o) { return {o.x.data(), o.y.data(), o.z.data()}; }
 
-  void read_slice(Index3 start, Extent size, std::int64_t z) {
+  bool read_slice(Index3 start, Extent size, std::int64_t z) {
     const std::int64_t count = size.x + 2 * radius_.x;
     for (std::int64_t y = 0; y < seen_rows_; ++y) {
       copy_row(
           in_.row(border_index(border_, start.y + y, in_.extent.y), border_index(border_, start.z + z, in_.extent.z)),
           start.x, count);
-      missing_rows_[static_cast<std::size_t>(z * seen_rows_ + y)] =
+      const RowContent content =
           codec_.encode(row_.data(), vectors(count), tile_.x, phase_pitch_,
                         keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_, in_.missing);
+      if (content == RowContent::unfit) return false;
+      missing_rows_[static_cast<std::size_t>(z * seen_rows_ + y)] = content == RowContent::missing;
     }
+    return true;
   }
 
   /// Asks for the rows from y on, as many as a tile has, of the slices from z to `end`.
@@ -219,7 +226,7 @@ class NetworkBlock {
   }
 
   const NetworkPlan& plan_;
-  const RowCodec<T>& codec_;
+  const RowCodec<T, K>& codec_;
   VolumeView<const T> in_;
   VolumeView<T> out_;
   Radius3 radius_;

@@ -17,13 +17,14 @@ HWY_BEFORE_NAMESPACE();
 namespace quietvox::selection::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One vector of voxels to keys and back.
-template <class T>
+/// One vector of voxels to keys and back. What is no key by its bits alone is staged: converted before.
+template <class T, class K>
 struct Coder;
 
 /// A float's bits are a sign and a magnitude; as a two's complement number they keep their order, and -0 becomes 0.
 template <>
-struct Coder<float> {
+struct Coder<float, std::int32_t> {
+  static constexpr bool staged = false;
   using D = hn::ScalableTag<std::int32_t>;
   using V = hn::Vec<D>;
 
@@ -38,15 +39,56 @@ struct Coder<float> {
     const V sign = hn::ShiftRight<31>(key);
     return hn::Or(hn::Sub(hn::Xor(key, sign), sign), hn::ShiftLeft<31>(sign));
   }
-  HWY_INLINE bool any_missing() const {
-    return !hn::AllTrue(D(), hn::Lt(greatest, hn::Set(D(), 0x7F800000)));  // infinity; NaNs are greater
+  HWY_INLINE RowContent content() const {
+    const bool all_finite = hn::AllTrue(D(), hn::Lt(greatest, hn::Set(D(), 0x7F800000)));  // infinity; NaNs are greater
+    return all_finite ? RowContent::present : RowContent::missing;
   }
 
   V greatest;
 };
 
+/// Floats that are whole numbers of 16 bits.
+template <>
+struct Coder<float, std::int16_t> {
+  static constexpr bool staged = true;
+  using D = hn::ScalableTag<std::int16_t>;
+  using V = hn::Vec<D>;
+  using Floats = hn::ScalableTag<float>;
+  using Integers = hn::RebindToSigned<Floats>;
+  using Halves = hn::Rebind<std::int16_t, Floats>;
+
+  explicit Coder(std::optional<float>) : changed(hn::MaskFromVec(hn::Zero(Floats()))), none(changed) {}
+  HWY_INLINE void stage(const float* voxels, std::int64_t count, std::int16_t* whole) {
+    const Floats d;
+    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+      const auto voxel = hn::LoadU(d, voxels + i);
+      const auto number = hn::DemoteTo(Halves(), hn::NearestInt(voxel));  // the nearest of 16 bits
+      hn::StoreU(number, Halves(), whole + i);
+      const auto missing = hn::IsNaN(voxel);
+      const auto same = hn::Eq(voxel, hn::ConvertTo(d, hn::PromoteTo(Integers(), number)));
+      changed = hn::Or(changed, hn::Not(hn::Or(same, missing)));
+      none = hn::Or(none, missing);
+    }
+  }
+  static HWY_INLINE void unstage(const std::int16_t* whole, std::int64_t count, float* voxels) {
+    const Floats d;
+    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+      hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(Integers(), hn::LoadU(Halves(), whole + i))), d, voxels + i);
+    }
+  }
+  static HWY_INLINE V encode(V number) { return number; }
+  static HWY_INLINE V decode(V key) { return key; }
+  HWY_INLINE RowContent content() const {
+    if (!hn::AllFalse(Floats(), changed)) return RowContent::unfit;
+    return hn::AllFalse(Floats(), none) ? RowContent::present : RowContent::missing;
+  }
+
+  hn::Mask<Floats> changed, none;
+};
+
 template <class T>
 struct IntegerCoder {
+  static constexpr bool staged = false;
   using D = hn::ScalableTag<std::int16_t>;
   using V = hn::Vec<D>;
   static constexpr std::int16_t flip = std::is_signed_v<T> ? 0 : INT16_MIN;
@@ -60,28 +102,36 @@ struct IntegerCoder {
     return hn::Xor(voxels, hn::Set(D(), flip));
   }
   static HWY_INLINE V decode(V key) { return hn::Xor(key, hn::Set(D(), flip)); }
-  HWY_INLINE bool any_missing() const { return has_missing && !hn::AllTrue(D(), hn::Eq(found, hn::Zero(D()))); }
+  HWY_INLINE RowContent content() const {
+    const bool any = has_missing && !hn::AllTrue(D(), hn::Eq(found, hn::Zero(D())));
+    return any ? RowContent::missing : RowContent::present;
+  }
 
   bool has_missing;
   V none, found;
 };
 template <>
-struct Coder<std::int16_t> : IntegerCoder<std::int16_t> {
+struct Coder<std::int16_t, std::int16_t> : IntegerCoder<std::int16_t> {
   using IntegerCoder::IntegerCoder;
 };
 template <>
-struct Coder<std::uint16_t> : IntegerCoder<std::uint16_t> {
+struct Coder<std::uint16_t, std::int16_t> : IntegerCoder<std::uint16_t> {
   using IntegerCoder::IntegerCoder;
 };
 
-template <class T>
-bool encode(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, Key<T>* keys,
-            std::optional<T> missing) {
-  const typename Coder<T>::D d;
-  Coder<T> coder(missing);
-  const auto* in = reinterpret_cast<const Key<T>*>(voxels);
+template <class T, class K>
+RowContent encode(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, K* keys,
+                  std::optional<T> missing) {
+  const typename Coder<T, K>::D d;
+  Coder<T, K> coder(missing);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t i = 0; i < vectors * vector_keys<Key<T>>; i += lanes, in += phases * lanes) {
+  alignas(64) K stage[4 * vector_keys<K>];
+  for (std::int64_t i = 0; i < vectors * vector_keys<K>; i += lanes) {
+    const K* in = reinterpret_cast<const K*>(voxels + phases * i);
+    if constexpr (Coder<T, K>::staged) {
+      coder.stage(voxels + phases * i, phases * lanes, stage);
+      in = stage;
+    }
     auto a = hn::Zero(d), b = a, c = a, e = a;
     if (phases == 1) {
       hn::StoreU(coder.encode(hn::LoadU(d, in)), d, keys + i);
@@ -97,37 +147,39 @@ bool encode(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptr
       hn::StoreU(coder.encode(e), d, keys + 3 * pitch + i);
     }
   }
-  return coder.any_missing();
+  return coder.content();
 }
 
-template <class T>
-void decode(const Key<T>* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, T* voxels) {
-  const typename Coder<T>::D d;
-  auto* out = reinterpret_cast<Key<T>*>(voxels);
+template <class T, class K>
+void decode(const K* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, T* voxels) {
+  using C = Coder<T, K>;
+  const typename C::D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t i = 0; i < vectors * vector_keys<Key<T>>; i += lanes, out += phases * lanes) {
-    const auto a = Coder<T>::decode(hn::LoadU(d, keys + i));
+  alignas(64) K stage[4 * vector_keys<K>];
+  for (std::int64_t i = 0; i < vectors * vector_keys<K>; i += lanes, voxels += phases * lanes) {
+    K* const out = C::staged ? stage : reinterpret_cast<K*>(voxels);
+    const auto a = C::decode(hn::LoadU(d, keys + i));
     if (phases == 1) {
       hn::StoreU(a, d, out);
-      continue;
+    } else if (phases == 2) {
+      hn::StoreInterleaved2(a, C::decode(hn::LoadU(d, keys + pitch + i)), d, out);
+    } else {
+      const auto b = C::decode(hn::LoadU(d, keys + pitch + i));
+      const auto c = C::decode(hn::LoadU(d, keys + 2 * pitch + i));
+      const auto e = C::decode(hn::LoadU(d, keys + 3 * pitch + i));
+      hn::StoreInterleaved4(a, b, c, e, d, out);
     }
-    const auto b = Coder<T>::decode(hn::LoadU(d, keys + pitch + i));
-    if (phases == 2) {
-      hn::StoreInterleaved2(a, b, d, out);
-      continue;
-    }
-    const auto c = Coder<T>::decode(hn::LoadU(d, keys + 2 * pitch + i));
-    const auto e = Coder<T>::decode(hn::LoadU(d, keys + 3 * pitch + i));
-    hn::StoreInterleaved4(a, b, c, e, d, out);
+    if constexpr (C::staged) C::unstage(stage, phases * lanes, voxels);
   }
 }
 
 template <class T>
 void stream(const T* voxels, std::int64_t count, T* to) {
-  const typename Coder<T>::D d;
+  using Bits = Key<T>;
+  const hn::ScalableTag<Bits> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto* in = reinterpret_cast<const Key<T>*>(voxels);
-  auto* out = reinterpret_cast<Key<T>*>(to);
+  const auto* in = reinterpret_cast<const Bits*>(voxels);
+  auto* out = reinterpret_cast<Bits*>(to);
   const std::size_t vector_bytes = static_cast<std::size_t>(lanes) * sizeof(T);
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to) % vector_bytes;
   const auto ahead = static_cast<std::int64_t>((vector_bytes - beyond) % vector_bytes / sizeof(T));
@@ -145,13 +197,14 @@ void fetch(const T* voxels, std::int64_t count) {
 
 void flush() { hwy::FlushStream(); }
 
-template <class T>
-RowCodec<T> codec() {
-  return {encode<T>, decode<T>, stream<T>, flush, fetch<T>};
+template <class T, class K = Key<T>>
+RowCodec<T, K> codec() {
+  return {encode<T, K>, decode<T, K>, stream<T>, flush, fetch<T>};
 }
-RowCodec<float> codec_f32() { return codec<float>(); }
-RowCodec<std::int16_t> codec_i16() { return codec<std::int16_t>(); }
-RowCodec<std::uint16_t> codec_u16() { return codec<std::uint16_t>(); }
+RowCodec<float, std::int32_t> codec_f32() { return codec<float>(); }
+RowCodec<float, std::int16_t> codec_whole_f32() { return codec<float, std::int16_t>(); }
+RowCodec<std::int16_t, std::int16_t> codec_i16() { return codec<std::int16_t>(); }
+RowCodec<std::uint16_t, std::int16_t> codec_u16() { return codec<std::uint16_t>(); }
 
 }  // namespace quietvox::selection::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -160,6 +213,7 @@ HWY_AFTER_NAMESPACE();
 namespace quietvox::selection {
 
 HWY_EXPORT(codec_f32);
+HWY_EXPORT(codec_whole_f32);
 HWY_EXPORT(codec_i16);
 HWY_EXPORT(codec_u16);
 
@@ -178,6 +232,7 @@ Lanes lanes() {
     if (!group.empty()) result.networks.push_back(group);
   }
   result.f32 = HWY_DYNAMIC_DISPATCH(codec_f32)();
+  result.whole_f32 = HWY_DYNAMIC_DISPATCH(codec_whole_f32)();
   result.i16 = HWY_DYNAMIC_DISPATCH(codec_i16)();
   result.u16 = HWY_DYNAMIC_DISPATCH(codec_u16)();
   return result;

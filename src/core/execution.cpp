@@ -50,19 +50,18 @@ class LoopOrder {
   char begun_ = 0, ended_ = 0;
 };
 
-/// Runs `body` where oneTBB has as many threads as the execution says: here, if that is so already. A thread that waits
-/// for its end takes no other work meanwhile: its caller may hold a lock that such work wants.
+/// Runs `body` where oneTBB has as many threads as the execution says: here, if that is so already.
 template <class Body>
 void in_arena(const Execution& execution, const Body& body) {
   const int threads = thread_count(execution), here = tbb::this_task_arena::max_concurrency();
-  if (threads == here) return tbb::this_task_arena::isolate(body);
+  if (threads == here) return body();
   // Without this, oneTBB gives no more threads than there are cores, and prints a warning.
   std::optional<tbb::global_control> more;
   if (threads > here) {
     more.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
   }
   tbb::task_arena arena(threads);
-  arena.execute([&] { tbb::this_task_arena::isolate(body); });
+  arena.execute(body);
 }
 
 }  // namespace
@@ -106,7 +105,9 @@ void parallel_for(const Execution& execution, std::int64_t count, std::int64_t g
     }
   };
   const tbb::blocked_range<std::int64_t> all(0, count, static_cast<std::size_t>(std::max<std::int64_t>(grain, 1)));
-  in_arena(execution, [&] { tbb::parallel_for(all, piece, tbb::simple_partitioner{}); });
+  const auto loop = [&] { tbb::parallel_for(all, piece, tbb::simple_partitioner{}); };
+  // A thread that waits for the end takes no other work meanwhile: its caller may hold a lock that such work wants.
+  in_arena(execution, [&] { tbb::this_task_arena::isolate(loop); });
 }
 
 void run_together(const Execution& execution, std::span<const std::function<void()>> jobs) {
@@ -119,7 +120,7 @@ void run_together(const Execution& execution, std::span<const std::function<void
         job();
       });
     }
-    group.wait();
+    group.wait();  // not isolated: helps with the loops of the jobs
   });
 }
 

@@ -39,7 +39,8 @@ void parallel_for(const Execution&, std::int64_t count, std::int64_t grain,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 
 /// Runs the jobs at the same time, as far as there are threads; each may use parallel_for. The first exception of a job
-/// keeps those that have not begun from running, and is rethrown when the others have ended.
+/// keeps those that have not begun from running, and is rethrown when the others have ended. The caller holds no lock
+/// that other work may want: a thread that waits for jobs takes any.
 void run_together(const Execution&, std::span<const std::function<void()>> jobs);
 
 /// Threads that parallel_for uses for this execution.

@@ -13,6 +13,7 @@
 #include "filters/instruction_set.hpp"
 #include "io/scratch_folder.hpp"
 #include "itk_adapters/peers/itk_filters.hpp"
+#include "itk_adapters/peers/opencv_filters.hpp"
 #include "quality/noise.hpp"
 #include "quality/phantom.hpp"
 
@@ -41,7 +42,7 @@ struct BenchmarkOptions {
 
 /// What was measured, and on what.
 struct Report {
-  std::string processor, instruction_set, itk, cuda, why_no_cuda;
+  std::string processor, instruction_set, itk, opencv, cuda, why_no_cuda;
   int threads = 0;
   Extent extent;
   std::vector<FilterRates> filters;
@@ -75,21 +76,29 @@ std::string brief(const Settings& settings) {
   return text;
 }
 
+void print_or_blank(int width, std::optional<double> value, double scale) {
+  value ? std::printf("%*.4g", width, *value * scale) : std::printf("%*s", width, "");
+}
+
 void print(const Report& report) {
-  std::printf("%s, %d threads, %s; ITK %s\n", report.processor.c_str(), report.threads, report.instruction_set.c_str(),
-              report.itk.c_str());
+  std::printf("%s, %d threads, %s; ITK %s%s\n", report.processor.c_str(), report.threads,
+              report.instruction_set.c_str(), report.itk.c_str(),
+              report.opencv.empty() ? "" : (", OpenCV " + report.opencv).c_str());
   std::printf("%s\n\n", report.cuda.empty() ? ("no CUDA: " + report.why_no_cuda).c_str() : report.cuda.c_str());
-  const bool cuda = !report.cuda.empty();
+  const bool cuda = !report.cuda.empty(), opencv = !report.opencv.empty();
   std::printf("Mvoxel/s, %lldx%lldx%lld voxels in memory%s\n", static_cast<long long>(report.extent.x),
               static_cast<long long>(report.extent.y), static_cast<long long>(report.extent.z),
               cuda ? ", cuda with both transfers" : "");
-  std::printf("%12s%s%12s%10s%s  filter\n", "cpu", cuda ? "        cuda" : "", "ITK", "cpu/ITK",
-              cuda ? "  cuda/ITK" : "");
+  std::printf("%12s%s%12s%s%10s%s%s  filter\n", "cpu", cuda ? "        cuda" : "", "ITK", opencv ? "      OpenCV" : "",
+              "cpu/ITK", cuda ? "  cuda/ITK" : "", opencv ? "  cpu/OpenCV" : "");
   for (const FilterRates& rates : report.filters) {
     std::printf("%12.4g", rates.cpu / 1e6);
     if (rates.cuda) std::printf("%12.4g", *rates.cuda / 1e6);
-    std::printf("%12.4g%10.3g", rates.itk / 1e6, rates.cpu / rates.itk);
+    std::printf("%12.4g", rates.itk / 1e6);
+    if (opencv) print_or_blank(12, rates.opencv, 1e-6);
+    std::printf("%10.3g", rates.cpu / rates.itk);
     if (rates.cuda) std::printf("%10.3g", *rates.cuda / rates.itk);
+    if (opencv) print_or_blank(12, rates.opencv ? std::optional(rates.cpu / *rates.opencv) : std::nullopt, 1);
     std::printf("  %s\n", brief(rates.settings).c_str());
   }
   std::printf("\nSeconds of a median of radius 1 from file to file; each step alone, then the whole command\n");
@@ -115,6 +124,7 @@ Json described(const Report& report) {
       ratio["cuda"] = *rates.cuda / rates.itk;
     }
     speed["itk"] = rates.itk;
+    if (rates.opencv) speed["opencv"] = *rates.opencv;
     filters.push_back({{"filter", to_json(rates.settings)},
                        {"voxels_per_second", speed},
                        {"over_itk", ratio},
@@ -140,6 +150,7 @@ Json described(const Report& report) {
           {"threads", report.threads},
           {"instruction_set", report.instruction_set},
           {"itk", report.itk},
+          {"opencv", report.opencv},
           {"cuda", report.cuda.empty() ? Json() : Json(report.cuda)},
           {"cuda_reason", report.why_no_cuda},
           {"extent", {report.extent.x, report.extent.y, report.extent.z}},
@@ -157,6 +168,7 @@ void run_benchmark(const Arguments& arguments, Context& context) {
   report.processor = processor_name();
   report.instruction_set = instruction_set();
   report.itk = peers::itk_version();
+  report.opencv = peers::opencv_version();
   report.threads = thread_count(execution);
   const auto cpu = make_backend("cpu");
   std::unique_ptr<Backend> cuda;

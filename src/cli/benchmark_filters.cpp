@@ -13,6 +13,7 @@
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
 #include "itk_adapters/peers/itk_filters.hpp"
+#include "itk_adapters/peers/opencv_filters.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -21,12 +22,14 @@ using View = VolumeView<const float>;
 
 constexpr double range_sigma = 50, gaussian_sigma = 3;
 
-/// A filter of ours and ITK's.
+/// A filter of ours and others'.
 struct Case {
   Settings settings;
   std::function<std::shared_ptr<const float>(View, int threads)> itk;
   Extent itk_extent;
-  double tolerance;  ///< between the results
+  double tolerance;  ///< between ITK's result and ours
+  std::function<void(View, VolumeView<float>, int threads)> opencv{};
+  double opencv_tolerance = 0;
 };
 
 Settings with(const char* filter, std::initializer_list<std::pair<const char*, std::string>> values) {
@@ -36,19 +39,32 @@ Settings with(const char* filter, std::initializer_list<std::pair<const char*, s
 }
 
 Case median_case(Radius3 radius, Extent itk_extent) {
-  return {with("median", {{"radius", FieldType<Radius3>::format(radius)}}),
-          [radius](View in, int threads) { return peers::itk_median<float>(in, radius, threads); }, itk_extent, 0};
+  Case result{with("median", {{"radius", FieldType<Radius3>::format(radius)}}),
+              [radius](View in, int threads) { return peers::itk_median<float>(in, radius, threads); }, itk_extent, 0};
+  if (radius.z == 0 && radius.x <= 2) {
+    result.opencv = [radius](View in, VolumeView<float> out, int threads) {
+      peers::opencv_median(in, out, radius.x, threads);
+    };
+  }
+  return result;
 }
 
-/// ITK reads the range weight from a table of 100 places, and cuts it at four sigmas.
+/// ITK reads the range weight from a table of 100 places, and cuts it at four sigmas. OpenCV's window is a circle.
 Case bilateral_case(Radius3 radius, Extent itk_extent) {
   const double domain_sigma = radius.x / 2.5;
-  return {
+  Case result{
       with("bilateral", {{"radius", FieldType<Radius3>::format(radius)},
                          {"domain-sigma", FieldType<double>::format(domain_sigma)},
                          {"range-sigma", FieldType<double>::format(range_sigma)}}),
       [=](View in, int threads) { return peers::itk_bilateral(in, radius, domain_sigma, range_sigma, 100, threads); },
       itk_extent, range_sigma / 20};
+  if (radius.z == 0) {
+    result.opencv_tolerance = 2 * range_sigma;
+    result.opencv = [=](View in, VolumeView<float> out, int threads) {
+      peers::opencv_bilateral(in, out, radius.x, domain_sigma, range_sigma, threads);
+    };
+  }
+  return result;
 }
 
 /// ITK's recursion is not quite a Gaussian.
@@ -117,31 +133,48 @@ FilterRates measure(const Case& c, View volume, const Backend& cpu, const Backen
   const Settings settings = c.settings.resolved({volume.extent, volume.spacing, {}});
   const std::vector chain{settings};
 
-  FilterRates rates{.settings = c.settings, .cuda = {}};
-  const auto check = [&](const Backend& backend) {
-    std::vector<float> result(part.size());
-    backend.run(chain, in, {result.data(), extent}, execution);
-    const double difference = largest_difference(result, c.itk(in, execution.threads).get());
-    if (difference > c.tolerance) {
-      throw Error(Errc::internal, describe_chain(chain) + " on " + backend.name() + " differs from ITK by " +
+  FilterRates rates{.settings = c.settings, .cuda = {}, .opencv = {}};
+  const auto check = [&](const std::string& what, const std::vector<float>& result, const std::string& other,
+                         const float* expected, double tolerance) {
+    const double difference = largest_difference(result, expected);
+    if (difference > tolerance) {
+      throw Error(Errc::internal, describe_chain(chain) + " on " + what + " differs from " + other + " by " +
                                       FieldType<double>::format(difference) + ", more than " +
-                                      FieldType<double>::format(c.tolerance));
+                                      FieldType<double>::format(tolerance));
     }
     return difference;
   };
-  rates.largest_difference = check(cpu);
-  if (cuda) check(*cuda);
+  const auto result_of = [&](const auto& run) {
+    std::vector<float> result(part.size());
+    run(VolumeView<float>{result.data(), extent});
+    return result;
+  };
+  const auto itk = c.itk(in, execution.threads);
+  const auto check_backend = [&](const Backend& backend) {
+    const auto ours = result_of([&](VolumeView<float> out) { backend.run(chain, in, out, execution); });
+    return check(backend.name(), ours, "ITK", itk.get(), c.tolerance);
+  };
+  const bool opencv = c.opencv && !peers::opencv_version().empty();
+  rates.largest_difference = check_backend(cpu);
+  if (cuda) check_backend(*cuda);
+  if (opencv) {
+    const auto others = result_of([&](VolumeView<float> out) { c.opencv(in, out, execution.threads); });
+    check("OpenCV", others, "ITK", itk.get(), c.opencv_tolerance);
+  }
 
   std::vector<float> out(static_cast<std::size_t>(volume.extent.voxels()));
   const VolumeView<float> result{out.data(), volume.extent};
   std::vector<std::function<void()>> runs{[&] { cpu.run(chain, volume, result, execution); },
                                           [&] { c.itk(in, execution.threads); }};
   if (cuda) runs.emplace_back([&] { cuda->run(chain, volume, result, execution); });
+  const VolumeView<const float> slices = volume.slices(0, std::min<std::int64_t>(volume.extent.z, 8));
+  if (opencv) runs.emplace_back([&] { c.opencv(slices, result.slices(0, slices.extent.z), execution.threads); });
   const auto times = best_times(runs, seconds, execution);
   const auto voxels = static_cast<double>(volume.extent.voxels());
   rates.cpu = voxels / times[0];
   rates.itk = static_cast<double>(extent.voxels()) / times[1];
   if (cuda) rates.cuda = voxels / times[2];
+  if (opencv) rates.opencv = static_cast<double>(slices.extent.voxels()) / times.back();
   return rates;
 }
 

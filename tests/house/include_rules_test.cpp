@@ -25,7 +25,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/quality", {{"core", "quality"}, {}}},
       {"src/io", {{"core", "io"}, {"dcmtk/", "isa-l/", "zlib.h", "openjpeg", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
-      {"itk_adapters", {{"core", "filters", "backends", "io", "quality", "itk_adapters"}, {"itk"}}},
+      {"itk_adapters", {{"core", "filters", "backends", "io", "quality", "itk_adapters"}, {"itk", "opencv2/"}}},
       {"src/cli",
        {{"core", "filters", "backends", "quality", "io", "itk_adapters", "cli"}, {"tclap/", "png.h", "nlohmann/"}}},
   };

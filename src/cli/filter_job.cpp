@@ -134,8 +134,11 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   const bool restore = mask || residual || summary.format != image.format();
   Execution whole = execution(job.work, context);
   if (whole.memory_limit) {
+    std::size_t thread_bytes = 0;
+    for (const Settings& step : job.chain) thread_bytes = std::max(thread_bytes, step.thread_bytes());
     const std::size_t aside = block_bytes(image.geometry(0).extent) * ((mask ? 2 : 0) + (restore ? 2 : 0)) +
-                              io::GzipPacker::memory(background) * (residual ? 2 : 1);
+                              io::GzipPacker::memory(background) * (residual ? 2 : 1) +
+                              thread_bytes * static_cast<std::size_t>(thread_count(whole));
     *whole.memory_limit -= std::min(*whole.memory_limit, aside);
   }
   std::vector<Settings> identified;
@@ -148,6 +151,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
     const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
                                 chosen.backend->name(), mask_identity};
+    if (whole.memory_limit) give_back_freed_memory();  // of estimates
     summary.resolved.push_back(provenance.resolved);
     warn_of_no_noise(provenance, volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));

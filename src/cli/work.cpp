@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/work.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -41,5 +42,7 @@ Execution execution(const WorkOptions& options, Context& context) {
   }
   return result;
 }
+
+void give_back_freed_memory() { malloc_trim(0); }
 
 }  // namespace quietvox::cli

@@ -12,4 +12,7 @@ namespace quietvox::cli {
 /// --memory-limit; Error(out_of_memory) where that leaves nothing.
 Execution execution(const WorkOptions&, Context&);
 
+/// Gives memory back to the system that was freed, which is kept elsewise.
+void give_back_freed_memory();
+
 }  // namespace quietvox::cli

@@ -56,8 +56,9 @@ struct Filter {
   std::any (*resolved)(const std::any&, const VolumeFacts&) = nullptr;
   Radius3 (*halo)(const std::any&) = nullptr;
   std::string_view (*window_field)(const std::any&) = nullptr;
-  Purpose (*purpose)(const std::any&) = nullptr;      ///< null: other
-  std::any (*identified)(const std::any&) = nullptr;  ///< null: as they are
+  Purpose (*purpose)(const std::any&) = nullptr;           ///< null: other
+  std::any (*identified)(const std::any&) = nullptr;       ///< null: as they are
+  std::size_t (*thread_bytes)(const std::any&) = nullptr;  ///< null: 0
 };
 
 /// One filter together with values for its parameters.
@@ -81,6 +82,8 @@ class Settings {
   Radius3 halo() const { return filter_->halo(params_); }
   /// Filters smooth, but where the parameter struct has `enhances()` and that is true.
   Purpose purpose() const { return filter_->purpose ? filter_->purpose(params_) : Purpose::other; }
+  /// About what each thread of the CPU works in, if that is much: what `thread_bytes()` of the parameter struct says.
+  std::size_t thread_bytes() const { return filter_->thread_bytes ? filter_->thread_bytes(params_) : 0; }
   /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
   /// parameter struct has `identified()`. Resolved settings are identified.
   Settings identified() const;
@@ -121,6 +124,14 @@ Filter describe_filter() {
               return std::any(params.identified());
             } else {
               return any;
+            }
+          },
+      .thread_bytes =
+          [](const std::any& any) {
+            if constexpr (requires(const P& params) { params.thread_bytes(); }) {
+              return std::any_cast<const P&>(any).thread_bytes();
+            } else {
+              return std::size_t{0};
             }
           }};
 }

@@ -63,11 +63,19 @@ class Median {
         return std::make_unique<Block<typename Codec::Key>>(*plan, codec, in_, out_, radius_, border_, boxes.size);
       };
       const auto worker = [&] {
-        Blocks blocks{block(codec_of<T>(lanes))};
+        Blocks blocks;
         if constexpr (std::is_same_v<T, float>) blocks.whole = block(lanes.whole_f32);
         return blocks;
       };
-      run(boxes, execution, worker, [&](Blocks& blocks, const OutputBox& box) { filter(blocks, box); });
+      run(boxes, execution, worker, [&](Blocks& blocks, const OutputBox& box) {
+        if (blocks.whole) {
+          if (blocks.whole->run(box)) return mend(box, *blocks.whole);
+          blocks.whole.reset();
+        }
+        if (!blocks.any) blocks.any = block(codec_of<T>(lanes));
+        blocks.any->run(box);
+        mend(box, *blocks.any);
+      });
     } else if (is_box() && places_.size() > 1) {
       using SlidingMedian = selection::SlidingMedian<T>;
       const Boxes boxes{out_.extent, SlidingMedian::box_size(radius_, out_.extent, outputs)};
@@ -104,18 +112,9 @@ class Median {
 
   /// For floats, `whole` serves as long as all voxels are whole numbers of 16 bits.
   struct Blocks {
-    std::unique_ptr<Block<>> any;
+    std::unique_ptr<Block<>> any{};
     std::unique_ptr<Block<std::int16_t>> whole{};
   };
-
-  void filter(Blocks& blocks, const OutputBox& box) const {
-    if (blocks.whole) {
-      if (blocks.whole->run(box)) return mend(box, *blocks.whole);
-      blocks.whole.reset();
-    }
-    blocks.any->run(box);
-    mend(box, *blocks.any);
-  }
 
   Index3 in_input(Index3 p) const { return {p.x + shift_.x, p.y + shift_.y, p.z + shift_.z}; }
 

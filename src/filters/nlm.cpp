@@ -65,6 +65,15 @@ struct TileScratch {
   std::vector<double> difference, weight;  ///< what has been added up before
 };
 
+/// A tile and what a window reaches around it stay in the L2 cache as long as windows are not large. Vectors are
+/// filled best where a row of a tile with its reach is a multiple of them.
+Extent tile_size(const NlmParams& params) {
+  if (!params.search_radius) return {{128, 32, 1}};
+  const std::int64_t reach = params.search_radius->x + 2 * params.patch_radius.x;
+  const bool flat = params.search_radius->z == 0;
+  return {{reach < 64 ? 128 - reach : 128, flat ? 64 : 16, flat ? 1 : 12}};
+}
+
 /// Filters the voxels of a volume tile by tile.
 class NlmRun {
  public:
@@ -102,15 +111,6 @@ class NlmRun {
   }
 
  private:
-  /// A tile and what a window reaches around it stay in the L2 cache as long as windows are not large. Vectors are
-  /// filled best where a row of a tile with its reach is a multiple of them.
-  static Extent tile_size(const NlmParams& params) {
-    if (!params.search_radius) return {{128, 32, 1}};
-    const std::int64_t reach = params.search_radius->x + 2 * params.patch_radius.x;
-    const bool flat = params.search_radius->z == 0;
-    return {{reach < 64 ? 128 - reach : 128, flat ? 64 : 16, flat ? 1 : 12}};
-  }
-
   Weighting make_weighting() const {
     const Radius3 f = params_.patch_radius;
     const double voxels = static_cast<double>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
@@ -262,6 +262,20 @@ NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   if (search_radius) params.search_radius = flattened(*search_radius, facts.extent);
   if (!sigma) params.sigma = facts.noise_sigma();
   return params;
+}
+
+std::size_t NlmParams::thread_bytes() const {
+  const Extent tile = tile_size(*this);
+  const Radius3 search = search_radius.value_or(Radius3{}), patch = patch_radius;
+  Extent seen, weighed;
+  for (int axis = 0; axis < 3; ++axis) {
+    seen[axis] = tile[axis] + 2 * (search[axis] + patch[axis]);
+    weighed[axis] = tile[axis] + search[axis] + (axis < 2 ? 2 * patch[axis] : 0);
+  }
+  const std::int64_t weights = 2 * weighed.voxels(), patches = (4 + 3 * (2 * patch.z + 1)) * weighed.slice();
+  const std::int64_t sums = 2 * tile.voxels(), sums_aside = 2 * tile.voxels();
+  return static_cast<std::size_t>(seen.voxels() + weights + patches + sums) * sizeof(float) +
+         static_cast<std::size_t>(sums_aside) * sizeof(double);
 }
 
 void nlm_cpu(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params, const Execution& execution) {

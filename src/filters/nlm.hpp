@@ -75,6 +75,8 @@ struct NlmParams {
   }
   constexpr std::string_view window_field() const { return search_radius ? "search-radius" : ""; }
 
+  std::size_t thread_bytes() const;
+
   double h() const { return strength * *sigma; }
 };
 

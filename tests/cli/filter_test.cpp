@@ -96,6 +96,10 @@ TEST_F(FilterCommand, MemoryStaysBelowItsLimit) {
   expect_below_limit("big.nii.gz", "meta.mha", "--compress");
   expect_below_limit("meta.mha", "nearly.nrrd", "--compress");
   expect_below_limit("series", "out", "--no-compress");
+  // Each thread of this filter works in megabytes.
+  const Result result = quietvox_ok({"nlm", path("big.nii.gz"), path("nlm.nii.gz"), "--search-radius", "1",
+                                     "--memory-limit", "100", "--threads", "16"});
+  EXPECT_LE(result.peak_kib, 100 * 1024);
 }
 
 TEST_F(FilterCommand, MaskKeepsVoxelsAndTheyDoNotCount) {

@@ -36,8 +36,12 @@ __device__ void for_box(const Box<const float>& in, const VarianceRule& rule, in
   }
 }
 
-__device__ float rate_of(const VarianceRule& rule, float squares, float count) {
-  const float variance = squares * (1.0F / fmaxf(count - 1, 1));
+/// From the sums of the differences to the centre and of their squares. The centre is one of the voxels, so that it
+/// lies within a few standard deviations of their mean, and little is lost by subtraction. Rounded alike wherever it is
+/// inlined. Squares beyond all floats give the rate 1.
+__device__ float rate_of(const VarianceRule& rule, float sum, float squares, float count) {
+  const float about_mean = fmaf(__fmul_rn(sum, -1.0F / fmaxf(count, 1)), sum, squares);
+  const float variance = about_mean < 0 ? 0.0F : about_mean * (1.0F / fmaxf(count - 1, 1));
   return fminf(fmaxf(rsqrtf(rule.kappa * rule.kappa * variance), 1), rule.highest_rate);
 }
 
@@ -47,18 +51,16 @@ __device__ __noinline__ float rate_at(const Box<const float>& in, const Variance
   float sum = 0, count = 0, squares = 0;
   for_box(in, rule, p, centre, [&](float difference) {
     sum += difference;
+    squares = fmaf(difference, difference, squares);
     count += 1;
   });
-  const float mean = __fmul_rn(sum, 1.0F / fmaxf(count, 1));
-  for_box(in, rule, p, centre,
-          [&](float difference) { squares = fmaf(difference - mean, difference - mean, squares); });
-  return rate_of(rule, squares, count);
+  return rate_of(rule, sum, squares, count);
 }
 
 constexpr int tile_x = 1, tile_y = 4;  ///< outputs of a thread
 
-/// Boxes of 3 x 3 x Depth. Where all that a thread sees lies within the input, it is read once. Sums that are not
-/// finite tell of missing voxels, and are made anew, so that results are those of rate_at() to the bit.
+/// Boxes of 3 x 3 x Depth. What a thread sees is read once. Sums that are not finite tell of missing voxels, and are
+/// made anew, so that results are those of rate_at() to the bit.
 template <int Depth>
 __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
     rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
@@ -69,23 +71,26 @@ __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
   const int3 p{x + offset.x, y + offset.y, z + offset.z};
   const bool inside =
       p.x >= 1 && p.x + tile_x < in.x && p.y >= 1 && p.y + tile_y < in.y && p.z >= deep && p.z + deep < in.z;
-  const bool whole = x + tile_x <= rates.x && y + tile_y <= rates.y;
-  if (!inside || !whole) {
-    for (int j = 0; j < tile_y && y + j < rates.y; ++j) {
-      for (int i = 0; i < tile_x && x + i < rates.x; ++i) {
-        rates.row(y + j, z)[x + i] = rate_at(in, rule, {p.x + i, p.y + j, p.z});
-      }
-    }
-    return;
-  }
   float seen[Depth][tile_y + 2][tile_x + 2];
 #pragma unroll
   for (int k = 0; k < Depth; ++k) {
-    const float* from = in.row(p.y - 1, p.z + k - deep) + p.x - 1;
+    if (inside) {
+      const float* from = in.row(p.y - 1, p.z + k - deep) + p.x - 1;
 #pragma unroll
-    for (int j = 0; j < tile_y + 2; ++j, from += in.x) {
+      for (int j = 0; j < tile_y + 2; ++j, from += in.x) {
 #pragma unroll
-      for (int i = 0; i < tile_x + 2; ++i) seen[k][j][i] = __ldg(from + i) * rule.scale;
+        for (int i = 0; i < tile_x + 2; ++i) seen[k][j][i] = __ldg(from + i) * rule.scale;
+      }
+    } else {
+      const int at_z = device_border_index(rule.border, p.z + k - deep, in.z);
+#pragma unroll
+      for (int j = 0; j < tile_y + 2; ++j) {
+        const float* from = in.row(device_border_index(rule.border, p.y + j - 1, in.y), at_z);
+#pragma unroll
+        for (int i = 0; i < tile_x + 2; ++i) {
+          seen[k][j][i] = __ldg(from + device_border_index(rule.border, p.x + i - 1, in.x)) * rule.scale;
+        }
+      }
     }
   }
   float result[tile_y][tile_x];
@@ -95,28 +100,27 @@ __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
 #pragma unroll
     for (int i = 0; i < tile_x; ++i) {
       const float centre = seen[deep][j + 1][i + 1];
-      float difference[count], sum = 0, squares = 0;
+      float sum = 0, squares = 0;
 #pragma unroll
       for (int n = 0; n < count; ++n) {
-        difference[n] = seen[n / 9][j + n / 3 % 3][i + n % 3] - centre;
-        sum += difference[n];
+        if (n == count / 2) continue;
+        const float difference = seen[n / 9][j + n / 3 % 3][i + n % 3] - centre;
+        sum += difference;
+        squares = fmaf(difference, difference, squares);
       }
-      const float mean = __fmul_rn(sum, 1.0F / count);
-#pragma unroll
-      for (int n = 0; n < count; ++n) squares = fmaf(difference[n] - mean, difference[n] - mean, squares);
-      result[j][i] = is_present(squares) ? rate_of(rule, squares, count) : NAN;
+      result[j][i] = is_present(squares) ? rate_of(rule, sum, squares, count) : NAN;
       finite = finite && is_present(squares);
     }
   }
   float* to = rates.row(y, z) + x;
 #pragma unroll
-  for (int j = 0; j < tile_y; ++j, to += rates.x) {
+  for (int j = 0; j < tile_y && y + j < rates.y; ++j, to += rates.x) {
 #pragma unroll
-    for (int i = 0; i < tile_x; ++i) to[i] = result[j][i];
+    for (int i = 0; i < tile_x && x + i < rates.x; ++i) to[i] = result[j][i];
   }
   if (finite) return;
-  for (int j = 0; j < tile_y; ++j) {
-    for (int i = 0; i < tile_x; ++i) {
+  for (int j = 0; j < tile_y && y + j < rates.y; ++j) {
+    for (int i = 0; i < tile_x && x + i < rates.x; ++i) {
       float& rate = rates.row(y + j, z)[x + i];
       if (!is_present(rate)) rate = rate_at(in, rule, {p.x + i, p.y + j, p.z});
     }

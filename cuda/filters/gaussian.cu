@@ -10,8 +10,14 @@ namespace {
 using namespace cuda;
 using namespace gaussian;
 
+/// What a sampled Gaussian is added up in. Sums of differences to a voxel nearby do in floats, but where that one is
+/// missing they come to almost the voxel itself.
+enum class Sums { floats, doubles };
+
+bool uses_floats(const Axis& axis) { return !axis.recursive && convolves_in_floats(sampled_weights(axis)); }
+
 void filter_axes(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params, Reading reading,
-                 int* incomplete, const Queue& queue) {
+                 Sums sums, int* incomplete, const Queue& queue) {
   const std::vector<int> axes = filtered_axes(params);
   Radius3 halo = params.reach;
   VolumeView<const float> from = in;
@@ -28,16 +34,12 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
       to.data = buffer.get();
     }
     const Axis plan = axis_of(params, in.spacing, axis);
-    const Pass pass{.in = from,
-                    .out = to,
-                    .offset = offset_within(from, to),
-                    .axis = axis,
-                    .border = params.border,
-                    .reading = i == 0 ? reading : Reading::plain,
-                    .of_presence = reading == Reading::presence,
-                    .incomplete = incomplete};
+    const Pass pass(from, to, axis, params.border, i == 0 ? reading : Reading::plain, sums == Sums::doubles,
+                    incomplete);
     if (plan.recursive) {
       recurse(pass, plan.sigma, from.origin[axis], queue);
+    } else if (sums == Sums::floats && uses_floats(plan)) {
+      convolve_in_floats(pass, sampled_weights(plan), from.origin[axis], queue);
     } else {
       convolve(pass, sampled_weights(plan), queue);
     }
@@ -49,7 +51,7 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
 struct Finish {
   Box<const float> in;
   Box<float> out;
-  Box<float> presence;
+  Box<float> sums, presence;  ///< where voxels are missing
   int3 offset, rim;
   Border border;
   bool filters;
@@ -77,7 +79,7 @@ __global__ void finish(const __grid_constant__ Finish job) {
     } else if (!job.filters || weight < job.least || (job.border == Border::copy && in_rim)) {
       result = centre + 0.0F;
     } else if (weight != 1.0F) {
-      result = result / weight + 0.0F;
+      result = job.sums.row(y, z)[x] / weight + 0.0F;
     }
   }
 }
@@ -89,14 +91,18 @@ void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const Gaus
   const bool filters = params.reach != Radius3{};
   const DeviceBuffer<int> incomplete(1, queue);
   QV_CUDA(cudaMemsetAsync(incomplete.get(), 0, sizeof(int), queue.stream));
-  const DeviceBuffer<float> weights(filters ? static_cast<std::size_t>(out.extent.voxels()) : 1, queue);
-  VolumeView<float> presence = out;
-  presence.data = weights.get();
-  filter_axes(in, out, params, Reading::present, incomplete.get(), queue);
-  filter_axes(in, presence, params, Reading::presence, incomplete.get(), queue);
+  const std::size_t voxels = filters ? static_cast<std::size_t>(out.extent.voxels()) : 1;
+  const DeviceBuffer<float> of_voxels(voxels, queue), of_presence(voxels, queue);
+  VolumeView<float> sums = out, presence = out;
+  sums.data = of_voxels.get();
+  presence.data = of_presence.get();
+  filter_axes(in, out, params, Reading::present, Sums::floats, incomplete.get(), queue);
+  filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), queue);
+  filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), queue);
   const Radius3 width = rim(params, in.spacing);
   const Finish job{in,
                    out,
+                   sums,
                    presence,
                    offset_within(in, out),
                    {width.x, width.y, width.z},

@@ -19,49 +19,59 @@ inline unsigned few_layers(std::int64_t planes) { return static_cast<unsigned>(s
 /// One axis of a box to be filtered. Lines are the voxels along the axis; 32 lines that lie side by side, along x or,
 /// where x is the axis, along y, are worked on by the lanes of a warp.
 struct Pass {
-  Box<const float> in;
-  Box<float> out;
-  int3 offset;  ///< of the output in the input
-  int axis;
-  Border border;
-  Reading reading;   ///< of the pass
-  bool of_presence;  ///< the box holds, or is made from, the presence of voxels
-  int* incomplete;   ///< set where missing voxels are read; where it is not, nobody asks for their presence
+  /// Voxels as lines see them.
+  template <class T>
+  struct Lines {
+    T* first;                        ///< place 0 of the first line that has outputs
+    std::int64_t line, plane, step;  ///< distances: of lines side by side, of planes of lines, of voxels of a line
+  };
 
-  __host__ __device__ int lines() const { return axis == 0 ? out.y : out.x; }
-  __host__ __device__ int planes() const { return axis == 2 ? out.y : out.z; }
-  __host__ __device__ int length() const { return axis == 0 ? out.x : axis == 1 ? out.y : out.z; }
-  __host__ __device__ int in_length() const { return axis == 0 ? in.x : axis == 1 ? in.y : in.z; }
-  /// Place of the first output, along the axis, in the input.
-  __host__ __device__ int begin() const { return axis == 0 ? offset.x : axis == 1 ? offset.y : offset.z; }
-  __device__ bool is_idle() const { return of_presence && *incomplete == 0; }
+  Lines<const float> in;
+  Lines<float> out;
+  int axis;
+  int lines, planes;
+  int length, in_length;
+  int begin;        ///< place of the first output in the lines of the input
+  int period;       ///< of what a reflecting border shows; 0: the outermost voxel goes on without end
+  Reading reading;  ///< of the pass
+  bool mends;       ///< there is only work where voxels are missing
+  int* incomplete;  ///< set where missing voxels are read
+
+  Pass(VolumeView<const float> from, VolumeView<float> to, int axis, Border border, Reading reading, bool mends,
+       int* incomplete)
+      : axis(axis), reading(reading), mends(mends), incomplete(incomplete) {
+    const int across = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2;
+    in = lines_of(from, axis);
+    out = lines_of(to, axis);
+    in.first +=
+        (to.origin[across] - from.origin[across]) * in.line + (to.origin[other] - from.origin[other]) * in.plane;
+    lines = static_cast<int>(to.extent[across]);
+    planes = static_cast<int>(to.extent[other]);
+    length = static_cast<int>(to.extent[axis]);
+    in_length = static_cast<int>(from.extent[axis]);
+    begin = static_cast<int>(to.origin[axis] - from.origin[axis]);
+    period = border == Border::reflect ? 2 * (in_length - 1) : 0;
+  }
+
+  __device__ bool is_idle() const { return mends && *incomplete == 0; }
 
   /// Layers of the grid along z.
-  unsigned layers() const { return of_presence ? few_layers(planes()) : static_cast<unsigned>(planes()); }
+  unsigned layers() const { return mends ? few_layers(planes) : static_cast<unsigned>(planes); }
 
-  /// The first voxel of a line of the input, and from one voxel of a line to the next.
-  __device__ const float* source(int line, int plane) const {
-    if (axis == 0) return in.row(line + offset.y, plane + offset.z);
-    return (axis == 1 ? in.row(0, plane + offset.z) : in.row(plane + offset.y, 0)) + line + offset.x;
-  }
-  __device__ std::int64_t source_step() const { return step_of(in.x, in.y); }
-  /// The same of the output.
-  __device__ float* target(int line, int plane) const {
-    if (axis == 0) return out.row(line, plane);
-    return (axis == 1 ? out.row(0, plane) : out.row(plane, 0)) + line;
-  }
-  __device__ std::int64_t target_step() const { return step_of(out.x, out.y); }
+  /// Place 0 of a line.
+  __device__ const float* source(int line, int plane) const { return in.first + line * in.line + plane * in.plane; }
+  /// The first output of a line.
+  __device__ float* target(int line, int plane) const { return out.first + line * out.line + plane * out.plane; }
 
-  /// Where the voxel that stands at place n of a line lies; any n, beyond the border too.
+  /// Where the voxel that stands at place n of a line lies; any n, beyond the border too. Without a division: this
+  /// stands in unrolled loops.
   __device__ int place(int n) const {
-    const int count = in_length();
-    if (border == Border::reflect && count > 1 && (n < 0 || n >= count)) {
-      const int period = 2 * (count - 1), place = abs(n) % period;
-      return place < count ? place : period - place;
-    }
-    return min(max(n, 0), count - 1);
+    if (period == 0) return min(max(n, 0), in_length - 1);
+    const int rest = n - period * __float2int_rd(static_cast<float>(n) * (1.0F / static_cast<float>(period)));
+    const int within = rest < 0 ? rest + period : rest >= period ? rest - period : rest;  // rounding
+    return min(within, period - within);
   }
-  __device__ bool holds(int n) const { return n >= 0 && n < in_length(); }
+  __device__ bool holds(int n) const { return n >= 0 && n < in_length; }
 
   /// What the pass makes of voxels of its input. Tells of missing ones once for all, since a store between two loads
   /// would keep them from running side by side.
@@ -79,8 +89,11 @@ struct Pass {
   }
 
  private:
-  __device__ std::int64_t step_of(int row, int rows) const {
-    return axis == 0 ? 1 : axis == 1 ? row : static_cast<std::int64_t>(row) * rows;
+  template <class T>
+  static Lines<T> lines_of(const VolumeView<T>& box, int axis) {
+    const std::int64_t row = box.extent.x, slice = box.extent.slice();
+    if (axis == 0) return {box.data, row, slice, 1};
+    return axis == 1 ? Lines<T>{box.data, 1, slice, row} : Lines<T>{box.data, 1, row, slice};
   }
 };
 
@@ -89,8 +102,13 @@ constexpr int lanes = 32;
 /// An output as it is written: -0 becomes +0.
 __device__ inline float written(double value) { return static_cast<float>(value) + 0.0F; }
 
-/// Runs a pass with these weights of the offsets 0, 1, ...
+/// Runs a pass with these weights of the offsets 0, 1, ... in doubles.
 void convolve(const Pass&, const std::vector<double>& of_offset, const Queue&);
+
+/// The same in floats, which needs a voxel that all outputs of a strip see, and few taps; false where that is not so.
+/// `origin` is the place of the input in the volume.
+bool convolves_in_floats(const std::vector<double>& of_offset);
+void convolve_in_floats(const Pass&, const std::vector<double>& of_offset, std::int64_t origin, const Queue&);
 
 /// Runs a pass by recursion; `origin` is the place of the input in the volume.
 void recurse(const Pass&, double sigma, std::int64_t origin, const Queue&);

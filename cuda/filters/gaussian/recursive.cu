@@ -57,10 +57,10 @@ struct Reader {
   float (*corner)[lanes + 1];
 
   __device__ Reader(const Pass& pass, int first_line, int plane, float (*corner)[lanes + 1])
-      : pass(pass), last_line(min(lanes, pass.lines() - first_line) - 1), corner(corner) {
+      : pass(pass), last_line(min(lanes, pass.lines - first_line) - 1), corner(corner) {
     const int lane = threadIdx.x;
     source = pass.source(AlongX ? first_line : first_line + min(lane, last_line), plane);
-    step = AlongX ? pass.in.x : pass.source_step();
+    step = AlongX ? pass.in.line : pass.in.step;
   }
 
   /// The voxel of the lane's line at a place.
@@ -83,13 +83,17 @@ struct Reader {
       const std::int64_t hop = direction * step;
 #pragma unroll
       for (int i = 0; i < group; ++i, from += hop) voxels[i] = __ldg(from);
-    } else {
+    } else {  // rarely; few instructions matter more than fast ones
+#pragma unroll 1
+      for (int i = 0; i < group; ++i) {
+        const float voxel = __ldg(source + pass.place(first + i * direction) * step);
 #pragma unroll
-      for (int i = 0; i < group; ++i) voxels[i] = __ldg(source + pass.place(first + i * direction) * step);
+        for (int k = 0; k < group; ++k) voxels[k] = k == i ? voxel : voxels[k];
+      }
     }
   }
 
-  /// Calls body(n, voxel) for `count` places of the lane's line from `first` on, in the direction of 1 or -1.
+  /// Calls body(voxel) for `count` places of the lane's line from `first` on, in the direction of 1 or -1.
   template <class Body>
   __device__ __forceinline__ void for_each(int first, int direction, int count, const Body& body) const {
     if (count <= 0) return;
@@ -118,17 +122,19 @@ struct Reader {
 #pragma unroll
           for (int j = 0; j < ahead; ++j) voxels[j] = voxel(i + j);
 #pragma unroll
-          for (int j = 0; j < ahead; ++j) body(start + (i + j) * direction, voxels[j]);
+          for (int j = 0; j < ahead; ++j) body(voxels[j]);
         }
 #pragma unroll 1
-        for (; i < left; ++i) body(start + i * direction, voxel(i));
+        for (; i < left; ++i) body(voxel(i));
       } else if (left == group) {
 #pragma unroll
-        for (int i = 0; i < group; ++i) body(start + i * direction, voxel(i));
+        for (int i = 0; i < group; ++i) body(voxel(i));
       } else {
+#pragma unroll 1
+        for (int i = 0; i < left; ++i) {
+          body(now[0]);
 #pragma unroll
-        for (int i = 0; i < group; ++i) {
-          if (i < left) body(start + i * direction, voxel(i));
+          for (int k = 1; k < group; ++k) now[k - 1] = now[k];
         }
       }
     }
@@ -144,41 +150,48 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
   if (pass.is_idle()) return;
   const int lane = threadIdx.x, first_line = lanes * static_cast<int>(AlongX ? blockIdx.y : blockIdx.x);
   const int block = recursive.first_block + restart * static_cast<int>(AlongX ? blockIdx.x : blockIdx.y);
-  const int begin = max(block, pass.begin()), end = min(block + restart, pass.begin() + pass.length());
+  const int begin = max(block, pass.begin), end = min(block + restart, pass.begin + pass.length);
   const int middle = min(max(block + restart / 2, begin), end);
   const bool along = threadIdx.y == 0;
 
   int from = along ? block - recursive.warm_up : block + restart - 1 + recursive.warm_up;
-  if (pass.border != Border::reflect) from = min(max(from, 0), pass.in_length() - 1);
+  if (pass.period == 0) from = min(max(from, 0), pass.in_length - 1);
   const int step = along ? 1 : -1;
   const int near = along ? begin : end - 1, far = along ? end : begin - 1;  // of the outputs, as this warp sees them
   const int turn = along ? middle : middle - 1;                             // where the other half starts
 
-  for (int plane = blockIdx.z; plane < pass.planes(); plane += gridDim.z) {
+  for (int plane = blockIdx.z; plane < pass.planes; plane += gridDim.z) {
     const Reader<AlongX> reader(pass, first_line, plane, corners[AlongX ? threadIdx.y : 0]);
     State state(recursion, reader.voxel(from));
-    reader.for_each(from, step, (near - from) * step, [&](int, float voxel) { state.step(recursion, voxel); });
-    reader.for_each(near, step, (turn - near) * step, [&](int n, float voxel) {
+    reader.for_each(from, step, (near - from) * step, [&](float voxel) { state.step(recursion, voxel); });
+    float* sum = &sums[near - block][lane];  // pointers that move along with the places
+    const int sum_step = step * (lanes + 1);
+    reader.for_each(near, step, (turn - near) * step, [&](float voxel) {
       state.step(recursion, voxel);
-      sums[n - block][lane] = static_cast<float>(state.output(recursion));
+      *sum = static_cast<float>(state.output(recursion));
+      sum += sum_step;
     });
     __syncthreads();
-    const std::int64_t target_step = pass.target_step();
-    float* target = pass.target(min(first_line + lane, pass.lines() - 1), plane);
-    reader.for_each(turn, step, (far - turn) * step, [&](int n, float voxel) {
+    const bool writes = first_line + lane < pass.lines;
+    const std::int64_t target_step = step * pass.out.step;
+    float* target = pass.target(first_line + lane, plane) + (turn - pass.begin) * pass.out.step;
+    sum = &sums[turn - block][lane];
+    reader.for_each(turn, step, (far - turn) * step, [&](float voxel) {
       state.step(recursion, voxel);
-      const double others = fma(-recursion.own, static_cast<double>(voxel), static_cast<double>(sums[n - block][lane]));
-      const double result = state.output(recursion) + others;
+      const double others = fma(-recursion.own, static_cast<double>(voxel), static_cast<double>(*sum));
+      const float result = written(state.output(recursion) + others);
       if constexpr (AlongX) {
-        sums[n - block][lane] = written(result);
+        *sum = result;
       } else {
-        if (first_line + lane < pass.lines()) target[(n - pass.begin()) * target_step] = written(result);
+        if (writes) *target = result;
+        target += target_step;
       }
+      sum += sum_step;
     });
     __syncthreads();
     if constexpr (AlongX) {
-      for (int line = threadIdx.y; line < lanes && first_line + line < pass.lines(); line += 2) {
-        float* to = pass.target(first_line + line, plane) - pass.begin();
+      for (int line = threadIdx.y; line < lanes && first_line + line < pass.lines; line += 2) {
+        float* to = pass.target(first_line + line, plane) - pass.begin;
         for (int n = begin + lane; n < end; n += lanes) to[n] = sums[n - block][line];
       }
       __syncthreads();
@@ -189,11 +202,11 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
 }  // namespace
 
 void recurse(const Pass& pass, double sigma, std::int64_t origin, const Queue& queue) {
-  const std::int64_t place = (origin + pass.begin()) % kRestart;
-  const RecursivePass recursive{pass, make_recursion(sigma), static_cast<int>(pass.begin() - place),
+  const std::int64_t place = (origin + pass.begin) % kRestart;
+  const RecursivePass recursive{pass, make_recursion(sigma), static_cast<int>(pass.begin - place),
                                 static_cast<int>(warm_up(sigma))};
-  const auto blocks = static_cast<unsigned>(ceil_div(pass.length() + place, kRestart));
-  const auto groups = static_cast<unsigned>(ceil_div(pass.lines(), lanes));
+  const auto blocks = static_cast<unsigned>(ceil_div(pass.length + place, kRestart));
+  const auto groups = static_cast<unsigned>(ceil_div(pass.lines, lanes));
   const dim3 block(lanes, 2);
   if (pass.axis == 0) {
     recurse<true><<<dim3(blocks, groups, pass.layers()), block, 0, queue.stream>>>(recursive);

@@ -57,14 +57,15 @@ __device__ __noinline__ float rate_at(const Box<const float>& in, const Variance
   return rate_of(rule, sum, squares, count);
 }
 
-constexpr int tile_x = 1, tile_y = 4;  ///< outputs of a thread
+constexpr int tile_x = 1;  ///< outputs of a thread, along y more
+constexpr int tile_height(int depth) { return depth == 1 ? 8 : 4; }
 
 /// Boxes of 3 x 3 x Depth. What a thread sees is read once. Sums that are not finite tell of missing voxels, and are
 /// made anew, so that results are those of rate_at() to the bit.
 template <int Depth>
 __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
     rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
-  constexpr int count = 9 * Depth, deep = Depth / 2;
+  constexpr int count = 9 * Depth, deep = Depth / 2, tile_y = tile_height(Depth);
   const int x = tile_x * (blockIdx.x * blockDim.x + threadIdx.x), y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
   const int z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;
@@ -157,8 +158,8 @@ void fill_rates(VolumeView<const float> in, VolumeView<float> rates, const Adapt
   const int3 offset = offset_within(in, rates);
   const bool by_tiles = r.x == 1 && r.y == 1;
   const dim3 block(32, 4);
-  const dim3 grid(ceil_div(e.x, block.x * (by_tiles ? tile_x : 1)), ceil_div(e.y, block.y * (by_tiles ? tile_y : 1)),
-                  e.z);
+  const dim3 grid(ceil_div(e.x, block.x * (by_tiles ? tile_x : 1)),
+                  ceil_div(e.y, block.y * (by_tiles ? tile_height(2 * r.z + 1) : 1)), e.z);
   const auto kernel = !by_tiles ? rates_of_boxes : r.z == 0 ? rates_of_tiles<1> : rates_of_tiles<3>;
   kernel<<<grid, block, 0, queue.stream>>>(in, rates, offset, rule);
   QV_CUDA(cudaGetLastError());

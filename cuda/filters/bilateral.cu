@@ -156,8 +156,12 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
   if constexpr (kind == Kind::rated) {
     const int first_x = blockIdx.x * tile + x, out_y = min(static_cast<int>(blockIdx.y * tile + y), out.y - 1);
     const float* row = rates + (static_cast<std::int64_t>(blockIdx.z) * out.y + out_y) * out.x;
+    if (out.x % 4 == 0 && first_x + strip <= out.x) {
+      read_vectors(row + first_x, rate);
+    } else {
 #pragma unroll
-    for (int i = 0; i < strip; ++i) rate[i] = row[min(first_x + i, out.x - 1)];
+      for (int i = 0; i < strip; ++i) rate[i] = row[min(first_x + i, out.x - 1)];
+    }
   }
 
   for (int turn = 0; turn < 2 * rz + 1; ++turn) {
@@ -214,6 +218,17 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
     for (int i = 0; i < strip; ++i) sum[i] += plane_sum[i], weight[i] += plane_weight[i];
   }
 
+  float own[strip] = {};
+  if constexpr (kind == Kind::rated) {
+    const int at_y = min(static_cast<int>(blockIdx.y * tile + y + offset.y), in.y - 1);
+#pragma unroll
+    for (int i = 0; i < strip; ++i) {
+      const int at_x = min(static_cast<int>(blockIdx.x * tile + x + i + offset.x), in.x - 1);
+      own[i] =
+          rz == 0 ? slice[(y + ry) * pitch + x + rx + i] : prepared<kind>(in.row(at_y, centre_z)[at_x], weights.scale);
+    }
+  }
+
   // Results go through shared memory, so that whole rows are written.
   __syncthreads();
 #pragma unroll
@@ -221,10 +236,7 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
     float mean = __fdividef(sum[i], weight[i]);
     if constexpr (kind == Kind::rated) {
       // Every difference, that of the centre to itself too, is too large by what rounding took from the centre.
-      const int at_x = min(static_cast<int>(blockIdx.x * tile + x + i + offset.x), in.x - 1);
-      const int at_y = min(static_cast<int>(blockIdx.y * tile + y + offset.y), in.y - 1);
-      const float voxel = prepared<kind>(in.row(at_y, centre_z)[at_x], weights.scale);
-      const float excess = fmaf(rate[i], voxel, -centre[i]);
+      const float excess = fmaf(rate[i], own[i], -centre[i]);
       const float change = __fdividef(__fsub_rn(mean, excess), rate[i]);  // rounded alike for all i
       mean = weight[i] > 0 ? change : 0.0F;  // no weight: floats lie so far apart that none but equals count
     }

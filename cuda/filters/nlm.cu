@@ -153,6 +153,11 @@ __device__ __forceinline__ void sum_patches(float (&sums)[Shape<F, Fz>::outputs_
 #pragma unroll
     for (int z = 0; z < S::outputs_z; ++z) {
       const float own = sums[y][z];
+      if constexpr (F == 2) {  // by pairs
+        const float pair = own + __shfl_down_sync(~0U, own, 1);
+        sums[y][z] = own + (__shfl_up_sync(~0U, pair, 2) + __shfl_down_sync(~0U, pair, 1));
+        continue;
+      }
 #pragma unroll
       for (int k = 1; k <= F; ++k) {
         sums[y][z] += __shfl_up_sync(~0U, own, k) + __shfl_down_sync(~0U, own, k);

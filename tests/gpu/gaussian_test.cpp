@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "gpu/on_gpu.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using GpuGaussian = OnGpu;
+
+Settings gaussian(const Volume& volume, const std::string& sigma, const std::string& border = "replicate") {
+  return resolved(settings("gaussian", {{"sigma", sigma}, {"border", border}}), volume);
+}
+
+void expect_near(const Backend& backend, const Settings& step, const Volume& volume) {
+  const Reference& exact = reference("gaussian");
+  EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
+      << step.get("sigma") << " " << step.get("border");
+}
+
+/// Sigmas on both sides of every kernel's limit; lines longer than a tile, and windows longer than a line.
+TEST_F(GpuGaussian, EqualsTheReferenceForEverySigmaAndBorder) {
+  for (const Extent& extent : {Extent{{301, 5, 3}}, Extent{{35, 150, 3}}, Extent{{33, 3, 140}}}) {
+    for (const Volume& volume : {busy_volume(extent, 1), with_holes(busy_volume(extent, 2), 97)}) {
+      for (const char* sigma : {"0.3", "0.7", "0.8", "1", "1.5", "1.7", "2.3", "3", "4.6", "6", "8", "20"}) {
+        for (const char* border : {"replicate", "reflect", "copy"}) {
+          expect_near(*backend, gaussian(volume, sigma, border), volume);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuGaussian, IsExactFarFromZero) {
+  Volume volume = busy_volume({{60, 41, 30}}, 7);
+  for (float& voxel : volume.voxels) voxel = 60000 + std::fmod(voxel, 8.0F);
+  for (const char* sigma : {"0.8", "3", "6"}) expect_near(*backend, gaussian(volume, sigma), volume);
+}
+
+TEST_F(GpuGaussian, KeepsConstantsToTheBit) {
+  for (const float value : {0.0F, -1024.0F, 0.1F, 3e30F}) {
+    const Volume volume({{200, 19, 40}}, {1, 1, 1}, value);
+    for (const char* sigma : {"0.7", "1", "3", "6"}) {
+      EXPECT_EQ(run(*backend, {gaussian(volume, sigma)}, volume), volume) << sigma;
+    }
+  }
+}
+
+/// Wherever a box begins, and whether or not voxels are missing elsewhere in it.
+TEST_F(GpuGaussian, BoxesComeOutAsTheyDoInTheWhole) {
+  Volume volume = busy_volume({{140, 45, 110}}, 5);
+  volume.view().at(5, 7, 3) = std::numeric_limits<float>::quiet_NaN();
+  for (const char* sigma : {"1", "2.3", "3", "6", "9"}) {
+    const Settings step = gaussian(volume, sigma);
+    const Volume whole = run(*backend, {step}, volume);
+    for (const auto& [origin, extent] :
+         {std::pair(Index3{0, 0, 40}, Extent{{140, 45, 3}}), std::pair(Index3{61, 3, 107}, Extent{{9, 40, 3}}),
+          std::pair(Index3{127, 11, 50}, Extent{{3, 1, 33}})}) {
+      const Volume box = filtered_box(volume, origin, extent, step.halo(),
+                                      [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
+      EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent))) << sigma;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

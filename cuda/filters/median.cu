@@ -32,17 +32,19 @@ struct PadJob {
   std::array<Piece, NetworkJob<T>::most_parts> pieces{};
 };
 
-/// Row i of the grid writes piece i. Also empties the list of groups to mend.
+constexpr unsigned pad_voxels = 4;                            ///< of a row, for each thread that works on it
+constexpr unsigned most_pad_threads = 1024, pad_block = 256;  ///< of a row; of a block
+
+/// Row i of the grid writes piece i, with most_pad_threads or more. Also empties the list of groups to mend.
 template <class T>
 __global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, MendList mend) {
   wait_for_previous();
   let_next_start();
   if (blockIdx.x + blockIdx.y + blockIdx.z + threadIdx.x == 0) *mend.count = 0;
   if (job.count == 0) return;
-  constexpr unsigned voxels = 4;  // of a row, for each thread that works on it
   const auto [padded, origin] = job.pieces[blockIdx.y];
   unsigned threads = 1;
-  while (threads < 1024 && threads * voxels < padded.x) threads *= 2;
+  while (threads < most_pad_threads && threads * pad_voxels < padded.x) threads *= 2;
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x, rows = static_cast<unsigned>(padded.y) * padded.z;
   for (unsigned row = thread / threads; row < rows; row += gridDim.x * blockDim.x / threads) {
     const int y = static_cast<int>(row % padded.y), z = static_cast<int>(row / padded.y);
@@ -138,6 +140,7 @@ class Median {
     auto* list = reinterpret_cast<unsigned*>(memory.get() + padded_bytes);
     NetworkJob<T> job{out_, window_.radius, window_.has_missing, window_.missing, {list + 1, list}};
     PadJob<T> to_pad;
+    std::int64_t largest = 0;
     std::byte* place = memory.get();
     for (const Part& part : edges) {
       const VolumeView<T> padded{reinterpret_cast<T*>(place), padded_extent(part)};
@@ -146,10 +149,13 @@ class Median {
       to_pad.pieces[to_pad.count++] = {padded, corner};
       job.parts[job.count++] = {VolumeView<const T>(padded), {lead(), 0, 0}, part};
       place += buffer_bytes(part);
+      largest = std::max(largest, padded.extent.voxels());
     }
     job.padded = job.count;
     if (has_inner) job.parts[job.count++] = {in_, window_corner(inner), inner};
-    launch_overlapping(pad<T>, dim3(queue_.multiprocessors, std::max(to_pad.count, 1)), 256, queue_.stream, in_, to_pad,
+    const auto pad_blocks = static_cast<unsigned>(std::clamp<std::int64_t>(
+        ceil_div(largest, pad_voxels * pad_block), most_pad_threads / pad_block, queue_.multiprocessors));
+    launch_overlapping(pad<T>, dim3(pad_blocks, std::max(to_pad.count, 1)), pad_block, queue_.stream, in_, to_pad,
                        window_.border, job.mend);
     if (job.count > 0) network.run(job, queue_.stream);
     launch_overlapping(median_of_groups<T>, dim3(4 * queue_.multiprocessors), 128, queue_.stream, in_, out_, offset_,

@@ -74,12 +74,14 @@ struct Search {
   }
 };
 
+constexpr int counting_threads = 128;
+
 /// Medians of boxes by counting the voxels that are not greater than a pivot, again and again. As long as a pass only
 /// counts, it costs two instructions a voxel; the last ones also look for the voxels next to the pivot.
 template <class T>
-__global__ void __launch_bounds__(network_threads)
+__global__ void __launch_bounds__(counting_threads)
     median_by_counting(const __grid_constant__ NetworkJob<T> job, const __grid_constant__ Deal deal) {
-  const auto [at, number_x, y, z] = find_place(deal, job.count);
+  const auto [at, number_x, y, z] = find_place<counting_threads>(deal, job.count);
   let_next_start();
   if (at < 0) return;
   wait_for_previous();
@@ -182,8 +184,8 @@ __global__ void __launch_bounds__(network_threads)
 
 template <class T>
 void launch(const NetworkJob<T>& job, cudaStream_t stream) {
-  const DealtGrid dealt(job, {outputs, 1, 1});
-  launch_overlapping(median_by_counting<T>, dealt.grid, network_threads, stream, job, dealt.deal);
+  const DealtGrid dealt(job, counting_threads, {outputs, 1, 1});
+  launch_overlapping(median_by_counting<T>, dealt.grid, counting_threads, stream, job, dealt.deal);
 }
 
 }  // namespace

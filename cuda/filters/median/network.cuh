@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <type_traits>
 
 #include "core/host_device.hpp"
@@ -90,7 +91,28 @@ struct Lanes<std::uint16_t> : PackedLanes<std::uint16_t> {
   static __device__ unsigned max(unsigned a, unsigned b) { return __vmaxu2(a, b); }
 };
 
-constexpr int network_threads = 128;
+/// Never changed, but the compiler does not know: it would turn multiplications by it into subtractions.
+static __constant__ unsigned minus_one = ~0U;
+
+/// Lanes of which `percent` of the larger values beside smaller ones are made as what their sum has beyond the smaller
+/// one. As integers, that is exact whatever the bits mean, NaN aside, whose windows are mended; of packed voxels too,
+/// since no half carries. It keeps the multiply-add unit busy, which would be idle while minima and maxima queue.
+///
+/// Long networks run `in_step`: now and then the warps of a block wait for each other, since the instructions stay in
+/// the cache only while all need the same ones.
+template <class T, int percent, bool in_step>
+struct BalancedLanes : Lanes<T> {
+  using Value = typename Lanes<T>::Value;
+  template <int number>
+  static __device__ Value larger(Value a, Value b, Value smaller) {
+    if constexpr (in_step && number % 200 == 199) asm volatile("bar.sync 0;");
+    if constexpr ((number + 1) * percent / 100 == number * percent / 100) return Lanes<T>::max(a, b);
+    const unsigned sum = std::bit_cast<unsigned>(a) + std::bit_cast<unsigned>(b);
+    unsigned result;
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(std::bit_cast<unsigned>(smaller)), "r"(minus_one), "r"(sum));
+    return std::bit_cast<Value>(result);
+  }
+};
 
 /// The outputs of a thread in one go.
 template <class Network, class T>
@@ -117,18 +139,17 @@ struct DealtGrid {
   dim3 grid;
 
   template <class T>
-  DealtGrid(const NetworkJob<T>& job, const Triple<int>& outputs) {
+  DealtGrid(const NetworkJob<T>& job, int threads, const Triple<int>& outputs) {
     for (int i = 0; i < job.count; ++i) {
       const int3 count = job.parts[i].part.count;
       const std::int64_t x = ceil_div(count.x, outputs.x), y = ceil_div(count.y, outputs.y);
       int width = 32;
       if (i < job.count - 1) {
         while (width > 1 && width / 2 >= x) width /= 2;
-        while (width < network_threads && network_threads / width / 2 >= y) width *= 2;
+        while (width < threads && threads / width / 2 >= y) width *= 2;
       }
-      grid =
-          dim3(static_cast<unsigned>(ceil_div(x, width)), static_cast<unsigned>(ceil_div(y, network_threads / width)),
-               static_cast<unsigned>(ceil_div(count.z, outputs.z)));
+      grid = dim3(static_cast<unsigned>(ceil_div(x, width)), static_cast<unsigned>(ceil_div(y, threads / width)),
+                  static_cast<unsigned>(ceil_div(count.z, outputs.z)));
       deal.blocks[i] = {width, static_cast<int>(grid.x), static_cast<int>(grid.y)};
       deal.first[i + 1] = deal.first[i] + grid.x * grid.y * grid.z;
     }
@@ -143,10 +164,11 @@ struct Place {
   unsigned x, y, z;
 };
 
-__device__ inline Place find_place(const Deal& deal, int parts) {
+template <int threads>
+__device__ Place find_place(const Deal& deal, int parts) {
   if (blockIdx.y >= deal.edge_rows) {
     return {parts - 1, blockIdx.x * 32 + threadIdx.x % 32,
-            (blockIdx.y - deal.edge_rows) * (network_threads / 32) + threadIdx.x / 32, blockIdx.z};
+            (blockIdx.y - deal.edge_rows) * (threads / 32) + threadIdx.x / 32, blockIdx.z};
   }
   const unsigned block = (blockIdx.z * deal.edge_rows + blockIdx.y) * gridDim.x + blockIdx.x;
   int part = 0;
@@ -155,7 +177,7 @@ __device__ inline Place find_place(const Deal& deal, int parts) {
   const Deal::Blocks blocks = deal.blocks[part];
   const unsigned inside = block - deal.first[part], row = inside / blocks.x;
   return {part, inside % blocks.x * blocks.width + threadIdx.x % blocks.width,
-          row % blocks.y * (network_threads / blocks.width) + threadIdx.x / blocks.width, row / blocks.y};
+          row % blocks.y * (threads / blocks.width) + threadIdx.x / blocks.width, row / blocks.y};
 }
 
 /// How many tiles, one below the other, a thread makes. Where loading counts for more than arithmetic, it goes down the
@@ -166,18 +188,19 @@ constexpr int steps_of() {
   return window.x * window.y * window.z <= 9 ? 2 : 1;
 }
 
-/// Network: Triple<int> window, tile; run<Ops>(load, store).
+/// Network: Triple<int> window, tile; int sums, the percentage of BalancedLanes; int threads of a block, more than 128
+/// of which run in step; int blocks that a multiprocessor holds at least; run<Ops>(load, store).
 template <class Network, class T>
-__global__ void __launch_bounds__(network_threads)
+__global__ void __launch_bounds__(Network::threads, Network::blocks)
     median_by_network(const __grid_constant__ NetworkJob<T> job, const __grid_constant__ Deal deal) {
-  using Ops = Lanes<T>;
+  using Ops = BalancedLanes<T, Network::sums, (Network::threads > 128)>;
   using Value = typename Ops::Value;
   constexpr Triple<int> tile = Network::tile, window = Network::window;
   constexpr Triple<int> group = group_of<Network, T>();
   constexpr Triple<int> seen{window.x + tile.x - 1, window.y + tile.y - 1, window.z + tile.z - 1};
   constexpr int steps = steps_of<Network>();
   constexpr int lead = pair_lead<T>(window.x / 2);
-  const auto [at, number_x, number_y, number_z] = find_place(deal, job.count);
+  const auto [at, number_x, number_y, number_z] = find_place<Network::threads>(deal, job.count);
   let_next_start();
   if (at < 0) return;
   if (at < job.padded) wait_for_previous();
@@ -275,18 +298,18 @@ __global__ void __launch_bounds__(network_threads)
 template <class Network, class T>
 void launch_network(const NetworkJob<T>& job, cudaStream_t stream) {
   constexpr Triple<int> group = group_of<Network, T>();
-  const DealtGrid dealt(job, {group.x, group.y * steps_of<Network>(), group.z});
-  launch_overlapping(median_by_network<Network, T>, dealt.grid, network_threads, stream, job, dealt.deal);
+  const DealtGrid dealt(job, Network::threads, {group.x, group.y * steps_of<Network>(), group.z});
+  launch_overlapping(median_by_network<Network, T>, dealt.grid, Network::threads, stream, job, dealt.deal);
 }
 
-template <class Network>
+template <class NetworkF32, class Network16>
 MedianNetwork make_median_network() {
-  return {Network::window,
-          group_of<Network, float>(),
-          group_of<Network, std::int16_t>(),
-          launch_network<Network, float>,
-          launch_network<Network, std::int16_t>,
-          launch_network<Network, std::uint16_t>};
+  return {NetworkF32::window,
+          group_of<NetworkF32, float>(),
+          group_of<Network16, std::int16_t>(),
+          launch_network<NetworkF32, float>,
+          launch_network<Network16, std::int16_t>,
+          launch_network<Network16, std::uint16_t>};
 }
 
 }  // namespace quietvox::cuda

@@ -1,30 +1,57 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The selection networks of the CUDA median: window and tile, ZxYxX. One source file each, so that they compile side by
-# side. The tiles are the largest whose values stay in registers.
-set(networks
-  1x3x3 1x3x2
-  1x5x5 1x4x4
-  1x7x7 1x4x4
-  1x9x9 1x4x4
-  1x11x11 1x4x4
-  1x13x13 1x4x4
-  1x15x15 1x5x2
-  3x3x3 2x3x2
-  3x5x5 2x4x2
-  5x5x5 2x2x2
-  3x7x7 1x4x2)
-quietvox_median_networks(quietvox_cuda ${networks})
+# The selection networks of the CUDA median: window, ZxYxX, and for floats and for 16-bit integers the tile, the percentage
+# of maxima made by sums (BalancedLanes), the threads of a block, 256 for those that run in step, and the blocks that a
+# multiprocessor must hold at least, 0 where the compiler may choose. One source file for each window, so that they
+# compile side by side. The tiles are the largest whose values stay in registers and whose instructions stay in a cache of
+# 128 KiB; all was chosen by measuring.
+set(all
+  1x3x3    1x3x2 80 128 0  1x3x2 80 128 0
+  1x5x5    1x4x4 75 128 0  1x4x4 75 128 0
+  1x7x7    1x4x2 70 128 4  1x4x2 60 128 4
+  1x9x9    1x4x2 70 128 4  1x4x4 60 128 1
+  1x11x11  1x4x4 70 256 1  1x4x4  0 128 1
+  1x13x13  1x3x4 50 128 1  1x4x4  0 128 1
+  1x15x15  1x5x2  0 128 1  1x5x2  0 128 1
+  3x3x3    2x3x2 70 128 0  2x3x2 70 128 1
+  3x5x5    2x4x2 70 256 1  2x4x2 60 256 1
+  5x5x5    1x4x2 65 256 1  2x2x2  0 128 1
+  3x7x7    1x4x2 70 256 1  1x4x2 40 256 1)
+
+# Adds the network of `window` and `tile` to `networks`, and the header that it needs to `includes`.
+function(quietvox_cuda_network type window tile sums threads blocks)
+  set(function median_${window}_tile_${tile})
+  if(NOT includes MATCHES ${function})
+    quietvox_median_networks(quietvox_cuda ${window} ${tile})
+    set(includes "${includes}#include \"selection/${function}.inc\"\n" PARENT_SCOPE)
+  endif()
+  string(REGEX REPLACE "([0-9]+)x([0-9]+)x([0-9]+)" "\\3, \\2, \\1" window_xyz ${window})
+  string(REGEX REPLACE "([0-9]+)x([0-9]+)x([0-9]+)" "\\3, \\2, \\1" tile_xyz ${tile})
+  set(networks "${networks}
+struct Network_${type} {
+  static constexpr Triple<int> window{${window_xyz}}, tile{${tile_xyz}};
+  static constexpr int sums = ${sums}, threads = ${threads}, blocks = ${blocks};
+  template <class Ops, class Load, class Store>
+  static __device__ void run(const Load& load, const Store& store) {
+    ${function}<Ops>(load, store);
+  }
+};
+" PARENT_SCOPE)
+endfunction()
 
 set(declarations "")
 set(calls "")
 set(templates ${CMAKE_CURRENT_LIST_DIR})
 set(folder ${CMAKE_CURRENT_BINARY_DIR}/generated)
-while(networks)
-  list(POP_FRONT networks window tile)
-  string(REGEX REPLACE "([0-9]+)x([0-9]+)x([0-9]+)" "\\3, \\2, \\1" window_xyz ${window})
-  string(REGEX REPLACE "([0-9]+)x([0-9]+)x([0-9]+)" "\\3, \\2, \\1" tile_xyz ${tile})
+while(all)
+  list(POP_FRONT all window)
+  set(includes "")
+  set(networks "")
+  foreach(type f32 16)
+    list(POP_FRONT all tile sums threads blocks)
+    quietvox_cuda_network(${type} ${window} ${tile} ${sums} ${threads} ${blocks})
+  endforeach()
   configure_file(${templates}/network.cu.in ${folder}/median_network_${window}.cu @ONLY)
   target_sources(quietvox_cuda PRIVATE ${folder}/median_network_${window}.cu)
   string(APPEND declarations "MedianNetwork median_network_${window}();\n")

@@ -27,6 +27,7 @@ void write(std::ostream& out, const std::string& name, const Network& network) {
       << "template <class Ops, class Load, class Store>\n"
       << "QV_HD void " << name << "(const Load& load, const Store& store) {\n"
       << "  using Value = typename Ops::Value;\n";
+  int pairs = 0;
   for (std::size_t i = 0; i < network.size(); ++i) {
     const Step& step = network[i];
     const std::string a = std::string("v").append(std::to_string(step.a));
@@ -36,10 +37,16 @@ void write(std::ostream& out, const std::string& name, const Network& network) {
       continue;
     }
     out << "  const Value v" << i << " = ";
-    switch (step.kind) {
-      case StepKind::load: out << "load(" << place_text(step.place) << ");\n"; break;
-      case StepKind::min: out << "Ops::min(" << a << ", " << b << ");\n"; break;
-      default: out << "Ops::max(" << a << ", " << b << ");\n"; break;
+    const bool beside_min =
+        i > 0 && network[i - 1].kind == StepKind::min && network[i - 1].a == step.a && network[i - 1].b == step.b;
+    if (step.kind == StepKind::load) {
+      out << "load(" << place_text(step.place) << ");\n";
+    } else if (step.kind == StepKind::min) {
+      out << "Ops::min(" << a << ", " << b << ");\n";
+    } else if (beside_min) {
+      out << "Ops::template larger<" << pairs++ << ">(" << a << ", " << b << ", v" << i - 1 << ");\n";
+    } else {
+      out << "Ops::max(" << a << ", " << b << ");\n";
     }
   }
   out << "}\n";

@@ -16,7 +16,8 @@ target_link_libraries(quietvox_generate_median PRIVATE quietvox_selection quietv
 #     QV_HD void median_WINDOW_tile_TILE(const Load& load, const Store& store);
 #
 # which calls load(z, y, x), 0 <= z < WINDOW.z + TILE.z - 1 and so on, once for each voxel that its windows cover, and
-# store(z, y, x, median) once for each output of the tile. Ops names the type Value and has min and max.
+# store(z, y, x, median) once for each output of the tile. Ops names the type Value and has min, max and
+# larger<N>(a, b, smaller), the larger of two whose smaller one is known; N counts these, from 0.
 function(quietvox_median_networks target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/generated)
   file(MAKE_DIRECTORY ${folder}/selection)

@@ -116,8 +116,8 @@ __device__ __noinline__ float output_at(const Box<const float>& in, int3 at, con
   return changed(voxel[0], change[0], job);
 }
 
-/// Where all that a thread sees lies within the input, it is read once. Results that are not finite tell of missing
-/// voxels, and are made anew.
+/// What a thread sees is read once. Results that are not finite tell of missing voxels, and are made anew, as are those
+/// near the edge where they keep their value.
 template <int Radius>
 __global__ void __launch_bounds__(128)
     quadratic(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Job job) {
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(128)
   const int z = blockIdx.z, in_x = x + offset.x, in_y = y + offset.y, in_z = z + offset.z;
   if (x >= out.x || y >= out.y) return;
   const bool inside = in_x >= Radius && in_x + T::x + Radius <= in.x && in_y >= Radius && in_y + T::y + Radius <= in.y;
-  if (!inside || !job.changes) {
+  if (!job.changes) {
     for (int j = 0; j < T::y && y + j < out.y; ++j) {
       for (int i = 0; i < T::x && x + i < out.x; ++i) {
         out.row(y + j, z)[x + i] = output_at<Radius>(in, {in_x + i, in_y + j, in_z}, job);
@@ -135,15 +135,29 @@ __global__ void __launch_bounds__(128)
     return;
   }
   float seen[T::rows][T::columns], voxel[T::x][T::y], change[T::x][T::y];
-  const float* from = in.row(in_y - Radius, in_z) + in_x - Radius;
+  const auto take = [&](int row, int column, float one) {
+    const int at_x = column - Radius, at_y = row - Radius;
+    if (at_x >= 0 && at_x < T::x && at_y >= 0 && at_y < T::y) voxel[at_x][at_y] = one;
+    seen[row][column] = one * job.power;
+  };
+  if (inside) {
+    const float* from = in.row(in_y - Radius, in_z) + in_x - Radius;
 #pragma unroll
-  for (int row = 0; row < T::rows; ++row, from += in.x) {
+    for (int row = 0; row < T::rows; ++row, from += in.x) {
+#pragma unroll
+      for (int column = 0; column < T::columns; ++column) take(row, column, __ldg(from + column));
+    }
+  } else {
+    int at_x[T::columns];
 #pragma unroll
     for (int column = 0; column < T::columns; ++column) {
-      const float one = __ldg(from + column);
-      const int at_x = column - Radius, at_y = row - Radius;
-      if (at_x >= 0 && at_x < T::x && at_y >= 0 && at_y < T::y) voxel[at_x][at_y] = one;
-      seen[row][column] = one * job.power;
+      at_x[column] = device_border_index(job.border, in_x + column - Radius, in.x);
+    }
+#pragma unroll
+    for (int row = 0; row < T::rows; ++row) {
+      const float* from = in.row(device_border_index(job.border, in_y + row - Radius, in.y), in_z);
+#pragma unroll
+      for (int column = 0; column < T::columns; ++column) take(row, column, __ldg(from + at_x[column]));
     }
   }
   bool finite = true;
@@ -156,12 +170,16 @@ __global__ void __launch_bounds__(128)
       finite = finite && is_present(voxel[i][j]);
     }
   }
-  if (!finite) {
+  const bool copies = !inside && job.border == Border::copy;
+  if (!finite || copies) {
 #pragma unroll
     for (int i = 0; i < T::x; ++i) {
 #pragma unroll
       for (int j = 0; j < T::y; ++j) {
-        if (!is_present(voxel[i][j])) voxel[i][j] = output_at<Radius>(in, {in_x + i, in_y + j, in_z}, job);
+        const bool written = x + i < out.x && y + j < out.y;
+        if (written && (copies || !is_present(voxel[i][j]))) {
+          voxel[i][j] = output_at<Radius>(in, {in_x + i, in_y + j, in_z}, job);
+        }
       }
     }
   }

@@ -8,7 +8,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/images.hpp"
 #include "cli/series_worker.hpp"
-#include "io/staging.hpp"
+#include "io/abandoned.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;

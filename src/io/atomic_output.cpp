@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/atomic_output.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,7 +12,10 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "io/abandoned.hpp"
+#include "io/commit_record.hpp"
 #include "io/dicom_result.hpp"
+#include "io/disk.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -29,8 +28,6 @@ namespace {
 
 /// `/a/b/` names `/a/b`.
 fs::path without_trailing_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
-
-fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 bool is_inside(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
@@ -63,41 +60,6 @@ void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force
   refuse_foreign_files(target);
 }
 
-/// The error number, or 0.
-int sync_to_disk(const fs::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return errno;
-  const int error = fsync(file) == 0 ? 0 : errno;
-  close(file);
-  return error == EINVAL ? 0 : error;  // some file systems cannot sync a folder, and say so
-}
-
-/// Renames only where nothing stands at `to`.
-void rename_to_free_place(const fs::path& from, const fs::path& to) {
-  int status = renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
-  if (status != 0 && (errno == EINVAL || errno == ENOSYS) && !fs::exists(fs::symlink_status(to))) {
-    status = std::rename(from.c_str(), to.c_str());  // a file system without that flag
-  }
-  if (status != 0 && (errno == EEXIST || errno == ENOTEMPTY || errno == EINVAL)) {
-    throw Error(Errc::exists, to.string() + ": appeared while the output was being made; use --force to replace it");
-  }
-  if (status != 0) throw_not_writable(to, "cannot be put in place", errno);
-}
-
-/// Exchanges two neighbours, at one instant where the file system can. Returns the error number, or 0.
-int exchange(const fs::path& a, const fs::path& b) {
-  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return 0;
-  if (errno != EINVAL && errno != ENOSYS) return errno;
-  const fs::path aside = a.string() + ".aside";  // no name of a staging: it never counts as abandoned
-  if (std::rename(b.c_str(), aside.c_str()) != 0) return errno;
-  if (std::rename(a.c_str(), b.c_str()) != 0) {
-    const int error = errno;
-    std::rename(aside.c_str(), b.c_str());
-    return error;
-  }
-  return std::rename(aside.c_str(), a.c_str()) == 0 ? 0 : errno;
-}
-
 }  // namespace
 
 AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const fs::path& input)
@@ -111,7 +73,8 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
                                          "; make it first or give another output");
     }
     if (!input.empty()) refuse_overlap(target_, input);
-    if (fs::exists(fs::symlink_status(target_))) {
+    remove_abandoned(parent_of(target_));
+    if (stands_at(target_)) {
       refuse_existing(target_, kind_, force_);
       // A link stays a link: what it points to is replaced.
       if (fs::exists(target_)) target_ = fs::canonical(target_);
@@ -124,6 +87,12 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 
 AtomicOutput::~AtomicOutput() {
   if (state_ == State::in_place) staging_->let_go();
+}
+
+void AtomicOutput::take(const fs::path& made) {
+  if (const std::error_code error = staging_->take(made)) {
+    throw_not_writable(target_, "cannot be put in place", error.value());
+  }
 }
 
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
@@ -149,8 +118,13 @@ void AtomicOutput::sync(const Execution& execution) const {
 }
 
 void AtomicOutput::put_in_place() {
-  if (!force_ || !fs::exists(fs::symlink_status(target_))) {
-    rename_to_free_place(staging(), target_);
+  if (!force_ || !stands_at(target_)) {
+    const int error = rename_to_free_place(staging(), target_);
+    if (error == EEXIST || error == ENOTEMPTY || error == EINVAL) {
+      throw Error(Errc::exists,
+                  target_.string() + ": appeared while the output was being made; use --force to replace it");
+    }
+    if (error) throw_not_writable(target_, "cannot be put in place", error);
     state_ = State::in_place;
     return;
   }
@@ -176,8 +150,12 @@ void AtomicOutput::remove_replaced() {
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
+  std::optional<CommitRecord> record;  // for whoever comes after this process, should it be killed
   try {
     for (const AtomicOutput* output : outputs) output->sync(execution);
+    std::vector<CommitRecord::Output> steps;
+    for (const AtomicOutput* output : outputs) steps.push_back({output->staging(), output->target_});
+    if (steps.size() > 1 || stands_at(steps.front().target)) record.emplace(steps);
     for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) (*output)->put_in_place();
     for (const AtomicOutput* output : outputs) {
       if (const int error = sync_to_disk(parent_of(output->target_))) {

@@ -31,6 +31,9 @@ class AtomicOutput {
   /// Where to write meanwhile: an empty file or folder, whose name ends as the target's does.
   const std::filesystem::path& staging() const { return staging_->path(); }
 
+  /// What was made elsewhere on the same file system becomes what is committed. Throws Error(not_writable).
+  void take(const std::filesystem::path& made);
+
   /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then. A stop
   /// request ends the sync with Error(cancelled).
   void commit(const Execution& = {});
@@ -53,7 +56,8 @@ class AtomicOutput {
 };
 
 /// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
-/// before stands there again. The first comes last: where it has appeared, all are there.
+/// before stands there again. The first comes last: where it has appeared, all are there. Where the process is killed
+/// before that, the next output made in the folder of the first takes back those that came.
 void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
 /// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "io/abandoned.hpp"
+#include "io/disk.hpp"
 #include "io/staging.hpp"
 
 namespace quietvox::io {
@@ -12,7 +14,9 @@ namespace quietvox::io {
 class ScratchFolder {
  public:
   /// Beside `output`, with a name made from its own. Throws Error(not_writable).
-  explicit ScratchFolder(const std::filesystem::path& output) : staging_(output, Staging::Kind::folder) {}
+  explicit ScratchFolder(const std::filesystem::path& output) : staging_(output, Staging::Kind::folder) {
+    remove_abandoned(parent_of(output));
+  }
 
   std::filesystem::path operator/(const std::filesystem::path& name) const { return staging_.path() / name; }
 

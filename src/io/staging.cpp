@@ -12,7 +12,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 
@@ -21,18 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view mark = ".part-quietvox-";
-
-/// `a.part-quietvox-17-0.nii`: the mark, two numbers, and perhaps an ending.
-bool is_staging_name(const std::string& name) {
-  const std::size_t at = name.find(mark);
-  if (at == std::string::npos) return false;
-  const std::string rest = name.substr(at + mark.size());
-  const std::size_t hyphen = rest.find_first_not_of("0123456789");
-  if (hyphen == 0 || hyphen == std::string::npos || rest[hyphen] != '-') return false;
-  const std::size_t end = rest.find_first_not_of("0123456789", hyphen + 1);
-  if (end == std::string::npos) return rest.size() > hyphen + 1;
-  return end > hyphen + 1 && rest[end] == '.' && rest.find('.', end + 1) == std::string::npos;
-}
 
 }  // namespace
 
@@ -59,7 +46,6 @@ bool PathLock::is_of(const fs::path& path) const {
 }
 
 Staging::Staging(const fs::path& target, Kind kind) {
-  remove_abandoned(target.has_parent_path() ? target.parent_path() : fs::path("."));
   for (int attempt = 0;; ++attempt) {
     path_ = target;
     path_.replace_filename(target.stem().string() + std::string(mark) + std::to_string(getpid()) + "-" +
@@ -80,6 +66,14 @@ Staging::~Staging() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
+std::error_code Staging::take(const fs::path& made) {
+  PathLock lock(made);  // before it stands where it could be taken for abandoned
+  std::error_code error;
+  fs::rename(made, path_, error);
+  if (!error) lock_ = std::move(lock);
+  return error;
+}
+
 bool Staging::make(Kind kind) {
   if (kind == Kind::folder) return mkdir(path_.c_str(), 0777) == 0;
   const int file = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
@@ -87,17 +81,15 @@ bool Staging::make(Kind kind) {
   return file >= 0;
 }
 
-void remove_abandoned(const fs::path& folder) {
-  std::vector<fs::path> candidates;
-  std::error_code ignored;
-  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
-       entry.increment(ignored)) {
-    if (is_staging_name(entry->path().filename().string())) candidates.push_back(entry->path());
-  }
-  for (const fs::path& path : candidates) {
-    const PathLock lock(path);
-    if (lock.is_of(path)) fs::remove_all(path, ignored);
-  }
+bool is_staging_name(const std::string& name) {
+  const std::size_t at = name.find(mark);
+  if (at == std::string::npos) return false;
+  const std::string rest = name.substr(at + mark.size());
+  const std::size_t hyphen = rest.find_first_not_of("0123456789");
+  if (hyphen == 0 || hyphen == std::string::npos || rest[hyphen] != '-') return false;
+  const std::size_t end = rest.find_first_not_of("0123456789", hyphen + 1);
+  if (end == std::string::npos) return rest.size() > hyphen + 1;
+  return end > hyphen + 1 && rest[end] == '.' && rest.find('.', end + 1) == std::string::npos;
 }
 
 }  // namespace quietvox::io

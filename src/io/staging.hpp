@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace quietvox::io {
 
@@ -26,7 +28,7 @@ class PathLock {
 };
 
 /// A new file or folder beside a target: `a.part-quietvox-17-0.nii` for `a.nii`. It goes with this object. What a
-/// killed process leaves behind is locked no longer, and goes when the next one is made in the same folder.
+/// killed process leaves behind is locked no longer: see remove_abandoned().
 class Staging {
  public:
   enum class Kind { file, folder };
@@ -38,6 +40,8 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// What was made elsewhere on the same file system comes to stand here.
+  std::error_code take(const std::filesystem::path& made);
   /// What stands there now is not removed.
   void let_go() { path_.clear(); }
 
@@ -48,7 +52,7 @@ class Staging {
   PathLock lock_;
 };
 
-/// Removes what killed processes left in a folder.
-void remove_abandoned(const std::filesystem::path& folder);
+/// True of the names that stagings have: `a.part-quietvox-17-0.nii`, the mark, two numbers, and perhaps an ending.
+bool is_staging_name(const std::string& name);
 
 }  // namespace quietvox::io

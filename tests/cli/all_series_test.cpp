@@ -131,28 +131,9 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
   EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);
 }
 
-/// Environment variables of the programs that are started while it lives.
-class Environment {
- public:
-  explicit Environment(std::map<std::string, std::string> values) : values_(std::move(values)) {
-    for (const auto& [name, value] : values_) setenv(name.c_str(), value.c_str(), 1);
-  }
-  ~Environment() {
-    for (const auto& [name, value] : values_) unsetenv(name.c_str());
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::map<std::string, std::string> values_;
-};
-
-const std::map<std::string, std::string> crashing{{"LD_PRELOAD", QUIETVOX_CRASH},
-                                                  {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
-
 TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
   write_dicom(folder_ / "in/jpeg", {.series = "1.2.3.15", .syntax = EXS_JPEGProcess14SV1});  // between the others
-  const Environment environment(crashing);
+  const Preload crashes({});
   const Result result = filter_all({"--json", "--radius", "0"});
   EXPECT_EQ(result.status, 70) << result.err;
   EXPECT_NE(result.err.find("series 1.2.3.15: the process that worked on it ended with signal 9"), std::string::npos)
@@ -169,7 +150,7 @@ TEST_F(SeveralSeries, ACrashOfTheParserTakesOnlyItsFiles) {
   for (const char* name : {"crashes-the-parser-1", "crashes-the-parser-2"}) {
     write_dicom(folder_ / "in" / name, {.series = "1.2.3.3"});
   }
-  const Environment environment(crashing);
+  const Preload crashes({});
   const Result result = filter_all({"--json"});
   EXPECT_EQ(result.status, 70) << result.err;
   EXPECT_NE(result.err.find("crashes-the-parser-1: the process that worked on it ended with"), std::string::npos)

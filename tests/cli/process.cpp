@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -69,6 +70,16 @@ Result Process::finish() {
   ended_ = true;
   const int status = WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
   return {status, read_file(folder_ / "stdout"), read_file(folder_ / "stderr"), usage_.ru_maxrss};
+}
+
+Preload::Preload(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {
+  variables_["LD_PRELOAD"] = QUIETVOX_CRASH;
+  variables_["ASAN_OPTIONS"] = "verify_asan_link_order=0";
+  for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+}
+
+Preload::~Preload() {
+  for (const auto& [name, value] : variables_) unsetenv(name.c_str());
 }
 
 Result quietvox(const std::vector<std::string>& arguments) { return Process(arguments).finish(); }

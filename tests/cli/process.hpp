@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,18 @@ class Process {
   int wait_status_ = 0;
   rusage usage_{};
   bool ended_ = false;
+};
+
+/// While it lives, programs are started with cli/preload/crash.cpp loaded, and with these environment variables.
+class Preload {
+ public:
+  explicit Preload(std::map<std::string, std::string> variables);
+  ~Preload();
+  Preload(const Preload&) = delete;
+  Preload& operator=(const Preload&) = delete;
+
+ private:
+  std::map<std::string, std::string> variables_;
 };
 
 /// Runs the program to its end.

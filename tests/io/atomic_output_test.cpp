@@ -116,6 +116,16 @@ TEST_F(AtomicOutputTest, WhatAKilledProcessLeftGoesWithTheNextOutput) {
   EXPECT_EQ(folder_.names(), expected);
 }
 
+TEST_F(AtomicOutputTest, WhatWasMadeElsewhereIsNotTakenForAbandoned) {
+  AtomicOutput output(folder_ / "a.mha", Kind::file, false, {});
+  put(folder_ / "made", "new");
+  output.take(folder_ / "made");
+  { AtomicOutput other(folder_ / "b.mha", Kind::file, false, {}); }
+  output.commit();
+  EXPECT_EQ(get(folder_ / "a.mha"), "new");
+  EXPECT_EQ(folder_.names(), Names{"a.mha"});
+}
+
 TEST_F(AtomicOutputTest, ForceReplacesAFolderInWhichAProcessWasKilled) {
   fs::create_directory(folder_ / "all");
   make_result(folder_ / "all/1.dcm");

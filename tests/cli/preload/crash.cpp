@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loaded into the program ahead of its libraries (LD_PRELOAD): files of certain names kill it where they are opened,
-// and JPEG images where they are decoded.
+// JPEG images where they are decoded, and files that are renamed once there were QUIETVOX_TEST_RENAMES of them. Where
+// QUIETVOX_TEST_PLAIN_RENAMES is set, the file system seems to be one that can only rename.
 #include <dlfcn.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -22,12 +25,35 @@ int die() {
   return 0;
 }
 
+/// Counts a renaming that was done.
+int die_after_rename(int status) {
+  static int renames = 0;
+  const char* const most = std::getenv("QUIETVOX_TEST_RENAMES");
+  if (most && ++renames == std::atoi(most)) raise(SIGKILL);
+  return status;
+}
+
 }  // namespace
 
 extern "C" {
 
 FILE* fopen(const char* path, const char* mode) { return open_or_die("fopen", path, mode); }
 FILE* fopen64(const char* path, const char* mode) { return open_or_die("fopen64", path, mode); }
+
+int rename(const char* from, const char* to) {
+  const auto real = reinterpret_cast<int (*)(const char*, const char*)>(dlsym(RTLD_NEXT, "rename"));
+  return die_after_rename(real(from, to));
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  if (std::getenv("QUIETVOX_TEST_PLAIN_RENAMES")) {
+    errno = EINVAL;
+    return -1;
+  }
+  const auto real =
+      reinterpret_cast<int (*)(int, const char*, int, const char*, unsigned)>(dlsym(RTLD_NEXT, "renameat2"));
+  return die_after_rename(real(from_folder, from, to_folder, to, flags));
+}
 
 int jpeg8_start_decompress(void*) { return die(); }
 int jpeg12_start_decompress(void*) { return die(); }

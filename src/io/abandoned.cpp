@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/abandoned.hpp"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "io/commit_record.hpp"
+#include "io/staging.hpp"
+
+namespace quietvox::io {
+namespace fs = std::filesystem;
+
+void remove_abandoned(const fs::path& folder) {
+  std::vector<fs::path> candidates;
+  std::error_code ignored;
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    if (is_staging_name(entry->path().filename().string())) candidates.push_back(entry->path());
+  }
+  // Records first: what they name is needed until they have been followed.
+  const auto others = std::partition(candidates.begin(), candidates.end(), CommitRecord::is_record);
+  std::set<fs::path> needed;
+  for (auto path = candidates.begin(); path != candidates.end(); ++path) {
+    const PathLock lock(*path);
+    const bool is_abandoned = lock.is_of(*path);
+    if (path < others && !(is_abandoned && CommitRecord::take_back(*path))) {
+      for (const fs::path& staging : CommitRecord::stagings(*path)) needed.insert(staging.lexically_normal());
+    } else if (is_abandoned && !needed.contains(path->lexically_normal())) {
+      fs::remove_all(*path, ignored);
+    }
+  }
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace quietvox::io {
+
+/// Tidies up after processes that were killed while they made outputs in this folder: what they had not finished goes,
+/// and of outputs that belong together, what they had put in place goes unless all came.
+void remove_abandoned(const std::filesystem::path& folder);
+
+}  // namespace quietvox::io

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "io/staging.hpp"
+
+namespace quietvox::io {
+
+/// A file beside the first of some outputs that are about to be put in place together, the first of them last. It says
+/// which they are, and goes with this object; so where it is found and its process is gone, that process was killed
+/// meanwhile, and what it put in place can be taken back.
+class CommitRecord {
+ public:
+  struct Output {
+    std::filesystem::path staging, target;
+  };
+
+  /// On disk when this returns. Throws Error(not_writable).
+  explicit CommitRecord(const std::vector<Output>&);
+
+  /// By its name.
+  static bool is_record(const std::filesystem::path&);
+
+  /// Reads the record of another process; nothing where it is none, or was not written to its end.
+  static std::vector<std::filesystem::path> stagings(const std::filesystem::path& record);
+
+  /// Makes all as it was before, for a record whose process is gone: unless the first output came, the others go, and
+  /// what they replaced stands there again. False where that cannot be done, or is not ours to do, as the record is
+  /// another user's: then nothing that it names may be removed.
+  static bool take_back(const std::filesystem::path& record);
+
+ private:
+  Staging file_;
+};
+
+}  // namespace quietvox::io

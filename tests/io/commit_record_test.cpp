@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/commit_record.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "io/abandoned.hpp"
+#include "io/disk.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::io {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string get(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+/// An image, its sidecar, which replaces an older one, and its residual in another folder.
+class Outputs {
+ public:
+  explicit Outputs(const fs::path& folder)
+      : folder_(folder),
+        image_(folder / "a.nii", Staging::Kind::file),
+        sidecar_(folder / "a.json", Staging::Kind::file),
+        residual_(folder / "elsewhere/r.nii", Staging::Kind::file),
+        record_({step(image_, "a.nii"), step(sidecar_, "a.json"), step(residual_, "elsewhere/r.nii")}) {}
+
+  void put_in_place(bool image_too) const {
+    fs::rename(residual_.path(), folder_ / "elsewhere/r.nii");
+    exchange(sidecar_.path(), folder_ / "a.json");
+    if (image_too) fs::rename(image_.path(), folder_ / "a.nii");
+  }
+
+ private:
+  CommitRecord::Output step(const Staging& staging, const char* target) const {
+    put(staging.path(), "new");
+    return {staging.path(), folder_ / target};
+  }
+
+  fs::path folder_;
+  Staging image_, sidecar_, residual_;
+  CommitRecord record_;
+};
+
+class CommitRecordTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_ / "out/elsewhere");
+    put(folder_ / "out/a.json", "old");
+  }
+
+  void kill_at_work(bool image_too) const {
+    const pid_t killed = fork();
+    if (killed == 0) {
+      const Outputs outputs(folder_ / "out");
+      outputs.put_in_place(image_too);
+      raise(SIGKILL);
+    }
+    waitpid(killed, nullptr, 0);
+    EXPECT_EQ(get(folder_ / "out/a.json"), "new");
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(CommitRecordTest, WithoutTheFirstNothingStays) {
+  kill_at_work(false);
+  remove_abandoned(folder_ / "out");
+  EXPECT_EQ(folder_.names(), (Names{"out", "out/a.json", "out/elsewhere"}));
+  EXPECT_EQ(get(folder_ / "out/a.json"), "old");
+}
+
+TEST_F(CommitRecordTest, WithTheFirstAllStay) {
+  kill_at_work(true);
+  remove_abandoned(folder_ / "out");
+  EXPECT_EQ(folder_.names(), (Names{"out", "out/a.json", "out/a.nii", "out/elsewhere", "out/elsewhere/r.nii"}));
+  EXPECT_EQ(get(folder_ / "out/a.json"), "new");
+}
+
+TEST_F(CommitRecordTest, IsTrueInAFolderThatWasMoved) {
+  kill_at_work(false);
+  fs::rename(folder_ / "out", folder_ / "moved");
+  remove_abandoned(folder_ / "moved");
+  EXPECT_EQ(folder_.names(), (Names{"moved", "moved/a.json", "moved/elsewhere"}));
+  EXPECT_EQ(get(folder_ / "moved/a.json"), "old");
+}
+
+TEST_F(CommitRecordTest, WhatOthersMadeMeanwhileStays) {
+  kill_at_work(false);
+  for (const char* name : {"out/a.json", "out/elsewhere/r.nii"}) {
+    fs::remove(folder_ / name);
+    put(folder_ / name, "precious");
+  }
+  remove_abandoned(folder_ / "out");
+  EXPECT_EQ(folder_.names(), (Names{"out", "out/a.json", "out/elsewhere", "out/elsewhere/r.nii"}));
+  EXPECT_EQ(get(folder_ / "out/a.json"), "precious");
+}
+
+TEST_F(CommitRecordTest, OfALivingProcessIsLeftAlone) {
+  const Outputs outputs(folder_ / "out");
+  outputs.put_in_place(false);
+  const Names before = folder_.names();
+  remove_abandoned(folder_ / "out");
+  EXPECT_EQ(folder_.names(), before);
+}
+
+TEST_F(CommitRecordTest, OfAnotherUserIsLeftAloneWithAllThatItNames) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make another user's file";
+  kill_at_work(false);
+  for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
+    if (CommitRecord::is_record(entry)) {
+      ASSERT_EQ(chown(entry.path().c_str(), 65534, 65534), 0);
+    }
+  }
+  const Names before = folder_.names();
+  remove_abandoned(folder_ / "out");
+  EXPECT_EQ(folder_.names(), before);
+}
+
+/// Written before anything is put in place: where it was cut, nothing was.
+TEST_F(CommitRecordTest, CutOrForeignOnesSayNothing) {
+  kill_at_work(false);
+  std::string text;
+  fs::path record;
+  for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
+    if (CommitRecord::is_record(entry)) text = get(record = entry.path());
+  }
+  ASSERT_EQ(CommitRecord::stagings(record).size(), 3U);
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    put(record, text.substr(0, size));
+    EXPECT_TRUE(CommitRecord::stagings(record).empty()) << size;
+  }
+  remove_abandoned(folder_ / "out");
+  EXPECT_EQ(get(folder_ / "out/a.json"), "new");
+}
+
+}  // namespace
+}  // namespace quietvox::io

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/siemens_mosaic.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 namespace quietvox::io::dicom {
 namespace {
@@ -28,7 +28,7 @@ std::string_view take(std::string_view& text, std::size_t count) {
 std::uint32_t take_number(std::string_view& text) {
   const std::string_view bytes = take(text, 4);
   std::uint32_t number = 0;
-  std::memcpy(&number, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(&number));
   return number;
 }
 

@@ -10,6 +10,7 @@
 
 #include "io/byte_stream.hpp"
 #include "io/reader_pool.hpp"
+#include "io/told.hpp"
 #include "itk_adapters/itk_file.hpp"
 
 namespace quietvox {
@@ -158,11 +159,6 @@ class ItkVolume final : public VolumeSource {
   std::stop_token stop_;
 };
 
-std::string joined(const std::array<double, 3>& numbers, const std::string& separator) {
-  return FieldType<double>::format(numbers[0]) + separator + FieldType<double>::format(numbers[1]) + separator +
-         FieldType<double>::format(numbers[2]);
-}
-
 class ItkImage final : public io::Image {
  public:
   ItkImage(ItkHeader header, std::stop_token stop)
@@ -180,13 +176,11 @@ class ItkImage final : public io::Image {
 
   io::Facts facts() const override {
     const io::Geometry& place = file_->geometry();
-    const Extent& extent = place.extent;
     return {{"format", io::to_string(format()) + (file_->header().files().size() > 1 ? ", two files" : "")},
-            {"extent", std::to_string(extent.x) + " x " + std::to_string(extent.y) + " x " + std::to_string(extent.z) +
-                           " voxels"},
+            {"extent", io::told(place.extent) + " voxels"},
             {"volumes", std::to_string(file_->volumes())},
-            {"spacing", joined({place.spacing.x, place.spacing.y, place.spacing.z}, " x ") + " mm"},
-            {"origin", joined(place.origin, ", ") + " mm (LPS)"},
+            {"spacing", io::told(place.spacing)},
+            {"origin", io::told_place(place.origin)},
             {"stored-type", std::string(to_string(file_->type()))},
             {"encoding", file_->header().encoding}};
   }

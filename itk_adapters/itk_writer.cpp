@@ -49,7 +49,7 @@ class ItkWriter final : public io::ImageWriter {
         type_(stored_type(options.output_type, source.type)),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
         stop_(options.execution.stop),
-        sidecar_(output, inputs(source, options), options.force) {
+        sidecar_(output, inputs(source, options), options.force, options.input_series) {
     const auto format = itk_format_of_name(output);
     if (!format) {
       throw Error(Errc::output_path,

@@ -75,18 +75,34 @@ void check_codec(const OutputOptions& options, io::Format format) {
   }
 }
 
+/// The chain as it is resolved without reading a voxel; what only the voxels can tell stays `auto`.
+std::vector<Settings> resolve_by_header(const Job& job, const io::Image& image, std::size_t volume) {
+  const io::Geometry& geometry = image.geometry(volume);
+  const bool low_is_white = image.volume(volume, io::Values::stored)->low_is_white();
+  std::vector<Settings> chain;
+  for (const Settings& step : job.chain) {
+    const auto with_noise = [&](double noise) {
+      return step.resolved({geometry.extent, geometry.spacing, [noise] { return noise; },
+                            [noise] {
+                              return Range<double>{-noise, noise};
+                            },
+                            low_is_white});
+    };
+    chain.push_back(with_noise(1));
+    const Settings little = with_noise(1e-3), much = with_noise(1e3);
+    for (const FieldInfo& field : step.filter().fields) {
+      if (little.get(field.name) != much.get(field.name)) chain.back().set(field.name, step.get(field.name));
+    }
+  }
+  return chain;
+}
+
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
 /// are never sets the size of a window.
-void check_windows(const Job& job, const io::Image& image) {
+void check_windows(const Job& job, const io::Image& image, Summary& summary) {
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const io::Geometry& geometry = image.geometry(volume);
-    std::vector<Settings> resolved;
-    for (const Settings& step : job.chain) {
-      resolved.push_back(step.resolved({geometry.extent, geometry.spacing, [] { return 1.0; },
-                                        [] {
-                                          return Range<double>{0, 1};
-                                        }}));
-    }
+    const std::vector<Settings> resolved = resolve_by_header(job, image, volume);
+    if (job.out.dry_run) summary.resolved.push_back(resolved);
     const std::string why = image.why_2d_only(volume);
     if (total_halo(resolved).z > 0 && !why.empty() && !job.in.allow_gaps) {
       throw Error(Errc::irregular, job.input.string() + ": " + why +
@@ -180,7 +196,9 @@ void tell(const Job& job, const Summary& summary, Context& context) {
   const std::string what = describe_chain(summary.resolved.empty() ? job.chain : summary.resolved[0]);
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
   if (job.out.dry_run) {
-    context.console.note(what + "; " + summary.extent + ", backend " + backend);
+    const bool by_voxels = what.find("=auto") != std::string::npos;
+    context.console.note(what + (by_voxels ? " (auto: found from the voxels when it runs); " : "; ") + summary.extent +
+                         ", backend " + backend);
     context.console.note("would write " + io::to_string(summary.format) + " to " + job.output.string() +
                          (job.mask.residual.empty() ? "" : ", residual to " + job.mask.residual) + "; nothing written");
     return;
@@ -225,7 +243,7 @@ Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& cho
   summary.backend_why = chosen.why;
   summary.warnings = image.warnings();
   const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
-  check_windows(job, image);
+  check_windows(job, image, summary);
   filter_image(job, image, mask.get(), chosen, context, summary);
   context.console.end_progress();
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

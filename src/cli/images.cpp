@@ -178,7 +178,9 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
 
 std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format format, const fs::path& output,
                                              const io::WriteOptions& options) {
-  return create_image(format, output, common_geometry(image, format), image.volume_count(), "", options);
+  io::WriteOptions with_series = options;
+  with_series.input_series = image.series_uid();
+  return create_image(format, output, common_geometry(image, format), image.volume_count(), "", with_series);
 }
 
 std::unique_ptr<io::ImageWriter> create_image(io::Format format, const fs::path& output, const io::Geometry& geometry,

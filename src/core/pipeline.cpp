@@ -64,8 +64,9 @@ class Demand {
     if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
       const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
-      throw Error(Errc::out_of_memory, "a memory limit of " + mib(limit) + " is too small: filtering one slice needs " +
-                                           mib(bytes({1, false})));
+      const std::int64_t needed = bytes({1, false});
+      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + mib(needed) +
+                                           "; give at least " + mib(needed - limit) + " more");
     }
     return {std::max<std::int64_t>(alone, 1), false};
   }

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_writer.hpp"
 #include "io/image.hpp"
+#include "io/told.hpp"
 
 namespace quietvox::io {
 namespace dicom {
@@ -94,17 +94,6 @@ class SliceReader final : public VolumeSource {
   Execution execution_;
 };
 
-std::string number(double value) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6).ptr};
-}
-
-std::string joined(std::initializer_list<double> values, const char* between) {
-  std::string text;
-  for (const double value : values) text += (text.empty() ? "" : between) + number(value);
-  return text;
-}
-
 /// The plane that slices are closest to.
 std::string plane(const Geometry& geometry) {
   const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]),
@@ -118,7 +107,7 @@ std::string rescale(const Volume& volume) {
   const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const Slice& slice) {
     return slice.slope == first.slope && slice.intercept == first.intercept;
   });
-  return same ? "slope " + number(first.slope) + ", intercept " + number(first.intercept) : "its own in each slice";
+  return same ? "slope " + told(first.slope) + ", intercept " + told(first.intercept) : "its own in each slice";
 }
 
 class DicomImage final : public Image {
@@ -131,6 +120,7 @@ class DicomImage final : public Image {
   const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
   std::vector<std::string> warnings() const override { return series_->warnings; }
+  std::string series_uid() const override { return at(0).slices.front().series; }
 
   bool can_filter_stored(std::size_t volume) const override {
     const auto& slices = at(volume).slices;
@@ -153,22 +143,20 @@ class DicomImage final : public Image {
     const Slice& slice = volume.slices.front();
     const Geometry& geometry = volume.geometry;
     const std::size_t files = files_of(*series_).size();
-    Facts facts{
-        {"modality", slice.modality},
-        {"series description", slice.description},
-        {"series", slice.series},
-        {"files", std::to_string(files)},
-        {"volumes", std::to_string(volume_count())},
-        {"size", joined({double(geometry.extent.x), double(geometry.extent.y), double(geometry.extent.z)}, " x ")},
-        {"spacing", joined({geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}, " x ") + " mm"}};
+    Facts facts{{"modality", slice.modality},
+                {"series description", slice.description},
+                {"series", slice.series},
+                {"files", std::to_string(files)},
+                {"volumes", std::to_string(volume_count())},
+                {"size", told(geometry.extent)},
+                {"spacing", told(geometry.spacing)}};
     if (slice.position && slice.axes) {
       facts.emplace_back("orientation", plane(geometry));
-      facts.emplace_back("origin",
-                         joined({geometry.origin[0], geometry.origin[1], geometry.origin[2]}, ", ") + " mm (LPS)");
+      facts.emplace_back("origin", told_place(geometry.origin));
     }
     if (slice.frames > 1) facts.emplace_back("frames", std::to_string(slice.frames) + " in one file");
     if (slice.columns != slice.frame_columns) {
-      facts.emplace_back("mosaic", joined({double(slice.frame_columns), double(slice.frame_rows)}, " x ") +
+      facts.emplace_back("mosaic", std::to_string(slice.frame_columns) + " x " + std::to_string(slice.frame_rows) +
                                        " pixels hold the slices side by side");
     }
     const PixelFormat& format = slice.format;

@@ -59,6 +59,7 @@ struct WriteOptions {
   int series_offset = 1000;
   Execution execution{};          ///< threads and stop requests
   std::filesystem::path input{};  ///< create_nifti, create_dicom: what the voxels came from, if anything
+  std::string input_series{};     ///< its series, where it is DICOM
 };
 
 /// What `quietvox info` prints about an input, in the order in which it is to be read.
@@ -102,6 +103,8 @@ class Image {
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
+  /// The series instance UID; empty where it is no DICOM.
+  virtual std::string series_uid() const { return {}; }
   /// The same format, with this image's metadata. `values` is what write() will receive.
   virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values,
                                               const WriteOptions&) const = 0;

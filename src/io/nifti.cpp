@@ -4,6 +4,7 @@
 #include "io/nifti_file.hpp"
 #include "io/nifti_writer.hpp"
 #include "io/reader_pool.hpp"
+#include "io/told.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -40,12 +41,6 @@ class NiftiVolume final : public VolumeSource {
   Values values_;
 };
 
-std::string joined(std::initializer_list<double> numbers, const std::string& separator) {
-  std::string text;
-  for (const double number : numbers) text += (text.empty() ? "" : separator) + FieldType<double>::format(number);
-  return text;
-}
-
 class NiftiImage final : public Image {
  public:
   NiftiImage(NiftiFile file, const std::stop_token& stop)
@@ -63,22 +58,16 @@ class NiftiImage final : public Image {
   }
 
   Facts facts() const override {
-    const Extent& extent = header().extent();
     const Geometry& place = header().geometry();
     const Rescale rescale = header().rescale();
-    return {
-        {"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
-                       (nifti_->file.compressed ? ", gzip" : "")},
-        {"extent",
-         joined({static_cast<double>(extent.x), static_cast<double>(extent.y), static_cast<double>(extent.z)}, " x ") +
-             " voxels"},
-        {"volumes", std::to_string(header().volumes())},
-        {"spacing", joined({place.spacing.x, place.spacing.y, place.spacing.z}, " x ") + " mm"},
-        {"origin", joined({place.origin[0], place.origin[1], place.origin[2]}, ", ") + " mm (LPS)"},
-        {"stored-type", std::string(to_string(header().type()))},
-        {"rescale", rescale.identity() ? "none"
-                                       : FieldType<double>::format(rescale.slope) + " * stored + " +
-                                             FieldType<double>::format(rescale.inter)}};
+    return {{"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
+                           (nifti_->file.compressed ? ", gzip" : "")},
+            {"extent", told(place.extent) + " voxels"},
+            {"volumes", std::to_string(header().volumes())},
+            {"spacing", told(place.spacing)},
+            {"origin", told_place(place.origin)},
+            {"stored-type", std::string(to_string(header().type()))},
+            {"rescale", rescale.identity() ? "none" : told(rescale.slope) + " * stored + " + told(rescale.inter)}};
   }
 
   std::vector<std::string> warnings() const override { return header().warnings(); }

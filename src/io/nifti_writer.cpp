@@ -64,7 +64,7 @@ class NiftiWriter : public ImageWriter {
       : target_(std::move(target)),
         header_(header),
         stop_(options.execution.stop),
-        sidecar_(target_.paths.header, inputs, options.force) {
+        sidecar_(target_.paths.header, inputs, options.force, options.input_series) {
     for (const fs::path& path : target_.paths.all()) {
       parts_.push_back(std::make_unique<Part>(path, target_.compressed, options, inputs));
     }

@@ -42,8 +42,9 @@ fs::path sidecar_of(fs::path image) {
   return image.replace_extension(".json");
 }
 
-ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, bool force)
-    : image_(image), path_(sidecar_of(image)), inputs_(std::move(inputs)), force_(force) {}
+ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, bool force,
+                                     std::string series)
+    : image_(image), path_(sidecar_of(image)), inputs_(std::move(inputs)), force_(force), series_(std::move(series)) {}
 
 void ProvenanceSidecar::check() const { make_output(); }
 
@@ -81,7 +82,10 @@ AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
 
 std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
   Json inputs = Json::array();
-  for (const fs::path& input : inputs_) inputs.push_back(identity_of(input));
+  for (const fs::path& input : inputs_) {
+    inputs.push_back(identity_of(input));
+    if (!series_.empty()) inputs.back()["series"] = series_;
+  }
   // Neighbouring volumes to which the same was done share an entry.
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {

@@ -21,8 +21,10 @@ std::filesystem::path sidecar_of(std::filesystem::path image);
 /// or of another image that is still there is never replaced.
 class ProvenanceSidecar {
  public:
-  /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder.
-  ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, bool force);
+  /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder,
+  /// and where they are DICOM, by the UID of the series.
+  ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, bool force,
+                    std::string series = {});
 
   /// Throws what making the file would throw: exists, output_path, not_writable.
   void check() const;
@@ -42,6 +44,7 @@ class ProvenanceSidecar {
   std::filesystem::path image_, path_;
   std::vector<std::filesystem::path> inputs_;
   bool force_;
+  std::string series_;
   std::vector<Provenance> volumes_;
   std::unique_ptr<AtomicOutput> output_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
@@ -12,6 +13,8 @@
 
 namespace quietvox::test {
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr Extent extent{{9, 8, 7}};
 
@@ -245,6 +248,19 @@ TEST_F(FilterCommand, DryRunWritesNothingAndTellsTheTruth) {
   const Result good = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--dry-run"});
   EXPECT_NE(good.err.find("would write NIfTI to " + path("out.nii")), std::string::npos) << good.err;
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+  // What the run would resolve, as far as the header tells.
+  const std::vector<std::string> bilateral{"bilateral", path("in.nii"), path("out.nii"), "--json"};
+  const auto parameters_of = [&](std::vector<std::string> words, const char* more) {
+    words.emplace_back(more);
+    return Json::parse(quietvox_ok(words).out)["volumes"][0]["filters"][0]["parameters"];
+  };
+  Json dry = parameters_of(bilateral, "--dry-run");
+  const Json wet = parameters_of(bilateral, "--quiet");
+  EXPECT_EQ(dry["range-sigma"], "auto");
+  dry["range-sigma"] = wet["range-sigma"];
+  EXPECT_EQ(dry, wet);
+  std::filesystem::remove(folder_ / "out.nii");
+  std::filesystem::remove(folder_ / "out.json");
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("in.nii"), "--dry-run"}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run", "--compress"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("no/out.nii"), "--dry-run"}).status, 6);
@@ -287,6 +303,18 @@ TEST_F(FilterCommand, SidecarsNameTheInputInEveryFormat) {
     const std::string sidecar = read_file(folder_ / (name.substr(0, 1) + ".json"));
     for (const char* part : {"\"name\": \"in.nii\"", "\"bytes\": ", "\"sha256\": "}) {
       EXPECT_NE(sidecar.find(part), std::string::npos) << sidecar;
+    }
+  }
+}
+
+TEST_F(FilterCommand, SidecarsNameTheSeriesOfDicom) {
+  quietvox_ok({"phantom", path("ct"), "--size", "8x8x3"});
+  const Json series = Json::parse(quietvox_ok({"info", path("ct"), "--json"}).out)["facts"]["series"];
+  for (const std::string name : {"a.nii", "b.nrrd"}) {
+    quietvox_ok({"median", path("ct"), path(name), "--radius", "0", "--residual", path("r.nii"), "--force"});
+    for (const std::string sidecar : {name.substr(0, 1), std::string("r")}) {
+      const Json input = Json::parse(read_file(folder_ / (sidecar + ".json")))["inputs"][0];
+      EXPECT_EQ(input, (Json{{"name", "ct"}, {"series", series}}));
     }
   }
 }

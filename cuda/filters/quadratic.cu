@@ -119,7 +119,7 @@ __device__ __noinline__ float output_at(const Box<const float>& in, int3 at, con
 /// What a thread sees is read once. Results that are not finite tell of missing voxels, and are made anew, as are those
 /// near the edge where they keep their value.
 template <int Radius>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, Radius == 1 ? 7 : 4)
     quadratic(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Job job) {
   using T = Tile<Radius>;
   const int x = T::x * (blockIdx.x * blockDim.x + threadIdx.x), y = T::y * (blockIdx.y * blockDim.y + threadIdx.y);

@@ -156,11 +156,11 @@ __device__ __forceinline__ void sum_patches(float (&sums)[Shape<F, Fz>::outputs_
       if constexpr (F == 2) {  // by pairs
         const float pair = own + __shfl_down_sync(~0U, own, 1);
         sums[y][z] = own + (__shfl_up_sync(~0U, pair, 2) + __shfl_down_sync(~0U, pair, 1));
-        continue;
-      }
+      } else {
 #pragma unroll
-      for (int k = 1; k <= F; ++k) {
-        sums[y][z] += __shfl_up_sync(~0U, own, k) + __shfl_down_sync(~0U, own, k);
+        for (int k = 1; k <= F; ++k) {
+          sums[y][z] += __shfl_up_sync(~0U, own, k) + __shfl_down_sync(~0U, own, k);
+        }
       }
     }
   }

@@ -224,9 +224,8 @@ INSTANTIATE_TEST_SUITE_P(Filters, Parity, testing::ValuesIn(parity_cases()),
 /// Those of filters that take integers as they are.
 std::vector<ParityCase> integer_cases() {
   std::vector<ParityCase> cases = parity_cases();
-  std::erase_if(cases, [](const ParityCase& c) {
-    return !find_backend("cpu").backend->has_integer(find_filter(c.filter));
-  });
+  std::erase_if(cases,
+                [](const ParityCase& c) { return !find_backend("cpu").backend->has_integer(find_filter(c.filter)); });
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Filters, IntegerParity, testing::ValuesIn(integer_cases()),

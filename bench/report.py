@@ -107,7 +107,9 @@ def aims(rows):
     for (name, setting, kind), row in found.items():
         if kind == "int16" and setting != "1x1x0" and "no network" not in row["ceiling"]:
             rate = row["gvoxel_per_s"] / found[name, setting, "float"]["gvoxel_per_s"]
-            add(f"{name}, 16-bit", setting, "times float", rate, FLOOR_16_BIT, TARGET_16_BIT)
+            of_floor = row["gvoxel_per_s"] / AIMS[name, setting][1]
+            add(f"{name}, 16-bit", setting, f"times float ({of_floor:.2g} times its floor)", rate, FLOOR_16_BIT,
+                TARGET_16_BIT)
     for row in rows:
         if row["what"] == "pinned":
             add(f"{row['filter']}, host to host", row["setting"], "of the bus", row["of_ceiling"], 0.7, 0.9)

@@ -73,11 +73,12 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
                                          "; make it first or give another output");
     }
     if (!input.empty()) refuse_overlap(target_, input);
-    remove_abandoned(parent_of(target_));
+    // A link stays a link: what it points to is replaced.
+    const fs::path real = fs::exists(target_) ? fs::canonical(target_) : target_;
+    remove_abandoned(parent_of(real));
     if (stands_at(target_)) {
       refuse_existing(target_, kind_, force_);
-      // A link stays a link: what it points to is replaced.
-      if (fs::exists(target_)) target_ = fs::canonical(target_);
+      if (fs::exists(target_)) target_ = real;
     }
     staging_.emplace(target_, kind_);
   } catch (const fs::filesystem_error& error) {

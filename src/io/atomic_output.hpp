@@ -57,7 +57,7 @@ class AtomicOutput {
 
 /// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
 /// before stands there again. The first comes last: where it has appeared, all are there. Where the process is killed
-/// before that, the next output made in the folder of the first takes back those that came.
+/// before that, the next output made in a folder of theirs takes back those that came.
 void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
 /// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.

@@ -23,7 +23,8 @@ namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view ending = ".record", first_line = "quietvox: outputs that belong together\n";
+constexpr std::string_view ending = ".record", first_line = "quietvox: outputs that belong together\n",
+                           first_line_elsewhere = "quietvox: outputs that belong together, recorded elsewhere\n";
 
 /// What stays with a file or folder where it is renamed, and tells it from others; empty where there is none.
 std::string identity_of(const fs::path& path) {
@@ -35,7 +36,8 @@ std::string identity_of(const fs::path& path) {
 
 struct Entry {
   fs::path staging, target;
-  std::string identity;  ///< of what was staged
+  std::string identity;   ///< of what was staged
+  bool replaces = false;  ///< something stood at the target before
 };
 
 /// As seen from the record's folder, so that it stays true where that is moved.
@@ -43,25 +45,62 @@ fs::path seen_from(const fs::path& folder, const fs::path& path) {
   return (fs::relative(parent_of(path), folder) / path.filename()).lexically_normal();
 }
 
-/// Nothing where the file does not hold a whole record.
-std::vector<Entry> read(const fs::path& record) {
+/// The words of a file that starts with `first`. Nothing where it was not written to its end: the last word is the
+/// count of the others.
+std::vector<std::string> read_words(const fs::path& record, std::string_view first) {
   std::ifstream file(record, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!text.starts_with(first_line)) return {};
+  if (!text.starts_with(first)) return {};
   std::vector<std::string> words;
-  for (std::size_t at = first_line.size(); at < text.size();) {
+  for (std::size_t at = first.size(); at < text.size();) {
     const std::size_t end = text.find('\0', at);
     if (end == std::string::npos) return {};
     words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  // The last word is the count, which a record that was cut does not have.
-  if (words.size() % 3 != 1 || words.back() != std::to_string(words.size() / 3)) return {};
-  std::vector<Entry> entries;
-  for (std::size_t i = 0; i + 2 < words.size(); i += 3) {
-    entries.push_back({parent_of(record) / words[i], parent_of(record) / words[i + 1], words[i + 2]});
+  if (words.empty() || words.back() != std::to_string(words.size() - 1)) return {};
+  words.pop_back();
+  return words;
+}
+
+void write_words(const fs::path& record, std::string_view first, const std::vector<std::string>& words) {
+  std::string text(first);
+  for (const std::string& word : words) text.append(word).push_back('\0');
+  text.append(std::to_string(words.size())).push_back('\0');
+  ByteWriter writer(record, false);
+  writer.write(std::as_bytes(std::span(text)));
+  writer.close_and_verify();
+  for (const fs::path& path : {record, parent_of(record)}) {
+    if (const int error = sync_to_disk(path)) {
+      throw Error(Errc::not_writable, path.string() + ": cannot be synced: " + std::generic_category().message(error));
+    }
   }
-  return entries;
+}
+
+struct Record {
+  std::vector<fs::path> elsewhere;  ///< the records that name this one
+  std::vector<Entry> entries;
+};
+
+/// No entries where the file does not hold a whole record. Its words: each record elsewhere, an empty one, and four for
+/// each entry.
+Record read(const fs::path& path) {
+  const std::vector<std::string> words = read_words(path, first_line);
+  const fs::path folder = parent_of(path);
+  Record record;
+  auto word = words.begin();
+  for (; word != words.end() && !word->empty(); ++word) record.elsewhere.push_back(folder / *word);
+  if (words.end() - word < 1 || (words.end() - word) % 4 != 1) return {};
+  for (++word; word != words.end(); word += 4) {
+    record.entries.push_back({folder / word[0], folder / word[1], word[2], word[3] == "replaces"});
+  }
+  return record;
+}
+
+/// The record that this one names, or itself.
+fs::path main_record(const fs::path& record) {
+  const std::vector<std::string> words = read_words(record, first_line_elsewhere);
+  return words.size() == 1 ? parent_of(record) / words[0] : record;
 }
 
 /// False where it failed.
@@ -74,33 +113,68 @@ bool take_back_one(const Entry& entry) {
     if (!error) fs::rename(aside, entry.target, error);
   } else if (is_in_place && stands_at(entry.staging)) {
     if (exchange(entry.staging, entry.target) != 0) return false;
-  } else if (is_in_place) {
+  } else if (is_in_place && !entry.replaces) {
     fs::remove_all(entry.target, error);
   }
   if (!error && identity_of(entry.staging) == entry.identity) fs::remove_all(entry.staging, error);
   return !error;
 }
 
+/// Where it came, what it replaced goes.
+void remove_replaced(const Entry& entry) {
+  if (identity_of(entry.target) != entry.identity) return;
+  std::error_code ignored;
+  fs::remove_all(entry.staging, ignored);
+  fs::remove_all(aside_of(entry.staging), ignored);
+}
+
+bool is_mine(const fs::path& record) {
+  struct stat status {};
+  return lstat(record.c_str(), &status) == 0 && status.st_uid == geteuid();
+}
+
+/// False where what the record names may not be removed.
+bool follow(const std::vector<Entry>& entries) {
+  const Entry& first = entries.front();
+  if (identity_of(first.staging) == first.identity) {
+    // The first stays as it is until the end, so that this can be done again where it is cut short.
+    return std::all_of(entries.rbegin(), entries.rend(), take_back_one);
+  }
+  if (identity_of(first.target) == first.identity) {
+    std::for_each(entries.begin(), entries.end(), remove_replaced);
+    return true;
+  }
+  return std::none_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return stands_at(entry.staging) || stands_at(aside_of(entry.staging));
+  });
+}
+
 }  // namespace
 
-CommitRecord::CommitRecord(const std::vector<Output>& outputs)
-    : file_(parent_of(outputs.front().target) / ("outputs" + std::string(ending)), Staging::Kind::file) {
-  const fs::path folder = parent_of(file_.path());
-  std::string text(first_line);
+CommitRecord::CommitRecord(const std::vector<Output>& outputs) {
+  std::vector<fs::path> folders;
   for (const Output& output : outputs) {
-    for (const std::string& word : {seen_from(folder, output.staging).string(),
-                                    seen_from(folder, output.target).string(), identity_of(output.staging)}) {
-      text.append(word).push_back('\0');
-    }
+    const fs::path folder = parent_of(output.target);
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
   }
-  text.append(std::to_string(outputs.size())).push_back('\0');
-  ByteWriter writer(file_.path(), false);
-  writer.write(std::as_bytes(std::span(text)));
-  writer.close_and_verify();
-  for (const fs::path& path : {file_.path(), folder}) {
-    if (const int error = sync_to_disk(path)) {
-      throw Error(Errc::not_writable, path.string() + ": cannot be synced: " + std::generic_category().message(error));
-    }
+  for (const fs::path& folder : folders) {
+    files_.push_back(std::make_unique<Staging>(folder / ("outputs" + std::string(ending)), Staging::Kind::file));
+  }
+  const fs::path& record = files_.front()->path();
+  std::vector<std::string> words;
+  for (std::size_t i = 1; i < files_.size(); ++i) {
+    words.push_back(seen_from(folders.front(), files_[i]->path()).string());
+  }
+  words.emplace_back();
+  for (const Output& output : outputs) {
+    words.push_back(seen_from(folders.front(), output.staging).string());
+    words.push_back(seen_from(folders.front(), output.target).string());
+    words.push_back(identity_of(output.staging));
+    words.push_back(stands_at(output.target) ? "replaces" : "");
+  }
+  write_words(record, first_line, words);
+  for (std::size_t i = 1; i < files_.size(); ++i) {
+    write_words(files_[i]->path(), first_line_elsewhere, {seen_from(folders[i], record).string()});
   }
 }
 
@@ -108,22 +182,25 @@ bool CommitRecord::is_record(const fs::path& path) { return path.extension() == 
 
 std::vector<fs::path> CommitRecord::stagings(const fs::path& record) {
   std::vector<fs::path> paths;
-  for (const Entry& entry : read(record)) paths.push_back(entry.staging);
+  for (const Entry& entry : read(main_record(record)).entries) paths.push_back(entry.staging);
   return paths;
 }
 
 bool CommitRecord::take_back(const fs::path& record) {
-  const std::vector<Entry> entries = read(record);
-  if (entries.empty()) return true;
-  struct stat status {};
-  if (lstat(record.c_str(), &status) != 0 || status.st_uid != geteuid()) return false;
-  if (identity_of(entries.front().staging) == entries.front().identity) {
-    // The first stays as it is until the end, so that this can be done again where it is cut short.
-    return std::all_of(entries.rbegin(), entries.rend(), take_back_one);
+  const fs::path main = main_record(record);
+  std::optional<PathLock> lock;
+  if (main != record) {
+    if (!stands_at(main)) return true;  // it was followed to its end
+    lock.emplace(main);
+    if (!lock->is_of(main)) return false;
   }
+  const auto [elsewhere, entries] = read(main);
+  if (entries.empty()) return true;
+  if (!is_mine(main) || !follow(entries)) return false;
   std::error_code ignored;
-  for (const Entry& entry : entries) {
-    if (stands_at(entry.target)) fs::remove_all(aside_of(entry.staging), ignored);
+  fs::remove(main, ignored);
+  for (const fs::path& path : elsewhere) {
+    if (!read_words(path, first_line_elsewhere).empty()) fs::remove(path, ignored);
   }
   return true;
 }

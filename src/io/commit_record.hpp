@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "io/staging.hpp"
@@ -11,7 +12,7 @@ namespace quietvox::io {
 
 /// A file beside the first of some outputs that are about to be put in place together, the first of them last. It says
 /// which they are, and goes with this object; so where it is found and its process is gone, that process was killed
-/// meanwhile, and what it put in place can be taken back.
+/// meanwhile, and what it put in place can be taken back. A record in every other folder of theirs names it.
 class CommitRecord {
  public:
   struct Output {
@@ -28,12 +29,12 @@ class CommitRecord {
   static std::vector<std::filesystem::path> stagings(const std::filesystem::path& record);
 
   /// Makes all as it was before, for a record whose process is gone: unless the first output came, the others go, and
-  /// what they replaced stands there again. False where that cannot be done, or is not ours to do, as the record is
-  /// another user's: then nothing that it names may be removed.
+  /// what they replaced stands there again; if it came, what was replaced goes. False where that cannot be done, or is
+  /// not ours to do, as the record is another user's: then nothing that it names may be removed.
   static bool take_back(const std::filesystem::path& record);
 
  private:
-  Staging file_;
+  std::vector<std::unique_ptr<Staging>> files_;  ///< the record, and those that name it
 };
 
 }  // namespace quietvox::io

@@ -232,6 +232,21 @@ TEST_F(AtomicOutputTest, ForceReplacesWhatALinkPointsTo) {
   EXPECT_EQ(get(folder_ / "real.nii"), "new");
 }
 
+TEST_F(AtomicOutputTest, WhatAKilledProcessLeftGoesFromWhereALinkLeads) {
+  fs::create_directory(folder_ / "real");
+  put(folder_ / "real/a.nii", "old");
+  fs::create_symlink("real/a.nii", folder_ / "link.nii");
+  const pid_t killed = fork();
+  if (killed == 0) {
+    const AtomicOutput output(folder_ / "link.nii", Kind::file, true, {});
+    raise(SIGKILL);
+  }
+  waitpid(killed, nullptr, 0);
+  EXPECT_EQ(folder_.names().size(), 4U);
+  { AtomicOutput next(folder_ / "link.nii", Kind::file, true, {}); }
+  EXPECT_EQ(folder_.names(), (Names{"link.nii", "real", "real/a.nii"}));
+}
+
 TEST_F(AtomicOutputTest, OutputsThatBelongTogetherComeTogetherOrNotAtAll) {
   for (const bool existing : {false, true}) {
     SCOPED_TRACE(existing);

@@ -39,7 +39,8 @@ class Outputs {
         record_({step(image_, "a.nii"), step(sidecar_, "a.json"), step(residual_, "elsewhere/r.nii")}) {}
 
   void put_in_place(bool image_too) const {
-    fs::rename(residual_.path(), folder_ / "elsewhere/r.nii");
+    const fs::path residual = folder_ / "elsewhere/r.nii";
+    fs::exists(residual) ? void(exchange(residual_.path(), residual)) : fs::rename(residual_.path(), residual);
     exchange(sidecar_.path(), folder_ / "a.json");
     if (image_too) fs::rename(image_.path(), folder_ / "a.nii");
   }
@@ -88,6 +89,36 @@ TEST_F(CommitRecordTest, WithTheFirstAllStay) {
   remove_abandoned(folder_ / "out");
   EXPECT_EQ(folder_.names(), (Names{"out", "out/a.json", "out/a.nii", "out/elsewhere", "out/elsewhere/r.nii"}));
   EXPECT_EQ(get(folder_ / "out/a.json"), "new");
+}
+
+/// Who writes to the residual's folder first must not take what was replaced there for a rest.
+TEST_F(CommitRecordTest, IsFollowedFromEveryFolder) {
+  put(folder_ / "out/elsewhere/r.nii", "old");
+  for (const bool image_too : {false, true}) {
+    kill_at_work(image_too);
+    EXPECT_EQ(get(folder_ / "out/elsewhere/r.nii"), "new");
+    for (const char* folder : {"out/elsewhere", "out", "out/elsewhere"}) {
+      remove_abandoned(folder_ / folder);
+      Names left{"out", "out/a.json", "out/elsewhere", "out/elsewhere/r.nii"};
+      if (image_too) left.insert(left.begin() + 2, "out/a.nii");
+      EXPECT_EQ(folder_.names(), left);
+      EXPECT_EQ(get(folder_ / "out/a.json"), image_too ? "new" : "old");
+      EXPECT_EQ(get(folder_ / "out/elsewhere/r.nii"), image_too ? "new" : "old");
+    }
+  }
+}
+
+TEST_F(CommitRecordTest, WhatItDoesNotUnderstandIsLeftAlone) {
+  put(folder_ / "out/elsewhere/r.nii", "old");
+  kill_at_work(false);
+  for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
+    if (entry.path().filename().string().starts_with("a.part") && entry.path().extension() == ".nii") {
+      fs::remove(entry.path());  // the image, which would have come last
+    }
+  }
+  const Names before = folder_.names();
+  for (const char* folder : {"out/elsewhere", "out"}) remove_abandoned(folder_ / folder);
+  EXPECT_EQ(folder_.names(), before);
 }
 
 TEST_F(CommitRecordTest, IsTrueInAFolderThatWasMoved) {

@@ -57,7 +57,7 @@ __device__ __noinline__ float rate_at(const Box<const float>& in, const Variance
   return rate_of(rule, sum, squares, count);
 }
 
-constexpr int tile_x = 1;  ///< outputs of a thread, along y more
+/// Outputs of a thread, along y.
 constexpr int tile_height(int depth) { return depth == 1 ? 8 : 4; }
 
 /// Boxes of 3 x 3 x Depth. What a thread sees is read once. Sums that are not finite tell of missing voxels, and are
@@ -66,13 +66,12 @@ template <int Depth>
 __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
     rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
   constexpr int count = 9 * Depth, deep = Depth / 2, tile_y = tile_height(Depth);
-  const int x = tile_x * (blockIdx.x * blockDim.x + threadIdx.x), y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
   const int z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;
   const int3 p{x + offset.x, y + offset.y, z + offset.z};
-  const bool inside =
-      p.x >= 1 && p.x + tile_x < in.x && p.y >= 1 && p.y + tile_y < in.y && p.z >= deep && p.z + deep < in.z;
-  float seen[Depth][tile_y + 2][tile_x + 2];
+  const bool inside = p.x >= 1 && p.x + 1 < in.x && p.y >= 1 && p.y + tile_y < in.y && p.z >= deep && p.z + deep < in.z;
+  float seen[Depth][tile_y + 2][3];
 #pragma unroll
   for (int k = 0; k < Depth; ++k) {
     if (inside) {
@@ -80,7 +79,7 @@ __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
 #pragma unroll
       for (int j = 0; j < tile_y + 2; ++j, from += in.x) {
 #pragma unroll
-        for (int i = 0; i < tile_x + 2; ++i) seen[k][j][i] = __ldg(from + i) * rule.scale;
+        for (int i = 0; i < 3; ++i) seen[k][j][i] = __ldg(from + i) * rule.scale;
       }
     } else {
       const int at_z = device_border_index(rule.border, p.z + k - deep, in.z);
@@ -88,43 +87,35 @@ __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
       for (int j = 0; j < tile_y + 2; ++j) {
         const float* from = in.row(device_border_index(rule.border, p.y + j - 1, in.y), at_z);
 #pragma unroll
-        for (int i = 0; i < tile_x + 2; ++i) {
+        for (int i = 0; i < 3; ++i) {
           seen[k][j][i] = __ldg(from + device_border_index(rule.border, p.x + i - 1, in.x)) * rule.scale;
         }
       }
     }
   }
-  float result[tile_y][tile_x];
+  float result[tile_y];
   bool finite = true;
 #pragma unroll
   for (int j = 0; j < tile_y; ++j) {
+    const float centre = seen[deep][j + 1][1];
+    float sum = 0, squares = 0;
 #pragma unroll
-    for (int i = 0; i < tile_x; ++i) {
-      const float centre = seen[deep][j + 1][i + 1];
-      float sum = 0, squares = 0;
-#pragma unroll
-      for (int n = 0; n < count; ++n) {
-        if (n == count / 2) continue;
-        const float difference = seen[n / 9][j + n / 3 % 3][i + n % 3] - centre;
-        sum += difference;
-        squares = fmaf(difference, difference, squares);
-      }
-      result[j][i] = is_present(squares) ? rate_of(rule, sum, squares, count) : NAN;
-      finite = finite && is_present(squares);
+    for (int n = 0; n < count; ++n) {
+      if (n == count / 2) continue;
+      const float difference = seen[n / 9][j + n / 3 % 3][n % 3] - centre;
+      sum += difference;
+      squares = fmaf(difference, difference, squares);
     }
+    result[j] = is_present(squares) ? rate_of(rule, sum, squares, count) : NAN;
+    finite = finite && is_present(squares);
   }
   float* to = rates.row(y, z) + x;
 #pragma unroll
-  for (int j = 0; j < tile_y && y + j < rates.y; ++j, to += rates.x) {
-#pragma unroll
-    for (int i = 0; i < tile_x && x + i < rates.x; ++i) to[i] = result[j][i];
-  }
+  for (int j = 0; j < tile_y && y + j < rates.y; ++j, to += rates.x) *to = result[j];
   if (finite) return;
   for (int j = 0; j < tile_y && y + j < rates.y; ++j) {
-    for (int i = 0; i < tile_x && x + i < rates.x; ++i) {
-      float& rate = rates.row(y + j, z)[x + i];
-      if (!is_present(rate)) rate = rate_at(in, rule, {p.x + i, p.y + j, p.z});
-    }
+    float& rate = rates.row(y + j, z)[x];
+    if (!is_present(rate)) rate = rate_at(in, rule, {p.x, p.y + j, p.z});
   }
 }
 
@@ -158,8 +149,7 @@ void fill_rates(VolumeView<const float> in, VolumeView<float> rates, const Adapt
   const int3 offset = offset_within(in, rates);
   const bool by_tiles = r.x == 1 && r.y == 1;
   const dim3 block(32, 4);
-  const dim3 grid(ceil_div(e.x, block.x * (by_tiles ? tile_x : 1)),
-                  ceil_div(e.y, block.y * (by_tiles ? tile_height(2 * r.z + 1) : 1)), e.z);
+  const dim3 grid(ceil_div(e.x, block.x), ceil_div(e.y, block.y * (by_tiles ? tile_height(2 * r.z + 1) : 1)), e.z);
   const auto kernel = !by_tiles ? rates_of_boxes : r.z == 0 ? rates_of_tiles<1> : rates_of_tiles<3>;
   kernel<<<grid, block, 0, queue.stream>>>(in, rates, offset, rule);
   QV_CUDA(cudaGetLastError());

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "cuda/filters/gaussian/pass.cuh"
@@ -51,7 +52,7 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
 struct Finish {
   Box<const float> in;
   Box<float> out;
-  Box<float> sums, presence;  ///< where voxels are missing
+  Box<float> sums, presence;  ///< where voxels are missing; the sums may be the outputs
   int3 offset, rim;
   Border border;
   bool filters;
@@ -79,7 +80,7 @@ __global__ void finish(const __grid_constant__ Finish job) {
     } else if (!job.filters || weight < job.least || (job.border == Border::copy && in_rim)) {
       result = centre + 0.0F;
     } else if (weight != 1.0F) {
-      result = job.sums.row(y, z)[x] / weight + 0.0F;
+      result = bounded(job.sums.row(y, z)[x] / weight) + 0.0F;
     }
   }
 }
@@ -88,17 +89,26 @@ __global__ void finish(const __grid_constant__ Finish job) {
 
 void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params,
                    const Queue& queue) {
-  const bool filters = params.reach != Radius3{};
+  const std::vector<int> axes = filtered_axes(params);
+  const bool filters = !axes.empty();
+  const bool in_floats =
+      std::any_of(axes.begin(), axes.end(), [&](int axis) { return uses_floats(axis_of(params, in.spacing, axis)); });
   const DeviceBuffer<int> incomplete(1, queue);
   QV_CUDA(cudaMemsetAsync(incomplete.get(), 0, sizeof(int), queue.stream));
-  const std::size_t voxels = filters ? static_cast<std::size_t>(out.extent.voxels()) : 1;
-  const DeviceBuffer<float> of_voxels(voxels, queue), of_presence(voxels, queue);
+  const auto voxels = static_cast<std::size_t>(out.extent.voxels());
+  DeviceBuffer<float> of_voxels, of_presence;
   VolumeView<float> sums = out, presence = out;
-  sums.data = of_voxels.get();
-  presence.data = of_presence.get();
   filter_axes(in, out, params, Reading::present, Sums::floats, incomplete.get(), queue);
-  filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), queue);
-  filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), queue);
+  if (in_floats) {
+    of_voxels = DeviceBuffer<float>(voxels, queue);
+    sums.data = of_voxels.get();
+    filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), queue);
+  }
+  if (filters) {
+    of_presence = DeviceBuffer<float>(voxels, queue);
+    presence.data = of_presence.get();
+    filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), queue);
+  }
   const Radius3 width = rim(params, in.spacing);
   const Finish job{in,
                    out,

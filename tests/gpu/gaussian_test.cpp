@@ -10,8 +10,9 @@ namespace {
 
 using GpuGaussian = OnGpu;
 
-Settings gaussian(const Volume& volume, const std::string& sigma, const std::string& border = "replicate") {
-  return resolved(settings("gaussian", {{"sigma", sigma}, {"border", border}}), volume);
+Settings gaussian(const Volume& volume, const std::string& sigma, const std::string& border = "replicate",
+                  const std::string& algorithm = "by-sigma") {
+  return resolved(settings("gaussian", {{"sigma", sigma}, {"border", border}, {"algorithm", algorithm}}), volume);
 }
 
 void expect_near(const Backend& backend, const Settings& step, const Volume& volume) {
@@ -20,15 +21,45 @@ void expect_near(const Backend& backend, const Settings& step, const Volume& vol
       << step.get("sigma") << " " << step.get("border");
 }
 
-/// Sigmas on both sides of every kernel's limit; lines longer than a tile, and windows longer than a line.
-TEST_F(GpuGaussian, EqualsTheReferenceForEverySigmaAndBorder) {
+/// Radii on both sides of every kernel's limit, sigmas for recursion; lines longer than a tile, and windows longer than
+/// a line.
+TEST_F(GpuGaussian, EqualsTheReferenceForEveryWindowAndBorder) {
   for (const Extent& extent : {Extent{{301, 5, 3}}, Extent{{35, 150, 3}}, Extent{{33, 3, 140}}}) {
     for (const Volume& volume : {busy_volume(extent, 1), with_holes(busy_volume(extent, 2), 97)}) {
-      for (const char* sigma : {"0.3", "0.7", "0.8", "1", "1.5", "1.7", "2.3", "3", "4.6", "6", "8", "20"}) {
-        for (const char* border : {"replicate", "reflect", "copy"}) {
+      for (const char* border : {"replicate", "reflect", "copy"}) {
+        for (const int radius : {1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 23, 24, 31, 32, 40}) {
+          expect_near(*backend, gaussian(volume, std::to_string(radius / 5.0), border, "fir"), volume);
+        }
+        for (const char* sigma : {"6", "6.2", "8", "20"}) {
           expect_near(*backend, gaussian(volume, sigma, border), volume);
         }
       }
+    }
+  }
+}
+
+/// Where differences, and sums of two of them, are beyond all floats.
+TEST_F(GpuGaussian, EqualsTheReferenceForTheLargestVoxels) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  const Volume busy = busy_volume({{70, 45, 40}}, 9);
+  const auto two_values = [&](float magnitude) {
+    Volume volume = busy;
+    for (float& voxel : volume.voxels) voxel = std::fmod(std::floor(voxel), 2.0F) == 0 ? magnitude : -magnitude;
+    return volume;
+  };
+  Volume blocks = busy, no_data = busy;
+  for (std::int64_t z = 0; z < busy.extent.z; ++z) {
+    for (std::int64_t y = 0; y < busy.extent.y; ++y) {
+      for (std::int64_t x = 0; x < busy.extent.x; ++x) {
+        blocks.view().at(x, y, z) = (x / 9 + y / 9 + z / 9) % 2 == 0 ? largest : -largest;
+        if (x > 20 && y > 11) continue;
+        no_data.view().at(x, y, z) = -largest;
+      }
+    }
+  }
+  for (const Volume& volume : {two_values(3e38F), two_values(largest), blocks, no_data, with_holes(no_data, 97)}) {
+    for (const char* sigma : {"0.6", "0.7", "1", "1.7", "3", "6"}) {
+      expect_near(*backend, gaussian(volume, sigma), volume);
     }
   }
 }

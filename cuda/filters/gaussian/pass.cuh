@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cfloat>
 #include <vector>
 
 #include "cuda/filters/box.cuh"
@@ -101,6 +102,9 @@ constexpr int lanes = 32;
 
 /// An output as it is written: -0 becomes +0.
 __device__ inline float written(double value) { return static_cast<float>(value) + 0.0F; }
+
+/// What rounding took beyond the largest float comes back.
+__device__ inline float bounded(float value) { return fminf(fmaxf(value, -FLT_MAX), FLT_MAX); }
 
 /// Runs a pass with these weights of the offsets 0, 1, ... in doubles.
 void convolve(const Pass&, const std::vector<double>& of_offset, const Queue&);

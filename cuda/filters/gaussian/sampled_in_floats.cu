@@ -9,8 +9,9 @@ namespace {
 
 // The sampled Gaussian added up in floats, for volumes without missing voxels. The outputs of a strip are the voxel in
 // its middle and the sums of the weighted differences to it, from the smallest weights inwards: for each output an
-// error of at most 5e-7 of the range of the voxels, and none where all are equal. Strips begin at multiples of their
-// length in the volume, so that no slab changes what an output is compared with.
+// error of at most 5e-7 of the range of the voxels, and none where all are equal. Quarters of the differences are
+// summed up, since a pair of differences may be four times the largest float. Strips begin at multiples of their length
+// in the volume, so that no slab changes what an output is compared with.
 
 /// Outputs of a strip. All of them see the voxel in its middle.
 constexpr int strip_of(int reach) { return reach <= 8 ? 8 : 16; }
@@ -25,7 +26,7 @@ struct Window {
 template <int Step, int Reach, int Strip>
 __device__ __forceinline__ void add_pairs(const float* from, const Window<Reach>& window, float (&result)[Strip]) {
   const float middle = from[(Reach + Strip / 2) * Step];
-  const auto difference = [&](int place) { return from[place * Step] - middle; };
+  const auto difference = [&](int place) { return fmaf(from[place * Step], 0.25F, -0.25F * middle); };
   float before[Strip], behind[Strip], sum[Strip] = {};  // both in turn
 #pragma unroll
   for (int i = 0; i < Strip; ++i) before[i] = difference(i), behind[i] = difference(2 * Reach + i);
@@ -41,7 +42,8 @@ __device__ __forceinline__ void add_pairs(const float* from, const Window<Reach>
   }
 #pragma unroll
   for (int i = 0; i < Strip; ++i) {
-    result[i] = middle + fmaf(window.of_offset[0], before[(i + Reach) % Strip], sum[i]);
+    const float quarter = fmaf(window.of_offset[0], before[(i + Reach) % Strip], sum[i]);
+    result[i] = bounded(fmaf(quarter, 4, middle));
   }
 }
 

@@ -150,12 +150,14 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   const bool restore = mask || residual || summary.format != image.format();
   Execution whole = execution(job.work, context);
   if (whole.memory_limit) {
-    std::size_t thread_bytes = 0;
-    for (const Settings& step : job.chain) thread_bytes = std::max(thread_bytes, step.thread_bytes());
-    const std::size_t aside = block_bytes(image.geometry(0).extent) * ((mask ? 2 : 0) + (restore ? 2 : 0)) +
-                              io::GzipPacker::memory(background) * (residual ? 2 : 1) +
-                              thread_bytes * static_cast<std::size_t>(thread_count(whole));
-    *whole.memory_limit -= std::min(*whole.memory_limit, aside);
+    const Extent extent = image.geometry(0).extent;
+    const std::vector<Settings> chain = resolve_by_header(job, image, 0);
+    std::size_t aside = block_bytes(extent) * ((mask ? 2 : 0) + (restore ? 2 : 0)) +
+                        io::GzipPacker::memory(background) * (residual ? 2 : 1);
+    std::size_t working = 0;  // filters run one after another
+    for (const Settings& step : chain) working = std::max(working, step.working_bytes(extent, thread_count(whole)));
+    if (chosen.backend->name() == "cpu") aside += working;
+    set_aside(whole, aside, least_memory(extent, chain, whole));
   }
   std::vector<Settings> identified;
   for (const Settings& step : job.chain) identified.push_back(step.identified());

@@ -43,6 +43,15 @@ Execution execution(const WorkOptions& options, Context& context) {
   return result;
 }
 
+void set_aside(Execution& execution, std::size_t bytes, std::size_t least) {
+  if (*execution.memory_limit < bytes + least) {
+    throw Error(Errc::out_of_memory, "--memory-limit is too small: what readers, writers and threads work in takes " +
+                                         mib(bytes) + ", filtering one slice " + mib(least) + "; give at least " +
+                                         mib(bytes + least - *execution.memory_limit - 1) + " more");
+  }
+  *execution.memory_limit -= bytes;
+}
+
 void give_back_freed_memory() { malloc_trim(0); }
 
 }  // namespace quietvox::cli

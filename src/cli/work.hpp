@@ -12,6 +12,10 @@ namespace quietvox::cli {
 /// --memory-limit; Error(out_of_memory) where that leaves nothing.
 Execution execution(const WorkOptions&, Context&);
 
+/// Takes `bytes` that are needed besides the voxels from a memory limit; Error(out_of_memory) where that does not leave
+/// `least`.
+void set_aside(Execution&, std::size_t bytes, std::size_t least);
+
 /// Gives memory back to the system that was freed, which is kept elsewise.
 void give_back_freed_memory();
 

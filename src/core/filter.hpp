@@ -56,9 +56,9 @@ struct Filter {
   std::any (*resolved)(const std::any&, const VolumeFacts&) = nullptr;
   Radius3 (*halo)(const std::any&) = nullptr;
   std::string_view (*window_field)(const std::any&) = nullptr;
-  Purpose (*purpose)(const std::any&) = nullptr;           ///< null: other
-  std::any (*identified)(const std::any&) = nullptr;       ///< null: as they are
-  std::size_t (*thread_bytes)(const std::any&) = nullptr;  ///< null: 0
+  Purpose (*purpose)(const std::any&) = nullptr;                                        ///< null: other
+  std::any (*identified)(const std::any&) = nullptr;                                    ///< null: as they are
+  std::size_t (*working_bytes)(const std::any&, const Extent&, int threads) = nullptr;  ///< null: 0
 };
 
 /// One filter together with values for its parameters.
@@ -82,8 +82,11 @@ class Settings {
   Radius3 halo() const { return filter_->halo(params_); }
   /// Filters smooth, but where the parameter struct has `enhances()` and that is true.
   Purpose purpose() const { return filter_->purpose ? filter_->purpose(params_) : Purpose::other; }
-  /// About what each thread of the CPU works in, if that is much: what `thread_bytes()` of the parameter struct says.
-  std::size_t thread_bytes() const { return filter_->thread_bytes ? filter_->thread_bytes(params_) : 0; }
+  /// About what `threads` threads of the CPU work in, all together, while they filter a volume of `extent`, if that is
+  /// much: what `working_bytes()` of the parameter struct says. Of resolved settings.
+  std::size_t working_bytes(const Extent& extent, int threads) const {
+    return filter_->working_bytes ? filter_->working_bytes(params_, extent, threads) : 0;
+  }
   /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
   /// parameter struct has `identified()`. Resolved settings are identified.
   Settings identified() const;
@@ -126,10 +129,10 @@ Filter describe_filter() {
               return any;
             }
           },
-      .thread_bytes =
-          [](const std::any& any) {
-            if constexpr (requires(const P& params) { params.thread_bytes(); }) {
-              return std::any_cast<const P&>(any).thread_bytes();
+      .working_bytes =
+          [](const std::any& any, const Extent& extent, int threads) {
+            if constexpr (requires(const P& params) { params.working_bytes(extent, threads); }) {
+              return std::any_cast<const P&>(any).working_bytes(extent, threads);
             } else {
               return std::size_t{0};
             }

@@ -46,9 +46,13 @@ class Demand {
     return most;
   }
 
+  std::int64_t bytes(Plan plan) const {
+    return (buffers(plan) + under_way(plan)) * extent_.slice() * static_cast<std::int64_t>(sizeof(float));
+  }
+  /// One slice at a time.
+  std::int64_t least_bytes() const { return bytes({1, false}); }
+
   Plan plan(const std::optional<std::size_t>& memory_limit) const {
-    const std::int64_t slice_bytes = extent_.slice() * static_cast<std::int64_t>(sizeof(float));
-    const auto bytes = [&](Plan plan) { return (buffers(plan) + under_way(plan)) * slice_bytes; };
     const std::int64_t limit = static_cast<std::int64_t>(memory_limit.value_or(0));
     // Without a limit twice the volume, which one filter needs when it takes the volume whole; see below for chains.
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
@@ -64,9 +68,9 @@ class Demand {
     if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
       const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
-      const std::int64_t needed = bytes({1, false});
-      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + mib(needed) +
-                                           "; give at least " + mib(needed - limit) + " more");
+      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " +
+                                           mib(least_bytes()) + "; give at least " + mib(least_bytes() - limit) +
+                                           " more");
     }
     return {std::max<std::int64_t>(alone, 1), false};
   }
@@ -197,6 +201,10 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
                                       [&] { return ask(intensities); }, source.low_is_white()}));
   }
   return resolved;
+}
+
+std::size_t least_memory(const Extent& extent, std::span<const Settings> chain, const Execution& execution) {
+  return static_cast<std::size_t>(Demand(extent, chain, execution).least_bytes());
 }
 
 void filter_volume(VolumeSource& source, std::span<const Settings> chain, const Backend& backend,

@@ -37,6 +37,9 @@ using NoiseEstimator = std::function<double(VolumeSource&)>;
 std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource&, const Backend&, const Execution&,
                                     const NoiseEstimator&);
 
+/// The smallest memory_limit that filter_volume() takes for a volume of this extent, in bytes.
+std::size_t least_memory(const Extent&, std::span<const Settings> resolved_chain, const Execution&);
+
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
 /// ascending order. Each slice of the source is read once. The slabs never change a voxel. Where memory allows, one
 /// slab is filtered while the next is read and the one before it is consumed, on other threads. Throws

@@ -67,12 +67,24 @@ struct TileScratch {
 
 /// A tile and what a window reaches around it stay in the L2 cache as long as windows are not large. Vectors are
 /// filled best where a row of a tile with its reach is a multiple of them.
-Extent tile_size(const NlmParams& params) {
+Extent largest_tile(const NlmParams& params) {
   if (!params.search_radius) return {{128, 32, 1}};
   const std::int64_t reach = params.search_radius->x + 2 * params.patch_radius.x;
   const bool flat = params.search_radius->z == 0;
   return {{reach < 64 ? 128 - reach : 128, flat ? 64 : 16, flat ? 1 : 12}};
 }
+
+/// How outputs are cut into tiles.
+struct Tiling {
+  Tiling(const NlmParams& params, const Extent& outputs) : tile(largest_tile(params)) {
+    for (int axis = 0; axis < 3; ++axis) {
+      tile[axis] = std::min(tile[axis], outputs[axis]);
+      count[axis] = (outputs[axis] + tile[axis] - 1) / tile[axis];
+    }
+  }
+
+  Extent tile, count;
+};
 
 /// Filters the voxels of a volume tile by tile.
 class NlmRun {
@@ -83,18 +95,14 @@ class NlmRun {
         params_(params),
         exponent_(std::ilogb(params.h())),
         scale_(-exponent_),
-        tile_(tile_size(params)),
+        tiling_(params, out.extent),
         weighting_(make_weighting()) {
-    for (int axis = 0; axis < 3; ++axis) {
-      shift_[axis] = out.origin[axis] - in.origin[axis];
-      tile_[axis] = std::min(tile_[axis], out.extent[axis]);
-      tiles_[axis] = (out.extent[axis] + tile_[axis] - 1) / tile_[axis];
-    }
+    for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
   }
 
   void run(const Execution& execution) const {
     if (params_.search_radius) {
-      for_tiles(tiles_.voxels(), 0, execution,
+      for_tiles(tiling_.count.voxels(), 0, execution,
                 [&](const Box& tile, TileScratch& scratch) { search_window(tile, scratch); });
       return;
     }
@@ -105,7 +113,7 @@ class NlmRun {
       const auto fraction = [&](std::int64_t done) {
         return static_cast<double>(done) / static_cast<double>(out_.extent.z);
       };
-      for_tiles(tiles_.slice(), z * tiles_.slice(), execution.part(fraction(z), fraction(z + 1)),
+      for_tiles(tiling_.count.slice(), z * tiling_.count.slice(), execution.part(fraction(z), fraction(z + 1)),
                 [&](const Box& tile, TileScratch& scratch) { search_slice(slice, tile, scratch); });
     }
   }
@@ -132,10 +140,10 @@ class NlmRun {
         [&](TileScratch& scratch, std::int64_t item) {
           const std::int64_t i = first + item;
           Box tile;
-          const Index3 index{i % tiles_.x, i / tiles_.x % tiles_.y, i / tiles_.slice()};
+          const Index3 index{i % tiling_.count.x, i / tiling_.count.x % tiling_.count.y, i / tiling_.count.slice()};
           for (int axis = 0; axis < 3; ++axis) {
-            tile.first[axis] = index[axis] * tile_[axis];
-            tile.last[axis] = std::min(tile.first[axis] + tile_[axis], out_.extent[axis]);
+            tile.first[axis] = index[axis] * tiling_.tile[axis];
+            tile.last[axis] = std::min(tile.first[axis] + tiling_.tile[axis], out_.extent[axis]);
           }
           scratch.sums.reset(tile.size());
           scratch.difference.clear();
@@ -249,7 +257,7 @@ class NlmRun {
   const NlmParams& params_;
   int exponent_;  ///< voxels are scaled by 2^-exponent, which brings h into [1, 2)
   PowerOfTwo scale_;
-  Extent tile_, tiles_;
+  Tiling tiling_;
   Weighting weighting_;
   Index3 shift_;
 };
@@ -264,8 +272,8 @@ NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   return params;
 }
 
-std::size_t NlmParams::thread_bytes() const {
-  const Extent tile = tile_size(*this);
+std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {
+  const auto [tile, tiles] = Tiling(*this, extent);
   const Radius3 search = search_radius.value_or(Radius3{}), patch = patch_radius;
   Extent seen, weighed;
   for (int axis = 0; axis < 3; ++axis) {
@@ -274,8 +282,10 @@ std::size_t NlmParams::thread_bytes() const {
   }
   const std::int64_t weights = 2 * weighed.voxels(), patches = (4 + 3 * (2 * patch.z + 1)) * weighed.slice();
   const std::int64_t sums = 2 * tile.voxels(), sums_aside = 2 * tile.voxels();
-  return static_cast<std::size_t>(seen.voxels() + weights + patches + sums) * sizeof(float) +
-         static_cast<std::size_t>(sums_aside) * sizeof(double);
+  const std::size_t of_thread = static_cast<std::size_t>(seen.voxels() + weights + patches + sums) * sizeof(float) +
+                                static_cast<std::size_t>(sums_aside) * sizeof(double);
+  const std::int64_t at_once = search_radius ? tiles.voxels() : tiles.slice();
+  return of_thread * static_cast<std::size_t>(std::min<std::int64_t>(threads, at_once));
 }
 
 void nlm_cpu(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params, const Execution& execution) {

@@ -75,7 +75,7 @@ struct NlmParams {
   }
   constexpr std::string_view window_field() const { return search_radius ? "search-radius" : ""; }
 
-  std::size_t thread_bytes() const;
+  std::size_t working_bytes(const Extent&, int threads) const;
 
   double h() const { return strength * *sigma; }
 };

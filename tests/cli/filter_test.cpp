@@ -105,6 +105,39 @@ TEST_F(FilterCommand, MemoryStaysBelowItsLimit) {
   EXPECT_LE(result.peak_kib, 100 * 1024);
 }
 
+TEST_F(FilterCommand, MemoryLimitRefusesNothingThatFits) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
+#endif
+  // One tile, whatever the number of threads.
+  quietvox_ok({"phantom", path("small.nii"), "--kind", "mr", "--size", "64x64x12", "--noise", "rician:20"});
+  const Result small = quietvox_ok(
+      {"nlm", path("small.nii"), path("out.nii"), "--search-radius", "5", "--memory-limit", "70", "--threads", "64"});
+  EXPECT_LE(small.peak_kib, 70 * 1024);
+}
+
+TEST_F(FilterCommand, MemoryLimitTellsHowMuchMoreIsNeeded) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
+#endif
+  quietvox_ok({"phantom", path("wide.nii"), "--kind", "mr", "--size", "512x512x24", "--noise", "rician:20"});
+  const auto run = [&](int limit) {
+    return quietvox({"nlm", path("wide.nii"), path("out.nii"), "--search-radius", "1", "--patch-radius", "1",
+                     "--memory-limit", std::to_string(limit), "--threads", "64", "--force"});
+  };
+  const Result refused = run(50);
+  EXPECT_EQ(refused.status, 22) << refused.err;
+  const std::string before = "give at least ";
+  const std::size_t place = refused.err.find(before);
+  ASSERT_NE(place, std::string::npos) << refused.err;
+  const int more = std::stoi(refused.err.substr(place + before.size()));
+  // What the program itself takes differs by some pages from run to run.
+  const Result still = run(50 + more - 2);
+  EXPECT_EQ(still.status, 22) << still.err;
+  const Result enough = run(50 + more + 1);
+  EXPECT_EQ(enough.status, 0) << enough.err;
+}
+
 TEST_F(FilterCommand, MaskKeepsVoxelsAndTheyDoNotCount) {
   // Left of the middle everything is masked; a voxel at the border of the mask sees only the right side.
   std::vector<std::int16_t> mask(voxels_.size()), loud = voxels_;

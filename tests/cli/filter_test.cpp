@@ -109,8 +109,8 @@ TEST_F(FilterCommand, MemoryLimitRefusesNothingThatFits) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
 #endif
-  // One tile, whatever the number of threads.
-  quietvox_ok({"phantom", path("small.nii"), "--kind", "mr", "--size", "64x64x12", "--noise", "rician:20"});
+  // Two tiles, whatever the number of threads.
+  quietvox_ok({"phantom", path("small.nii"), "--kind", "mr", "--size", "64x64x16", "--noise", "rician:20"});
   const Result small = quietvox_ok(
       {"nlm", path("small.nii"), path("out.nii"), "--search-radius", "5", "--memory-limit", "70", "--threads", "64"});
   EXPECT_LE(small.peak_kib, 70 * 1024);
@@ -345,7 +345,7 @@ TEST_F(FilterCommand, SidecarsNameTheSeriesOfDicom) {
   const Json series = Json::parse(quietvox_ok({"info", path("ct"), "--json"}).out)["facts"]["series"];
   for (const std::string name : {"a.nii", "b.nrrd"}) {
     quietvox_ok({"median", path("ct"), path(name), "--radius", "0", "--residual", path("r.nii"), "--force"});
-    for (const std::string sidecar : {name.substr(0, 1), std::string("r")}) {
+    for (const std::string& sidecar : {name.substr(0, 1), std::string("r")}) {
       const Json input = Json::parse(read_file(folder_ / (sidecar + ".json")))["inputs"][0];
       EXPECT_EQ(input, (Json{{"name", "ct"}, {"series", series}}));
     }

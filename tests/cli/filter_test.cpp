@@ -34,6 +34,16 @@ class FilterCommand : public ::testing::Test {
   std::vector<std::int16_t> voxels_;
 };
 
+class FilterCommandUnderALimit : public FilterCommand {
+ protected:
+  void SetUp() override {
+    FilterCommand::SetUp();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
+#endif
+  }
+};
+
 TEST_F(FilterCommand, RadiusZeroGivesTheSameBytes) {
   const std::string before = read_file(folder_ / "in.nii");
   quietvox_ok({"median", path("in.nii"), path("out.nii"), "--radius", "0"});
@@ -68,10 +78,7 @@ TEST_F(FilterCommand, ChainEqualsTwoRuns) {
   EXPECT_NE(read("chain.nii"), read("one.nii"));
 }
 
-TEST_F(FilterCommand, SlabsAndThreadsGiveTheSameBytes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
-#endif
+TEST_F(FilterCommandUnderALimit, SlabsAndThreadsGiveTheSameBytes) {
   quietvox_ok({"phantom", path("big.nii"), "--kind", "mr", "--size", "256x256x80", "--noise", "rician:20"});
   quietvox_ok({"bilateral", path("big.nii"), path("whole.nii"), "--radius", "1", "--threads", "3"});
   // The volume takes 20 MiB, and twice that to filter it whole; the program itself takes less than the rest.
@@ -79,10 +86,7 @@ TEST_F(FilterCommand, SlabsAndThreadsGiveTheSameBytes) {
   EXPECT_TRUE(read_file(folder_ / "whole.nii") == read_file(folder_ / "slabs.nii"));
 }
 
-TEST_F(FilterCommand, MemoryStaysBelowItsLimit) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
-#endif
+TEST_F(FilterCommandUnderALimit, MemoryStaysBelowItsLimit) {
   // 63 MB as floats: a file or volume held whole would be seen.
   quietvox_ok({"phantom", path("big.nii.gz"), "--kind", "mr", "--size", "256x256x240", "--noise", "rician:20"});
   quietvox_ok({"phantom", path("series"), "--size", "256x256x240"});
@@ -105,10 +109,7 @@ TEST_F(FilterCommand, MemoryStaysBelowItsLimit) {
   EXPECT_LE(result.peak_kib, 100 * 1024);
 }
 
-TEST_F(FilterCommand, MemoryLimitRefusesNothingThatFits) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
-#endif
+TEST_F(FilterCommandUnderALimit, MemoryLimitRefusesNothingThatFits) {
   // Two tiles, whatever the number of threads.
   quietvox_ok({"phantom", path("small.nii"), "--kind", "mr", "--size", "64x64x16", "--noise", "rician:20"});
   const Result small = quietvox_ok(
@@ -116,10 +117,7 @@ TEST_F(FilterCommand, MemoryLimitRefusesNothingThatFits) {
   EXPECT_LE(small.peak_kib, 70 * 1024);
 }
 
-TEST_F(FilterCommand, MemoryLimitTellsHowMuchMoreIsNeeded) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the memory of a sanitizer counts too, and is more than the limit";
-#endif
+TEST_F(FilterCommandUnderALimit, MemoryLimitTellsHowMuchMoreIsNeeded) {
   quietvox_ok({"phantom", path("wide.nii"), "--kind", "mr", "--size", "512x512x24", "--noise", "rician:20"});
   const auto run = [&](int limit) {
     return quietvox({"nlm", path("wide.nii"), path("out.nii"), "--search-radius", "1", "--patch-radius", "1",

@@ -78,7 +78,7 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     remove_abandoned(parent_of(real));
     if (stands_at(target_)) {
       refuse_existing(target_, kind_, force_);
-      if (fs::exists(target_)) target_ = real;
+      target_ = real;
     }
     staging_.emplace(target_, kind_);
   } catch (const fs::filesystem_error& error) {

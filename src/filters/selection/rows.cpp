@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "filters/selection/lanes.hpp"
 
@@ -17,15 +18,15 @@ HWY_BEFORE_NAMESPACE();
 namespace quietvox::selection::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One vector of voxels to keys and back. What is no key by its bits alone is staged: converted before.
+/// One vector of voxels, as integers of their size, to keys and back.
 template <class T, class K>
 struct Coder;
 
 /// A float's bits are a sign and a magnitude; as a two's complement number they keep their order, and -0 becomes 0.
 template <>
 struct Coder<float, std::int32_t> {
-  static constexpr bool staged = false;
   using D = hn::ScalableTag<std::int32_t>;
+  using Keys = D;
   using V = hn::Vec<D>;
 
   explicit Coder(std::optional<float>) : greatest(hn::Zero(D())) {}
@@ -39,7 +40,7 @@ struct Coder<float, std::int32_t> {
     const V sign = hn::ShiftRight<31>(key);
     return hn::Or(hn::Sub(hn::Xor(key, sign), sign), hn::ShiftLeft<31>(sign));
   }
-  HWY_INLINE RowContent content() const {
+  HWY_INLINE RowContent content(const float*, std::int64_t) const {
     const bool all_finite = hn::AllTrue(D(), hn::Lt(greatest, hn::Set(D(), 0x7F800000)));  // infinity; NaNs are greater
     return all_finite ? RowContent::present : RowContent::missing;
   }
@@ -50,46 +51,37 @@ struct Coder<float, std::int32_t> {
 /// Floats that are whole numbers of 16 bits.
 template <>
 struct Coder<float, std::int16_t> {
-  static constexpr bool staged = true;
-  using D = hn::ScalableTag<std::int16_t>;
+  using D = hn::ScalableTag<std::int32_t>;
+  using Keys = hn::Rebind<std::int16_t, D>;
   using V = hn::Vec<D>;
-  using Floats = hn::ScalableTag<float>;
-  using Integers = hn::RebindToSigned<Floats>;
-  using Halves = hn::Rebind<std::int16_t, Floats>;
+  using Floats = hn::RebindToFloat<D>;
 
-  explicit Coder(std::optional<float>) : changed(hn::MaskFromVec(hn::Zero(Floats()))), none(changed) {}
-  HWY_INLINE void stage(const float* voxels, std::int64_t count, std::int16_t* whole) {
-    const Floats d;
-    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-      const auto voxel = hn::LoadU(d, voxels + i);
-      const auto number = hn::DemoteTo(Halves(), hn::NearestInt(voxel));  // the nearest of 16 bits
-      hn::StoreU(number, Halves(), whole + i);
-      const auto missing = hn::IsNaN(voxel);
-      const auto same = hn::Eq(voxel, hn::ConvertTo(d, hn::PromoteTo(Integers(), number)));
-      changed = hn::Or(changed, hn::Not(hn::Or(same, missing)));
-      none = hn::Or(none, missing);
-    }
+  explicit Coder(std::optional<float>) : changed(hn::Zero(D())), beyond(changed) {}
+  HWY_INLINE hn::Vec<Keys> encode(V bits) {
+    const V number = hn::NearestInt(hn::BitCast(Floats(), bits));
+    changed = hn::Or(changed, hn::Xor(bits, hn::BitCast(D(), hn::ConvertTo(Floats(), number))));
+    beyond = hn::Or(beyond, hn::Xor(number, hn::ShiftRight<31>(number)));
+    return hn::DemoteTo(Keys(), number);
   }
-  static HWY_INLINE void unstage(const std::int16_t* whole, std::int64_t count, float* voxels) {
-    const Floats d;
-    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-      hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(Integers(), hn::LoadU(Halves(), whole + i))), d, voxels + i);
-    }
+  static HWY_INLINE V decode(hn::Vec<Keys> key) {
+    return hn::BitCast(D(), hn::ConvertTo(Floats(), hn::PromoteTo(D(), key)));
   }
-  static HWY_INLINE V encode(V number) { return number; }
-  static HWY_INLINE V decode(V key) { return key; }
-  HWY_INLINE RowContent content() const {
-    if (!hn::AllFalse(Floats(), changed)) return RowContent::unfit;
-    return hn::AllFalse(Floats(), none) ? RowContent::present : RowContent::missing;
+  RowContent content(const float* voxels, std::int64_t count) const {
+    const bool same = hn::AllTrue(D(), hn::Eq(hn::ShiftLeft<1>(changed), hn::Zero(D())));  // but for the sign of -0
+    if (same && hn::AllTrue(D(), hn::Lt(beyond, hn::Set(D(), 1 << 15)))) return RowContent::present;
+    const bool fit = std::all_of(voxels, voxels + count, [](float v) {
+      return std::isnan(v) || (v >= INT16_MIN && v <= INT16_MAX && v == std::nearbyint(v));
+    });
+    return fit ? RowContent::missing : RowContent::unfit;
   }
 
-  hn::Mask<Floats> changed, none;
+  V changed, beyond;  ///< bits that are set where a voxel is no whole number, or is not one of 16 bits
 };
 
 template <class T>
 struct IntegerCoder {
-  static constexpr bool staged = false;
   using D = hn::ScalableTag<std::int16_t>;
+  using Keys = D;
   using V = hn::Vec<D>;
   static constexpr std::int16_t flip = std::is_signed_v<T> ? 0 : INT16_MIN;
 
@@ -102,7 +94,7 @@ struct IntegerCoder {
     return hn::Xor(voxels, hn::Set(D(), flip));
   }
   static HWY_INLINE V decode(V key) { return hn::Xor(key, hn::Set(D(), flip)); }
-  HWY_INLINE RowContent content() const {
+  HWY_INLINE RowContent content(const T*, std::int64_t) const {
     const bool any = has_missing && !hn::AllTrue(D(), hn::Eq(found, hn::Zero(D())));
     return any ? RowContent::missing : RowContent::present;
   }
@@ -122,54 +114,45 @@ struct Coder<std::uint16_t, std::int16_t> : IntegerCoder<std::uint16_t> {
 template <class T, class K>
 RowContent encode(const T* voxels, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, K* keys,
                   std::optional<T> missing) {
-  const typename Coder<T, K>::D d;
-  Coder<T, K> coder(missing);
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  alignas(64) K stage[4 * vector_keys<K>];
-  for (std::int64_t i = 0; i < vectors * vector_keys<K>; i += lanes) {
-    const K* in = reinterpret_cast<const K*>(voxels + phases * i);
-    if constexpr (Coder<T, K>::staged) {
-      coder.stage(voxels + phases * i, phases * lanes, stage);
-      in = stage;
-    }
+  using C = Coder<T, K>;
+  const typename C::D d;
+  const typename C::Keys to;
+  C coder(missing);
+  const std::int64_t count = vectors * vector_keys<K>;
+  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto* in = reinterpret_cast<const hn::TFromD<typename C::D>*>(voxels + phases * i);
     auto a = hn::Zero(d), b = a, c = a, e = a;
     if (phases == 1) {
-      hn::StoreU(coder.encode(hn::LoadU(d, in)), d, keys + i);
+      hn::StoreU(coder.encode(hn::LoadU(d, in)), to, keys + i);
     } else if (phases == 2) {
       hn::LoadInterleaved2(d, in, a, b);
-      hn::StoreU(coder.encode(a), d, keys + i);
-      hn::StoreU(coder.encode(b), d, keys + pitch + i);
+      hn::StoreU(coder.encode(a), to, keys + i);
+      hn::StoreU(coder.encode(b), to, keys + pitch + i);
     } else {
       hn::LoadInterleaved4(d, in, a, b, c, e);
-      hn::StoreU(coder.encode(a), d, keys + i);
-      hn::StoreU(coder.encode(b), d, keys + pitch + i);
-      hn::StoreU(coder.encode(c), d, keys + 2 * pitch + i);
-      hn::StoreU(coder.encode(e), d, keys + 3 * pitch + i);
+      hn::StoreU(coder.encode(a), to, keys + i);
+      hn::StoreU(coder.encode(b), to, keys + pitch + i);
+      hn::StoreU(coder.encode(c), to, keys + 2 * pitch + i);
+      hn::StoreU(coder.encode(e), to, keys + 3 * pitch + i);
     }
   }
-  return coder.content();
+  return coder.content(voxels, phases * count);
 }
 
 template <class T, class K>
 void decode(const K* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t pitch, T* voxels) {
   using C = Coder<T, K>;
   const typename C::D d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  alignas(64) K stage[4 * vector_keys<K>];
-  for (std::int64_t i = 0; i < vectors * vector_keys<K>; i += lanes, voxels += phases * lanes) {
-    K* const out = C::staged ? stage : reinterpret_cast<K*>(voxels);
-    const auto a = C::decode(hn::LoadU(d, keys + i));
+  const auto key = [&](std::int64_t i) { return C::decode(hn::LoadU(typename C::Keys(), keys + i)); };
+  for (std::int64_t i = 0; i < vectors * vector_keys<K>; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    auto* const out = reinterpret_cast<hn::TFromD<typename C::D>*>(voxels + phases * i);
     if (phases == 1) {
-      hn::StoreU(a, d, out);
+      hn::StoreU(key(i), d, out);
     } else if (phases == 2) {
-      hn::StoreInterleaved2(a, C::decode(hn::LoadU(d, keys + pitch + i)), d, out);
+      hn::StoreInterleaved2(key(i), key(pitch + i), d, out);
     } else {
-      const auto b = C::decode(hn::LoadU(d, keys + pitch + i));
-      const auto c = C::decode(hn::LoadU(d, keys + 2 * pitch + i));
-      const auto e = C::decode(hn::LoadU(d, keys + 3 * pitch + i));
-      hn::StoreInterleaved4(a, b, c, e, d, out);
+      hn::StoreInterleaved4(key(i), key(pitch + i), key(2 * pitch + i), key(3 * pitch + i), d, out);
     }
-    if constexpr (C::staged) C::unstage(stage, phases * lanes, voxels);
   }
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/all_series.hpp"
 
+#include <unistd.h>
+
 #include <optional>
 
 #include "cli/child_process.hpp"
@@ -83,8 +85,11 @@ class Supervisor {
 
  private:
   Json known() const {
-    return {
-        {"dealt_with", dealt_with_}, {"left_out", left_out_}, {"careful", is_careful_}, {"announced", is_announced_}};
+    return {{"parent", getpid()},
+            {"dealt_with", dealt_with_},
+            {"left_out", left_out_},
+            {"careful", is_careful_},
+            {"announced", is_announced_}};
   }
 
   void take(const Json& event) {

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "io/atomic_output.hpp"
+
 namespace quietvox::cli {
 namespace {
 
@@ -41,9 +43,8 @@ bool may_be_appended_to(const std::filesystem::path& path) {
 bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
   std::error_code ignored;
   if (std::filesystem::equivalent(path, folder, ignored)) return true;
-  const auto real_path = std::filesystem::weakly_canonical(path, ignored);
-  const auto real_folder = std::filesystem::weakly_canonical(folder, ignored);
-  return std::mismatch(real_folder.begin(), real_folder.end(), real_path.begin(), real_path.end()).first ==
+  const auto real_file = io::real_path(path), real_folder = io::real_path(folder);
+  return std::mismatch(real_folder.begin(), real_folder.end(), real_file.begin(), real_file.end()).first ==
          real_folder.end();
 }
 

@@ -49,8 +49,7 @@ void check_paths(const Job& job) {
     check_output(job.mask.residual, io::Format::nifti, job.out.force, job.input);
     io::refuse_overlap(job.output, job.mask.residual, "residual");
     const fs::path sidecar = io::sidecar_of(job.mask.residual);
-    if (format != io::Format::dicom &&
-        fs::weakly_canonical(sidecar) == fs::weakly_canonical(io::sidecar_of(job.output))) {
+    if (format != io::Format::dicom && io::real_path(sidecar) == io::real_path(io::sidecar_of(job.output))) {
       throw Error(Errc::invalid_argument, "--residual " + job.mask.residual +
                                               ": what was done to it and to the output would both stand in " +
                                               sidecar.string() + "; give another name");
@@ -184,6 +183,10 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   const io::WriteReport report = commit_both(*writer, residual.get(), background);
   summary.files = report.files;
   summary.clamped = report.clamped;
+  if (report.clamped > 0 && job.out.output_type != OutputType::same) {
+    summary.warnings.push_back(job.output.string() + ": " + std::to_string(report.clamped) +
+                               " voxels lie beyond --output-type and got its nearest value; float32 holds all");
+  }
   summary.warnings.insert(summary.warnings.end(), report.warnings.begin(), report.warnings.end());
 }
 

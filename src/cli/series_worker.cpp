@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <iostream>
 #include <optional>
@@ -104,6 +105,7 @@ std::string bytes_from_json(const Json& json) {
 void work_on_series(const Job& job, Context& context) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would read what this process says
   const Json known = Json::parse(std::cin);
+  if (getppid() != known["parent"]) return;  // it has died already
   const auto failure = failure_of([&] { filter_series(job, known, context); });
   if (!failure) return tell({{"ended", true}});
   tell({{"ended", {{"error", failure->what()}, {"code", static_cast<int>(failure->code())}}}});

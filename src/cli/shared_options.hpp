@@ -77,7 +77,8 @@ struct OutputOptions {
   static consteval auto fields() {
     return std::tuple{
         field("output-type", &OutputOptions::output_type,
-              "Stored voxel type; same: that of the input, and float32 in another format. DICOM always keeps its own."),
+              "Stored voxel type; same: that of the input, and float32 in another format. Integers hold whole numbers "
+              "within their range. DICOM always keeps its own."),
         field("output-format", &OutputOptions::output_format,
               "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
         field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),

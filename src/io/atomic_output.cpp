@@ -173,10 +173,16 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
   for (AtomicOutput* output : outputs) output->remove_replaced();
 }
 
+fs::path real_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(fs::absolute(without_trailing_slash(path)), error);
+  if (error) throw Error(Errc::output_path, path.string() + ": " + error.message() + "; give another path");
+  return real;
+}
+
 void refuse_overlap(const fs::path& target, const fs::path& other, const std::string& role) {
+  const fs::path real_other = real_path(other), real_target = real_path(target);
   std::error_code ignored;
-  const fs::path real_other = fs::weakly_canonical(without_trailing_slash(other), ignored);
-  const fs::path real_target = fs::weakly_canonical(without_trailing_slash(target), ignored);
   if (real_target == real_other || fs::equivalent(target, other, ignored)) {
     throw Error(Errc::output_path, target.string() + ": output and " + role + " are the same; give another output");
   }

@@ -60,6 +60,9 @@ class AtomicOutput {
 /// before that, the next output made in a folder of theirs takes back those that came.
 void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
+/// The absolute path, links followed as far as it exists. Throws Error(output_path) where it cannot be followed.
+std::filesystem::path real_path(const std::filesystem::path&);
+
 /// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.
 /// `role`: what the other one is, for the message.
 void refuse_overlap(const std::filesystem::path& target, const std::filesystem::path& other,

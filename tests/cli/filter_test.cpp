@@ -244,6 +244,8 @@ TEST_F(FilterCommand, PaddingKeepsItsRealValueInAnotherFormat) {
   EXPECT_EQ(read("noisy.nii")[0], -3024);
   quietvox_ok({"median", path("in.dcm"), path("d.nii"), "--residual", path("residual.nii")});
   EXPECT_EQ(read("residual.nii"), std::vector<float>(16, 0));
+  const Result result = quietvox({"median", path("in.dcm"), path("e.nii"), "--output-type", "uint16"});
+  EXPECT_NE(result.err.find("16 voxels lie beyond --output-type"), std::string::npos) << result.err;
 }
 
 TEST_F(FilterCommand, WindowsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {

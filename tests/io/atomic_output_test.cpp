@@ -325,6 +325,23 @@ TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {
   AtomicOutput beside(folder_ / "in-median", Kind::folder, false, in);  // shares the name's beginning only
 }
 
+TEST_F(AtomicOutputTest, NamesAloneLieInTheFolderWeAreIn) {
+  fs::create_directories(folder_ / "in/sub");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_ / "in/sub");
+  for (const char* in : {".", "..", "./"}) {
+    for (const char* out : {"out", "out/"}) {
+      expect_refused(Errc::output_path, "inside the input", out, Kind::folder, false, in);
+    }
+  }
+  expect_refused(Errc::output_path, "inside the input", "../out", Kind::folder, false, folder_ / "in");
+  fs::current_path(before);
+}
+
+TEST_F(AtomicOutputTest, NamesThatAreTooLongAreNamed) {
+  expect_refused(Errc::output_path, "too long", folder_ / std::string(300, 'a'), Kind::file, false, folder_ / "in");
+}
+
 TEST_F(AtomicOutputTest, ReadOnlyParentIsNotWritable) {
   constexpr uid_t nobody = 65534;
   const bool is_root = geteuid() == 0;  // who may write everywhere

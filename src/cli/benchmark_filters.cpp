@@ -75,10 +75,11 @@ Case gaussian_case(Extent itk_extent) {
           [](View in, int threads) { return peers::itk_gaussian(in, gaussian_sigma, threads); }, itk_extent, 10};
 }
 
+/// ITK divides a volume among threads along z, a single slice along y: either is long enough for many.
 std::vector<Case> all_cases() {
-  return {median_case({1, 1, 0}, {{512, 512, 2}}),   median_case({2, 2, 0}, {{512, 512, 1}}),
-          median_case({3, 3, 0}, {{512, 512, 1}}),   median_case({1, 1, 1}, {{256, 256, 8}}),
-          median_case({2, 2, 2}, {{128, 128, 8}}),   bilateral_case({3, 3, 0}, {{256, 256, 1}}),
+  return {median_case({1, 1, 0}, {{512, 512, 1}}),   median_case({2, 2, 0}, {{512, 512, 1}}),
+          median_case({3, 3, 0}, {{512, 512, 1}}),   median_case({1, 1, 1}, {{128, 128, 32}}),
+          median_case({2, 2, 2}, {{64, 64, 32}}),    bilateral_case({3, 3, 0}, {{256, 256, 1}}),
           bilateral_case({3, 3, 3}, {{64, 64, 16}}), gaussian_case({{256, 256, 64}})};
 }
 

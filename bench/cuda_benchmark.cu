@@ -19,6 +19,7 @@
 #include "cuda/registry.hpp"
 #include "cuda/resources.hpp"
 #include "cuda_ceilings.hpp"
+#include "cuda_program.hpp"
 #include "cuda_timing.hpp"
 #include "filters/quadratic_coefficients.hpp"
 #include "filters/registry.hpp"
@@ -31,8 +32,6 @@ using cuda::Queue;
 
 constexpr Extent flat{4096, 4096, 1}, deep{512, 512, 256}, cube{512, 512, 512};
 constexpr Extent odd{500, 500, 256};  // rows of no power of two
-
-using Options = std::vector<std::pair<std::string, std::string>>;
 
 struct Case {
   std::string filter;
@@ -90,12 +89,6 @@ const std::vector<T>& shared_noise(const Extent& extent) {
   std::vector<T>& voxels = by_size[extent.voxels()];
   if (voxels.empty()) voxels = noise<T>(extent);
   return voxels;
-}
-
-Settings make_settings(const Case& c) {
-  Settings settings(find_filter(c.filter));
-  for (const auto& [name, value] : c.options) settings.set(name, value);
-  return settings.resolved({c.extent, {1, 1, 1}, [] { return 50.0; }, [] { return Range<double>{0, 2000}; }});
 }
 
 /// Largest difference from the CPU in a box in the middle of the volume.
@@ -157,7 +150,7 @@ class Benchmark {
 
   template <class T>
   void kernel(const Case& c) {
-    const Settings settings = make_settings(c);
+    const Settings settings = make_settings(c.filter, c.options, c.extent);
     const BackendEntry<Queue>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
     const Queue queue{device_.compute, device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
@@ -179,7 +172,7 @@ class Benchmark {
 
   /// From host memory to host memory, through the backend.
   void host_to_host(const Backend& backend, const Case& c, bool pinned) {
-    const Settings settings = make_settings(c);
+    const Settings settings = make_settings(c.filter, c.options, c.extent);
     const std::vector<float>& noise = shared_noise<float>(c.extent);
     const auto voxels = static_cast<std::size_t>(c.extent.voxels());
     std::vector<float> pageable(pinned ? 0 : 2 * voxels);
@@ -317,7 +310,7 @@ void run_cases(Benchmark& benchmark, const std::string& only) {
   }
 }
 
-int run(int argc, char** argv) {
+void run(int argc, char** argv) {
   std::string only;
   if (argc > 2 && std::string_view(argv[1]) == "--only") {
     only = argv[2];
@@ -333,39 +326,21 @@ int run(int argc, char** argv) {
       ceilings.exp2 / 1e12, ceilings.fma / 1e12, ceilings.upload / 1e9, ceilings.download / 1e9);
   Benchmark benchmark(*device, ceilings);
   run_cases(benchmark, only);
-  if (argc > 1) {
-    int driver = 0;
-    QV_CUDA(cudaDriverGetVersion(&driver));
-    const nlohmann::json result{{"gpu", device->name},
-                                {"cuda_driver", driver},
-                                {"cuda_runtime", CUDART_VERSION},
-                                {"commit", argc > 2 ? argv[2] : "unknown"},
-                                {"ceilings",
-                                 {{"copy", ceilings.copy},
-                                  {"minmax_f32", ceilings.minmax_f32},
-                                  {"minmax_s16x2", ceilings.minmax_s16x2},
-                                  {"exp2", ceilings.exp2},
-                                  {"fma", ceilings.fma},
-                                  {"upload", ceilings.upload},
-                                  {"download", ceilings.download}}},
-                                {"rows", benchmark.rows()}};
-    std::ofstream(argv[1]) << result.dump(1) << '\n';
-  }
-  return 0;
+  write_result(argc, argv, *device,
+               {{"ceilings",
+                 {{"copy", ceilings.copy},
+                  {"minmax_f32", ceilings.minmax_f32},
+                  {"minmax_s16x2", ceilings.minmax_s16x2},
+                  {"exp2", ceilings.exp2},
+                  {"fma", ceilings.fma},
+                  {"upload", ceilings.upload},
+                  {"download", ceilings.download}}},
+                {"rows", benchmark.rows()}});
 }
 
 }  // namespace
 }  // namespace quietvox::bench
 
 int main(int argc, char** argv) {
-#ifndef NDEBUG
-  std::fprintf(stderr, "cuda_benchmark: this is a Debug build; build with CMAKE_BUILD_TYPE=Release\n");
-  return 1;
-#endif
-  try {
-    return quietvox::bench::run(argc, argv);
-  } catch (const quietvox::Error& error) {
-    std::fprintf(stderr, "cuda_benchmark: %s\n", error.what());
-    return 1;
-  }
+  return quietvox::bench::run_program("cuda_benchmark", argc, argv, quietvox::bench::run);
 }

@@ -33,6 +33,29 @@ ran on the same GPU on the same sizes, CuPy's 3-D median on 256^3; its Gaussian 
 |---|---|---|---|---|---|---|---|---|
 {kernels}
 
+## Beside ITK and OpenCV on a CPU
+
+Our filters, those of ITK {itk} and those of OpenCV {opencv} on {threads} cores of the processor beside the GPU, an {processor},
+from memory to memory in one run of `quietvox benchmark`, ITK and OpenCV on a part of the volume. The GPU's rates are those of
+the kernels above, and "times" says how many times as fast that is. OpenCV's bilateral filter leaves out the corners of the window.
+
+| filter | setting | GPU, Gvoxel/s | ours on the CPU, Mvoxel/s | times | ITK, Mvoxel/s | times | OpenCV, Mvoxel/s | times |
+|---|---|---|---|---|---|---|---|---|
+{cpu}
+
+## The papers' own methods
+
+Kernels of five papers, built anew from their text (`bench/papers.cu`), beside our filter: on the same image with the same
+settings, in one run on this GPU, at sizes of the papers' images and tracks. Results are the same but for rounding, save for
+the recursion from both ends, which is an approximation: {psnr} against our Gaussian. Their kernels know no
+missing voxels, and those of 2023 see 8-bit pixels, whose range weights the bilateral filter and the non-local means look up.
+The shortest call took {shortest_theirs:.1f} µs of theirs and {shortest_ours:.1f} µs of ours: images of less than a megapixel
+compare mostly how soon a call is launched.
+
+| paper | method | filter | setting | pixels | its Gpixel/s | ours, Gpixel/s | times |
+|---|---|---|---|---|---|---|---|
+{papers}
+
 ## Aims
 
 Least rates that the project set itself before the kernels were written, from counted operations and prototypes, and what
@@ -51,20 +74,36 @@ the bus.
 | filter | setting | host memory | Gvoxel/s | of the bus |
 |---|---|---|---|---|
 {hosts}
+
+## To measure again
+
+On a machine with such a GPU, after `cmake --preset bench && cmake --build --preset bench`, with COMMIT what was built:
+
+```bash
+cd build-bench/bin
+./cuda_benchmark ../../bench/results/h200.json COMMIT
+./papers ../../bench/results/h200_papers.json COMMIT
+./quietvox benchmark --json > ../../bench/results/h200_cpu.json  # built with OpenCV: docs/building.md
+```
+
+`bench/peers_npp.cu` and `bench/peers_cupy.py` say how they are run. Then `bench/report.py` writes this page.
 """
 
 
 def load(name):
-    path = RESULTS / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
 
 
-def peer_rates(data):
-    return {(row["filter"], row["setting"]): row["gvoxel_per_s"] for row in data["rows"] if "gvoxel_per_s" in row}
+def peer_rates(name):
+    return {(row["filter"], row["setting"]): row["gvoxel_per_s"] for row in load(name)["rows"] if "gvoxel_per_s" in row}
 
 
 def version(number):
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def line(*cells):
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 # Per filter and setting: what is counted, the floor and the target.
@@ -94,8 +133,8 @@ def aims(rows):
             found.setdefault((row["filter"], row["setting"], row["type"]), row)
 
     def add(name, setting, unit, rate, floor, target):
-        lines.append(f"| {name} | {setting} | {rate:.3g} {unit} | {floor} | {rate / floor:.2f} | {target} | "
-                     f"{rate / target:.2f} |")
+        lines.append(line(name, setting, f"{rate:.3g} {unit}", floor, f"{rate / floor:.2f}", target,
+                          f"{rate / target:.2f}"))
 
     for (name, setting), (unit, floor, target) in AIMS.items():
         row = found[name, setting, "float"]
@@ -120,8 +159,33 @@ def extent(row):
     return " x ".join(str(count) for count in row["extent"] if count > 1)
 
 
-def tap_rate(row):
-    return f"{row['ttap_per_s']:.2f}" if "ttap_per_s" in row else ""
+def kernel_line(row, peers):
+    key = (row["filter"], row["setting"])
+    taps = f"{row['ttap_per_s']:.2f}" if "ttap_per_s" in row else ""
+    ratios = [f"{row['gvoxel_per_s'] / peer[key]:.1f}" if key in peer and row["type"] == "float" else ""
+              for peer in peers]
+    return line(row["filter"], row["setting"], extent(row), row["type"], f"{row['gvoxel_per_s']:.4g}", taps,
+                f"{row['of_ceiling']:.2f} of {row['ceiling']}", *ratios)
+
+
+def cpu_lines(kernels, filters):
+    """Of each filter that was measured on the CPU: the GPU's rate, those of the CPU, and how many times faster it is."""
+    on_gpu = {(row["filter"], row["setting"]): row["gvoxel_per_s"] for row in reversed(kernels)
+              if row["type"] == "float"}
+    for entry in filters:
+        name, parameters = entry["filter"]["name"], entry["filter"]["parameters"]
+        setting = "x".join(map(str, parameters["radius"])) if "radius" in parameters \
+            else f"sigma {parameters['sigma'][0]:g}"
+        gpu, cells = on_gpu[name, setting], []
+        for who in ("cpu", "itk", "opencv"):
+            rate = entry["voxels_per_second"].get(who, 0) / 1e6
+            cells += [f"{rate:.{0 if rate > 100 else 2}f}", f"{1e3 * gpu / rate:.0f}"] if rate else ["", ""]
+        yield line(name, setting, f"{gpu:.4g}", *cells)
+
+
+def paper_line(row):
+    return line(row["paper"], row["method"], row["filter"], row["setting"], extent(row), f"{row['gvoxel_per_s']:.4g}",
+                f"{row['ours_gvoxel_per_s']:.4g}", f"{row['ratio']:.3g}")
 
 
 def half_width(row):
@@ -165,29 +229,28 @@ def plot(series, path):
 
 
 def main():
-    ours = load("h200.json")
-    npp, cupy = (peer_rates(load(name) or {"rows": []}) for name in ("h200_npp.json", "h200_cupy.json"))
-    kernels, hosts = [], []
-    for row in ours["rows"]:
-        if row["what"] != "kernel":
-            hosts.append(f"| {row['filter']} | {row['setting']} | {row['what']} | {row['gvoxel_per_s']:.2f} | "
-                         f"{row['of_ceiling']:.2f} |")
-            continue
-        key = (row["filter"], row["setting"])
-        ratios = [f"{row['gvoxel_per_s'] / peer[key]:.1f}" if key in peer and row["type"] == "float" else ""
-                  for peer in (npp, cupy)]
-        kernels.append(f"| {row['filter']} | {row['setting']} | {extent(row)} | {row['type']} | {row['gvoxel_per_s']:.4g} | "
-                       f"{tap_rate(row)} | {row['of_ceiling']:.2f} of {row['ceiling']} | {' | '.join(ratios)} |")
-    ceilings = ours["ceilings"]
+    ours, cpu, papers = load("h200.json"), load("h200_cpu.json"), load("h200_papers.json")["rows"]
+    npp, cupy = peer_rates("h200_npp.json"), peer_rates("h200_cupy.json")
+    kernels = [row for row in ours["rows"] if row["what"] == "kernel"]
+    hosts = [row for row in ours["rows"] if row["what"] != "kernel"]
+    psnrs = [row["psnr_db"] for row in papers if "psnr_db" in row]
+    shortest = {f"shortest_{whose}": min(math.prod(row["extent"]) / row[rate] for row in papers) / 1e3
+                for whose, rate in (("theirs", "gvoxel_per_s"), ("ours", "ours_gvoxel_per_s"))}
+    per_second = {name: rate / (1e9 if name in ("upload", "download") else 1e12)
+                  for name, rate in ours["ceilings"].items()}
     (ROOT / "docs" / "gpu-speed.md").write_text(PAGE.format(
         gpu=ours["gpu"], runtime=version(ours["cuda_runtime"]), driver=version(ours["cuda_driver"]),
-        commit=ours["commit"], copy=ceilings["copy"] / 1e12, minmax_f32=ceilings["minmax_f32"] / 1e12,
-        minmax_s16x2=ceilings["minmax_s16x2"] / 1e12, exp2=ceilings["exp2"] / 1e12, fma=ceilings["fma"] / 1e12, upload=ceilings["upload"] / 1e9,
-        download=ceilings["download"] / 1e9, kernels="\n".join(kernels), hosts="\n".join(hosts), aims="\n".join(aims(ours["rows"]))), encoding="utf-8")
+        commit=ours["commit"], **per_second, **shortest, psnr=f"PSNR {min(psnrs):.0f} to {max(psnrs):.0f} dB",
+        **{key: cpu[key] for key in ("processor", "threads", "itk", "opencv")},
+        kernels="\n".join(kernel_line(row, (npp, cupy)) for row in kernels),
+        cpu="\n".join(cpu_lines(kernels, cpu["filters"])), papers="\n".join(map(paper_line, papers)),
+        aims="\n".join(aims(ours["rows"])),
+        hosts="\n".join(line(row["filter"], row["setting"], row["what"], f"{row['gvoxel_per_s']:.2f}",
+                             f"{row['of_ceiling']:.2f}") for row in hosts)), encoding="utf-8")
 
     def ours_2d(name, kind):
-        rows = [row for row in ours["rows"] if row["what"] == "kernel" and row["filter"] == name
-                and row["type"] == kind and row["setting"].endswith("x0")]
+        rows = [row for row in kernels
+                if row["filter"] == name and row["type"] == kind and row["setting"].endswith("x0")]
         return [(half_width(row), row["gvoxel_per_s"]) for row in rows], \
             [(half_width(row), row["gvoxel_per_s"] / row["of_ceiling"]) for row in rows if "no network" not in row["ceiling"]]
 
@@ -198,7 +261,7 @@ def main():
     series = []
     for name, colour in (("median", "#1f77b4"), ("bilateral", "#d62728")):
         points, ceiling = ours_2d(name, "float")
-        series += [(f"{name} 2-D, float", points, colour, ""), (f"its ceiling", ceiling, colour, "2 4")]
+        series += [(f"{name} 2-D, float", points, colour, ""), ("its ceiling", ceiling, colour, "2 4")]
         for peer, rates, dash in (("NPP", npp, "8 4"), ("CuPy", cupy, "12 3 3 3")):
             points = peer_2d(rates, name)
             if points:

@@ -158,6 +158,7 @@ class Median {
     launch_overlapping(pad<T>, dim3(pad_blocks, std::max(to_pad.count, 1)), pad_block, queue_.stream, in_, to_pad,
                        window_.border, job.mend);
     if (job.count > 0) network.run(job, queue_.stream);
+    if (pairs && !window_.has_missing) return;  // nothing to mend
     launch_overlapping(median_of_groups<T>, dim3(2 * queue_.multiprocessors), 256, queue_.stream, in_, out_, offset_,
                        group, job.mend, window_);
   }

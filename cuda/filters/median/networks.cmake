@@ -7,7 +7,7 @@
 # compile side by side. The tiles are the largest whose values stay in registers and whose instructions stay in a cache of
 # 128 KiB; all was chosen by measuring.
 set(all
-  1x3x3    1x3x2 80 128 0  1x3x2 80 128 0
+  1x3x3    1x3x2 80 128 0  1x3x2 80 128 12
   1x5x5    1x4x4 75 128 0  1x4x4 75 128 0
   1x7x7    1x4x2 70 128 4  1x4x2 60 128 4
   1x9x9    1x4x2 70 128 4  1x4x4 60 128 1

@@ -47,8 +47,9 @@ struct RowCodec {
   /// Copies voxels past the caches, which would else read first what is written. flush() ends the last of such copies.
   void (*stream)(const T* voxels, std::int64_t count, T* to);
   void (*flush)();
-  /// Brings voxels into the second-level cache, without waiting for them.
+  /// Bring voxels into the second-level or the first-level cache, without waiting for them.
   void (*fetch)(const T* voxels, std::int64_t count);
+  void (*fetch_close)(const T* voxels, std::int64_t count);
 };
 
 /// The rows of outputs of one row of tiles. Along each axis of the network, the offsets say where a coordinate lies.

@@ -178,11 +178,12 @@ class NetworkBlock {
   static Triple<const std::ptrdiff_t*> pointers(const Offsets& o) { return {o.x.data(), o.y.data(), o.z.data()}; }
 
   bool read_slice(Index3 start, Extent size, std::int64_t z) {
-    const std::int64_t count = size.x + 2 * radius_.x;
+    constexpr std::int64_t rows_ahead = 3;
+    const std::int64_t count = size.x + 2 * radius_.x, in_z = border_index(border_, start.z + z, in_.extent.z);
+    const auto row = [&](std::int64_t y) { return in_.row(border_index(border_, start.y + y, in_.extent.y), in_z); };
     for (std::int64_t y = 0; y < seen_rows_; ++y) {
-      copy_row(
-          in_.row(border_index(border_, start.y + y, in_.extent.y), border_index(border_, start.z + z, in_.extent.z)),
-          start.x, count);
+      if (y + rows_ahead < seen_rows_) codec_.fetch_close(row(y + rows_ahead) + start.x + radius_.x, size.x);
+      copy_row(row(y), start.x, count);
       const RowContent content =
           codec_.encode(row_.data(), vectors(count), tile_.x, phase_pitch_,
                         keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_, in_.missing);

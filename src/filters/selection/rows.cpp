@@ -172,17 +172,17 @@ void stream(const T* voxels, std::int64_t count, T* to) {
   std::copy(in + i, in + count, out + i);
 }
 
-template <class T>
+template <class T, int locality>
 void fetch(const T* voxels, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(voxels + i, 0, 2);
+  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(voxels + i, 0, locality);
 }
 
 void flush() { hwy::FlushStream(); }
 
 template <class T, class K = Key<T>>
 RowCodec<T, K> codec() {
-  return {encode<T, K>, decode<T, K>, stream<T>, flush, fetch<T>};
+  return {encode<T, K>, decode<T, K>, stream<T>, flush, fetch<T, 2>, fetch<T, 3>};
 }
 RowCodec<float, std::int32_t> codec_f32() { return codec<float>(); }
 RowCodec<float, std::int16_t> codec_whole_f32() { return codec<float, std::int16_t>(); }

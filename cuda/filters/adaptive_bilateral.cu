@@ -14,9 +14,10 @@ namespace {
 
 using namespace cuda;
 
-/// rate = 1 / clamp(kappa s, lowest, 1), where s is a standard deviation of voxels scaled by a power of two.
+/// What a kernel needs to know about the rates of boxes.
 struct VarianceRule {
-  float scale, kappa, highest_rate;
+  float scale;
+  RateOfVariance rate;
   int3 radius;
   Border border;
 };
@@ -36,15 +37,6 @@ __device__ void for_box(const Box<const float>& in, const VarianceRule& rule, in
   }
 }
 
-/// From the sums of the differences to the centre and of their squares. The centre is one of the voxels, so that it
-/// lies within a few standard deviations of their mean, and little is lost by subtraction. Rounded alike wherever it is
-/// inlined. Squares beyond all floats give the rate 1.
-__device__ float rate_of(const VarianceRule& rule, float sum, float squares, float count) {
-  const float about_mean = fmaf(__fmul_rn(sum, -1.0F / fmaxf(count, 1)), sum, squares);
-  const float variance = about_mean < 0 ? 0.0F : about_mean * (1.0F / fmaxf(count - 1, 1));
-  return fminf(fmaxf(rsqrtf(rule.kappa * rule.kappa * variance), 1), rule.highest_rate);
-}
-
 /// The rate at p, anywhere, voxels missing or not.
 __device__ __noinline__ float rate_at(const Box<const float>& in, const VarianceRule& rule, int3 p) {
   const float voxel = in.row(p.y, p.z)[p.x], centre = is_present(voxel) ? voxel : 0;
@@ -54,35 +46,32 @@ __device__ __noinline__ float rate_at(const Box<const float>& in, const Variance
     squares = fmaf(difference, difference, squares);
     count += 1;
   });
-  return rate_of(rule, sum, squares, count);
+  return rule.rate(sum, squares, count);
 }
 
-/// Outputs of a thread, along y.
-constexpr int tile_height(int depth) { return depth == 1 ? 8 : 4; }
+constexpr int tile_y = 4;  ///< outputs of a thread, along y
 
-/// Boxes of 3 x 3 x Depth. What a thread sees is read once. Sums that are not finite tell of missing voxels, and are
-/// made anew, so that results are those of rate_at() to the bit.
-template <int Depth>
-__global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
+/// Boxes of 3x3x3. What a thread sees is read once. Sums that are not finite tell of missing voxels, and are made anew,
+/// so that results are those of rate_at() to the bit.
+__global__ void __launch_bounds__(128, 5)
     rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
-  constexpr int count = 9 * Depth, deep = Depth / 2, tile_y = tile_height(Depth);
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
   const int z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;
   const int3 p{x + offset.x, y + offset.y, z + offset.z};
-  const bool inside = p.x >= 1 && p.x + 1 < in.x && p.y >= 1 && p.y + tile_y < in.y && p.z >= deep && p.z + deep < in.z;
-  float seen[Depth][tile_y + 2][3];
+  const bool inside = p.x >= 1 && p.x + 1 < in.x && p.y >= 1 && p.y + tile_y < in.y && p.z >= 1 && p.z + 1 < in.z;
+  float seen[3][tile_y + 2][3];
 #pragma unroll
-  for (int k = 0; k < Depth; ++k) {
+  for (int k = 0; k < 3; ++k) {
     if (inside) {
-      const float* from = in.row(p.y - 1, p.z + k - deep) + p.x - 1;
+      const float* from = in.row(p.y - 1, p.z + k - 1) + p.x - 1;
 #pragma unroll
       for (int j = 0; j < tile_y + 2; ++j, from += in.x) {
 #pragma unroll
         for (int i = 0; i < 3; ++i) seen[k][j][i] = __ldg(from + i) * rule.scale;
       }
     } else {
-      const int at_z = device_border_index(rule.border, p.z + k - deep, in.z);
+      const int at_z = device_border_index(rule.border, p.z + k - 1, in.z);
 #pragma unroll
       for (int j = 0; j < tile_y + 2; ++j) {
         const float* from = in.row(device_border_index(rule.border, p.y + j - 1, in.y), at_z);
@@ -97,16 +86,16 @@ __global__ void __launch_bounds__(128, Depth == 1 ? 8 : 5)
   bool finite = true;
 #pragma unroll
   for (int j = 0; j < tile_y; ++j) {
-    const float centre = seen[deep][j + 1][1];
+    const float centre = seen[1][j + 1][1];
     float sum = 0, squares = 0;
 #pragma unroll
-    for (int n = 0; n < count; ++n) {
-      if (n == count / 2) continue;
+    for (int n = 0; n < 27; ++n) {
+      if (n == 13) continue;
       const float difference = seen[n / 9][j + n / 3 % 3][n % 3] - centre;
       sum += difference;
       squares = fmaf(difference, difference, squares);
     }
-    result[j] = is_present(squares) ? rate_of(rule, sum, squares, count) : NAN;
+    result[j] = is_present(squares) ? rule.rate(sum, squares, 27) : NAN;
     finite = finite && is_present(squares);
   }
   float* to = rates.row(y, z) + x;
@@ -126,33 +115,36 @@ __global__ void rates_of_boxes(Box<const float> in, Box<float> rates, int3 offse
   rates.row(y, z)[x] = rate_at(in, rule, {x + offset.x, y + offset.y, z + offset.z});
 }
 
-void fill_rates(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
-                const Queue& queue) {
-  const double scale = params.scale();
-  if (params.rule == RangeRule::two_pass) {
-    // rate = scale / (0.5 sqrt(v + regularisation)), v = mean squared difference
-    const double first = *params.range_sigma, ratio = first / scale;
-    const RateOfSquares rate{static_cast<float>(0.5 * ratio * ratio / std::numbers::log2e),
-                             static_cast<float>(0.25 * *params.regularisation / (scale * scale))};
-    rates_of_squares(in, rates, params.with_range_sigma(first), rate, queue);
-    return;
-  }
+/// By the rule variance, of params.scale() as 1 / rated_scale().
+RateOfVariance rate_of_variance(const AdaptiveBilateralParams& params) {
+  // rate = sqrt(log2(e) / 2) / (scale clamp(kappa s, lowest, highest)), of standard deviations s scaled alike
+  const double numerator = std::sqrt(0.5 * std::numbers::log2e), scale = rated_scale(params.scale());
+  return {static_cast<float>(params.kappa * params.kappa / (numerator * numerator)),
+          static_cast<float>(numerator / (scale * *params.highest_range_sigma)),
+          static_cast<float>(std::min<double>(numerator / (scale * *params.lowest_range_sigma), largest_rate))};
+}
+
+void fill_rates_of_boxes(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
+                         const Queue& queue) {
   const Radius3 r = params.statistics_radius();
-  int exponent = 0;
-  const double factor = std::frexp(1 / scale, &exponent);
-  const VarianceRule rule{static_cast<float>(std::ldexp(1.0, exponent)),
-                          static_cast<float>(params.kappa * factor),
-                          static_cast<float>(std::min<double>(scale / *params.lowest_range_sigma, largest_rate)),
-                          {r.x, r.y, r.z},
-                          params.border};
+  const VarianceRule rule{rated_scale(params.scale()), rate_of_variance(params), {r.x, r.y, r.z}, params.border};
   const Extent e = rates.extent;
   const int3 offset = offset_within(in, rates);
-  const bool by_tiles = r.x == 1 && r.y == 1;
+  const bool by_tiles = r == Radius3{1, 1, 1};
   const dim3 block(32, 4);
-  const dim3 grid(ceil_div(e.x, block.x), ceil_div(e.y, block.y * (by_tiles ? tile_height(2 * r.z + 1) : 1)), e.z);
-  const auto kernel = !by_tiles ? rates_of_boxes : r.z == 0 ? rates_of_tiles<1> : rates_of_tiles<3>;
+  const dim3 grid(ceil_div(e.x, block.x), ceil_div(e.y, block.y * (by_tiles ? tile_y : 1)), e.z);
+  const auto kernel = by_tiles ? rates_of_tiles : rates_of_boxes;
   kernel<<<grid, block, 0, queue.stream>>>(in, rates, offset, rule);
   QV_CUDA(cudaGetLastError());
+}
+
+void fill_rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
+                           const Queue& queue) {
+  // rate = sqrt(log2(e) / 2) / (0.5 scale sqrt(v + regularisation)), v = mean squared difference
+  const double first = *params.range_sigma, scale = rated_scale(params.scale()), ratio = first * scale;
+  const RateOfSquares rate{static_cast<float>(ratio * ratio / (std::numbers::log2e * std::numbers::log2e)),
+                           static_cast<float>(0.5 * *params.regularisation * scale * scale / std::numbers::log2e)};
+  rates_of_squares(in, rates, params.with_range_sigma(first), rate, queue);
 }
 
 }  // namespace
@@ -164,11 +156,17 @@ void adaptive_bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, 
     bilateral_cuda(in, out, params.with_range_sigma(params.scale()), queue);
     return;
   }
+  const BilateralParams weights = params.with_range_sigma(params.scale());
+  const bool variance = params.rule == RangeRule::variance;
+  if (variance && params.statistics_radius() == Radius3{1, 1, 0}) {
+    bilateral_with_rates(in, out, weights, rate_of_variance(params), queue);
+    return;
+  }
   const DeviceBuffer<float> buffer(static_cast<std::size_t>(out.extent.voxels()), queue);
   VolumeView<float> rates = out;
   rates.data = buffer.get();
-  fill_rates(in, rates, params, queue);
-  bilateral_with_rates(in, out, params.with_range_sigma(params.scale()), buffer.get(), queue);
+  (variance ? fill_rates_of_boxes : fill_rates_of_squares)(in, rates, params, queue);
+  bilateral_with_rates(in, out, weights, buffer.get(), queue);
 }
 
 }  // namespace quietvox

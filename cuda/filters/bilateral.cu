@@ -19,7 +19,7 @@ using namespace cuda;
 constexpr int max_radius = BilateralParams::largest_radius;
 
 /// What a kernel needs to know about the filter. Exponents are powers of two: w = 2^(exponents - d^2), d scaled by
-/// sqrt(log2(e) / 2) / range_sigma.
+/// sqrt(log2(e) / 2) / range_sigma, or by rated_scale() and a rate.
 struct Weights {
   float x[max_radius + 1], y[max_radius + 1], z[max_radius + 1];  ///< exponent of the spatial weight by |offset|
   signed char reach[max_radius + 1][max_radius + 1];              ///< of a row: |x| <= reach[|z|][|y|]; -1: no voxel
@@ -27,14 +27,15 @@ struct Weights {
   float scale, unscale;
   float cut;  ///< smallest difference that has no weight
   Border border;
-  RateOfSquares rate_of_squares;  ///< where squares are averaged
+  RateOfSquares rate_of_squares;    ///< where squares are averaged
+  RateOfVariance rate_of_variance;  ///< where outputs have rates, but none are given
 };
 
 /// What a kernel makes of the differences.
 enum class Kind {
   plain,
   cut,      ///< the range weight has a cut
-  rated,    ///< each output has a rate: w = 2^(exponents - (rate d)^2)
+  rated,    ///< each output has a rate, given or made from the box of 3x3 about it: w = 2^(exponents - (rate d)^2)
   squares,  ///< outputs are rates, made from the mean squared difference
 };
 
@@ -61,6 +62,13 @@ Weights make_weights(const BilateralParams& params, const Spacing& spacing) {
   weights.cut = static_cast<float>(cut);
   if (weights.cut < cut) weights.cut = std::nextafter(weights.cut, INFINITY);
   weights.border = params.border;
+  return weights;
+}
+
+Weights make_rated_weights(const BilateralParams& params, const Spacing& spacing) {
+  Weights weights = make_weights(params, spacing);
+  weights.scale = rated_scale(*params.range_sigma);
+  weights.unscale = 1 / weights.scale;
   return weights;
 }
 
@@ -104,6 +112,64 @@ __device__ __forceinline__ void read_vectors(const float* from, float (&values)[
   for (int i = 0; i < Count / 4; ++i) {
     const float4 four = reinterpret_cast<const float4*>(from)[i];
     values[4 * i] = four.x, values[4 * i + 1] = four.y, values[4 * i + 2] = four.z, values[4 * i + 3] = four.w;
+  }
+}
+
+/// Squares of the differences in a box of 3x3 add up to less than this where no voxel is missing, else to more.
+constexpr float squares_of_missing = 5e35F;
+
+/// The rate of the box of 3x3 about `centre`, some of whose voxels may be missing.
+__device__ float rate_of_box(const float* centre, int pitch, const RateOfVariance& rate_of_variance) {
+  float sum = 0, squares = 0, count = 0;
+  for (int n = 0; n < 9; ++n) {
+    const float voxel = centre[(n / 3 - 1) * pitch + n % 3 - 1];
+    if (voxel == nowhere) continue;
+    const float difference = voxel - *centre;
+    sum += difference;
+    squares = fmaf(difference, difference, squares);
+    count += 1;
+  }
+  return rate_of_variance(sum, squares, count);
+}
+
+/// Rates of a strip from the boxes of 3x3 about its voxels. `row` points to what the strip's windows see first of the
+/// row in their middle.
+template <int Radius>
+__device__ __forceinline__ void find_rates(const float* row, int radius, int pitch,
+                                           const RateOfVariance& rate_of_variance, float (&rate)[strip]) {
+  constexpr int skipped = Radius < 0 ? 0 : (Radius - 1) % 4;  // what is read too much, from an aligned place
+  float seen[3][(skipped + strip + 2 + 3) / 4 * 4];
+#pragma unroll
+  for (int j = 0; j < 3; ++j) {
+    const float* from = row + (j - 1) * pitch + radius - 1 - skipped;
+    if constexpr (Radius < 0) {
+#pragma unroll
+      for (int i = 0; i < strip + 2; ++i) seen[j][i] = from[i];
+    } else {
+      read_vectors(from, seen[j]);
+    }
+  }
+  bool whole = true;
+#pragma unroll
+  for (int i = 0; i < strip; ++i) {
+    const float centre = seen[1][skipped + i + 1];
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (int n = 0; n < 9; ++n) {
+      if (n == 4) continue;
+      const float difference = seen[n / 3][skipped + i + n % 3] - centre;
+      sum += difference;
+      squares = fmaf(difference, difference, squares);
+    }
+    rate[i] = rate_of_variance(sum, squares, 9);
+    whole = whole && squares < squares_of_missing;
+  }
+  if (whole) return;
+#pragma unroll 1
+  for (int i = 0; i < strip; ++i) {
+    const float again = rate_of_box(row + radius + i, pitch, rate_of_variance);
+#pragma unroll
+    for (int k = 0; k < strip; ++k) rate[k] = k == i ? again : rate[k];
   }
 }
 
@@ -153,7 +219,7 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
   const int y = 8 * warp + lane % 8, x = strip * (lane / 8);
   const int centre_z = blockIdx.z + offset.z;
   float centre[strip], rate[strip] = {}, sum[strip] = {}, weight[strip] = {};
-  if constexpr (kind == Kind::rated) {
+  if (kind == Kind::rated && rates) {
     const int first_x = blockIdx.x * tile + x, out_y = min(static_cast<int>(blockIdx.y * tile + y), out.y - 1);
     const float* row = rates + (static_cast<std::int64_t>(blockIdx.z) * out.y + out_y) * out.x;
     if (out.x % 4 == 0 && first_x + strip <= out.x) {
@@ -195,6 +261,9 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
     }
     __syncthreads();
     if (turn == 0) {
+      if constexpr (kind == Kind::rated && Radius != 0) {
+        if (!rates) find_rates<Radius>(slice + (y + ry) * pitch + x, rx, pitch, weights.rate_of_variance, rate);
+      }
 #pragma unroll
       for (int i = 0; i < strip; ++i) {
         centre[i] = slice[(y + ry) * pitch + x + rx + i];
@@ -219,13 +288,17 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
   }
 
   float own[strip] = {};
-  if constexpr (kind == Kind::rated) {
+  if (kind == Kind::rated && rz == 0) {
+    const float* row = slice + (y + ry) * pitch + x + rx;
+#pragma unroll
+    for (int i = 0; i < strip; ++i) own[i] = row[i];
+  } else if (kind == Kind::rated) {
     const int at_y = min(static_cast<int>(blockIdx.y * tile + y + offset.y), in.y - 1);
+    const float* row = in.row(at_y, centre_z);
 #pragma unroll
     for (int i = 0; i < strip; ++i) {
       const int at_x = min(static_cast<int>(blockIdx.x * tile + x + i + offset.x), in.x - 1);
-      own[i] =
-          rz == 0 ? slice[(y + ry) * pitch + x + rx + i] : prepared<kind>(in.row(at_y, centre_z)[at_x], weights.scale);
+      own[i] = prepared<kind>(row[at_x], weights.scale);
     }
   }
 
@@ -312,7 +385,15 @@ namespace cuda {
 void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                           const float* rates, const Queue& queue) {
   launch_for_radius<Kind::rated>(std::make_integer_sequence<int, 6>{}, in, out, rates, offset_within(in, out),
-                                 make_weights(params, in.spacing), queue);
+                                 make_rated_weights(params, in.spacing), queue);
+}
+
+void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                          const RateOfVariance& rate, const Queue& queue) {
+  Weights weights = make_rated_weights(params, in.spacing);
+  weights.rate_of_variance = rate;
+  launch_for_radius<Kind::rated>(std::make_integer_sequence<int, 6>{}, in, out, nullptr, offset_within(in, out),
+                                 weights, queue);
 }
 
 void rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const BilateralParams& params,

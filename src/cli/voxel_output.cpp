@@ -52,14 +52,19 @@ void VoxelOutput::write_block(VolumeView<const float> block) {
 }
 
 std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files) {
-  if (std::filesystem::is_directory(output)) {
-    return output.string() + ", " + std::to_string(files.size()) + (files.size() == 1 ? " file" : " files");
-  }
+  const std::filesystem::path folder = (output / "").parent_path();
+  std::size_t inside = 0;
   std::string others;
   for (const std::filesystem::path& file : files) {
-    if (file != output) others += (others.empty() ? " with " : ", ") + file.filename().string();
+    if (file.parent_path() == folder) {
+      ++inside;
+    } else if (file != output) {
+      const bool is_beside = file.parent_path() == folder.parent_path();
+      others += (others.empty() ? " with " : ", ") + (is_beside ? file.filename() : file).string();
+    }
   }
-  return output.string() + others;
+  if (!std::filesystem::is_directory(output)) return output.string() + others;
+  return output.string() + ", " + std::to_string(inside) + (inside == 1 ? " file" : " files") + others;
 }
 
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution& execution) {

@@ -248,6 +248,17 @@ TEST_F(FilterCommand, PaddingKeepsItsRealValueInAnotherFormat) {
   EXPECT_NE(result.err.find("16 voxels lie beyond --output-type"), std::string::npos) << result.err;
 }
 
+TEST_F(FilterCommand, TellsWhereEachFileWent) {
+  std::filesystem::create_directories(folder_ / "series");
+  std::filesystem::create_directories(folder_ / "elsewhere");
+  write_dicom(folder_ / "series/1.dcm", {});
+  const Result result =
+      quietvox({"median", path("series"), path("out"), "--radius", "1x1x0", "--residual", path("elsewhere/r.nii")});
+  const std::string expected =
+      "wrote DICOM to " + path("out") + ", 1 file with " + path("elsewhere/r.nii") + ", " + path("elsewhere/r.json");
+  EXPECT_NE(result.err.find(expected + "\n"), std::string::npos) << result.err;
+}
+
 TEST_F(FilterCommand, WindowsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
   const Result result = quietvox({"median", path("in.nii"), path("out.nii"), "--radius", "1x1x5"});
   EXPECT_EQ(result.status, 64);

@@ -68,6 +68,9 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     if (!target_.has_filename() || target_.filename() == "." || target_.filename() == "..") {
       throw Error(Errc::output_path, target.string() + ": is no name for an output; give a file or a new folder");
     }
+    if (kind_ == Kind::file && target_ != target) {
+      throw Error(Errc::output_path, target.string() + ": is the name of a folder; give the name of a file");
+    }
     if (!fs::is_directory(parent_of(target_))) {
       throw Error(Errc::output_path, target_.string() + ": there is no folder " + parent_of(target_).string() +
                                          "; make it first or give another output");

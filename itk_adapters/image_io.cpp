@@ -39,6 +39,7 @@ class ItkFile {
     }
     if (axes < 2 || axes > 4) refuse(std::to_string(axes) + " axes are not handled; give 2 to 4");
     geometry_ = geometry_of(*io_, header_.header);
+    geometry_.is_placed = header_.is_placed;
     volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;
     check_size();
     const bool gzip = header_.encoding == "gzip";

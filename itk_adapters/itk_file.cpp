@@ -153,7 +153,8 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      path,
                      nrrd_encoding(lower(lines.at("encoding"))),
                      lines.end,
-                     lower(lines.at("endian")) == "big"};
+                     lower(lines.at("endian")) == "big",
+                     lines.has("space origin") || lines.has("axis mins") || lines.has("axismins")};
     if (!name.empty()) {
       header.data = data_file(path, name);
       header.offset = 0;
@@ -177,7 +178,8 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      : binary   ? "raw"
                                 : "text",
                      lines.end,
-                     lower(lines.at(order)).starts_with('t')};
+                     lower(lines.at(order)).starts_with('t'),
+                     lines.has("offset") || lines.has("position") || lines.has("origin")};
     if (lower(name) != "local") {
       header.data = data_file(path, name);
       header.offset = 0;

@@ -11,13 +11,6 @@
 namespace quietvox::cli {
 namespace {
 
-/// False for what formats assume where a file says nothing: the origin of the patient's axes, along them.
-bool says_where_it_lies(const io::Geometry& geometry) {
-  const auto& d = geometry.direction;
-  const bool along_axes = std::abs(d[0]) == 1 && std::abs(d[4]) == 1 && std::abs(d[8]) == 1;
-  return !along_axes || geometry.origin != std::array<double, 3>{};
-}
-
 std::string listed(double x, double y, double z) {
   const auto text = [](double number) { return FieldType<double>::format(number); };
   return text(x) + ", " + text(y) + ", " + text(z);
@@ -60,7 +53,7 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
     }
     const std::string what = difference(own, other);
     if (what.empty()) continue;
-    if (says_where_it_lies(own) && says_where_it_lies(other)) {
+    if (own.is_placed && other.is_placed) {
       throw Error(Errc::invalid_argument, "--mask " + path + ": lies elsewhere than the input: " + what +
                                               "; give a mask made on the grid of the input");
     }

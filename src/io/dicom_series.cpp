@@ -206,7 +206,8 @@ Volume make_volume(std::vector<Slice> slices) {
   Geometry& geometry = volume.geometry;
   geometry.extent = {{first.columns, first.rows, static_cast<std::int64_t>(slices.size())}};
   geometry.spacing = {first.spacing[0], first.spacing[1], first.thickness};
-  if (has_place(first)) {
+  geometry.is_placed = has_place(first);
+  if (geometry.is_placed) {
     const auto& [row, column] = *first.axes;
     const Vector3 normal = cross(row, column);
     geometry.origin = *first.position;

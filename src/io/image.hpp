@@ -34,6 +34,7 @@ struct Geometry {
   Spacing spacing{1, 1, 1};
   std::array<double, 3> origin{};                              ///< centre of voxel (0,0,0)
   std::array<double, 9> direction{1, 0, 0, 0, 1, 0, 0, 0, 1};  ///< columns: unit vectors of x, y, z; row-major 3x3
+  bool is_placed = true;  ///< false where the file does not say where it lies, and origin and axes are the usual ones
 };
 
 /// Voxel values as the filters see them: rescaled to real units (HU, ...), or the stored numbers themselves. What

@@ -85,7 +85,8 @@ void NiftiHeader::geometry_from_qform(double mm_per_unit) {
   }
   std::array<double, 9> ras = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   std::array<double, 3> offset{};
-  if (integer(Fields::qform_code) > 0) {
+  geometry_.is_placed = integer(Fields::qform_code) > 0;
+  if (geometry_.is_placed) {
     // Rotation of the unit quaternion (a, b, c, d), of which b, c, d are stored; qfac mirrors the third axis. As floats
     // they do not tell half a turn from nearly half a turn: both count as half a turn, a = 0.
     double b = real(Fields::quatern, 0), c = real(Fields::quatern, 1), d = real(Fields::quatern, 2);
@@ -110,6 +111,7 @@ void NiftiHeader::geometry_from_qform(double mm_per_unit) {
     } else {
       warnings_.push_back("qform is not finite; the axes are taken to be right, anterior, superior");
       offset = {};
+      geometry_.is_placed = false;
     }
   }
   for (int row = 0; row < 3; ++row) {

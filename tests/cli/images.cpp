@@ -19,7 +19,7 @@ void put(std::string& header, std::size_t offset, T value) {
 
 template <class T>
 void write_voxels(const std::filesystem::path& path, Extent extent, const std::vector<T>& voxels, int volumes,
-                  std::int16_t datatype) {
+                  std::int16_t datatype, bool is_placed) {
   std::string header(352, '\0');
   put(header, 0, std::int32_t{348});
   const std::array<std::int16_t, 5> dim{static_cast<std::int16_t>(volumes > 1 ? 4 : 3),
@@ -30,8 +30,8 @@ void write_voxels(const std::filesystem::path& path, Extent extent, const std::v
   put(header, 72, static_cast<std::int16_t>(8 * sizeof(T)));
   for (std::size_t i = 0; i < 4; ++i) put(header, 76 + 4 * i, 1.0F);
   put(header, 108, 352.0F);
-  put(header, 123, char{2});          // mm
-  put(header, 254, std::int16_t{1});  // sform
+  put(header, 123, char{2});                               // mm
+  put(header, 254, static_cast<std::int16_t>(is_placed));  // sform
   put(header, 280, 1.0F);
   put(header, 300, 1.0F);
   put(header, 320, 1.0F);
@@ -41,13 +41,13 @@ void write_voxels(const std::filesystem::path& path, Extent extent, const std::v
 
 }  // namespace
 
-void write_nifti(const std::filesystem::path& path, Extent extent, const std::vector<std::int16_t>& voxels,
-                 int volumes) {
-  write_voxels(path, extent, voxels, volumes, 4);
+void write_nifti(const std::filesystem::path& path, Extent extent, const std::vector<std::int16_t>& voxels, int volumes,
+                 bool is_placed) {
+  write_voxels(path, extent, voxels, volumes, 4, is_placed);
 }
 
 void write_nifti(const std::filesystem::path& path, Extent extent, const std::vector<float>& voxels, int volumes) {
-  write_voxels(path, extent, voxels, volumes, 16);
+  write_voxels(path, extent, voxels, volumes, 16, false);
 }
 
 std::vector<float> read_voxels(const std::filesystem::path& path, std::size_t volume) {

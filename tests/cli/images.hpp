@@ -12,8 +12,9 @@
 namespace quietvox::test {
 
 /// Writes a NIfTI-1 file (.nii) of 16-bit integers or floats, spacing 1 mm, made by hand so that it depends on no
-/// writer.
-void write_nifti(const std::filesystem::path&, Extent, const std::vector<std::int16_t>& voxels, int volumes = 1);
+/// writer. It does not say where it lies, or, where `is_placed`, at the origin.
+void write_nifti(const std::filesystem::path&, Extent, const std::vector<std::int16_t>& voxels, int volumes = 1,
+                 bool is_placed = false);
 void write_nifti(const std::filesystem::path&, Extent, const std::vector<float>& voxels, int volumes = 1);
 
 /// Real values of one volume of whatever the program can read.

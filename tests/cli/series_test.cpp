@@ -144,6 +144,7 @@ TEST_F(SeriesOnDisk, MasksLieWhereTheInputLies) {
   make("turned", 10, "0.8\\0.6\\0\\-0.6\\0.8\\0", spacing);
   make("finer", 10, axes, "0.4\\0.25");
   write_nifti(folder_ / "nowhere.nii", {{5, 4, 3}}, std::vector<std::int16_t>(60, 1));
+  write_nifti(folder_ / "at-origin.nii", {{5, 4, 3}}, std::vector<std::int16_t>(60, 1), 1, true);
   const auto expect = [&](const std::string& mask, int status, const std::string& text) {
     const Result result = quietvox({"median", path("in"), path("out-" + mask), "--mask", path(mask)});
     EXPECT_EQ(result.status, status) << mask << ": " << result.err;
@@ -156,6 +157,7 @@ TEST_F(SeriesOnDisk, MasksLieWhereTheInputLies) {
   expect("turned", 64, "axes");
   expect("finer", 64, "spacing 0.25, 0.4, 2 mm instead of 0.25, 0.5, 2 mm");
   expect("nowhere.nii", 0, "warning");
+  expect("at-origin.nii", 64, "spacing 1, 1, 1 mm instead of 0.25, 0.5, 2 mm");
 }
 
 TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {

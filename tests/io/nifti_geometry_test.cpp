@@ -73,6 +73,17 @@ TEST_F(NiftiGeometryTest, SformGivesAxesAndVoxelSize) {
   expect({extent, {0.5, 2, 3}, {-10, -20, -30}, {1, 0, 0, 0, 0, -1, 0, 1, 0}});
 }
 
+TEST_F(NiftiGeometryTest, ItLiesSomewhereWhereACodeSaysSo) {
+  EXPECT_FALSE(open()->geometry(0).is_placed);
+  set_qform({nan, 0, 0}, {0, 0, 0}, 1);
+  EXPECT_FALSE(open()->geometry(0).is_placed);
+  set_qform({0, 0, 0}, {0, 0, 0}, 1);
+  EXPECT_TRUE(open()->geometry(0).is_placed);
+  set_short(252, 0);
+  set_sform({1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0});
+  EXPECT_TRUE(open()->geometry(0).is_placed);
+}
+
 TEST_F(NiftiGeometryTest, ShearedSformKeepsTheDirectionOfItsColumns) {
   set_sform({1, 0, 0, 0, 0, 1, 0.75, 0, 0, 0, 1, 0});
   expect({extent, {1, 1, 1.25}, {0, 0, 0}, {-1, 0, 0, 0, -1, -0.6, 0, 0, 0.8}});

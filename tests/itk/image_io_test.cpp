@@ -229,6 +229,7 @@ TEST(Nrrd, IsReadInEitherByteOrderAndAsText) {
   for (const auto* name : {"little.nrrd", "big.nrrd", "text.nrrd"}) {
     EXPECT_EQ(read_volume(*open_itk_image(folder / name)), expected) << name;
   }
+  EXPECT_FALSE(open_itk_image(folder / "text.nrrd")->geometry(0).is_placed);
 }
 
 TEST(Nrrd, RightAnteriorSuperiorBecomesLps) {
@@ -240,6 +241,7 @@ TEST(Nrrd, RightAnteriorSuperiorBecomesLps) {
   EXPECT_EQ(place.spacing, (Spacing{2, 3, 4}));
   EXPECT_EQ(place.origin, (std::array<double, 3>{-10, -20, 30}));
   EXPECT_EQ(place.direction, (std::array<double, 9>{-1, 0, 0, 0, -1, 0, 0, 0, 1}));
+  EXPECT_TRUE(place.is_placed);
 }
 
 TEST(Nrrd, KeepsItsFields) {
@@ -269,6 +271,7 @@ TEST(MetaImage, KeepsItsFields) {
   const auto source = open_itk_image(folder / "a.mha");
   ASSERT_TRUE(source);
   EXPECT_EQ(read_volume(*source), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, -7}));
+  EXPECT_TRUE(source->geometry(0).is_placed);
   write_volumes(*source->writer(folder / "b.mha", io::Values::real, {}), source->geometry(0), {read_volume(*source)});
   const std::string written = folder.read("b.mha");
   for (const auto* field :

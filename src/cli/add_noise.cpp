@@ -28,6 +28,9 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   check_output(output, wanted, out.force, input);
   const auto image = open_input(input, in, context.background());
   const io::Format format = output_format(out.output_format, output, image->format());
+  std::vector<std::string> warnings;
+  if (format != io::Format::dicom) check_places(*image, input, in, format, "write DICOM", warnings);
+  for (const std::string& warning : warnings) context.console.warning(warning);
   const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};
   const std::string what = describe_chain(provenance.resolved) + "; " + describe_extent(*image);
   Json document{{"input", input},

@@ -96,6 +96,17 @@ std::vector<Settings> resolve_by_header(const Job& job, const io::Image& image, 
   return chain;
 }
 
+/// Finds outputs that would place irregular slices where they do not lie.
+void check_formats(const Job& job, const io::Image& image, Summary& summary) {
+  const bool residual = !job.mask.residual.empty();
+  if (summary.format != io::Format::dicom) {
+    const std::string instead = residual ? "write DICOM, without --residual" : "write DICOM";
+    check_places(image, job.input, job.in, summary.format, instead, summary.warnings);
+  } else if (residual) {
+    check_places(image, job.input, job.in, io::Format::nifti, "leave out --residual", summary.warnings);
+  }
+}
+
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
 /// are never sets the size of a window.
 void check_windows(const Job& job, const io::Image& image, Summary& summary) {
@@ -248,6 +259,7 @@ Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& cho
   summary.backend_why = chosen.why;
   summary.warnings = image.warnings();
   const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
+  check_formats(job, image, summary);
   check_windows(job, image, summary);
   filter_image(job, image, mask.get(), chosen, context, summary);
   context.console.end_progress();

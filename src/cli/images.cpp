@@ -156,6 +156,21 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
   return *wanted;
 }
 
+void check_places(const io::Image& image, const fs::path& input, const InputOptions& options, io::Format format,
+                  const std::string& instead, std::vector<std::string>& warnings) {
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const std::string why = image.why_uneven(volume);
+    if (why.empty()) continue;
+    if (!options.allow_gaps) {
+      throw Error(Errc::irregular, input.string() + ": " + why + "; " + io::to_string(format) +
+                                       " can only hold evenly spaced slices: " + instead +
+                                       ", or give --allow-gaps to place them evenly all the same");
+    }
+    warnings.push_back("the slices are placed evenly in " + io::to_string(format) + ", and do not lie so");
+    return;
+  }
+}
+
 io::WriteOptions write_options(const OutputOptions& options, const fs::path& input, const Execution& execution) {
   return {.force = options.force,
           .compress = options.codec ? true : options.compress,

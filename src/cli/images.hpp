@@ -49,6 +49,11 @@ void refuse_overlaps(const std::vector<std::filesystem::path>& files, const std:
 /// Error(invalid_argument) where the name does not say, and where DICOM is wanted from what is none.
 io::Format output_format(OutputFormat, const std::filesystem::path& output, std::optional<io::Format> input);
 
+/// Before an image is written in a format other than DICOM, which can only hold slices that lie as the geometry says.
+/// Where they do not, throws Error(irregular) with `instead`, what would be right, or warns where gaps are allowed.
+void check_places(const io::Image&, const std::filesystem::path& input, const InputOptions&, io::Format,
+                  const std::string& instead, std::vector<std::string>& warnings);
+
 io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path& input, const Execution&);
 
 /// A writer that gives `image` back in `format`. One of another format than the image's takes real values.

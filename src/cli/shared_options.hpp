@@ -23,7 +23,8 @@ struct InputOptions {
     return std::tuple{
         field("series", &InputOptions::series, NoRange{}, "UID", "Which DICOM series of a folder that holds several."),
         field("allow-gaps", &InputOptions::allow_gaps,
-              "Accept missing, repeated, tilted or unevenly spaced slices, and filter across them."),
+              "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
+              "in formats other than DICOM."),
     };
   }
 };

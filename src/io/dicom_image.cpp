@@ -119,6 +119,7 @@ class DicomImage final : public Image {
   std::size_t volume_count() const override { return series_->volumes.size(); }
   const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
+  std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::string series_uid() const override { return at(0).slices.front().series; }
 

@@ -221,8 +221,9 @@ Volume make_volume(std::vector<Slice> slices) {
     volume.why_2d_only = "it is a single image";
   } else {
     geometry.spacing.z = slice_distance(slices);
-    volume.why_2d_only = irregularity(slices, geometry.spacing.z);
-    volume.is_irregular = !volume.why_2d_only.empty();
+    volume.why_uneven = irregularity(slices, geometry.spacing.z);
+    volume.why_2d_only = volume.why_uneven;
+    volume.is_irregular = !volume.why_uneven.empty();
   }
   volume.slices = std::move(slices);
   return volume;

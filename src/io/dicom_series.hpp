@@ -16,6 +16,7 @@ struct Volume {
   std::vector<Slice> slices;
   Geometry geometry;
   std::string why_2d_only;    ///< empty where windows may extend across slices
+  std::string why_uneven;     ///< empty where the slices lie as the geometry says
   bool is_irregular = false;  ///< slices are missing, repeated, uneven, tilted or of mixed times
 };
 

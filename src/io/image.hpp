@@ -100,6 +100,9 @@ class Image {
   virtual bool can_filter_stored(std::size_t volume) const = 0;
   /// Empty where windows may extend along z; else why they may not (2-D filters go on).
   virtual std::string why_2d_only(std::size_t volume) const = 0;
+  /// Empty where the slices lie as the geometry says, evenly and one above the other; else what is wrong with their
+  /// places, whatever ReadOptions accept.
+  virtual std::string why_uneven(std::size_t) const { return {}; }
   /// Throws Error(unsupported) for real values that floats cannot tell apart.
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;

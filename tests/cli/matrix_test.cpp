@@ -283,6 +283,7 @@ class Matrix : public ::testing::TestWithParam<Case> {
         quietvox({"median", input().string(), output, "--radius", across, "--dry-run", "--progress", "none"});
     if (end == irregular) {
       expect_refused(across_slices, 10);
+      expect_refused(quietvox({"median", input().string(), (folder_ / "out.nii").string(), "--radius", "0"}), 10);
     } else {
       EXPECT_EQ(across_slices.status, 0) << across_slices.err;
     }

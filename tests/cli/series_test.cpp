@@ -173,6 +173,32 @@ TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {
   EXPECT_NE(read_voxels(folder_ / "flat"), read_voxels(folder_ / "gaps"));
 }
 
+TEST_F(SeriesOnDisk, IrregularOnesAreWrittenToOtherFormatsOnlyWhereGapsAreAllowed) {
+  make_series(folder_ / "in");
+  std::filesystem::remove(files_of(folder_ / "in")[2]);
+  const auto before = contents(folder_.path());
+  const auto expect = [&](std::vector<std::string> words, const std::string& instead) {
+    const Result refused = quietvox(words);
+    EXPECT_EQ(refused.status, 10) << refused.err;
+    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    EXPECT_NE(refused.err.find("slices are missing"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find(": " + instead + ", or give --allow-gaps"), std::string::npos) << refused.err;
+    words.push_back("--dry-run");
+    EXPECT_EQ(quietvox(words).err, refused.err);
+    words.push_back("--allow-gaps");
+    const Result dry = quietvox_ok(words);
+    EXPECT_NE(dry.err.find("the slices are placed evenly in"), std::string::npos) << dry.err;
+    EXPECT_EQ(contents(folder_.path()), before);
+  };
+  for (const char* name : {"out.nii", "out.nrrd", "out.mha"}) {
+    expect({"median", path("in"), path(name), "--radius", "0"}, "write DICOM");
+  }
+  expect({"add-noise", path("in"), path("out.nii")}, "write DICOM");
+  expect({"median", path("in"), path("out"), "--radius", "0", "--residual", path("r.nii")}, "leave out --residual");
+  quietvox_ok({"median", path("in"), path("out.nii"), "--radius", "0", "--allow-gaps"});
+  EXPECT_EQ(read_voxels(folder_ / "out.nii"), read_voxels(folder_ / "in"));
+}
+
 TEST_F(SeriesOnDisk, OutputInsideTheInputIsRefused) {
   make_series(folder_ / "in");
   const auto before = contents(folder_.path());

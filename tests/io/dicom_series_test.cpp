@@ -82,6 +82,7 @@ TEST_F(DicomSeries, AMissingSliceForbidsWindowsAcross) {
   EXPECT_EQ(image->why_2d_only(0), "slices are missing: 4.dcm and 8.dcm are 4 mm apart, others 2 mm");
   EXPECT_EQ(image->warnings().size(), 1u);
   EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
+  EXPECT_EQ(open(gaps_allowed)->why_uneven(0), image->why_2d_only(0));
 }
 
 TEST_F(DicomSeries, UnevenGapsForbidWindowsAcross) {
@@ -173,6 +174,7 @@ TEST_F(DicomSeries, AlternatingTriggersOrAcquisitionsForbidWindowsAcross) {
     EXPECT_EQ(image->volume_count(), 1u);
     EXPECT_NE(image->why_2d_only(0).find("1.dcm and 2.dcm"), std::string::npos) << image->why_2d_only(0);
     EXPECT_EQ(image->warnings(), std::vector<std::string>{image->why_2d_only(0)});
+    EXPECT_EQ(image->why_uneven(0), "");
     EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
   }
 }

@@ -125,10 +125,11 @@ class Median {
         const Part wide = widened(part, group);
         const int odd =
             pairs ? wide.count.x % 2 : 0;  // as wide as the output: its last columns are a part of their own
-        edges.push_back({wide.first, {wide.count.x - odd, wide.count.y, wide.count.z}});
         if (odd) {
           edges.push_back({{out_.x - group.x, wide.first.y, wide.first.z}, {group.x, wide.count.y, wide.count.z}});
         }
+        // Last, since the last part shapes the grid, which for those few columns would be too high in a large image.
+        edges.push_back({wide.first, {wide.count.x - odd, wide.count.y, wide.count.z}});
       }
     }
     // The parts of `around` share no more than a group per axis. The voxels of the edges stand in front of the list.

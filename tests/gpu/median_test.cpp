@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/choice.hpp"
 #include "gpu/on_gpu.hpp"
 
 namespace quietvox::test {
@@ -93,6 +94,25 @@ TEST_F(GpuMedian, FiltersIntegersAsTheyAre) {
       expect_integers_equal<std::uint16_t>(*backend, radius, has_missing, 32'000);
     }
   }
+}
+
+/// Such volumes are padded as a whole. The blocks of a launch along an axis of the grid are limited; 131 columns take
+/// as many blocks as 256.
+TEST_F(GpuMedian, TakesLargeImagesOfOddWidth) {
+  constexpr Extent period{131, 64, 1}, three{131, 3 * 64, 1}, large{131, 5700 * 64, 1};
+  const Volume pattern = busy_volume(period, 9, true);
+  std::vector<std::int16_t> in(static_cast<std::size_t>(large.voxels())), out(in.size()), expected(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    in[i] = static_cast<std::int16_t>(pattern.voxels[i % pattern.voxels.size()]);
+  }
+  const Settings step = settings("median", {{"radius", "3x3x0"}});
+  make_backend("cpu")->run(step, VolumeView<const std::int16_t>{in.data(), three},
+                           VolumeView<std::int16_t>{expected.data(), three}, {});
+  backend->run(step, VolumeView<const std::int16_t>{in.data(), large}, VolumeView<std::int16_t>{out.data(), large}, {});
+  const auto first = expected.begin(), middle = first + period.voxels(), last = middle + period.voxels();
+  std::copy(last, last + period.voxels(), expected.end() - period.voxels());
+  for (auto to = last; to != expected.end() - period.voxels(); to += period.voxels()) std::copy(middle, last, to);
+  EXPECT_EQ(out, expected);
 }
 
 }  // namespace

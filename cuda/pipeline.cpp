@@ -14,7 +14,7 @@
 namespace quietvox::cuda {
 namespace {
 
-constexpr std::int64_t piece_bytes = 32 << 20;  // long enough to hide the cost of a launch, short enough to overlap
+constexpr std::int64_t piece_bytes = 16 << 20;  // long enough to hide the cost of a launch, short enough to overlap
 constexpr std::int64_t piece_slices = 8192;     // kernels have slices along an axis of the grid that ends at 65535
 
 /// The slices [first, last) of the whole volume's numbering, which lie in `box`.

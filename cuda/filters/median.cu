@@ -35,7 +35,8 @@ struct PadJob {
 constexpr unsigned pad_voxels = 4;                            ///< of a row, for each thread that works on it
 constexpr unsigned most_pad_threads = 1024, pad_block = 256;  ///< of a row; of a block
 
-/// Row i of the grid writes piece i, with most_pad_threads or more. Also empties the list of groups to mend.
+/// Row i of the grid writes piece i, with most_pad_threads or more. Also empties the list of groups to mend. Even with
+/// nothing to write it must be launched: a network starts when it has waited for all that came before.
 template <class T>
 __global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, MendList mend) {
   wait_for_previous();

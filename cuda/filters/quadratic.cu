@@ -19,11 +19,11 @@ using namespace cuda;
 /// coefficients of pairs and of no others. Where that could be beyond all floats, voxels are multiplied by a power of
 /// two, which is exact.
 struct Job {
-  QuadraticForm form;  ///< of_pair times scale, the first three numbers times its inverse
-  float scale, shift;  ///< x_0 = scale voxel + shift
-  float power;         ///< of two, that all intensities are multiplied by
-  bool changes;        ///< false: lowest = highest
-  bool bends;          ///< changes flat areas
+  QuadraticForm form;   ///< of_pair times scale, the first three numbers times its inverse
+  float origin, scale;  ///< x_0 = (voxel - origin) scale; one operation with a sum would lose digits far from 0
+  float power;          ///< of two, that all intensities are multiplied by
+  bool changes;         ///< false: lowest = highest
+  bool bends;           ///< changes flat areas
   Border border;
   int reach_x, reach_y;
 };
@@ -42,7 +42,7 @@ Job make_job(const QuadraticParams& params) {
   if (exponent < -60) job.power = std::ldexp(1.0F, 60);
   const double unscale = params.unscale() * job.power;
   job.scale = static_cast<float>(1 / unscale);
-  job.shift = static_cast<float>(-params.origin() * job.power * job.scale);
+  job.origin = static_cast<float>(params.origin() * job.power);
   const auto multiply = [](float& number, double by) { number = static_cast<float>(number * by); };
   for (float& number : job.form.of_pair) multiply(number, 1 / unscale);
   for (float* number : {&job.form.constant, &job.form.linear, &job.form.square}) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ void find_changes(const float (&voxel)[Outputs],
   float x0[Outputs];
 #pragma unroll
   for (int t = 0; t < Outputs; ++t) {
-    x0[t] = fmaf(voxel[t], job.scale, job.shift);
+    x0[t] = (voxel[t] - job.origin) * job.scale;
     change[t] = 0;
   }
 #pragma unroll

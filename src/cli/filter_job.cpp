@@ -222,9 +222,10 @@ void tell(const Job& job, const Summary& summary, Context& context) {
   const std::string more = summary.resolved.size() > 1 ? " (volume 1; --verbose lists all)" : "";
   context.console.note(what + more + "; " + summary.extent + ", backend " + backend + ", " +
                        seconds_text(summary.seconds));
-  context.console.note(
-      "wrote " + io::to_string(summary.format) + " to " + describe_files(job.output, summary.files) +
-      (summary.clamped > 0 ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range" : ""));
+  context.console.note("wrote " + io::to_string(summary.format) + " to " + describe_files(job.output, summary.files) +
+                       (summary.clamped > 0 && job.out.output_type == OutputType::same
+                            ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range"
+                            : ""));
 }
 
 }  // namespace

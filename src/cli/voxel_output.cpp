@@ -52,18 +52,19 @@ void VoxelOutput::write_block(VolumeView<const float> block) {
 }
 
 std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files) {
+  const bool is_folder = std::filesystem::is_directory(output);
   const std::filesystem::path folder = (output / "").parent_path();
   std::size_t inside = 0;
   std::string others;
   for (const std::filesystem::path& file : files) {
-    if (file.parent_path() == folder) {
+    if (is_folder && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end()) {
       ++inside;
     } else if (file != output) {
       const bool is_beside = file.parent_path() == folder.parent_path();
       others += (others.empty() ? " with " : ", ") + (is_beside ? file.filename() : file).string();
     }
   }
-  if (!std::filesystem::is_directory(output)) return output.string() + others;
+  if (!is_folder) return output.string() + others;
   return output.string() + ", " + std::to_string(inside) + (inside == 1 ? " file" : " files") + others;
 }
 

@@ -178,7 +178,8 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
 
 fs::path real_path(const fs::path& path) {
   std::error_code error;
-  const fs::path real = fs::weakly_canonical(fs::absolute(without_trailing_slash(path)), error);
+  fs::path real = fs::absolute(without_trailing_slash(path), error);
+  if (!error) real = fs::weakly_canonical(real, error);
   if (error) throw Error(Errc::output_path, path.string() + ": " + error.message() + "; give another path");
   return real;
 }

@@ -249,9 +249,9 @@ TEST_F(FilterCommand, PaddingKeepsItsRealValueInAnotherFormat) {
 }
 
 TEST_F(FilterCommand, TellsWhereEachFileWent) {
-  std::filesystem::create_directories(folder_ / "series");
+  std::filesystem::create_directories(folder_ / "series/deeper");
   std::filesystem::create_directories(folder_ / "elsewhere");
-  write_dicom(folder_ / "series/1.dcm", {});
+  write_dicom(folder_ / "series/deeper/1.dcm", {});
   const Result result =
       quietvox({"median", path("series"), path("out"), "--radius", "1x1x0", "--residual", path("elsewhere/r.nii")});
   const std::string expected =

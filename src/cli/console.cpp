@@ -42,10 +42,8 @@ bool may_be_appended_to(const std::filesystem::path& path) {
 
 bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
   std::error_code ignored;
-  if (std::filesystem::equivalent(path, folder, ignored)) return true;
-  const auto real_file = io::real_path(path), real_folder = io::real_path(folder);
-  return std::mismatch(real_folder.begin(), real_folder.end(), real_file.begin(), real_file.end()).first ==
-         real_folder.end();
+  return std::filesystem::equivalent(path, folder, ignored) ||
+         io::is_inside(io::real_path(path), io::real_path(folder));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string describe_files(const std::filesystem::path& output, const std::vecto
   std::size_t inside = 0;
   std::string others;
   for (const std::filesystem::path& file : files) {
-    if (is_folder && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end()) {
+    if (is_folder && io::is_inside(file, folder)) {
       ++inside;
     } else if (file != output) {
       const bool is_beside = file.parent_path() == folder.parent_path();

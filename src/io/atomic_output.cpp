@@ -29,10 +29,6 @@ namespace {
 /// `/a/b/` names `/a/b`.
 fs::path without_trailing_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
-bool is_inside(const fs::path& path, const fs::path& folder) {
-  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
-}
-
 /// Replacing a folder removes all that it holds; what is no earlier result is not ours to remove.
 void refuse_foreign_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
@@ -174,6 +170,10 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     throw;
   }
   for (AtomicOutput* output : outputs) output->remove_replaced();
+}
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
 fs::path real_path(const fs::path& path) {

@@ -60,6 +60,9 @@ class AtomicOutput {
 /// before that, the next output made in a folder of theirs takes back those that came.
 void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
+/// Whether the path, as it is written, is the folder or lies inside it.
+bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder);
+
 /// The absolute path, links followed as far as it exists. Throws Error(output_path) where it cannot be followed.
 std::filesystem::path real_path(const std::filesystem::path&);
 

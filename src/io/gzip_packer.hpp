@@ -31,7 +31,7 @@ class GzipPacker {
 
  private:
   struct Block {
-    std::uint32_t size = 0, packed_size = 0, checksum = 0;
+    std::uint32_t size = 0, packed_size = 0, checksum = 0, packed_checksum = 0;
   };
   struct Packer;
 

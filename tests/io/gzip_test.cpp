@@ -96,6 +96,18 @@ TEST_F(GzipTest, WrittenIsOneMemberThatDependsOnTheDataAlone) {
   }
 }
 
+TEST_F(GzipTest, WhereThePackerLiesInMemoryChangesNothing) {
+  Bytes bytes(60);  // a short block has few hashes, so that a wrong one is met soon
+  bytes[0] = 92;
+  bytes[1] = 1;
+  const Bytes packed = written(bytes, 60, 1);
+  std::vector<Bytes> between;
+  for (int i = 0; i < 1000; ++i) {
+    between.emplace_back(100000);  // the next one lies elsewhere
+    ASSERT_EQ(written(bytes, 60, 1), packed) << i;
+  }
+}
+
 TEST_F(GzipTest, ChanceIsPackedWithoutGrowth) {
   const Bytes bytes = noise(3 * block, 256);
   EXPECT_LT(written(bytes, block, 2).size(), bytes.size() + bytes.size() / 500);

@@ -42,10 +42,11 @@ const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
   const io::Geometry& first = image.geometry(0);
   for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
     const io::Geometry& other = image.geometry(volume);
-    if (other.extent != first.extent || other.origin != first.origin || other.direction != first.direction) {
+    if (other.extent != first.extent || other.spacing != first.spacing || other.origin != first.origin ||
+        other.direction != first.direction) {
       throw Error(Errc::unsupported,
                   "the volumes of the input lie in different places or differ in "
-                  "extent; one " +
+                  "extent or spacing; one " +
                       io::to_string(format) + " file cannot hold them");
     }
   }
@@ -188,11 +189,6 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
     throw Error(Errc::invalid_argument, "--output-type: DICOM keeps its stored type; give same, or another format");
   }
   if (format == image.format()) return image.writer(output, values, options);
-  return create_like(image, format, output, options);
-}
-
-std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format format, const fs::path& output,
-                                             const io::WriteOptions& options) {
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();
   return create_image(format, output, common_geometry(image, format), image.volume_count(), "", with_series);

@@ -60,10 +60,6 @@ io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format,
                                              const std::filesystem::path& output, io::Values, const io::WriteOptions&);
 
-/// A new image in another format than DICOM, with the geometry of `image`; it takes real values.
-std::unique_ptr<io::ImageWriter> create_like(const io::Image& image, io::Format, const std::filesystem::path& output,
-                                             const io::WriteOptions&);
-
 /// A writer for volumes that came from nowhere. DICOM objects are of `modality`.
 std::unique_ptr<io::ImageWriter> create_image(io::Format, const std::filesystem::path& output, const io::Geometry&,
                                               std::size_t volumes, const std::string& modality,

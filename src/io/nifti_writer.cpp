@@ -169,14 +169,16 @@ class SameNiftiWriter final : public NiftiWriter {
         voxels_(source_, options.execution.stop),
         values_(values) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
-    if (type != source_.header.type()) header().set_type(type);
+    const bool plain_floats = options.output_type == "float32" && !source_.header.rescale().identity();
+    keeps_type_ = type == source_.header.type() && !plain_floats;
+    if (!keeps_type_) header().set_type(type);
     write_beginning();
   }
 
  protected:
   std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) override {
     values_read_.resize(values.size());
-    if (header().type() == source_.header.type()) {
+    if (keeps_type_) {
       const VoxelFormat source_format = source_.voxel_format(values_);
       voxels_.read(first, source_format, stored, values_read_);
       return encode_changes(values, values_read_, source_format, stored);
@@ -227,6 +229,7 @@ class SameNiftiWriter final : public NiftiWriter {
   NiftiFile source_;
   NiftiVoxelReader voxels_;
   Values values_;
+  bool keeps_type_ = true;
   std::vector<float> values_read_;
 };
 

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -201,6 +203,31 @@ TEST_F(FilterCommand, ResidualIsInputMinusOutput) {
   const auto in = read("in.nii"), out = read("out.nii"), residual = read("residual.nii");
   ASSERT_EQ(residual.size(), in.size());
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(residual[i], in[i] - out[i]) << i;
+}
+
+TEST_F(FilterCommand, ResidualOfNiftiKeepsItsHeader) {
+  write_nifti(folder_ / "in.nii", extent, random_integers(6 * static_cast<std::size_t>(extent.voxels()), 2), 6);
+  std::string bytes = read_file(folder_ / "in.nii");
+  const std::array<std::int16_t, 7> dim{6, 9, 8, 7, 1, 2, 3};
+  const float repetition_time = 2.5f, slope = 0.1f, inter = 1000;
+  std::memcpy(bytes.data() + 40, dim.data(), sizeof dim);
+  std::memcpy(bytes.data() + 76 + 4 * 4, &repetition_time, 4);
+  std::memcpy(bytes.data() + 112, &slope, 4);
+  std::memcpy(bytes.data() + 116, &inter, 4);
+  std::ofstream(folder_ / "in.nii", std::ios::binary) << bytes;
+
+  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--residual", path("r.nii")});
+  const std::int16_t datatype = 16, bitpix = 32;
+  const float one = 1, zero = 0;
+  std::memcpy(bytes.data() + 70, &datatype, 2);
+  std::memcpy(bytes.data() + 72, &bitpix, 2);
+  std::memcpy(bytes.data() + 112, &one, 4);
+  std::memcpy(bytes.data() + 116, &zero, 4);
+  EXPECT_EQ(read_file(folder_ / "r.nii").substr(0, 352), bytes.substr(0, 352));
+  for (const std::size_t volume : {0, 5}) {
+    const auto in = read("in.nii", volume), out = read("out.nii", volume), residual = read("r.nii", volume);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(residual[i], in[i] - out[i]) << i;
+  }
 }
 
 TEST_F(FilterCommand, EveryVolumeIsFilteredOnItsOwn) {

@@ -173,6 +173,27 @@ TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {
   EXPECT_NE(read_voxels(folder_ / "flat"), read_voxels(folder_ / "gaps"));
 }
 
+TEST_F(SeriesOnDisk, VolumesThatLieApartAreNotWrittenToOneFileOfAnotherFormat) {
+  for (const double apart : {1.0, 2.0}) {  // millimetres between the slices of the second volume
+    const std::filesystem::path folder = folder_ / (apart == 1 ? "same" : "other");
+    for (int slice = 0; slice < 6; ++slice) {
+      DicomSpec spec;
+      spec.instance_number = slice + 1;
+      spec.position = {0, 0, slice < 3 ? slice : apart * (slice - 3)};
+      spec.more = {{DCM_TemporalPositionIdentifier, slice < 3 ? "1" : "2"}};
+      std::filesystem::create_directories(folder);
+      write_dicom(folder / (std::to_string(slice) + ".dcm"), spec);
+    }
+  }
+  quietvox_ok({"median", path("same"), path("same.nii")});
+  quietvox_ok({"median", path("other"), path("out")});
+  const Result refused = quietvox({"median", path("other"), path("other.nii")});
+  EXPECT_EQ(refused.status, 4) << refused.err;
+  EXPECT_NE(refused.err.find("spacing"), std::string::npos) << refused.err;
+  EXPECT_EQ(quietvox({"median", path("other"), path("out2"), "--residual", path("r.nii")}).status, 4);
+  EXPECT_FALSE(std::filesystem::exists(path("out2")));
+}
+
 TEST_F(SeriesOnDisk, IrregularOnesAreWrittenToOtherFormatsOnlyWhereGapsAreAllowed) {
   make_series(folder_ / "in");
   std::filesystem::remove(files_of(folder_ / "in")[2]);

@@ -391,6 +391,23 @@ TEST_F(NiftiTest, OutputTypeChangesTypeAndRescaleOnly) {
                [&] { copy_image(*image, folder_ / "x.nii", Values::real, replacing("uint8")); });
 }
 
+TEST_F(NiftiTest, FloatOutputOfRescaledFloatsIsNotRescaled) {
+  for (const bool big_endian : {false, true}) {
+    NiftiRecipe recipe = NiftiRecipe{}.with<float>(16, [](std::int64_t i) { return static_cast<float>(i); });
+    recipe.big_endian = big_endian;
+    recipe.slope = 0.5;
+    recipe.inter = 4096;
+    const auto image = open(recipe);
+    copy_image(*image, folder_ / "same.nii", Values::real, replacing());
+    EXPECT_EQ(test::read_file(folder_ / "same.nii"), recipe.file());
+    copy_image(*image, folder_ / "out.nii", Values::real, replacing("float32"));
+    recipe.slope = 1;
+    recipe.inter = 0;
+    recipe = recipe.with<float>(16, [](std::int64_t i) { return 0.5f * static_cast<float>(i) + 4096; });
+    EXPECT_EQ(test::read_file(folder_ / "out.nii"), recipe.file());
+  }
+}
+
 TEST_F(NiftiTest, OutputTypeRefusesWhatItCannotHold) {
   const auto image = open(with_one<float>(16, std::numeric_limits<float>::quiet_NaN()));
   expect_error(Errc::unsupported, "int16",

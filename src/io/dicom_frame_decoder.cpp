@@ -183,6 +183,16 @@ std::vector<std::uint16_t> FrameDecoder::cells(std::int64_t frame) {
                 [&] { return image_.is_compressed ? decoded(compressed_bytes(index)) : native_cells(index); });
 }
 
+std::span<std::uint16_t> FrameDecoder::cells_in_place() {
+  const bool is_as_in_memory = !image_.is_compressed && image_.format.bits_allocated == 16 &&
+                               image_.syntax_uid != UID_BigEndianExplicitTransferSyntax;
+  if (!is_as_in_memory || image_.frames != 1) return {};
+  const auto bytes = naming(image_.path, [&] { return native_bytes(*pixels_); });
+  const std::size_t count = frame_cells(image_);
+  if (bytes.size() < 2 * count) return {};
+  return {reinterpret_cast<std::uint16_t*>(bytes.data()), count};
+}
+
 /// One uncompressed frame, which need not be in memory with the others.
 std::vector<std::uint16_t> FrameDecoder::native_cells(std::size_t frame) {
   std::vector<std::uint16_t> cells(frame_cells(image_));

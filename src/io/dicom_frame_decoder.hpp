@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ class FrameDecoder {
   /// The cells of a whole frame; 8-bit ones widened: what the file holds, bits around the stored number included.
   /// Throws Error(corrupt) where pixels are missing or do not decode.
   std::vector<std::uint16_t> cells(std::int64_t frame);
+
+  /// The same of the only frame, in the data set itself where it holds them so: writing to them changes it. Empty
+  /// elsewhere.
+  std::span<std::uint16_t> cells_in_place();
 
  private:
   std::vector<std::uint16_t> native_cells(std::size_t frame);

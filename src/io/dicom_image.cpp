@@ -25,14 +25,20 @@ class OpenFile {
 
   const std::filesystem::path& path() const { return path_; }
 
-  std::vector<std::uint16_t> cells(const Slice& image) {
-    if (fills_frame(image)) return decoder_.cells(image.frame);
+  void values(const Slice& image, Values kind, float* out) {
+    if (!fills_frame(image)) return to_values(image, tile(image), kind, out);
+    const auto in_place = decoder_.cells_in_place();
+    if (!in_place.empty()) return to_values(image, in_place, kind, out);
+    to_values(image, decoder_.cells(image.frame), kind, out);
+  }
+
+ private:
+  std::vector<std::uint16_t> tile(const Slice& image) {
     const std::lock_guard lock(mutex_);
     if (mosaic_.empty()) mosaic_ = decoder_.cells(image.frame);
     return cut_tile(image, mosaic_);
   }
 
- private:
   std::filesystem::path path_;
   std::unique_ptr<DcmFileFormat> file_;
   FrameDecoder decoder_;
@@ -41,11 +47,11 @@ class OpenFile {
 };
 
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
-class ImageCells {
+class ImageValues {
  public:
-  std::vector<std::uint16_t> of(const Slice& image) {
-    if (image.frames == 1 && fills_frame(image)) return OpenFile(image).cells(image);
-    return open(image)->cells(image);
+  void read(const Slice& image, Values kind, float* out) {
+    if (image.frames == 1 && fills_frame(image)) return OpenFile(image).values(image, kind, out);
+    open(image)->values(image, kind, out);
   }
 
  private:
@@ -61,10 +67,10 @@ class ImageCells {
 
 class SliceReader final : public VolumeSource {
  public:
-  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageCells> cells, std::size_t volume,
+  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images, std::size_t volume,
               Values values, Execution execution)
       : series_(std::move(series)),
-        cells_(std::move(cells)),
+        images_(std::move(images)),
         volume_(series_->volumes.at(volume)),
         values_(values),
         execution_(std::move(execution)) {}
@@ -81,14 +87,14 @@ class SliceReader final : public VolumeSource {
     parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const Slice& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
-        to_values(slice, cells_->of(slice), values_, out.row(0, z));
+        images_->read(slice, values_, out.row(0, z));
       }
     });
   }
 
  private:
   std::shared_ptr<const Series> series_;
-  std::shared_ptr<ImageCells> cells_;
+  std::shared_ptr<ImageValues> images_;
   const Volume& volume_;
   Values values_;
   Execution execution_;
@@ -131,7 +137,7 @@ class DicomImage final : public Image {
   }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
-    return std::make_unique<SliceReader>(series_, cells_, volume, values, execution_);
+    return std::make_unique<SliceReader>(series_, images_, volume, values, execution_);
   }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
@@ -182,7 +188,7 @@ class DicomImage final : public Image {
   const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
 
   std::shared_ptr<const Series> series_;
-  std::shared_ptr<ImageCells> cells_ = std::make_shared<ImageCells>();
+  std::shared_ptr<ImageValues> images_ = std::make_shared<ImageValues>();
   Execution execution_;
 };
 

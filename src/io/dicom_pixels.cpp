@@ -13,6 +13,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "cells are taken from memory as little endian");
 
+constexpr std::size_t cells_at_once = 2048;
+
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
 /// Calls `body(first cell of a row in its frame, first cell of it in the tile)`.
@@ -68,10 +70,36 @@ PixelFormat format_to_write(const PixelFormat& format, std::span<const std::uint
   return differing == 0 ? extended : format;
 }
 
+/// Merges where all values are numbers that can be stored just so, as those of rank filters are, or padding stays.
+/// False where some are not: then nothing has changed.
+template <bool has_padding>
+bool merge_whole_numbers(const PixelFormat& format, const PixelFormat& written, std::pair<int, int> padding,
+                         const float* values, std::span<std::uint16_t> cells) {
+  std::array<std::uint16_t, cells_at_once> merged;
+  const float min = static_cast<float>(format.min()), max = static_cast<float>(format.max());
+  int others = 0;  // without branches or an early end, so that the compiler makes vectors of it
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    int number = static_cast<int>(std::min(max, std::max(min, values[i])));
+    int is_other = static_cast<float>(number) != values[i];
+    if constexpr (has_padding) {
+      const int before = format.stored(cells[i]);
+      const int stays = -((before >= padding.first) & (before <= padding.second));  // all bits or none
+      const int becomes_padding = (number >= padding.first) & (number <= padding.second);
+      is_other = (is_other | becomes_padding) & ~stays;
+      number = (before & stays) | (number & ~stays);
+    }
+    others |= is_other;
+    merged[i] = written.with_stored(cells[i], number);
+  }
+  if (others == 0) std::copy_n(merged.begin(), cells.size(), cells.begin());
+  return others == 0;
+}
+
 template <class Real>
-std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint16_t> cells) {
+std::int64_t merge_any(const Slice& slice, const PixelFormat& written, std::pair<int, int> padding, const float* values,
+                       std::span<std::uint16_t> cells) {
   const ToStored<Real> to_stored(slice);
-  const PixelFormat format = slice.format, written = format_to_write(format, cells);
+  const PixelFormat format = slice.format;
   const int min = format.min(), max = format.max();
   std::uint32_t clamped = 0;
   // Without branches where there is no padding, so that the compiler makes vectors of it.
@@ -83,7 +111,7 @@ std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint1
     cells[i] = finite ? written.with_stored(cells[i], stored) : cells[i];
   }
   for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
-    const auto [first, last] = *slice.padding;
+    const auto [first, last] = padding;
     const int before = format.stored(cells[i]);
     if (!std::isfinite(values[i]) || (before >= first && before <= last)) continue;
     const Real exact = to_stored.exact(values[i]);
@@ -92,6 +120,21 @@ std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint1
     clamped += number != stored ? 1 : 0;
     if (stored >= first && stored <= last) stored = beside(first, last, exact, format);
     cells[i] = written.with_stored(cells[i], stored);
+  }
+  return clamped;
+}
+
+template <class Real>
+std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint16_t> cells) {
+  const PixelFormat written = format_to_write(slice.format, cells);
+  constexpr std::pair<int, int> none{1, 0};
+  const std::pair<int, int> padding = slice.padding.value_or(none);
+  std::int64_t clamped = 0;
+  const auto merge_whole = slice.padding ? merge_whole_numbers<true> : merge_whole_numbers<false>;
+  for (std::size_t at = 0; at < cells.size(); at += cells_at_once) {
+    const auto some = cells.subspan(at, std::min(cells_at_once, cells.size() - at));
+    if (std::same_as<Real, float> && merge_whole(slice.format, written, padding, values + at, some)) continue;
+    clamped += merge_any<Real>(slice, written, padding, values + at, some);
   }
   return clamped;
 }

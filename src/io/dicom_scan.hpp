@@ -37,8 +37,7 @@ struct PixelFormat {
   int stored(std::uint16_t cell) const {
     const std::uint32_t top = static_cast<std::uint32_t>(cell)
                               << (31 - high_bit);  // nothing above, and the sign on top
-    return is_signed ? static_cast<std::int32_t>(top) >> (32 - bits_stored)
-                     : static_cast<int>(top >> (32 - bits_stored));
+    return (static_cast<std::int32_t>(top) >> (32 - bits_stored)) & (is_signed ? -1 : max());
   }
   /// The cell with another stored number; its other bits stay.
   std::uint16_t with_stored(std::uint16_t cell, int value) const {

@@ -14,6 +14,7 @@ namespace quietvox::io::dicom {
 
 std::string why_not_as_meant(const std::filesystem::path& written, const Slice& source, const std::string& sop_instance,
                              std::span<const std::uint16_t> cells, const Execution& execution) {
+  static constexpr const char* other_pixels = "with other pixels than were written";
   try {
     const auto file = load_file(written);
     DcmDataset& data = *file->getDataset();
@@ -32,13 +33,16 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
     if (slice.slope != source.slope || slice.intercept != source.intercept) return "with another rescale";
     FrameDecoder decoder(data, slice);
     std::atomic<bool> same = true;
+    if (const auto in_place = decoder.cells_in_place(); !in_place.empty()) {
+      return std::ranges::equal(in_place, cells) ? "" : other_pixels;
+    }
     parallel_for(execution, slice.frames, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t frame = begin; frame < end; ++frame) {
         const auto expected = cells.subspan(static_cast<std::size_t>(frame) * frame_cells(slice), frame_cells(slice));
         if (!std::ranges::equal(decoder.cells(frame), expected)) same = false;
       }
     });
-    return same ? "" : "with other pixels than were written";
+    return same ? "" : other_pixels;
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
     return error.what();

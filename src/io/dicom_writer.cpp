@@ -59,21 +59,25 @@ E_TransferSyntax compress(DcmDataset& data, const Slice& slice, Codec codec) {
 
 /// A file on its way. Its images come one by one, perhaps with several volumes.
 struct Draft {
-  Draft(const Slice& image, std::int64_t images)
+  /// `in_place`: where the data set holds cells just so, they are changed there.
+  Draft(const Slice& image, std::int64_t images, bool in_place)
       : file(load_file(image.path)), decoder(*file->getDataset(), image), missing(images) {
     texts.resize(static_cast<std::size_t>(image.frames));
+    if (in_place) cells = decoder.cells_in_place();
+    if (!cells.empty()) return;
     if (image.frames == 1) {
-      cells = decoder.cells(0);
+      apart = decoder.cells(0);
     } else {
-      cells.resize(texts.size() * frame_cells(image));
+      apart.resize(texts.size() * frame_cells(image));
     }
+    cells = apart;
   }
 
   /// The cells of the frame that an image is or lies in; where it is the frame, as they stand in the source.
   std::span<std::uint16_t> decode(const Slice& image) {
     if (image.frames == 1) return cells;
     const auto size = frame_cells(image);
-    const auto frame = std::span(cells).subspan(size * static_cast<std::size_t>(image.frame), size);
+    const auto frame = cells.subspan(size * static_cast<std::size_t>(image.frame), size);
     std::ranges::copy(decoder.cells(image.frame), frame.begin());
     return frame;
   }
@@ -81,7 +85,8 @@ struct Draft {
   std::mutex mutex;
   std::unique_ptr<DcmFileFormat> file;
   FrameDecoder decoder;
-  std::vector<std::uint16_t> cells;  ///< of all frames
+  std::span<std::uint16_t> cells;    ///< of all frames
+  std::vector<std::uint16_t> apart;  ///< they, where they do not stand in the data set
   std::vector<std::string> texts;    ///< what was done, per frame
   std::int64_t missing;              ///< images still to come
 };
@@ -168,16 +173,16 @@ class Writer final : public ImageWriter {
 
   std::shared_ptr<Draft> draft_of(const Slice& slice) {
     const std::int64_t images = images_.at(slice.name);
-    if (images == 1) return std::make_shared<Draft>(slice, images);
+    if (images == 1) return std::make_shared<Draft>(slice, images, !codec_);
     const std::lock_guard lock(drafts_mutex_);
     auto& draft = drafts_[slice.name];
-    if (!draft) draft = std::make_shared<Draft>(slice, images);
+    if (!draft) draft = std::make_shared<Draft>(slice, images, !codec_);
     return draft;
   }
 
   void write_file(const Slice& slice, Draft& draft) {
     DcmDataset& data = *draft.file->getDataset();
-    replace_cells(data, slice, draft.cells);
+    if (!draft.apart.empty()) replace_cells(data, slice, draft.cells);
     const E_EncodingType encoding = sequence_encoding(data);
     if (!derive(data, slice, draft.texts, derivation_)) lacks_suffix_ = true;
 
@@ -190,7 +195,7 @@ class Writer final : public ImageWriter {
     }
     const std::string instance = text_of(data, DCM_SOPInstanceUID);
     save(*draft.file, slice, encoding, path);
-    draft.file.reset();
+    if (!draft.apart.empty()) draft.file.reset();
     if (const std::string problem = why_not_as_meant(path, slice, instance, draft.cells, execution_);
         !problem.empty()) {
       throw Error(Errc::not_writable,

@@ -205,6 +205,10 @@ void read_pixel_data(DcmDataset& data, Slice& slice) {
                                std::to_string(needed) + " bytes, it has" + (slice.is_compressed ? " at most " : " ") +
                                std::to_string(most));
   }
+  const E_TransferSyntax syntax = data.getOriginalXfer();
+  slice.ends_with_cells = (syntax == EXS_LittleEndianExplicit || syntax == EXS_LittleEndianImplicit) &&
+                          slice.frames == 1 && slice.format.bits_allocated == 16 && most == needed &&
+                          data.getElement(data.card() - 1) == &element;
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -11,11 +13,29 @@
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_writer.hpp"
 #include "io/image.hpp"
+#include "io/raw_file.hpp"
 #include "io/told.hpp"
 
 namespace quietvox::io {
 namespace dicom {
 namespace {
+
+/// Reads the values of an image straight from its file, which ended with its cells when its header was read. False
+/// where it does so no longer.
+bool read_values_at_end(const Slice& image, Values kind, float* out) {
+  const std::size_t count = frame_cells(image),
+                    lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
+  const RawReader file(image.path);
+  const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(lead + count);
+  const auto bytes = std::as_writable_bytes(std::span(words.get(), lead + count));
+  if (file.size() < bytes.size() || file.read(file.size() - bytes.size(), bytes) != bytes.size()) return false;
+  std::uint32_t length = 0;
+  std::memcpy(&length, &words[lead - 2], sizeof length);
+  if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
+    return false;
+  to_values(image, {&words[lead], count}, kind, out);
+  return true;
+}
 
 /// A file in memory, whose images are read by any thread.
 class OpenFile {
@@ -50,6 +70,7 @@ class OpenFile {
 class ImageValues {
  public:
   void read(const Slice& image, Values kind, float* out) {
+    if (image.ends_with_cells && fills_frame(image) && read_values_at_end(image, kind, out)) return;
     if (image.frames == 1 && fills_frame(image)) return OpenFile(image).values(image, kind, out);
     open(image)->values(image, kind, out);
   }

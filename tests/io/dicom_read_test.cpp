@@ -152,6 +152,27 @@ TEST_F(DicomRead, EveryTransferSyntaxGivesTheSamePixels) {
   }
 }
 
+TEST_F(DicomRead, PixelsAreFoundWhetherOrNotTheFileEndsWithThem) {
+  for (const auto syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_BigEndianExplicit}) {
+    DicomSpec plain{.syntax = syntax}, longer = plain;
+    longer.change = [](DcmDataset& data) {
+      const std::vector<Uint8> bytes(100, 7);
+      data.putAndInsertUint8Array(DCM_DataSetTrailingPadding, bytes.data(), bytes.size());
+    };
+    const auto expected = voxels(plain);
+    EXPECT_EQ(voxels(longer), expected);
+    // Also where that changed after the header was read.
+    const auto image = open(plain);
+    write_dicom(file_, longer);
+    EXPECT_EQ(read_volume(*image, 0, Values::real).voxels, expected);
+    const auto other = open(longer);
+    write_dicom(file_, plain);
+    EXPECT_EQ(read_volume(*other, 0, Values::real).voxels, expected);
+    std::filesystem::remove(file_);
+    EXPECT_THROW(read_volume(*image, 0, Values::real), Error);
+  }
+}
+
 TEST_F(DicomRead, BytesInBigEndianAndRle) {
   DicomSpec spec{.columns = 5, .rows = 3, .bits_allocated = 8, .bits_stored = 8};
   const auto expected = voxels(spec);

@@ -86,7 +86,11 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
 void Console::print(const std::string& line, bool to_stderr) {
   const std::lock_guard lock(mutex_);
   const std::string text = one_line(line);
-  if (log_.is_open()) log_ << time_stamp() << text << std::endl;
+  if (log_.is_open() && !(log_ << time_stamp() << text << std::endl)) {
+    log_.close();
+    std::fprintf(stderr, "quietvox: warning: --log-file %s: cannot be written; the log ends here\n",
+                 options_.log_file.c_str());
+  }
   if (!to_stderr) return;
   if (bar_drawn_) std::fputs("\r\033[K", stderr);
   std::fprintf(stderr, "%s\n", text.c_str());

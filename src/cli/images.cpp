@@ -57,7 +57,13 @@ const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
 
 void check_input(const fs::path& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) throw Error(Errc::input_path, path.string() + ": no such file or folder");
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    throw Error(Errc::input_path, path.string() + ": no such file or folder");
+  }
+  if (!fs::status_known(status)) {
+    throw Error(Errc::input_path, path.string() + ": cannot be examined: " + error.message());
+  }
   if (access(path.c_str(), R_OK) != 0) throw Error(Errc::input_path, path.string() + ": may not be read");
 }
 
@@ -70,6 +76,10 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
     throw Error(Errc::no_input, path.string() + (fs::is_directory(path)
                                                      ? ": holds no DICOM image; give files of other formats one by one"
                                                      : ": is no DICOM, NIfTI, NRRD or MetaImage file"));
+  }
+  if (!options.series.empty() && image->format() != io::Format::dicom) {
+    throw Error(Errc::invalid_argument,
+                "--series: " + path.string() + " is " + io::to_string(image->format()) + ", which has no series");
   }
   return image;
 }

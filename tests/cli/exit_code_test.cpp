@@ -78,6 +78,7 @@ TEST_F(ExitCode, CorruptInput4) {
 TEST_F(ExitCode, InputPath5) {
   expect(5, {"median", path("nothing.nii"), path("out.nii")}, "nothing.nii: no such file");
   expect(5, {"median", path("in.nii"), path("out.nii"), "--mask", path("no-mask.nii")}, "no-mask.nii");
+  expect(5, {"median", path(std::string(300, 'n')), path("out.nii")}, "nnn: cannot be examined: ");
   expect(5, {"info", path("nothing.nii")}, "nothing.nii");
   expect(5, {"compare", path("in.nii"), path("nothing.nii")}, "nothing.nii");
   expect(5, {"add-noise", path("nothing.nii"), path("out.nii")}, "nothing.nii");
@@ -131,7 +132,10 @@ TEST_F(ExitCode, OutOfMemory22) {
   expect(22, {"median", path("in.nii"), path("out.nii"), "--memory-limit", "1"}, "--memory-limit");
 }
 
-TEST_F(ExitCode, Usage64) { expect(64, {"median", path("in.nii"), path("out.nii"), "--radius", "x"}, "--radius"); }
+TEST_F(ExitCode, Usage64) {
+  expect(64, {"median", path("in.nii"), path("out.nii"), "--radius", "x"}, "--radius");
+  expect(64, {"median", path("in.nii"), path("out.nii"), "--series", "1.2.3"}, "--series: " + path("in.nii"));
+}
 
 }  // namespace
 }  // namespace quietvox::test

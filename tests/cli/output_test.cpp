@@ -147,6 +147,14 @@ TEST_F(Output, LogFileHoldsTheMessages) {
   EXPECT_NE(log.find("quietvox: " + path("out.nii") + ": exists"), std::string::npos) << log;
 }
 
+TEST_F(Output, AFullDiskUnderTheLogIsToldOnceAndStopsNothing) {
+  const Result run = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", "/dev/full", "--verbose"});
+  const std::string told = "warning: --log-file /dev/full: cannot be written";
+  const std::size_t at = run.err.find(told);
+  ASSERT_NE(at, std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find(told, at + 1), std::string::npos) << run.err;
+}
+
 TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {
   const Result result = quietvox({"info", path("a\nb\033[31m")});
   EXPECT_EQ(result.status, 5);

@@ -85,16 +85,17 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
 
 void Console::print(const std::string& line, bool to_stderr) {
   const std::lock_guard lock(mutex_);
-  const std::string text = one_line(line);
-  if (log_.is_open() && !(log_ << time_stamp() << text << std::endl)) {
-    log_.close();
-    std::fprintf(stderr, "quietvox: warning: --log-file %s: cannot be written; the log ends here\n",
-                 options_.log_file.c_str());
+  const auto show = [&](const std::string& text) {
+    if (bar_drawn_) std::fputs("\r\033[K", stderr);
+    std::fprintf(stderr, "%s\n", one_line(text).c_str());
+    if (bar_drawn_) draw_bar();
+  };
+  if (to_stderr) show(line);
+  if (!log_.is_open() || log_ << time_stamp() << one_line(line) << std::endl) return;
+  log_.close();
+  if (!options_.quiet) {
+    show("quietvox: warning: --log-file " + options_.log_file + ": cannot be written; the log ends here");
   }
-  if (!to_stderr) return;
-  if (bar_drawn_) std::fputs("\r\033[K", stderr);
-  std::fprintf(stderr, "%s\n", text.c_str());
-  if (bar_drawn_) draw_bar();
 }
 
 void Console::note(const std::string& line) { print(line, !options_.quiet); }

@@ -151,11 +151,11 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input, background));
   std::unique_ptr<io::ImageWriter> residual;
   if (!job.mask.residual.empty()) {
-    OutputOptions options;
-    options.force = job.out.force;
-    options.output_type = OutputType::float32;
-    residual = make_writer(image, io::Format::nifti, job.mask.residual, io::Values::real,
-                           write_options(options, job.input, background));
+    OutputOptions usual;
+    usual.force = job.out.force;
+    io::WriteOptions options = write_options(usual, job.input, background);
+    options.are_differences = true;
+    residual = make_writer(image, io::Format::nifti, job.mask.residual, io::Values::real, options);
   }
   if (job.out.dry_run) return;  // the writers have checked what can be checked, and vanish without a trace
   const std::string mask_identity = mask ? identify_mask(*mask) : "";

@@ -77,10 +77,6 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
                                                      ? ": holds no DICOM image; give files of other formats one by one"
                                                      : ": is no DICOM, NIfTI, NRRD or MetaImage file"));
   }
-  if (!options.series.empty() && image->format() != io::Format::dicom) {
-    throw Error(Errc::invalid_argument,
-                "--series: " + path.string() + " is " + io::to_string(image->format()) + ", which has no series");
-  }
   return image;
 }
 

@@ -21,7 +21,8 @@ struct InputOptions {
   static constexpr std::string_view name = "", title = "Input";
   static consteval auto fields() {
     return std::tuple{
-        field("series", &InputOptions::series, NoRange{}, "UID", "Which DICOM series of a folder that holds several."),
+        field("series", &InputOptions::series, NoRange{}, "UID",
+              "Which DICOM series of a folder that holds several; says nothing about other inputs."),
         field("allow-gaps", &InputOptions::allow_gaps,
               "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
               "in formats other than DICOM."),

@@ -74,9 +74,7 @@ io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, 
   if (residual) {
     const io::WriteReport second = residual->finish(outputs);
     report.files.insert(report.files.end(), second.files.begin(), second.files.end());
-    for (const std::string& warning : second.warnings) {  // both may have found the same about the input
-      if (std::ranges::find(report.warnings, warning) == report.warnings.end()) report.warnings.push_back(warning);
-    }
+    report.warnings.insert(report.warnings.end(), second.warnings.begin(), second.warnings.end());
   }
   io::commit_together(outputs, execution);
   return report;

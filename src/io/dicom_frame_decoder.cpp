@@ -185,7 +185,7 @@ std::vector<std::uint16_t> FrameDecoder::cells(std::int64_t frame) {
 
 std::span<std::uint16_t> FrameDecoder::cells_in_place() {
   const bool is_as_in_memory = !image_.is_compressed && image_.format.bits_allocated == 16 &&
-                               image_.syntax_uid != UID_BigEndianExplicitTransferSyntax;
+                               DcmXfer(image_.syntax_uid.c_str()).getPixelDataByteOrder() == EBO_LittleEndian;
   if (!is_as_in_memory || image_.frames != 1) return {};
   const auto bytes = naming(image_.path, [&] { return native_bytes(*pixels_); });
   const std::size_t count = frame_cells(image_);

@@ -20,15 +20,17 @@ namespace quietvox::io {
 namespace dicom {
 namespace {
 
-/// Reads the values of an image straight from its file, which ended with its cells when its header was read. False
-/// where it does so no longer.
+/// Reads the values of an image straight from the end of its file, where its header says that its cells are. False
+/// where they are not, or where it has room for cells of that size elsewhere: in some broken files the last are not the
+/// image's.
 bool read_values_at_end(const Slice& image, Values kind, float* out) {
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
   const RawReader file(image.path);
   const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(lead + count);
   const auto bytes = std::as_writable_bytes(std::span(words.get(), lead + count));
-  if (file.size() < bytes.size() || file.read(file.size() - bytes.size(), bytes) != bytes.size()) return false;
+  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return false;
+  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return false;
   std::uint32_t length = 0;
   std::memcpy(&length, &words[lead - 2], sizeof length);
   if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)

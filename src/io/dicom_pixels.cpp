@@ -96,7 +96,7 @@ bool merge_whole_numbers(const PixelFormat& format, const PixelFormat& written, 
 }
 
 template <class Real>
-std::int64_t merge_any(const Slice& slice, const PixelFormat& written, std::pair<int, int> padding, const float* values,
+std::int64_t merge_any(const Slice& slice, const PixelFormat& written, const float* values,
                        std::span<std::uint16_t> cells) {
   const ToStored<Real> to_stored(slice);
   const PixelFormat format = slice.format;
@@ -111,7 +111,7 @@ std::int64_t merge_any(const Slice& slice, const PixelFormat& written, std::pair
     cells[i] = finite ? written.with_stored(cells[i], stored) : cells[i];
   }
   for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
-    const auto [first, last] = padding;
+    const auto [first, last] = *slice.padding;
     const int before = format.stored(cells[i]);
     if (!std::isfinite(values[i]) || (before >= first && before <= last)) continue;
     const Real exact = to_stored.exact(values[i]);
@@ -134,7 +134,7 @@ std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint1
   for (std::size_t at = 0; at < cells.size(); at += cells_at_once) {
     const auto some = cells.subspan(at, std::min(cells_at_once, cells.size() - at));
     if (std::same_as<Real, float> && merge_whole(slice.format, written, padding, values + at, some)) continue;
-    clamped += merge_any<Real>(slice, written, padding, values + at, some);
+    clamped += merge_any<Real>(slice, written, values + at, some);
   }
   return clamped;
 }

@@ -67,7 +67,7 @@ struct Slice {
   bool is_compressed = false;    ///< the top-level pixel data is encapsulated
   bool keeps_syntax = true;      ///< uncompressed and not deflated: written in the same transfer syntax
   bool is_lossy = false;         ///< by its transfer syntax
-  bool ends_with_cells = false;  ///< the file does, with those of its only frame, as they stand in memory
+  bool ends_with_cells = false;  ///< the data set does, with those of its only frame, as they stand in memory
 
   std::int64_t columns = 0, rows = 0;
   std::int64_t frame_columns = 0, frame_rows = 0;  ///< of the whole frame, where the image is a tile of it

@@ -32,10 +32,10 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
     if (slice.format != source.format || slice.photometric != source.photometric) return "in another pixel format";
     if (slice.slope != source.slope || slice.intercept != source.intercept) return "with another rescale";
     FrameDecoder decoder(data, slice);
-    std::atomic<bool> same = true;
     if (const auto in_place = decoder.cells_in_place(); !in_place.empty()) {
       return std::ranges::equal(in_place, cells) ? "" : other_pixels;
     }
+    std::atomic<bool> same = true;
     parallel_for(execution, slice.frames, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t frame = begin; frame < end; ++frame) {
         const auto expected = cells.subspan(static_cast<std::size_t>(frame) * frame_cells(slice), frame_cells(slice));

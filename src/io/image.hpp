@@ -56,6 +56,7 @@ struct WriteOptions {
   std::optional<bool> compress{};    ///< none: as the input; DICOM is written uncompressed
   Codec codec = Codec::jpeg_ls;      ///< of compressed DICOM
   std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
+  bool are_differences = false;  ///< of NIfTI from NIfTI: floats, with nothing of the source but its geometry and names
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;
   Execution execution{};          ///< threads and stop requests

@@ -28,6 +28,8 @@ struct NiftiHeader::Fields {
   static constexpr Field vox_offset{108, Stored::float32, 168, Stored::int64};
   static constexpr Field scl_slope{112, Stored::float32, 176, Stored::float64};
   static constexpr Field scl_inter{116, Stored::float32, 184, Stored::float64};
+  static constexpr Field cal_max{124, Stored::float32, 192, Stored::float64};
+  static constexpr Field cal_min{128, Stored::float32, 200, Stored::float64};
   static constexpr Field xyzt_units{123, Stored::int8, 500, Stored::int32};
   static constexpr Field qform_code{252, Stored::int16, 344, Stored::int32};
   static constexpr Field sform_code{254, Stored::int16, 348, Stored::int32};

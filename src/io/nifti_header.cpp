@@ -230,6 +230,12 @@ void NiftiHeader::set_type(NiftiType type) {
   set(Fields::scl_inter, 0);
 }
 
+void NiftiHeader::set_differences() {
+  set_type(NiftiType::float32);
+  set(Fields::cal_max, 0);
+  set(Fields::cal_min, 0);
+}
+
 void NiftiHeader::set_container(bool single_file, std::int64_t voxel_offset) {
   single_file_ = single_file;
   voxel_offset_ = voxel_offset;

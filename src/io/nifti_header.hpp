@@ -60,6 +60,8 @@ class NiftiHeader {
 
   /// Other voxels, not rescaled.
   void set_type(NiftiType);
+  /// Differences between voxels, as 32-bit floats: without the window in which viewers show the voxels.
+  void set_differences();
   /// One file (`n+1`) or two (`ni1`).
   void set_container(bool single_file, std::int64_t voxel_offset);
 

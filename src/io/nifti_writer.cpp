@@ -167,11 +167,15 @@ class SameNiftiWriter final : public NiftiWriter {
       : NiftiWriter(std::move(target), source.header, source.paths.all(), options),
         source_(source),
         voxels_(source_, options.execution.stop),
-        values_(values) {
+        values_(values),
+        are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
-    const bool plain_floats = options.output_type == "float32" && !source_.header.rescale().identity();
-    keeps_type_ = type == source_.header.type() && !plain_floats;
-    if (!keeps_type_) header().set_type(type);
+    keeps_type_ = type == source_.header.type() && !are_differences_;
+    if (are_differences_) {
+      header().set_differences();
+    } else if (!keeps_type_) {
+      header().set_type(type);
+    }
     write_beginning();
   }
 
@@ -191,6 +195,7 @@ class SameNiftiWriter final : public NiftiWriter {
   }
 
   void finish_voxels(WriteReport& report) override {
+    if (are_differences_) return;
     const auto end = static_cast<std::uint64_t>(source_.header.voxel_offset() + source_.header.voxel_bytes());
     copy(voxels_.bytes(), end, to_the_end, voxel_part());
     if (const std::uint64_t garbage = voxels_.bytes().trailing_garbage()) {
@@ -229,7 +234,7 @@ class SameNiftiWriter final : public NiftiWriter {
   NiftiFile source_;
   NiftiVoxelReader voxels_;
   Values values_;
-  bool keeps_type_ = true;
+  bool are_differences_, keeps_type_ = true;
   std::vector<float> values_read_;
 };
 

@@ -132,10 +132,7 @@ TEST_F(ExitCode, OutOfMemory22) {
   expect(22, {"median", path("in.nii"), path("out.nii"), "--memory-limit", "1"}, "--memory-limit");
 }
 
-TEST_F(ExitCode, Usage64) {
-  expect(64, {"median", path("in.nii"), path("out.nii"), "--radius", "x"}, "--radius");
-  expect(64, {"median", path("in.nii"), path("out.nii"), "--series", "1.2.3"}, "--series: " + path("in.nii"));
-}
+TEST_F(ExitCode, Usage64) { expect(64, {"median", path("in.nii"), path("out.nii"), "--radius", "x"}, "--radius"); }
 
 }  // namespace
 }  // namespace quietvox::test

@@ -144,9 +144,9 @@ TEST_F(DicomRead, EveryTransferSyntaxGivesTheSamePixels) {
   DicomSpec spec{.columns = 31, .rows = 17, .bits_stored = 16, .is_signed = true};
   for (int i = 0; i < 31 * 17; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i % 7 ? i * 977 : 40));
   const auto expected = voxels(spec);
-  for (const E_TransferSyntax syntax :
-       {EXS_LittleEndianImplicit, EXS_BigEndianExplicit, EXS_DeflatedLittleEndianExplicit, EXS_RLELossless,
-        EXS_JPEGProcess14, EXS_JPEGProcess14SV1, EXS_JPEGLSLossless}) {
+  for (const E_TransferSyntax syntax : {EXS_LittleEndianImplicit, EXS_BigEndianExplicit,
+                                        EXS_PrivateGE_LEI_WithBigEndianPixelData, EXS_DeflatedLittleEndianExplicit,
+                                        EXS_RLELossless, EXS_JPEGProcess14, EXS_JPEGProcess14SV1, EXS_JPEGLSLossless}) {
     spec.syntax = syntax;
     EXPECT_EQ(voxels(spec), expected) << DcmXfer(syntax).getXferName();
   }
@@ -154,7 +154,7 @@ TEST_F(DicomRead, EveryTransferSyntaxGivesTheSamePixels) {
 
 TEST_F(DicomRead, PixelsAreFoundWhetherOrNotTheFileEndsWithThem) {
   for (const auto syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_BigEndianExplicit}) {
-    DicomSpec plain{.syntax = syntax}, longer = plain;
+    DicomSpec plain{.columns = 64, .rows = 64, .syntax = syntax}, longer = plain;
     longer.change = [](DcmDataset& data) {
       const std::vector<Uint8> bytes(100, 7);
       data.putAndInsertUint8Array(DCM_DataSetTrailingPadding, bytes.data(), bytes.size());
@@ -171,6 +171,15 @@ TEST_F(DicomRead, PixelsAreFoundWhetherOrNotTheFileEndsWithThem) {
     std::filesystem::remove(file_);
     EXPECT_THROW(read_volume(*image, 0, Values::real), Error);
   }
+}
+
+TEST_F(DicomRead, ASecondPixelDataElementAtTheEndCountsForNothing) {
+  const DicomSpec spec{.columns = 64, .rows = 64};
+  const auto expected = voxels(spec);
+  std::string element("\xe0\x7f\x10\x00OW\x00\x00\x00\x20\x00\x00", 12);  // 8192 bytes
+  element.resize(12 + 8192, 'x');
+  std::ofstream(file_, std::ios::binary | std::ios::app) << element;
+  EXPECT_EQ(read_volume(*io::open_dicom(file_, {}), 0, Values::real).voxels, expected);
 }
 
 TEST_F(DicomRead, BytesInBigEndianAndRle) {

@@ -68,6 +68,7 @@ TEST_F(DicomWrite, EverySyntaxComesBackUncompressedWithTheSamePixels) {
   const std::map<E_TransferSyntax, E_TransferSyntax> expected{
       {EXS_LittleEndianImplicit, EXS_LittleEndianImplicit},
       {EXS_BigEndianExplicit, EXS_BigEndianExplicit},
+      {EXS_PrivateGE_LEI_WithBigEndianPixelData, EXS_PrivateGE_LEI_WithBigEndianPixelData},
       {EXS_LittleEndianExplicit, EXS_LittleEndianExplicit},
       {EXS_DeflatedLittleEndianExplicit, EXS_LittleEndianExplicit},
       {EXS_RLELossless, EXS_LittleEndianExplicit},

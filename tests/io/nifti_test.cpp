@@ -391,20 +391,30 @@ TEST_F(NiftiTest, OutputTypeChangesTypeAndRescaleOnly) {
                [&] { copy_image(*image, folder_ / "x.nii", Values::real, replacing("uint8")); });
 }
 
-TEST_F(NiftiTest, FloatOutputOfRescaledFloatsIsNotRescaled) {
-  for (const bool big_endian : {false, true}) {
-    NiftiRecipe recipe = NiftiRecipe{}.with<float>(16, [](std::int64_t i) { return static_cast<float>(i); });
-    recipe.big_endian = big_endian;
-    recipe.slope = 0.5;
-    recipe.inter = 4096;
-    const auto image = open(recipe);
-    copy_image(*image, folder_ / "same.nii", Values::real, replacing());
-    EXPECT_EQ(test::read_file(folder_ / "same.nii"), recipe.file());
-    copy_image(*image, folder_ / "out.nii", Values::real, replacing("float32"));
-    recipe.slope = 1;
-    recipe.inter = 0;
-    recipe = recipe.with<float>(16, [](std::int64_t i) { return 0.5f * static_cast<float>(i) + 4096; });
-    EXPECT_EQ(test::read_file(folder_ / "out.nii"), recipe.file());
+TEST_F(NiftiTest, DifferencesAreFloatsWithoutRescaleWindowOrWhatFollows) {
+  for (const int version : {1, 2}) {
+    for (const bool big_endian : {false, true}) {
+      NiftiRecipe recipe = NiftiRecipe{}.with<float>(16, [](std::int64_t i) { return static_cast<float>(i); });
+      recipe.version = version;
+      recipe.big_endian = big_endian;
+      recipe.slope = 0.5;
+      recipe.inter = 4096;
+      recipe.after_voxels = Bytes(20, 9);
+      const auto image = open(recipe);
+      copy_image(*image, folder_ / "same.nii", Values::real, replacing());
+      EXPECT_EQ(test::read_file(folder_ / "same.nii"), recipe.file());
+      WriteOptions options = replacing();
+      options.are_differences = true;
+      copy_image(*image, folder_ / "out.nii", Values::real, options);
+      recipe.slope = 1;
+      recipe.inter = 0;
+      recipe.after_voxels.clear();
+      recipe = recipe.with<float>(16, [](std::int64_t i) { return 0.5f * static_cast<float>(i) + 4096; });
+      Bytes expected = recipe.file();
+      std::fill_n(expected.begin() + (version == 1 ? 124 : 192), version == 1 ? 8 : 16,
+                  std::uint8_t{0});  // cal_max, cal_min
+      EXPECT_EQ(test::read_file(folder_ / "out.nii"), expected);
+    }
   }
 }
 

@@ -62,7 +62,8 @@ class NetworkBlock {
         tile_(plan.tile()),
         streams_(is_worth_streaming(out.extent)) {
     count_ = vectors(largest.x) * vector_keys<K>;
-    phase_pitch_ = vectors(largest.x + 2 * radius.x + tile_.x * vector_keys<K>) * vector_keys<K>;
+    lead_ = radius.x + (beyond_line(in.data) + line * (radius.x / line + 1) - radius.x) % line;
+    phase_pitch_ = vectors(lead_ + largest.x + radius.x + tile_.x * vector_keys<K>) * vector_keys<K>;
     slice_pitch_ = tile_.x * phase_pitch_ * (largest.y + tile_.y - 1 + 2 * radius.y);
     slices_ = tile_.z + 2 * radius.z;
     keys_.resize(static_cast<std::size_t>(slice_pitch_ * slices_));
@@ -102,6 +103,7 @@ class NetworkBlock {
       set_in_offsets(z);
       for (std::int64_t y = 0; y < box.size.y; y += tile_.y) {
         fetch_ahead(start, y, read, std::min(read + tile_.z, box.size.z + 2 * radius_.z), box.size.x);
+        for_each_row(box, y, z, [&](T* to, std::int64_t) { fetch_ends(to, box.size.x); });
         const TileRow<K> row{keys_.data() + y * tile_.x * phase_pitch_, pointers(in_offsets_), results_.data(),
                              pointers(out_offsets_), count};
         if constexpr (sizeof(K) == 4) {
@@ -109,12 +111,9 @@ class NetworkBlock {
         } else {
           plan_.network->run16(row);
         }
-        for (std::int64_t k = z; k < std::min(z + tile_.z, box.size.z); ++k) {
-          for (std::int64_t j = y; j < std::min(y + tile_.y, box.size.y); ++j) {
-            T* to = out_.row(box.first.y + j, box.first.z + k) + box.first.x;
-            write(results_.data() + ((k - z) * tile_.y + (j - y)) * tile_.x * count_, to, box.size.x);
-          }
-        }
+        for_each_row(box, y, z, [&](T* to, std::int64_t number) {
+          write(results_.data() + number * tile_.x * count_, to, box.size.x);
+        });
       }
     }
     codec_.flush();
@@ -132,6 +131,12 @@ class NetworkBlock {
 
  private:
   using Offsets = Triple<std::vector<std::ptrdiff_t>>;
+  static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));  // voxels of a cache line
+
+  /// How many voxels of the cache line that a voxel lies in come before it.
+  static std::int64_t beyond_line(const T* voxel) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(voxel) / sizeof(T)) % line;
+  }
 
   /// Vectors per phase that hold `voxels`.
   std::int64_t vectors(std::int64_t voxels) const {
@@ -159,7 +164,7 @@ class NetworkBlock {
   /// Where the keys lie that the network sees, when the first of its slices is slice z of what the box sees.
   void set_in_offsets(std::int64_t z) {
     const auto offset = [&](int axis, int c) -> std::ptrdiff_t {
-      if (axis == 0) return c % tile_.x * phase_pitch_ + c / tile_.x;
+      if (axis == 0) return place(lead_ - radius_.x + c);
       return axis == 1 ? c * tile_.x * phase_pitch_ : (z + c) % slices_ * slice_pitch_;
     };
     in_offsets_ = {};
@@ -177,16 +182,31 @@ class NetworkBlock {
   }
   static Triple<const std::ptrdiff_t*> pointers(const Offsets& o) { return {o.x.data(), o.y.data(), o.z.data()}; }
 
+  /// Calls body(row, number) for the rows of outputs of the tiles at y and z, numbered as in results_.
+  template <class Body>
+  void for_each_row(const OutputBox& box, std::int64_t y, std::int64_t z, const Body& body) const {
+    for (std::int64_t k = z; k < std::min(z + tile_.z, box.size.z); ++k) {
+      for (std::int64_t j = y; j < std::min(y + tile_.y, box.size.y); ++j) {
+        body(out_.row(box.first.y + j, box.first.z + k) + box.first.x, (k - z) * tile_.y + (j - y));
+      }
+    }
+  }
+
+  /// Asks for the cache lines that a row of outputs shares with others: they are not streamed, and would be waited for.
+  void fetch_ends(const T* to, std::int64_t count) const {
+    if (!streams_) return;
+    if (beyond_line(to) > 0) codec_.fetch_close(to, 1);
+    if (beyond_line(to + count) > 0) codec_.fetch_close(to + count - 1, 1);
+  }
+
   bool read_slice(Index3 start, Extent size, std::int64_t z) {
     constexpr std::int64_t rows_ahead = 3;
-    const std::int64_t count = size.x + 2 * radius_.x, in_z = border_index(border_, start.z + z, in_.extent.z);
+    const std::int64_t in_z = border_index(border_, start.z + z, in_.extent.z);
     const auto row = [&](std::int64_t y) { return in_.row(border_index(border_, start.y + y, in_.extent.y), in_z); };
     for (std::int64_t y = 0; y < seen_rows_; ++y) {
       if (y + rows_ahead < seen_rows_) codec_.fetch_close(row(y + rows_ahead) + start.x + radius_.x, size.x);
-      copy_row(row(y), start.x, count);
-      const RowContent content =
-          codec_.encode(row_.data(), vectors(count), tile_.x, phase_pitch_,
-                        keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_, in_.missing);
+      K* const keys = keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_;
+      const RowContent content = encode_row(row(y), start.x + radius_.x, size.x, keys);
       if (content == RowContent::unfit) return false;
       missing_rows_[static_cast<std::size_t>(z * seen_rows_ + y)] = content == RowContent::missing;
     }
@@ -201,6 +221,26 @@ class NetworkBlock {
         codec_.fetch(in_.row(border_index(border_, j, in_.extent.y), in_z) + start.x + radius_.x, count);
       }
     }
+  }
+
+  /// Where the key of the voxel stands that is so many behind the first key of a row.
+  std::ptrdiff_t place(std::int64_t behind) const { return behind % tile_.x * phase_pitch_ + behind / tile_.x; }
+
+  /// Makes keys of what the windows of `count` outputs from x on see of a row: from the cache line on in which that
+  /// begins, straight from the volume, and then of what stands beyond its edges.
+  RowContent encode_row(const T* row, std::int64_t x, std::int64_t count, K* keys) {
+    const std::int64_t first = x - lead_, end = x + count + radius_.x, groups = vectors(end - first);
+    const std::int64_t offset = row + first - in_.data;
+    const bool within_volume = offset >= 0 && offset + groups * tile_.x * vector_keys<K> <= in_.extent.voxels();
+    if (!within_volume) copy_row(row, first, end - first);
+    const RowContent content =
+        codec_.encode(within_volume ? row + first : row_.data(), groups, tile_.x, phase_pitch_, keys, in_.missing);
+    const auto mend = [&](std::int64_t i) {
+      keys[place(i - first)] = keys[place(border_index(border_, i, in_.extent.x) - first)];
+    };
+    for (std::int64_t i = x - radius_.x; i < 0; ++i) mend(i);
+    for (std::int64_t i = std::max(in_.extent.x, x - radius_.x); i < end; ++i) mend(i);
+    return content;
   }
 
   /// Copies `count` voxels from x on into row_, with what stands beyond the edges, and goes on with the last.
@@ -234,6 +274,7 @@ class NetworkBlock {
   Border border_;
   Triple<int> tile_;                // outputs of a tile along the volume's axes; tile_.x phases
   bool streams_;                    // outputs go past the caches
+  std::int64_t lead_ = 0;           // keys of a row before that of its first output
   std::int64_t count_ = 0;          // results per phase of a row
   std::ptrdiff_t phase_pitch_ = 0;  // keys per phase of a row
   std::ptrdiff_t slice_pitch_ = 0;

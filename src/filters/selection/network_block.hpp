@@ -230,7 +230,7 @@ class NetworkBlock {
   /// begins, straight from the volume, and then of what stands beyond its edges.
   RowContent encode_row(const T* row, std::int64_t x, std::int64_t count, K* keys) {
     const std::int64_t first = x - lead_, end = x + count + radius_.x, groups = vectors(end - first);
-    const std::int64_t offset = row + first - in_.data;
+    const std::int64_t offset = row - in_.data + first;
     const bool within_volume = offset >= 0 && offset + groups * tile_.x * vector_keys<K> <= in_.extent.voxels();
     if (!within_volume) copy_row(row, first, end - first);
     const RowContent content =

@@ -165,12 +165,16 @@ void stream(const T* voxels, std::int64_t count, T* to) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto* in = reinterpret_cast<const Bits*>(voxels);
   auto* out = reinterpret_cast<Bits*>(to);
-  const std::size_t vector_bytes = static_cast<std::size_t>(lanes) * sizeof(T);
-  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to) % vector_bytes;
-  const auto ahead = static_cast<std::int64_t>((vector_bytes - beyond) % vector_bytes / sizeof(T));
+  // Whole cache lines, however wide the vectors: what is streamed into a line that the caches hold is slow.
+  constexpr std::size_t line_bytes = 64;
+  constexpr std::int64_t line = line_bytes / sizeof(T);
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to) % line_bytes;
+  const auto ahead = static_cast<std::int64_t>((line_bytes - beyond) % line_bytes / sizeof(T));
   std::int64_t i = std::min(ahead, count);
   std::copy(in, in + i, out);
-  for (; i + lanes <= count; i += lanes) hn::Stream(hn::LoadU(d, in + i), d, out + i);
+  for (const std::int64_t end = i + (count - i) / line * line; i < end; i += lanes) {
+    hn::Stream(hn::LoadU(d, in + i), d, out + i);
+  }
   std::copy(in + i, in + count, out + i);
 }
 

@@ -230,9 +230,13 @@ class NetworkBlock {
   /// begins, straight from the volume, and then of what stands beyond its edges.
   RowContent encode_row(const T* row, std::int64_t x, std::int64_t count, K* keys) {
     const std::int64_t first = x - lead_, end = x + count + radius_.x, groups = vectors(end - first);
+    const std::int64_t voxels = groups * tile_.x * vector_keys<K>, all = in_.extent.voxels();
     const std::int64_t offset = row - in_.data + first;
-    const bool within_volume = offset >= 0 && offset + groups * tile_.x * vector_keys<K> <= in_.extent.voxels();
-    if (!within_volume) copy_row(row, first, end - first);
+    const bool within_volume = offset >= 0 && offset + voxels <= all;
+    if (!within_volume) {  // what lies outside becomes keys that nobody sees
+      const std::int64_t begin = std::max<std::int64_t>(offset, 0);
+      std::copy(in_.data + begin, in_.data + std::min(offset + voxels, all), row_.begin() + (begin - offset));
+    }
     const RowContent content =
         codec_.encode(within_volume ? row + first : row_.data(), groups, tile_.x, phase_pitch_, keys, in_.missing);
     const auto mend = [&](std::int64_t i) {
@@ -241,20 +245,6 @@ class NetworkBlock {
     for (std::int64_t i = x - radius_.x; i < 0; ++i) mend(i);
     for (std::int64_t i = std::max(in_.extent.x, x - radius_.x); i < end; ++i) mend(i);
     return content;
-  }
-
-  /// Copies `count` voxels from x on into row_, with what stands beyond the edges, and goes on with the last.
-  void copy_row(const T* from, std::int64_t x, std::int64_t count) {
-    const std::int64_t inside = std::clamp<std::int64_t>(-x, 0, count);
-    const std::int64_t outside = std::clamp<std::int64_t>(in_.extent.x - x, inside, count);
-    for (std::int64_t i = 0; i < inside; ++i) {
-      row_[static_cast<std::size_t>(i)] = from[border_index(border_, x + i, in_.extent.x)];
-    }
-    std::copy(from + x + inside, from + x + outside, row_.begin() + inside);
-    for (std::int64_t i = outside; i < count; ++i) {
-      row_[static_cast<std::size_t>(i)] = from[border_index(border_, x + i, in_.extent.x)];
-    }
-    std::fill(row_.begin() + count, row_.end(), row_[static_cast<std::size_t>(count - 1)]);
   }
 
   void write(const K* results, T* to, std::int64_t count) {

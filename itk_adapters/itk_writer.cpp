@@ -75,7 +75,7 @@ class ItkWriter final : public io::ImageWriter {
     next_slice_ = 0;
   }
 
-  void write(VolumeView<const float> slices) override {
+  void write(VolumeView<const float> slices, float* stored_values) override {
     if (begun_ == 0 || slices.origin.z != next_slice_ || slices.extent.z > missing_slices()) {
       throw Error(Errc::internal, output_.string() + ": slices were not written in order");
     }
@@ -85,6 +85,10 @@ class ItkWriter final : public io::ImageWriter {
       check_stop(stop_);
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
       voxels_->write(stored);
+      if (stored_values) {
+        io::decode(stored, {voxel_type(type_)}, {stored_values, voxels}, io::Inexact::round);
+        stored_values += voxels;
+      }
     }
     next_slice_ += slices.extent.z;
   }

@@ -164,7 +164,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   if (whole.memory_limit) {
     const Extent extent = image.geometry(0).extent;
     const std::vector<Settings> chain = resolve_by_header(job, image, 0);
-    std::size_t aside = block_bytes(extent) * ((mask ? 2 : 0) + (restore ? 2 : 0)) +
+    std::size_t aside = block_bytes(extent) * ((mask ? 2 : 0) + (restore ? 2 : 0) + (residual ? 1 : 0)) +
                         io::GzipPacker::memory(background) * (residual ? 2 : 1);
     std::size_t working = 0;  // filters run one after another
     for (const Settings& step : chain) working = std::max(working, step.working_bytes(extent, thread_count(whole)));

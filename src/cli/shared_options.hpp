@@ -52,8 +52,7 @@ struct MaskOptions {
             "mask", &MaskOptions::mask, NoRange{}, "FILE",
             "Image of the same extent; where it is 0, voxels keep their value and do not count for their neighbours."),
         field("residual", &MaskOptions::residual, NoRange{}, "FILE",
-              "Also write input minus output, in real units and before the output is rounded to its stored type, to "
-              "this NIfTI file."),
+              "Also write input minus output, in real units, to this NIfTI file."),
     };
   }
 };

@@ -45,9 +45,10 @@ void VoxelOutput::write_block(VolumeView<const float> block) {
       if (!is_inside(mask_block_[i])) result.data[i] = original_block_[i];
     }
   }
-  writer_.write(result);
-  if (!residual_) return;
-  for (std::size_t i = 0; i < size; ++i) result.data[i] = original_block_[i] - result.data[i];
+  if (!residual_) return writer_.write(result);
+  stored_block_.resize(size);
+  writer_.write(result, stored_block_.data());
+  for (std::size_t i = 0; i < size; ++i) result.data[i] = original_block_[i] - stored_block_[i];
   residual_->write(result);
 }
 

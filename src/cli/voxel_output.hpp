@@ -12,7 +12,7 @@
 namespace quietvox::cli {
 
 /// Takes filtered slices of one volume, puts the original voxels back where there is no value and outside the mask, and
-/// hands the result to the writer and the difference to the residual's writer.
+/// hands the result to the writer and what the output then holds less than the original to the residual's writer.
 class VoxelOutput {
  public:
   /// `residual`, `original` and `mask` may be null; a residual, a mask and an output that does not keep
@@ -28,7 +28,7 @@ class VoxelOutput {
   io::ImageWriter& writer_;
   io::ImageWriter* residual_;
   std::unique_ptr<VolumeSource> original_, mask_;
-  std::vector<float> original_block_, mask_block_, result_block_;
+  std::vector<float> original_block_, mask_block_, result_block_, stored_block_;
 };
 
 /// Puts the output and, where there is one, its residual in place: both or neither.

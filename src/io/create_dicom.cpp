@@ -139,7 +139,7 @@ class DicomCreator final : public ImageWriter {
     if (volume != 0 || !cells_.empty()) throw Error(Errc::internal, "a new DICOM series holds one volume");
   }
 
-  void write(VolumeView<const float> slices) override {
+  void write(VolumeView<const float> slices, float* stored) override {
     const Extent& extent = geometry_.extent;
     const auto written = static_cast<std::int64_t>(cells_.size());
     if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z * extent.slice() != written ||
@@ -153,6 +153,7 @@ class DicomCreator final : public ImageWriter {
       const double number = std::round(value - static_cast<double>(kind_.intercept));
       if (number < 0 || number > largest) ++clamped_;
       cells_.push_back(static_cast<Uint16>(std::clamp(number, 0.0, largest)));
+      if (stored) *stored++ = static_cast<float>(cells_.back() + kind_.intercept);
     }
   }
 

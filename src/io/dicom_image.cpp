@@ -48,17 +48,17 @@ class OpenFile {
   const std::filesystem::path& path() const { return path_; }
 
   void values(const Slice& image, Values kind, float* out) {
-    if (!fills_frame(image)) return to_values(image, tile(image), kind, out);
+    if (!fills_frame(image)) return to_values(image, mosaic(image), kind, out);
     const auto in_place = decoder_.cells_in_place();
     if (!in_place.empty()) return to_values(image, in_place, kind, out);
     to_values(image, decoder_.cells(image.frame), kind, out);
   }
 
  private:
-  std::vector<std::uint16_t> tile(const Slice& image) {
+  std::span<const std::uint16_t> mosaic(const Slice& image) {
     const std::lock_guard lock(mutex_);
     if (mosaic_.empty()) mosaic_ = decoder_.cells(image.frame);
-    return cut_tile(image, mosaic_);
+    return mosaic_;
   }
 
   std::filesystem::path path_;

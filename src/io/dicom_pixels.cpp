@@ -139,6 +139,15 @@ std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint1
   return clamped;
 }
 
+/// The cells of an image that is a tile of its frame.
+std::vector<std::uint16_t> cut_tile(const Slice& slice, std::span<const std::uint16_t> frame) {
+  std::vector<std::uint16_t> tile(static_cast<std::size_t>(slice.columns * slice.rows));
+  for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
+    std::copy_n(frame.begin() + in_frame, slice.columns, tile.begin() + in_tile);
+  });
+  return tile;
+}
+
 }  // namespace
 
 DcmPixelData& pixel_data(DcmDataset& data) {
@@ -161,14 +170,6 @@ std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {
   }
   if (status.bad() || !bytes) corrupt(tag_name(DCM_PixelData) + " cannot be read: " + status.text());
   return {bytes, pixels.getLength()};
-}
-
-std::vector<std::uint16_t> cut_tile(const Slice& slice, std::span<const std::uint16_t> frame) {
-  std::vector<std::uint16_t> tile(static_cast<std::size_t>(slice.columns * slice.rows));
-  for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
-    std::copy_n(frame.begin() + in_frame, slice.columns, tile.begin() + in_tile);
-  });
-  return tile;
 }
 
 void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::uint16_t> cells) {
@@ -196,7 +197,9 @@ void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::ui
   }
 }
 
-void to_values(const Slice& slice, std::span<const std::uint16_t> cells, Values kind, float* values) {
+void to_values(const Slice& slice, std::span<const std::uint16_t> frame, Values kind, float* values) {
+  const auto tile = fills_frame(slice) ? std::vector<std::uint16_t>() : cut_tile(slice, frame);
+  const std::span<const std::uint16_t> cells = fills_frame(slice) ? frame : tile;
   const double slope = slice.slope, intercept = slice.intercept;
   const PixelFormat format = slice.format;
   if (kind == Values::stored) {

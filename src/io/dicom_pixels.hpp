@@ -20,16 +20,13 @@ DcmPixelData& pixel_data(DcmDataset&);
 /// The bytes of uncompressed pixel data in memory; writing to them changes the data set. Throws Error(corrupt).
 std::span<std::uint8_t> native_bytes(DcmPixelData&);
 
-/// The cells of an image that is a tile of its frame.
-std::vector<std::uint16_t> cut_tile(const Slice&, std::span<const std::uint16_t> frame);
-
 /// Puts the cells of all frames in place of the top-level pixel data. What followed the pixels of an uncompressed image
 /// stays.
 void replace_cells(DcmDataset&, const Slice&, std::span<const std::uint16_t> cells);
 
-/// What filters see of the cells: real or stored numbers, NaN where a cell holds padding, but for
-/// Values::real_with_padding.
-void to_values(const Slice&, std::span<const std::uint16_t> cells, Values, float* values);
+/// What filters see of an image that is its frame or a tile of it: real or stored numbers, NaN where a cell holds
+/// padding, but for Values::real_with_padding.
+void to_values(const Slice&, std::span<const std::uint16_t> frame, Values, float* values);
 
 /// Filtered values of an image put back into the cells of its frame that they came from: inverse rescale, rounding half
 /// away from zero, clamping to the stored range, moving off the padding range. Spare bits above a signed number follow

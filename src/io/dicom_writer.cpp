@@ -126,7 +126,7 @@ class Writer final : public ImageWriter {
     text_ = derivation_text(provenance);
   }
 
-  void write(VolumeView<const float> slices) override {
+  void write(VolumeView<const float> slices, float* stored) override {
     const Extent& extent = volume_ ? volume_->geometry.extent : Extent{};
     if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z != next_slice_ ||
         next_slice_ + slices.extent.z > extent.z) {
@@ -135,7 +135,8 @@ class Writer final : public ImageWriter {
     next_slice_ += slices.extent.z;
     parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
-        write_slice(volume_->slices[static_cast<std::size_t>(slices.origin.z + z)], slices.row(0, z));
+        write_slice(volume_->slices[static_cast<std::size_t>(slices.origin.z + z)], slices.row(0, z),
+                    stored ? stored + z * extent.slice() : nullptr);
       }
     });
   }
@@ -160,9 +161,11 @@ class Writer final : public ImageWriter {
  private:
   bool volume_is_complete() const { return !volume_ || next_slice_ == volume_->geometry.extent.z; }
 
-  void write_slice(const Slice& slice, const float* values) {
+  void write_slice(const Slice& slice, const float* values, float* stored) {
     const std::shared_ptr<Draft> draft = draft_of(slice);
-    clamped_ += merge_values(slice, values, values_, draft->decode(slice));
+    const auto frame = draft->decode(slice);
+    clamped_ += merge_values(slice, values, values_, frame);
+    if (stored) to_values(slice, frame, Values::real_with_padding, stored);
     const std::lock_guard lock(draft->mutex);
     draft->texts[static_cast<std::size_t>(slice.frame)] = text_;
     if (--draft->missing > 0) return;

@@ -82,8 +82,10 @@ class ImageWriter {
   /// Announces a volume. Volumes come in order, each once.
   virtual void begin_volume(std::size_t volume, const Provenance&) = 0;
   /// Slices of the announced volume in ascending order; origin.z is the first. Voxels that are not finite keep the
-  /// source's stored value where the stored type cannot hold them.
-  virtual void write(VolumeView<const float> slices) = 0;
+  /// source's stored value where the stored type cannot hold them. `stored`, where not null, receives what the output
+  /// then holds of these slices: real values, padding's too, each as the float nearest to it.
+  virtual void write(VolumeView<const float> slices, float* stored) = 0;
+  void write(VolumeView<const float> slices) { write(slices, nullptr); }
   /// Verifies what was written against what was meant, and adds to `outputs` what is then to be committed.
   virtual WriteReport finish(std::vector<AtomicOutput*>& outputs) = 0;
   /// Finishes, and puts all in its place.

@@ -52,6 +52,17 @@ float to_float(T value) {
 }
 
 template <class T>
+void round_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
+  const auto [slope, inter] = format.rescale;
+  const bool same = format.rescale.identity();
+  for (float& value : values) {
+    const T number = load<T>(stored, format.swapped);
+    value = static_cast<float>(same ? number : slope * static_cast<double>(number) + inter);
+    stored += sizeof(T);
+  }
+}
+
+template <class T>
 void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
   if (format.rescale.identity()) {
     for (float& value : values) {
@@ -96,8 +107,12 @@ bool unchanged(float value, float before) { return value == before || (std::isna
 
 }  // namespace
 
-void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::span<float> values) {
-  with_type(format.type, [&](auto zero) { decode_as<decltype(zero)>(stored.data(), format, values); });
+void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::span<float> values, Inexact inexact) {
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    inexact == Inexact::round ? round_as<T>(stored.data(), format, values)
+                              : decode_as<T>(stored.data(), format, values);
+  });
 }
 
 std::int64_t encode_changes(std::span<const float> values, std::span<const float> before, const VoxelFormat& format,

@@ -17,9 +17,13 @@ struct VoxelFormat {
   Rescale rescale{};
 };
 
-/// Rescaled values of stored voxels, as floats. Throws Error(unsupported) for a number that a float cannot hold: an
-/// integer beyond 2^24 with more than 24 significant bits, or moved too far by a rescale, a double beyond the range.
-void decode(std::span<const std::byte> stored, const VoxelFormat&, std::span<float> values);
+enum class Inexact { refuse, round };
+
+/// Rescaled values of stored voxels, as floats. Unless it is to be rounded, throws Error(unsupported) for a number that
+/// a float cannot hold: an integer beyond 2^24 with more than 24 significant bits, or moved too far by a rescale, a
+/// double beyond the range.
+void decode(std::span<const std::byte> stored, const VoxelFormat&, std::span<float> values,
+            Inexact inexact = Inexact::refuse);
 
 /// Stores `values`, rounding half away from zero and moving what lies outside the stored range back into it. Where a
 /// value equals what `before` says of the same voxel, the bytes that are in `stored` already stay; so they do where it

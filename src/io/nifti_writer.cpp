@@ -77,7 +77,7 @@ class NiftiWriter : public ImageWriter {
     sidecar_.add_volume(provenance);
   }
 
-  void write(VolumeView<const float> slices) override {
+  void write(VolumeView<const float> slices, float* stored_values) override {
     const Extent& extent = header_.extent();
     if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z != slice_ ||
         slice_ + slices.extent.z > extent.z) {
@@ -93,6 +93,10 @@ class NiftiWriter : public ImageWriter {
       const auto bytes = std::span(stored).first(piece.size() * static_cast<std::size_t>(size));
       clamped_ += encode_piece(first, piece, bytes);
       parts_.back()->writer.write(bytes);
+      if (stored_values) {
+        decode(bytes, format(), {stored_values, piece.size()}, Inexact::round);
+        stored_values += piece.size();
+      }
       first += static_cast<std::int64_t>(piece.size());
       values = values.subspan(piece.size());
     }

@@ -205,6 +205,31 @@ TEST_F(FilterCommand, ResidualIsInputMinusOutput) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(residual[i], in[i] - out[i]) << i;
 }
 
+TEST_F(FilterCommand, ResidualIsOfTheValuesThatAreStored) {
+  const auto expect_residual = [&](const std::string& name, const std::vector<std::string>& options) {
+    SCOPED_TRACE(name + (options.empty() ? "" : " as " + options.back()));
+    std::vector<std::string> words{"gaussian", path(name),   path("out.nii"), "--sigma",
+                                   "1",        "--residual", path("r.nii")};
+    words.insert(words.end(), {"--force"});
+    words.insert(words.end(), options.begin(), options.end());
+    quietvox_ok(words);
+    const auto in = read(name), out = read("out.nii"), residual = read("r.nii");
+    EXPECT_NE(in, out);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(residual[i], in[i] - out[i]) << i;
+  };
+  expect_residual("in.nii", {});  // rounded
+  std::string bytes = read_file(folder_ / "in.nii");
+  const float slope = 0.3F, inter = -7;
+  std::memcpy(bytes.data() + 112, &slope, sizeof slope);
+  std::memcpy(bytes.data() + 116, &inter, sizeof inter);
+  write_file(folder_ / "scaled.nii", bytes);
+  expect_residual("scaled.nii", {});
+  std::vector<float> large(voxels_.begin(), voxels_.end());
+  for (float& value : large) value = 32000.25F + 3 * value;
+  write_nifti(folder_ / "large.nii", extent, large);
+  for (const char* type : {"int16", "uint16", "float32"}) expect_residual("large.nii", {"--output-type", type});
+}
+
 TEST_F(FilterCommand, ResidualOfNiftiKeepsItsHeader) {
   write_nifti(folder_ / "in.nii", extent, random_integers(6 * static_cast<std::size_t>(extent.voxels()), 2), 6);
   std::string bytes = read_file(folder_ / "in.nii");

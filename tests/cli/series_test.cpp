@@ -92,6 +92,19 @@ TEST_F(SeriesOnDisk, AreCompressedByTheCodecThatIsNamed) {
   EXPECT_EQ(quietvox({"median", path("in"), path("a"), "--codec", "jpeg"}).status, 64);
 }
 
+TEST_F(SeriesOnDisk, ResidualIsOfTheValuesThatAreStored) {
+  make_series(folder_ / "in");
+  const auto in = read_voxels(folder_ / "in");
+  for (const std::string output : {"out", "out.nrrd"}) {
+    quietvox_ok({"gaussian", path("in"), path(output), "--sigma", "5", "--residual", path("r.nii"), "--output-type",
+                 output == "out" ? "same" : "int16", "--force"});
+    quietvox_ok({"median", path(output), path("back.nii"), "--radius", "0", "--force"});
+    const auto out = read_voxels(folder_ / "back.nii"), residual = read_voxels(folder_ / "r.nii");
+    EXPECT_NE(in, out);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(residual[i], in[i] - out[i]) << i;
+  }
+}
+
 TEST_F(SeriesOnDisk, MaskAndResidualAreInRealUnits) {
   make_series(folder_ / "in");
   std::vector<float> mask(32 * 24 * 5);

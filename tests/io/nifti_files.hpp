@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -163,12 +165,25 @@ inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, 
   return voxels;
 }
 
+/// What a writer told of the voxels of all volumes is what a reader sees.
+inline void expect_held(const std::filesystem::path& output, const std::vector<float>& told) {
+  const auto image = io::open_nifti(output);
+  std::size_t at = 0;
+  for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
+    for (const float held : voxels_of(*image, volume, io::Values::real)) {
+      ASSERT_TRUE(told[at] == held || (std::isnan(told[at]) && std::isnan(held))) << at << ": " << told[at];
+      ++at;
+    }
+  }
+}
+
 /// Sends every volume through a writer, `slices` at a time, changed by `change`.
 template <class Change>
 io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& output, io::Values values,
                         const io::WriteOptions& options, std::int64_t slices, const Provenance& provenance,
                         Change&& change) {
   const auto writer = image.writer(output, values, options);
+  std::vector<float> told;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const auto source = image.volume(volume, values);
     const Extent extent = source->extent();
@@ -180,10 +195,13 @@ io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& out
       const VolumeView<float> slab{buffer.data(), {{extent.x, extent.y, count}}, source->spacing(), {0, 0, z}};
       source->read(slab);
       for (float& voxel : buffer) voxel = change(voxel);
-      writer->write(slab);
+      told.resize(told.size() + buffer.size());
+      writer->write(slab, &told[told.size() - buffer.size()]);
     }
   }
-  return writer->commit();
+  const io::WriteReport report = writer->commit();
+  if (values == io::Values::real) expect_held(output, told);
+  return report;
 }
 
 inline io::WriteReport copy_image(const io::Image& image, const std::filesystem::path& output,

@@ -6,6 +6,7 @@
 #include <dcmtk/dcmjpeg/djencode.h>
 #include <dcmtk/dcmjpeg/djrplol.h>
 #include <dcmtk/dcmjpls/djencode.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -204,13 +205,20 @@ io::WriteReport write_image(const io::Image& image, const std::filesystem::path&
                             const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
   const std::vector<Settings> chain{Settings(find_filter("median"))};
   const auto writer = image.writer(output, values, options);
+  std::vector<Volume> told;  // to be in the output
   for (std::size_t i = 0; i < image.volume_count(); ++i) {
     Volume volume = read_volume(image, i, values);
     if (change) change(volume);
     writer->begin_volume(i, {chain, chain, "cpu"});
-    writer->write(std::as_const(volume).view());
+    told.push_back(volume);
+    writer->write(std::as_const(volume).view(), told.back().voxels.data());
   }
-  return writer->commit();
+  const io::WriteReport report = writer->commit();
+  const auto written = io::open_dicom(output, {.allow_gaps = true});
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].voxels, read_volume(*written, i, io::Values::real_with_padding).voxels);
+  }
+  return report;
 }
 
 }  // namespace quietvox::test

@@ -166,6 +166,7 @@ class ItkImage final : public io::Image {
       : file_(std::make_shared<ItkFile>(std::move(header))), stop_(std::move(stop)) {}
 
   io::Format format() const override { return file_->header().format; }
+  std::vector<fs::path> files() const override { return file_->header().files(); }
   std::size_t volume_count() const override { return file_->volumes(); }
   const io::Geometry& geometry(std::size_t) const override { return file_->geometry(); }
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones

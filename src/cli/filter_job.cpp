@@ -144,8 +144,15 @@ void warn_of_no_noise(const Provenance& provenance, const std::string& volume, s
   }
 }
 
+std::vector<fs::path> files_of(const io::Image& image, const io::Image* mask) {
+  std::vector<fs::path> files = image.files();
+  if (mask) std::ranges::copy(mask->files(), std::back_inserter(files));
+  return files;
+}
+
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, const ChosenBackend& chosen,
                   Context& context, Summary& summary) {
+  const io::FileStates inputs(files_of(image, mask));
   const io::Values values = choose_values(job, image, summary.format);
   const Execution background = context.background(job.work.threads);
   auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input, background));
@@ -193,7 +200,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     filter_volume(*source, provenance.resolved, *chosen.backend, part,
                   [&](VolumeView<const float> slices) { output.write(slices); });
   }
-  const io::WriteReport report = commit_both(*writer, residual.get(), background);
+  const io::WriteReport report = commit_both(*writer, residual.get(), inputs, background);
   summary.files = report.files;
   summary.clamped = report.clamped;
   if (report.clamped > 0 && job.out.output_type != OutputType::same) {

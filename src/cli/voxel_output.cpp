@@ -69,7 +69,8 @@ std::string describe_files(const std::filesystem::path& output, const std::vecto
   return output.string() + ", " + std::to_string(inside) + (inside == 1 ? " file" : " files") + others;
 }
 
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution& execution) {
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const io::FileStates& inputs,
+                            const Execution& execution) {
   std::vector<io::AtomicOutput*> outputs;
   io::WriteReport report = writer.finish(outputs);
   if (residual) {
@@ -77,6 +78,7 @@ io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, 
     report.files.insert(report.files.end(), second.files.begin(), second.files.end());
     report.warnings.insert(report.warnings.end(), second.warnings.begin(), second.warnings.end());
   }
+  inputs.expect_unchanged();
   io::commit_together(outputs, execution);
   return report;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "io/file_states.hpp"
 #include "io/image.hpp"
 
 namespace quietvox::cli {
@@ -31,8 +32,10 @@ class VoxelOutput {
   std::vector<float> original_block_, mask_block_, result_block_, stored_block_;
 };
 
-/// Puts the output and, where there is one, its residual in place: both or neither.
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const Execution&);
+/// Puts the output and, where there is one, its residual in place: both or neither, and neither where one of the inputs
+/// was written to.
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const io::FileStates& inputs,
+                            const Execution&);
 
 /// `out.nii with out.json`, `ct-median, 40 files`: where an output went, for people.
 std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files);

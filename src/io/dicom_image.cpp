@@ -145,6 +145,12 @@ class DicomImage final : public Image {
       : series_(std::make_shared<const Series>(std::move(series))), execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> files = files_of(*series_);
+    if (!series_->is_folder) return {series_->input};
+    for (std::filesystem::path& file : files) file = series_->input / file;
+    return files;
+  }
   std::size_t volume_count() const override { return series_->volumes.size(); }
   const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }

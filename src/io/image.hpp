@@ -96,6 +96,7 @@ class Image {
  public:
   virtual ~Image() = default;
   virtual Format format() const = 0;
+  virtual std::vector<std::filesystem::path> files() const = 0;  ///< that hold it
   virtual std::size_t volume_count() const = 0;
   virtual const Geometry& geometry(std::size_t volume) const = 0;
   /// True where the stored numbers may be filtered instead of the real values by a filter that commutes with a

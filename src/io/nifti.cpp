@@ -47,6 +47,7 @@ class NiftiImage final : public Image {
       : nifti_(std::make_shared<OpenedNifti>(std::move(file), stop)) {}
 
   Format format() const override { return Format::nifti; }
+  std::vector<std::filesystem::path> files() const override { return nifti_->file.paths.all(); }
   std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
   const Geometry& geometry(std::size_t) const override { return header().geometry(); }
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }

@@ -278,5 +278,27 @@ TEST_F(Faults, InputThatVanishesIsAnErrorAndLeavesNothing) {
   }
 }
 
+/// Another image of the same size comes to stand there.
+TEST_F(Faults, InputThatChangesIsAnErrorAndLeavesNothing) {
+  fs::create_directories(folder_ / "changing/other");
+  for (const std::string name : {"ct", "a.nii", "b.mha"}) {
+    SCOPED_TRACE(name);
+    quietvox_ok({"phantom", path("changing/" + name), "--size", "128x128x64", "--noise", "gaussian:20"});
+    quietvox_ok({"phantom", path("changing/other/" + name), "--size", "128x128x64", "--noise", "gaussian:30"});
+    Process process({"bilateral", path("changing/" + name), path("out/" + name), "--radius", "5", "--domain-sigma", "3",
+                     "--range-sigma", "40", "--progress", "json"});
+    ASSERT_TRUE(process.wait_for_stderr("progress"));
+    process.send(SIGSTOP);
+    const bool is_series = name == "ct";
+    const std::string file = is_series ? name + "/slice_0001.dcm" : name;
+    fs::rename(path("changing/other/" + file), path("changing/" + file));
+    process.send(SIGCONT);
+    const Result result = process.finish();
+    EXPECT_EQ(result.status, 5) << result.err;
+    EXPECT_NE(result.err.find(path("changing/" + file) + ": was written to"), std::string::npos) << result.err;
+    EXPECT_TRUE(TemporaryFolder::names_in(folder_ / "out").empty());
+  }
+}
+
 }  // namespace
 }  // namespace quietvox::test

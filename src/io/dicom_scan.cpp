@@ -3,6 +3,8 @@
 #include "io/dicom_scan.hpp"
 
 #include <dcmtk/dcmdata/dcuid.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -48,6 +50,10 @@ struct Found {
   fs::path path, name;
 };
 
+/// A folder that this user may not look into.
+bool is_closed(const fs::path& folder) { return faccessat(AT_FDCWD, folder.c_str(), R_OK | X_OK, AT_EACCESS) != 0; }
+
+/// Files, and folders that may hold some, but cannot be read.
 std::vector<Found> files_at(const fs::path& path) {
   if (!fs::is_directory(path)) {
     if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
@@ -55,8 +61,10 @@ std::vector<Found> files_at(const fs::path& path) {
   }
   std::vector<Found> files;
   try {
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.is_regular_file()) files.push_back({entry.path(), entry.path().lexically_relative(path)});
+    for (auto entry = fs::recursive_directory_iterator(path); entry != fs::end(entry); ++entry) {
+      const bool closed = entry->is_directory() && !entry->is_symlink() && is_closed(entry->path());
+      if (closed) entry.disable_recursion_pending();
+      if (closed || entry->is_regular_file()) files.push_back({entry->path(), entry->path().lexically_relative(path)});
     }
   } catch (const fs::filesystem_error& error) {
     throw Error(Errc::input_path, path.string() + ": cannot be read: " + error.code().message());
@@ -74,7 +82,11 @@ struct Outcome {
 };
 
 Outcome examine(const Found& found) {
-  if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
+  try {
+    if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
+  } catch (const Error& error) {
+    return {.images = {}, .passed_over = {}, .stray = error};
+  }
   Slice slice;
   slice.path = found.path;
   slice.name = found.name;

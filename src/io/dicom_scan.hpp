@@ -99,7 +99,7 @@ struct Slice {
 struct Scan {
   std::vector<Slice> images;             ///< in the order of their relative names and of frames and tiles
   std::vector<std::string> passed_over;  ///< `NAME: reason`, for files that hold no image
-  std::vector<Error> strays;             ///< DICOM files that cannot be told to belong to a series
+  std::vector<Error> strays;             ///< files that cannot be told to belong to a series, or not be read
   bool any_dicom = false;
 };
 

@@ -83,9 +83,9 @@ void prepare_toolkit() {
 
 bool looks_like_dicom(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(Errc::input_path, path.string() + ": cannot be read");
   std::array<unsigned char, 132> start{};
-  file.read(reinterpret_cast<char*>(start.data()), start.size());
+  if (file) file.read(reinterpret_cast<char*>(start.data()), start.size());
+  if (!file.is_open() || file.bad()) throw Error(Errc::input_path, path.string() + ": cannot be read");
   if (file.gcount() == 132 && std::memcmp(start.data() + 128, "DICM", 4) == 0) return true;
   if (file.gcount() < 8) return false;
   std::array<unsigned char, 8> first;

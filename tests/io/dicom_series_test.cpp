@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -46,6 +47,37 @@ class DicomSeries : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+TEST_F(DicomSeries, WhatMayNotBeReadKeepsNoOtherSeriesFromBeingRead) {
+  constexpr uid_t nobody = 65534;
+  const bool is_root = geteuid() == 0;  // who may read everything
+  if (is_root && seteuid(nobody) != 0) GTEST_SKIP() << "root may read everything";
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  add("a", 0, 1);
+  fs::create_directory(folder_ / "closed");
+  add("closed/b", 1, 2);
+  add("c", 2, 3);
+  fs::permissions(folder_.path(), static_cast<fs::perms>(0755));
+  fs::permissions(folder_ / "c.dcm", fs::perms::none);
+  for (const fs::perms folder : {fs::perms::none, static_cast<fs::perms>(0444)}) {
+    fs::permissions(folder_ / "closed", folder);
+    if (is_root) {
+      ASSERT_EQ(seteuid(nobody), 0);
+    }
+    const io::DicomFolder found(folder_.path());
+    expect_error(Errc::input_path, "cannot be read", [&] { open(); });
+    if (is_root) {
+      ASSERT_EQ(seteuid(0), 0);
+    }
+    EXPECT_EQ(found.series().size(), 1U);
+    ASSERT_EQ(found.strays().size(), 2U);
+    EXPECT_EQ(found.strays()[0].what(), (folder_ / "c.dcm").string() + ": cannot be read");
+    EXPECT_EQ(found.strays()[1].what(), (folder_ / "closed").string() + ": cannot be read");
+  }
+  fs::permissions(folder_ / "closed", fs::perms::owner_all);
+}
 
 TEST_F(DicomSeries, OrderIsThatOfPositionsNotOfNamesOrNumbers) {
   add("c", -2, 1, {{DCM_InstanceNumber, "9"}});

@@ -209,8 +209,12 @@ TEST(Nlm, WindowsAndAutomaticValues) {
   EXPECT_EQ(settings.resolved(facts).get("sigma"), "12.5");
   EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{6, 6, 0}));
   settings.set("search-radius", "12x12x0");
-  expect_error(Errc::invalid_argument, "--search-radius = 12x12x0 makes a window of 27 voxels along y",
-               [&] { (void)settings.resolved(facts); });
+  const std::string too_wide =
+      "--search-radius = 12x12x0 makes a window of 27 voxels along y, but the volume has 20; a half width of 12x8x0 "
+      "fits";
+  expect_error(Errc::invalid_argument, too_wide, [&] { (void)settings.resolved(facts); });
+  settings.set("search-radius", "12x8x0");
+  EXPECT_NO_THROW((void)settings.resolved(facts));
   settings.set("search-radius", "all");
   const Settings all = settings.resolved(facts);
   EXPECT_EQ(all.get("search-radius"), "all");

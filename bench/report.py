@@ -26,8 +26,9 @@ Made by `bench/report.py` from `bench/results`; do not edit. GPU: {gpu}, CUDA ru
 Time on the device for the whole filter, borders and missing voxels included, on noise. A setting is a radius where
 nothing else is said. "Of the ceiling": of the rate that the slowest unit allows, which is the copy of the volume (of the
 Gaussian one per axis), the minima and maxima of the selection network, a third of them made by sums in another unit, one
-exponential for each neighbour, or the multiplications of the pairs. "T tap/s": neighbours of each window a second. Peers
-ran on the same GPU on the same sizes, CuPy's 3-D median on 256^3; its Gaussian ends at 4 sigma, ours at 5.
+exponential for each neighbour, although two voxels may share theirs, or the multiplications of the pairs. "T tap/s":
+neighbours of each window a second. Peers ran on the same GPU on the same sizes, CuPy's 3-D median on 256^3; its Gaussian
+ends at 4 sigma, ours at 5.
 
 | filter | setting | voxels | type | Gvoxel/s | T tap/s | of the ceiling | times NPP | times CuPy |
 |---|---|---|---|---|---|---|---|---|

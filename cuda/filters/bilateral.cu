@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/bilateral.hpp"
 
-#include <algorithm>
-#include <cfloat>
 #include <cmath>
-#include <numbers>
 
+#include "cuda/filters/bilateral_pairs.hpp"
 #include "cuda/filters/bilateral_rates.hpp"
-#include "cuda/filters/box.cuh"
+#include "cuda/filters/bilateral_taps.cuh"
 #include "cuda/resources.hpp"
 
 namespace quietvox {
@@ -55,9 +53,9 @@ Weights make_weights(const BilateralParams& params, const Spacing& spacing) {
     }
   }
   weights.radius = {r.x, r.y, r.z};
-  const double scale = std::sqrt(0.5 * std::numbers::log2e) / *params.range_sigma;
-  weights.scale = static_cast<float>(std::min<double>(scale, FLT_MAX));
-  weights.unscale = static_cast<float>(1 / scale);
+  const RangeScale scale(*params.range_sigma);
+  weights.scale = scale.to;
+  weights.unscale = scale.from;
   const double cut = params.range_cut * *params.range_sigma;
   weights.cut = static_cast<float>(cut);
   if (weights.cut < cut) weights.cut = std::nextafter(weights.cut, INFINITY);
@@ -72,25 +70,15 @@ Weights make_rated_weights(const BilateralParams& params, const Spacing& spacing
   return weights;
 }
 
-/// Scaled intensities are kept below this: two different floats above it are more than any range sigma apart, so that
-/// all that matters of such a voxel, that none but its equals counts for it, is kept.
-constexpr float largest = 1e17F;
-/// What stands for a missing voxel: so far from all others that its weight is 0.
-constexpr float nowhere = 1e18F;
-
 /// What a tap loop reads of a voxel. With a cut, differences are compared with it before they are scaled, so that those
 /// at the cut itself fall on the same side everywhere.
 template <Kind kind>
 __device__ float prepared(float value, float scale) {
-  constexpr bool cut = kind == Kind::cut;
-  if (!is_present(value)) return cut ? INFINITY : nowhere;
-  return cut ? value : fminf(fmaxf(value * scale, -largest), largest);
-}
-
-__device__ float exp2_fast(float exponent) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-  return power;
+  if constexpr (kind == Kind::cut) {
+    return is_present(value) ? value : INFINITY;
+  } else {
+    return scaled_voxel(value, scale);
+  }
 }
 
 /// Row length of the tile in shared memory: enough for the reads of the last strip, and 4 more than a multiple of the
@@ -104,16 +92,6 @@ constexpr int strip = 8, tile = 32, warps = 4;
 /// Taps of a row in groups of 8; those beyond the window get the weight 0.
 constexpr int group = 8;
 constexpr int padded_taps(int radius) { return (2 * radius + 1 + group - 1) / group * group; }
-
-/// Reads all of `values` from 16-byte aligned shared memory.
-template <int Count>
-__device__ __forceinline__ void read_vectors(const float* from, float (&values)[Count]) {
-#pragma unroll
-  for (int i = 0; i < Count / 4; ++i) {
-    const float4 four = reinterpret_cast<const float4*>(from)[i];
-    values[4 * i] = four.x, values[4 * i + 1] = four.y, values[4 * i + 2] = four.z, values[4 * i + 3] = four.w;
-  }
-}
 
 /// Squares of the differences in a box of 3x3 add up to less than this where no voxel is missing, else to more.
 constexpr float squares_of_missing = 5e35F;
@@ -369,7 +347,7 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
   if (*params.range_sigma == 0) {
     const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
     copy_voxels<<<grid, block, 0, queue.stream>>>(in, out, offset);
-  } else {
+  } else if (!bilateral_by_pairs(in, out, params, queue)) {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {
       launch<-1, Kind::cut>(in, out, nullptr, offset, weights, queue);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include "cuda/filters/box.cuh"
 #include "cuda/resources.hpp"
@@ -33,7 +34,7 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   const double scale = std::sqrt(std::numbers::log2e / voxels) / params.h();
   const auto spatial = [&](int axis) {
     const double steps = params.spatial_sigma > 0 ? spacing[axis] / params.spatial_sigma : 0;
-    return static_cast<float>(-0.5 * std::numbers::log2e * steps * steps);
+    return static_cast<float>(std::max(-0.5 * std::numbers::log2e * steps * steps, -1e30));  // times 0, still 0
   };
   double intensity_rate = 0;
   if (params.intensity_sigma > 0) {
@@ -58,7 +59,8 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
 /// NaN where the voxel is missing.
 __device__ float scaled(float voxel, const Nlm& nlm) {
   constexpr float largest = 1e17F;  // sums of squared differences stay finite
-  return is_present(voxel) ? fminf(fmaxf(voxel * nlm.scale, -largest), largest) : NAN;
+  const float value = fminf(fmaxf(voxel * nlm.scale, -largest), largest);
+  return is_present(voxel) ? value : NAN;
 }
 
 /// A row of the input, or what stands for it beyond the border.
@@ -88,6 +90,40 @@ __device__ float change_of(const Nlm& nlm, float voxel, float difference) {
   return nlm.squares ? difference * fmaf(-2.0F, voxel, difference) : -difference;
 }
 
+__device__ float log2_spatial_of(const Nlm& nlm, int ox, int oy, int oz) {
+  return nlm.spatial.x * (ox * ox) + nlm.spatial.y * (oy * oy) + nlm.spatial.z * (oz * oz);
+}
+
+__device__ unsigned bit_if_within(int place, int count) { return place >= 0 && place < count ? 1 : 0; }
+
+/// A sum over those voxels of a patch that are present, made one over all. Where all are, it keeps its bits.
+template <int F, int Fz>
+__device__ __forceinline__ float over_present(float sum, float count) {
+  constexpr float all = (2 * F + 1) * (2 * F + 1) * (2 * Fz + 1);
+  const float factor = __fdividef(all, fmaxf(count, 1.0F));
+  return count < all ? sum * factor : sum;
+}
+
+/// Adds a neighbour to the sums of an output: `difference` is NaN where it is missing, and `inside` tells whether it
+/// counts. Without General, the weight is that of the patches alone, and all neighbours count.
+template <bool General, bool Missing>
+__device__ __forceinline__ void add_neighbour(const Nlm& nlm, float voxel, float difference, float distance,
+                                              float log2_spatial, bool inside, float& sum, float& weight) {
+  bool counts = !General || inside;
+  if (Missing) {
+    counts = counts && difference == difference;
+    difference = difference == difference ? difference : 0.0F;
+  }
+  float w = General ? weight_of(nlm, distance, difference, log2_spatial) : exp2_fast(-distance);
+  if (General || Missing) w = counts ? w : 0.0F;
+  sum = fmaf(w, General ? change_of(nlm, voxel, difference) : -difference, sum);
+  weight += w;
+}
+
+/// Whether a condition holds in any lane of the warp, in a form that shows the compiler that all lanes take the same
+/// way. It else keeps code and registers for shuffles of lanes that have parted.
+__device__ __forceinline__ bool is_any(bool condition) { return __reduce_or_sync(~0U, condition) != 0; }
+
 /// Writes an output, which lies at (x, y, z) of the input.
 __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float sum, float weight, float* result) {
   const float original = in.row(at.y, at.z)[at.x];
@@ -107,176 +143,111 @@ __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float
   }
 }
 
-// Patches with a kernel of their own. A lane owns a column of voxels at one x; of its Y x Z outputs it keeps all voxels
-// that their patches reach in registers. Squared differences are summed along z and y within a lane, along x across the
-// lanes. A block stages the neighbours for many offsets of a slice in shared memory.
+// Patches of one slice. A lane owns a column of voxels at one x; of its outputs it keeps all voxels that their patches
+// reach in registers. Squared differences are summed along y within a lane, along x across the lanes. A block stages
+// the neighbours for many offsets in shared memory.
 
-constexpr int warps = 4;
-
-template <int F, int Fz>
-struct Shape {
-  static constexpr int outputs_x = 32 - 2 * F;
-  static constexpr int outputs_y = Fz == 0 ? 8 : 4, outputs_z = Fz == 0 ? 1 : 4;  ///< of a lane
-  static constexpr int rows = outputs_y + 2 * F, slices = outputs_z + 2 * Fz;     ///< that a lane reads
+template <int F>
+struct SliceShape {
+  static constexpr int warps = 4;
+  static constexpr int outputs_x = 32 - 2 * F, outputs_y = 8, rows = outputs_y + 2 * F;  ///< of a lane
   static constexpr int block_y = warps * outputs_y;
-  static constexpr int offsets_x = Fz == 0 ? 33 : 17, offsets_y = Fz == 0 ? 21 : 11;  ///< staged together, at most
-  static constexpr int pitch = 32 + offsets_x - 1, plane = (block_y + 2 * F + offsets_y - 1) * pitch;
-  static constexpr std::size_t staged_bytes = sizeof(float) * plane * slices;
+  static constexpr int offsets_x = 33, offsets_y = 21;  ///< staged together, at most
+  static constexpr int pitch = 32 + offsets_x - 1;
+  static constexpr std::size_t shared_bytes = sizeof(float) * (block_y + 2 * F + offsets_y - 1) * pitch;
 };
 
-/// Sums over patches of a value per voxel: `row(y, values)` gives those of row y of a lane, for all its slices. Outputs
-/// below each other share what both see, two by two.
-template <int F, int Fz, class Row>
-__device__ __forceinline__ void sum_patches(float (&sums)[Shape<F, Fz>::outputs_y][Shape<F, Fz>::outputs_z],
-                                            const Row& row) {
-  using S = Shape<F, Fz>;
+/// Sums over patches of a value per voxel: `value_of(y)` is that of row y of a lane. Outputs below each other share
+/// what both see, two by two.
+template <int F, class ValueOf>
+__device__ __forceinline__ void sum_patches(float (&sums)[SliceShape<F>::outputs_y], const ValueOf& value_of) {
+  using S = SliceShape<F>;
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {
-    float values[S::outputs_z];
-    row(y, values);
+    const float value = value_of(y);
 #pragma unroll
     for (int upper = 0; upper < S::outputs_y; upper += 2) {
       const int seen = y - upper;  // row 0 by the upper one alone, the last by the lower one
-#pragma unroll
-      for (int z = 0; z < S::outputs_z; ++z) {
-        float &above = sums[upper][z], &shared = sums[upper + 1][z];
-        if (seen == 0) above = values[z];
-        if (seen == 1) shared = values[z];
-        if (seen > 1 && seen <= 2 * F) shared += values[z];
-        if (seen == 2 * F) above += shared;
-        if (seen == 2 * F + 1) shared += values[z];
-      }
+      float &above = sums[upper], &shared = sums[upper + 1];
+      if (seen == 0) above = value;
+      if (seen == 1) shared = value;
+      if (seen > 1 && seen <= 2 * F) shared += value;
+      if (seen == 2 * F) above += shared;
+      if (seen == 2 * F + 1) shared += value;
     }
   }
 #pragma unroll
   for (int y = 0; y < S::outputs_y; ++y) {
+    const float own = sums[y];
+    if constexpr (F == 2) {  // by pairs
+      const float pair = own + __shfl_down_sync(~0U, own, 1);
+      sums[y] = own + (__shfl_up_sync(~0U, pair, 2) + __shfl_down_sync(~0U, pair, 1));
+    } else {
 #pragma unroll
-    for (int z = 0; z < S::outputs_z; ++z) {
-      const float own = sums[y][z];
-      if constexpr (F == 2) {  // by pairs
-        const float pair = own + __shfl_down_sync(~0U, own, 1);
-        sums[y][z] = own + (__shfl_up_sync(~0U, pair, 2) + __shfl_down_sync(~0U, pair, 1));
-      } else {
-#pragma unroll
-        for (int k = 1; k <= F; ++k) {
-          sums[y][z] += __shfl_up_sync(~0U, own, k) + __shfl_down_sync(~0U, own, k);
-        }
-      }
+      for (int k = 1; k <= F; ++k) sums[y] += __shfl_up_sync(~0U, own, k) + __shfl_down_sync(~0U, own, k);
     }
   }
 }
 
 /// The outputs of a lane.
-template <int F, int Fz>
-struct Lane {
-  using S = Shape<F, Fz>;
-  float voxel[S::rows][S::slices];
-  float sum[S::outputs_y][S::outputs_z], weight[S::outputs_y][S::outputs_z];
+template <int F>
+struct SliceLane {
+  using S = SliceShape<F>;
+  float voxel[S::rows], sum[S::outputs_y], weight[S::outputs_y];
 
-  /// Adds one offset. `staged` is the neighbour of voxel[0][0]. `inside_x` and `rows_inside` (one bit per output) tell
+  /// Adds one offset. `staged` is the neighbour of voxel[0]. `inside_x` and `rows_inside` (one bit per output) tell
   /// whether neighbours lie in the slice.
   template <bool General, bool Missing>
   __device__ __forceinline__ void add(const float* staged, const Nlm& nlm, float log2_spatial, bool inside_x,
                                       unsigned rows_inside) {
-    float distance[S::outputs_y][S::outputs_z], difference[S::outputs_y][S::outputs_z];
-    sum_patches<F, Fz>(distance, [&](int y, float(&values)[S::outputs_z]) {
-      float d[S::slices];
-#pragma unroll
-      for (int z = 0; z < S::slices; ++z) {
-        d[z] = voxel[y][z] - staged[z * S::plane + y * S::pitch];
-        const bool is_output = y >= F && y < F + S::outputs_y && z >= Fz && z < Fz + S::outputs_z;
-        if (is_output) difference[y - F][z - Fz] = d[z];
-        if (Missing) d[z] = d[z] == d[z] ? d[z] : 0.0F;
-      }
-      // Two by two here too. Rounded alike in every version of this code.
-      if constexpr (Fz == 0) {
-        values[0] = __fmul_rn(d[0], d[0]);
-      } else {
-#pragma unroll
-        for (int z = 0; z < S::outputs_z; z += 2) {
-          float shared = __fmul_rn(d[z + 1], d[z + 1]);
-#pragma unroll
-          for (int k = 2; k <= 2 * Fz; ++k) shared = fmaf(d[z + k], d[z + k], shared);
-          values[z] = fmaf(d[z], d[z], shared);
-          values[z + 1] = fmaf(d[z + 1 + 2 * Fz], d[z + 1 + 2 * Fz], shared);
-        }
-      }
+    float distance[S::outputs_y], difference[S::outputs_y];
+    sum_patches<F>(distance, [&](int y) {
+      float d = voxel[y] - staged[y * S::pitch];
+      if (y >= F && y < F + S::outputs_y) difference[y - F] = d;
+      if (Missing) d = d == d ? d : 0.0F;
+      return __fmul_rn(d, d);  // rounded alike in every version of this code
     });
     if constexpr (Missing) {
-      float count[S::outputs_y][S::outputs_z];
-      sum_patches<F, Fz>(count, [&](int y, float(&values)[S::outputs_z]) {
-        float present[S::slices];
-#pragma unroll
-        for (int z = 0; z < S::slices; ++z) {
-          const float d = voxel[y][z] - staged[z * S::plane + y * S::pitch];
-          present[z] = d == d ? 1.0F : 0.0F;
-        }
-#pragma unroll
-        for (int z = 0; z < S::outputs_z; ++z) {
-          values[z] = present[z];
-#pragma unroll
-          for (int k = 1; k <= 2 * Fz; ++k) values[z] += present[z + k];
-        }
+      float count[S::outputs_y];
+      sum_patches<F>(count, [&](int y) {
+        const float d = voxel[y] - staged[y * S::pitch];
+        return d == d ? 1.0F : 0.0F;
       });
-      constexpr float all = (2 * F + 1) * (2 * F + 1) * (2 * Fz + 1);
 #pragma unroll
-      for (int y = 0; y < S::outputs_y; ++y) {
-#pragma unroll
-        for (int z = 0; z < S::outputs_z; ++z) {
-          // Where all are present, the factor is exactly 1: the same bits as without missing voxels.
-          distance[y][z] = __fmul_rn(distance[y][z], __fdiv_rn(all, fmaxf(count[y][z], 1.0F)));
-        }
-      }
+      for (int y = 0; y < S::outputs_y; ++y) distance[y] = over_present<F, 0>(distance[y], count[y]);
     }
 #pragma unroll
     for (int y = 0; y < S::outputs_y; ++y) {
-#pragma unroll
-      for (int z = 0; z < S::outputs_z; ++z) {
-        float d = difference[y][z];
-        bool counts = true;
-        if (Missing) {
-          counts = d == d;
-          d = counts ? d : 0.0F;
-        }
-        if (General) counts = counts && inside_x && (rows_inside >> y & 1U);
-        float w = General ? weight_of(nlm, distance[y][z], d, log2_spatial) : exp2_fast(-distance[y][z]);
-        if (General || Missing) w = counts ? w : 0.0F;
-        sum[y][z] = fmaf(w, General ? change_of(nlm, voxel[y + F][z + Fz], d) : -d, sum[y][z]);
-        weight[y][z] += w;
-      }
+      const bool inside = inside_x && (rows_inside >> y & 1U);
+      add_neighbour<General, Missing>(nlm, voxel[y + F], difference[y], distance[y], log2_spatial, inside, sum[y],
+                                      weight[y]);
     }
   }
 };
 
-template <int F, int Fz, bool General>
-__global__ void __launch_bounds__(32 * warps)
-    nlm_in_registers(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm) {
-  using S = Shape<F, Fz>;
-  extern __shared__ float staged[];
+template <int F, bool General>
+__global__ void __launch_bounds__(32 * SliceShape<F>::warps)
+    nlm_in_slices(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm) {
+  using S = SliceShape<F>;
+  extern __shared__ float4 shared[];
+  float* const staged = reinterpret_cast<float*>(shared);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // Places of the input: of the block's first output, and of what the lane reads first.
   const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + start.x,
-                   static_cast<int>(blockIdx.y) * S::block_y + start.y,
-                   static_cast<int>(blockIdx.z) * S::outputs_z + start.z};
-  const int column = first.x - F + lane, row = first.y - F + warp * S::outputs_y, slice = first.z - Fz;
+                   static_cast<int>(blockIdx.y) * S::block_y + start.y, static_cast<int>(blockIdx.z) + start.z};
+  const int column = first.x - F + lane, row = first.y - F + warp * S::outputs_y;
 
-  Lane<F, Fz> mine;
+  SliceLane<F> mine;
   bool missing_here = false;
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {
-#pragma unroll
-    for (int z = 0; z < S::slices; ++z) {
-      mine.voxel[y][z] = scaled_voxel(in, nlm, column, row + y, slice + z);
-      missing_here = missing_here || mine.voxel[y][z] != mine.voxel[y][z];
-    }
+    mine.voxel[y] = scaled_voxel(in, nlm, column, row + y, first.z);
+    missing_here = missing_here || mine.voxel[y] != mine.voxel[y];
   }
 #pragma unroll
   for (int y = 0; y < S::outputs_y; ++y) {
-#pragma unroll
-    for (int z = 0; z < S::outputs_z; ++z) {
-      mine.sum[y][z] = 0;
-      mine.weight[y][z] = 1;  // the voxel's own
-    }
+    mine.sum[y] = 0;
+    mine.weight[y] = 1;  // the voxel's own
   }
 
   int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
@@ -294,12 +265,11 @@ __global__ void __launch_bounds__(32 * warps)
         bool missing = missing_here;
         __syncthreads();
 #pragma unroll 4
-        for (int line = warp; line < S::slices * rows; line += warps) {
-          const int y = line % rows, z = line / rows;
-          const float* from = row_of(in, nlm, first.y - F + from_y + y, slice + oz + z);
+        for (int y = warp; y < rows; y += S::warps) {
+          const float* from = row_of(in, nlm, first.y - F + from_y + y, first.z + oz);
           for (int x = lane; x < width; x += 32) {
             const float value = scaled(from[device_border_index(nlm.border, first.x - F + from_x + x, in.x)], nlm);
-            staged[z * S::plane + y * S::pitch + x] = value;
+            staged[y * S::pitch + x] = value;
             missing = missing || value != value;
           }
         }
@@ -308,20 +278,13 @@ __global__ void __launch_bounds__(32 * warps)
           unsigned rows_inside = ~0U;
           if (General && nlm.whole_slice) {
             rows_inside = 0;
-            for (int y = 0; y < S::outputs_y; ++y) {
-              const int q = row + F + y + oy;
-              rows_inside |= (q >= 0 && q < in.y ? 1U : 0U) << y;
-            }
+            for (int y = 0; y < S::outputs_y; ++y) rows_inside |= bit_if_within(row + F + y + oy, in.y) << y;
           }
           const float* neighbour = staged + (warp * S::outputs_y + oy - from_y) * S::pitch + lane;
           for (int ox = from_x; ox <= to_x; ++ox, ++neighbour) {
             if (ox == 0 && oy == 0 && oz == 0) continue;
-            float log2_spatial = 0;
-            bool inside_x = true;
-            if (General) {
-              log2_spatial = nlm.spatial.x * (ox * ox) + nlm.spatial.y * (oy * oy) + nlm.spatial.z * (oz * oz);
-              inside_x = !nlm.whole_slice || (column + ox >= 0 && column + ox < in.x);
-            }
+            const float log2_spatial = General ? log2_spatial_of(nlm, ox, oy, oz) : 0;
+            const bool inside_x = !General || !nlm.whole_slice || bit_if_within(column + ox, in.x);
             if (missing) {
               mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
             } else {
@@ -340,12 +303,346 @@ __global__ void __launch_bounds__(32 * warps)
     const int out_y = row + F + y - offset.y;
     if (out_y < 0) continue;
     if (out_y >= out.y) return;
+    write(in, nlm, {column, row + F + y, first.z}, mine.sum[y], mine.weight[y],
+          out.row(out_y, first.z - offset.z) + out_x);
+  }
+}
+
+// Patches of several slices. A block makes a box of 64 columns, and its warps lie below each other. A lane owns two
+// columns side by side, and of each a few rows of voxels, which it keeps in registers, and their neighbours too: one
+// step of the offset along y needs one more row. Squared differences are summed along z within a lane, along x across
+// lanes, and along y with sums of the warps above and below, which go through shared memory. The outermost voxels of a
+// box only serve these sums.
+
+template <int F, int Fz>
+struct BoxShape {
+  static constexpr int warps = 12, rows = 4, outputs_z = 2, slices = outputs_z + 2 * Fz;  ///< rows of a lane
+  static constexpr int block_x = 64, block_y = warps * rows;
+  static constexpr int outputs_x = block_x - 2 * F, outputs_y = (block_y - 2 * F) / rows * rows;
+  static constexpr int offsets = 11;  ///< staged together, at most, along x and y
+  // Even columns and odd ones lie apart, the slices of one side by side.
+  static constexpr int staged_x = block_x + offsets - 1, staged_y = block_y + offsets - 1;
+  static constexpr int plane = staged_x / 2 * slices, pitch = 2 * plane, staged = staged_y * pitch;
+  static constexpr int sent = 2 * F * 32, letters = (warps + 2) * sent;  ///< of a warp, of a block, in float4
+  static constexpr std::size_t shared_bytes = sizeof(float) * staged + sizeof(float4) * 2 * letters;
+};
+
+/// Values of a lane in one row: those of its two columns in the first slice, then in the second.
+using RowValues = float[4];
+
+__device__ __forceinline__ float4 packed(const RowValues& values) {
+  return make_float4(values[0], values[1], values[2], values[3]);
+}
+
+/// Sums along x, across lanes.
+template <int F>
+__device__ __forceinline__ void sum_along_x(RowValues& values) {
 #pragma unroll
-    for (int z = 0; z < S::outputs_z; ++z) {
-      const int out_z = first.z + z - offset.z;
-      if (out_z < 0 || out_z >= out.z) continue;
-      write(in, nlm, {column, row + F + y, first.z + z}, mine.sum[y][z], mine.weight[y][z],
-            out.row(out_y, out_z) + out_x);
+  for (int z = 0; z < 2; ++z) {
+    float &even = values[2 * z], &odd = values[2 * z + 1];
+    const float pair = even + odd;
+    if constexpr (F == 1) {
+      const float before = __shfl_up_sync(~0U, odd, 1), after = __shfl_down_sync(~0U, even, 1);
+      even = before + pair;
+      odd = pair + after;
+    } else {
+      const float both = pair + __shfl_down_sync(~0U, pair, 1);
+      odd = both + __shfl_up_sync(~0U, odd, 1);
+      even = __shfl_up_sync(~0U, both, 1) + __shfl_down_sync(~0U, even, 1);
+    }
+  }
+}
+
+/// Where warps leave sums for each other: of their first row or two, then of their last. There are two boxes, so that
+/// one barrier is enough: who writes into a box again has seen all warps write into the other, and so done with this
+/// one.
+template <int F, int Fz>
+struct Mail {
+  using S = BoxShape<F, Fz>;
+  float4* box;  ///< of this lane
+  int other = S::letters;
+
+  /// Sums along y of what all rows of the block hold.
+  __device__ __forceinline__ void sum_along_y(RowValues (&rows)[S::rows]) {
+    RowValues upper, lower;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      upper[i] = rows[0][i] + rows[1][i];
+      lower[i] = rows[2][i] + rows[3][i];
+    }
+    box[0] = packed(rows[0]);
+    if (F == 2) box[32] = packed(upper);
+    box[F * 32] = packed(rows[3]);
+    if (F == 2) box[F * 32 + 32] = packed(lower);
+    __syncthreads();
+    const float4* above = box - S::sent + F * 32;
+    const float4* below = box + S::sent;
+    const float4 last = above[0], first = below[0];
+    const RowValues before{last.x, last.y, last.z, last.w}, after{first.x, first.y, first.z, first.w};
+    if constexpr (F == 1) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        rows[0][i] = before[i] + upper[i];
+        const float second = upper[i] + rows[2][i];
+        rows[2][i] = rows[1][i] + lower[i];
+        rows[1][i] = second;
+        rows[3][i] = lower[i] + after[i];
+      }
+    } else {
+      const float4 last_two = above[32], first_two = below[32];
+      const RowValues two_before{last_two.x, last_two.y, last_two.z, last_two.w};
+      const RowValues two_after{first_two.x, first_two.y, first_two.z, first_two.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float all = upper[i] + lower[i];
+        rows[0][i] = two_before[i] + (upper[i] + rows[2][i]);
+        rows[3][i] = (rows[1][i] + lower[i]) + two_after[i];
+        rows[1][i] = before[i] + all;
+        rows[2][i] = all + after[i];
+      }
+    }
+    box += other;
+    other = -other;
+  }
+};
+
+/// The voxels of a lane, and its outputs.
+template <int F, int Fz>
+struct BoxLane {
+  using S = BoxShape<F, Fz>;
+  float voxel[S::rows][2][S::slices], neighbour[S::rows][2][S::slices];
+  RowValues sum[S::rows], weight[S::rows];
+  Mail<F, Fz> mail;
+
+  /// Reads the neighbours of a row from where those of its even and odd column are staged.
+  __device__ __forceinline__ void read_row(int row, const float* even, const float* odd) {
+    constexpr int vector = S::slices % 4 == 0 ? 4 : 2;
+    using Vector = std::conditional_t<vector == 4, float4, float2>;
+#pragma unroll
+    for (int i = 0; i < S::slices / vector; ++i) {
+      reinterpret_cast<Vector*>(neighbour[row][0])[i] = reinterpret_cast<const Vector*>(even)[i];
+      reinterpret_cast<Vector*>(neighbour[row][1])[i] = reinterpret_cast<const Vector*>(odd)[i];
+    }
+  }
+
+  /// Sums along y and x. So long as warps wait for each other's rows, lanes do not yet exchange values.
+  __device__ __forceinline__ void sum_across(RowValues (&rows)[S::rows]) {
+    mail.sum_along_y(rows);
+#pragma unroll
+    for (int y = 0; y < S::rows; ++y) sum_along_x<F>(rows[y]);
+  }
+
+  /// Adds one offset. The neighbours of the first row lie in row `top` of theirs. `inside` tells of each row, in its
+  /// lowest bits, and then of each column whether neighbours lie in the slice.
+  template <bool General, bool Missing>
+  __device__ __forceinline__ void add(int top, const Nlm& nlm, float log2_spatial, unsigned inside) {
+    const auto difference = [&](int y, int column, int z) {
+      return voxel[y][column][z] - neighbour[(y + top) % S::rows][column][z];
+    };
+    RowValues distance[S::rows];
+#pragma unroll
+    for (int y = 0; y < S::rows; ++y) {
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        float d[S::slices];
+#pragma unroll
+        for (int z = 0; z < S::slices; ++z) {
+          d[z] = difference(y, column, z);
+          if (Missing) d[z] = d[z] == d[z] ? d[z] : 0.0F;
+        }
+        // Rounded alike in every version of this code.
+        float shared = __fmul_rn(d[1], d[1]);
+#pragma unroll
+        for (int z = 2; z <= 2 * Fz; ++z) shared = fmaf(d[z], d[z], shared);
+        distance[y][column] = fmaf(d[0], d[0], shared);
+        distance[y][2 + column] = fmaf(d[2 * Fz + 1], d[2 * Fz + 1], shared);
+      }
+    }
+    sum_across(distance);
+    if constexpr (Missing) {
+      RowValues count[S::rows];
+#pragma unroll
+      for (int y = 0; y < S::rows; ++y) {
+#pragma unroll
+        for (int column = 0; column < 2; ++column) {
+          float present[S::slices], shared = 0;
+#pragma unroll
+          for (int z = 0; z < S::slices; ++z) {
+            const float d = difference(y, column, z);
+            present[z] = d == d ? 1.0F : 0.0F;
+            if (z > 0 && z <= 2 * Fz) shared += present[z];
+          }
+          count[y][column] = present[0] + shared;
+          count[y][2 + column] = shared + present[2 * Fz + 1];
+        }
+      }
+      sum_across(count);
+#pragma unroll
+      for (int y = 0; y < S::rows; ++y) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) distance[y][i] = over_present<F, Fz>(distance[y][i], count[y][i]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int y = 0; y < S::rows; ++y) {
+        add_neighbour<General, Missing>(nlm, voxel[y][i % 2][Fz + i / 2], difference(y, i % 2, Fz + i / 2),
+                                        distance[y][i], log2_spatial, inside >> y & inside >> (S::rows + i % 2) & 1U,
+                                        sum[y][i], weight[y][i]);
+      }
+    }
+  }
+};
+
+/// Stages rows of neighbours, the first of which lies at `corner`. Tells whether this lane saw a missing voxel.
+template <class S>
+__device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm, int3 corner, int rows,
+                                      float* staged) {
+  constexpr int steps = (S::staged_x + 31) / 32, together = 2;  // reading takes long
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int in_x[steps];
+#pragma unroll
+  for (int step = 0; step < steps; ++step) {
+    in_x[step] = device_border_index(nlm.border, corner.x + min(lane + 32 * step, S::staged_x - 1), in.x);
+  }
+  bool missing = false;
+  for (int first = warp; first < rows; first += together * S::warps) {
+    float values[together][steps][S::slices];
+#pragma unroll
+    for (int k = 0; k < together; ++k) {
+#pragma unroll
+      for (int z = 0; z < S::slices; ++z) {
+        const float* from = row_of(in, nlm, corner.y + min(first + k * S::warps, rows - 1), corner.z + z);
+#pragma unroll
+        for (int step = 0; step < steps; ++step) values[k][step][z] = from[in_x[step]];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < together; ++k) {
+      const int y = first + k * S::warps;
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        const int x = lane + 32 * step;
+        float* to = staged + y * S::pitch + x % 2 * S::plane + x / 2 * S::slices;
+#pragma unroll
+        for (int z = 0; z < S::slices; ++z) {
+          const float voxel = values[k][step][z];
+          missing = missing || !is_present(voxel);
+          if (y < rows && x < S::staged_x) to[z] = scaled(voxel, nlm);
+        }
+      }
+    }
+  }
+  return missing;
+}
+
+/// `start` is the place of the input where the first block begins. A block that meets missing voxels leaves its outputs
+/// to the kernel for these, and says so in `left`.
+template <int F, int Fz, bool General, bool Missing>
+__global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
+    nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm,
+                 bool* left) {
+  using S = BoxShape<F, Fz>;
+  extern __shared__ float4 shared[];
+  float* const staged = reinterpret_cast<float*>(shared);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + start.x,
+                   static_cast<int>(blockIdx.y) * S::outputs_y + start.y,
+                   static_cast<int>(blockIdx.z) * S::outputs_z + start.z};
+  const int column = first.x + 2 * lane, row = first.y + S::rows * warp, slice = first.z - Fz;
+  bool& is_left = left[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x];
+  if (Missing && !is_any(is_left)) return;
+
+  BoxLane<F, Fz> mine;
+  mine.mail.box = shared + S::staged / 4 + (warp + 1) * S::sent + lane;
+  bool missing_here = false;
+#pragma unroll
+  for (int y = 0; y < S::rows; ++y) {
+#pragma unroll
+    for (int x = 0; x < 2; ++x) {
+#pragma unroll
+      for (int z = 0; z < S::slices; ++z) {
+        const float voxel = scaled_voxel(in, nlm, column + x, row + y, slice + z);
+        mine.voxel[y][x][z] = voxel;
+        missing_here = missing_here || voxel != voxel;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      mine.sum[y][i] = 0;
+      mine.weight[y][i] = 0;  // the voxel itself is one of the neighbours, and weighs 1
+    }
+  }
+
+  int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
+  if (nlm.whole_slice) {
+    // Every offset that takes a voxel of the block to one of the slice. What is staged together begins at the same
+    // offsets for all blocks, so that sums do not depend on where a box begins.
+    const auto begin = [](int offset) { return offset >= 0 ? 0 : (offset - S::offsets + 1) / S::offsets * S::offsets; };
+    low = {begin(-first.x - S::block_x + 1), begin(-first.y - S::block_y + 1), 0};
+    high = {in.x - 1 - first.x, in.y - 1 - first.y, 0};
+  }
+  for (int oz = low.z; oz <= high.z; ++oz) {
+    for (int from_y = low.y; from_y <= high.y; from_y += S::offsets) {
+      for (int from_x = low.x; from_x <= high.x; from_x += S::offsets) {
+        const int to_x = min(from_x + S::offsets - 1, high.x), to_y = min(from_y + S::offsets - 1, high.y);
+        __syncthreads();
+        const int3 corner{first.x + from_x, first.y + from_y, slice + oz};
+        const bool missing = missing_here | stage<S>(in, nlm, corner, S::block_y + to_y - from_y, staged);
+        if (is_any(__syncthreads_or(missing)) && !Missing) {
+          if (threadIdx.x == 0) is_left = true;
+          return;
+        }
+        for (int ox = from_x; ox <= to_x; ++ox) {
+          const int x = 2 * lane + ox - from_x;
+          const float* even = staged + warp * S::rows * S::pitch + x % 2 * S::plane + x / 2 * S::slices;
+          const float* odd = staged + warp * S::rows * S::pitch + (x + 1) % 2 * S::plane + (x + 1) / 2 * S::slices;
+          const auto read_next = [&](int to_row) {
+            mine.read_row(to_row, even, odd);
+            even += S::pitch;
+            odd += S::pitch;
+          };
+#pragma unroll
+          for (int y = 0; y < S::rows - 1; ++y) read_next(y);
+          // The neighbours' rows take turns.
+          const auto add_next = [&](int top, int oy) {
+            read_next((top + S::rows - 1) % S::rows);
+            const float log2_spatial = General ? log2_spatial_of(nlm, ox, oy, oz) : 0;
+            unsigned inside = ~0U;
+            if (General && nlm.whole_slice) {
+              inside = 0;
+              for (int y = 0; y < S::rows; ++y) inside |= bit_if_within(row + oy + y, in.y) << y;
+              for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, in.x) << (S::rows + x);
+            }
+            mine.template add<General, Missing>(top, nlm, log2_spatial, inside);
+          };
+          int oy = from_y;
+          for (; oy + S::rows - 1 <= to_y; oy += S::rows) {
+#pragma unroll
+            for (int top = 0; top < S::rows; ++top) add_next(top, oy + top);
+          }
+#pragma unroll
+          for (int top = 0; top < S::rows - 1; ++top) {
+            if (oy + top > to_y) break;
+            add_next(top, oy + top);
+          }
+        }
+      }
+    }
+  }
+  if (threadIdx.x == 0) is_left = false;
+
+#pragma unroll
+  for (int y = 0; y < S::rows; ++y) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int3 of_block{2 * lane + i % 2 - F, S::rows * warp + y - F, i / 2};
+      if (of_block.x < 0 || of_block.x >= S::outputs_x || of_block.y < 0 || of_block.y >= S::outputs_y) continue;
+      const int3 at{column + i % 2, row + y, first.z + i / 2};
+      const int3 to{at.x - offset.x, at.y - offset.y, at.z - offset.z};
+      if (to.x < 0 || to.x >= out.x || to.y < 0 || to.y >= out.y || to.z < 0 || to.z >= out.z) continue;
+      write(in, nlm, at, mine.sum[y][i], mine.weight[y][i], out.row(to.y, to.z) + to.x);
     }
   }
 }
@@ -380,8 +677,7 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
             }
           }
         }
-        const float spatial = nlm.spatial.x * (ox * ox) + nlm.spatial.y * (oy * oy) + nlm.spatial.z * (oz * oz);
-        const float w = weight_of(nlm, distance * (all / count), difference, spatial);
+        const float w = weight_of(nlm, distance * (all / count), difference, log2_spatial_of(nlm, ox, oy, oz));
         sum = fmaf(w, change_of(nlm, voxel, difference), sum);
         weight += w;
       }
@@ -397,18 +693,9 @@ __global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
   out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
 }
 
-/// Outputs share sums two by two: `odd` tells whether the first one along y and z is the second of its pair.
-template <int F, int Fz, bool General>
-void launch(const Box<const float>& in, const Box<float>& out, int3 offset, int3 odd, const Nlm& nlm,
-            const Queue& queue) {
-  using S = Shape<F, Fz>;
-  const auto kernel = nlm_in_registers<F, Fz, General>;
-  QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(S::staged_bytes)));
-  const dim3 grid(ceil_div(out.x, S::outputs_x), ceil_div(out.y + odd.y, S::block_y),
-                  ceil_div(out.z + odd.z, S::outputs_z));
-  const int3 start{offset.x, offset.y - odd.y, offset.z - odd.z};
-  kernel<<<grid, 32 * warps, S::staged_bytes, queue.stream>>>(in, out, offset, start, nlm);
-}
+/// How far before a place the last multiple of `unit` lies. Blocks begin at multiples, so that the same voxels share
+/// sums wherever a box begins.
+constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cast<int>((place % unit + unit) % unit); }
 
 /// Launches the kernel of this patch where there is one.
 template <int F, int Fz>
@@ -417,11 +704,28 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
   const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias == 0 && nlm.spatial.x == 0 && nlm.spatial.y == 0 &&
                      nlm.spatial.z == 0 && nlm.intensity_rate == 0;
-  const int3 odd{0, static_cast<int>(out.origin.y % 2), static_cast<int>(out.origin.z % 2)};
-  if (plain) {
-    launch<F, Fz, false>(in, out, offset, odd, nlm, queue);
+  const Box<float> to = out;
+  const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
+    QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
+    const int3 start{offset.x - back.x, offset.y - back.y, offset.z - back.z};
+    kernel<<<grid, 32 * warps, shared_bytes, queue.stream>>>(in, to, offset, start, nlm, more...);
+  };
+  if constexpr (Fz == 0) {
+    using S = SliceShape<F>;
+    const int3 back{0, back_to_multiple(out.origin.y, 2), 0};
+    const dim3 grid(ceil_div(to.x, S::outputs_x), ceil_div(to.y + back.y, S::block_y), to.z);
+    launch(plain ? nlm_in_slices<F, false> : nlm_in_slices<F, true>, grid, back, S::warps, S::shared_bytes);
   } else {
-    launch<F, Fz, true>(in, out, offset, odd, nlm, queue);
+    using S = BoxShape<F, Fz>;
+    const int3 back{F + back_to_multiple(out.origin.x - F, 2), F + back_to_multiple(out.origin.y - F, S::rows),
+                    back_to_multiple(out.origin.z, S::outputs_z)};
+    const dim3 grid(ceil_div(to.x + back.x - F, S::outputs_x), ceil_div(to.y + back.y - F, S::outputs_y),
+                    ceil_div(to.z + back.z, S::outputs_z));
+    const DeviceBuffer<bool> left(std::size_t{grid.x} * grid.y * grid.z, queue);
+    launch(plain ? nlm_in_boxes<F, Fz, false, false> : nlm_in_boxes<F, Fz, true, false>, grid, back, S::warps,
+           S::shared_bytes, left.get());
+    launch(plain ? nlm_in_boxes<F, Fz, false, true> : nlm_in_boxes<F, Fz, true, true>, grid, back, S::warps,
+           S::shared_bytes, left.get());
   }
   return true;
 }

@@ -61,13 +61,37 @@ TEST_F(GpuNlm, WhereVoxelsAreMissingDoesNotShowElsewhere) {
   const Volume whole = busy_volume({70, 40, 24}, 5);
   Volume holed = whole;
   holed.voxels[0] = std::numeric_limits<float>::quiet_NaN();
-  const Settings step = resolved(settings("nlm", {{"search-radius", "2x2x2"}}), whole);
-  const Volume expected = run(*backend, {step}, whole), actual = run(*backend, {step}, holed);
-  for (std::int64_t z = 0; z < 24; ++z) {
-    for (std::int64_t y = 0; y < 40; ++y) {
-      for (std::int64_t x = 0; x < 70; ++x) {
-        if (x <= 3 && y <= 3 && z <= 3) continue;
-        ASSERT_EQ(expected.view().at(x, y, z), actual.view().at(x, y, z)) << x << " " << y << " " << z;
+  for (const int radius : {1, 2}) {
+    const std::string patch = std::to_string(radius);
+    const Settings step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", "2x2x2"}}), whole);
+    const Volume expected = run(*backend, {step}, whole), actual = run(*backend, {step}, holed);
+    for (std::int64_t z = 0; z < 24; ++z) {
+      for (std::int64_t y = 0; y < 40; ++y) {
+        for (std::int64_t x = 0; x < 70; ++x) {
+          if (x <= radius + 2 && y <= radius + 2 && z <= radius + 2) continue;
+          ASSERT_EQ(expected.view().at(x, y, z), actual.view().at(x, y, z)) << x << " " << y << " " << z;
+        }
+      }
+    }
+  }
+}
+
+/// Sums are made in the same order wherever a box begins, in blocks that share sums and in offsets that are staged
+/// together.
+TEST_F(GpuNlm, ABoxIsThatPartOfTheWhole) {
+  const Volume present = busy_volume({150, 61, 9}, 6);
+  for (const Volume& whole : {present, with_holes(present, 1031)}) {
+    for (const char* patch : {"2x2x0", "1x1x1", "2x2x1", "2x2x2"}) {
+      for (const char* search : {"2x1x1", "13x12x1", "all"}) {
+        const Settings step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
+        const Volume expected = run(*backend, {step}, whole);
+        for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
+          const Extent extent{150 - origin.x - 1, 61 - origin.y - 2, 9 - origin.z - 3};
+          const Volume box = filtered_box(whole, origin, extent, step.halo(),
+                                          [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
+          EXPECT_TRUE(same_bytes(box, box_of(expected, origin, extent)))
+              << patch << " " << search << ", from " << origin.x << "x" << origin.y << "x" << origin.z;
+        }
       }
     }
   }

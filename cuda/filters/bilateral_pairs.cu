@@ -28,7 +28,11 @@ template <int Radius, int Strip>
 struct Shape {
   static constexpr int lanes = 64, strips = 2, threads = lanes * strips;
   static constexpr int height = strips * Strip;
-  static constexpr int pitch = lanes + max_rx;  ///< columns; what lies ahead of the last lane has no outputs
+  /// In narrow windows each column has a lane. In wide ones those ahead of the last outputs have none, and are read in
+  /// a second turn, which takes less than the lanes would.
+  static constexpr bool lane_for_each = Radius < 4;
+  static constexpr int pitch = lanes + (lane_for_each ? 0 : max_rx);                           ///< columns, at most
+  static constexpr int most_outputs(int rx) { return lanes - (lane_for_each ? 2 * rx : rx); }  ///< columns of them
   static constexpr int planes = (height + 2 * Radius + 3) / 4;      ///< voxels of a column in vectors of 4
   static constexpr int seen = (Strip + 2 * Radius + 3) / 4 * 4;     ///< voxels of a column that a strip reads
   static constexpr int blocks = Strip == 16 ? (Radius < 4 ? 4 : 3)  ///< of a multiprocessor
@@ -89,8 +93,7 @@ __global__ void __launch_bounds__(Shape<Radius, Strip>::threads, Shape<Radius, S
     voxels[plane * S::pitch + x] = make_float4(scaled(0), scaled(1), scaled(2), scaled(3));
   };
   const bool inside = left >= 0 && top >= 0 && left + columns <= in.x && top + 4 * S::planes <= in.y;
-#pragma unroll 1
-  for (int x = column; x < columns; x += S::lanes) {
+  const auto read_column = [&](int x) {
     if (inside) {  // all loads before the first is used
       constexpr int count = (S::planes + S::strips - 1) / S::strips;
       const auto exists = [&](int k) { return S::planes % S::strips == 0 || k * S::strips + strip < S::planes; };
@@ -119,7 +122,9 @@ __global__ void __launch_bounds__(Shape<Radius, Strip>::threads, Shape<Radius, S
         store(plane, x, read);
       }
     }
-  }
+  };
+  if (column < columns) read_column(column);
+  if (!S::lane_for_each && column + S::lanes < columns) read_column(column + S::lanes);
   float4* const lane_sums = sums + strip * (Strip / 2) * S::pitch + column;
   Sums<Strip>{}.write(lane_sums, S::pitch);
   __syncthreads();
@@ -151,16 +156,16 @@ __global__ void __launch_bounds__(Shape<Radius, Strip>::threads, Shape<Radius, S
   }
 
   const int out_x = blockIdx.x * width + column - rx, out_y = blockIdx.y * S::height + strip * Strip;
-  if (column < rx || column >= rx + width || out_x >= out.x) return;
+  if (column < rx || column >= rx + width || out_x >= out.x || out_y >= out.y) return;
   Sums<Strip> behind;
   behind.read(lane_sums, S::pitch);
-  const int at_x = out_x + offset.x, at_y = out_y + offset.y, count = min(Strip, out.y - out_y);
+  const int at_x = out_x + offset.x, at_y = out_y + offset.y, last = min(Strip, out.y - out_y) - 1;
   const float* from = in.row(at_y, z) + at_x;
   float* to = out.row(out_y, blockIdx.z) + out_x;
   float original[Strip], mean[Strip];
 #pragma unroll
   for (int i = 0; i < Strip; ++i) {
-    original[i] = i < count ? from[i * in.x] : 0.0F;
+    original[i] = from[min(i, last) * in.x];  // all at once, hence no condition
     mean[i] = __fdividef(own.change[i] + behind.change[i], own.weight[i] + behind.weight[i]);
   }
   if (weights.border == Border::copy) {
@@ -173,7 +178,7 @@ __global__ void __launch_bounds__(Shape<Radius, Strip>::threads, Shape<Radius, S
 #pragma unroll
   for (int i = 0; i < Strip; ++i) {
     const float result = fmaf(mean[i], weights.unscale, original[i]) + 0.0F;
-    if (i < count) to[i * out.x] = is_present(original[i]) ? result : original[i];
+    if (i <= last) to[i * out.x] = is_present(original[i]) ? result : original[i];
   }
 }
 
@@ -198,7 +203,7 @@ PairWeights<Radius> make_weights(const BilateralParams& params, const Spacing& s
 template <int Radius, int Strip>
 dim3 grid_of(const Box<float>& out, int rx) {
   using S = Shape<Radius, Strip>;
-  return dim3(ceil_div(out.x, S::lanes - rx), ceil_div(out.y, S::height), out.z);
+  return dim3(ceil_div(out.x, S::most_outputs(rx)), ceil_div(out.y, S::height), out.z);
 }
 
 template <int Radius, int Strip>

@@ -34,6 +34,18 @@ TEST_F(GpuMedian, EqualsTheReferenceForEveryWindow) {
   }
 }
 
+/// Small volumes take another kernel, which shows in the tests above.
+TEST_F(GpuMedian, EqualsTheCpuOnLargeVolumes) {
+  const Volume volume = with_holes(busy_volume({2053, 1026, 3}, 10), 9973);
+  for (const char* radius : {"1x1x0", "2x2x0", "3x3x0", "1"}) {
+    for (const char* border : {"replicate", "reflect", "copy"}) {
+      const Settings step = resolved(settings("median", {{"radius", radius}, {"border", border}}), volume);
+      EXPECT_EQ(first_difference(run(*make_backend("cpu"), {step}, volume), run(*backend, {step}, volume)), "")
+          << radius << " " << border;
+    }
+  }
+}
+
 TEST_F(GpuMedian, EqualsTheReferenceForEveryShape) {
   for (const char* shape : {"box", "cross", "row", "column"}) {
     for (const char* radius : {"1", "2x3x1", "4x4x4"}) {

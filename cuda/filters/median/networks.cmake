@@ -19,6 +19,9 @@ set(all
   5x5x5    1x4x2 65 256 1  2x2x2  0 128 1
   3x7x7    1x4x2 70 256 1  1x4x2 40 256 1)
 
+# Windows with a kernel for small volumes of floats as well.
+set(small 1x3x3 1x5x5 1x7x7 3x3x3)
+
 # Adds the network of `window` and `tile` to `networks`, and the header that it needs to `includes`.
 function(quietvox_cuda_network type window tile sums threads blocks)
   set(function median_${window}_tile_${tile})
@@ -42,6 +45,7 @@ endfunction()
 
 set(declarations "")
 set(calls "")
+set(small_calls "")
 set(templates ${CMAKE_CURRENT_LIST_DIR})
 set(folder ${CMAKE_CURRENT_BINARY_DIR}/generated)
 while(all)
@@ -56,6 +60,12 @@ while(all)
   target_sources(quietvox_cuda PRIVATE ${folder}/median_network_${window}.cu)
   string(APPEND declarations "MedianNetwork median_network_${window}();\n")
   string(APPEND calls "median_network_${window}(), ")
+  if(window IN_LIST small)
+    configure_file(${templates}/small.cu.in ${folder}/small_median_${window}.cu @ONLY)
+    target_sources(quietvox_cuda PRIVATE ${folder}/small_median_${window}.cu)
+    string(APPEND declarations "SmallMedian small_median_${window}();\n")
+    string(APPEND small_calls "small_median_${window}(), ")
+  endif()
 endwhile()
 configure_file(${templates}/networks.cu.in ${folder}/median_networks.cu @ONLY)
 target_sources(quietvox_cuda PRIVATE ${folder}/median_networks.cu)

@@ -36,7 +36,7 @@ TEST_F(GpuNlm, EqualsTheReferenceForEveryOption) {
   const Options variants[] = {
       {{"noise-model", "rician"}}, {{"noise-bias", "1"}},   {{"strength", "0.5"}},    {{"spatial-sigma", "1.5"}},
       {{"intensity-sigma", "40"}}, {{"border", "reflect"}}, {{"border", "copy"}},     {{"sigma", "0"}},
-      {{"sigma", "1e-6"}},         {{"sigma", "1e6"}},      {{"search-radius", "0"}},
+      {{"sigma", "1e-6"}},         {{"sigma", "1e6"}},      {{"search-radius", "0"}}, {{"spatial-sigma", "1e-30"}},
   };
   for (const Options& variant : variants) {
     for (const char* search : {"2x2x1", "all"}) {

@@ -64,11 +64,7 @@ class ItkFile {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       check_stop(stop);
       read_stored(first + static_cast<std::size_t>(z), stored, reader);
-      try {
-        io::decode(stored, {type()}, {slices.row(0, z), voxels});
-      } catch (const Error& error) {
-        throw Error(error.code(), header_.header.string() + ": " + error.what());
-      }
+      naming(header_.header.string(), [&] { io::decode(stored, {type()}, {slices.row(0, z), voxels}); });
     }
   }
 
@@ -162,11 +158,11 @@ class ItkVolume final : public VolumeSource {
 
 class ItkImage final : public io::Image {
  public:
-  ItkImage(ItkHeader header, std::stop_token stop)
-      : file_(std::make_shared<ItkFile>(std::move(header))), stop_(std::move(stop)) {}
+  ItkImage(ItkHeader header, std::vector<io::FileState> files, std::stop_token stop)
+      : files_(std::move(files)), file_(std::make_shared<ItkFile>(std::move(header))), stop_(std::move(stop)) {}
 
   io::Format format() const override { return file_->header().format; }
-  std::vector<fs::path> files() const override { return file_->header().files(); }
+  std::vector<io::FileState> files() const override { return files_; }
   std::size_t volume_count() const override { return file_->volumes(); }
   const io::Geometry& geometry(std::size_t) const override { return file_->geometry(); }
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
@@ -208,6 +204,7 @@ class ItkImage final : public io::Image {
   }
 
  private:
+  std::vector<io::FileState> files_;
   std::shared_ptr<ItkFile> file_;
   std::stop_token stop_;
 };
@@ -215,9 +212,11 @@ class ItkImage final : public io::Image {
 }  // namespace
 
 std::unique_ptr<io::Image> open_itk_image(const fs::path& path, const io::ReadOptions& options) {
+  std::vector<io::FileState> files{io::FileState(path)};
   auto header = read_itk_header(path);
   if (!header) return nullptr;
-  return std::make_unique<ItkImage>(std::move(*header), options.execution.stop);
+  if (header->data != path) files.emplace_back(header->data);
+  return std::make_unique<ItkImage>(std::move(*header), std::move(files), options.execution.stop);
 }
 
 std::vector<fs::path> itk_files(const fs::path& path) {

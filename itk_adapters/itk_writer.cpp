@@ -125,7 +125,7 @@ class ItkWriter final : public io::ImageWriter {
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
     const io::VoxelFormat format{voxel_type(type_)};
     if (!source_.read_stored || type_ != source_.type) {
-      clamped_ += io::encode(values, format, stored);
+      clamped_ += naming(output_.string(), [&] { return io::encode(values, format, stored); });
       return;
     }
     source_.read_stored(

@@ -27,7 +27,6 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   refuse_overlaps(files_of_output(output, wanted, out.compress), {{input}});
   check_output(output, wanted, out.force, input);
   const auto image = open_input(input, in, context.background());
-  const io::FileStates inputs(image->files());
   const io::Format format = output_format(out.output_format, output, image->format());
   std::vector<std::string> warnings;
   if (format != io::Format::dicom) check_places(*image, input, in, format, "write DICOM", warnings);
@@ -61,7 +60,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
       context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
     });
   }
-  const io::WriteReport report = commit_both(*writer, nullptr, inputs, context.background());
+  const io::WriteReport report = commit_both(*writer, nullptr, image->files(), context.background());
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));

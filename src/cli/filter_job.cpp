@@ -144,15 +144,8 @@ void warn_of_no_noise(const Provenance& provenance, const std::string& volume, s
   }
 }
 
-std::vector<fs::path> files_of(const io::Image& image, const io::Image* mask) {
-  std::vector<fs::path> files = image.files();
-  if (mask) std::ranges::copy(mask->files(), std::back_inserter(files));
-  return files;
-}
-
-void filter_image(const Job& job, const io::Image& image, const io::Image* mask, const ChosenBackend& chosen,
-                  Context& context, Summary& summary) {
-  const io::FileStates inputs(files_of(image, mask));
+void filter_image(const Job& job, const io::Image& image, const io::Image* mask, std::span<const io::FileState> inputs,
+                  const ChosenBackend& chosen, Context& context, Summary& summary) {
   const io::Values values = choose_values(job, image, summary.format);
   const Execution background = context.background(job.work.threads);
   auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input, background));
@@ -271,7 +264,14 @@ Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& cho
   const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
-  filter_image(job, image, mask.get(), chosen, context, summary);
+  std::vector<io::FileState> inputs = image.files();
+  if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
+  try {
+    filter_image(job, image, mask.get(), inputs, chosen, context, summary);
+  } catch (const Error& error) {
+    if (error.code() != Errc::cancelled) io::expect_unchanged(inputs);  // which would be why
+    throw;
+  }
   context.console.end_progress();
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tell(job, summary, context);

@@ -60,7 +60,8 @@ std::string described(const io::SeriesSummary& series) {
 
 void print_series(const std::string& path, const io::DicomFolder& folder, Context& context) {
   std::vector<std::string> warnings = folder.warnings();
-  for (const Error& stray : folder.strays()) warnings.emplace_back(stray.what());
+  for (const Error& stray : folder.strays())
+    warnings.push_back(stray.what() + std::string("; only --all-series goes on without it"));
   const auto list = folder.series();
   if (context.json) {
     Json series = Json::array();

@@ -108,7 +108,7 @@ void make(const Arguments& arguments, Context& context) {
     writer->write(view.slices(z, 1));
     context.console.progress(static_cast<double>(z + 1) / static_cast<double>(extent.z));
   }
-  const io::WriteReport report = commit_both(*writer, nullptr, io::FileStates({}), write.execution);
+  const io::WriteReport report = commit_both(*writer, nullptr, {}, write.execution);
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
   context.console.note(describe_chain(recorded(filter, options)) + "; wrote " + io::to_string(format) + " to " +

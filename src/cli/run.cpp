@@ -39,11 +39,7 @@ Settings parse_step(const std::string& text) {
       throw Error(Errc::invalid_argument,
                   "--filter " + text + ": '" + part + "' is no KEY=VALUE; see 'quietvox filters " + name + "'");
     }
-    try {
-      settings.set(part.substr(0, equals), part.substr(equals + 1));
-    } catch (const Error& error) {
-      throw Error(error.code(), "--filter " + text + ": " + error.what());
-    }
+    naming("--filter " + text, [&] { settings.set(part.substr(0, equals), part.substr(equals + 1)); });
   }
   return settings;
 }

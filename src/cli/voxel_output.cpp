@@ -69,7 +69,7 @@ std::string describe_files(const std::filesystem::path& output, const std::vecto
   return output.string() + ", " + std::to_string(inside) + (inside == 1 ? " file" : " files") + others;
 }
 
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const io::FileStates& inputs,
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileState> inputs,
                             const Execution& execution) {
   std::vector<io::AtomicOutput*> outputs;
   io::WriteReport report = writer.finish(outputs);
@@ -78,7 +78,7 @@ io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, 
     report.files.insert(report.files.end(), second.files.begin(), second.files.end());
     report.warnings.insert(report.warnings.end(), second.warnings.begin(), second.warnings.end());
   }
-  inputs.expect_unchanged();
+  io::expect_unchanged(inputs);
   io::commit_together(outputs, execution);
   return report;
 }

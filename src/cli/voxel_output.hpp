@@ -4,10 +4,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "io/file_states.hpp"
 #include "io/image.hpp"
 
 namespace quietvox::cli {
@@ -33,8 +33,8 @@ class VoxelOutput {
 };
 
 /// Puts the output and, where there is one, its residual in place: both or neither, and neither where one of the inputs
-/// was written to.
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, const io::FileStates& inputs,
+/// changed.
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileState> inputs,
                             const Execution&);
 
 /// `out.nii with out.json`, `ct-median, 40 files`: where an output went, for people.

@@ -36,4 +36,14 @@ class Error : public std::runtime_error {
   Errc code_;
 };
 
+/// Calls `body`, and puts what it is about, a file or an option, before the message of an Error that leaves it.
+template <class Body>
+auto naming(const std::string& what, const Body& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    throw Error(error.code(), what + ": " + error.what());
+  }
+}
+
 }  // namespace quietvox

@@ -21,21 +21,24 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
   const std::string field(filter_->window_field(params_));
   if (field.empty()) return result;
   const Radius3 halo = result.halo();
-  const Radius3 given = FieldType<Radius3>::parse(result.get(field)).value_or(halo);
-  Radius3 fitting;
-  for (int axis = 0; axis < 3; ++axis) {
-    const int patch = std::max(0, halo[axis] - given[axis]);  // what the window has beside what the field says
-    const std::int64_t room = (facts.extent[axis] - 1) / 2 - patch;
-    fitting[axis] = static_cast<int>(std::min<std::int64_t>(halo[axis] - patch, room));
+  std::string hint;
+  if (const auto given = FieldType<Radius3>::parse(result.get(field))) {
+    Radius3 fitting;
+    for (int axis = 0; axis < 3; ++axis) {
+      const int patch = std::max(0, halo[axis] - (*given)[axis]);  // what the window has beside what the field says
+      const std::int64_t room = (facts.extent[axis] - 1) / 2;
+      fitting[axis] = static_cast<int>(std::min<std::int64_t>(halo[axis], room)) - patch;
+    }
+    const bool fits = fitting.x >= 0 && fitting.y >= 0 && fitting.z >= 0;
+    hint =
+        fits ? "; a half width of " + FieldType<Radius3>::format(fitting) + " fits" : "; its patches alone are wider";
   }
-  const bool can_fit = fitting.x >= 0 && fitting.y >= 0 && fitting.z >= 0;
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t window = 2 * std::int64_t{halo[axis]} + 1;
     if (window <= facts.extent[axis]) continue;
-    throw Error(Errc::invalid_argument,
-                filter_->name + ": --" + field + " = " + get(field) + " makes a window of " + std::to_string(window) +
-                    " voxels along " + "xyz"[axis] + ", but the volume has " + std::to_string(facts.extent[axis]) +
-                    (can_fit ? "; a half width of " + FieldType<Radius3>::format(fitting) + " fits" : ""));
+    throw Error(Errc::invalid_argument, filter_->name + ": --" + field + " = " + get(field) + " makes a window of " +
+                                            std::to_string(window) + " voxels along " + "xyz"[axis] +
+                                            ", but the volume has " + std::to_string(facts.extent[axis]) + hint);
   }
   return result;
 }

@@ -18,16 +18,6 @@ namespace {
 
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
-/// Calls `body` and puts the name of the file before what goes wrong in it.
-template <class Body>
-auto naming(const std::filesystem::path& path, const Body& body) {
-  try {
-    return body();
-  } catch (const Error& error) {
-    throw Error(error.code(), path.string() + ": " + error.what());
-  }
-}
-
 /// The offset table and the compressed pieces.
 std::vector<DcmPixelItem*> items_of(DcmPixelData& pixels) {
   E_TransferSyntax syntax = EXS_Unknown;
@@ -168,7 +158,7 @@ std::int64_t most_pixel_bytes(DcmPixelData& pixels, const std::string& transfer_
 }
 
 FrameDecoder::FrameDecoder(DcmDataset& data, const Slice& image) : image_(image) {
-  naming(image_.path, [&] {
+  naming(image_.path.string(), [&] {
     pixels_ = &pixel_data(data);
     if (!image_.is_compressed) return;
     const auto items = items_of(*pixels_);
@@ -179,7 +169,7 @@ FrameDecoder::FrameDecoder(DcmDataset& data, const Slice& image) : image_(image)
 
 std::vector<std::uint16_t> FrameDecoder::cells(std::int64_t frame) {
   const auto index = static_cast<std::size_t>(frame);
-  return naming(image_.path,
+  return naming(image_.path.string(),
                 [&] { return image_.is_compressed ? decoded(compressed_bytes(index)) : native_cells(index); });
 }
 
@@ -187,7 +177,7 @@ std::span<std::uint16_t> FrameDecoder::cells_in_place() {
   const bool is_as_in_memory = !image_.is_compressed && image_.format.bits_allocated == 16 &&
                                DcmXfer(image_.syntax_uid.c_str()).getPixelDataByteOrder() == EBO_LittleEndian;
   if (!is_as_in_memory || image_.frames != 1) return {};
-  const auto bytes = naming(image_.path, [&] { return native_bytes(*pixels_); });
+  const auto bytes = naming(image_.path.string(), [&] { return native_bytes(*pixels_); });
   const std::size_t count = frame_cells(image_);
   if (bytes.size() < 2 * count) return {};
   return {reinterpret_cast<std::uint16_t*>(bytes.data()), count};

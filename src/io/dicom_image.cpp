@@ -145,10 +145,13 @@ class DicomImage final : public Image {
       : series_(std::make_shared<const Series>(std::move(series))), execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
-  std::vector<std::filesystem::path> files() const override {
-    std::vector<std::filesystem::path> files = files_of(*series_);
-    if (!series_->is_folder) return {series_->input};
-    for (std::filesystem::path& file : files) file = series_->input / file;
+  std::vector<FileState> files() const override {
+    std::map<std::filesystem::path, const FileState*> found;
+    for (const Volume& volume : series_->volumes) {
+      for (const Slice& slice : volume.slices) found.emplace(slice.path, &slice.file);
+    }
+    std::vector<FileState> files;
+    for (const auto& [path, state] : found) files.push_back(*state);
     return files;
   }
   std::size_t volume_count() const override { return series_->volumes.size(); }

@@ -198,8 +198,9 @@ void replace_cells(DcmDataset& data, const Slice& slice, std::span<const std::ui
 }
 
 void to_values(const Slice& slice, std::span<const std::uint16_t> frame, Values kind, float* values) {
-  const auto tile = fills_frame(slice) ? std::vector<std::uint16_t>() : cut_tile(slice, frame);
-  const std::span<const std::uint16_t> cells = fills_frame(slice) ? frame : tile;
+  std::vector<std::uint16_t> tile;
+  if (!fills_frame(slice)) tile = cut_tile(slice, frame);
+  const std::span<const std::uint16_t> cells = tile.empty() ? frame : tile;
   const double slope = slice.slope, intercept = slice.intercept;
   const PixelFormat format = slice.format;
   if (kind == Values::stored) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
@@ -50,27 +51,40 @@ struct Found {
   fs::path path, name;
 };
 
-/// A folder that this user may not look into.
-bool is_closed(const fs::path& folder) { return faccessat(AT_FDCWD, folder.c_str(), R_OK | X_OK, AT_EACCESS) != 0; }
+struct Folder {
+  std::vector<Found> files;   ///< regular ones, in the order of their names
+  std::vector<Error> closed;  ///< what may hold some, but cannot be looked into
+};
 
-/// Files, and folders that may hold some, but cannot be read.
-std::vector<Found> files_at(const fs::path& path) {
+Error cannot_be_read(const fs::path& path, int error) {
+  return {Errc::input_path, path.string() + ": cannot be read: " + std::generic_category().message(error)};
+}
+
+Folder look_into(const fs::path& path) {
   if (!fs::is_directory(path)) {
     if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
-    return {{path, path.filename()}};
+    return {{{path, path.filename()}}, {}};
   }
-  std::vector<Found> files;
+  Folder found;
   try {
     for (auto entry = fs::recursive_directory_iterator(path); entry != fs::end(entry); ++entry) {
-      const bool closed = entry->is_directory() && !entry->is_symlink() && is_closed(entry->path());
-      if (closed) entry.disable_recursion_pending();
-      if (closed || entry->is_regular_file()) files.push_back({entry->path(), entry->path().lexically_relative(path)});
+      std::error_code error;
+      const fs::file_status status = entry->status(error);
+      if (fs::is_regular_file(status)) {
+        found.files.push_back({entry->path(), entry->path().lexically_relative(path)});
+      } else if (status.type() == fs::file_type::none) {  // such as a link into a closed folder
+        found.closed.push_back(cannot_be_read(entry->path(), error.value()));
+      } else if (fs::is_directory(status) && !entry->is_symlink() &&
+                 faccessat(AT_FDCWD, entry->path().c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
+        found.closed.push_back(cannot_be_read(entry->path(), errno));
+        entry.disable_recursion_pending();
+      }
     }
   } catch (const fs::filesystem_error& error) {
-    throw Error(Errc::input_path, path.string() + ": cannot be read: " + error.code().message());
+    throw cannot_be_read(path, error.code().value());
   }
-  std::sort(files.begin(), files.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
-  return files;
+  std::ranges::sort(found.files, {}, &Found::name);
+  return found;
 }
 
 /// What one file turned out to be.
@@ -82,12 +96,13 @@ struct Outcome {
 };
 
 Outcome examine(const Found& found) {
+  Slice slice;
+  slice.file = FileState(found.path);
   try {
     if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
   } catch (const Error& error) {
     return {.images = {}, .passed_over = {}, .stray = error};
   }
-  Slice slice;
   slice.path = found.path;
   slice.name = found.name;
   std::unique_ptr<DcmFileFormat> file;
@@ -126,7 +141,7 @@ void check_identity(Slice& slice) {
 }  // namespace
 
 Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care) {
-  auto files = files_at(path);
+  auto [files, closed] = look_into(path);
   std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
@@ -136,6 +151,8 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
     }
   });
   Scan result;
+  result.any_dicom = !closed.empty();  // perhaps
+  result.strays = std::move(closed);
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/execution.hpp"
+#include "io/file_state.hpp"
 #include "io/image.hpp"
 
 /// Finding DICOM images: which files hold one, and what their headers say.
@@ -58,6 +59,7 @@ struct PixelFormat {
 struct Slice {
   std::filesystem::path path;  ///< where it lies
   std::filesystem::path name;  ///< relative to the folder that was opened
+  FileState file;              ///< before it was read
 
   std::string sop_class, sop_instance, series, modality, description;
   std::string photometric;  ///< MONOCHROME1 or MONOCHROME2

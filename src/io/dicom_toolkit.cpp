@@ -6,6 +6,7 @@
 #include <dcmtk/dcmjpls/djdecode.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -85,7 +86,9 @@ bool looks_like_dicom(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<unsigned char, 132> start{};
   if (file) file.read(reinterpret_cast<char*>(start.data()), start.size());
-  if (!file.is_open() || file.bad()) throw Error(Errc::input_path, path.string() + ": cannot be read");
+  if (!file.is_open() || file.bad()) {
+    throw Error(Errc::input_path, path.string() + ": cannot be read: " + std::generic_category().message(errno));
+  }
   if (file.gcount() == 132 && std::memcmp(start.data() + 128, "DICM", 4) == 0) return true;
   if (file.gcount() < 8) return false;
   std::array<unsigned char, 8> first;

@@ -17,6 +17,7 @@
 #include "core/execution.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
+#include "io/file_state.hpp"
 
 /// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
 /// or more 3-D volumes (diffusion directions, echoes, time points), delivers each slice by slice as floats, and makes
@@ -96,7 +97,7 @@ class Image {
  public:
   virtual ~Image() = default;
   virtual Format format() const = 0;
-  virtual std::vector<std::filesystem::path> files() const = 0;  ///< that hold it
+  virtual std::vector<FileState> files() const = 0;  ///< that hold it, as they were before they were read
   virtual std::size_t volume_count() const = 0;
   virtual const Geometry& geometry(std::size_t volume) const = 0;
   /// True where the stored numbers may be filtered instead of the real values by a filter that commutes with a

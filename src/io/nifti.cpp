@@ -47,7 +47,7 @@ class NiftiImage final : public Image {
       : nifti_(std::make_shared<OpenedNifti>(std::move(file), stop)) {}
 
   Format format() const override { return Format::nifti; }
-  std::vector<std::filesystem::path> files() const override { return nifti_->file.paths.all(); }
+  std::vector<FileState> files() const override { return nifti_->file.states; }
   std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
   const Geometry& geometry(std::size_t) const override { return header().geometry(); }
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
@@ -85,7 +85,8 @@ class NiftiImage final : public Image {
   void refuse_real_values() const {
     if (header().why_stored_only().empty()) return;
     throw Error(Errc::unsupported, nifti_->file.paths.header.string() + ": " + header().why_stored_only() +
-                                       "; only filters of stored numbers, such as median, can be used");
+                                       "; only filters of stored numbers, such as median, can be used, and neither "
+                                       "--residual nor another type or format of the output");
   }
 
   std::shared_ptr<OpenedNifti> nifti_;

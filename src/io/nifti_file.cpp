@@ -101,18 +101,20 @@ std::optional<NiftiFile> find_nifti(const fs::path& path) {
   if (split(path).kind == ".img") {
     if (const fs::path header = partner(path, ".hdr"); !header.empty()) header_path = header;
   }
+  const FileState header_state(header_path);
   auto header = read_header(header_path);
   if (!header) {
     if (split(path).kind != ".nii") return std::nullopt;
     throw Error(Errc::corrupt, path.string() + ": is named like a NIfTI file, but does not begin with a NIfTI header");
   }
-  NiftiFile file{{header_path, header_path}, *std::move(header)};
+  NiftiFile file{{header_path, header_path}, *std::move(header), {header_state}};
   if (!file.header.single_file()) {
     file.paths.voxels = partner(header_path, ".img");
     if (file.paths.voxels.empty()) {
       throw Error(Errc::corrupt, header_path.string() + ": its voxels belong in " +
                                      split(header_path).stem.filename().string() + ".img, which is not there");
     }
+    file.states.emplace_back(file.paths.voxels);
   }
   file.compressed = file.voxel_reader().compressed();
   check_size(file);
@@ -141,11 +143,7 @@ void NiftiVoxelReader::read(std::int64_t first, const VoxelFormat& format, std::
     std::byte beyond;
     reader_.read(offset + stored.size(), std::span(&beyond, 1));
   }
-  try {
-    decode(stored, format, values);
-  } catch (const Error& error) {
-    throw Error(error.code(), file_.paths.voxels.string() + ": " + error.what());
-  }
+  naming(file_.paths.voxels.string(), [&] { decode(stored, format, values); });
 }
 
 }  // namespace quietvox::io

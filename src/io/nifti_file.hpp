@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/byte_stream.hpp"
+#include "io/file_state.hpp"
 #include "io/nifti_header.hpp"
 #include "io/nifti_voxels.hpp"
 
@@ -35,6 +36,7 @@ NiftiTarget nifti_target(const std::filesystem::path& output, std::optional<bool
 struct NiftiFile {
   NiftiPaths paths;
   NiftiHeader header;
+  std::vector<FileState> states{};
   bool compressed = false;  ///< the voxels are
 
   VoxelFormat voxel_format(Values values) const {

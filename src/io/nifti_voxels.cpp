@@ -51,22 +51,13 @@ float to_float(T value) {
   return result;
 }
 
-template <class T>
-void round_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
-  const auto [slope, inter] = format.rescale;
-  const bool same = format.rescale.identity();
-  for (float& value : values) {
-    const T number = load<T>(stored, format.swapped);
-    value = static_cast<float>(same ? number : slope * static_cast<double>(number) + inter);
-    stored += sizeof(T);
-  }
-}
-
-template <class T>
+template <class T, Inexact inexact>
 void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
+  constexpr bool rounds = inexact == Inexact::round;
   if (format.rescale.identity()) {
     for (float& value : values) {
-      value = to_float(load<T>(stored, format.swapped));
+      const T number = load<T>(stored, format.swapped);
+      value = rounds ? static_cast<float>(number) : to_float(number);
       stored += sizeof(T);
     }
     return;
@@ -74,10 +65,10 @@ void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<flo
   const auto [slope, inter] = format.rescale;
   for (float& value : values) {
     const T number = load<T>(stored, format.swapped);
-    if constexpr (!std::same_as<T, double>) to_float(number);
+    if constexpr (!rounds && !std::same_as<T, double>) to_float(number);
     const double exact = slope * static_cast<double>(number) + inter;
-    value = to_float(exact);
-    if constexpr (std::integral<T> && sizeof(T) >= 4) {
+    value = rounds ? static_cast<float>(exact) : to_float(exact);
+    if constexpr (!rounds && std::integral<T> && sizeof(T) >= 4) {
       if (std::abs(value - exact) > std::abs(slope) / 4) throw_not_a_float(FieldType<double>::format(exact));
     }
     stored += sizeof(T);
@@ -110,8 +101,8 @@ bool unchanged(float value, float before) { return value == before || (std::isna
 void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::span<float> values, Inexact inexact) {
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
-    inexact == Inexact::round ? round_as<T>(stored.data(), format, values)
-                              : decode_as<T>(stored.data(), format, values);
+    const auto decode_all = inexact == Inexact::round ? decode_as<T, Inexact::round> : decode_as<T, Inexact::refuse>;
+    decode_all(stored.data(), format, values);
   });
 }
 

@@ -132,6 +132,11 @@ class NiftiWriter : public ImageWriter {
   /// Writes what follows the voxels.
   virtual void finish_voxels(WriteReport&) {}
 
+  /// encode(), of voxels of which the output keeps nothing.
+  std::int64_t encode_anew(std::span<const float> values, std::span<std::byte> stored) const {
+    return naming(paths().header.string(), [&] { return encode(values, format(), stored); });
+  }
+
   const NiftiHeader& header() const { return header_; }
   NiftiHeader& header() { return header_; }
   VoxelFormat format() const { return {header_.type(), header_.byte_swapped(), header_.rescale()}; }
@@ -161,7 +166,7 @@ class NewNiftiWriter final : public NiftiWriter {
 
  protected:
   std::int64_t encode_piece(std::int64_t, std::span<const float> values, std::span<std::byte> stored) override {
-    return encode(values, format(), stored);
+    return encode_anew(values, stored);
   }
 };
 
@@ -192,10 +197,10 @@ class SameNiftiWriter final : public NiftiWriter {
       return encode_changes(values, values_read_, source_format, stored);
     }
     const Rescale rescale = source_.header.rescale();
-    if (values_ != Values::stored || rescale.identity()) return encode(values, format(), stored);
+    if (values_ != Values::stored || rescale.identity()) return encode_anew(values, stored);
     std::transform(values.begin(), values.end(), values_read_.begin(),
                    [&](float value) { return static_cast<float>(rescale.slope * value + rescale.inter); });
-    return encode(values_read_, format(), stored);
+    return encode_anew(values_read_, stored);
   }
 
   void finish_voxels(WriteReport& report) override {

@@ -215,6 +215,10 @@ TEST(Nlm, WindowsAndAutomaticValues) {
   expect_error(Errc::invalid_argument, too_wide, [&] { (void)settings.resolved(facts); });
   settings.set("search-radius", "12x8x0");
   EXPECT_NO_THROW((void)settings.resolved(facts));
+  expect_error(Errc::invalid_argument, "window of 19 voxels along y, but the volume has 2; its patches alone are wider",
+               [&] {
+                 (void)settings.resolved({{{64, 2, 1}}, {1, 1, 1}, [] { return 1.0; }});
+               });
   settings.set("search-radius", "all");
   const Settings all = settings.resolved(facts);
   EXPECT_EQ(all.get("search-radius"), "all");

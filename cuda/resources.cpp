@@ -38,4 +38,11 @@ void* PinnedBuffer::reserve(std::size_t bytes) {
   return data_;
 }
 
+std::size_t most_shared_bytes() {
+  int device = 0, most = 0;
+  QV_CUDA(cudaGetDevice(&device));
+  QV_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return static_cast<std::size_t>(most);
+}
+
 }  // namespace quietvox::cuda

@@ -697,14 +697,6 @@ __global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
 /// sums wherever a box begins.
 constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cast<int>((place % unit + unit) % unit); }
 
-/// Of a block, where it asks for it: 227 KiB on 9.0, but 99 KiB on 8.6 and 8.9.
-std::size_t most_shared_bytes() {
-  int device = 0, most = 0;
-  QV_CUDA(cudaGetDevice(&device));
-  QV_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return static_cast<std::size_t>(most);
-}
-
 /// Launches the kernel of this patch where there is one that the device has the memory for.
 template <int F, int Fz>
 bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,

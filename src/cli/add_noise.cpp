@@ -46,21 +46,26 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   }
   const auto writer =
       make_writer(*image, format, output, io::Values::real, write_options(out, input, context.background()));
-  for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    const auto source = image->volume(volume, io::Values::real);
-    const auto [low, high] = intensities(*source);
-    writer->begin_volume(volume, provenance);
-    VoxelOutput noisy(*writer, nullptr,
-                      format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
-                      nullptr);
-    for_each_slab(*source, [&, low = low, high = high](VolumeView<float> slab) {
-      add_noise(slab, params, static_cast<float>(low), static_cast<float>(high), context.background());
-      noisy.write(slab);
-      const double done = static_cast<double>(slab.origin.z + slab.extent.z) / static_cast<double>(source->extent().z);
-      context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
-    });
-  }
-  const io::WriteReport report = commit_both(*writer, nullptr, image->files(), context.background());
+  io::WriteReport report;
+  const std::vector<io::FileState> inputs = image->files();
+  io::blaming_changes(inputs, [&] {
+    for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
+      const auto source = image->volume(volume, io::Values::real);
+      const auto [low, high] = intensities(*source);
+      writer->begin_volume(volume, provenance);
+      VoxelOutput noisy(*writer, nullptr,
+                        format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
+                        nullptr);
+      for_each_slab(*source, [&, low = low, high = high](VolumeView<float> slab) {
+        add_noise(slab, params, static_cast<float>(low), static_cast<float>(high), context.background());
+        noisy.write(slab);
+        const double done =
+            static_cast<double>(slab.origin.z + slab.extent.z) / static_cast<double>(source->extent().z);
+        context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
+      });
+    }
+    report = commit_both(*writer, nullptr, inputs, context.background());
+  });
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));

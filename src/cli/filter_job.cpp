@@ -266,12 +266,7 @@ Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& cho
   check_windows(job, image, summary);
   std::vector<io::FileState> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
-  try {
-    filter_image(job, image, mask.get(), inputs, chosen, context, summary);
-  } catch (const Error& error) {
-    if (error.code() != Errc::cancelled) io::expect_unchanged(inputs);  // which would be why
-    throw;
-  }
+  io::blaming_changes(inputs, [&] { filter_image(job, image, mask.get(), inputs, chosen, context, summary); });
   context.console.end_progress();
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tell(job, summary, context);

@@ -71,6 +71,8 @@ void train(const Arguments& arguments, Context& context) {
                       {clean_voxels.data(), clean_source->extent(), clean_source->spacing()}, range,
                       {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
   context.console.end_progress();
+  io::expect_unchanged(noisy->files());
+  io::expect_unchanged(clean->files());
   const std::filesystem::path name(output_path);
   trained.coefficients.name = name.stem().string();
   trained.coefficients.provenance =

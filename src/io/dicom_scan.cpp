@@ -52,8 +52,9 @@ struct Found {
 };
 
 struct Folder {
-  std::vector<Found> files;   ///< regular ones, in the order of their names
-  std::vector<Error> closed;  ///< what may hold some, but cannot be looked into
+  std::vector<Found> files;           ///< regular ones, in the order of their names
+  std::vector<Error> closed;          ///< what may hold some, but cannot be looked into
+  std::vector<std::string> dangling;  ///< names of links that lead nowhere
 };
 
 Error cannot_be_read(const fs::path& path, int error) {
@@ -63,7 +64,7 @@ Error cannot_be_read(const fs::path& path, int error) {
 Folder look_into(const fs::path& path) {
   if (!fs::is_directory(path)) {
     if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
-    return {{{path, path.filename()}}, {}};
+    return {{{path, path.filename()}}, {}, {}};
   }
   Folder found;
   try {
@@ -74,6 +75,8 @@ Folder look_into(const fs::path& path) {
         found.files.push_back({entry->path(), entry->path().lexically_relative(path)});
       } else if (status.type() == fs::file_type::none) {  // such as a link into a closed folder
         found.closed.push_back(cannot_be_read(entry->path(), error.value()));
+      } else if (status.type() == fs::file_type::not_found) {
+        found.dangling.push_back(entry->path().lexically_relative(path).string());
       } else if (fs::is_directory(status) && !entry->is_symlink() &&
                  faccessat(AT_FDCWD, entry->path().c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
         found.closed.push_back(cannot_be_read(entry->path(), errno));
@@ -141,7 +144,7 @@ void check_identity(Slice& slice) {
 }  // namespace
 
 Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care) {
-  auto [files, closed] = look_into(path);
+  auto [files, closed, dangling] = look_into(path);
   std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
@@ -153,6 +156,9 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
   Scan result;
   result.any_dicom = !closed.empty();  // perhaps
   result.strays = std::move(closed);
+  std::ranges::sort(result.strays, {}, [](const Error& error) { return std::string_view(error.what()); });
+  std::ranges::sort(dangling);
+  for (const std::string& name : dangling) result.passed_over.push_back(name + ": a link that leads nowhere");
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;

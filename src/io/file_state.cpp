@@ -2,29 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/file_state.hpp"
 
-#include <sys/stat.h>
-
-#include <tuple>
-
-#include "core/error.hpp"
+#include <system_error>
 
 namespace quietvox::io {
 
 FileState::FileState(const std::filesystem::path& file) : path(file) {
-  struct stat found {};
-  if (stat(file.c_str(), &found) != 0) return;
-  device = found.st_dev;
-  number = found.st_ino;
-  bytes = found.st_size;
-  written = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
+  std::error_code error;
+  written = std::filesystem::last_write_time(file, error);
+  bytes = std::filesystem::file_size(file, error);
+  is_there = !error;
 }
 
 bool FileState::has_changed() const {
   const FileState now(path);
-  const auto all = [](const FileState& state) {
-    return std::tuple(state.device, state.number, state.bytes, state.written);
-  };
-  return all(now) != all({}) && all(now) != all(*this);
+  return now.is_there && (now.bytes != bytes || now.written != written);
 }
 
 void expect_unchanged(std::span<const FileState> files) {

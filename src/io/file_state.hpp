@@ -2,30 +2,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <span>
 
+#include "core/error.hpp"
+
 namespace quietvox::io {
 
-/// Which file stood at a path, and when it was last written to: to be taken before it is read, so that what was read of
-/// it early and late is known to belong together.
+/// How large a file was and when it was last written to: to be taken before it is read, so that what was read of it
+/// early and late is known to belong together. Its number is left out, since some network file systems give it anew.
 struct FileState {
   std::filesystem::path path;
-  dev_t device = 0;
-  ino_t number = 0;
-  off_t bytes = 0;
-  std::int64_t written = 0;  ///< ns
+  std::uintmax_t bytes = 0;
+  std::filesystem::file_time_type written{};
+  bool is_there = false;
 
   FileState() = default;
   explicit FileState(const std::filesystem::path&);
-  /// Another file stands there, or it was written to. One that is gone has not changed.
+  /// False of one that is gone.
   bool has_changed() const;
 };
 
 /// Throws Error(input_path) with the name of the first that changed.
 void expect_unchanged(std::span<const FileState>);
+
+/// Calls `body`. Where that fails, and not because it was to stop, and a file has changed, it is told instead.
+template <class Body>
+void blaming_changes(std::span<const FileState> files, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.code() != Errc::cancelled) expect_unchanged(files);
+    throw;
+  }
+}
 
 }  // namespace quietvox::io

@@ -268,6 +268,7 @@ bool run(const Box<const T>& in, const Box<T>& out, int3 offset, const Window<T>
   const Tiling tiling = find_tiling({out.x, out.y, out.z}, r);
   const std::optional<Kernel<T>> kernel = find_kernel<T>(tiling.voxels());
   if (!kernel || tiling.region.y * tiling.region.z > most_rows) return false;
+  if (kernel->shared_bytes > most_shared_bytes()) return false;
   QV_CUDA(cudaFuncSetAttribute(kernel->run, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(kernel->shared_bytes)));
   const dim3 grid(ceil_div(out.x, lanes), ceil_div(out.y, tiling.rows_y), ceil_div(out.z, tiling.rows_z));

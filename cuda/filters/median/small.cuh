@@ -56,7 +56,9 @@ __global__ void __launch_bounds__(small_threads, 2)
   const int number_y = static_cast<int>(blockIdx.y * (small_threads / 32) + threadIdx.x / 32);
   wait_for_previous();
   let_next_start();
-  // Threads beyond the edges do what the last one does.
+  // Warps below the last row end here: one that did what the last does could store after the other has mended. Threads
+  // beyond the last column do what that one does, and their warp mends when all have stored.
+  if (number_y * tile.y >= out.y) return;
   const int3 first{min(number_x * tile.x, out.x - tile.x), min(number_y * tile.y, out.y - tile.y),
                    min(static_cast<int>(blockIdx.z) * tile.z, out.z - tile.z)};
   const int3 group{tile.x, tile.y, tile.z};
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(small_threads, 2)
   const bool at_edge = corner.x < 0 || corner.y < 0 || corner.z < 0 || corner.x + seen.x > in.x ||
                        corner.y + seen.y > in.y || corner.z + seen.z > in.z;
   if (at_edge && window.border == Border::copy) keep_rim(in, out, offset, first, group, window.radius);
-  const bool found = probe.found() && number_x * tile.x < out.x && number_y * tile.y < out.y;
+  const bool found = probe.found() && number_x * tile.x < out.x;
   mend_together(in, out, offset, first, group, window, found);
 }
 

@@ -63,7 +63,8 @@ struct Queue {
   int multiprocessors;
 };
 
-/// Shared memory that a block of the current device has where it asks for it: 227 KiB on 9.0, but 99 KiB on 8.6 and 8.9.
+/// Shared memory that a block of the current device has where it asks for it: 227 KiB on 9.0, but 99 KiB on 8.6
+/// and 8.9.
 std::size_t most_shared_bytes();
 
 /// `size` elements of device memory, usable by what is queued on the stream after it and freed in that order.

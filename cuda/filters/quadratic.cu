@@ -67,25 +67,19 @@ Job<Radius> make_job(const QuadraticParams& params) {
   return job;
 }
 
-/// Differences of the voxels in the windows of X x Y outputs to their centres. In windows of 3x3, of two outputs that
-/// see each other, one takes what the other has found; in windows of 5x5 that was slower.
-template <int Radius, bool Missing, int X, int Y>
-__device__ __forceinline__ void find_differences(const float (&seen)[Y + 2 * Radius][X + 2 * Radius],
-                                                 float (&difference)[Window<Radius>::neighbours][X * Y]) {
+/// Differences of the voxels in the windows of outputs that lie below each other to their centres.
+template <int Radius, bool Missing, int Outputs>
+__device__ __forceinline__ void find_differences(const float (&seen)[Outputs + 2 * Radius][1 + 2 * Radius],
+                                                 float (&difference)[Window<Radius>::neighbours][Outputs]) {
   constexpr int size = Window<Radius>::size, neighbours = Window<Radius>::neighbours;
 #pragma unroll
   for (int i = neighbours - 1; i >= 0; --i) {
     const int place = i < neighbours / 2 ? i : i + 1, dx = place % size - Radius, dy = place / size - Radius;
 #pragma unroll
-    for (int t = 0; t < X * Y; ++t) {
-      const int x = t % X, y = t / X;
-      if (Radius == 1 && i < neighbours / 2 && x + dx >= 0 && x + dx < X && y + dy >= 0) {
-        difference[i][t] = -difference[neighbours - 1 - i][t + dy * X + dx];
-      } else {
-        const float voxel = seen[y + dy + Radius][x + dx + Radius];
-        const float d = voxel - seen[y + Radius][x + Radius];
-        difference[i][t] = !Missing || is_present(voxel) ? d : 0.0F;
-      }
+    for (int t = 0; t < Outputs; ++t) {
+      const float voxel = seen[t + dy + Radius][dx + Radius];
+      const float d = voxel - seen[t + Radius][Radius];
+      difference[i][t] = !Missing || is_present(voxel) ? d : 0.0F;
     }
   }
 }
@@ -150,7 +144,7 @@ __device__ __noinline__ float output_at(const Box<const float>& in, int3 at, con
       seen[row][column] = from[device_border_index(job.border, at.x + column - Radius, in.x)] * job.power;
     }
   }
-  find_differences<Radius, true, 1, 1>(seen, difference);
+  find_differences<Radius, true, 1>(seen, difference);
   const float voxel[1] = {seen[Radius][Radius]};
   find_changes<Radius>(voxel, difference, job, change);
   return (voxel[0] + change[0]) / job.power;
@@ -218,37 +212,23 @@ __device__ __forceinline__ void make_row(const float (&row)[strip::columns], con
   for (int t = 0; t < width; ++t) output[t] += change[t];
 }
 
-/// Copies `Count` floats, aligned to as many, from global memory to a place in shared memory: in the background where
-/// the device can do that (8.0 and later).
+/// Copies `Count` floats, aligned to as many, from global memory to a place in shared memory, in the background.
 template <int Count>
 __device__ __forceinline__ void start_copy(unsigned place, const float* from) {
   static_assert(Count == 4 || Count == 1);
-#if __CUDA_ARCH__ >= 800
   if constexpr (Count == 4) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
   } else {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(place), "l"(from) : "memory");
   }
-#else
-#pragma unroll
-  for (int i = 0; i < Count; ++i) {
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(place + 4 * i), "f"(__ldg(from + i)) : "memory");
-  }
-#endif
 }
 
 /// The copies that a thread has started since it last called this form a batch.
-__device__ __forceinline__ void end_batch() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
+__device__ __forceinline__ void end_batch() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /// Returns when all batches of all threads of the warp but the last one are there.
 __device__ __forceinline__ void wait_for_all_but_last_batch() {
-#if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group 1;" ::: "memory");
-#endif
   __syncwarp();
 }
 
@@ -475,7 +455,7 @@ __global__ void __launch_bounds__(128, 4)
   float voxel[tile_y], difference[Window<2>::neighbours][tile_y], change[tile_y];
 #pragma unroll
   for (int t = 0; t < tile_y; ++t) voxel[t] = seen[t + 2][2];
-  find_differences<2, false, 1, tile_y>(seen, difference);
+  find_differences<2, false, tile_y>(seen, difference);
   find_changes<2>(voxel, difference, job, change);
   float* to = out.row(y, z) + x;
   bool finite = true;

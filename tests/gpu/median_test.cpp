@@ -24,15 +24,18 @@ void expect_equal(const Backend& backend, const Settings& chosen, const Volume& 
       << "x" << volume.extent.y << "x" << volume.extent.z;
 }
 
-TEST_F(GpuMedian, EqualsTheReferenceForEveryWindow) {
-  for (const std::string& radius : radii) {
-    for (const char* border : {"replicate", "reflect", "copy"}) {
-      const Settings chosen = settings("median", {{"radius", radius}, {"border", border}});
-      expect_equal(*backend, chosen, busy_volume({67, 45, 9}, 1));
-      expect_equal(*backend, chosen, with_holes(busy_volume({41, 38, 11}, 2, true), 97));
-    }
+class GpuMedianWindow : public OnGpu, public testing::WithParamInterface<std::string> {};
+
+TEST_P(GpuMedianWindow, EqualsTheReference) {
+  for (const char* border : {"replicate", "reflect", "copy"}) {
+    const Settings chosen = settings("median", {{"radius", GetParam()}, {"border", border}});
+    expect_equal(*backend, chosen, busy_volume({67, 45, 9}, 1));
+    expect_equal(*backend, chosen, with_holes(busy_volume({41, 38, 11}, 2, true), 97));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Radius, GpuMedianWindow, testing::ValuesIn(radii),
+                         [](const auto& info) { return info.param; });
 
 /// Small volumes take another kernel, which shows in the tests above.
 TEST_F(GpuMedian, EqualsTheCpuOnLargeVolumes) {

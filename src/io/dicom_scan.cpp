@@ -144,7 +144,8 @@ void check_identity(Slice& slice) {
 }  // namespace
 
 Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care) {
-  auto [files, closed, dangling] = look_into(path);
+  Folder folder = look_into(path);
+  std::vector<Found>& files = folder.files;
   std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
@@ -154,11 +155,11 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
     }
   });
   Scan result;
-  result.any_dicom = !closed.empty();  // perhaps
-  result.strays = std::move(closed);
+  result.any_dicom = !folder.closed.empty();  // perhaps
+  result.strays = std::move(folder.closed);
   std::ranges::sort(result.strays, {}, [](const Error& error) { return std::string_view(error.what()); });
-  std::ranges::sort(dangling);
-  for (const std::string& name : dangling) result.passed_over.push_back(name + ": a link that leads nowhere");
+  std::ranges::sort(folder.dangling);
+  for (const std::string& name : folder.dangling) result.passed_over.push_back(name + ": a link that leads nowhere");
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;

@@ -41,8 +41,8 @@ TEST_P(GpuGaussianWindows, EqualTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Windows, GpuGaussianWindows,
                          testing::Combine(testing::Bool(), testing::Values("replicate", "reflect", "copy")),
-                         [](const auto& info) {
-                           return std::get<1>(info.param) + (std::get<0>(info.param) ? "_with_holes" : "");
+                         [](const auto& test) {
+                           return std::get<1>(test.param) + (std::get<0>(test.param) ? "_with_holes" : "");
                          });
 
 /// Where differences, and sums of two of them, are beyond all floats.

@@ -104,7 +104,7 @@ TEST_P(GpuNlmPatch, OfABoxIsThatOfTheWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Radius, GpuNlmPatch, testing::Values("2x2x0", "1x1x1", "2x2x1", "2x2x2"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace quietvox::test

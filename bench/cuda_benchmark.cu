@@ -262,7 +262,11 @@ void run_cases(Benchmark& benchmark, const std::string& only) {
       benchmark.kernel<float>(with_radius("median", {r, r, 0}, flat));
       benchmark.kernel<std::int16_t>(with_radius("median", {r, r, 0}, flat));
     }
-    for (const Radius3& r : {Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}, {3, 3, 3}}) {
+    for (const Radius3& r : {Radius3{2, 0, 0}, {7, 0, 0}, {0, 2, 0}}) {
+      benchmark.kernel<float>(with_radius("median", r, flat));
+      benchmark.kernel<std::int16_t>(with_radius("median", r, flat));
+    }
+    for (const Radius3& r : {Radius3{1, 1, 1}, {2, 2, 1}, {2, 2, 2}, {3, 3, 1}, {3, 3, 3}, {0, 0, 2}}) {
       benchmark.kernel<float>(with_radius("median", r, deep));
       benchmark.kernel<std::int16_t>(with_radius("median", r, deep));
     }

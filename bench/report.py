@@ -153,7 +153,8 @@ def aims(rows):
         name, setting = row["filter"], row["setting"]
         if name == "adaptive-bilateral":
             add_share(name, row, ("bilateral", setting.split(",")[0]), "bilateral's", "ttap_per_s", "T tap/s", ADAPTIVE)
-        if row["type"] == "int16" and setting != "1x1x0" and "no network" not in row["ceiling"]:
+        if (row["type"] == "int16" and setting != "1x1x0" and (name, setting) in AIMS
+                and "no network" not in row["ceiling"]):
             add_share(f"{name}, 16-bit", row, (name, setting), "float's", "gvoxel_per_s", "Gvoxel/s", PACKED)
     for row in rows:
         if row["what"] == "pinned":

@@ -163,7 +163,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{{9, 9, 1}, {4, 4, 1}}, Case{{11, 11, 1}, {4, 4, 1}}, Case{{13, 13, 1}, {4, 4, 1}},
                     Case{{15, 15, 1}, {4, 4, 1}}, Case{{3, 3, 3}, {1, 1, 1}}, Case{{3, 3, 3}, {1, 2, 2}},
                     Case{{3, 3, 3}, {2, 2, 2}}, Case{{5, 5, 3}, {2, 2, 2}}, Case{{5, 5, 5}, {2, 2, 2}},
-                    Case{{5, 5, 5}, {1, 4, 4}}, Case{{7, 7, 3}, {2, 2, 2}}, Case{{7, 7, 7}, {2, 2, 2}}));
+                    Case{{5, 5, 5}, {1, 4, 4}}, Case{{7, 7, 3}, {2, 2, 2}}, Case{{7, 7, 7}, {2, 2, 2}},
+                    Case{{3, 1, 1}, {4, 1, 1}}, Case{{1, 3, 1}, {2, 4, 1}}, Case{{1, 1, 5}, {2, 1, 7}},
+                    Case{{3, 3, 1}, {4, 2, 3}}));
+
+/// What kernels store as one word.
+TEST(Selection, OutputsOfARowFollowEachOtherByTwos) {
+  for (const Case& c : {Case{{1, 5, 1}, {2, 4, 1}}, Case{{3, 1, 1}, {4, 1, 1}}, Case{{3, 3, 3}, {2, 3, 2}}}) {
+    std::vector<Place> stored;
+    for (const Step& step : median_network(c.window, c.tile)) {
+      if (step.kind == StepKind::store) stored.push_back(step.place);
+    }
+    for (std::size_t i = 0; i < stored.size(); i += 2) {
+      EXPECT_EQ(stored[i].x % 2, 0);
+      EXPECT_EQ(stored[i + 1], (Place{stored[i].x + 1, stored[i].y, stored[i].z}));
+    }
+  }
+}
 
 TEST(Selection, DropsWhatNoOutputNeeds) {
   int operations = 0;

@@ -7,6 +7,19 @@
 # compile side by side. The tiles are the largest whose values stay in registers and whose instructions stay in a cache of
 # 128 KiB; all was chosen by measuring.
 set(all
+  1x1x3    1x1x4  0 128 0  1x1x4  0 128 0
+  1x1x5    1x1x4  0 128 0  1x1x4  0 128 0
+  1x1x7    1x1x4 70 128 0  1x1x4 70 128 0
+  1x1x9    1x1x4 70 128 0  1x1x4 70 128 0
+  1x1x15   1x1x8 70 128 0  1x1x8 70 128 0
+  1x3x1    1x4x2  0 128 0  1x4x2  0 128 0
+  1x5x1    1x4x2  0 128 0  1x4x2  0 128 0
+  1x7x1    1x4x2 70 128 0  1x4x2 70 128 0
+  1x9x1    1x4x2 70 128 0  1x4x2 70 128 0
+  3x1x1    4x1x2  0 128 0  4x1x2  0 128 0
+  5x1x1    4x1x2  0 128 0  4x1x2  0 128 0
+  7x1x1    4x1x2 70 128 0  4x1x2 70 128 0
+  9x1x1    4x1x2 70 128 0  4x1x2 70 128 0
   1x3x3    1x3x2 80 128 0  1x3x2 80 128 12
   1x5x5    1x4x4 75 128 0  1x4x4 75 128 0
   1x7x7    1x4x2 70 128 4  1x4x2 60 128 4
@@ -20,7 +33,7 @@ set(all
   3x7x7    1x4x2 70 256 1  1x4x2 40 256 1)
 
 # Windows with a kernel for small volumes of floats as well.
-set(small 1x3x3 1x5x5 1x7x7 3x3x3)
+set(small 1x1x3 1x1x5 1x3x1 1x5x1 3x1x1 5x1x1 1x3x3 1x5x5 1x7x7 3x3x3)
 
 # Adds the network of `window` and `tile` to `networks`, and the header that it needs to `includes`.
 function(quietvox_cuda_network type window tile sums threads blocks)
@@ -34,7 +47,7 @@ function(quietvox_cuda_network type window tile sums threads blocks)
   set(networks "${networks}
 struct Network_${type} {
   static constexpr Triple<int> window{${window_xyz}}, tile{${tile_xyz}};
-  static constexpr int sums = ${sums}, threads = ${threads}, blocks = ${blocks};
+  [[maybe_unused]] static constexpr int sums = ${sums}, threads = ${threads}, blocks = ${blocks};
   template <class Ops, class Load, class Store>
   static __device__ void run(const Load& load, const Store& store) {
     ${function}<Ops>(load, store);
@@ -55,17 +68,17 @@ while(all)
   foreach(type f32 16)
     list(POP_FRONT all tile sums threads blocks)
     quietvox_cuda_network(${type} ${window} ${tile} ${sums} ${threads} ${blocks})
+    if(type STREQUAL f32 AND window IN_LIST small)
+      configure_file(${templates}/small.cu.in ${folder}/small_median_${window}.cu @ONLY)
+      target_sources(quietvox_cuda PRIVATE ${folder}/small_median_${window}.cu)
+      string(APPEND declarations "SmallMedian small_median_${window}();\n")
+      string(APPEND small_calls "small_median_${window}(), ")
+    endif()
   endforeach()
   configure_file(${templates}/network.cu.in ${folder}/median_network_${window}.cu @ONLY)
   target_sources(quietvox_cuda PRIVATE ${folder}/median_network_${window}.cu)
   string(APPEND declarations "MedianNetwork median_network_${window}();\n")
   string(APPEND calls "median_network_${window}(), ")
-  if(window IN_LIST small)
-    configure_file(${templates}/small.cu.in ${folder}/small_median_${window}.cu @ONLY)
-    target_sources(quietvox_cuda PRIVATE ${folder}/small_median_${window}.cu)
-    string(APPEND declarations "SmallMedian small_median_${window}();\n")
-    string(APPEND small_calls "small_median_${window}(), ")
-  endif()
 endwhile()
 configure_file(${templates}/networks.cu.in ${folder}/median_networks.cu @ONLY)
 target_sources(quietvox_cuda PRIVATE ${folder}/median_networks.cu)

@@ -63,9 +63,8 @@ bool parse(const char* text, Triple<int>& size) {
 
 int main(int argc, char** argv) {
   Triple<int> window, tile;
-  if (argc != 4 || !parse(argv[1], window) || !parse(argv[2], tile) || tile.x > window.x || tile.y > window.y ||
-      tile.z > window.z) {
-    std::fprintf(stderr, "usage: quietvox_generate_median ZxYxX TZxTYxTX FILE; no tile is larger than its window\n");
+  if (argc != 4 || !parse(argv[1], window) || !parse(argv[2], tile)) {
+    std::fprintf(stderr, "usage: quietvox_generate_median ZxYxX TZxTYxTX FILE\n");
     return 1;
   }
   std::ofstream out(argv[3]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace quietvox::selection {
@@ -113,31 +114,59 @@ class TileMedian {
       : window_(window), tile_(tile), size_(window.x * window.y * window.z) {}
 
   Network network() {
-    Tile tile;
+    begin({Interval{0, tile_.x - 1}, Interval{0, tile_.y - 1}, Interval{0, tile_.z - 1}});
+    if (tile_.x > window_.x) {  // rows were cut, and are stored as one all the same
+      const auto place = [](const auto& output) {
+        return std::tuple(output.second.z, output.second.y, output.second.x);
+      };
+      std::sort(outputs_.begin(), outputs_.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    }
+    return comparators_.network(outputs_);
+  }
+
+ private:
+  using Outputs = std::array<Interval, 3>;
+
+  /// A box of outputs, and the sorted lists of their core and of everything around it.
+  struct Tile {
+    Outputs outputs{};
+    Lists lists;
+  };
+
+  static int length(Interval interval) { return interval.last - interval.first + 1; }
+  static std::pair<Interval, Interval> halves(Interval both) {
+    const int half = both.first + length(both) / 2;
+    return {{both.first, half - 1}, {half, both.last}};
+  }
+
+  /// The outputs of a box, cut where it is longer than the window, so that the windows of each part have a core.
+  void begin(const Outputs& outputs) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (length(outputs[axis]) <= window_[static_cast<int>(axis)]) continue;
+      const auto [low, high] = halves(outputs[axis]);
+      Outputs part = outputs;
+      part[axis] = low;
+      begin(part);
+      part[axis] = high;
+      return begin(part);
+    }
+    Tile tile{outputs, {}};
     std::array<std::vector<int>, 3> choices;
-    for (int axis = 0; axis < 3; ++axis) {
-      tile.outputs[axis] = {0, tile_[axis] - 1};
-      const Interval common = core_of(tile, axis);
-      choices[static_cast<std::size_t>(axis)] = {core};
-      for (int c = 0; c <= tile_[axis] + window_[axis] - 2; ++c) {
-        if (c < common.first || c > common.last) choices[static_cast<std::size_t>(axis)].push_back(c);
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const Interval common = core_of(tile, static_cast<int>(axis));
+      choices[axis] = {core};
+      for (int c = outputs[axis].first; c < outputs[axis].last + window_[static_cast<int>(axis)]; ++c) {
+        if (c < common.first || c > common.last) choices[axis].push_back(c);
       }
     }
+    std::erase_if(sorted_, [](const auto& known) { return std::count(known.first.begin(), known.first.end(), core); });
     for (const int z : choices[2]) {
       for (const int y : choices[1]) {
         for (const int x : choices[0]) tile.lists[{x, y, z}] = sorted(tile, {x, y, z});
       }
     }
     split(tile);
-    return comparators_.network(outputs_);
   }
-
- private:
-  /// A box of outputs, and the sorted lists of their core and of everything around it.
-  struct Tile {
-    std::array<Interval, 3> outputs{};
-    Lists lists;
-  };
 
   Interval core_of(const Tile& tile, int axis) const {
     const Interval outputs = tile.outputs[static_cast<std::size_t>(axis)];
@@ -195,20 +224,19 @@ class TileMedian {
   }
 
   void split(const Tile& tile) {
-    const auto length = [&](std::size_t axis) { return tile.outputs[axis].last - tile.outputs[axis].first + 1; };
+    const auto extent = [&](std::size_t axis) { return length(tile.outputs[axis]); };
     std::size_t axis = 2;
     for (const std::size_t other : {1U, 0U}) {
-      if (length(other) > length(axis)) axis = other;
+      if (extent(other) > extent(axis)) axis = other;
     }
-    if (length(axis) == 1) {
+    if (extent(axis) == 1) {
       outputs_.push_back({tile.lists.at(whole_core).values.at(0),
                           {tile.outputs[0].first, tile.outputs[1].first, tile.outputs[2].first}});
       return;
     }
-    const Interval both = tile.outputs[axis];
-    const int half = both.first + length(axis) / 2;
-    split(part(tile, axis, {both.first, half - 1}));
-    split(part(tile, axis, {half, both.last}));
+    const auto [low, high] = halves(tile.outputs[axis]);
+    split(part(tile, axis, low));
+    split(part(tile, axis, high));
   }
 
   /// The part of a tile whose outputs along `axis` are those given: its core grows, and the lists around it are fewer.

@@ -22,12 +22,13 @@ struct Step {
 };
 using Network = std::vector<Step>;
 
-/// The network that gives the median of every window of a tile of neighbouring outputs. Window sizes are odd, and no
-/// tile is larger than its window. Output (i, j, k) is the median of the voxels at i .. i + window.x - 1, and so on per
-/// axis; the network reads window + tile - 1 voxels per axis.
+/// The network that gives the median of every window of a tile of neighbouring outputs. Window sizes are odd. Output
+/// (i, j, k) is the median of the voxels at i .. i + window.x - 1, and so on per axis; the network reads
+/// window + tile - 1 voxels per axis.
 ///
 /// What the windows share is sorted once: the tile is halved again and again, and at each halving the sorted list of
 /// what a half's windows have in common grows by merging, while values that can no longer be a median are dropped.
+/// Parts of a tile that is larger than its window share no more than their voxels.
 Network median_network(Triple<int> window, Triple<int> tile);
 
 }  // namespace quietvox::selection

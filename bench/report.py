@@ -50,8 +50,8 @@ Kernels of five papers, built anew from their text (`bench/papers.cu`), beside o
 settings, in one run on this GPU, at sizes of the papers' images and tracks. Results are the same but for rounding, save for
 the recursion from both ends, which is an approximation: {psnr} against our Gaussian. Their kernels know no
 missing voxels, and those of 2023 see 8-bit pixels, whose range weights the bilateral filter and the non-local means look up.
-The shortest call took {shortest_theirs:.1f} µs of theirs and {shortest_ours:.1f} µs of ours: images of less than a megapixel
-compare mostly how soon a call is launched.
+Calls follow each other on the device without a gap. The shortest took {shortest_theirs:.1f} µs of theirs and {shortest_ours:.1f} µs
+of ours, most of which is the start and the end of a kernel.
 
 | paper | method | filter | setting | pixels | its Gpixel/s | ours, Gpixel/s | times |
 |---|---|---|---|---|---|---|---|

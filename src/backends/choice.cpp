@@ -41,6 +41,27 @@ ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> 
   return {std::move(backend), ""};
 }
 
+double cpu_seconds(std::span<const Settings> chain, const Extent& extent, const Execution& execution) {
+  double nanoseconds = 0;
+  for (const Settings& step : chain) nanoseconds += step.core_nanoseconds(extent);
+  return 1e-9 * nanoseconds * static_cast<double>(extent.voxels()) / thread_count(execution);
+}
+
+BackendOfRuns::BackendOfRuns(std::string choice, std::vector<Settings> chain)
+    : choice_(std::move(choice)), chain_(std::move(chain)) {
+  if (choice_ != "auto") asked_for_ = choose_backend(choice_, chain_);
+}
+
+const ChosenBackend& BackendOfRuns::of(double seconds) {
+  constexpr double start_of_gpu = 0.4;  // seconds, an H200
+  if (choice_ == "auto" && seconds < start_of_gpu) {
+    if (!for_little_) for_little_ = {make_cpu_backend(), "auto: less to do than to start a GPU"};
+    return *for_little_;
+  }
+  if (!asked_for_) asked_for_ = choose_backend(choice_, chain_);
+  return *asked_for_;
+}
+
 std::unique_ptr<Backend> make_backend(std::string_view choice) {
   if (choice == "cpu") return make_cpu_backend();
   if (choice == "cuda") return make_cuda_backend(-1);

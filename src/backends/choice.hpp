@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/backend.hpp"
 
@@ -25,5 +27,24 @@ struct ChosenBackend {
 /// The backend for a chain, by a word that make_backend() knows. `auto` takes the CPU where CUDA cannot be used or
 /// lacks a filter of the chain, and says so; a backend asked for by name is taken or Error(device) is thrown.
 ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain);
+
+/// About how long the CPU takes for a volume, in seconds; what is estimated or read and written aside. `chain` is
+/// resolved.
+double cpu_seconds(std::span<const Settings> chain, const Extent&, const Execution&);
+
+/// The backend of one run after another in a process. `auto` takes the CPU for what it ends before a GPU has started,
+/// whatever was run before, so that the same run gives the same bytes.
+class BackendOfRuns {
+ public:
+  /// Errors are those of choose_backend().
+  BackendOfRuns(std::string choice, std::vector<Settings> chain);
+  /// For a run for which cpu_seconds() are `seconds`.
+  const ChosenBackend& of(double seconds);
+
+ private:
+  std::string choice_;
+  std::vector<Settings> chain_;
+  std::optional<ChosenBackend> asked_for_, for_little_;
+};
 
 }  // namespace quietvox

@@ -96,6 +96,16 @@ std::vector<Settings> resolve_by_header(const Job& job, const io::Image& image, 
   return chain;
 }
 
+/// About how long the CPU would filter.
+double cpu_seconds(const Job& job, const io::Image& image, Context& context) {
+  double seconds = 0;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    seconds += quietvox::cpu_seconds(resolve_by_header(job, image, volume), image.geometry(volume).extent,
+                                     context.background(job.work.threads));
+  }
+  return seconds;
+}
+
 /// Finds outputs that would place irregular slices where they do not lie.
 void check_formats(const Job& job, const io::Image& image, Summary& summary) {
   const bool residual = !job.mask.residual.empty();
@@ -252,18 +262,19 @@ Json described(const Job& job, const Summary& summary) {
           {"seconds", summary.seconds}};
 }
 
-Summary run_job(const Job& job, const io::Image& image, const ChosenBackend& chosen, Context& context) {
+Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends, Context& context) {
   const auto start = std::chrono::steady_clock::now();
   Summary summary;
   summary.format = output_format(job.out.output_format, job.output, image.format());
   check_codec(job.out, summary.format);
   summary.extent = describe_extent(image);
-  summary.backend = chosen.backend->name();
-  summary.backend_why = chosen.why;
   summary.warnings = image.warnings();
   const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
+  const ChosenBackend& chosen = backends.of(cpu_seconds(job, image, context));
+  summary.backend = chosen.backend->name();
+  summary.backend_why = chosen.why;
   std::vector<io::FileState> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
   io::blaming_changes(inputs, [&] { filter_image(job, image, mask.get(), inputs, chosen, context, summary); });
@@ -293,10 +304,10 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
                 arguments.params<OutputOptions>(),
                 arguments.params<WorkOptions>()};
   if (job.series.all_series) return filter_all_series(job, context);
-  const ChosenBackend chosen = choose_backend(job.work.backend, chain);
+  BackendOfRuns backends(job.work.backend, chain);
   check_paths(job);
   const auto image = open_input(job.input, job.in, context.background(job.work.threads));
-  const Summary summary = run_job(job, *image, chosen, context);
+  const Summary summary = run_job(job, *image, backends, context);
   if (context.json) print_json(described(job, summary));
 }
 

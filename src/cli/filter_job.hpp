@@ -37,7 +37,7 @@ struct Summary {
 };
 
 /// Filters an opened image and tells of it.
-Summary run_job(const Job&, const io::Image&, const ChosenBackend&, Context&);
+Summary run_job(const Job&, const io::Image&, BackendOfRuns&, Context&);
 
 Json described(const Job&, const Summary&);
 

@@ -53,7 +53,7 @@ std::set<std::string> texts(const Json& list) {
 }
 
 void filter_series(const Job& job, const Json& known, Context& context) {
-  const ChosenBackend chosen = choose_backend(job.work.backend, job.chain);
+  BackendOfRuns backends(job.work.backend, job.chain);
   Execution background = context.background(job.work.threads);
   io::ScanCare care;
   for (const std::string& file : texts(known["left_out"])) care.left_out.insert(file);
@@ -84,7 +84,7 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     part.output /= folder_name(uid, i + 1);
     const auto failure = failure_of([&] {
       const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid, .execution = background});
-      Json result = described(part, run_job(part, *image, chosen, context));
+      Json result = described(part, run_job(part, *image, backends, context));
       result["series"] = uid;
       tell({{"done", result}});
     });

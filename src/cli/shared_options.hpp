@@ -104,8 +104,9 @@ struct WorkOptions {
   static constexpr std::string_view name = "", title = "Work";
   static consteval auto fields() {
     return std::tuple{
-        field("backend", &WorkOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
-              "Where filters run; auto: a CUDA device where there is one, else the CPU."),
+        field(
+            "backend", &WorkOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
+            "Where filters run; auto: a CUDA device where there is one and more to do than to start it, else the CPU."),
         field("threads", &WorkOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
         field("memory-limit", &WorkOptions::memory_limit, {1, 1 << 24}, "MiB",
               "Memory of the process; larger volumes are filtered in slabs, with the same result; auto: no limit."),

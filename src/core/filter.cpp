@@ -12,6 +12,10 @@ Settings Settings::identified() const {
   return result;
 }
 
+double Settings::core_nanoseconds(const Extent& extent) const {
+  return filter_->core_nanoseconds ? filter_->core_nanoseconds(params_, extent) : 0.3 * window_voxels(halo());
+}
+
 Settings Settings::resolved(const VolumeFacts& facts) const {
   if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");

@@ -59,6 +59,7 @@ struct Filter {
   Purpose (*purpose)(const std::any&) = nullptr;                                        ///< null: other
   std::any (*identified)(const std::any&) = nullptr;                                    ///< null: as they are
   std::size_t (*working_bytes)(const std::any&, const Extent&, int threads) = nullptr;  ///< null: 0
+  double (*core_nanoseconds)(const std::any&, const Extent&) = nullptr;                 ///< null: by the window
 };
 
 /// One filter together with values for its parameters.
@@ -87,6 +88,9 @@ class Settings {
   std::size_t working_bytes(const Extent& extent, int threads) const {
     return filter_->working_bytes ? filter_->working_bytes(params_, extent, threads) : 0;
   }
+  /// About how long a voxel takes one core of a CPU: what `core_nanoseconds()` of the parameter struct says, else 0.3
+  /// ns for each voxel under the window. Of resolved settings.
+  double core_nanoseconds(const Extent& extent) const;
   /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
   /// parameter struct has `identified()`. Resolved settings are identified.
   Settings identified() const;
@@ -136,7 +140,22 @@ Filter describe_filter() {
             } else {
               return std::size_t{0};
             }
-          }};
+          },
+      .core_nanoseconds =
+          [] {
+            double (*estimate)(const std::any&, const Extent&) = nullptr;
+            if constexpr (requires(const P& params, const Extent& extent) { params.core_nanoseconds(extent); }) {
+              estimate = [](const std::any& params, const Extent& extent) {
+                return std::any_cast<const P&>(params).core_nanoseconds(extent);
+              };
+            }
+            return estimate;
+          }()};
+}
+
+/// Voxels of a box of these half widths.
+constexpr double window_voxels(Radius3 radius) {
+  return (2.0 * radius.x + 1) * (2.0 * radius.y + 1) * (2.0 * radius.z + 1);
 }
 
 /// Axes of a single voxel take part in no window.

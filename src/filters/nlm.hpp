@@ -76,6 +76,9 @@ struct NlmParams {
   constexpr std::string_view window_field() const { return search_radius ? "search-radius" : ""; }
 
   std::size_t working_bytes(const Extent&, int threads) const;
+  constexpr double core_nanoseconds(const Extent& extent) const {
+    return search_radius ? window_voxels(*search_radius) : static_cast<double>(extent.slice());
+  }
 
   double h() const { return strength * *sigma; }
 };

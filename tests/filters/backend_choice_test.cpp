@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include "filters/registry.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr Extent slice{{512, 512, 1}}, series{{512, 512, 600}};
+
+double seconds(const std::string& filter, const Extent& extent, int threads = 2) {
+  const Settings step = Settings(find_filter(filter))
+                            .resolved({extent,
+                                       {1, 1, 1},
+                                       [] { return 10.0; },
+                                       [] {
+                                         return Range<double>{0, 1000};
+                                       }});
+  return cpu_seconds(std::span(&step, 1), extent, {.threads = threads});
+}
+
+TEST(BackendOfRuns, AutoTakesTheCpuForLittleWhateverWasRunBefore) {
+  BackendOfRuns backends("auto", {});
+  EXPECT_EQ(backends.of(0.01).backend->name(), "cpu");
+  EXPECT_EQ(backends.of(1000).backend->name(), make_backend("auto")->name());
+  EXPECT_EQ(backends.of(0.01).backend->name(), "cpu");
+  EXPECT_EQ(backends.of(0.01).why, "auto: less to do than to start a GPU");
+}
+
+TEST(BackendOfRuns, WhatIsAskedForByNameIsTaken) {
+  BackendOfRuns backends("cpu", {});
+  for (const double seconds : {0.0, 1000.0}) {
+    EXPECT_EQ(backends.of(seconds).backend->name(), "cpu");
+    EXPECT_EQ(backends.of(seconds).why, "");
+  }
+}
+
+TEST(CpuSeconds, AreForWholeVolumesOnSoManyThreads) {
+  for (const Filter& filter : filters()) {
+    EXPECT_GT(seconds(filter.name, slice), 0) << filter.name;
+    EXPECT_GT(seconds(filter.name, series), 100 * seconds(filter.name, slice)) << filter.name;
+    EXPECT_DOUBLE_EQ(seconds(filter.name, series, 4), seconds(filter.name, series, 1) / 4) << filter.name;
+  }
+}
+
+/// A GPU takes 0.3 s to start, ten times as long as the rest of a run on a slice.
+TEST(CpuSeconds, TellLittleFromMuch) {
+  EXPECT_LT(seconds("median", slice), 0.01);
+  EXPECT_LT(seconds("bilateral", slice), 0.1);
+  EXPECT_GT(seconds("nlm", series), 10);
+}
+
+}  // namespace
+}  // namespace quietvox::test

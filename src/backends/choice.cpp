@@ -55,7 +55,7 @@ BackendOfRuns::BackendOfRuns(std::string choice, std::vector<Settings> chain)
 const ChosenBackend& BackendOfRuns::of(double seconds) {
   constexpr double start_of_gpu = 0.4;  // seconds, an H200
   if (choice_ == "auto" && seconds < start_of_gpu) {
-    if (!for_little_) for_little_ = {make_cpu_backend(), "auto: less to do than to start a GPU"};
+    if (!for_little_) for_little_ = {make_cpu_backend(), "auto: too little work for a GPU"};
     return *for_little_;
   }
   if (!asked_for_) asked_for_ = choose_backend(choice_, chain_);

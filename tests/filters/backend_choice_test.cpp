@@ -27,7 +27,7 @@ TEST(BackendOfRuns, AutoTakesTheCpuForLittleWhateverWasRunBefore) {
   EXPECT_EQ(backends.of(0.01).backend->name(), "cpu");
   EXPECT_EQ(backends.of(1000).backend->name(), make_backend("auto")->name());
   EXPECT_EQ(backends.of(0.01).backend->name(), "cpu");
-  EXPECT_EQ(backends.of(0.01).why, "auto: less to do than to start a GPU");
+  EXPECT_EQ(backends.of(0.01).why, "auto: too little work for a GPU");
 }
 
 TEST(BackendOfRuns, WhatIsAskedForByNameIsTaken) {

@@ -29,13 +29,20 @@ inline constexpr float largest = 1e17F;
 inline constexpr float nowhere = 1e18F;
 
 __device__ inline float scaled_voxel(float value, float scale) {
-  return is_present(value) ? fminf(fmaxf(value * scale, -largest), largest) : nowhere;
+  const float scaled = fminf(fmaxf(value * scale, -largest), largest);
+  return fminf(fmaf(value, 0.0F, scaled), nowhere);  // 0 times a missing voxel is NaN, which fminf takes for none
 }
 
 __device__ inline float exp2_fast(float exponent) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
   return power;
+}
+
+__device__ inline float reciprocal_fast(float value) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(value));
+  return reciprocal;
 }
 
 /// Reads all of `values` from 16-byte aligned shared memory, where vectors of four lie `step` vectors apart.

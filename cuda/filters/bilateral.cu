@@ -7,6 +7,7 @@
 #include "cuda/filters/bilateral_pairs.hpp"
 #include "cuda/filters/bilateral_rates.hpp"
 #include "cuda/filters/bilateral_taps.cuh"
+#include "cuda/filters/copy.hpp"
 #include "cuda/resources.hpp"
 
 namespace quietvox {
@@ -313,13 +314,6 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
   }
 }
 
-__global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
-  if (x >= out.x || y >= out.y) return;
-  const float value = in.row(y + offset.y, z + offset.z)[x + offset.x];
-  out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
-}
-
 template <int Radius, Kind kind>
 void launch(const Box<const float>& in, const Box<float>& out, const float* rates, int3 offset, const Weights& weights,
             const Queue& queue) {
@@ -345,8 +339,7 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
                     const Queue& queue) {
   const int3 offset = offset_within(in, out);
   if (*params.range_sigma == 0) {
-    const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
-    copy_voxels<<<grid, block, 0, queue.stream>>>(in, out, offset);
+    copy_voxels(in, out, queue);
   } else if (!bilateral_by_pairs(in, out, params, queue)) {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {

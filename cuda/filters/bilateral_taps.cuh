@@ -33,12 +33,6 @@ __device__ inline float scaled_voxel(float value, float scale) {
   return fminf(fmaf(value, 0.0F, scaled), nowhere);  // 0 times a missing voxel is NaN, which fminf takes for none
 }
 
-__device__ inline float exp2_fast(float exponent) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-  return power;
-}
-
 __device__ inline float reciprocal_fast(float value) {
   float reciprocal;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(value));

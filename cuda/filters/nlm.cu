@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "cuda/filters/box.cuh"
+#include "cuda/filters/copy.hpp"
 #include "cuda/resources.hpp"
 
 namespace quietvox {
@@ -71,12 +72,6 @@ __device__ const float* row_of(const Box<const float>& in, const Nlm& nlm, int y
 /// The scaled voxel at a place of the input or beyond its border.
 __device__ float scaled_voxel(const Box<const float>& in, const Nlm& nlm, int x, int y, int z) {
   return scaled(row_of(in, nlm, y, z)[device_border_index(nlm.border, x, in.x)], nlm);
-}
-
-__device__ float exp2_fast(float exponent) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-  return power;
 }
 
 /// The weight of a neighbour, from the sum over the patch and the difference of the voxels themselves.
@@ -686,13 +681,6 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
   write(in, nlm, p, sum, weight, out.row(out_y, out_z) + out_x);
 }
 
-__global__ void copy_voxels(Box<const float> in, Box<float> out, int3 offset) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
-  if (x >= out.x || y >= out.y) return;
-  const float value = in.row(y + offset.y, z + offset.z)[x + offset.x];
-  out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
-}
-
 /// How far before a place the last multiple of `unit` lies. Blocks begin at multiples, so that the same voxels share
 /// sums wherever a box begins.
 constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cast<int>((place % unit + unit) % unit); }
@@ -737,7 +725,7 @@ void nlm_cuda(VolumeView<const float> in, VolumeView<float> out, const NlmParams
   const int3 offset = offset_within(in, out);
   const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
-    copy_voxels<<<grid, block, 0, queue.stream>>>(in, out, offset);
+    copy_voxels(in, out, queue);
   } else {
     const Nlm nlm = make_nlm(params, in.spacing);
     const bool launched =

@@ -86,7 +86,8 @@ __device__ float change_of(const Nlm& nlm, float voxel, float difference) {
 }
 
 __device__ float log2_spatial_of(const Nlm& nlm, int ox, int oy, int oz) {
-  return nlm.spatial.x * (ox * ox) + nlm.spatial.y * (oy * oy) + nlm.spatial.z * (oz * oz);
+  const float x = ox, y = oy, z = oz;  // squares of integers overflow from 46341 on
+  return nlm.spatial.x * (x * x) + nlm.spatial.y * (y * y) + nlm.spatial.z * (z * z);
 }
 
 __device__ unsigned bit_if_within(int place, int count) { return place >= 0 && place < count ? 1 : 0; }
@@ -309,17 +310,24 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
 // lanes, and along y with sums of the warps above and below, which go through shared memory. The outermost voxels of a
 // box only serve these sums.
 
-template <int F, int Fz>
+template <int Patch, int PatchZ, int Rows>
 struct BoxShape {
-  static constexpr int warps = 12, rows = 4, outputs_z = 2, slices = outputs_z + 2 * Fz;  ///< rows of a lane
-  static constexpr int block_x = 64, block_y = warps * rows;
-  static constexpr int outputs_x = block_x - 2 * F, outputs_y = (block_y - 2 * F) / rows * rows;
+  static constexpr int F = Patch, Fz = PatchZ;
+  static constexpr int rows = Rows, outputs_z = 2, slices = outputs_z + 2 * Fz;  ///< of a lane
+  static constexpr int together = Fz == 2 ? 2 : rows;  ///< rows weighed together, as it ran fastest
+  static constexpr int block_x = 64, block_y = 48, warps = block_y / rows;
+  static constexpr int outputs_x = block_x - 2 * F, outputs_y = block_y - 2 * F;
   static constexpr int offsets = 11;  ///< staged together, at most, along x and y
   // Even columns and odd ones lie apart, the slices of one side by side.
   static constexpr int staged_x = block_x + offsets - 1, staged_y = block_y + offsets - 1;
   static constexpr int plane = staged_x / 2 * slices, pitch = 2 * plane, staged = staged_y * pitch;
   static constexpr int sent = 2 * F * 32, letters = (warps + 2) * sent;  ///< of a warp, of a block, in float4
   static constexpr std::size_t shared_bytes = sizeof(float) * staged + sizeof(float4) * 2 * letters;
+
+  static_assert(rows % 2 == 0 && block_y % rows == 0, "pairs of rows lie in one lane, and lanes share a block evenly");
+  static_assert(outputs_x % 2 == 0 && outputs_y % 2 == 0, "blocks begin at even places");
+  static_assert(plane % (slices % 4 == 0 ? 4 : 2) == 0, "slices are read as vectors");
+  static_assert(staged % 4 == 0, "float4 follow what is staged");
 };
 
 /// Values of a lane in one row: those of its two columns in the first slice, then in the second.
@@ -327,6 +335,13 @@ using RowValues = float[4];
 
 __device__ __forceinline__ float4 packed(const RowValues& values) {
   return make_float4(values[0], values[1], values[2], values[3]);
+}
+
+__device__ __forceinline__ void unpack(float4 from, RowValues& values) {
+  values[0] = from.x;
+  values[1] = from.y;
+  values[2] = from.z;
+  values[3] = from.w;
 }
 
 /// Sums along x, across lanes.
@@ -348,66 +363,69 @@ __device__ __forceinline__ void sum_along_x(RowValues& values) {
   }
 }
 
+/// A value of each voxel of a lane in its rows, and what is known of the rows above and below.
+template <class S>
+struct Rows {
+  RowValues row[S::rows], pair[S::rows / 2];       ///< two rows side by side, the first at an even place
+  RowValues before, two_before, after, two_after;  ///< the next row above, the sum of the next two, the same below
+
+  /// Sums along y over the windows of row y, which is even, and of the one after it.
+  __device__ __forceinline__ void sum_along_y(int y, RowValues& even, RowValues& odd) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float own = pair[y / 2][i];
+      const float above = y > 0 ? row[y - 1][i] : before[i], below = y + 2 < S::rows ? row[y + 2][i] : after[i];
+      if constexpr (S::F == 1) {
+        even[i] = above + own;
+        odd[i] = own + below;
+      } else {
+        even[i] = ((y > 0 ? pair[y / 2 - 1][i] : two_before[i]) + own) + below;
+        odd[i] = above + (own + (y + 2 < S::rows ? pair[y / 2 + 1][i] : two_after[i]));
+      }
+    }
+  }
+};
+
 /// Where warps leave sums for each other: of their first row or two, then of their last. There are two boxes, so that
 /// one barrier is enough: who writes into a box again has seen all warps write into the other, and so done with this
-/// one.
-template <int F, int Fz>
+/// one. Nobody writes what the first warp reads from above and the last one from below; it only reaches the outermost
+/// rows, which are no outputs.
+template <class S>
 struct Mail {
-  using S = BoxShape<F, Fz>;
   float4* box;  ///< of this lane
   int other = S::letters;
 
-  /// Sums along y of what all rows of the block hold.
-  __device__ __forceinline__ void sum_along_y(RowValues (&rows)[S::rows]) {
-    RowValues upper, lower;
+  /// Adds pairs, and tells the warps above and below.
+  __device__ __forceinline__ void exchange(Rows<S>& rows) {
+    constexpr int F = S::F, pairs = S::rows / 2;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      upper[i] = rows[0][i] + rows[1][i];
-      lower[i] = rows[2][i] + rows[3][i];
+    for (int k = 0; k < pairs; ++k) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) rows.pair[k][i] = rows.row[2 * k][i] + rows.row[2 * k + 1][i];
     }
-    box[0] = packed(rows[0]);
-    if (F == 2) box[32] = packed(upper);
-    box[F * 32] = packed(rows[3]);
-    if (F == 2) box[F * 32 + 32] = packed(lower);
+    box[0] = packed(rows.row[0]);
+    if (F == 2) box[32] = packed(rows.pair[0]);
+    box[F * 32] = packed(rows.row[S::rows - 1]);
+    if (F == 2) box[F * 32 + 32] = packed(rows.pair[pairs - 1]);
     __syncthreads();
     const float4* above = box - S::sent + F * 32;
     const float4* below = box + S::sent;
-    const float4 last = above[0], first = below[0];
-    const RowValues before{last.x, last.y, last.z, last.w}, after{first.x, first.y, first.z, first.w};
-    if constexpr (F == 1) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        rows[0][i] = before[i] + upper[i];
-        const float second = upper[i] + rows[2][i];
-        rows[2][i] = rows[1][i] + lower[i];
-        rows[1][i] = second;
-        rows[3][i] = lower[i] + after[i];
-      }
-    } else {
-      const float4 last_two = above[32], first_two = below[32];
-      const RowValues two_before{last_two.x, last_two.y, last_two.z, last_two.w};
-      const RowValues two_after{first_two.x, first_two.y, first_two.z, first_two.w};
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float all = upper[i] + lower[i];
-        rows[0][i] = two_before[i] + (upper[i] + rows[2][i]);
-        rows[3][i] = (rows[1][i] + lower[i]) + two_after[i];
-        rows[1][i] = before[i] + all;
-        rows[2][i] = all + after[i];
-      }
-    }
+    unpack(above[0], rows.before);
+    unpack(below[0], rows.after);
+    if (F == 2) unpack(above[32], rows.two_before);
+    if (F == 2) unpack(below[32], rows.two_after);
     box += other;
     other = -other;
   }
 };
 
 /// The voxels of a lane, and its outputs.
-template <int F, int Fz>
+template <class S>
 struct BoxLane {
-  using S = BoxShape<F, Fz>;
+  static constexpr int Fz = S::Fz;
   float voxel[S::rows][2][S::slices], neighbour[S::rows][2][S::slices];
   RowValues sum[S::rows], weight[S::rows];
-  Mail<F, Fz> mail;
+  Mail<S> mail;
 
   /// Reads the neighbours of a row from where those of its even and odd column are staged.
   __device__ __forceinline__ void read_row(int row, const float* even, const float* odd) {
@@ -420,13 +438,6 @@ struct BoxLane {
     }
   }
 
-  /// Sums along y and x. So long as warps wait for each other's rows, lanes do not yet exchange values.
-  __device__ __forceinline__ void sum_across(RowValues (&rows)[S::rows]) {
-    mail.sum_along_y(rows);
-#pragma unroll
-    for (int y = 0; y < S::rows; ++y) sum_along_x<F>(rows[y]);
-  }
-
   /// Adds one offset. The neighbours of the first row lie in row `top` of theirs. `inside` tells of each row, in its
   /// lowest bits, and then of each column whether neighbours lie in the slice.
   template <bool General, bool Missing>
@@ -434,7 +445,7 @@ struct BoxLane {
     const auto difference = [&](int y, int column, int z) {
       return voxel[y][column][z] - neighbour[(y + top) % S::rows][column][z];
     };
-    RowValues distance[S::rows];
+    Rows<S> distances, counts;
 #pragma unroll
     for (int y = 0; y < S::rows; ++y) {
 #pragma unroll
@@ -449,13 +460,12 @@ struct BoxLane {
         float shared = __fmul_rn(d[1], d[1]);
 #pragma unroll
         for (int z = 2; z <= 2 * Fz; ++z) shared = fmaf(d[z], d[z], shared);
-        distance[y][column] = fmaf(d[0], d[0], shared);
-        distance[y][2 + column] = fmaf(d[2 * Fz + 1], d[2 * Fz + 1], shared);
+        distances.row[y][column] = fmaf(d[0], d[0], shared);
+        distances.row[y][2 + column] = fmaf(d[2 * Fz + 1], d[2 * Fz + 1], shared);
       }
     }
-    sum_across(distance);
+    mail.exchange(distances);
     if constexpr (Missing) {
-      RowValues count[S::rows];
 #pragma unroll
       for (int y = 0; y < S::rows; ++y) {
 #pragma unroll
@@ -467,26 +477,45 @@ struct BoxLane {
             present[z] = d == d ? 1.0F : 0.0F;
             if (z > 0 && z <= 2 * Fz) shared += present[z];
           }
-          count[y][column] = present[0] + shared;
-          count[y][2 + column] = shared + present[2 * Fz + 1];
+          counts.row[y][column] = present[0] + shared;
+          counts.row[y][2 + column] = shared + present[2 * Fz + 1];
         }
       }
-      sum_across(count);
+      mail.exchange(counts);
+    }
+    // So long as warps wait for each other's rows, lanes do not yet exchange values.
 #pragma unroll
-      for (int y = 0; y < S::rows; ++y) {
+    for (int first = 0; first < S::rows; first += S::together) {
+      RowValues sums[S::together];
+      sum_across(distances, first, sums);
+      if constexpr (Missing) {
+        RowValues present[S::together];
+        sum_across(counts, first, present);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) distance[y][i] = over_present<F, Fz>(distance[y][i], count[y][i]);
+        for (int y = 0; y < S::together; ++y) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) sums[y][i] = over_present<S::F, Fz>(sums[y][i], present[y][i]);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int k = 0; k < S::together; ++k) {
+          const int y = first + k;
+          add_neighbour<General, Missing>(nlm, voxel[y][i % 2][Fz + i / 2], difference(y, i % 2, Fz + i / 2),
+                                          sums[k][i], log2_spatial, inside >> y & inside >> (S::rows + i % 2) & 1U,
+                                          sum[y][i], weight[y][i]);
+        }
       }
     }
+  }
+
+  /// Sums along y and x, for some of the rows.
+  __device__ __forceinline__ static void sum_across(const Rows<S>& rows, int first, RowValues (&sums)[S::together]) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < S::together; k += 2) rows.sum_along_y(first + k, sums[k], sums[k + 1]);
 #pragma unroll
-      for (int y = 0; y < S::rows; ++y) {
-        add_neighbour<General, Missing>(nlm, voxel[y][i % 2][Fz + i / 2], difference(y, i % 2, Fz + i / 2),
-                                        distance[y][i], log2_spatial, inside >> y & inside >> (S::rows + i % 2) & 1U,
-                                        sum[y][i], weight[y][i]);
-      }
-    }
+    for (int k = 0; k < S::together; ++k) sum_along_x<S::F>(sums[k]);
   }
 };
 
@@ -532,25 +561,39 @@ __device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm
   return missing;
 }
 
+/// Lane and warp, read anew wherever they are asked for, since voxels and sums need all registers.
+__device__ __forceinline__ int lane_now() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+__device__ __forceinline__ int warp_now() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread / 32;
+}
+
 /// `start` is the place of the input where the first block begins. A block that meets missing voxels leaves its outputs
 /// to the kernel for these, and says so in `left`.
-template <int F, int Fz, bool General, bool Missing>
-__global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
-    nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm,
-                 bool* left) {
-  using S = BoxShape<F, Fz>;
+template <class S, bool General, bool Missing>
+__global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset,
+                                                              int3 start, const __grid_constant__ Nlm nlm, bool* left) {
+  constexpr int F = S::F, Fz = S::Fz;
   extern __shared__ float4 shared[];
   float* const staged = reinterpret_cast<float*>(shared);
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + start.x,
                    static_cast<int>(blockIdx.y) * S::outputs_y + start.y,
                    static_cast<int>(blockIdx.z) * S::outputs_z + start.z};
-  const int column = first.x + 2 * lane, row = first.y + S::rows * warp, slice = first.z - Fz;
+  const int slice = first.z - Fz;
+  const auto column_now = [&] { return first.x + 2 * lane_now(); };
+  const auto row_now = [&] { return first.y + S::rows * warp_now(); };
   bool& is_left = left[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x];
   if (Missing && !is_any(is_left)) return;
 
-  BoxLane<F, Fz> mine;
-  mine.mail.box = shared + S::staged / 4 + (warp + 1) * S::sent + lane;
+  BoxLane<S> mine;
+  mine.mail.box = shared + S::staged / 4 + (warp_now() + 1) * S::sent + lane_now();
+  const int own_column = column_now(), own_row = row_now();
   bool missing_here = false;
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {
@@ -558,7 +601,7 @@ __global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
     for (int x = 0; x < 2; ++x) {
 #pragma unroll
       for (int z = 0; z < S::slices; ++z) {
-        const float voxel = scaled_voxel(in, nlm, column + x, row + y, slice + z);
+        const float voxel = scaled_voxel(in, nlm, own_column + x, own_row + y, slice + z);
         mine.voxel[y][x][z] = voxel;
         missing_here = missing_here || voxel != voxel;
       }
@@ -568,6 +611,11 @@ __global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
       mine.sum[y][i] = 0;
       mine.weight[y][i] = 0;  // the voxel itself is one of the neighbours, and weighs 1
     }
+  }
+
+  if (!Missing && is_any(__syncthreads_or(missing_here))) {
+    if (threadIdx.x == 0) is_left = true;
+    return;
   }
 
   int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
@@ -584,13 +632,13 @@ __global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
         const int to_x = min(from_x + S::offsets - 1, high.x), to_y = min(from_y + S::offsets - 1, high.y);
         __syncthreads();
         const int3 corner{first.x + from_x, first.y + from_y, slice + oz};
-        const bool missing = missing_here | stage<S>(in, nlm, corner, S::block_y + to_y - from_y, staged);
+        const bool missing = stage<S>(in, nlm, corner, S::block_y + to_y - from_y, staged);
         if (is_any(__syncthreads_or(missing)) && !Missing) {
           if (threadIdx.x == 0) is_left = true;
           return;
         }
         for (int ox = from_x; ox <= to_x; ++ox) {
-          const int x = 2 * lane + ox - from_x;
+          const int x = 2 * lane_now() + ox - from_x, warp = warp_now();
           const float* even = staged + warp * S::rows * S::pitch + x % 2 * S::plane + x / 2 * S::slices;
           const float* odd = staged + warp * S::rows * S::pitch + (x + 1) % 2 * S::plane + (x + 1) / 2 * S::slices;
           const auto read_next = [&](int to_row) {
@@ -606,12 +654,24 @@ __global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
             const float log2_spatial = General ? log2_spatial_of(nlm, ox, oy, oz) : 0;
             unsigned inside = ~0U;
             if (General && nlm.whole_slice) {
+              const int column = column_now(), row = row_now();
               inside = 0;
               for (int y = 0; y < S::rows; ++y) inside |= bit_if_within(row + oy + y, in.y) << y;
               for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, in.x) << (S::rows + x);
             }
             mine.template add<General, Missing>(top, nlm, log2_spatial, inside);
           };
+          if (!Missing && to_y - from_y == S::offsets - 1) {  // all of them, without a branch after each
+            constexpr int turns = S::offsets / S::rows;
+#pragma unroll 1
+            for (int turn = 0; turn < turns; ++turn) {
+#pragma unroll
+              for (int top = 0; top < S::rows; ++top) add_next(top, from_y + turn * S::rows + top);
+            }
+#pragma unroll
+            for (int top = 0; top < S::offsets % S::rows; ++top) add_next(top, from_y + turns * S::rows + top);
+            continue;
+          }
           int oy = from_y;
           for (; oy + S::rows - 1 <= to_y; oy += S::rows) {
 #pragma unroll
@@ -627,6 +687,7 @@ __global__ void __launch_bounds__(32 * BoxShape<F, Fz>::warps)
     }
   }
   if (threadIdx.x == 0) is_left = false;
+  const int lane = lane_now(), warp = warp_now(), column = column_now(), row = row_now();
 
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {
@@ -704,17 +765,25 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
     const dim3 grid(ceil_div(to.x, S::outputs_x), ceil_div(to.y + back.y, S::block_y), to.z);
     launch(plain ? nlm_in_slices<F, false> : nlm_in_slices<F, true>, grid, back, S::warps, S::shared_bytes);
   } else {
-    using S = BoxShape<F, Fz>;
-    if (S::shared_bytes > most_shared_bytes()) return false;
-    const int3 back{F + back_to_multiple(out.origin.x - F, 2), F + back_to_multiple(out.origin.y - F, S::rows),
+    // Both make the same blocks and sums. More rows a lane have less to tell other warps, but leave fewer warps, which
+    // only many offsets in straight code keep busy.
+    using S = BoxShape<F, Fz, 4>;
+    using Tall = BoxShape<F, Fz, 6>;
+    static_assert(S::outputs_x == Tall::outputs_x && S::outputs_y == Tall::outputs_y);
+    if (std::max(S::shared_bytes, Tall::shared_bytes) > most_shared_bytes()) return false;
+    const int3 back{F + back_to_multiple(out.origin.x - F, 2), F + back_to_multiple(out.origin.y - F, 2),
                     back_to_multiple(out.origin.z, S::outputs_z)};
     const dim3 grid(ceil_div(to.x + back.x - F, S::outputs_x), ceil_div(to.y + back.y - F, S::outputs_y),
                     ceil_div(to.z + back.z, S::outputs_z));
     const DeviceBuffer<bool> left(std::size_t{grid.x} * grid.y * grid.z, queue);
-    launch(plain ? nlm_in_boxes<F, Fz, false, false> : nlm_in_boxes<F, Fz, true, false>, grid, back, S::warps,
-           S::shared_bytes, left.get());
-    launch(plain ? nlm_in_boxes<F, Fz, false, true> : nlm_in_boxes<F, Fz, true, true>, grid, back, S::warps,
-           S::shared_bytes, left.get());
+    if (plain && 2 * nlm.search.y + 1 >= Tall::offsets) {
+      launch(nlm_in_boxes<Tall, false, false>, grid, back, Tall::warps, Tall::shared_bytes, left.get());
+    } else {
+      launch(plain ? nlm_in_boxes<S, false, false> : nlm_in_boxes<S, true, false>, grid, back, S::warps,
+             S::shared_bytes, left.get());
+    }
+    launch(plain ? nlm_in_boxes<S, false, true> : nlm_in_boxes<S, true, true>, grid, back, S::warps, S::shared_bytes,
+           left.get());
   }
   return true;
 }

@@ -130,8 +130,9 @@ class Median {
   void by_network(const MedianNetwork& network, const Part& whole) {
     const int3 group = network.group<T>();
     const Part inner = inner_part(group);
-    const bool aligned =
-        !pairs || (in_.x % 2 == 0 && reinterpret_cast<std::uintptr_t>(in_.data) % (2 * sizeof(T)) == 0);
+    // An odd width would split every face in two, and there would be more parts than a job has room for.
+    const bool aligned = !pairs || (in_.x % 2 == 0 && out_.x % 2 == 0 &&
+                                    reinterpret_cast<std::uintptr_t>(in_.data) % (2 * sizeof(T)) == 0);
     const bool has_inner = aligned && holds(inner.count, group);
     std::vector<Part> edges;
     for (const Part& part : has_inner ? around(inner) : std::vector{whole}) {

@@ -84,15 +84,26 @@ template <>
 struct Lanes<std::int16_t> : PackedLanes<std::int16_t> {
   static __device__ unsigned min(unsigned a, unsigned b) { return __vmins2(a, b); }
   static __device__ unsigned max(unsigned a, unsigned b) { return __vmaxs2(a, b); }
+  static __device__ unsigned min3(unsigned a, unsigned b, unsigned c) { return __vimin3_s16x2(a, b, c); }
+  static __device__ unsigned max3(unsigned a, unsigned b, unsigned c) { return __vimax3_s16x2(a, b, c); }
 };
 template <>
 struct Lanes<std::uint16_t> : PackedLanes<std::uint16_t> {
   static __device__ unsigned min(unsigned a, unsigned b) { return __vminu2(a, b); }
   static __device__ unsigned max(unsigned a, unsigned b) { return __vmaxu2(a, b); }
+  static __device__ unsigned min3(unsigned a, unsigned b, unsigned c) { return __vimin3_u16x2(a, b, c); }
+  static __device__ unsigned max3(unsigned a, unsigned b, unsigned c) { return __vimax3_u16x2(a, b, c); }
 };
 
 /// Never changed, but the compiler does not know: it would turn multiplications by it into subtractions.
 static __constant__ unsigned minus_one = ~0U;
+
+/// -1 for lanes of T. Networks of packed voxels would read the constant anew for every few sums; of them the compiler
+/// does not know either that blocks are flat.
+template <class T>
+__device__ __forceinline__ unsigned minus_one_for() {
+  return sizeof(T) == 2 ? (blockDim.y >> 31) - 1 : minus_one;
+}
 
 /// Lanes of which `percent` of the larger values beside smaller ones are made as what their sum has beyond the smaller
 /// one. As integers, that is exact whatever the bits mean, NaN aside, whose windows are mended; of packed voxels too,
@@ -109,7 +120,9 @@ struct BalancedLanes : Lanes<T> {
     if constexpr ((number + 1) * percent / 100 == number * percent / 100) return Lanes<T>::max(a, b);
     const unsigned sum = std::bit_cast<unsigned>(a) + std::bit_cast<unsigned>(b);
     unsigned result;
-    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(std::bit_cast<unsigned>(smaller)), "r"(minus_one), "r"(sum));
+    asm("mad.lo.u32 %0, %1, %2, %3;"
+        : "=r"(result)
+        : "r"(std::bit_cast<unsigned>(smaller)), "r"(minus_one_for<T>()), "r"(sum));
     return std::bit_cast<Value>(result);
   }
 };
@@ -123,11 +136,15 @@ constexpr Triple<int> group_of() {
 
 /// How the blocks of a launch are dealt to the parts of a job. The last part has the grid, but for the first
 /// `edge_rows` rows of each layer; those the other parts share, part i from block first[i] to first[i + 1].
+///
+/// Threads of large blocks, of which a multiprocessor holds one, take one group of a part after the other through all
+/// layers, so that none is idle where a part is thin.
 struct Deal {
   struct Blocks {
     int width;  ///< threads of a block along x, a power of two; narrow parts take narrow blocks, flat ones wide ones
-    int x, y;   ///< blocks per axis; z follows
+    int x, y;   ///< blocks per axis, or groups where blocks go through all layers; z follows
   };
+  static constexpr bool through_layers(int threads) { return threads > 128; }
   std::array<Blocks, NetworkJob<float>::most_parts> blocks{};
   std::array<unsigned, NetworkJob<float>::most_parts + 1> first{};
   unsigned edge_rows = 0;
@@ -144,6 +161,12 @@ struct DealtGrid {
       const int3 count = job.parts[i].part.count;
       const std::int64_t x = ceil_div(count.x, outputs.x), y = ceil_div(count.y, outputs.y);
       int width = 32;
+      if (i < job.count - 1 && Deal::through_layers(threads)) {
+        deal.blocks[i] = {1, static_cast<int>(x), static_cast<int>(y)};
+        deal.first[i + 1] =
+            deal.first[i] + static_cast<unsigned>(ceil_div(x * y * ceil_div(count.z, outputs.z), threads));
+        continue;
+      }
       if (i < job.count - 1) {
         while (width > 1 && width / 2 >= x) width /= 2;
         while (width < threads && threads / width / 2 >= y) width *= 2;
@@ -175,6 +198,10 @@ __device__ Place find_place(const Deal& deal, int parts) {
   while (part < parts - 1 && block >= deal.first[part + 1]) ++part;
   if (part == parts - 1) return {-1, 0, 0, 0};
   const Deal::Blocks blocks = deal.blocks[part];
+  if constexpr (Deal::through_layers(threads)) {
+    const unsigned group = (block - deal.first[part]) * threads + threadIdx.x, x = blocks.x, y = blocks.y;
+    return {part, group % x, group / x % y, group / x / y};
+  }
   const unsigned inside = block - deal.first[part], row = inside / blocks.x;
   return {part, inside % blocks.x * blocks.width + threadIdx.x % blocks.width,
           row % blocks.y * (threads / blocks.width) + threadIdx.x / blocks.width, row / blocks.y};
@@ -210,6 +237,7 @@ __global__ void __launch_bounds__(Network::threads, Network::blocks)
     return min(static_cast<int>(number) * size, outputs - size);
   };
   if (number_x * group.x >= count.x || number_y * steps * tile.y >= count.y) return;
+  if (Deal::through_layers(Network::threads) && number_z * tile.z >= count.z) return;
   const int x = start(number_x, group.x, count.x), z = start(number_z, tile.z, count.z);
 
   const Box<const T> in = job.parts[at].in;

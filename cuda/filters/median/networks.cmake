@@ -22,15 +22,18 @@ set(all
   9x1x1    4x1x2 70 128 0  4x1x2 70 128 0
   1x3x3    1x3x2 80 128 0  1x3x2 80 128 12
   1x5x5    1x4x4 75 128 0  1x4x4 75 128 0
-  1x7x7    1x4x2 70 128 4  1x4x2 60 128 4
-  1x9x9    1x4x2 70 128 4  1x4x4 60 128 1
-  1x11x11  1x4x4 70 256 1  1x4x4  0 128 1
-  1x13x13  1x3x4 50 128 1  1x4x4  0 128 1
+  1x7x7    1x4x2 70 128 4  1x4x2 75 128 4
+  1x9x9    1x4x2 70 128 4  1x4x4 70 128 1
+  1x11x11  1x4x4 70 256 1  1x4x4 70 128 1
+  1x13x13  1x3x4 50 128 1  1x3x4 50 256 1
   1x15x15  1x5x2  0 128 1  1x5x2  0 128 1
   3x3x3    2x3x2 70 128 0  2x3x2 70 128 1
   3x5x5    2x4x2 70 256 1  2x4x2 60 256 1
-  5x5x5    1x4x2 65 256 1  2x2x2  0 128 1
-  3x7x7    1x4x2 70 256 1  1x4x2 40 256 1)
+  5x5x5    1x4x2 65 256 1  2x2x2 60 256 1
+  3x7x7    1x4x2 70 256 1  1x4x2 50 256 1)
+
+# Windows whose networks of 16-bit voxels take the smallest or the largest of three in one instruction, where they can.
+set(joined 1x7x7 1x9x9 1x11x11 1x13x13 1x15x15 3x5x5 5x5x5 3x7x7)
 
 # Windows with a kernel for small volumes of floats as well.
 set(small 1x1x3 1x1x5 1x3x1 1x5x1 3x1x1 5x1x1 1x3x3 1x5x5 1x7x7 3x3x3)
@@ -38,8 +41,13 @@ set(small 1x1x3 1x1x5 1x3x1 1x5x1 3x1x1 5x1x1 1x3x3 1x5x5 1x7x7 3x3x3)
 # Adds the network of `window` and `tile` to `networks`, and the header that it needs to `includes`.
 function(quietvox_cuda_network type window tile sums threads blocks)
   set(function median_${window}_tile_${tile})
-  if(NOT includes MATCHES ${function})
-    quietvox_median_networks(quietvox_cuda ${window} ${tile})
+  set(option "")
+  if(type EQUAL 16 AND window IN_LIST joined)
+    set(option JOINED)
+    string(APPEND function _joined)
+  endif()
+  if(NOT includes MATCHES "${function}\\.")
+    quietvox_median_networks(quietvox_cuda ${option} ${window} ${tile})
     set(includes "${includes}#include \"selection/${function}.inc\"\n" PARENT_SCOPE)
   endif()
   string(REGEX REPLACE "([0-9]+)x([0-9]+)x([0-9]+)" "\\3, \\2, \\1" window_xyz ${window})

@@ -8,8 +8,8 @@ target_link_libraries(quietvox_selection PRIVATE quietvox_options)
 add_executable(quietvox_generate_median ${selection}/generate.cpp)
 target_link_libraries(quietvox_generate_median PRIVATE quietvox_selection quietvox_options)
 
-# quietvox_median_networks(TARGET WINDOW TILE [WINDOW TILE]...): makes the networks, sizes written ZxYxX, which TARGET
-# includes as `selection/median_WINDOW_tile_TILE.inc` within a namespace of its own, after core/host_device.hpp.
+# quietvox_median_networks(TARGET [JOINED] WINDOW TILE [WINDOW TILE]...): makes the networks, sizes written ZxYxX, which
+# TARGET includes as `selection/median_WINDOW_tile_TILE.inc` within a namespace of its own, after core/host_device.hpp.
 # Each holds one function,
 #
 #     template <class Ops, class Load, class Store>
@@ -17,16 +17,24 @@ target_link_libraries(quietvox_generate_median PRIVATE quietvox_selection quietv
 #
 # which calls load(z, y, x), 0 <= z < WINDOW.z + TILE.z - 1 and so on, once for each voxel that its windows cover, and
 # store(z, y, x, median) once for each output of the tile. Ops names the type Value and has min, max and
-# larger<N>(a, b, smaller), the larger of two whose smaller one is known; N counts these, from 0.
+# larger<N>(a, b, smaller), the larger of two whose smaller one is known; N counts these, from 0. Networks that are JOINED
+# have `_joined` at the end of both names, and take min3 and max3 of three values too.
 function(quietvox_median_networks target)
+  set(suffix "")
+  set(joined "")
+  if(ARGV1 STREQUAL JOINED)
+    list(POP_FRONT ARGN)
+    set(suffix _joined)
+    set(joined joined)
+  endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/generated)
   file(MAKE_DIRECTORY ${folder}/selection)
   target_include_directories(${target} PRIVATE ${folder})
   while(ARGN)
     list(POP_FRONT ARGN window tile)
-    set(file ${folder}/selection/median_${window}_tile_${tile}.inc)
+    set(file ${folder}/selection/median_${window}_tile_${tile}${suffix}.inc)
     add_custom_command(OUTPUT ${file} DEPENDS quietvox_generate_median
-      COMMAND quietvox_generate_median ${window} ${tile} ${file}
+      COMMAND quietvox_generate_median ${window} ${tile} ${file} ${joined}
       COMMENT "Selection network ${window}, tile ${tile}" VERBATIM)
     target_sources(${target} PRIVATE ${file})
   endwhile()

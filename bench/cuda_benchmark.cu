@@ -20,7 +20,7 @@
 #include "cuda/resources.hpp"
 #include "cuda_ceilings.hpp"
 #include "cuda_program.hpp"
-#include "cuda_timing.hpp"
+#include "cuda_timing.cuh"
 #include "filters/quadratic_coefficients.hpp"
 #include "filters/registry.hpp"
 #include "filters/selection/network.hpp"

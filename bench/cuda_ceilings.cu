@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_ceilings.hpp"
 
-#include "cuda_timing.hpp"
+#include "cuda_timing.cuh"
 
 namespace quietvox::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "cuda/registry.hpp"
 #include "cuda/resources.hpp"
 #include "cuda_program.hpp"
-#include "cuda_timing.hpp"
+#include "cuda_timing.cuh"
 #include "filters/quadratic_coefficients.hpp"
 
 namespace quietvox::bench {

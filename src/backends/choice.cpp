@@ -52,9 +52,9 @@ BackendOfRuns::BackendOfRuns(std::string choice, std::vector<Settings> chain)
   if (choice_ != "auto") asked_for_ = choose_backend(choice_, chain_);
 }
 
-const ChosenBackend& BackendOfRuns::of(double seconds) {
+const ChosenBackend& BackendOfRuns::of(const std::function<double()>& seconds) {
   constexpr double start_of_gpu = 0.4;  // seconds, an H200
-  if (choice_ == "auto" && seconds < start_of_gpu) {
+  if (choice_ == "auto" && seconds() < start_of_gpu) {
     if (!for_little_) for_little_ = {make_cpu_backend(), "auto: too little work for a GPU"};
     return *for_little_;
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,17 +30,17 @@ struct ChosenBackend {
 ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain);
 
 /// About how long the CPU takes for a volume, in seconds; what is estimated or read and written aside. `chain` is
-/// resolved.
+/// resolved but for what only the voxels tell.
 double cpu_seconds(std::span<const Settings> chain, const Extent&, const Execution&);
 
-/// The backend of one run after another in a process. `auto` takes the CPU for what it ends before a GPU has started,
-/// whatever was run before, so that the same run gives the same bytes.
+/// The backend of one run after another in a process. `auto` takes the CPU for what so many threads of it end before a
+/// GPU has started, whatever was run before.
 class BackendOfRuns {
  public:
   /// Errors are those of choose_backend().
   BackendOfRuns(std::string choice, std::vector<Settings> chain);
-  /// For a run for which cpu_seconds() are `seconds`.
-  const ChosenBackend& of(double seconds);
+  /// For a run that takes the CPU `seconds()`, which `auto` asks for.
+  const ChosenBackend& of(const std::function<double()>& seconds);
 
  private:
   std::string choice_;

@@ -272,7 +272,7 @@ Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends,
   const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
-  const ChosenBackend& chosen = backends.of(cpu_seconds(job, image, context));
+  const ChosenBackend& chosen = backends.of([&] { return cpu_seconds(job, image, context); });
   summary.backend = chosen.backend->name();
   summary.backend_why = chosen.why;
   std::vector<io::FileState> inputs = image.files();

@@ -51,6 +51,17 @@ TEST_F(Output, AutoSaysWhichBackendItTookAndWhy) {
   EXPECT_NE(result.err.find("(auto: "), std::string::npos) << result.err;
 }
 
+TEST_F(Output, AutoGoesByHowMuchThereIsToDo) {
+  write_nifti(folder_ / "larger.nii", {{48, 48, 48}}, random_integers(48 * 48 * 48, 2));
+  const auto reason = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--threads", "1", "--dry-run", "--json"});
+    return Json::parse(quietvox_ok(words).out)["backend_reason"].get<std::string>();
+  };
+  EXPECT_EQ(reason({"median", path("larger.nii"), path("out.nii")}), "auto: too little work for a GPU");
+  const std::string much = reason({"nlm", path("larger.nii"), path("out.nii"), "--search-radius", "15"});
+  EXPECT_TRUE(much.starts_with("auto: ") && !much.ends_with("too little work for a GPU")) << much;
+}
+
 TEST_F(Output, SaysWhatAutoBecame) {
   const Json document =
       Json::parse(quietvox_ok({"bilateral", path("in.nii"), path("out.nii"), "--radius", "1", "--json"}).out);

@@ -11,30 +11,31 @@ namespace {
 
 constexpr Extent slice{{512, 512, 1}}, series{{512, 512, 600}};
 
-double seconds(const std::string& filter, const Extent& extent, int threads = 2) {
-  const Settings step = Settings(find_filter(filter))
-                            .resolved({extent,
-                                       {1, 1, 1},
-                                       [] { return 10.0; },
-                                       [] {
-                                         return Range<double>{0, 1000};
-                                       }});
+double seconds(const std::string& filter, const Extent& extent, int threads = 2, const std::string& radius = "") {
+  Settings settings(find_filter(filter));
+  if (!radius.empty()) settings.set("radius", radius);
+  const Settings step = settings.resolved({extent,
+                                           {1, 1, 1},
+                                           [] { return 10.0; },
+                                           [] {
+                                             return Range<double>{0, 1000};
+                                           }});
   return cpu_seconds(std::span(&step, 1), extent, {.threads = threads});
 }
 
 TEST(BackendOfRuns, AutoTakesTheCpuForLittleWhateverWasRunBefore) {
   BackendOfRuns backends("auto", {});
-  EXPECT_EQ(backends.of(0.01).backend->name(), "cpu");
-  EXPECT_EQ(backends.of(1000).backend->name(), make_backend("auto")->name());
-  EXPECT_EQ(backends.of(0.01).backend->name(), "cpu");
-  EXPECT_EQ(backends.of(0.01).why, "auto: too little work for a GPU");
+  EXPECT_EQ(backends.of([] { return 0.01; }).backend->name(), "cpu");
+  EXPECT_EQ(backends.of([] { return 1000.0; }).backend->name(), make_backend("auto")->name());
+  EXPECT_EQ(backends.of([] { return 0.01; }).backend->name(), "cpu");
+  EXPECT_EQ(backends.of([] { return 0.01; }).why, "auto: too little work for a GPU");
 }
 
 TEST(BackendOfRuns, WhatIsAskedForByNameIsTaken) {
   BackendOfRuns backends("cpu", {});
   for (const double seconds : {0.0, 1000.0}) {
-    EXPECT_EQ(backends.of(seconds).backend->name(), "cpu");
-    EXPECT_EQ(backends.of(seconds).why, "");
+    EXPECT_EQ(backends.of([&] { return seconds; }).backend->name(), "cpu");
+    EXPECT_EQ(backends.of([&] { return seconds; }).why, "");
   }
 }
 
@@ -51,6 +52,9 @@ TEST(CpuSeconds, TellLittleFromMuch) {
   EXPECT_LT(seconds("median", slice), 0.01);
   EXPECT_LT(seconds("bilateral", slice), 0.1);
   EXPECT_GT(seconds("nlm", series), 10);
+  constexpr Extent cube{{256, 256, 256}};
+  for (const char* radius : {"2x1x1", "3", "10x10x0"}) EXPECT_GT(seconds("median", cube, 2, radius), 1) << radius;
+  for (const char* radius : {"1", "2", "5x5x0", "0x0x3"}) EXPECT_LT(seconds("median", cube, 2, radius), 0.2) << radius;
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ using CudaDevice = OnGpu;
 TEST_F(CudaDevice, IsTakenByAuto) { EXPECT_TRUE(make_backend("auto")->name().starts_with("cuda")); }
 
 TEST_F(CudaDevice, IsTakenForLittleWhereAskedForByName) {
-  EXPECT_TRUE(BackendOfRuns("cuda:0", {}).of(0).backend->name().starts_with("cuda:0"));
+  EXPECT_TRUE(BackendOfRuns("cuda:0", {}).of([] { return 0.0; }).backend->name().starts_with("cuda:0"));
 }
 
 TEST_F(CudaDevice, IsNamed) { EXPECT_TRUE(backend->name().starts_with("cuda:0 (")) << backend->name(); }

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cctype>
 #include <limits>
 #include <string>
 #include <utility>
@@ -53,7 +54,13 @@ TEST_P(GpuNlmOption, EqualsTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, GpuNlmOption, testing::ValuesIn(varied));
+INSTANTIATE_TEST_SUITE_P(Each, GpuNlmOption, testing::ValuesIn(varied), [](const auto& test) {
+  std::string name = test.param.first + "_" + test.param.second;
+  for (char& letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+  }
+  return name;
+});
 
 /// More offsets in a row than are staged at once.
 TEST_F(GpuNlm, SearchesWideSlices) {

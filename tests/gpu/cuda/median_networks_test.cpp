@@ -84,7 +84,8 @@ TEST_P(GpuMedianNetwork, OfFloatsEqualsTheReference) {
 
 /// Rows of an even number of voxels are read where they are, others from a copy.
 TEST_P(GpuMedianNetwork, OfIntegersEqualsTheReference) {
-  for (const Extent extent : {Extent{46, 27, 6}, Extent{45, 25, 6}}) {
+  const std::int64_t slices = 6 + 4 * GetParam().radius.z;
+  for (const Extent extent : {Extent{46, 27, slices}, Extent{45, 25, slices}}) {
     Volume volume = busy_volume(extent, 22, true);
     expect_equal<std::int16_t>(volume);
     for (std::size_t i = 100; i < volume.voxels.size(); i += 997) volume.voxels[i] = std::nanf("");
@@ -100,7 +101,13 @@ INSTANTIATE_TEST_SUITE_P(Windows, GpuMedianNetwork,
                                          NetworkCase{{5, 5, 0}, {69, 43, 3}}, NetworkCase{{6, 6, 0}, {69, 43, 3}},
                                          NetworkCase{{7, 7, 0}, {69, 43, 3}}, NetworkCase{{1, 1, 1}, {91, 67, 7}},
                                          NetworkCase{{2, 2, 1}, {69, 43, 7}}, NetworkCase{{2, 2, 2}, {69, 43, 7}},
-                                         NetworkCase{{3, 3, 1}, {69, 43, 7}}),
+                                         NetworkCase{{3, 3, 1}, {69, 43, 7}}, NetworkCase{{1, 0, 0}, {401, 267, 3}},
+                                         NetworkCase{{2, 0, 0}, {259, 251, 3}}, NetworkCase{{3, 0, 0}, {261, 179, 3}},
+                                         NetworkCase{{4, 0, 0}, {259, 139, 3}}, NetworkCase{{7, 0, 0}, {145, 149, 3}},
+                                         NetworkCase{{0, 1, 0}, {401, 267, 3}}, NetworkCase{{0, 2, 0}, {259, 251, 3}},
+                                         NetworkCase{{0, 3, 0}, {261, 179, 3}}, NetworkCase{{0, 4, 0}, {259, 139, 3}},
+                                         NetworkCase{{0, 0, 1}, {211, 139, 11}}, NetworkCase{{0, 0, 2}, {131, 101, 15}},
+                                         NetworkCase{{0, 0, 3}, {101, 93, 15}}, NetworkCase{{0, 0, 4}, {91, 79, 15}}),
                          [](const auto& chosen) {
                            const Radius3& r = chosen.param.radius;
                            return "radius" + std::to_string(r.x) + "x" + std::to_string(r.y) + "x" +

@@ -33,6 +33,7 @@ double seconds(Body&& body, cudaStream_t stream = nullptr) {
   const cuda::Event start(cudaEventDefault), stop(cudaEventDefault);
   const auto measure = [&](int repeats, Clock::duration queueing) {
     spin<<<1, 1, 0, stream>>>(std::chrono::nanoseconds(queueing).count());
+    QV_CUDA(cudaGetLastError());
     start.record(stream);
     const Clock::time_point begin = Clock::now();
     for (int i = 0; i < repeats; ++i) body();

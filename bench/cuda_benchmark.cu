@@ -222,9 +222,7 @@ class Benchmark {
     return slower(1.5 * (packed ? ceilings_.minmax_s16x2 : ceilings_.minmax_f32) / *operations, "min-or-max, sums");
   }
 
-  static double taps(const Case& c) {
-    return c.passes * (2.0 * c.window.x + 1) * (2.0 * c.window.y + 1) * (2.0 * c.window.z + 1);
-  }
+  static double taps(const Case& c) { return c.passes * window_voxels(c.window); }
 
   template <class T>
   void report(const Case& c, double rate, double difference) {
@@ -321,7 +319,7 @@ void run(int argc, char** argv) {
     argv += 2;
     argc -= 2;
   }
-  const auto device = std::move(cuda::open_devices(0).front());
+  const auto device = cuda::open_devices(0).front();
   const Ceilings ceilings = measure_ceilings();
   std::printf(
       "%s\ncopy %.2f TB/s, min-or-max %.1f T/s, 16-bit min-or-max %.1f T/s, exp2 %.2f T/s, fma %.1f T/s, up %.1f GB/s, "

@@ -10,13 +10,13 @@ __global__ void probe() {}
 
 }  // namespace
 
-void check_architecture(const std::string& device_name) {
+void check_architecture() {
   cudaFuncAttributes attributes;
   const cudaError_t status = cudaFuncGetAttributes(&attributes, probe);
   if (status == cudaSuccess) return;
   cudaGetLastError();
-  throw Error(Errc::device, device_name + " cannot be used: " + cudaGetErrorString(status) +
-                                "; build for its architecture (CMAKE_CUDA_ARCHITECTURES) or use --backend cpu");
+  throw Error(Errc::device,
+              std::string("this build has no code for it (CMAKE_CUDA_ARCHITECTURES): ") + cudaGetErrorString(status));
 }
 
 }  // namespace quietvox::cuda

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/device.hpp"
 
+#include <map>
+
 #include "core/error.hpp"
 
 namespace quietvox::cuda {
@@ -46,6 +48,40 @@ int attribute(cudaDeviceAttr which, int index) {
   return value;
 }
 
+/// Throws Error(device) where the kernels or their buffers ask for more than a device offers.
+void check_abilities(int index) {
+  const int major = attribute(cudaDevAttrComputeCapabilityMajor, index);
+  if (major < 8) {
+    throw Error(Errc::device, "its compute capability is " + std::to_string(major) + "." +
+                                  std::to_string(attribute(cudaDevAttrComputeCapabilityMinor, index)) +
+                                  ", and 8.0 is the least");
+  }
+  if (attribute(cudaDevAttrMemoryPoolsSupported, index) == 0) {
+    throw Error(Errc::device, "it offers no memory pools, as some virtual GPUs do not");
+  }
+}
+
+/// Whatever stands in the way is an Error(device), so that `auto` takes the CPU: also a device that others have filled.
+std::shared_ptr<Device> open_device(int index) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<Device>> all;
+  const std::lock_guard lock(mutex);
+  std::string label = "cuda:" + std::to_string(index);
+  try {
+    std::shared_ptr<Device> device = all[index].lock();
+    if (!device) {
+      label += " (" + device_name(index) + ")";
+      check_abilities(index);
+      const CurrentDevice current(index);
+      check_architecture();
+      all[index] = device = std::make_shared<Device>(index);
+    }
+    return device;
+  } catch (const Error& error) {
+    throw Error(Errc::device, label + " cannot be used: " + error.what() + "; use --backend cpu");
+  }
+}
+
 }  // namespace
 
 CurrentDevice::CurrentDevice(int index) {
@@ -57,11 +93,9 @@ Device::Device(int device)
     : index(device),
       name(device_name(device)),
       multiprocessors(attribute(cudaDevAttrMultiProcessorCount, device)),
-      pool(device) {
-  check_architecture(name);
-}
+      pool(device) {}
 
-std::vector<std::unique_ptr<Device>> open_devices(int index) {
+std::vector<std::shared_ptr<Device>> open_devices(int index) {
   const int count = device_count();
   if (index >= count) {
     throw Error(
@@ -69,12 +103,18 @@ std::vector<std::unique_ptr<Device>> open_devices(int index) {
         "there is no CUDA device " + std::to_string(index) + ": this machine has " +
             (count == 1 ? "one, cuda:0" : std::to_string(count) + ", cuda:0 to cuda:" + std::to_string(count - 1)));
   }
-  std::vector<std::unique_ptr<Device>> devices;
-  const int first = index < 0 ? 0 : index, last = index < 0 ? count : index + 1;
-  for (int i = first; i < last; ++i) {
-    const CurrentDevice current(i);
-    devices.push_back(std::make_unique<Device>(i));
+  if (index >= 0) return {open_device(index)};
+  std::vector<std::shared_ptr<Device>> devices;
+  std::string why;
+  for (int i = 0; i < count; ++i) {
+    try {
+      auto device = open_device(i);
+      if (devices.empty() || device->name == devices.front()->name) devices.push_back(std::move(device));
+    } catch (const Error& error) {
+      if (why.empty()) why = error.what();
+    }
   }
+  if (devices.empty()) throw Error(Errc::device, why);
   return devices;
 }
 

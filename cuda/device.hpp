@@ -16,7 +16,11 @@ namespace quietvox::cuda {
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);
-  ~CurrentDevice() { cudaSetDevice(previous_); }
+  ~CurrentDevice() {
+    cudaSetDevice(previous_);
+    cudaGetLastError();  // of another device, where it is full or not ours; what is asked of this one does not fail by
+                         // it
+  }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
@@ -38,11 +42,12 @@ struct Device {
   std::array<PinnedBuffer, 2> upload_staging, download_staging;
 };
 
-/// The device of that number, or every device of this host for -1. Throws Error(device) with the reason where there is
-/// none that this build can use.
-std::vector<std::unique_ptr<Device>> open_devices(int index);
+/// The device of that number; for -1 every device of this host that can be used and has the name of the first such one,
+/// since what is computed must not depend on which of them took a slice. A device is open once in a process, so that
+/// all who use it share its memory. Throws Error(device) with the reason where there is none.
+std::vector<std::shared_ptr<Device>> open_devices(int index);
 
 /// Throws Error(device) where this build has no code for the current device.
-void check_architecture(const std::string& device_name);
+void check_architecture();
 
 }  // namespace quietvox::cuda

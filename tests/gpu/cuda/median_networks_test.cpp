@@ -20,15 +20,11 @@ struct NetworkCase {
   Extent floats;  ///< sizes that no tile divides, of windows that see more voxels than the other kernel would take
 };
 
-class GpuMedianNetwork : public testing::TestWithParam<NetworkCase> {
+class GpuMedianNetwork : public OnGpu, public testing::WithParamInterface<NetworkCase> {
  protected:
   void SetUp() override {
-    try {
-      device_ = std::move(cuda::open_devices(0).front());
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), Errc::device);
-      GTEST_SKIP() << "no CUDA device: " << error.what();
-    }
+    OnGpu::SetUp();
+    if (backend) device_ = cuda::open_devices(0).front();
   }
 
   /// Filters what windows of a box of the volume see, on the device.
@@ -75,7 +71,7 @@ class GpuMedianNetwork : public testing::TestWithParam<NetworkCase> {
   }
 
  private:
-  std::unique_ptr<cuda::Device> device_;
+  std::shared_ptr<cuda::Device> device_;
 };
 
 TEST_P(GpuMedianNetwork, OfFloatsEqualsTheReference) {

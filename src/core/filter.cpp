@@ -12,10 +12,6 @@ Settings Settings::identified() const {
   return result;
 }
 
-double Settings::core_nanoseconds(const Extent& extent) const {
-  return filter_->core_nanoseconds ? filter_->core_nanoseconds(params_, extent) : 0.3 * window_voxels(halo());
-}
-
 Settings Settings::resolved(const VolumeFacts& facts) const {
   if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
@@ -24,21 +20,22 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
   result.params_ = filter_->resolved(params_, facts);
   const std::string field(filter_->window_field(params_));
   if (field.empty()) return result;
-  const Radius3 halo = result.halo();
+  Radius3 reach = result.halo();
+  for (int axis = 0; axis < 3; ++axis) reach[axis] %= whole_axis;
   std::string hint;
   if (const auto given = FieldType<Radius3>::parse(result.get(field))) {
     Radius3 fitting;
     for (int axis = 0; axis < 3; ++axis) {
-      const int patch = std::max(0, halo[axis] - (*given)[axis]);  // what the window has beside what the field says
+      const int patch = std::max(0, reach[axis] - (*given)[axis]);  // what the window has beside what the field says
       const std::int64_t room = (facts.extent[axis] - 1) / 2;
-      fitting[axis] = static_cast<int>(std::min<std::int64_t>(halo[axis], room)) - patch;
+      fitting[axis] = static_cast<int>(std::min<std::int64_t>(reach[axis], room)) - patch;
     }
     const bool fits = fitting.x >= 0 && fitting.y >= 0 && fitting.z >= 0;
     hint =
         fits ? "; a half width of " + FieldType<Radius3>::format(fitting) + " fits" : "; its patches alone are wider";
   }
   for (int axis = 0; axis < 3; ++axis) {
-    const std::int64_t window = 2 * std::int64_t{halo[axis]} + 1;
+    const std::int64_t window = 2 * std::int64_t{reach[axis]} + 1;
     if (window <= facts.extent[axis]) continue;
     throw Error(Errc::invalid_argument, filter_->name + ": --" + field + " = " + get(field) + " makes a window of " +
                                             std::to_string(window) + " voxels along " + "xyz"[axis] +

@@ -24,6 +24,10 @@ struct VolumeFacts {
   bool low_is_white = false;                        ///< small values are shown white
 };
 
+/// Reach of a window along an axis of which it takes all there is: more voxels than any has. What the window reaches
+/// besides is added.
+constexpr int whole_axis = 1 << 24;
+
 /// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
 template <class P>
 concept FilterParams = std::copyable<P> && requires(const P& params, const VolumeFacts& facts) {
@@ -34,8 +38,8 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   P::fields();
   { params.resolved(facts) } -> std::same_as<P>;
   { params.halo() } -> std::same_as<Radius3>;  // of resolved parameters
-  /// The parameter that sets the window's size; empty where the window takes what there is of the volume, which it may
-  /// reach across then.
+  /// The parameter that sets the size of the window, which must fit into the volume but along a `whole_axis`; empty
+  /// where the window takes what there is of the volume, and may reach across it.
   { params.window_field() } -> std::same_as<std::string_view>;
 };
 
@@ -59,7 +63,7 @@ struct Filter {
   Purpose (*purpose)(const std::any&) = nullptr;                                        ///< null: other
   std::any (*identified)(const std::any&) = nullptr;                                    ///< null: as they are
   std::size_t (*working_bytes)(const std::any&, const Extent&, int threads) = nullptr;  ///< null: 0
-  double (*core_nanoseconds)(const std::any&, const Extent&) = nullptr;                 ///< null: by the window
+  double (*core_nanoseconds)(const std::any&, const Extent&) = nullptr;
 };
 
 /// One filter together with values for its parameters.
@@ -90,7 +94,7 @@ class Settings {
   }
   /// About how long a voxel takes one core of a CPU: what `core_nanoseconds()` of the parameter struct says, else 0.3
   /// ns for each voxel under the window. Of resolved settings.
-  double core_nanoseconds(const Extent& extent) const;
+  double core_nanoseconds(const Extent& extent) const { return filter_->core_nanoseconds(params_, extent); }
   /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
   /// parameter struct has `identified()`. Resolved settings are identified.
   Settings identified() const;
@@ -99,6 +103,11 @@ class Settings {
   const Filter* filter_;
   std::any params_;
 };
+
+/// Voxels of a box of these half widths.
+constexpr double window_voxels(Radius3 radius) {
+  return (2.0 * radius.x + 1) * (2.0 * radius.y + 1) * (2.0 * radius.z + 1);
+}
 
 /// Makes the registry entry of a parameter struct.
 template <FilterParams P>
@@ -142,20 +151,14 @@ Filter describe_filter() {
             }
           },
       .core_nanoseconds =
-          [] {
-            double (*estimate)(const std::any&, const Extent&) = nullptr;
-            if constexpr (requires(const P& params, const Extent& extent) { params.core_nanoseconds(extent); }) {
-              estimate = [](const std::any& params, const Extent& extent) {
-                return std::any_cast<const P&>(params).core_nanoseconds(extent);
-              };
+          [](const std::any& any, const Extent& extent) {
+            const P& params = std::any_cast<const P&>(any);
+            if constexpr (requires { params.core_nanoseconds(extent); }) {
+              return params.core_nanoseconds(extent);
+            } else {
+              return 0.3 * window_voxels(params.halo());
             }
-            return estimate;
-          }()};
-}
-
-/// Voxels of a box of these half widths.
-constexpr double window_voxels(Radius3 radius) {
-  return (2.0 * radius.x + 1) * (2.0 * radius.y + 1) * (2.0 * radius.z + 1);
+          }};
 }
 
 /// Axes of a single voxel take part in no window.

@@ -93,10 +93,7 @@ class Median {
   }
 
  private:
-  bool is_box() const {
-    const int voxels = (2 * radius_.x + 1) * (2 * radius_.y + 1) * (2 * radius_.z + 1);
-    return places_.size() == static_cast<std::size_t>(voxels);
-  }
+  bool is_box() const { return static_cast<double>(places_.size()) == window_voxels(radius_); }
 
   /// Calls body(worker, box) for all boxes in parallel.
   template <class Make, class Body>

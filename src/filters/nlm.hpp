@@ -67,13 +67,11 @@ struct NlmParams {
   }
 
   NlmParams resolved(const VolumeFacts&) const;
-  /// Of `all`, in voxels: more than any volume has.
-  static constexpr int whole_slice = 1 << 24;
   constexpr Radius3 halo() const {
-    const Radius3 search = search_radius ? *search_radius : Radius3{whole_slice, whole_slice, 0};
+    const Radius3 search = search_radius ? *search_radius : Radius3{whole_axis, whole_axis, 0};
     return {search.x + patch_radius.x, search.y + patch_radius.y, search.z + patch_radius.z};
   }
-  constexpr std::string_view window_field() const { return search_radius ? "search-radius" : ""; }
+  constexpr std::string_view window_field() const { return search_radius ? "search-radius" : "patch-radius"; }
 
   std::size_t working_bytes(const Extent&, int threads) const;
   constexpr double core_nanoseconds(const Extent& extent) const {

@@ -20,7 +20,7 @@ double seconds(const std::string& filter, const Extent& extent, int threads = 2,
                                            [] {
                                              return Range<double>{0, 1000};
                                            }});
-  return cpu_seconds(std::span(&step, 1), extent, {.threads = threads});
+  return cpu_seconds(std::span(&step, 1), extent, {.threads = threads, .memory_limit = {}});
 }
 
 TEST(BackendOfRuns, AutoTakesTheCpuForLittleWhateverWasRunBefore) {

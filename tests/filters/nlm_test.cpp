@@ -225,6 +225,13 @@ TEST(Nlm, WindowsAndAutomaticValues) {
   EXPECT_GE(all.halo().x, 64);
   EXPECT_EQ(all.halo().z, 0);
   EXPECT_EQ(settings.resolved({{{64, 20, 9}}, {1, 1, 1}, [] { return 1.0; }}).halo().z, 1);
+  settings.set("patch-radius", "2x3x4");
+  expect_error(Errc::invalid_argument,
+               "--patch-radius = 2x3x4 makes a window of 7 voxels along y, but the volume has 6; a half width of 2x2x1 "
+               "fits",
+               [&] {
+                 (void)settings.resolved({{{5, 6, 3}}, {1, 1, 1}, [] { return 1.0; }});
+               });
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ Settings fitted(Settings settings, const Extent& extent) {
   if (settings.filter().window_field(settings.params()).empty()) return settings;  // may reach across the volume
   for (int axis = 0; axis < 3; ++axis) {
     if (extent[axis] == 1) continue;  // windows are flat there
-    while (2 * std::int64_t{with_room(settings).halo()[axis]} + 1 > extent[axis]) {
+    while (2 * std::int64_t{with_room(settings).halo()[axis] % whole_axis} + 1 > extent[axis]) {
       const std::string before = describe_chain(std::vector{settings});
       shrink(settings, axis);
       if (describe_chain(std::vector{settings}) == before) throw std::runtime_error("no window fits: " + before);

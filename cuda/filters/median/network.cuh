@@ -134,17 +134,19 @@ constexpr Triple<int> group_of() {
   return {tile.x * Lanes<T>::tiles, tile.y, tile.z};
 }
 
+/// Whether blocks of so many threads run in step; a multiprocessor holds one of them.
+constexpr bool runs_in_step(int threads) { return threads > 128; }
+
 /// How the blocks of a launch are dealt to the parts of a job. The last part has the grid, but for the first
 /// `edge_rows` rows of each layer; those the other parts share, part i from block first[i] to first[i + 1].
 ///
-/// Threads of large blocks, of which a multiprocessor holds one, take one group of a part after the other through all
-/// layers, so that none is idle where a part is thin.
+/// Threads of blocks in step take one group of a part after the other through all layers, so that none is idle where a
+/// part is thin.
 struct Deal {
   struct Blocks {
     int width;  ///< threads of a block along x, a power of two; narrow parts take narrow blocks, flat ones wide ones
     int x, y;   ///< blocks per axis, or groups where blocks go through all layers; z follows
   };
-  static constexpr bool through_layers(int threads) { return threads > 128; }
   std::array<Blocks, NetworkJob<float>::most_parts> blocks{};
   std::array<unsigned, NetworkJob<float>::most_parts + 1> first{};
   unsigned edge_rows = 0;
@@ -161,7 +163,7 @@ struct DealtGrid {
       const int3 count = job.parts[i].part.count;
       const std::int64_t x = ceil_div(count.x, outputs.x), y = ceil_div(count.y, outputs.y);
       int width = 32;
-      if (i < job.count - 1 && Deal::through_layers(threads)) {
+      if (i < job.count - 1 && runs_in_step(threads)) {
         deal.blocks[i] = {1, static_cast<int>(x), static_cast<int>(y)};
         deal.first[i + 1] =
             deal.first[i] + static_cast<unsigned>(ceil_div(x * y * ceil_div(count.z, outputs.z), threads));
@@ -198,7 +200,7 @@ __device__ Place find_place(const Deal& deal, int parts) {
   while (part < parts - 1 && block >= deal.first[part + 1]) ++part;
   if (part == parts - 1) return {-1, 0, 0, 0};
   const Deal::Blocks blocks = deal.blocks[part];
-  if constexpr (Deal::through_layers(threads)) {
+  if constexpr (runs_in_step(threads)) {
     const unsigned group = (block - deal.first[part]) * threads + threadIdx.x, x = blocks.x, y = blocks.y;
     return {part, group % x, group / x % y, group / x / y};
   }
@@ -215,12 +217,12 @@ constexpr int steps_of() {
   return window.x * window.y * window.z <= 9 ? 2 : 1;
 }
 
-/// Network: Triple<int> window, tile; int sums, the percentage of BalancedLanes; int threads of a block, more than 128
-/// of which run in step; int blocks that a multiprocessor holds at least; run<Ops>(load, store).
+/// Network: Triple<int> window, tile; int sums, the percentage of BalancedLanes; int threads of a block; int blocks
+/// that a multiprocessor holds at least; run<Ops>(load, store).
 template <class Network, class T>
 __global__ void __launch_bounds__(Network::threads, Network::blocks)
     median_by_network(const __grid_constant__ NetworkJob<T> job, const __grid_constant__ Deal deal) {
-  using Ops = BalancedLanes<T, Network::sums, (Network::threads > 128)>;
+  using Ops = BalancedLanes<T, Network::sums, runs_in_step(Network::threads)>;
   using Value = typename Ops::Value;
   constexpr Triple<int> tile = Network::tile, window = Network::window;
   constexpr Triple<int> group = group_of<Network, T>();
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(Network::threads, Network::blocks)
     return min(static_cast<int>(number) * size, outputs - size);
   };
   if (number_x * group.x >= count.x || number_y * steps * tile.y >= count.y) return;
-  if (Deal::through_layers(Network::threads) && number_z * tile.z >= count.z) return;
+  if (runs_in_step(Network::threads) && number_z * tile.z >= count.z) return;
   const int x = start(number_x, group.x, count.x), z = start(number_z, tile.z, count.z);
 
   const Box<const T> in = job.parts[at].in;

@@ -55,7 +55,7 @@ function(quietvox_cuda_network type window tile sums threads blocks)
   set(networks "${networks}
 struct Network_${type} {
   static constexpr Triple<int> window{${window_xyz}}, tile{${tile_xyz}};
-  [[maybe_unused]] static constexpr int sums = ${sums}, threads = ${threads}, blocks = ${blocks};
+  static constexpr int sums = ${sums}, threads = ${threads}, blocks = ${blocks};
   template <class Ops, class Load, class Store>
   static __device__ void run(const Load& load, const Store& store) {
     ${function}<Ops>(load, store);

@@ -133,8 +133,15 @@ void compare_images(const Arguments& arguments, Context& context) {
   const Execution reading = context.background(options.threads);
   const auto a = open_input(path_a, in, reading), b = open_input(path_b, in, reading);
   if (a->volume_count() != b->volume_count() || a->geometry(0).extent != b->geometry(0).extent) {
-    throw Error(Errc::invalid_argument, "compare: A has " + describe_extent(*a) + " voxels, B " + describe_extent(*b) +
+    throw Error(Errc::invalid_argument, "compare: A is " + describe_extent(*a) + ", B is " + describe_extent(*b) +
                                             "; both must have the same extent");
+  }
+  for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
+    const io::Geometry &place_a = a->geometry(volume), &place_b = b->geometry(volume);
+    const std::string what = displacement(place_b, place_a);
+    if (what.empty() || !place_a.is_placed || !place_b.is_placed) continue;
+    context.console.warning("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
+    break;
   }
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   Execution execution;

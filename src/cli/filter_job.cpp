@@ -97,11 +97,10 @@ std::vector<Settings> resolve_by_header(const Job& job, const io::Image& image, 
 }
 
 /// About how long the CPU would filter.
-double cpu_seconds(const Job& job, const io::Image& image, Context& context) {
+double cpu_seconds(const io::Image& image, const Summary& summary, const Execution& execution) {
   double seconds = 0;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    seconds += quietvox::cpu_seconds(resolve_by_header(job, image, volume), image.geometry(volume).extent,
-                                     context.background(job.work.threads));
+    seconds += quietvox::cpu_seconds(summary.resolved[volume], image.geometry(volume).extent, execution);
   }
   return seconds;
 }
@@ -121,10 +120,9 @@ void check_formats(const Job& job, const io::Image& image, Summary& summary) {
 /// are never sets the size of a window.
 void check_windows(const Job& job, const io::Image& image, Summary& summary) {
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const std::vector<Settings> resolved = resolve_by_header(job, image, volume);
-    if (job.out.dry_run) summary.resolved.push_back(resolved);
+    summary.resolved.push_back(resolve_by_header(job, image, volume));
     const std::string why = image.why_2d_only(volume);
-    if (total_halo(resolved).z > 0 && !why.empty() && !job.in.allow_gaps) {
+    if (total_halo(summary.resolved[volume]).z > 0 && !why.empty() && !job.in.allow_gaps) {
       throw Error(Errc::irregular, job.input.string() + ": " + why +
                                        "; give a window of radius 0 along z, or --allow-gaps to filter all the same");
     }
@@ -141,13 +139,24 @@ io::Values choose_values(const Job& job, const io::Image& image, io::Format form
   return stored ? io::Values::stored : io::Values::real;
 }
 
+/// Whether the noise decides what `auto` becomes.
+bool goes_by_noise(const Settings& requested, const std::string& field, const VolumeSource& source) {
+  const auto with_noise = [&](double noise) {
+    return requested.resolved({source.extent(), source.spacing(), [noise] { return noise; },
+                               [] {
+                                 return Range<double>{0, 1};
+                               }});
+  };
+  return requested.get(field) == "auto" && with_noise(0).get(field) != with_noise(1).get(field);
+}
+
 /// Where there was no noise to be found, filters that go by it change nothing, and people ought to know.
-void warn_of_no_noise(const Provenance& provenance, const std::string& volume, std::vector<std::string>& warnings) {
+void warn_of_no_noise(const Provenance& provenance, const VolumeSource& source, const std::string& volume,
+                      std::vector<std::string>& warnings) {
   for (std::size_t step = 0; step < provenance.resolved.size(); ++step) {
     const Settings& resolved = provenance.resolved[step];
     for (const FieldInfo& field : resolved.filter().fields) {
-      if (field.unit != "intensity" || provenance.requested[step].get(field.name) != "auto") continue;
-      if (resolved.get(field.name) != "0") continue;
+      if (resolved.get(field.name) != "0" || !goes_by_noise(provenance.requested[step], field.name, source)) continue;
       warnings.push_back(volume + resolved.filter().name + ": no noise was found, so that --" + field.name +
                          " = auto became 0; give a number if it ought to change something");
     }
@@ -173,7 +182,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   Execution whole = execution(job.work, context);
   if (whole.memory_limit) {
     const Extent extent = image.geometry(0).extent;
-    const std::vector<Settings> chain = resolve_by_header(job, image, 0);
+    const std::vector<Settings>& chain = summary.resolved[0];
     std::size_t aside = block_bytes(extent) * ((mask ? 2 : 0) + (restore ? 2 : 0) + (residual ? 1 : 0)) +
                         io::GzipPacker::memory(background) * (residual ? 2 : 1);
     std::size_t working = 0;  // filters run one after another
@@ -192,8 +201,9 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
                                 chosen.backend->name(), mask_identity};
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
-    summary.resolved.push_back(provenance.resolved);
-    warn_of_no_noise(provenance, volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
+    summary.resolved[volume] = provenance.resolved;
+    warn_of_no_noise(provenance, *source, volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "",
+                     summary.warnings);
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
@@ -272,7 +282,8 @@ Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends,
   const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
-  const ChosenBackend& chosen = backends.of([&] { return cpu_seconds(job, image, context); });
+  const ChosenBackend& chosen =
+      backends.of([&] { return cpu_seconds(image, summary, context.background(job.work.threads)); });
   summary.backend = chosen.backend->name();
   summary.backend_why = chosen.why;
   std::vector<io::FileState> inputs = image.files();

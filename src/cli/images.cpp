@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <system_error>
 
 #include "io/atomic_output.hpp"
@@ -51,6 +52,11 @@ const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
     }
   }
   return first;
+}
+
+std::string listed(double x, double y, double z) {
+  const auto text = [](double number) { return FieldType<double>::format(number); };
+  return text(x) + ", " + text(y) + ", " + text(z);
 }
 
 }  // namespace
@@ -161,6 +167,24 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
                                             io::to_string(*input) + "; give .nii, .nii.gz, .nrrd or .mha");
   }
   return *wanted;
+}
+
+std::string displacement(const io::Geometry& moved, const io::Geometry& image) {
+  constexpr double tolerance = 1e-3;
+  const auto near = [](double a, double b, double unit) { return std::abs(a - b) <= tolerance * unit; };
+  bool spacing = true, origin = true, direction = true;
+  for (int axis = 0; axis < 3; ++axis) {
+    const double unit = image.spacing[axis];
+    spacing = spacing && (image.extent[axis] == 1 || near(moved.spacing[axis], unit, unit));
+    const auto i = static_cast<std::size_t>(axis);
+    origin = origin && near(moved.origin[i], image.origin[i], std::max(unit, 1.0));
+  }
+  for (std::size_t i = 0; i < 9; ++i) direction = direction && near(moved.direction[i], image.direction[i], 1);
+  const Spacing &a = moved.spacing, &b = image.spacing;
+  if (!spacing) return "spacing " + listed(a.x, a.y, a.z) + " mm instead of " + listed(b.x, b.y, b.z) + " mm";
+  const auto &p = moved.origin, &q = image.origin;
+  if (!origin) return "origin " + listed(p[0], p[1], p[2]) + " mm instead of " + listed(q[0], q[1], q[2]) + " mm";
+  return direction ? "" : "its axes point elsewhere";
 }
 
 void check_places(const io::Image& image, const fs::path& input, const InputOptions& options, io::Format format,

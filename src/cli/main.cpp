@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <malloc.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <iostream>
 
 #include "cli/arguments.hpp"
@@ -61,12 +64,19 @@ void run_command_line(std::vector<std::string> words, Context context) {
   command.run(arguments, context);
 }
 
+/// Whether what reads our output, such as `head`, has seen enough: no fault, and nothing to say.
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 /// Runs the command line and turns what it throws into one line and an exit status.
 int guarded(const std::vector<std::string>& words, Console& console, const SignalWatch& signals) {
   try {
     run_command_line(words, {console, signals.stop()});
     std::cout.flush();
     if (std::cout) return exit_done;
+    if (reader_is_gone()) return exit_signal + SIGPIPE;
     console.error("stdout: the result could not be written");
     return exit_unclassified;
   } catch (const std::exception& exception) {

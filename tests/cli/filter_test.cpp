@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
@@ -331,6 +332,12 @@ TEST_F(FilterCommand, ImagesWithoutNoiseAreNotLeftAloneSilently) {
   EXPECT_EQ(
       quietvox_ok({"bilateral", path("flat.nii"), path("out.nii"), "--force", "--range-sigma", "0"}).err.find("noise"),
       std::string::npos);
+  // The smallest voxel, which the noise does not decide, may well be 0.
+  std::vector<float> ramp(3200);
+  std::iota(ramp.begin(), ramp.end(), 0.0F);
+  write_nifti(folder_ / "ramp.nii", {{40, 40, 2}}, ramp);
+  EXPECT_EQ(quietvox_ok({"quadratic", path("ramp.nii"), path("out.nii"), "--force"}).err.find("no noise was found"),
+            std::string::npos);
 }
 
 TEST_F(FilterCommand, OneSliceIsFlatWithoutBeingAsked) {

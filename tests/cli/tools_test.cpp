@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "cli/images.hpp"
@@ -87,6 +88,17 @@ TEST_F(Tools, CompareRefusesOtherExtents) {
   write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>(8));
   write_nifti(folder_ / "b.nii", {{2, 2, 3}}, std::vector<float>(12));
   EXPECT_EQ(quietvox({"compare", path("a.nii"), path("b.nii")}).status, 64);
+}
+
+TEST_F(Tools, CompareTellsOfImagesThatLieElsewhere) {
+  write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<std::int16_t>(8), 1, true);
+  std::string moved = read_file(folder_ / "a.nii");
+  const float origin = 5;
+  std::memcpy(moved.data() + 292, &origin, sizeof origin);  // srow_x[3]
+  write_file(folder_ / "b.nii", moved);
+  const std::string text = "B lies elsewhere than A: origin ";
+  EXPECT_NE(quietvox_ok({"compare", path("a.nii"), path("b.nii")}).err.find(text), std::string::npos);
+  EXPECT_EQ(quietvox_ok({"compare", path("a.nii"), path("a.nii")}).err.find(text), std::string::npos);
 }
 
 TEST_F(Tools, PictureShowsBeforeAfterAndDifference) {

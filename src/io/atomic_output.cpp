@@ -97,13 +97,23 @@ void AtomicOutput::take(const fs::path& made) {
 
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
+void AtomicOutput::expect_staging() const {
+  if (!staging_->is_lost()) return;
+  throw Error(Errc::not_writable, target_.string() + ": another program removed what was to become it, " +
+                                      staging().filename().string() + ", while it was being made");
+}
+
 void AtomicOutput::sync(const Execution& execution) const {
+  expect_staging();
   std::vector<fs::path> files{staging()}, folders;
   if (fs::is_directory(staging())) {
     folders.swap(files);
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging())) {
       (entry.is_directory() ? folders : files).push_back(entry.path());
     }
+  }
+  if (files.size() < expected_files_) {
+    throw Error(Errc::not_writable, target_.string() + ": another program removed files of it while it was being made");
   }
   const auto sync = [&](const std::vector<fs::path>& paths) {
     parallel_for(execution.silent(), std::ssize(paths), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -118,6 +128,7 @@ void AtomicOutput::sync(const Execution& execution) const {
 }
 
 void AtomicOutput::put_in_place() {
+  expect_staging();
   if (!force_ || !stands_at(target_)) {
     const int error = rename_to_free_place(staging(), target_);
     if (error == EEXIST || error == ENOTEMPTY || error == EINVAL) {

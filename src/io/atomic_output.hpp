@@ -31,6 +31,9 @@ class AtomicOutput {
   /// Where to write meanwhile: an empty file or folder, whose name ends as the target's does.
   const std::filesystem::path& staging() const { return staging_->path(); }
 
+  /// So many files must be there to be committed.
+  void expect_files(std::size_t count) { expected_files_ = count; }
+
   /// What was made elsewhere on the same file system becomes what is committed. Throws Error(not_writable).
   void take(const std::filesystem::path& made);
 
@@ -40,6 +43,7 @@ class AtomicOutput {
 
  private:
   friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
+  void expect_staging() const;
   void sync(const Execution&) const;
   void put_in_place();
   void take_back() noexcept;
@@ -49,6 +53,7 @@ class AtomicOutput {
 
   std::filesystem::path target_;
   std::optional<Staging> staging_;
+  std::size_t expected_files_ = 0;
   PathLock replaced_;  ///< what stood at the target is not abandoned, though it has the staging's name for a moment
   Kind kind_;
   bool force_;

@@ -175,6 +175,7 @@ class DicomCreator final : public ImageWriter {
       }
     });
     outputs.push_back(&output_);
+    output_.expect_files(report.files.size());
     report.clamped = clamped_;
     return report;
   }

@@ -150,6 +150,7 @@ class Writer final : public ImageWriter {
     for (const fs::path& name : files_of(*series_)) {
       report.files.push_back(series_->is_folder ? target_ / name : target_);
     }
+    output_.expect_files(report.files.size());
     report.clamped = clamped_;
     if (lacks_suffix_) {
       report.warnings.push_back("series description is too long for the suffix '" + derivation_.series_suffix +
@@ -191,10 +192,12 @@ class Writer final : public ImageWriter {
 
     fs::path path = output_.staging();
     if (series_->is_folder) {
-      path /= slice.name;
-      std::error_code error;
-      fs::create_directories(path.parent_path(), error);
-      if (error) throw Error(Errc::not_writable, target_.string() + ": cannot be written: " + error.message());
+      for (const fs::path& folder : slice.name.parent_path()) {
+        std::error_code error;
+        fs::create_directory(path /= folder, error);  // never the staging itself, should it have been removed
+        if (error) throw Error(Errc::not_writable, target_.string() + ": cannot be written: " + error.message());
+      }
+      path /= slice.name.filename();
     }
     const std::string instance = text_of(data, DCM_SOPInstanceUID);
     save(*draft.file, slice, encoding, path);

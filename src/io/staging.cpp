@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/error.hpp"
+#include "io/disk.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -24,13 +27,16 @@ constexpr std::string_view mark = ".part-quietvox-";
 }  // namespace
 
 PathLock::PathLock(const fs::path& path) : file_(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
-  if (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0) close(std::exchange(file_, -1));
+  if (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+  error_ = errno;
+  if (file_ >= 0) close(std::exchange(file_, -1));
 }
 
-PathLock::PathLock(PathLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+PathLock::PathLock(PathLock&& other) noexcept : file_(std::exchange(other.file_, -1)), error_(other.error_) {}
 
 PathLock& PathLock::operator=(PathLock&& other) noexcept {
   std::swap(file_, other.file_);
+  error_ = other.error_;
   return *this;
 }
 
@@ -52,8 +58,11 @@ Staging::Staging(const fs::path& target, Kind kind) {
                            std::to_string(attempt) + target.extension().string());
     if (make(kind)) {
       lock_ = PathLock(path_);
-      // Another process may have taken it for abandoned before it was locked.
-      if (!lock_ || lock_.is_of(path_)) return;
+      for (int wait = 0; wait < 100 && lock_.is_anothers(); ++wait) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        lock_ = PathLock(path_);
+      }
+      if (!lock_.is_anothers() && !is_lost()) return;
     } else if (errno != EEXIST) {
       throw Error(Errc::not_writable,
                   target.string() + ": cannot be created: " + std::generic_category().message(errno));
@@ -63,8 +72,10 @@ Staging::Staging(const fs::path& target, Kind kind) {
 
 Staging::~Staging() {
   std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (!path_.empty() && !is_lost()) fs::remove_all(path_, ignored);
 }
+
+bool Staging::is_lost() const { return lock_ ? !lock_.is_of(path_) : !stands_at(path_); }
 
 std::error_code Staging::take(const fs::path& made) {
   PathLock lock(made);  // before it stands where it could be taken for abandoned

@@ -2,14 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 namespace quietvox::io {
 
-/// A lock on a file or folder that ends with this object or with the process, however that ends. Where the file system
-/// knows no locks, there is none.
+// Who may remove or rename what, of any number of processes in one folder: whoever holds the lock of a staging, after
+// which it still stood under its name. Its maker does until it is done, or is killed; nobody else comes between then,
+// and what is lost all the same is found lost at commit. A staging is there a moment before it is locked, and may then
+// be looked at as if it were abandoned: its maker waits for that, or goes on to the next name and leaves it to the
+// other.
+
+/// A lock on a file or folder, taken without waiting, that ends with this object or with the process, however that
+/// ends. Where the file system knows no locks, there is none.
 class PathLock {
  public:
   PathLock() = default;
@@ -20,11 +27,12 @@ class PathLock {
 
   /// False where another holds it, and where there are no locks.
   explicit operator bool() const { return file_ >= 0; }
+  bool is_anothers() const { return error_ == EWOULDBLOCK; }
   /// True where the lock is that of what stands at `path` now.
   bool is_of(const std::filesystem::path& path) const;
 
  private:
-  int file_ = -1;
+  int file_ = -1, error_ = 0;
 };
 
 /// A new file or folder beside a target: `a.part-quietvox-17-0.nii` for `a.nii`. It goes with this object. What a
@@ -40,6 +48,8 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// It does not stand there any more.
+  bool is_lost() const;
   /// What was made elsewhere on the same file system comes to stand here.
   std::error_code take(const std::filesystem::path& made);
   /// What stands there now is not removed.

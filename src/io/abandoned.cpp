@@ -12,23 +12,40 @@
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
+namespace {
 
-void remove_abandoned(const fs::path& folder) {
-  std::vector<fs::path> candidates;
+std::vector<fs::path> stagings_in(const fs::path& folder) {
+  std::vector<fs::path> found;
   std::error_code ignored;
   for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
        entry.increment(ignored)) {
-    if (is_staging_name(entry->path().filename().string())) candidates.push_back(entry->path());
+    if (is_staging_name(entry->path().filename().string())) found.push_back(entry->path());
   }
+  return found;
+}
+
+bool may_be_abandoned(const fs::path& path) { return CommitRecord::is_record(path) || PathLock(path).is_of(path); }
+
+}  // namespace
+
+void remove_abandoned(const fs::path& folder) {
+  CommitTurn turn;
+  if (std::ranges::any_of(stagings_in(folder), may_be_abandoned)) remove_abandoned(folder, turn);
+}
+
+void remove_abandoned(const fs::path& folder, CommitTurn& turn) {
+  if (turn.take(folder) != CommitTurn::Answer::mine) return;
+  std::vector<fs::path> candidates = stagings_in(folder);  // now that no record can come any more
   // Records first: what they name is needed until they have been followed.
   const auto others = std::partition(candidates.begin(), candidates.end(), CommitRecord::is_record);
   std::set<fs::path> needed;
   for (auto path = candidates.begin(); path != candidates.end(); ++path) {
     const PathLock lock(*path);
     const bool is_abandoned = lock.is_of(*path);
-    if (path < others && !(is_abandoned && CommitRecord::take_back(*path))) {
+    if (path < others && !(is_abandoned && CommitRecord::take_back(*path, turn))) {
       for (const fs::path& staging : CommitRecord::stagings(*path)) needed.insert(staging.lexically_normal());
     } else if (is_abandoned && !needed.contains(path->lexically_normal())) {
+      std::error_code ignored;
       fs::remove_all(*path, ignored);
     }
   }

@@ -140,7 +140,6 @@ void AtomicOutput::put_in_place() {
     return;
   }
   refuse_existing(target_, kind_, force_);  // something else may have come meanwhile
-  replaced_ = PathLock(target_);
   if (const int error = exchange(staging(), target_)) throw_not_writable(target_, "cannot be replaced", error);
   state_ = State::exchanged;
 }
@@ -166,7 +165,7 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     for (const AtomicOutput* output : outputs) output->sync(execution);
     std::vector<CommitRecord::Output> steps;
     for (const AtomicOutput* output : outputs) steps.push_back({output->staging(), output->target_});
-    if (steps.size() > 1 || stands_at(steps.front().target)) record.emplace(steps);
+    record.emplace(steps, execution.stop);
     for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) (*output)->put_in_place();
     for (const AtomicOutput* output : outputs) {
       if (const int error = sync_to_disk(parent_of(output->target_))) {

@@ -54,7 +54,6 @@ class AtomicOutput {
   std::filesystem::path target_;
   std::optional<Staging> staging_;
   std::size_t expected_files_ = 0;
-  PathLock replaced_;  ///< what stood at the target is not abandoned, though it has the staging's name for a moment
   Kind kind_;
   bool force_;
   State state_ = State::staged;

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "core/error.hpp"
+#include "io/abandoned.hpp"
 #include "io/byte_stream.hpp"
 #include "io/disk.hpp"
 
@@ -150,12 +150,16 @@ bool follow(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-CommitRecord::CommitRecord(const std::vector<Output>& outputs) {
+CommitRecord::CommitRecord(const std::vector<Output>& outputs, const std::stop_token& stop) {
   std::vector<fs::path> folders;
   for (const Output& output : outputs) {
     const fs::path folder = parent_of(output.target);
     if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
   }
+  turn_.wait_for(folders, stop);
+  // What a process that was killed in its turn left half done is not to be taken for what stood there before.
+  for (const fs::path& folder : folders) remove_abandoned(folder, turn_);
+  if (outputs.size() == 1 && !stands_at(outputs.front().target)) return;
   for (const fs::path& folder : folders) {
     files_.push_back(std::make_unique<Staging>(folder / ("outputs" + std::string(ending)), Staging::Kind::file));
   }
@@ -185,17 +189,14 @@ std::vector<fs::path> CommitRecord::stagings(const fs::path& record) {
   return paths;
 }
 
-bool CommitRecord::take_back(const fs::path& record) {
+bool CommitRecord::take_back(const fs::path& record, CommitTurn& turn) {
+  const auto is_my_turn = [&](const fs::path& path) { return turn.take(parent_of(path)) == CommitTurn::Answer::mine; };
   const fs::path main = main_record(record);
-  std::optional<PathLock> lock;
-  if (main != record) {
-    if (!stands_at(main)) return true;  // it was followed to its end
-    lock.emplace(main);
-    if (!lock->is_of(main)) return false;
-  }
+  if (main != record && !stands_at(main)) return true;  // it was followed to its end
+  if (!is_my_turn(main)) return false;
   const auto [elsewhere, entries] = read(main);
   if (entries.empty()) return true;
-  if (!is_mine(main) || !follow(entries)) return false;
+  if (!is_mine(main) || !std::ranges::all_of(entries, is_my_turn, &Entry::target) || !follow(entries)) return false;
   std::error_code ignored;
   fs::remove(main, ignored);
   for (const fs::path& path : elsewhere) {

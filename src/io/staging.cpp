@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -26,7 +28,8 @@ constexpr std::string_view mark = ".part-quietvox-";
 
 }  // namespace
 
-PathLock::PathLock(const fs::path& path) : file_(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+PathLock::PathLock(const fs::path& path, int flags)
+    : file_(open(path.c_str(), flags | O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)) {
   if (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) == 0) return;
   error_ = errno;
   if (file_ >= 0) close(std::exchange(file_, -1));
@@ -42,6 +45,11 @@ PathLock& PathLock::operator=(PathLock&& other) noexcept {
 
 PathLock::~PathLock() {
   if (file_ >= 0) close(file_);
+}
+
+bool PathLock::are_unknown() const {
+  constexpr std::array errors{ENOLCK, ENOTSUP, EINVAL, ENOSYS, EBADF};
+  return std::ranges::find(errors, error_) != errors.end();
 }
 
 bool PathLock::is_of(const fs::path& path) const {

@@ -9,18 +9,19 @@
 
 namespace quietvox::io {
 
-// Who may remove or rename what, of any number of processes in one folder: whoever holds the lock of a staging, after
-// which it still stood under its name. Its maker does until it is done, or is killed; nobody else comes between then,
-// and what is lost all the same is found lost at commit. A staging is there a moment before it is locked, and may then
-// be looked at as if it were abandoned: its maker waits for that, or goes on to the next name and leaves it to the
-// other.
+// What keeps any number of processes in one folder apart:
+// - Only who has the lock of a staging, and found it under its name after that, removes it or takes its name away. Its
+//   maker has it to the end. Before the maker comes to lock it, another may, to see whether it is abandoned: the maker
+//   waits for that, or leaves the name to the other. What is lost all the same is found lost at commit.
+// - What stands at targets, and in the stagings' place once the two were exchanged, is touched only in the turn of the
+//   folder (commit_turn.hpp), and so are abandoned stagings and records. What is there is listed in the turn.
 
 /// A lock on a file or folder, taken without waiting, that ends with this object or with the process, however that
 /// ends. Where the file system knows no locks, there is none.
 class PathLock {
  public:
   PathLock() = default;
-  explicit PathLock(const std::filesystem::path&);
+  explicit PathLock(const std::filesystem::path&, int flags = 0);  ///< of open()
   PathLock(PathLock&&) noexcept;
   PathLock& operator=(PathLock&&) noexcept;
   ~PathLock();
@@ -28,6 +29,8 @@ class PathLock {
   /// False where another holds it, and where there are no locks.
   explicit operator bool() const { return file_ >= 0; }
   bool is_anothers() const { return error_ == EWOULDBLOCK; }
+  /// The file system knows none.
+  bool are_unknown() const;
   /// True where the lock is that of what stands at `path` now.
   bool is_of(const std::filesystem::path& path) const;
 

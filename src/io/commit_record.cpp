@@ -105,8 +105,13 @@ fs::path main_record(const fs::path& record) {
 /// False where it failed.
 bool take_back_one(const Entry& entry) {
   const fs::path aside = aside_of(entry.staging);
-  const bool is_in_place = identity_of(entry.target) == entry.identity;
   std::error_code error;
+  if (identity_of(aside) == entry.identity) {  // exchange() was cut short when this was done before
+    if (!stands_at(entry.target)) fs::rename(entry.staging, entry.target, error);
+    if (!error) fs::rename(aside, entry.staging, error);
+    if (error) return false;
+  }
+  const bool is_in_place = identity_of(entry.target) == entry.identity;
   if (stands_at(aside) && (is_in_place || !stands_at(entry.target))) {
     if (is_in_place) fs::remove_all(entry.target, error);  // a folder cannot be renamed over another
     if (!error) fs::rename(aside, entry.target, error);

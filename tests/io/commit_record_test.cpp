@@ -115,6 +115,24 @@ TEST_F(CommitRecordTest, IsFollowedFromEveryFolder) {
   }
 }
 
+/// Whoever followed it was killed too, between the renames of a file system that cannot exchange.
+TEST_F(CommitRecordTest, IsFollowedFromWhereThatWasCutShort) {
+  for (const int renames : {1, 2}) {
+    SCOPED_TRACE(renames);
+    kill_at_work(false);
+    fs::path staging;
+    for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("a.part") && name.ends_with(".json")) staging = entry.path();
+    }
+    fs::rename(folder_ / "out/a.json", aside_of(staging));
+    if (renames == 2) fs::rename(staging, folder_ / "out/a.json");
+    remove_abandoned(folder_ / "out");
+    EXPECT_EQ(folder_.names(), (Names{"out", "out/a.json", "out/elsewhere"}));
+    EXPECT_EQ(get(folder_ / "out/a.json"), "old");
+  }
+}
+
 TEST_F(CommitRecordTest, WhatItDoesNotUnderstandIsLeftAlone) {
   put(folder_ / "out/elsewhere/r.nii", "old");
   kill_at_work(false);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +26,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view mark = ".part-quietvox-";
+
+/// As much of it as leaves room for the rest of a name, and for what aside_of() adds.
+std::string shortened(const std::string& stem, std::size_t rest) {
+  constexpr std::size_t most = NAME_MAX - 6;
+  std::size_t size = std::min(stem.size(), most - std::min(most, rest));
+  while (size > 0 && size < stem.size() && (stem[size] & 0xc0) == 0x80) --size;  // no half of a UTF-8 character
+  return stem.substr(0, size);
+}
 
 }  // namespace
 
@@ -61,9 +70,10 @@ bool PathLock::is_of(const fs::path& path) const {
 
 Staging::Staging(const fs::path& target, Kind kind) {
   for (int attempt = 0;; ++attempt) {
+    const std::string rest =
+        std::string(mark) + std::to_string(getpid()) + "-" + std::to_string(attempt) + target.extension().string();
     path_ = target;
-    path_.replace_filename(target.stem().string() + std::string(mark) + std::to_string(getpid()) + "-" +
-                           std::to_string(attempt) + target.extension().string());
+    path_.replace_filename(shortened(target.stem().string(), rest.size()) + rest);
     if (make(kind)) {
       lock_ = PathLock(path_);
       for (int wait = 0; wait < 100 && lock_.is_anothers(); ++wait) {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "io/disk.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
@@ -340,6 +341,27 @@ TEST_F(AtomicOutputTest, NamesAloneLieInTheFolderWeAreIn) {
 
 TEST_F(AtomicOutputTest, NamesThatAreTooLongAreNamed) {
   expect_refused(Errc::output_path, "too long", folder_ / std::string(300, 'a'), Kind::file, false, folder_ / "in");
+}
+
+TEST_F(AtomicOutputTest, TheLongestNamesThatAFileSystemKnowsAreWritten) {
+  std::string letters;
+  for (int i = 0; i < 124; ++i) letters += "\u00e4";
+  for (const std::string& name : {letters + "aaa.nii", "a" + letters + "aa.nii", std::string(251, 'a') + ".nii"}) {
+    ASSERT_EQ(name.size(), 255U);
+    for (const bool force : {false, true}) {
+      AtomicOutput output(folder_ / name, Kind::file, force, {});
+      const std::string staging = output.staging().filename().string();
+      EXPECT_TRUE(is_staging_name(staging)) << staging;
+      EXPECT_EQ(output.staging().extension(), ".nii");
+      EXPECT_LE(aside_of(output.staging()).filename().string().size(), 255U);
+      EXPECT_NE(output.staging().u32string().size(), 0U);  // throws for half a character
+      put(output.staging(), "new");
+      output.commit();
+    }
+    EXPECT_EQ(folder_.names(), Names{name});
+    fs::remove(folder_ / name);
+  }
+  expect_refused(Errc::not_writable, "too long", folder_ / std::string(256, 'a'), Kind::file, false);
 }
 
 TEST_F(AtomicOutputTest, ReadOnlyParentIsNotWritable) {

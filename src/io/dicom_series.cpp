@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <tuple>
@@ -101,6 +102,32 @@ std::vector<std::vector<Slice>> by_place(std::vector<Slice> slices) {
 
 auto order(const Slice& slice) {
   return std::tuple(slice.trigger_time, slice.acquisition, slice.instance_number, slice.frame);
+}
+
+/// The images in the order of their times and numbers, or else of whatever makes them of different kinds. Those of one
+/// file stay together, as they came, but for their times. Files of the same kind and number are left as they came:
+/// their UIDs are no better than their names, since results have new ones and would come in another order than their
+/// source.
+std::vector<Slice> in_order(std::vector<Slice> images) {
+  std::vector<std::vector<Slice>> files;
+  for (Slice& image : images) {
+    if (files.empty() || files.back().front().name != image.name) files.emplace_back();
+    files.back().push_back(std::move(image));
+  }
+  const auto key = [](const std::vector<Slice>& file) {
+    const Slice& first = file.front();
+    const PixelFormat& format = first.format;
+    return std::tie(first.instance_number, first.echo_time, first.acquisition, first.trigger_time, first.contrast,
+                    first.intent, first.photometric, first.rows, first.columns, format.bits_allocated,
+                    format.bits_stored, format.high_bit, format.is_signed, first.has_modality_lut, first.spacing,
+                    first.axes);
+  };
+  std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  images.clear();
+  for (auto& file : files) std::ranges::move(file, std::back_inserter(images));
+  std::stable_sort(images.begin(), images.end(),
+                   [](const Slice& a, const Slice& b) { return a.temporal_position < b.temporal_position; });
+  return images;
 }
 
 /// Where every place is filled k times and the repeats can be told apart: k lists with each place once.
@@ -252,10 +279,8 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
 }
 
 std::vector<Volume> make_volumes(std::vector<Slice> images) {
-  std::stable_sort(images.begin(), images.end(),
-                   [](const Slice& a, const Slice& b) { return a.temporal_position < b.temporal_position; });
   std::vector<std::vector<Slice>> kinds;
-  for (Slice& slice : images) {
+  for (Slice& slice : in_order(std::move(images))) {
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
       return has_place(slice) && has_place(kind.front()) && same_kind(kind.front(), slice);
     });

@@ -25,7 +25,8 @@ struct Volume {
 std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& uid, const std::filesystem::path&);
 
 /// Parts the images of a series by size, pixel format, orientation, contrast and time, then by repeated positions, and
-/// orders each part. Every image is in exactly one volume.
+/// orders each part. Every image is in exactly one volume. The volumes come in the order of their temporal positions,
+/// then of their lowest instance numbers, then of what else makes them differ, whatever the names of the files.
 std::vector<Volume> make_volumes(std::vector<Slice> images);
 
 }  // namespace quietvox::io::dicom

@@ -173,6 +173,27 @@ TEST_F(SeriesOnDisk, MasksLieWhereTheInputLies) {
   expect("at-origin.nii", 64, "spacing 1, 1, 1 mm instead of 0.25, 0.5, 2 mm");
 }
 
+TEST_F(SeriesOnDisk, MasksMeetTheirEchoesWhateverTheFilesAreNamed) {
+  const auto make = [&](const std::string& folder, const std::string& first, const std::string& second, bool is_mask) {
+    std::filesystem::create_directory(folder_ / folder);
+    for (int i = 0; i < 6; ++i) {
+      const bool is_second = i >= 3;
+      DicomSpec spec{.position = {0, 0, 2.0 * (i % 3)}, .slope = "", .intercept = "", .instance_number = i + 1};
+      spec.more = {{DCM_EchoTime, is_second ? "20" : "10"}};
+      if (is_mask) spec.cells.assign(20, is_second ? 0 : 1);
+      write_dicom(folder_ / folder / ((is_second ? second : first) + std::to_string(i) + ".dcm"), spec);
+    }
+  };
+  make("in", "a", "b", false);
+  make("mask", "b", "a", true);
+  quietvox_ok({"gaussian", path("in"), path("out"), "--mask", path("mask"), "--sigma", "1"});
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = (i < 3 ? "a" : "b") + std::to_string(i) + ".dcm";
+    const bool is_kept = dicom_cells(folder_ / "in" / name) == dicom_cells(folder_ / "out" / name);
+    EXPECT_EQ(is_kept, i >= 3) << name;  // the mask of the second echo holds nothing
+  }
+}
+
 TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {
   make_series(folder_ / "in");
   std::filesystem::remove(files_of(folder_ / "in")[2]);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -273,6 +274,71 @@ TEST_F(DicomSeries, AFolderThatFallsApartIntoSingleSlicesIsWarnedOf) {
   EXPECT_EQ(image->volume_count(), 3u);
   ASSERT_EQ(image->warnings().size(), 1u);
   EXPECT_NE(image->warnings()[0].find("3 images make 3 volumes of one slice"), std::string::npos);
+}
+
+/// Two slices each of three volumes that differ in `more`; instance numbers along the volumes where there are any.
+struct ThreeVolumes {
+  const char* what;
+  bool are_numbered;
+  std::vector<std::pair<DcmTagKey, std::string>> more[3];
+};
+
+TEST_F(DicomSeries, VolumesComeInTheOrderOfTheirHeadersNotOfNames) {
+  const ThreeVolumes cases[] = {
+      {"numbered", true, {{{DCM_EchoTime, "30"}}, {{DCM_EchoTime, "10"}}, {{DCM_EchoTime, "20"}}}},
+      {"echoes", false, {{{DCM_EchoTime, "9"}}, {{DCM_EchoTime, "10"}}, {{DCM_EchoTime, "20"}}}},
+      {"diffusion", true, {{{DCM_DiffusionBValue, "0"}}, {{DCM_DiffusionBValue, "700"}}, {{DCM_DiffusionBValue, "5"}}}},
+      {"kinds", false, {{{DCM_ImageType, "A\\B\\M"}}, {{DCM_ImageType, "A\\B\\P"}}, {{DCM_ImageType, "A\\B\\R"}}}},
+      {"acquisitions",
+       false,
+       {{{DCM_PixelSpacing, "3\\3"}, {DCM_AcquisitionNumber, "2"}},
+        {{DCM_PixelSpacing, "2\\2"}, {DCM_AcquisitionNumber, "3"}},
+        {{DCM_PixelSpacing, "4\\4"}, {DCM_AcquisitionNumber, "11"}}}},
+      {"times", false, {{}, {{DCM_TemporalPositionIdentifier, "1"}}, {{DCM_TemporalPositionIdentifier, "2"}}}},
+      {"spacings", false, {{{DCM_PixelSpacing, "2\\2"}}, {{DCM_PixelSpacing, "3\\3"}}, {{DCM_PixelSpacing, "4\\4"}}}},
+  };
+  for (const auto& [what, are_numbered, more] : cases) {
+    std::vector<int> order{0, 1, 2};
+    do {
+      SCOPED_TRACE(std::string(what) + ": named " + std::to_string(order[0]) + std::to_string(order[1]) +
+                   std::to_string(order[2]));
+      for (int volume = 0; volume < 3; ++volume) {
+        for (int z = 0; z < 2; ++z) {
+          DicomSpec spec = marked(10 * volume + z);
+          spec.position = {0, 0, 1.0 * z};
+          spec.instance_number = are_numbered ? 1 + volume + 3 * z : 1;
+          spec.more = more[volume];
+          const std::string name = std::to_string(order[static_cast<std::size_t>(volume)]) + std::to_string(9 - z);
+          write_dicom(folder_ / (name + ".dcm"), spec);
+        }
+      }
+      const auto image = open();
+      ASSERT_EQ(image->volume_count(), 3U);
+      for (int volume = 0; volume < 3; ++volume) {
+        EXPECT_EQ(marks(*image, volume), (std::vector<int>{10 * volume, 10 * volume + 1}));
+      }
+      for (const auto& file : fs::directory_iterator(folder_.path())) fs::remove(file);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST_F(DicomSeries, ImagesWithoutPlaceComeInTheOrderOfTheirNumbersFramesInThatOfTheFile) {
+  DicomSpec spec;
+  spec.position = {};
+  spec.frames = 2;
+  for (int file = 0; file < 3; ++file) {
+    spec.instance_number = file + 9;  // 9, 10, 11
+    spec.cells.assign(40, 0);
+    spec.cells[0] = static_cast<std::uint16_t>(10 * file);
+    spec.cells[20] = static_cast<std::uint16_t>(10 * file + 1);
+    spec.slope = spec.intercept = "";
+    write_dicom(folder_ / (std::to_string(spec.instance_number) + ".dcm"), spec);
+  }
+  const auto image = open();
+  ASSERT_EQ(image->volume_count(), 6U);
+  for (int volume = 0; volume < 6; ++volume) {
+    EXPECT_EQ(marks(*image, volume), (std::vector<int>{10 * (volume / 2) + volume % 2}));
+  }
 }
 
 TEST_F(DicomSeries, ASingleImageIs2D) {

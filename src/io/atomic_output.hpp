@@ -70,8 +70,8 @@ bool is_inside(const std::filesystem::path& path, const std::filesystem::path& f
 /// The absolute path, links followed as far as it exists. Throws Error(output_path) where it cannot be followed.
 std::filesystem::path real_path(const std::filesystem::path&);
 
-/// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed.
-/// `role`: what the other one is, for the message.
+/// Throws Error(output_path) where the target is the other file or folder, lies inside it or holds it, links followed,
+/// those in the folder too. `role`: what the other one is, for the message.
 void refuse_overlap(const std::filesystem::path& target, const std::filesystem::path& other,
                     const std::string& role = "input");
 

@@ -3,14 +3,10 @@
 #include "io/dicom_scan.hpp"
 
 #include <dcmtk/dcmdata/dcuid.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 
 #include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
+#include "io/folder_walk.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -47,46 +43,13 @@ std::string why_no_image(DcmFileFormat& file) {
   return is_image ? "" : "a DICOM object without pixel data";
 }
 
-struct Found {
-  fs::path path, name;
-};
+using Found = FolderWalk::File;
 
-struct Folder {
-  std::vector<Found> files;           ///< regular ones, in the order of their names
-  std::vector<Error> closed;          ///< what may hold some, but cannot be looked into
-  std::vector<std::string> dangling;  ///< names of links that lead nowhere
-};
-
-Error cannot_be_read(const fs::path& path, int error) {
-  return {Errc::input_path, path.string() + ": cannot be read: " + std::generic_category().message(error)};
-}
-
-Folder look_into(const fs::path& path) {
-  if (!fs::is_directory(path)) {
-    if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
-    return {{{path, path.filename()}}, {}, {}};
-  }
-  Folder found;
-  try {
-    for (auto entry = fs::recursive_directory_iterator(path); entry != fs::end(entry); ++entry) {
-      std::error_code error;
-      const fs::file_status status = entry->status(error);
-      if (fs::is_regular_file(status)) {
-        found.files.push_back({entry->path(), entry->path().lexically_relative(path)});
-      } else if (status.type() == fs::file_type::none) {  // such as a link into a closed folder
-        found.closed.push_back(cannot_be_read(entry->path(), error.value()));
-      } else if (status.type() == fs::file_type::not_found) {
-        found.dangling.push_back(entry->path().lexically_relative(path).string());
-      } else if (fs::is_directory(status) && !entry->is_symlink() &&
-                 faccessat(AT_FDCWD, entry->path().c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
-        found.closed.push_back(cannot_be_read(entry->path(), errno));
-        entry.disable_recursion_pending();
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw cannot_be_read(path, error.code().value());
-  }
-  std::ranges::sort(found.files, {}, &Found::name);
+FolderWalk look_into(const fs::path& path) {
+  if (fs::is_directory(path)) return walk_folder(path);
+  if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
+  FolderWalk found;
+  found.files.push_back({path, path.filename()});
   return found;
 }
 
@@ -144,7 +107,7 @@ void check_identity(Slice& slice) {
 }  // namespace
 
 Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care) {
-  Folder folder = look_into(path);
+  FolderWalk folder = look_into(path);
   std::vector<Found>& files = folder.files;
   std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
@@ -157,9 +120,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
   Scan result;
   result.any_dicom = !folder.closed.empty();  // perhaps
   result.strays = std::move(folder.closed);
-  std::ranges::sort(result.strays, {}, [](const Error& error) { return std::string_view(error.what()); });
-  std::ranges::sort(folder.dangling);
-  for (const std::string& name : folder.dangling) result.passed_over.push_back(name + ": a link that leads nowhere");
+  result.passed_over = std::move(folder.passed_over);
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;

@@ -264,6 +264,28 @@ TEST_F(SeriesOnDisk, OutputInsideTheInputIsRefused) {
   EXPECT_EQ(contents(folder_.path()), before);
 }
 
+TEST_F(SeriesOnDisk, LinkedFoldersAreReadAndNothingIsWrittenThere) {
+  make_series(folder_ / "in");
+  std::filesystem::create_directory(folder_ / "else");
+  const auto files = files_of(folder_ / "in");
+  for (std::size_t i = 3; i < 5; ++i) std::filesystem::rename(files[i], folder_ / "else" / files[i].filename());
+  std::filesystem::create_directory_symlink("../else", folder_ / "in/more");
+  const Json info = Json::parse(quietvox_ok({"info", path("in"), "--json"}).out);
+  EXPECT_EQ(info["extent"][2], 5);
+  const auto before = contents(folder_.path());
+  for (const char* output : {"else/out", "else/out.nii"}) {
+    const Result refused = quietvox({"median", path("in"), path(output)});
+    EXPECT_EQ(refused.status, 6) << refused.err;
+    EXPECT_NE(refused.err.find("lies inside the input"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(quietvox({"median", path("in"), path("else/out"), "--all-series"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in"), path("out.nii"), "--residual", path("else/r.nii")}).status, 6);
+  EXPECT_EQ(contents(folder_.path()), before);
+  quietvox_ok({"median", path("in"), path("out")});
+  EXPECT_EQ(files_of(folder_ / "out").size(), 4U);
+  EXPECT_EQ(files_of(folder_ / "out/more").size(), 2U);
+}
+
 TEST_F(SeriesOnDisk, ForceReplacesResultsButNoScans) {
   make_series(folder_ / "in");
   quietvox_ok({"median", path("in"), path("out")});

@@ -74,6 +74,12 @@ TEST_F(DicomSeries, WhatMayNotBeReadKeepsNoOtherSeriesFromBeingRead) {
   fs::create_symlink("closed/b.dcm", folder_ / "d");
   fs::create_symlink("e", folder_ / "e");
   fs::create_symlink("nowhere", folder_ / "f");
+  const TemporaryFolder other;
+  fs::create_directory(other / "shut");
+  fs::create_directory_symlink(other / "shut", folder_ / "g");
+  fs::create_directory_symlink("closed", folder_ / "h");  // told once
+  fs::permissions(other.path(), static_cast<fs::perms>(0755));
+  fs::permissions(other / "shut", fs::perms::none);
   fs::permissions(folder_.path(), static_cast<fs::perms>(0755));
   fs::permissions(folder_ / "c.dcm", fs::perms::none);
   for (const fs::perms folder : {fs::perms::none, static_cast<fs::perms>(0444)}) {
@@ -87,11 +93,12 @@ TEST_F(DicomSeries, WhatMayNotBeReadKeepsNoOtherSeriesFromBeingRead) {
       EXPECT_EQ(error.code(), Errc::input_path);
       closed.insert(error.what());
     }
-    EXPECT_EQ(closed, (std::set<std::string>{
-                          (folder_ / "c.dcm").string() + ": cannot be read: Permission denied",
-                          (folder_ / "closed").string() + ": cannot be read: Permission denied",
-                          (folder_ / "d").string() + ": cannot be read: Permission denied",
-                          (folder_ / "e").string() + ": cannot be read: Too many levels of symbolic links"}));
+    EXPECT_EQ(closed,
+              (std::set<std::string>{(folder_ / "c.dcm").string() + ": cannot be read: Permission denied",
+                                     (folder_ / "closed").string() + ": cannot be read: Permission denied",
+                                     (folder_ / "d").string() + ": cannot be read: Permission denied",
+                                     (folder_ / "e").string() + ": cannot be read: Too many levels of symbolic links",
+                                     (folder_ / "g").string() + ": cannot be read: Permission denied"}));
     expect_error(Errc::input_path, "cannot be read", [&] { open(); });
   }
   fs::permissions(folder_ / "closed", fs::perms::owner_all);
@@ -123,6 +130,57 @@ TEST_F(DicomSeries, FilesInSubfoldersBelongToIt) {
   add("one/x", 0, 1);
   add("one/two/x", 1, 2);
   EXPECT_EQ(marks(*open()), (std::vector<int>{1, 2}));
+}
+
+TEST_F(DicomSeries, LinkedFoldersBelongToItEachOnce) {
+  const TemporaryFolder other;
+  fs::create_directories(folder_ / "in/sub");
+  fs::create_directories(other / "deep/er");
+  const auto write = [&](const fs::path& path, int z) {
+    DicomSpec spec = marked(z);
+    spec.position = {0, 0, 1.0 * z};
+    write_dicom(path, spec);
+  };
+  write(folder_ / "in/a", 0);
+  write(folder_ / "in/sub/b", 1);
+  write(other / "c", 2);
+  write(other / "deep/er/d", 3);
+  add("not in it", 4, 4);
+  fs::create_directory_symlink(other.path(), folder_ / "in/more");
+  fs::create_directory_symlink(other / "deep", folder_ / "in/sub/late");  // it is seen below the one before
+  fs::create_directory_symlink(other.path(), folder_ / "in/twice");
+  fs::create_directory_symlink("sub", folder_ / "in/again");
+  fs::create_directory_symlink(".", folder_ / "in/self");
+  fs::create_directory_symlink(folder_ / "in", other / "deep/back");
+  fs::create_directory_symlink("..", folder_ / "in/sub/up");
+  const auto image = io::open_dicom(folder_ / "in", {});
+  EXPECT_EQ(marks(*image), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_TRUE(image->warnings().empty());
+  write_image(*image, folder_ / "out");
+  EXPECT_EQ(
+      TemporaryFolder::names_in(folder_ / "out"),
+      (std::vector<std::string>{"a", "more", "more/c", "more/deep", "more/deep/er", "more/deep/er/d", "sub", "sub/b"}));
+  fs::create_directory_symlink("../../..", folder_ / "in/sub/above");
+  EXPECT_EQ(io::open_dicom(folder_ / "in", {})->warnings(),
+            std::vector<std::string>{"passed over sub/above: a link to a folder that the input lies in"});
+}
+
+TEST_F(DicomSeries, NothingIsWrittenToWhereLinksInItLead) {
+  const TemporaryFolder other;
+  fs::create_directory(folder_ / "in");
+  fs::create_directory(other / "results");
+  add("in/a", 0, 1);
+  write_image(*open(), other / "results/old");
+  fs::remove(folder_ / "in/a.dcm");
+  const io::WriteOptions force{.force = true};
+  fs::create_symlink(other / "results/old/in/a.dcm", folder_ / "in/b.dcm");
+  expect_error(Errc::output_path, "lies inside the output",
+               [&] { write_image(*open(), other / "results/old", io::Values::real, {}, force); });
+  fs::remove(folder_ / "in/b.dcm");
+  fs::create_directory_symlink(other / "results", folder_ / "in/more");
+  expect_error(Errc::output_path, "lies inside the input", [&] { write_image(*open(), other / "results/new"); });
+  expect_error(Errc::output_path, "lies inside the input",
+               [&] { write_image(*open(), other / "results/old", io::Values::real, {}, force); });
 }
 
 TEST_F(DicomSeries, AMissingSliceForbidsWindowsAcross) {

@@ -13,15 +13,22 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
   if (path.empty()) return nullptr;
   auto mask = open_input(path, {}, execution);
   const bool fits = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
+  for (const std::string& warning : mask->warnings()) warnings.push_back("--mask " + path + ": " + warning);
   std::string doubt;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const io::Geometry& own = mask->geometry(mask->volume_count() == 1 || !fits ? 0 : volume);
+    const std::size_t mask_volume = mask->volume_count() == 1 || !fits ? 0 : volume;
+    const io::Geometry& own = mask->geometry(mask_volume);
     const io::Geometry& other = image.geometry(volume);
     if (!fits || own.extent != other.extent) {
       throw Error(Errc::invalid_argument, "--mask " + path + ": has " + describe_extent(*mask) +
                                               " voxels, but the input has " + describe_extent(image));
     }
-    const std::string what = displacement(own, other);
+    std::string what = displacement(own, other);
+    if (what.empty() && mask->format() != io::Format::dicom && !image.why_uneven(volume).empty()) {
+      doubt = image.why_uneven(volume);  // no other format can say that slices are uneven
+      continue;
+    }
+    if (what.empty()) what = displaced_slice(*mask, mask_volume, image, volume);
     if (what.empty()) continue;
     if (own.is_placed && other.is_placed) {
       throw Error(Errc::invalid_argument, "--mask " + path + ": lies elsewhere than the input: " + what +

@@ -12,8 +12,8 @@
 namespace quietvox::cli {
 
 /// Opens the mask of an image; null where `path` is empty. It has one volume for all of the image's, or one for each.
-/// Throws Error(invalid_argument) where it differs in extent, or lies elsewhere in the patient. Where one of the two
-/// does not say where it lies, that becomes a warning.
+/// Throws Error(invalid_argument) where it differs in extent, or a slice of it lies elsewhere in the patient. Where one
+/// of the two does not say where it lies, that becomes a warning, as do those of the mask itself.
 std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, const Execution&,
                                      std::vector<std::string>& warnings);
 

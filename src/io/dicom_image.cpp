@@ -14,6 +14,7 @@
 #include "io/dicom_writer.hpp"
 #include "io/image.hpp"
 #include "io/raw_file.hpp"
+#include "io/slice_places.hpp"
 #include "io/told.hpp"
 
 namespace quietvox::io {
@@ -160,6 +161,14 @@ class DicomImage final : public Image {
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::string series_uid() const override { return at(0).slices.front().series; }
+
+  std::vector<Vector3> places(std::size_t volume) const {
+    std::vector<Vector3> places;
+    for (const Slice& slice : at(volume).slices) {
+      if (slice.position) places.push_back(*slice.position);
+    }
+    return places;
+  }
 
   bool can_filter_stored(std::size_t volume) const override {
     const auto& slices = at(volume).slices;
@@ -317,6 +326,11 @@ std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened
 const std::vector<Error>& DicomFolder::strays() const { return impl_->found.strays; }
 
 std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const { return impl_->open(options, {}); }
+
+std::vector<std::array<double, 3>> slice_places(const Image& image, std::size_t volume) {
+  const auto* const series = dynamic_cast<const dicom::DicomImage*>(&image);
+  return series && image.geometry(volume).is_placed ? series->places(volume) : std::vector<dicom::Vector3>();
+}
 
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
   const DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};

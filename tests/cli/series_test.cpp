@@ -173,6 +173,45 @@ TEST_F(SeriesOnDisk, MasksLieWhereTheInputLies) {
   expect("at-origin.nii", 64, "spacing 1, 1, 1 mm instead of 0.25, 0.5, 2 mm");
 }
 
+TEST_F(SeriesOnDisk, MasksOfUnevenSlicesLieWhereTheInputLiesSliceBySlice) {
+  const auto make = [&](const std::string& name, const std::vector<double>& places, int volumes = 1) {
+    std::filesystem::create_directory(folder_ / name);
+    for (std::size_t i = 0; i < places.size() * static_cast<std::size_t>(volumes); ++i) {
+      const std::size_t volume = i / places.size();
+      DicomSpec spec{.position = {0, 0, places[i % places.size()]}, .instance_number = static_cast<int>(i) + 1};
+      spec.more = {{DCM_TemporalPositionIdentifier, std::to_string(volume + 1)}};
+      write_dicom(folder_ / name / (std::to_string(i) + ".dcm"), spec);
+    }
+  };
+  make("even", {0, 2, 4, 6, 8, 10});
+  make("gap", {0, 2, 4, 16, 18, 20});
+  make("gap-there", {0, 2, 4, 16.005, 18, 20});
+  make("other-gap", {0, 2, 4, 6, 18, 20});
+  make("two", {0, 2, 4, 6, 8, 10}, 2);
+  quietvox_ok({"median", path("even"), path("placed.nii"), "--radius", "0"});
+  const auto expect = [&](const std::string& in, const std::string& mask, int status, const std::string& text) {
+    const Result result =
+        quietvox({"median", path(in), path("out"), "--radius", "1x1x0", "--force", "--mask", path(mask)});
+    EXPECT_EQ(result.status, status) << in << ", " << mask << ": " << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << in << ", " << mask << ": " << result.err;
+  };
+  const std::string fourth = "slice 4 lies at 0, 0, ";
+  expect("even", "gap", 64, fourth + "16 mm instead of 0, 0, 6 mm");
+  expect("two", "gap", 64, fourth + "16 mm instead of 0, 0, 6 mm");
+  expect("gap", "even", 64, fourth + "6 mm instead of 0, 0, 16 mm");
+  expect("gap", "other-gap", 64, fourth + "6 mm instead of 0, 0, 16 mm");
+  expect("gap", "gap", 0, "--mask " + path("gap") + ": slices are missing: 2.dcm and 3.dcm");
+  expect("gap", "gap-there", 0, "");
+  expect("two", "even", 0, "");
+  expect("two", "two", 0, "");
+  expect("even", "placed.nii", 0, "");
+  expect("gap", "placed.nii", 0,
+         "taken to lie where the input lies, though the files do not say so: slices are missing");
+  const Result refused = quietvox({"median", path("placed.nii"), path("out.nii"), "--mask", path("gap")});
+  EXPECT_EQ(refused.status, 64) << refused.err;
+  EXPECT_NE(refused.err.find(fourth + "16 mm instead of 0, 0, 6 mm"), std::string::npos) << refused.err;
+}
+
 TEST_F(SeriesOnDisk, MasksMeetTheirEchoesWhateverTheFilesAreNamed) {
   const auto make = [&](const std::string& folder, const std::string& first, const std::string& second, bool is_mask) {
     std::filesystem::create_directory(folder_ / folder);

@@ -85,6 +85,9 @@ void check_input(const fs::path& path) {
   if (!fs::status_known(status)) {
     throw Error(Errc::input_path, path.string() + ": cannot be examined: " + error.message());
   }
+  if (!fs::is_regular_file(status) && !fs::is_directory(status)) {
+    throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
+  }
   if (access(path.c_str(), R_OK) != 0) throw Error(Errc::input_path, path.string() + ": may not be read");
 }
 
@@ -150,6 +153,7 @@ std::vector<fs::path> all_files_of(const std::vector<std::string>& words) {
 
 void refuse_overlaps(const std::vector<fs::path>& files, const std::vector<Source>& sources) {
   for (const Source& source : sources) {
+    check_input(source.path);
     for (const fs::path& part : files_of_image(source.path)) {
       for (const fs::path& file : files) io::refuse_overlap(file, part, source.role);
     }

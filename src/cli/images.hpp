@@ -17,7 +17,7 @@ namespace quietvox::cli {
 /// throw.
 std::unique_ptr<io::Image> open_input(const std::filesystem::path&, const InputOptions&, const Execution&);
 
-/// Throws Error(input_path) where there is no such file or folder, or it may not be read.
+/// Throws Error(input_path) where it is not there, is neither a file nor a folder (a pipe), or may not be read.
 void check_input(const std::filesystem::path&);
 
 /// Throws, before any work is done, what making the output and its sidecar would throw: exists, output_path,
@@ -42,7 +42,7 @@ struct Source {
 };
 
 /// Throws Error(output_path) where a file of an output is a file of a source, lies inside one or holds one, links
-/// followed.
+/// followed; what check_input() throws for a source.
 void refuse_overlaps(const std::vector<std::filesystem::path>& files, const std::vector<Source>&);
 
 /// The format that an output is to have, from the option, else the ending of its name, else `input`, if any. Throws

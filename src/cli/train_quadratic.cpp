@@ -51,8 +51,8 @@ void train(const Arguments& arguments, Context& context) {
   const auto in = arguments.params<InputOptions>();
   const std::string &noisy_path = arguments.operand(0), &clean_path = arguments.operand(1);
   const std::string& output_path = arguments.operand(2);
-  io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
   refuse_overlaps({output_path}, {{noisy_path, "noisy image"}, {clean_path, "clean image"}});
+  io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
   const Execution reading = context.background(options.threads);
   const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {

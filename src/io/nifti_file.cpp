@@ -31,12 +31,23 @@ SplitName split(const fs::path& path) {
   return name;
 }
 
-/// The other file of a pair, which may be compressed while this one is not; empty where there is none.
-fs::path partner(const fs::path& path, const char* kind) {
-  for (const char* ending : {"", ".gz"}) {
-    fs::path candidate = split(path).stem;
-    candidate += std::string(kind) + ending;
-    if (fs::is_regular_file(candidate)) return candidate;
+std::string upper_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+/// The other file of a pair, which may be compressed while this one is not; empty where there is none. Of two whose
+/// names differ by case, the one that is in capitals as this one is.
+fs::path partner(const fs::path& path, const std::string& kind) {
+  const SplitName name = split(path);
+  const std::string own = path.string().substr(name.stem.string().size(), kind.size());
+  const bool in_capitals = own == upper_case(own);
+  for (const bool capitals : {in_capitals, !in_capitals}) {
+    for (const std::string ending : {"", ".gz"}) {
+      fs::path candidate = name.stem;
+      candidate += capitals ? upper_case(kind + ending) : kind + ending;
+      if (fs::is_regular_file(candidate)) return candidate;
+    }
   }
   return {};
 }

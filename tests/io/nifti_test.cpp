@@ -127,6 +127,32 @@ TEST_F(NiftiTest, TwoFilesAreReadFromEitherNameAndGivenBackByteForByte) {
   }
 }
 
+TEST_F(NiftiTest, TwoFilesMayBeNamedInCapitals) {
+  NiftiRecipe recipe = int16_recipe();
+  recipe.single_file = false;
+  for (const auto& [header, voxels] : {std::pair{"X.HDR", "X.IMG"}, {"X.hdr", "X.IMG"}, {"X.HDR", "X.img"}}) {
+    write_file(folder_ / header, recipe.file());
+    write_file(folder_ / voxels, recipe.stored_voxels());
+    for (const char* name : {header, voxels}) {
+      const auto image = open_nifti(folder_ / name);
+      ASSERT_TRUE(image) << name;
+      EXPECT_EQ(voxels_of(*image, 0, Values::stored)[1], -290) << name;
+      copy_image(*image, folder_ / "out.hdr", Values::real, replacing());
+      EXPECT_EQ(test::read_file(folder_ / "out.img"), recipe.stored_voxels());
+    }
+    fs::remove(folder_ / header);
+    fs::remove(folder_ / voxels);
+  }
+  write_file(folder_ / "X.HDR", recipe.file());
+  write_file(folder_ / "X.IMG", recipe.stored_voxels());
+  recipe.voxels.assign(recipe.voxels.size(), 0);
+  write_file(folder_ / "X.hdr", recipe.file());
+  write_file(folder_ / "X.img", recipe.stored_voxels());  // another image, where names differ by case
+  EXPECT_EQ(voxels_of(*open_nifti(folder_ / "X.HDR"), 0, Values::stored)[1], -290);
+  EXPECT_EQ(voxels_of(*open_nifti(folder_ / "X.IMG"), 0, Values::stored)[1], -290);
+  EXPECT_EQ(voxels_of(*open_nifti(folder_ / "X.hdr"), 0, Values::stored)[1], 0);
+}
+
 TEST_F(NiftiTest, VoxelsThatLookLikeGzipAreVoxels) {
   NiftiRecipe recipe = NiftiRecipe{}.with<std::uint8_t>(2, [](std::int64_t i) {
     return static_cast<std::uint8_t>(i == 0 ? 0x1f : i == 1 ? 0x8b : 8);

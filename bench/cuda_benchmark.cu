@@ -152,7 +152,7 @@ class Benchmark {
   void kernel(const Case& c) {
     const Settings settings = make_settings(c.filter, c.options, c.extent);
     const BackendEntry<Queue>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
-    const Queue queue{device_.compute, device_.pool, device_.multiprocessors};
+    const Queue queue{device_.compute, *device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
     std::vector<T> out(in.size());
     const std::size_t bytes = in.size() * sizeof(T);
@@ -319,7 +319,7 @@ void run(int argc, char** argv) {
     argv += 2;
     argc -= 2;
   }
-  const auto device = cuda::open_devices(0).front();
+  const auto device = std::move(cuda::open_devices(0).front());
   const Ceilings ceilings = measure_ceilings();
   std::printf(
       "%s\ncopy %.2f TB/s, min-or-max %.1f T/s, 16-bit min-or-max %.1f T/s, exp2 %.2f T/s, fma %.1f T/s, up %.1f GB/s, "

@@ -425,7 +425,7 @@ struct Case {
 
 class Comparison {
  public:
-  explicit Comparison(cuda::Device& device) : queue_{device.compute, device.pool, device.multiprocessors} {}
+  explicit Comparison(cuda::Device& device) : queue_{device.compute, *device.pool, device.multiprocessors} {}
 
   template <class T>
   cuda::DeviceBuffer<T> on_device(const std::vector<T>& values) const {
@@ -641,7 +641,7 @@ void add_nlm(Comparison& comparison, const Extent& extent) {
 }
 
 void run(int argc, char** argv) {
-  const auto device = cuda::open_devices(0).front();
+  const auto device = std::move(cuda::open_devices(0).front());
   std::printf("%s\n", device->name.c_str());
   Comparison comparison(*device);
   for (const Extent& extent : {Extent{512, 512, 1}, {1280, 720, 1}, {1920, 1080, 1}}) {

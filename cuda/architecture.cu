@@ -13,7 +13,11 @@ __global__ void probe() {}
 void check_architecture() {
   cudaFuncAttributes attributes;
   const cudaError_t status = cudaFuncGetAttributes(&attributes, probe);
-  if (status == cudaSuccess) return;
+  if (status != cudaErrorNoKernelImageForDevice && status != cudaErrorInvalidDeviceFunction &&
+      status != cudaErrorUnsupportedPtxVersion) {
+    QV_CUDA(status);
+    return;
+  }
   cudaGetLastError();
   throw Error(Errc::device,
               std::string("this build has no code for it (CMAKE_CUDA_ARCHITECTURES): ") + cudaGetErrorString(status));

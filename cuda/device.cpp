@@ -61,22 +61,24 @@ void check_abilities(int index) {
   }
 }
 
-/// Whatever stands in the way is an Error(device), so that `auto` takes the CPU: also a device that others have filled.
-std::shared_ptr<Device> open_device(int index) {
+std::shared_ptr<const MemoryPool> pool_of(int index) {
   static std::mutex mutex;
-  static std::map<int, std::weak_ptr<Device>> all;
+  static std::map<int, std::weak_ptr<const MemoryPool>> pools;
   const std::lock_guard lock(mutex);
+  std::shared_ptr<const MemoryPool> pool = pools[index].lock();
+  if (!pool) pools[index] = pool = std::make_shared<const MemoryPool>(index);
+  return pool;
+}
+
+/// Whatever stands in the way is an Error(device), so that `auto` takes the CPU: also a device that others have filled.
+std::unique_ptr<Device> open_device(int index) {
   std::string label = "cuda:" + std::to_string(index);
   try {
-    std::shared_ptr<Device> device = all[index].lock();
-    if (!device) {
-      label += " (" + device_name(index) + ")";
-      check_abilities(index);
-      const CurrentDevice current(index);
-      check_architecture();
-      all[index] = device = std::make_shared<Device>(index);
-    }
-    return device;
+    label += " (" + device_name(index) + ")";
+    check_abilities(index);
+    const CurrentDevice current(index);
+    check_architecture();
+    return std::make_unique<Device>(index);
   } catch (const Error& error) {
     throw Error(Errc::device, label + " cannot be used: " + error.what() + "; use --backend cpu");
   }
@@ -86,16 +88,26 @@ std::shared_ptr<Device> open_device(int index) {
 
 CurrentDevice::CurrentDevice(int index) {
   QV_CUDA(cudaGetDevice(&previous_));
-  QV_CUDA(cudaSetDevice(index));
+  try {
+    QV_CUDA(cudaSetDevice(index));
+  } catch (const Error&) {
+    go_back();
+    throw;
+  }
+}
+
+void CurrentDevice::go_back() const {
+  cudaSetDevice(previous_);
+  cudaGetLastError();  // the previous device may be full or not ours, which is no fault of what was done with this one
 }
 
 Device::Device(int device)
     : index(device),
       name(device_name(device)),
       multiprocessors(attribute(cudaDevAttrMultiProcessorCount, device)),
-      pool(device) {}
+      pool(pool_of(device)) {}
 
-std::vector<std::shared_ptr<Device>> open_devices(int index) {
+std::vector<std::unique_ptr<Device>> open_devices(int index) {
   const int count = device_count();
   if (index >= count) {
     throw Error(
@@ -103,8 +115,11 @@ std::vector<std::shared_ptr<Device>> open_devices(int index) {
         "there is no CUDA device " + std::to_string(index) + ": this machine has " +
             (count == 1 ? "one, cuda:0" : std::to_string(count) + ", cuda:0 to cuda:" + std::to_string(count - 1)));
   }
-  if (index >= 0) return {open_device(index)};
-  std::vector<std::shared_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Device>> devices;
+  if (index >= 0) {
+    devices.push_back(open_device(index));
+    return devices;
+  }
   std::string why;
   for (int i = 0; i < count; ++i) {
     try {

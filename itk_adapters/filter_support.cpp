@@ -14,7 +14,7 @@ std::optional<Settings> resolved_without_voxels(const Settings& settings, Extent
       return value;
     };
   };
-  Settings resolved = settings.resolved({extent, spacing, placeholder(1.0), placeholder(Range<double>{0, 1})});
+  Settings resolved = settings.resolved({extent, spacing, placeholder(1.0), placeholder(Range<double>{-1e30, 1e30})});
   if (asked) return std::nullopt;
   return resolved;
 }

@@ -83,7 +83,7 @@ std::vector<Settings> resolve_by_header(const Job& job, const io::Image& image, 
     const auto with_noise = [&](double noise) {
       return step.resolved({geometry.extent, geometry.spacing, [noise] { return noise; },
                             [noise] {
-                              return Range<double>{-noise, noise};
+                              return Range<double>{-1e27 * noise, 1e27 * noise};  // whatever was given lies between
                             },
                             low_is_white});
     };
@@ -144,19 +144,19 @@ bool goes_by_noise(const Settings& requested, const std::string& field, const Vo
   const auto with_noise = [&](double noise) {
     return requested.resolved({source.extent(), source.spacing(), [noise] { return noise; },
                                [] {
-                                 return Range<double>{0, 1};
+                                 return Range<double>{-1e30, 1e30};
                                }});
   };
   return requested.get(field) == "auto" && with_noise(0).get(field) != with_noise(1).get(field);
 }
 
 /// Where there was no noise to be found, filters that go by it change nothing, and people ought to know.
-void warn_of_no_noise(const Provenance& provenance, const VolumeSource& source, const std::string& volume,
-                      std::vector<std::string>& warnings) {
-  for (std::size_t step = 0; step < provenance.resolved.size(); ++step) {
-    const Settings& resolved = provenance.resolved[step];
+void warn_of_no_noise(const std::vector<Settings>& requested, const std::vector<Settings>& chain,
+                      const VolumeSource& source, const std::string& volume, std::vector<std::string>& warnings) {
+  for (std::size_t step = 0; step < chain.size(); ++step) {
+    const Settings& resolved = chain[step];
     for (const FieldInfo& field : resolved.filter().fields) {
-      if (resolved.get(field.name) != "0" || !goes_by_noise(provenance.requested[step], field.name, source)) continue;
+      if (resolved.get(field.name) != "0" || !goes_by_noise(requested[step], field.name, source)) continue;
       warnings.push_back(volume + resolved.filter().name + ": no noise was found, so that --" + field.name +
                          " = auto became 0; give a number if it ought to change something");
     }
@@ -202,8 +202,8 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
                                 chosen.backend->name(), mask_identity};
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
     summary.resolved[volume] = provenance.resolved;
-    warn_of_no_noise(provenance, *source, volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "",
-                     summary.warnings);
+    warn_of_no_noise(job.chain, provenance.resolved, *source,
+                     volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
@@ -231,7 +231,7 @@ std::string seconds_text(double seconds) {
 
 void tell(const Job& job, const Summary& summary, Context& context) {
   const std::string backend = summary.backend + (summary.backend_why.empty() ? "" : " (" + summary.backend_why + ")");
-  const std::string what = describe_chain(summary.resolved.empty() ? job.chain : summary.resolved[0]);
+  const std::string what = describe_chain(summary.resolved[0]);
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
   if (job.out.dry_run) {
     const bool by_voxels = what.find("=auto") != std::string::npos;

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <iostream>
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "filters/registry.hpp"
+#include "itk_adapters/names.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -72,17 +72,14 @@ std::string in_cell(const std::string& text) {
 }
 
 void print_markdown(const std::vector<const Filter*>& list) {
-  std::cout
-      << "# Filters\n\nMade by `quietvox filters --markdown`; a test compares the two.\n\n"
-         "What a filter computes, as a formula with its source, and how exactly, stands in its header.\n"
-         "A window must fit into the volume, where its size is not `auto`; along an axis of one voxel it is flat.\n"
-         "Beyond the edge it sees the nearest voxel (border `replicate`) or the volume mirrored at its outermost\n"
-         "voxels (`reflect`); `copy` keeps voxels whose window leaves the volume as they are.\n";
+  std::cout << "# Filters\n\nMade by `quietvox filters --markdown`; a test compares the two.\n\n"
+               "What a filter computes, as a formula with its source, and how exactly, stands in its header.\n"
+               "A window given in voxels must fit into the volume; along an axis of one voxel windows are flat.\n"
+               "Beyond the edge they see the nearest voxel (border `replicate`) or the volume mirrored at its\n"
+               "outermost voxels (`reflect`); `copy` keeps voxels near the edge as they are.\n";
   for (const Filter* filter : list) {
-    std::string header = filter->name + ".hpp";
-    std::replace(header.begin(), header.end(), '-', '_');
     std::cout << "\n## " << filter->name << "\n\n"
-              << filter->summary << " [Definition](../src/filters/" << header << ").\n\n"
+              << filter->summary << " [Definition](../src/filters/" << snake_case(filter->name) << ".hpp).\n\n"
               << "| parameter | type | unit | default | allowed | |\n|---|---|---|---|---|---|\n";
     for (const FieldInfo& field : filter->fields) {
       std::cout << "| `--" << field.name << "` | " << kind_name(field.kind) << " | " << in_cell(field.unit) << " | `"

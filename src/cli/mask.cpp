@@ -8,6 +8,7 @@
 #include "core/sha256.hpp"
 
 namespace quietvox::cli {
+
 std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& image, const Execution& execution,
                                      std::vector<std::string>& warnings) {
   if (path.empty()) return nullptr;
@@ -20,8 +21,8 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
     const io::Geometry& own = mask->geometry(mask_volume);
     const io::Geometry& other = image.geometry(volume);
     if (!fits || own.extent != other.extent) {
-      throw Error(Errc::invalid_argument, "--mask " + path + ": has " + describe_extent(*mask) +
-                                              " voxels, but the input has " + describe_extent(image));
+      throw Error(Errc::invalid_argument,
+                  "--mask " + path + ": is " + describe_extent(*mask) + ", but the input is " + describe_extent(image));
     }
     std::string what = displacement(own, other);
     if (what.empty() && mask->format() != io::Format::dicom && !image.why_uneven(volume).empty()) {

@@ -56,7 +56,7 @@ void train(const Arguments& arguments, Context& context) {
   const Execution reading = context.background(options.threads);
   const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {
-    throw Error(Errc::invalid_argument, "train-quadratic: NOISY has " + describe_extent(*noisy) + " voxels, CLEAN " +
+    throw Error(Errc::invalid_argument, "train-quadratic: NOISY is " + describe_extent(*noisy) + ", CLEAN is " +
                                             describe_extent(*clean) + "; both must have the same extent");
   }
   const auto noisy_source = noisy->volume(0, io::Values::real), clean_source = clean->volume(0, io::Values::real);

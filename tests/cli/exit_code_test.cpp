@@ -64,6 +64,21 @@ TEST_F(ExitCode, ResultThatCannotBePrinted1) {
   EXPECT_EQ(Process({"compare", path("in.nii"), path("in.nii")}, "/dev/full").finish().status, 1);
 }
 
+/// A pipe that holds less than the result, and is closed once some of it is there: what `head` does.
+TEST_F(ExitCode, NobodyReadsTheResult141) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
+  Process process({"filters", "--markdown"}, pipe);
+  pollfd some{reader, POLLIN, 0};
+  ASSERT_EQ(poll(&some, 1, -1), 1);
+  close(reader);
+  const Result result = process.finish();
+  EXPECT_EQ(result.status, 141);
+  EXPECT_EQ(result.err, "");
+}
+
 TEST_F(ExitCode, NoInput2) {
   write_file(folder_ / "text.txt", "This is no image.\n");
   write_file(folder_ / "empty.nii", "");

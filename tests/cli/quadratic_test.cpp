@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
@@ -37,6 +38,20 @@ TEST_F(Quadratic, WhatIsTrainedCanBeUsedAndDenoises) {
     EXPECT_GT(error(size + ".nii"), error("noisy.nii") + 1);
   }
   EXPECT_EQ(quietvox({"train-quadratic", path("noisy.nii"), path("clean.nii"), path("h-3x3.json")}).status, 20);
+}
+
+/// What only the voxels can tell is left open while headers are looked at.
+TEST_F(Quadratic, TakesAnyRangeAndFilesForVolumesThatBeginAtZero) {
+  std::vector<float> ramp(3200);
+  std::iota(ramp.begin(), ramp.end(), 0.0F);
+  write_nifti(folder_ / "ramp.nii", {{40, 40, 2}}, ramp);
+  quietvox_ok({"quadratic", path("ramp.nii"), path("out.nii"), "--lowest", "100"});
+  quietvox_ok({"quadratic", path("ramp.nii"), path("out.nii"), "--highest", "-100", "--lowest", "-200", "--force"});
+  std::string h2 = "0";
+  for (int i = 1; i < 45; ++i) h2 += ", 0";
+  write_file(folder_ / "c.json",
+             R"({"size": 3, "range": "volume", "h0": 0, "h1": [0, 0, 0, 0, 1, 0, 0, 0, 0], "h2": [)" + h2 + "]}");
+  quietvox_ok({"quadratic", path("ramp.nii"), path("out.nii"), "--coefficients", path("c.json"), "--force"});
 }
 
 TEST_F(Quadratic, FollowsTheMedianInAChain) {

@@ -56,7 +56,7 @@ TEST(Devices, SayWhyTheyCannotBeUsed) {
   expect_error(Errc::device, "no CUDA device was found on this machine; use --backend cpu", [] { opened(-1); });
 }
 
-/// The first device is what a thread has current before it asks for another.
+/// The first device is what a thread has current before it asks for another, and has current again afterwards.
 TEST(Devices, AFullFirstOneLeavesNoErrorToOthers) {
   set_devices({{.state = cudaErrorMemoryAllocation}, {}});
   EXPECT_EQ(opened(1), std::vector{1});
@@ -64,20 +64,24 @@ TEST(Devices, AFullFirstOneLeavesNoErrorToOthers) {
   int current = -1;
   cudaGetDevice(&current);
   EXPECT_EQ(current, 0);
+  set_devices({{}, {.state = cudaErrorMemoryAllocation}});
+  EXPECT_EQ(opened(-1), std::vector{0});
+  cudaGetDevice(&current);
+  EXPECT_EQ(current, 0);
 }
 
-TEST(Devices, AreSharedByAllWhoOpenThem) {
+TEST(Devices, OnesPoolIsThatOfAllWhoOpenIt) {
   const std::vector<MadeUpDevice>& devices = set_devices({{}, {}});
   auto first = open_devices(0);
   const auto all = open_devices(-1);
-  EXPECT_EQ(first.front(), all.front());
-  EXPECT_NE(all[0], all[1]);
+  EXPECT_EQ(first[0]->pool, all[0]->pool);
+  EXPECT_NE(all[0]->pool, all[1]->pool);
   EXPECT_EQ(devices[0].pools, 1);
   first.clear();
   EXPECT_EQ(devices[0].pools, 1);
 }
 
-TEST(Devices, AreGivenBackWithTheLastOfTheirUsers) {
+TEST(Devices, OnesPoolGoesWithTheLastOfItsUsers) {
   const std::vector<MadeUpDevice>& devices = set_devices({{}});
   (void)open_devices(0);
   EXPECT_EQ(devices[0].pools, 0);

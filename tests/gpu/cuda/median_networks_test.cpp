@@ -24,14 +24,14 @@ class GpuMedianNetwork : public OnGpu, public testing::WithParamInterface<Networ
  protected:
   void SetUp() override {
     OnGpu::SetUp();
-    if (backend) device_ = cuda::open_devices(0).front();
+    if (backend) device_ = std::move(cuda::open_devices(0).front());
   }
 
   /// Filters what windows of a box of the volume see, on the device.
   template <class T>
   std::vector<T> run(const std::vector<T>& voxels, const VolumeView<const float>& shape, const VolumeView<T>& box,
                      Border border) const {
-    const cuda::Queue queue{device_->compute, device_->pool, 4};
+    const cuda::Queue queue{device_->compute, *device_->pool, 4};
     const cuda::DeviceBuffer<T> in(voxels.size(), queue);
     const auto count = static_cast<std::size_t>(box.extent.voxels());
     const cuda::DeviceBuffer<T> out(count, queue);
@@ -71,7 +71,7 @@ class GpuMedianNetwork : public OnGpu, public testing::WithParamInterface<Networ
   }
 
  private:
-  std::shared_ptr<cuda::Device> device_;
+  std::unique_ptr<cuda::Device> device_;
 };
 
 TEST_P(GpuMedianNetwork, OfFloatsEqualsTheReference) {

@@ -152,7 +152,7 @@ class Benchmark {
   void kernel(const Case& c) {
     const Settings settings = make_settings(c.filter, c.options, c.extent);
     const BackendEntry<Queue>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
-    const Queue queue{device_.compute, *device_.pool, device_.multiprocessors};
+    const Queue queue{device_.compute, device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
     std::vector<T> out(in.size());
     const std::size_t bytes = in.size() * sizeof(T);

@@ -425,7 +425,7 @@ struct Case {
 
 class Comparison {
  public:
-  explicit Comparison(cuda::Device& device) : queue_{device.compute, *device.pool, device.multiprocessors} {}
+  explicit Comparison(cuda::Device& device) : queue_{device.compute, device.pool, device.multiprocessors} {}
 
   template <class T>
   cuda::DeviceBuffer<T> on_device(const std::vector<T>& values) const {

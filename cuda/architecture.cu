@@ -10,17 +10,13 @@ __global__ void probe() {}
 
 }  // namespace
 
-void check_architecture() {
+void check_architecture(const std::string& device_name) {
   cudaFuncAttributes attributes;
   const cudaError_t status = cudaFuncGetAttributes(&attributes, probe);
-  if (status != cudaErrorNoKernelImageForDevice && status != cudaErrorInvalidDeviceFunction &&
-      status != cudaErrorUnsupportedPtxVersion) {
-    QV_CUDA(status);
-    return;
-  }
+  if (status == cudaSuccess) return;
   cudaGetLastError();
-  throw Error(Errc::device,
-              std::string("this build has no code for it (CMAKE_CUDA_ARCHITECTURES): ") + cudaGetErrorString(status));
+  throw Error(Errc::device, device_name + " cannot be used: " + cudaGetErrorString(status) +
+                                "; build for its architecture (CMAKE_CUDA_ARCHITECTURES) or use --backend cpu");
 }
 
 }  // namespace quietvox::cuda

@@ -8,8 +8,8 @@
 
 namespace quietvox {
 
-/// The CUDA backend on `device` (-1: all of this host that are alike and can be used). Throws Error(device) with the
-/// reason where there is none; a build without CUDA has none.
+/// The CUDA backend on `device` (-1: all of this host). Throws Error(device) with the reason where there is none; a
+/// build without CUDA has none.
 std::unique_ptr<Backend> make_cuda_backend(int device);
 
 }  // namespace quietvox

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/device.hpp"
 
-#include <map>
-
 #include "core/error.hpp"
 
 namespace quietvox::cuda {
@@ -48,64 +46,20 @@ int attribute(cudaDeviceAttr which, int index) {
   return value;
 }
 
-/// Throws Error(device) where the kernels or their buffers ask for more than a device offers.
-void check_abilities(int index) {
-  const int major = attribute(cudaDevAttrComputeCapabilityMajor, index);
-  if (major < 8) {
-    throw Error(Errc::device, "its compute capability is " + std::to_string(major) + "." +
-                                  std::to_string(attribute(cudaDevAttrComputeCapabilityMinor, index)) +
-                                  ", and 8.0 is the least");
-  }
-  if (attribute(cudaDevAttrMemoryPoolsSupported, index) == 0) {
-    throw Error(Errc::device, "it offers no memory pools, as some virtual GPUs do not");
-  }
-}
-
-std::shared_ptr<const MemoryPool> pool_of(int index) {
-  static std::mutex mutex;
-  static std::map<int, std::weak_ptr<const MemoryPool>> pools;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<const MemoryPool> pool = pools[index].lock();
-  if (!pool) pools[index] = pool = std::make_shared<const MemoryPool>(index);
-  return pool;
-}
-
-/// Whatever stands in the way is an Error(device), so that `auto` takes the CPU: also a device that others have filled.
-std::unique_ptr<Device> open_device(int index) {
-  std::string label = "cuda:" + std::to_string(index);
-  try {
-    label += " (" + device_name(index) + ")";
-    check_abilities(index);
-    const CurrentDevice current(index);
-    check_architecture();
-    return std::make_unique<Device>(index);
-  } catch (const Error& error) {
-    throw Error(Errc::device, label + " cannot be used: " + error.what() + "; use --backend cpu");
-  }
-}
-
 }  // namespace
 
 CurrentDevice::CurrentDevice(int index) {
   QV_CUDA(cudaGetDevice(&previous_));
-  try {
-    QV_CUDA(cudaSetDevice(index));
-  } catch (const Error&) {
-    go_back();
-    throw;
-  }
-}
-
-void CurrentDevice::go_back() const {
-  cudaSetDevice(previous_);
-  cudaGetLastError();  // the previous device may be full or not ours, which is no fault of what was done with this one
+  QV_CUDA(cudaSetDevice(index));
 }
 
 Device::Device(int device)
     : index(device),
       name(device_name(device)),
       multiprocessors(attribute(cudaDevAttrMultiProcessorCount, device)),
-      pool(pool_of(device)) {}
+      pool(device) {
+  check_architecture(name);
+}
 
 std::vector<std::unique_ptr<Device>> open_devices(int index) {
   const int count = device_count();
@@ -116,20 +70,11 @@ std::vector<std::unique_ptr<Device>> open_devices(int index) {
             (count == 1 ? "one, cuda:0" : std::to_string(count) + ", cuda:0 to cuda:" + std::to_string(count - 1)));
   }
   std::vector<std::unique_ptr<Device>> devices;
-  if (index >= 0) {
-    devices.push_back(open_device(index));
-    return devices;
+  const int first = index < 0 ? 0 : index, last = index < 0 ? count : index + 1;
+  for (int i = first; i < last; ++i) {
+    const CurrentDevice current(i);
+    devices.push_back(std::make_unique<Device>(i));
   }
-  std::string why;
-  for (int i = 0; i < count; ++i) {
-    try {
-      auto device = open_device(i);
-      if (devices.empty() || device->name == devices.front()->name) devices.push_back(std::move(device));
-    } catch (const Error& error) {
-      if (why.empty()) why = error.what();
-    }
-  }
-  if (devices.empty()) throw Error(Errc::device, why);
   return devices;
 }
 

@@ -16,18 +16,16 @@ namespace quietvox::cuda {
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);
-  ~CurrentDevice() { go_back(); }
+  ~CurrentDevice() { cudaSetDevice(previous_); }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
-  void go_back() const;
-
   int previous_ = 0;
 };
 
-/// One GPU with what is kept for it between calls. Made and used with the device current; its members, but for the
-/// pool, are used by the holder of `mutex`.
+/// One GPU with what is kept for it between calls. Made and used with the device current; its members
+/// are used by the holder of `mutex`.
 struct Device {
   explicit Device(int index);
 
@@ -35,18 +33,16 @@ struct Device {
   std::string name;  ///< as the driver gives it: `NVIDIA H200`
   int multiprocessors;
   std::mutex mutex;
-  std::shared_ptr<const MemoryPool>
-      pool;  ///< that of all who have this GPU open, so that none keeps memory from others
+  MemoryPool pool;
   Stream upload, compute, download;
   std::array<PinnedBuffer, 2> upload_staging, download_staging;
 };
 
-/// The device of that number; for -1 every device of this host that can be used and has the name of the first such one,
-/// since what is computed must not depend on which of them took a slice. Throws Error(device) with the reason where
-/// there is none.
+/// The device of that number, or every device of this host for -1. Throws Error(device) with the reason where there is
+/// none that this build can use.
 std::vector<std::unique_ptr<Device>> open_devices(int index);
 
 /// Throws Error(device) where this build has no code for the current device.
-void check_architecture();
+void check_architecture(const std::string& device_name);
 
 }  // namespace quietvox::cuda

@@ -89,7 +89,7 @@ struct Drain {
 template <class T>
 void run_chunk(Device& device, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
                const Execution& execution) {
-  const Queue queue{device.compute, *device.pool, device.multiprocessors};
+  const Queue queue{device.compute, device.pool, device.multiprocessors};
   Chunk<T> chunk(queue, chain, in, out);
   const Drain drain{device};
   const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
@@ -130,7 +130,7 @@ void run_chunk(Device& device, std::span<const Settings> chain, VolumeView<const
 template <class T>
 std::int64_t chunk_slices(const Device& device, std::span<const Settings> chain, const VolumeView<const T>& in,
                           const VolumeView<T>& out, const Execution& execution) {
-  double budget = 0.9 * static_cast<double>(device.pool->available());
+  double budget = 0.9 * static_cast<double>(device.pool.available());
   if (execution.memory_limit) budget = std::min(budget, static_cast<double>(*execution.memory_limit));
   const double slice_bytes = static_cast<double>(in.extent.slice() * sizeof(T));
   constexpr double scratch = 1.25;  // filters keep lists of voxels to mend
@@ -159,7 +159,7 @@ void run_chain(Device& device, std::span<const Settings> chain, VolumeView<const
       first = last;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_memory || slices == 1) throw;
-      device.pool->trim();
+      device.pool.trim();
       slices = (slices + 1) / 2;
     }
   }

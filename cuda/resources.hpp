@@ -7,7 +7,7 @@
 
 #include "cuda/check.hpp"
 
-/// Owners of what CUDA hands out. None can be copied, and none of the destructors throws.
+/// Owners of what CUDA hands out. All are movable, none can be copied, and none of the destructors throws.
 namespace quietvox::cuda {
 
 class Stream {

@@ -166,7 +166,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   context.console.end_progress();
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(), picture_window(options, region_a.view()),
-                  options.force);
+                  options.force, reading);
     context.console.note("wrote picture to " + options.picture);
   }
   if (context.json) {

@@ -211,7 +211,7 @@ std::string displaced_slice(const io::Image& moved, std::size_t moved_volume, co
   if (moved.why_uneven(moved_volume).empty() && image.why_uneven(volume).empty()) return {};
   const double tolerance = 0.01 * std::max(image.geometry(volume).spacing.z, 1.0);
   const auto places = places_of(moved, moved_volume), wanted = places_of(image, volume);
-  for (std::size_t z = 0; z < places.size(); ++z) {
+  for (std::size_t z = 0; z < std::min(places.size(), wanted.size()); ++z) {
     const auto &p = places[z], &q = wanted[z];
     if (std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]) <= tolerance) continue;
     return "slice " + std::to_string(z + 1) + " lies at " + listed(p[0], p[1], p[2]) + " mm instead of " +

@@ -42,7 +42,7 @@ Window usual_window(VolumeView<const float> slice) {
 }
 
 void write_picture(const std::filesystem::path& path, VolumeView<const float> a, VolumeView<const float> b,
-                   Window window, bool force) {
+                   Window window, bool force, const Execution& execution) {
   const std::int64_t width = 3 * a.extent.x + 2 * gap;
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * a.extent.y), 255);
   const double half = (window.high - window.low) / 2;
@@ -64,7 +64,7 @@ void write_picture(const std::filesystem::path& path, VolumeView<const float> a,
   if (!png_image_write_to_file(&image, output.staging().c_str(), 0, pixels.data(), 0, nullptr)) {
     throw Error(Errc::not_writable, path.string() + ": " + image.message);
   }
-  output.commit();
+  output.commit(execution);
 }
 
 }  // namespace quietvox::cli

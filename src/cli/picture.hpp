@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "core/execution.hpp"
 #include "core/volume.hpp"
 
 namespace quietvox::cli {
@@ -19,8 +20,8 @@ Window usual_window(VolumeView<const float> slice);
 
 /// Writes a PNG with two slices and their difference (b - a, 0 in the middle of the grey scale) side by side, all three
 /// with a window of the same width. The file appears whole or not at all. Throws Error: exists, output_path,
-/// not_writable.
+/// not_writable, cancelled.
 void write_picture(const std::filesystem::path&, VolumeView<const float> a, VolumeView<const float> b, Window,
-                   bool force);
+                   bool force, const Execution&);
 
 }  // namespace quietvox::cli

@@ -83,7 +83,7 @@ void train(const Arguments& arguments, Context& context) {
   file << to_json(trained.coefficients);
   file.close();
   if (!file) throw Error(Errc::not_writable, output_path + ": cannot be written");
-  output.commit();
+  output.commit(reading);
   context.console.note("wrote coefficients to " + output_path);
   if (context.json) {
     print_json(

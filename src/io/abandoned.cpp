@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/commit_record.hpp"
+#include "io/disk.hpp"
 #include "io/staging.hpp"
 
 namespace quietvox::io {
@@ -22,6 +23,13 @@ std::vector<fs::path> stagings_in(const fs::path& folder) {
     if (is_staging_name(entry->path().filename().string())) found.push_back(entry->path());
   }
   return found;
+}
+
+/// The one name of what may be reached in several ways: from other folders, through links.
+fs::path real_name(const fs::path& path) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(parent_of(path), error);
+  return error ? path.lexically_normal() : folder / path.filename();
 }
 
 bool may_be_abandoned(const fs::path& path) { return CommitRecord::is_record(path) || PathLock(path).is_of(path); }
@@ -43,8 +51,8 @@ void remove_abandoned(const fs::path& folder, CommitTurn& turn) {
     const PathLock lock(*path);
     const bool is_abandoned = lock.is_of(*path);
     if (path < others && !(is_abandoned && CommitRecord::take_back(*path, turn))) {
-      for (const fs::path& staging : CommitRecord::stagings(*path)) needed.insert(staging.lexically_normal());
-    } else if (is_abandoned && !needed.contains(path->lexically_normal())) {
+      for (const fs::path& staging : CommitRecord::stagings(*path)) needed.insert(real_name(staging));
+    } else if (is_abandoned && !needed.contains(real_name(*path))) {
       std::error_code ignored;
       fs::remove_all(*path, ignored);
     }

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "io/abandoned.hpp"
 #include "io/commit_record.hpp"
+#include "io/commit_turn.hpp"
 #include "io/dicom_result.hpp"
 #include "io/disk.hpp"
 #include "io/folder_walk.hpp"
@@ -35,7 +36,8 @@ void refuse_foreign_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     const bool is_folder = entry.is_directory() && !entry.is_symlink();
     const bool is_result = entry.is_regular_file() && !entry.is_symlink() && is_dicom_result(entry.path());
-    if (!is_folder && !is_result) {
+    const bool is_turn = entry.path().filename() == CommitTurn::file_name;  // of a run that tidies up there
+    if (!is_folder && !is_result && !is_turn) {
       throw Error(Errc::exists, folder.string() + ": holds " + entry.path().lexically_relative(folder).string() +
                                     ", which was not made by quietvox, and is therefore not replaced; give another "
                                     "output");

@@ -22,7 +22,7 @@ CommitTurn::Answer CommitTurn::take(const fs::path& folder) {
   if (stat(folder.c_str(), &status) != 0) return Answer::mine;  // nobody can put anything there
   const std::pair key{status.st_dev, status.st_ino};
   if (held_.contains(key)) return Answer::mine;
-  const fs::path file = folder / "outputs.part-quietvox-0-0.lock";  // the name of a staging: goes as abandoned
+  const fs::path file = folder / file_name;
   PathLock lock;
   do {
     lock = PathLock(file, O_CREAT);
@@ -32,6 +32,7 @@ CommitTurn::Answer CommitTurn::take(const fs::path& folder) {
     if (lock.are_unknown()) unlink(file.c_str());
     return Answer::no_locks;
   }
+  chmod(file.c_str(), 0666);  // others may wait for it too
   held_.emplace(key, Held{file, std::move(lock)});
   return Answer::mine;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include "io/staging.hpp"
@@ -24,6 +25,9 @@ class CommitTurn {
   ~CommitTurn();
   CommitTurn(const CommitTurn&) = delete;
   CommitTurn& operator=(const CommitTurn&) = delete;
+
+  /// Of the file in a folder whose lock is its turn. It is named as a staging, and so goes as an abandoned one.
+  static constexpr std::string_view file_name = "outputs.part-quietvox-0-0.lock";
 
   enum class Answer { mine, anothers, no_locks };
   /// Adds a folder, without waiting.

@@ -175,6 +175,7 @@ TEST_F(CommitRecordTest, OfALivingProcessIsLeftAlone) {
 
 TEST_F(CommitRecordTest, OfAnotherUserIsLeftAloneWithAllThatItNames) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make another user's file";
+  put(folder_ / "out/elsewhere/r.nii", "old");
   kill_at_work(false);
   for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
     if (CommitRecord::is_record(entry)) {
@@ -182,7 +183,15 @@ TEST_F(CommitRecordTest, OfAnotherUserIsLeftAloneWithAllThatItNames) {
     }
   }
   const Names before = names();
-  remove_abandoned(folder_ / "out");
+  fs::create_directory_symlink("out", folder_ / "link");
+  const fs::path here = fs::current_path();
+  fs::current_path(folder_ / "out/elsewhere");
+  for (const fs::path& folder :
+       {folder_ / "out", folder_ / "out/elsewhere", folder_ / "link/elsewhere", fs::path("."), fs::path("")}) {
+    remove_abandoned(folder);
+  }
+  fs::current_path(here);
+  fs::remove(folder_ / "link");
   EXPECT_EQ(names(), before);
 }
 

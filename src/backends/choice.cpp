@@ -23,7 +23,8 @@ ChosenBackend choose_for(std::span<const Settings> chain) {
     if (!missing) return {std::move(cuda), "auto: a usable device is here"};
     return {make_cpu_backend(), "auto: " + cuda->name() + " has no " + missing->name};
   } catch (const Error& error) {
-    if (error.code() != Errc::device && error.code() != Errc::out_of_memory) throw;  // others may have filled the device
+    // Others may have filled the device.
+    if (error.code() != Errc::device && error.code() != Errc::out_of_memory) throw;
     const std::string reason = error.what();
     return {make_cpu_backend(), "auto: " + reason.substr(0, reason.find(';'))};
   }

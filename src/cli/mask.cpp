@@ -25,10 +25,8 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
                   "--mask " + path + ": is " + describe_extent(*mask) + ", but the input is " + describe_extent(image));
     }
     std::string what = displacement(own, other);
-    const std::string uneven = image.why_uneven(volume) + mask->why_uneven(mask_volume);
-    const bool both_can_tell = mask->format() == io::Format::dicom && image.format() == io::Format::dicom;
-    if (what.empty() && !both_can_tell && !uneven.empty()) {
-      doubt = uneven;  // no other format can say that slices are uneven
+    if (what.empty() && mask->format() != io::Format::dicom && !image.why_uneven(volume).empty()) {
+      doubt = image.why_uneven(volume);  // no other format can say that slices are uneven
       continue;
     }
     if (what.empty()) what = displaced_slice(*mask, mask_volume, image, volume);

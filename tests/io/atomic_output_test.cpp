@@ -10,14 +10,13 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <sstream>
 
 #include "io/disk.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -26,14 +25,8 @@ namespace fs = std::filesystem;
 using Kind = AtomicOutput::Kind;
 using Names = std::vector<std::string>;
 using test::expect_error;
-
-void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string get(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
+using test::get;
+using test::put;
 
 /// A DICOM file as quietvox makes it.
 void make_result(const fs::path& path) {

@@ -7,26 +7,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "io/abandoned.hpp"
 #include "io/disk.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
 
 namespace quietvox::io {
 namespace {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
-
-void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string get(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
+using test::get;
+using test::put;
 
 /// An image, its sidecar, which replaces an older one, and its residual in another folder.
 class Outputs {

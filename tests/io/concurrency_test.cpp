@@ -14,10 +14,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <functional>
 #include <future>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -28,6 +26,7 @@
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
 
 namespace {
 
@@ -61,14 +60,8 @@ namespace fs = std::filesystem;
 using Kind = AtomicOutput::Kind;
 using Names = std::vector<std::string>;
 using test::expect_error;
-
-void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string get(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
+using test::get;
+using test::put;
 
 class ConcurrencyTest : public testing::Test {
  protected:

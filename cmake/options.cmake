@@ -34,4 +34,12 @@ if(QUIETVOX_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${QUIETVOX_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
     $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   target_link_options(quietvox_options INTERFACE -fsanitize=${QUIETVOX_SANITIZE})
+elseif(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+  # Hardening: damaged or hostile files meet these checks if they get past ours. bench/NOTES.md says what it costs.
+  target_compile_options(quietvox_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong> $<$<COMPILE_LANGUAGE:CXX>:-U_FORTIFY_SOURCE>
+    $<$<COMPILE_LANGUAGE:CXX>:-D_FORTIFY_SOURCE=2> $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
+  target_link_options(quietvox_options INTERFACE -Wl,-z,relro,-z,now)
 endif()
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C CXX)

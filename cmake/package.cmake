@@ -40,6 +40,7 @@ install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINAT
 install(DIRECTORY src/core src/filters src/backends src/quality DESTINATION ${include_folder} FILES_MATCHING PATTERN "*.hpp"
   PATTERN selection EXCLUDE)
 install(FILES src/io/image.hpp src/io/file_state.hpp DESTINATION ${include_folder}/io)
+install(FILES src/io/output/access.hpp DESTINATION ${include_folder}/io/output)
 install(DIRECTORY itk_adapters/ ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hxx" PATTERN "*.hpp"
   PATTERN itk_file.hpp EXCLUDE PATTERN peers EXCLUDE PATTERN examples EXCLUDE PATTERN generate EXCLUDE)

@@ -186,6 +186,8 @@ class ItkImage final : public io::Image {
   std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values,
                                           const io::WriteOptions& options) const override {
     const itk::ImageIOBase& image_io = file_->image_io();
+    io::WriteOptions with_access = options;
+    with_access.access = options.access & io::access_of(*this);
     // Apart from the filters' file: what ITK reads whole goes with its last slice.
     const auto stored = std::make_shared<ItkFile>(file_->header());
     const std::shared_ptr<io::ByteReader> reader = stored->take_reader();
@@ -200,7 +202,7 @@ class ItkImage final : public io::Image {
                                 [stored, reader](std::size_t slice, std::span<std::byte> bytes) {
                                   stored->read_stored(slice, bytes, reader.get());
                                 }},
-                           options);
+                           with_access);
   }
 
  private:

@@ -90,7 +90,14 @@ fs::path data_file(const fs::path& header, const std::string& name) {
   if (name.rfind("LIST", 0) == 0 || name.find('%') != std::string::npos) {
     throw Error(Errc::unsupported, header.string() + ": the voxels lie in several files; join them into one");
   }
-  fs::path data = header.parent_path() / name;
+  // What stands in a header is not to lead anywhere else on this machine.
+  const fs::path plain = fs::path(name).lexically_normal();
+  if (plain.is_absolute() || plain.begin() == plain.end() || *plain.begin() == "..") {
+    throw Error(Errc::unsupported,
+                header.string() + ": its data file " + name +
+                    " lies outside the folder of the header; put it there and name it without a folder");
+  }
+  fs::path data = header.parent_path() / plain;
   if (std::error_code ignored; !fs::is_regular_file(data, ignored)) {
     throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
   }

@@ -7,11 +7,11 @@
 #include <span>
 #include <system_error>
 
-#include "io/atomic_output.hpp"
 #include "io/byte_stream.hpp"
+#include "io/files/path_overlap.hpp"
+#include "io/output/atomic_output.hpp"
 #include "io/provenance_json.hpp"
 #include "io/raw_file.hpp"
-#include "io/scratch_folder.hpp"
 #include "itk_adapters/image_io.hpp"
 #include "itk_adapters/itk_file.hpp"
 
@@ -48,8 +48,8 @@ class ItkWriter final : public io::ImageWriter {
         source_(source),
         type_(stored_type(options.output_type, source.type)),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
-        stop_(options.execution.stop),
-        sidecar_(output, inputs(source, options), options.force, options.input_series) {
+        execution_(options.execution),
+        sidecar_(output, inputs(source, options), options) {
     const auto format = itk_format_of_name(output);
     if (!format) {
       throw Error(Errc::output_path,
@@ -59,16 +59,19 @@ class ItkWriter final : public io::ImageWriter {
     targets_ = itk_output_files(output, compress_);
     for (const fs::path& target : targets_) {
       for (const fs::path& input : inputs(source, options)) io::refuse_overlap(target, input);
-      outputs_.push_back(
-          std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force, fs::path()));
+      outputs_.push_back(std::make_unique<io::AtomicOutput>(target, io::AtomicOutput::Kind::file, options.force,
+                                                            fs::path(), options.access));
     }
-    scratch_ = std::make_unique<io::ScratchFolder>(output);
-    voxels_.emplace(*scratch_ / "voxels", compress_, output, options.execution);
   }
 
   void begin_volume(std::size_t volume, const Provenance& provenance) override {
     if (volume != begun_ || missing_slices() != 0) {
       throw Error(Errc::internal, output_.string() + ": volumes were not written in order");
+    }
+    if (volume == 0) {
+      for (const auto& file : outputs_) file->begin();
+      scratch_.emplace(output_);
+      voxels_.emplace(*scratch_ / "voxels", compress_, output_, execution_);
     }
     sidecar_.add_volume(provenance);
     ++begun_;
@@ -82,7 +85,7 @@ class ItkWriter final : public io::ImageWriter {
     const auto voxels = static_cast<std::size_t>(slices.extent.slice());
     std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(voxel_type(type_))));
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-      check_stop(stop_);
+      check_stop(execution_.stop);
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
       voxels_->write(stored);
       if (stored_values) {
@@ -202,7 +205,8 @@ class ItkWriter final : public io::ImageWriter {
     set_line(text, format_ == io::Format::nrrd ? "sizes: " : "DimSize = ", list);
     set_line(text, "CompressedDataSize = ", std::to_string(fs::file_size(voxels)));
 
-    io::ByteWriter file(made, false, output_, {.threads = 1, .memory_limit = {}, .stop = stop_});
+    fs::remove(made);
+    io::ByteWriter file(made, false, output_, {.threads = 1, .memory_limit = {}, .stop = execution_.stop});
     file.write(std::as_bytes(std::span(text)));
     if (detached) {
       fs::rename(voxels, *scratch_ / targets_.back().filename());
@@ -210,7 +214,7 @@ class ItkWriter final : public io::ImageWriter {
       const io::RawReader packed(voxels);
       std::vector<std::byte> piece(std::size_t{1} << 20);
       for (std::uint64_t done = 0; done < packed.size(); done += piece.size()) {
-        check_stop(stop_);
+        check_stop(execution_.stop);
         piece.resize(packed.read(done, piece));
         if (piece.empty()) throw Error(Errc::not_writable, output_.string() + ": its voxels became fewer meanwhile");
         file.write(piece);
@@ -247,12 +251,12 @@ class ItkWriter final : public io::ImageWriter {
   ItkWriterSource source_;
   itk::IOComponentEnum type_;
   bool compress_;
-  std::stop_token stop_;
+  Execution execution_;
   io::ProvenanceSidecar sidecar_;
   io::Format format_{};
   std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels
   std::vector<std::unique_ptr<io::AtomicOutput>> outputs_;
-  std::unique_ptr<io::ScratchFolder> scratch_;
+  std::optional<io::StagingFolder> scratch_;
   std::optional<io::ByteWriter> voxels_;
   std::size_t begun_ = 0;
   std::int64_t next_slice_ = 0, clamped_ = 0;

@@ -4,13 +4,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "cli/child_process.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/images.hpp"
 #include "cli/series_worker.hpp"
-#include "io/abandoned.hpp"
+#include "io/output/staging_folder.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;
@@ -27,28 +28,13 @@ void check_all_series(const Job& job) {
   if (output_format(job.out.output_format, job.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
   }
-  io::remove_abandoned(job.output);
   std::error_code ignored;
-  const bool is_empty = fs::is_directory(job.output, ignored) && fs::is_empty(job.output, ignored);
+  const auto entries = fs::directory_iterator(job.output, ignored);
+  const bool is_empty = !ignored && std::ranges::all_of(entries, [](const fs::directory_entry& entry) {
+    return io::is_staging_name(entry.path().filename().native());
+  });
   check_output(job.output, io::Format::dicom, job.out.force || is_empty, job.input);
 }
-
-/// The folder that results of several series go to. One that was not there before goes again where nothing came to lie
-/// in it.
-class OutputFolder {
- public:
-  explicit OutputFolder(const fs::path& path) : path_(path), was_there_(fs::exists(path)) {}
-  ~OutputFolder() {
-    std::error_code ignored;
-    if (!was_there_) fs::remove(path_, ignored);
-  }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
- private:
-  fs::path path_;
-  bool was_there_;
-};
 
 /// Follows workers, one after the other, until nothing is left to do.
 class Supervisor {
@@ -127,7 +113,7 @@ class Supervisor {
 
   /// A worker crashed: what it was at is left out from now on.
   void blame(const std::string& end) {
-    io::remove_abandoned(job_.output);
+    io::remove_stale_stagings(job_.output);
     const std::string how = "the process that worked on it ended with " + end + "; the file may be broken";
     context_.console.end_progress();
     if (series_) {
@@ -163,7 +149,6 @@ class Supervisor {
 void filter_all_series(const Job& job, Context& context) {
   if (context.is_worker) return work_on_series(job, context);
   check_all_series(job);
-  const OutputFolder output(job.output);
   Supervisor supervisor(job, context);
   supervisor.run();
   supervisor.report();

@@ -11,7 +11,7 @@
 #include "cli/json.hpp"
 #include "core/provenance.hpp"
 #include "filters/instruction_set.hpp"
-#include "io/scratch_folder.hpp"
+#include "io/output/staging_folder.hpp"
 #include "itk_adapters/peers/itk_filters.hpp"
 #include "itk_adapters/peers/opencv_filters.hpp"
 #include "quality/noise.hpp"
@@ -180,7 +180,7 @@ void run_benchmark(const Arguments& arguments, Context& context) {
     report.why_no_cuda = error.what();
   }
 
-  const io::ScratchFolder scratch(folder / "quietvox-benchmark");
+  const io::StagingFolder scratch(folder / "quietvox-benchmark");
   report.extent = {{512, 512, options.slices}};
   const Phantom phantom = noisy_phantom(report.extent, execution.silent());
   const VolumeView<const float> volume{phantom.voxels.data(), report.extent};
@@ -188,7 +188,7 @@ void run_benchmark(const Arguments& arguments, Context& context) {
   for (const Backend* backend : {cpu.get(), cuda.get()}) {
     if (!backend) continue;
     for (const io::Format format : {io::Format::dicom, io::Format::nifti}) {
-      const io::ScratchFolder files(scratch / "files");
+      const io::StagingFolder files(scratch / "files");
       report.commands.push_back(measure_command(format, volume, files / "", *backend, execution.silent()));
     }
   }

@@ -21,8 +21,14 @@ struct Context {
   std::vector<std::string> words{};  ///< the command line
   bool is_worker = false;            ///< works for another process of this program (see series_worker.hpp)
 
-  /// For readers and writers: threads (0: one per core) and stop requests.
-  Execution background(int threads = 0) const { return {.threads = threads, .memory_limit = {}, .stop = stop}; }
+  /// For readers and writers: threads (0: one per core), stop requests and notes.
+  Execution background(int threads = 0) const {
+    return {.threads = threads,
+            .memory_limit = {},
+            .stop = stop,
+            .progress = {},
+            .note = [&to = console](const std::string& line) { to.note(line); }};
+  }
 };
 
 /// One command of the program: how it is described, what it takes, and what it does.

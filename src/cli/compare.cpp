@@ -12,7 +12,7 @@
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
 #include "cli/voxel_sources.hpp"
-#include "io/atomic_output.hpp"
+#include "io/output/atomic_output.hpp"
 #include "quality/metrics.hpp"
 
 namespace quietvox::cli {
@@ -166,7 +166,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   context.console.end_progress();
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(), picture_window(options, region_a.view()),
-                  options.force, reading);
+                  options.force, io::access_of(*a) & io::access_of(*b), reading);
     context.console.note("wrote picture to " + options.picture);
   }
   if (context.json) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/console.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "io/atomic_output.hpp"
+#include "io/files/paths.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -29,15 +31,14 @@ std::string time_stamp() {
 }
 
 /// False for a file of another origin: it begins with no time stamp of ours.
-bool may_be_appended_to(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored) || std::filesystem::file_size(path, ignored) == 0) return true;
-  std::ifstream file(path, std::ios::binary);
-  const std::string form = "dddd-dd-ddTdd:dd:ddZ ";
-  std::string start(form.size(), '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return std::equal(form.begin(), form.end(), start.begin(),
-                    [](char expected, char c) { return expected == 'd' ? c >= '0' && c <= '9' : c == expected; });
+bool may_be_appended_to(int file) {
+  constexpr std::string_view form = "dddd-dd-ddTdd:dd:ddZ ";
+  char start[form.size()];
+  const ssize_t size = pread(file, start, form.size(), 0);
+  return size == 0 || (size == static_cast<ssize_t>(form.size()) &&
+                       std::equal(form.begin(), form.end(), start, [](char expected, char c) {
+                         return expected == 'd' ? c >= '0' && c <= '9' : c == expected;
+                       }));
 }
 
 bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
@@ -66,21 +67,29 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
     options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::plain;
   }
   if (options_.quiet) options_.progress = ProgressStyle::none;
-  if (options_.log_file.empty()) return;
+  const std::string file_name = options_.log_file;
+  if (file_name.empty()) return;
   for (const std::filesystem::path& file : files) {
     if (is_same_or_inside(options_.log_file, file)) {
       throw Error(Errc::output_path,
                   "--log-file " + options_.log_file + ": would change " + file.string() + "; give another file");
     }
   }
-  if (!may_be_appended_to(options_.log_file)) {
-    throw Error(Errc::output_path,
-                "--log-file " + options_.log_file +
-                    ": exists and is no log of quietvox, to which lines could be added; give another "
-                    "file");
+  const auto refuse = [&](Errc code, const std::string& why) {
+    log_.reset();
+    throw Error(code, "--log-file " + file_name + ": " + why);
+  };
+  // Opening a pipe or a device may wait for ever, or do something.
+  std::error_code ignored;
+  const auto there = std::filesystem::status(file_name, ignored);
+  if (exists(there) && !is_regular_file(there)) refuse(Errc::output_path, "is no regular file; give another file");
+  log_.emplace(file_name, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
+  struct stat status {};
+  if (!log_->is_open() || fstat(*log_, &status) != 0) refuse(Errc::not_writable, "cannot be opened for writing");
+  if (!S_ISREG(status.st_mode)) refuse(Errc::output_path, "is no regular file; give another file");
+  if (!may_be_appended_to(*log_)) {
+    refuse(Errc::output_path, "exists and is no log of quietvox, to which lines could be added; give another file");
   }
-  log_.open(options_.log_file, std::ios::app);
-  if (!log_) throw Error(Errc::not_writable, "--log-file " + options_.log_file + ": cannot be opened for writing");
 }
 
 void Console::print(const std::string& line, bool to_stderr) {
@@ -91,8 +100,10 @@ void Console::print(const std::string& line, bool to_stderr) {
     if (bar_drawn_) draw_bar();
   };
   if (to_stderr) show(line);
-  if (!log_.is_open() || log_ << time_stamp() << one_line(line) << std::endl) return;
-  log_.close();
+  if (!log_) return;
+  const std::string entry = time_stamp() + one_line(line) + "\n";
+  if (write(*log_, entry.data(), entry.size()) == static_cast<ssize_t>(entry.size())) return;
+  log_.reset();
   if (!options_.quiet) {
     show("quietvox: warning: --log-file " + options_.log_file + ": cannot be written; the log ends here");
   }

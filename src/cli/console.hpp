@@ -4,12 +4,13 @@
 
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/shared_options.hpp"
+#include "io/raw_file.hpp"
 
 namespace quietvox::cli {
 
@@ -20,7 +21,7 @@ class Console {
   ~Console();
 
   /// Throws Error: not_writable where the log file cannot be opened, output_path where it is one of `files`, lies
-  /// inside one, or holds something else than a log.
+  /// inside one, is no regular file, or holds something else than a log.
   void configure(const ReportOptions&, const std::vector<std::filesystem::path>& files);
 
   void note(const std::string& line);     ///< unless --quiet
@@ -38,7 +39,7 @@ class Console {
 
   ReportOptions options_;
   bool terminal_;
-  std::ofstream log_;
+  std::optional<io::Descriptor> log_;
   std::mutex mutex_;
   int percent_ = -1;  ///< last shown
   double last_time_ = 0;

@@ -14,7 +14,8 @@
 #include "cli/voxel_output.hpp"
 #include "cli/voxel_sources.hpp"
 #include "cli/work.hpp"
-#include "io/atomic_output.hpp"
+#include "io/files/path_overlap.hpp"
+#include "io/files/paths.hpp"
 #include "io/gzip_packer.hpp"
 #include "io/provenance_json.hpp"
 #include "quality/noise_estimate.hpp"
@@ -123,8 +124,9 @@ void check_windows(const Job& job, const io::Image& image, Summary& summary) {
     summary.resolved.push_back(resolve_by_header(job, image, volume));
     const std::string why = image.why_2d_only(volume);
     if (total_halo(summary.resolved[volume]).z > 0 && !why.empty() && !job.in.allow_gaps) {
-      throw Error(Errc::irregular, job.input.string() + ": " + why +
-                                       "; give a window of radius 0 along z, or --allow-gaps to filter all the same");
+      throw Error(Errc::irregular,
+                  job.input.string() + ": " + why +
+                      "; a window of radius 0 along z filters slice by slice, --allow-gaps across all the same");
     }
   }
 }

@@ -10,8 +10,9 @@
 #include <cmath>
 #include <system_error>
 
-#include "io/atomic_output.hpp"
+#include "io/files/path_overlap.hpp"
 #include "io/nifti_file.hpp"
+#include "io/output/atomic_output.hpp"
 #include "io/provenance_json.hpp"
 #include "io/slice_places.hpp"
 #include "itk_adapters/image_io.hpp"
@@ -109,7 +110,7 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
   const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input);
   if (format == io::Format::dicom) return;
-  io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, force).check();
+  io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
 }
 
 std::vector<fs::path> files_of_image(const fs::path& path) {
@@ -254,6 +255,7 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
   if (format == image.format()) return image.writer(output, values, options);
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();
+  with_series.access = options.access & io::access_of(image);
   return create_image(format, output, common_geometry(image, format), image.volume_count(), "", with_series);
 }
 

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "io/atomic_output.hpp"
+#include "io/byte_stream.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -42,7 +43,7 @@ Window usual_window(VolumeView<const float> slice) {
 }
 
 void write_picture(const std::filesystem::path& path, VolumeView<const float> a, VolumeView<const float> b,
-                   Window window, bool force, const Execution& execution) {
+                   Window window, bool force, const io::Access& most, const Execution& execution) {
   const std::int64_t width = 3 * a.extent.x + 2 * gap;
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * a.extent.y), 255);
   const double half = (window.high - window.low) / 2;
@@ -55,15 +56,24 @@ void write_picture(const std::filesystem::path& path, VolumeView<const float> a,
       line[2 * (a.extent.x + gap) + x] = grey(after - before, {-half, half});
     }
   }
-  io::AtomicOutput output(path, io::AtomicOutput::Kind::file, force, {});
+  io::AtomicOutput output(path, io::AtomicOutput::Kind::file, force, {}, most);
+  output.begin();
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(width);
   image.height = static_cast<png_uint_32>(a.extent.y);
   image.format = PNG_FORMAT_GRAY;
-  if (!png_image_write_to_file(&image, output.staging().c_str(), 0, pixels.data(), 0, nullptr)) {
-    throw Error(Errc::not_writable, path.string() + ": " + image.message);
-  }
+  png_alloc_size_t size = 0;
+  const auto encode = [&](void* bytes) {
+    if (png_image_write_to_memory(&image, bytes, &size, 0, pixels.data(), 0, nullptr)) return;
+    throw Error(Errc::internal, path.string() + ": cannot be made: " + image.message);
+  };
+  encode(nullptr);
+  std::vector<std::byte> bytes(size);
+  encode(bytes.data());
+  io::ByteWriter file(output.staging(), false, path, execution);
+  file.write(std::span(bytes).first(size));
+  file.close_and_verify();
   output.commit(execution);
 }
 

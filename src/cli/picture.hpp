@@ -7,6 +7,7 @@
 
 #include "core/execution.hpp"
 #include "core/volume.hpp"
+#include "io/output/access.hpp"
 
 namespace quietvox::cli {
 
@@ -19,9 +20,9 @@ struct Window {
 Window usual_window(VolumeView<const float> slice);
 
 /// Writes a PNG with two slices and their difference (b - a, 0 in the middle of the grey scale) side by side, all three
-/// with a window of the same width. The file appears whole or not at all. Throws Error: exists, output_path,
-/// not_writable, cancelled.
+/// with a window of the same width. The file appears whole or not at all, with no more access than `most`. Throws
+/// Error: exists, output_path, not_writable, cancelled.
 void write_picture(const std::filesystem::path&, VolumeView<const float> a, VolumeView<const float> b, Window,
-                   bool force, const Execution&);
+                   bool force, const io::Access& most, const Execution&);
 
 }  // namespace quietvox::cli

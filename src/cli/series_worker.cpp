@@ -72,9 +72,6 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     tell({{"found", {{"warnings", folder.warnings()}}}});
     for (const Error& stray : folder.strays()) fail("", stray, context);
   }
-  std::error_code error;
-  fs::create_directory(job.output, error);
-  if (error) throw Error(Errc::not_writable, job.output.string() + ": cannot be made: " + error.message());
   const std::set<std::string> dealt_with = texts(known["dealt_with"]);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string& uid = list[i].uid;

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <fstream>
 
 #include "cli/command.hpp"
 #include "cli/images.hpp"
@@ -9,7 +8,8 @@
 #include "cli/voxel_sources.hpp"
 #include "core/provenance.hpp"
 #include "filters/quadratic_training.hpp"
-#include "io/atomic_output.hpp"
+#include "io/byte_stream.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -52,7 +52,7 @@ void train(const Arguments& arguments, Context& context) {
   const std::string &noisy_path = arguments.operand(0), &clean_path = arguments.operand(1);
   const std::string& output_path = arguments.operand(2);
   refuse_overlaps({output_path}, {{noisy_path, "noisy image"}, {clean_path, "clean image"}});
-  io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
+  io::AtomicOutput(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);  // refused before any work
   const Execution reading = context.background(options.threads);
   const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {
@@ -79,10 +79,13 @@ void train(const Arguments& arguments, Context& context) {
       "quietvox " + version() + " train-quadratic: noisy " + std::filesystem::path(noisy_path).filename().string() +
       ", clean " + std::filesystem::path(clean_path).filename().string() + ", ridge " +
       FieldType<double>::format(options.ridge) + ", keep-flat " + FieldType<bool>::format(options.keep_flat);
-  std::ofstream file(output.staging(), std::ios::binary);
-  file << to_json(trained.coefficients);
-  file.close();
-  if (!file) throw Error(Errc::not_writable, output_path + ": cannot be written");
+  io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path,
+                          io::access_of(*noisy) & io::access_of(*clean));
+  output.begin();
+  const std::string text = to_json(trained.coefficients);
+  io::ByteWriter file(output.staging(), false, output_path, reading);
+  file.write(std::as_bytes(std::span(text)));
+  file.close_and_verify();
   output.commit(reading);
   context.console.note("wrote coefficients to " + output_path);
   if (context.json) {

@@ -7,7 +7,8 @@
 
 #include "cli/mask.hpp"
 #include "cli/voxel_sources.hpp"
-#include "io/atomic_output.hpp"
+#include "io/files/paths.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::cli {
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ struct Execution {
   std::optional<std::size_t> memory_limit;  ///< bytes held at once of voxels; none: twice the volume
   std::stop_token stop{};                   ///< a stop request ends the run with Errc::cancelled
   std::function<void(double)> progress{};   ///< called with the fraction done, 0 to 1, by any thread, one at a time
+  std::function<void(const std::string&)> note{};  ///< called with a line for people, where a run has to wait
 
   /// The same execution whose progress covers only [from, to] of this one's.
   Execution part(double from, double to) const;

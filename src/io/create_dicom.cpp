@@ -7,10 +7,10 @@
 
 #include "core/provenance.hpp"
 #include "core/sha256.hpp"
-#include "io/atomic_output.hpp"
 #include "io/dicom_toolkit.hpp"
 #include "io/dicom_uid.hpp"
 #include "io/image.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -131,12 +131,13 @@ class DicomCreator final : public ImageWriter {
         geometry_(geometry),
         kind_(kind),
         execution_(options.execution.silent()),
-        output_(folder, AtomicOutput::Kind::folder, options.force, options.input) {
+        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
 
   void begin_volume(std::size_t volume, const Provenance&) override {
     if (volume != 0 || !cells_.empty()) throw Error(Errc::internal, "a new DICOM series holds one volume");
+    output_.begin();
   }
 
   void write(VolumeView<const float> slices, float* stored) override {
@@ -205,7 +206,7 @@ class DicomCreator final : public ImageWriter {
     for (const Attribute& attribute : kind_.attributes) put(data, attribute.tag, attribute.value);
     kind_.has_plane ? put_plane(data, z) : put_mammography(data);
     put_pixels(data, z);
-    const OFCondition status = file.saveFile(path.c_str(), EXS_LittleEndianExplicit);
+    const OFCondition status = dicom::save_new_file(file, path, EXS_LittleEndianExplicit, EET_UndefinedLength);
     const std::string name = (folder_ / path.filename()).string();
     if (status.bad()) throw Error(Errc::not_writable, name + ": cannot be written: " + status.text());
 

@@ -144,10 +144,13 @@ void add_derivation(DcmItem& parent, const Slice& source, const Derivation& deri
   append_code(item, DCM_PurposeOfReferenceCodeSequence, "121322", "Source image for image processing operation");
 }
 
-/// The identifier of what becomes of a source. Always the same for the same arguments and version of quietvox; `role`
-/// tells series from instances.
-std::string derived_uid(const std::string& role, const std::string& source_uid, const Derivation& derivation) {
-  return uid_from(role + "\n" + source_uid + "\n" + derivation.inputs + "\n" + derivation.chain + "\n" + version());
+/// The identifier of what becomes of a source. Always the same for the same arguments and version of quietvox, and
+/// another one where anything makes another object of it, be it in its header; `role` tells series from instances.
+std::string derived_uid(const std::string& role, const Slice& source, const std::string& source_uid,
+                        const Derivation& derivation) {
+  return uid_from(role + "\n" + source_uid + "\n" + source.series + "\n" + derivation.inputs + "\n" + derivation.chain +
+                  "\n" + derivation.series_suffix + "\n" + std::to_string(derivation.series_offset) +
+                  (derivation.moves_overlays ? "\noverlays" : "") + "\n" + version());
 }
 
 /// The different ones among texts, one after another.
@@ -236,11 +239,11 @@ std::string identity_of(std::span<const Volume> volumes) {
 
 bool derive(DcmDataset& data, const Slice& source, std::span<const std::string> texts, const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
-  put(data, DCM_SOPInstanceUID, derived_uid("instance", source.sop_instance, derivation));
+  put(data, DCM_SOPInstanceUID, derived_uid("instance", source, source.sop_instance, derivation));
   // Images for processing and for presentation must not meet in one series.
-  put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source.series, derivation));
+  put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source, source.series, derivation));
   if (const std::string whole = text_of(data, DCM_ConcatenationUID); !whole.empty()) {
-    put(data, DCM_ConcatenationUID, derived_uid("concatenation", whole, derivation));
+    put(data, DCM_ConcatenationUID, derived_uid("concatenation", source, whole, derivation));
   }
   set_type(data, DCM_ImageType);
   const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);
@@ -255,9 +258,9 @@ bool derive(DcmDataset& data, const Slice& source, std::span<const std::string> 
   }
   add_equipment(data, derivation.time);
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");
-  for (const DcmTagKey& key :
-       {DCM_SmallestImagePixelValue, DCM_LargestImagePixelValue, DCM_SmallestPixelValueInSeries,
-        DCM_LargestPixelValueInSeries, DCM_MACParametersSequence, DCM_DigitalSignaturesSequence}) {
+  for (const DcmTagKey& key : {DCM_SmallestImagePixelValue, DCM_LargestImagePixelValue, DCM_SmallestPixelValueInSeries,
+                               DCM_LargestPixelValueInSeries, DCM_HistogramSequence, DCM_IconImageSequence,
+                               DCM_MACParametersSequence, DCM_DigitalSignaturesSequence}) {
     data.findAndDeleteElement(key);
   }
   return has_suffix;

@@ -20,6 +20,7 @@ struct Derivation {
   bool smooths = true, enhances = false;  ///< what the filters of the chain are for
   std::string series_suffix;
   int series_offset = 0;
+  bool moves_overlays = false;  ///< out of the pixels' cells
   std::time_t time = 0;
 };
 
@@ -32,7 +33,8 @@ std::string identity_of(std::span<const Volume>);
 void check_series_suffix(const std::string&);
 
 /// Turns a copy of the source's data set into the derived object: identifiers, type, dates, description, sources,
-/// equipment. `texts` says what was done, for people, frame by frame. Pixels and everything else stay. False where the
+/// equipment; what shows the source's pixels goes. `texts` says what was done, for people, frame by frame. Pixels and
+/// everything else stay. False where the
 /// series description had to stay without its suffix: it is too long, and its character set does not tell where to cut
 /// it.
 bool derive(DcmDataset&, const Slice& source, std::span<const std::string> texts, const Derivation&);

@@ -23,7 +23,13 @@ const DcmTagKey groups_read[] = {DCM_PixelMeasuresSequence,
                                  DCM_MREchoSequence,
                                  DCM_MRDiffusionSequence,
                                  DCM_DiffusionGradientDirectionSequence,
-                                 DCM_MRArterialSpinLabelingSequence};
+                                 DCM_MRArterialSpinLabelingSequence,
+                                 DCM_MRModifierSequence,
+                                 DCM_MRTimingAndRelatedParametersSequence,
+                                 DCM_MRVelocityEncodingSequence,
+                                 DCM_CTXRayDetailsSequence,
+                                 DCM_CTReconstructionSequence,
+                                 DCM_TemporalPositionSequence};
 
 DcmItem* first_item(DcmItem& parent, const DcmTagKey& key) {
   DcmItem* item = nullptr;

@@ -3,9 +3,13 @@
 #include "io/dicom_header.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cmath>
 
 #include "io/dicom_frame_decoder.hpp"
+#include "io/dicom_identity.hpp"
+#include "io/dicom_overlays.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/rescale.hpp"
 
@@ -28,14 +32,18 @@ int required(DcmItem& data, const DcmTagKey& key, int min, int max) {
   return static_cast<int>(*value);
 }
 
-/// The first number of an element that may be anything without harm; none where there is none.
-std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
+/// The numbers of an element that may be anything without harm; none where they are none.
+std::vector<double> any_numbers(DcmItem& data, const DcmTagKey& key) {
   try {
-    const auto numbers = numbers_of(data, key);
-    return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+    return numbers_of(data, key);
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
+}
+
+std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
+  const auto numbers = any_numbers(data, key);
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
 void read_identity(DcmDataset& data, Slice& slice) {
@@ -45,6 +53,7 @@ void read_identity(DcmDataset& data, Slice& slice) {
   slice.modality = text_of(data, DCM_Modality);
   slice.description = text_of(data, DCM_SeriesDescription);
   slice.intent = text_of(data, DCM_PresentationIntentType);
+  read_patient(data, slice);
   slice.burned_in = text_of(data, DCM_BurnedInAnnotation) == "YES";
 }
 
@@ -110,8 +119,6 @@ void read_padding(DcmDataset& data, Slice& slice) {
   if (first <= last) slice.padding = {first, last};
 }
 
-double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 void read_place(DcmItem& data, Slice& slice) {
   const auto position = numbers_of(data, DCM_ImagePositionPatient);
   if (position.size() == 3)
@@ -157,23 +164,86 @@ std::optional<double> first_number(DcmItem& data, std::initializer_list<DcmTagKe
   return std::nullopt;
 }
 
-/// The kind of image from its third value on, echo, diffusion weighting, labelling and time: what makes neighbouring
-/// slices different pictures. Frames of enhanced objects have elements of their own for it.
-void read_contrast(DcmItem& data, Slice& slice) {
-  const auto type = components(text_of(data, data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType));
-  for (std::size_t i = 2; i < type.size(); ++i) slice.contrast.append(type[i]).append("\\");
-  for (const DcmTagKey& key : {DCM_EchoNumbers, DCM_DiffusionBValue, DCM_DiffusionDirectionality,
-                               DCM_DiffusionGradientOrientation, DCM_ComplexImageComponent, DCM_ASLContext}) {
-    slice.contrast.append("|").append(text_of(data, key));
+/// Takes a number of so many digits from the front of a text; none, and the text stays, where there is none.
+std::optional<int> take_digits(std::string& text, std::size_t digits) {
+  int number = 0;
+  if (text.size() < digits || std::from_chars(text.data(), text.data() + digits, number).ptr != text.data() + digits) {
+    return std::nullopt;
   }
-  const auto take = [&](auto& number, std::initializer_list<DcmTagKey> keys) {
-    if (const auto found = first_number(data, keys)) number = *found;
+  text.erase(0, digits);
+  return number;
+}
+
+/// Seconds from one moment on, by a date and a time of day such as `20101208` and `194517.2375`, either perhaps shorter
+/// or with the points and colons of old files; none without a time.
+std::optional<double> seconds_at(std::string date, std::string time) {
+  std::erase(date, '.');
+  std::erase(time, ':');
+  const auto hours = take_digits(time, 2);
+  if (!hours) return std::nullopt;
+  const int minutes = take_digits(time, 2).value_or(0);
+  double seconds = 0;
+  std::from_chars(time.data(), time.data() + time.size(), seconds, std::chars_format::fixed);
+  seconds += 3600 * *hours + 60 * minutes;
+  const auto year = take_digits(date, 4), month = take_digits(date, 2), day = take_digits(date, 2);
+  if (!day) return seconds;
+  const std::chrono::year_month_day on(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+                                       std::chrono::day(static_cast<unsigned>(*day)));
+  return on.ok() ? seconds + 86400.0 * std::chrono::sys_days(on).time_since_epoch().count() : seconds;
+}
+
+/// The same by one element that holds date, time and zone; the zone is that of all images of a series.
+std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& key) {
+  const std::string text = text_of(data, key);
+  return text.size() < 10 ? std::nullopt : seconds_at(text.substr(0, 8), text.substr(8, text.find_first_of("+-") - 8));
+}
+
+std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const DcmTagKey& time) {
+  return seconds_at(text_of(data, date), text_of(data, time));
+}
+
+/// The kind of image, echo, diffusion weighting, labelling and time, and whatever else makes slices different pictures.
+/// Frames of enhanced objects have elements of their own for it.
+void read_contrast(DcmItem& data, Slice& slice) {
+  const auto add_texts = [&](std::string& text, std::initializer_list<DcmTagKey> keys) {
+    for (const DcmTagKey& key : keys) text.append("|").append(text_of(data, key));
   };
-  take(slice.echo_time, {DCM_EffectiveEchoTime, DCM_EchoTime});
-  take(slice.temporal_position, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier});
-  take(slice.trigger_time, {DCM_NominalCardiacTriggerDelayTime, DCM_TriggerTime});
-  take(slice.acquisition, {DCM_FrameAcquisitionNumber, DCM_AcquisitionNumber});
-  take(slice.instance_number, {DCM_InstanceNumber});
+  const auto type = components(text_of(data, data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType));
+  for (std::size_t i = 0; i < type.size(); ++i) (i < 2 ? slice.making : slice.contrast).append(type[i]).append("\\");
+  add_texts(slice.contrast, {DCM_EchoNumbers, DCM_DiffusionDirectionality, DCM_ComplexImageComponent, DCM_ASLContext,
+                             DCM_VelocityEncodingDirection});
+  add_texts(slice.sequence, {DCM_SequenceName, DCM_PulseSequenceName, DCM_ConvolutionKernel});
+  add_texts(slice.making, {DCM_ScanOptions});
+  if (auto gradient = any_numbers(data, DCM_DiffusionGradientOrientation); !gradient.empty()) {
+    slice.gradient = std::move(gradient);
+  }
+  if (auto indices = any_numbers(data, DCM_DimensionIndexValues); !indices.empty()) {
+    slice.dimension_indices = std::move(indices);
+  }
+  const auto take = [](std::optional<double>& number, const std::optional<double>& found) {
+    if (found) number = found;
+  };
+  const auto in_ms = [](std::optional<double> seconds) {
+    if (seconds) *seconds *= 1000;
+    return seconds;
+  };
+  take(slice.echo_time, first_number(data, {DCM_EffectiveEchoTime, DCM_EchoTime}));
+  take(slice.b_value, first_number(data, DCM_DiffusionBValue));
+  take(slice.temporal_position, first_number(data, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier}));
+  take(slice.inversion_time, first_number(data, {DCM_InversionTimes, DCM_InversionTime}));
+  take(slice.flip_angle, first_number(data, DCM_FlipAngle));
+  take(slice.tube_voltage, first_number(data, DCM_KVP));
+  take(slice.trigger_time, first_number(data, {DCM_NominalCardiacTriggerDelayTime, DCM_TriggerTime}));
+  take(slice.cycle_share, first_number(data, DCM_NominalPercentageOfCardiacPhase));
+  take(slice.reference_time, in_ms(seconds_at(data, DCM_FrameReferenceDateTime)));
+  take(slice.reference_time, in_ms(first_number(data, DCM_TemporalPositionTimeOffset)));
+  take(slice.reference_time, first_number(data, DCM_FrameReferenceTime));
+  take(slice.acquired_at, seconds_at(data, DCM_AcquisitionDate, DCM_AcquisitionTime));
+  take(slice.acquired_at, seconds_at(data, DCM_AcquisitionDateTime));
+  take(slice.acquired_at, seconds_at(data, DCM_FrameAcquisitionDateTime));
+  take(slice.made_at, seconds_at(data, DCM_ContentDate, DCM_ContentTime));
+  take(slice.acquisition, first_number(data, {DCM_FrameAcquisitionNumber, DCM_AcquisitionNumber}));
+  take(slice.instance_number, first_number(data, DCM_InstanceNumber));
 }
 
 void read_pixel_data(DcmDataset& data, Slice& slice) {
@@ -219,6 +289,7 @@ void read_header(DcmDataset& data, Slice& slice) {
   read_pixel_format(data, slice);
   read_pixel_data(data, slice);
   read_padding(data, slice);
+  slice.has_overlays_in_cells = !overlays_in_cells(data, slice).empty();
   read_image_attributes(data, slice);
 }
 

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "core/execution.hpp"
+#include "io/dicom_copies.hpp"
 #include "io/dicom_frame_decoder.hpp"
+#include "io/dicom_identity.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_writer.hpp"
 #include "io/image.hpp"
@@ -183,7 +185,9 @@ class DicomImage final : public Image {
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
                                       const WriteOptions& options) const override {
-    return make_writer(series_, output, values, options);
+    WriteOptions with_access = options;
+    with_access.access = options.access & access_of(*this);
+    return make_writer(series_, output, values, with_access);
   }
 
   Facts facts() const override {
@@ -288,8 +292,10 @@ struct DicomFolder::Impl {
       throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
                   path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
     }
-    series.volumes = dicom::make_volumes(dicom::choose_series(found.images, options.series_uid, path));
+    auto images = dicom::choose_series(found.images, options.series_uid, path);
     series.warnings = std::move(warnings);
+    images = dicom::each_once(std::move(images), path, options.execution.silent(), series.warnings);
+    series.volumes = dicom::make_volumes(std::move(images));
     dicom::add_warnings(series, options);
     return std::make_unique<dicom::DicomImage>(std::move(series), options.execution.silent());
   }
@@ -302,22 +308,26 @@ DicomFolder::~DicomFolder() = default;
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
 
 std::vector<SeriesSummary> DicomFolder::series() const {
-  std::map<std::string, SeriesSummary> series;
-  std::set<std::filesystem::path> files;
-  for (const dicom::Slice& image : impl_->found.images) {
-    SeriesSummary& summary = series[image.series];
-    if (summary.images++ == 0) {
-      summary.uid = image.series;
-      summary.modality = image.modality;
-      summary.description = image.description;
-      summary.columns = image.columns;
-      summary.rows = image.rows;
-    }
-    summary.files += files.insert(image.path).second;
-    if (image.problem && summary.problem.empty()) summary.problem = image.problem->what();
-  }
+  std::map<std::string, std::vector<dicom::Slice>> series;
+  for (const dicom::Slice& image : impl_->found.images) series[image.series].push_back(image);
   std::vector<SeriesSummary> list;
-  for (auto& [uid, summary] : series) list.push_back(std::move(summary));
+  for (auto& [uid, all] : series) {
+    const dicom::Slice first = all.front();
+    const auto unusable =
+        std::ranges::find_if(all, [](const dicom::Slice& image) { return image.problem.has_value(); });
+    const auto problem = unusable != all.end() ? unusable->problem : dicom::disagreement(all);
+    const auto images = dicom::each_uid_once(std::move(all));
+    SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
+                                                             .modality = first.modality,
+                                                             .description = first.description,
+                                                             .images = images.size(),
+                                                             .columns = first.columns,
+                                                             .rows = first.rows,
+                                                             .problem = problem ? problem->what() : ""});
+    std::set<std::filesystem::path> files;
+    for (const dicom::Slice& image : images) files.insert(image.path);
+    summary.files = files.size();
+  }
   return list;
 }
 

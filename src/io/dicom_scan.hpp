@@ -20,6 +20,10 @@ namespace quietvox::io::dicom {
 
 using Vector3 = std::array<double, 3>;
 
+inline double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+inline Vector3 minus(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+
 inline Vector3 cross(const Vector3& a, const Vector3& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
@@ -61,15 +65,18 @@ struct Slice {
   std::filesystem::path name;  ///< relative to the folder that was opened
   FileState file;              ///< before it was read
 
-  std::string sop_class, sop_instance, series, modality, description;
-  std::string photometric;  ///< MONOCHROME1 or MONOCHROME2
-  std::string intent;       ///< FOR PROCESSING, FOR PRESENTATION, or empty
+  std::string sop_class, sop_instance, series, study, modality, description;
+  std::string patient_id, patient_name;              ///< in UTF-8, fit to be compared, not to be told
+  std::string frame_of_reference, patient_position;  ///< empty: unknown
+  std::string photometric;                           ///< MONOCHROME1 or MONOCHROME2
+  std::string intent;                                ///< FOR PROCESSING, FOR PRESENTATION, or empty
 
   std::string syntax_uid, syntax_name;
-  bool is_compressed = false;    ///< the top-level pixel data is encapsulated
-  bool keeps_syntax = true;      ///< uncompressed and not deflated: written in the same transfer syntax
-  bool is_lossy = false;         ///< by its transfer syntax
-  bool ends_with_cells = false;  ///< the data set does, with those of its only frame, as they stand in memory
+  bool is_compressed = false;          ///< the top-level pixel data is encapsulated
+  bool keeps_syntax = true;            ///< uncompressed and not deflated: written in the same transfer syntax
+  bool is_lossy = false;               ///< by its transfer syntax
+  bool ends_with_cells = false;        ///< the data set does, with those of its only frame, as they stand in memory
+  bool has_overlays_in_cells = false;  ///< in bits of the cells that hold no number
 
   std::int64_t columns = 0, rows = 0;
   std::int64_t frame_columns = 0, frame_rows = 0;  ///< of the whole frame, where the image is a tile of it
@@ -89,9 +96,21 @@ struct Slice {
 
   // What is imaged: slices that differ in it never share a volume.
   std::string contrast;
-  std::optional<double> echo_time, temporal_position;
+  std::optional<double> echo_time, b_value, temporal_position;
+  std::vector<double> gradient;
 
-  double trigger_time = 0, acquisition = 0, instance_number = 0;  ///< tell apart what lies at one place
+  // What may tell images of one place apart, see dicom_repeats.hpp.
+  std::string sequence;                        ///< pulse sequence, reconstruction kernel
+  std::string making;                          ///< original or derived, scan options
+  std::vector<double> dimension_indices;       ///< in enhanced objects
+  std::optional<double> inversion_time;        ///< ms
+  std::optional<double> flip_angle;            ///< degrees
+  std::optional<double> tube_voltage;          ///< kV
+  std::optional<double> trigger_time;          ///< ms
+  std::optional<double> cycle_share;           ///< percent of a heart beat
+  std::optional<double> reference_time;        ///< ms
+  std::optional<double> acquired_at, made_at;  ///< s, from one moment on for all images
+  std::optional<double> acquisition, instance_number;
 
   bool burned_in = false;        ///< the header says that text is burned into the pixels
   std::optional<Error> problem;  ///< why the image cannot be used

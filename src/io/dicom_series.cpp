@@ -8,21 +8,22 @@
 #include <iterator>
 #include <map>
 #include <numbers>
+#include <set>
 #include <tuple>
+
+#include "io/dicom_copies.hpp"
+#include "io/dicom_identity.hpp"
+#include "io/dicom_repeats.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
 
-constexpr double same_place_mm = 0.01;  // positions this close are one
-constexpr double uneven_share = 0.01;   // of the slice distance
+constexpr double uneven_share = 0.01;  // of the slice distance
 constexpr double uneven_mm = 0.01;
 constexpr double tilt_degrees = 0.1;
 constexpr double same_direction = 1e-4;
-constexpr double same_time = 1e-3;  // of the time
-
-double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-Vector3 minus(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+constexpr double same_time = 1e-3;  // of the time; of a diffusion weight too
+constexpr double same_gradient = 1e-3;
 
 std::string mm(double value) {
   char text[32];
@@ -39,16 +40,22 @@ bool close(const Vector3& a, const Vector3& b) {
 
 bool same_times(double a, double b) { return std::abs(a - b) <= same_time * std::max(std::abs(a), std::abs(b)); }
 
-bool same_echo(const Slice& a, const Slice& b) {
-  if (!a.echo_time || !b.echo_time) return a.echo_time == b.echo_time;
-  return same_times(*a.echo_time, *b.echo_time);
+bool same_numbers(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? same_times(*a, *b) : a == b;
+}
+
+bool same_gradients(const Slice& a, const Slice& b) {
+  return std::equal(a.gradient.begin(), a.gradient.end(), b.gradient.begin(), b.gradient.end(),
+                    [](double x, double y) { return std::abs(x - y) <= same_gradient; });
 }
 
 /// True where two images may be slices of one volume, wherever they lie.
 bool same_kind(const Slice& a, const Slice& b) {
   if (a.rows != b.rows || a.columns != b.columns || a.format != b.format || a.photometric != b.photometric ||
       a.intent != b.intent || a.contrast != b.contrast || a.temporal_position != b.temporal_position ||
-      a.has_modality_lut != b.has_modality_lut || !same_echo(a, b)) {
+      a.has_modality_lut != b.has_modality_lut || a.frame_of_reference != b.frame_of_reference ||
+      a.patient_position != b.patient_position || !same_numbers(a.echo_time, b.echo_time) ||
+      !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b)) {
     return false;
   }
   for (int axis = 0; axis < 2; ++axis) {
@@ -86,22 +93,14 @@ void sort_along_normal(std::vector<Slice>& slices) {
   for (std::size_t i = 0; i < slices.size(); ++i) slices[i] = std::move(placed[i].second);
 }
 
-/// Sorted slices by place: each inner list holds those that lie at the same one.
-std::vector<std::vector<Slice>> by_place(std::vector<Slice> slices) {
-  std::vector<std::vector<Slice>> places;
-  for (Slice& slice : slices) {
-    const auto distance = [&](const Slice& other) {
-      const Vector3 way = minus(*slice.position, *other.position);
-      return std::sqrt(dot(way, way));
-    };
-    if (places.empty() || distance(places.back().front()) > same_place_mm) places.emplace_back();
-    places.back().push_back(std::move(slice));
+/// Where all images that say something say the same, the others, in which it was emptied or removed, say it too.
+void fill_in(std::vector<Slice>& images, std::string Slice::*what) {
+  std::set<std::string> known;
+  for (const Slice& image : images) {
+    if (!(image.*what).empty()) known.insert(image.*what);
   }
-  return places;
-}
-
-auto order(const Slice& slice) {
-  return std::tuple(slice.trigger_time, slice.acquisition, slice.instance_number, slice.frame);
+  if (known.size() != 1) return;
+  for (Slice& image : images) image.*what = *known.begin();
 }
 
 /// The images in the order of their times and numbers, or else of whatever makes them of different kinds. Those of one
@@ -117,10 +116,11 @@ std::vector<Slice> in_order(std::vector<Slice> images) {
   const auto key = [](const std::vector<Slice>& file) {
     const Slice& first = file.front();
     const PixelFormat& format = first.format;
-    return std::tie(first.instance_number, first.echo_time, first.acquisition, first.trigger_time, first.contrast,
-                    first.intent, first.photometric, first.rows, first.columns, format.bits_allocated,
-                    format.bits_stored, format.high_bit, format.is_signed, first.has_modality_lut, first.spacing,
-                    first.axes);
+    return std::tie(first.instance_number, first.echo_time, first.acquisition, first.trigger_time, first.b_value,
+                    first.gradient, first.contrast, first.intent, first.photometric, first.rows, first.columns,
+                    format.bits_allocated, format.bits_stored, format.high_bit, format.is_signed,
+                    first.has_modality_lut, first.spacing, first.axes, first.patient_position,
+                    first.frame_of_reference);
   };
   std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   images.clear();
@@ -130,25 +130,6 @@ std::vector<Slice> in_order(std::vector<Slice> images) {
   return images;
 }
 
-/// Where every place is filled k times and the repeats can be told apart: k lists with each place once.
-/// Otherwise one list with all of them.
-std::vector<std::vector<Slice>> part_repeats(std::vector<Slice> slices) {
-  auto places = by_place(slices);
-  const std::size_t repeats = places.front().size();
-  for (auto& place : places) {
-    if (place.size() != repeats) return {std::move(slices)};
-    std::sort(place.begin(), place.end(), [](const Slice& a, const Slice& b) { return order(a) < order(b); });
-    for (std::size_t i = 1; i < repeats; ++i) {
-      if (order(place[i - 1]) == order(place[i])) return {std::move(slices)};
-    }
-  }
-  std::vector<std::vector<Slice>> parts(repeats);
-  for (auto& place : places) {
-    for (std::size_t i = 0; i < repeats; ++i) parts[i].push_back(std::move(place[i]));
-  }
-  return parts;
-}
-
 std::string between(const Slice& a, const Slice& b) { return a.name.string() + " and " + b.name.string(); }
 
 /// What is wrong with the places of sorted slices; empty where they make a volume.
@@ -156,7 +137,9 @@ std::string irregularity(const std::vector<Slice>& slices, double distance) {
   const Places places(slices);
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double gap = places.along[i] - places.along[i - 1];
-    if (gap <= same_place_mm) return "slices " + between(slices[i - 1], slices[i]) + " lie at the same position";
+    if (gap <= same_place_mm)
+      return "slices " + between(slices[i - 1], slices[i]) +
+             " lie at the same position, and nothing tells which volume each belongs to";
   }
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double gap = places.along[i] - places.along[i - 1];
@@ -174,41 +157,6 @@ std::string irregularity(const std::vector<Slice>& slices, double distance) {
                   std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
     return "slices are shifted sideways (gantry tilt): " + between(slices.front(), slices[i]) + " by " +
            mm(places.aside[i]) + ", an angle of " + degrees + " degrees";
-  }
-  return {};
-}
-
-/// The first two neighbours where a number turns back that rose or fell along the slices so far; none where it never
-/// does.
-std::optional<std::size_t> turn(const std::vector<Slice>& slices, double Slice::*number) {
-  bool rose = false, fell = false;
-  for (std::size_t i = 1; i < slices.size(); ++i) {
-    const double before = slices[i - 1].*number, after = slices[i].*number;
-    if (same_times(before, after)) continue;
-    (after > before ? rose : fell) = true;
-    if (rose && fell) return i;
-  }
-  return std::nullopt;
-}
-
-/// True where every slice has a number of its own, as in an interleaved acquisition, which takes each slice at a time
-/// of its own, the even ones before the odd ones.
-bool all_differ(const std::vector<Slice>& slices, double Slice::*number) {
-  std::vector<double> numbers;
-  for (const Slice& slice : slices) numbers.push_back(slice.*number);
-  std::sort(numbers.begin(), numbers.end());
-  return std::adjacent_find(numbers.begin(), numbers.end(), same_times) == numbers.end();
-}
-
-/// Why sorted slices of different places are pictures of different times, such as phases of a heart beat; empty where
-/// they may be of one.
-std::string mixed_times(const std::vector<Slice>& slices) {
-  const std::pair<double Slice::*, const char*> numbers[] = {{&Slice::trigger_time, "trigger times"},
-                                                             {&Slice::acquisition, "acquisition numbers"}};
-  for (const auto& [number, name] : numbers) {
-    if (const auto i = turn(slices, number); i && !all_differ(slices, number)) {
-      return std::string("slices of different ") + name + " alternate: " + between(slices[*i - 1], slices[*i]);
-    }
   }
   return {};
 }
@@ -265,7 +213,8 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
   if ((uid.empty() && series.size() > 1) || chosen == series.end()) {
     std::string list;
     for (const auto& [name, slices] : series) {
-      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(slices.size()) + " images of " +
+      const std::size_t count = each_uid_once(slices).size();
+      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) + " images of " +
               std::to_string(slices.front().columns) + " x " + std::to_string(slices.front().rows) + " pixels)";
     }
     throw Error(Errc::invalid_argument, path.string() +
@@ -275,10 +224,15 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
   for (const Slice& slice : chosen->second) {
     if (slice.problem) throw *slice.problem;
   }
+  if (const auto problem = disagreement(chosen->second)) {
+    throw Error(problem->code(), path.string() + ": " + problem->what());
+  }
   return std::move(chosen->second);
 }
 
 std::vector<Volume> make_volumes(std::vector<Slice> images) {
+  fill_in(images, &Slice::frame_of_reference);
+  fill_in(images, &Slice::patient_position);
   std::vector<std::vector<Slice>> kinds;
   for (Slice& slice : in_order(std::move(images))) {
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
@@ -297,11 +251,9 @@ std::vector<Volume> make_volumes(std::vector<Slice> images) {
       continue;
     }
     sort_along_normal(kind);
-    auto parts = part_repeats(std::move(kind));
-    for (auto& part : parts) {
-      Volume& volume = volumes.emplace_back(make_volume(std::move(part)));
-      // Repeats are told apart by these times, which then may differ a little from slice to slice.
-      if (parts.size() > 1 || volume.is_irregular) continue;
+    for (auto& [slices, by_time] : tell_apart(kind)) {
+      Volume& volume = volumes.emplace_back(make_volume(std::move(slices)));
+      if (by_time || volume.is_irregular) continue;
       if (std::string why = mixed_times(volume.slices); !why.empty()) {
         volume.why_2d_only = std::move(why);
         volume.is_irregular = true;

@@ -20,13 +20,15 @@ struct Volume {
   bool is_irregular = false;  ///< slices are missing, repeated, uneven, tilted or of mixed times
 };
 
-/// The images of one series. `uid` may be empty where there is only one. Throws Error(invalid_argument) listing the
-/// series where the choice is open or names none; the images' own problems where they cannot be used.
+/// The images of one series, copies of them too. `uid` may be empty where there is only one. Throws
+/// Error(invalid_argument) listing the series where the choice is open or names none; the images' own problems where
+/// they cannot be used; Error(irregular) where they are of several patients or studies.
 std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& uid, const std::filesystem::path&);
 
-/// Parts the images of a series by size, pixel format, orientation, contrast and time, then by repeated positions, and
-/// orders each part. Every image is in exactly one volume. The volumes come in the order of their temporal positions,
-/// then of their lowest instance numbers, then of what else makes them differ, whatever the names of the files.
+/// Parts the images of a series by size, pixel format, frame of reference, patient position, orientation, contrast and
+/// time, then by repeated positions (see tell_apart), and orders each part. Every image is in exactly one volume. The
+/// volumes come in the order of their temporal positions, then of their lowest instance numbers, then of what else
+/// makes them differ, whatever the names of the files.
 std::vector<Volume> make_volumes(std::vector<Slice> images);
 
 }  // namespace quietvox::io::dicom

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_toolkit.hpp"
 
+#include <fcntl.h>
+
+#include <dcmtk/dcmdata/dcostrmf.h>
+#include <dcmtk/dcmdata/dcwcache.h>
 #include <dcmtk/dcmjpeg/djdecode.h>
 #include <dcmtk/dcmjpls/djdecode.h>
 
@@ -102,6 +106,19 @@ std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path) {
 }
 
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path& path) { return load(path, DCM_MaxReadLength); }
+
+OFCondition save_new_file(DcmFileFormat& file, const std::filesystem::path& path, E_TransferSyntax syntax,
+                          E_EncodingType encoding) {
+  const int made = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0) return {OFM_dcmdata, 0, OF_error, std::generic_category().message(errno).c_str()};
+  DcmOutputFileStream stream(fdopen(made, "wb"));
+  DcmWriteCache cache;
+  file.transferInit();
+  const OFCondition status =
+      file.write(stream, syntax, encoding, &cache, EGL_recalcGL, EPD_noChange, 0, 0, 0, EWM_createNewMeta);
+  file.transferEnd();
+  return status;
+}
 
 std::string series_of_broken_file(const std::filesystem::path& path) {
   DcmFileFormat file;

@@ -28,6 +28,9 @@ std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&);
 /// again.
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&);
 
+/// Writes a new file, for its owner alone; where something stands there already, that is an error.
+OFCondition save_new_file(DcmFileFormat&, const std::filesystem::path&, E_TransferSyntax, E_EncodingType);
+
 /// The series that a file says to belong to which does not parse to its end; empty where it is not certain.
 std::string series_of_broken_file(const std::filesystem::path&);
 

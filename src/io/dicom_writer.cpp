@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_writer.hpp"
 
+#include <sys/stat.h>
+
 #include <dcmtk/config/osconfig.h>
 // osconfig.h must come first.
 #include <dcmtk/dcmdata/dcrleerg.h>
@@ -16,11 +18,12 @@
 #include <set>
 
 #include "core/execution.hpp"
-#include "io/atomic_output.hpp"
 #include "io/dicom_derive.hpp"
 #include "io/dicom_frame_decoder.hpp"
+#include "io/dicom_overlays.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_verify.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -100,19 +103,23 @@ class Writer final : public ImageWriter {
         codec_(options.compress.value_or(false) ? std::optional(options.codec) : std::nullopt),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
-                series_->input) {
+                series_->input, options.access) {
     derivation_.inputs = identity_of(series_->volumes);
     derivation_.series_suffix = options.series_description_suffix;
     derivation_.series_offset = options.series_offset;
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     for (const Volume& volume : series_->volumes) {
-      for (const Slice& slice : volume.slices) ++images_[slice.name];
+      for (const Slice& slice : volume.slices) {
+        ++images_[slice.name];
+        if (codec_ && slice.has_overlays_in_cells) derivation_.moves_overlays = true;
+      }
     }
   }
 
   void begin_volume(std::size_t volume, const Provenance& provenance) override {
     if (volume != begun_ || !volume_is_complete())
       throw Error(Errc::internal, "volumes must be written in order, whole");
+    if (volume == 0) output_.begin();
     volume_ = &series_->volumes.at(volume);
     begun_ = volume + 1;
     next_slice_ = 0;
@@ -186,6 +193,7 @@ class Writer final : public ImageWriter {
 
   void write_file(const Slice& slice, Draft& draft) {
     DcmDataset& data = *draft.file->getDataset();
+    if (derivation_.moves_overlays) move_overlays_out(data, slice, draft.cells);
     if (!draft.apart.empty()) replace_cells(data, slice, draft.cells);
     const E_EncodingType encoding = sequence_encoding(data);
     if (!derive(data, slice, draft.texts, derivation_)) lacks_suffix_ = true;
@@ -194,7 +202,8 @@ class Writer final : public ImageWriter {
     if (series_->is_folder) {
       for (const fs::path& folder : slice.name.parent_path()) {
         std::error_code error;
-        fs::create_directory(path /= folder, error);  // never the staging itself, should it have been removed
+        path /= folder;  // never the staging itself, should it have been removed
+        if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) error.assign(errno, std::generic_category());
         if (error) throw Error(Errc::not_writable, target_.string() + ": cannot be written: " + error.message());
       }
       path /= slice.name.filename();
@@ -206,6 +215,10 @@ class Writer final : public ImageWriter {
         !problem.empty()) {
       throw Error(Errc::not_writable,
                   target_.string() + ": " + slice.name.string() + " does not read back: " + problem);
+    }
+    const std::lock_guard lock(drafts_mutex_);
+    if (!instances_.insert(instance).second) {
+      throw Error(Errc::internal, target_.string() + ": would hold one " + tag_name(DCM_SOPInstanceUID) + " twice");
     }
   }
 
@@ -222,7 +235,7 @@ class Writer final : public ImageWriter {
       }
     }
     if (codec_) syntax = compress(data, slice, *codec_);
-    status = file.saveFile(path.c_str(), syntax, encoding, EGL_recalcGL, EPD_noChange, 0, 0, EWM_createNewMeta);
+    status = save_new_file(file, path, syntax, encoding);
     if (status.bad()) {
       std::error_code ignored;
       const bool full =
@@ -248,6 +261,7 @@ class Writer final : public ImageWriter {
   std::map<fs::path, std::int64_t> images_;  ///< how many each file holds
   std::mutex drafts_mutex_;
   std::map<fs::path, std::shared_ptr<Draft>> drafts_;
+  std::set<std::string> instances_;  ///< UIDs of the files written
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "io/atomic_output.hpp"
-#include "io/staging.hpp"
+#include "io/files/paths.hpp"
+#include "io/output/staging_folder.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -55,7 +55,7 @@ class Walker {
   void take(const fs::directory_entry& entry, const fs::path& real_folder) {
     std::error_code error;
     const fs::path& path = entry.path();
-    if (is_staging_name(path.filename().string())) return;  // of a run that writes there, and soon gone
+    if (is_staging_name(path.filename().native())) return;  // of a run that writes there, and soon gone
     const fs::file_status status = entry.status(error);
     if (fs::is_regular_file(status)) {
       found_.files.push_back({path, name_of(path)});

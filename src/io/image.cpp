@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/image.hpp"
 
-#include "io/atomic_output.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::io {
 
@@ -21,6 +21,12 @@ WriteReport ImageWriter::commit() {
   WriteReport report = finish(outputs);
   commit_together(outputs);
   return report;
+}
+
+Access access_of(const Image& image) {
+  std::vector<std::filesystem::path> paths;
+  for (const FileState& file : image.files()) paths.push_back(file.path);
+  return access_of(paths);
 }
 
 std::unique_ptr<Image> open_image(const std::filesystem::path& path, const ReadOptions& options) {

@@ -18,6 +18,7 @@
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "io/file_state.hpp"
+#include "io/output/access.hpp"
 
 /// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
 /// or more 3-D volumes (diffusion directions, echoes, time points), delivers each slice by slice as floats, and makes
@@ -60,6 +61,7 @@ struct WriteOptions {
   bool are_differences = false;  ///< of NIfTI from NIfTI: floats, with nothing of the source but its geometry and names
   std::string series_description_suffix = "quietvox";
   int series_offset = 1000;
+  Access access{};                ///< of the outputs, at most; writers of an image add what its files give
   Execution execution{};          ///< threads and stop requests
   std::filesystem::path input{};  ///< create_nifti, create_dicom: what the voxels came from, if anything
   std::string input_series{};     ///< its series, where it is DICOM
@@ -119,6 +121,9 @@ class Image {
                                               const WriteOptions&) const = 0;
 };
 
+/// What all files of an image give.
+Access access_of(const Image&);
+
 /// Opens a DICOM file or folder, or a NIfTI file, by content. Null where the content is neither (the caller may ask
 /// other readers); throws Error where it is one of them and cannot be used.
 std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOptions&);
@@ -130,9 +135,9 @@ std::unique_ptr<Image> open_nifti(const std::filesystem::path&, const ReadOption
 /// What a series of a DICOM folder is, by the headers of its files.
 struct SeriesSummary {
   std::string uid, modality, description;
-  std::size_t files = 0, images = 0;   ///< a file may hold several images
+  std::size_t files = 0, images = 0;   ///< a file may hold several images; copies do not count
   std::int64_t columns = 0, rows = 0;  ///< of the first image
-  std::string problem;                 ///< why the first image that cannot be used cannot; empty where all can
+  std::string problem;                 ///< why it cannot be used, by its headers; empty where it can
 };
 
 /// For folders with files at which a parser may crash.

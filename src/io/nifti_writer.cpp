@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
-#include "io/atomic_output.hpp"
+#include "io/files/path_overlap.hpp"
+#include "io/output/atomic_output.hpp"
 #include "io/provenance_json.hpp"
 
 namespace quietvox::io {
@@ -34,16 +36,23 @@ std::uint64_t count_bytes(ByteReader& reader) {
   return size;
 }
 
-/// A file that is written under its staging name.
+/// A file of the output.
 struct Part {
-  Part(const fs::path& target, bool compressed, const WriteOptions& options, const std::vector<fs::path>& inputs)
-      : output(target, AtomicOutput::Kind::file, options.force, inputs.empty() ? fs::path() : inputs.front()),
-        writer(output.staging(), compressed, target, options.execution) {
+  Part(const fs::path& path, const WriteOptions& options, const std::vector<fs::path>& inputs)
+      : target(path),
+        output(target, AtomicOutput::Kind::file, options.force, inputs.empty() ? fs::path() : inputs.front(),
+               options.access) {
     for (const fs::path& input : inputs) refuse_overlap(target, input);
   }
 
+  void begin(bool compressed, const Execution& execution) {
+    output.begin();
+    writer.emplace(output.staging(), compressed, target, execution);
+  }
+
+  fs::path target;
   AtomicOutput output;
-  ByteWriter writer;
+  std::optional<ByteWriter> writer;
 };
 
 /// The datatype that `output_type` asks for.
@@ -63,16 +72,20 @@ class NiftiWriter : public ImageWriter {
               const WriteOptions& options)
       : target_(std::move(target)),
         header_(header),
-        stop_(options.execution.stop),
-        sidecar_(target_.paths.header, inputs, options.force, options.input_series) {
+        execution_(options.execution),
+        sidecar_(target_.paths.header, inputs, options) {
     for (const fs::path& path : target_.paths.all()) {
-      parts_.push_back(std::make_unique<Part>(path, target_.compressed, options, inputs));
+      parts_.push_back(std::make_unique<Part>(path, options, inputs));
     }
   }
 
   void begin_volume(std::size_t volume, const Provenance& provenance) override {
     if (volume != volume_ || slice_ != 0 || volume_ >= static_cast<std::size_t>(header_.volumes())) {
       throw Error(Errc::internal, "volumes must be written in order, each once and whole");
+    }
+    if (volume == 0) {
+      for (const auto& part : parts_) part->begin(target_.compressed, execution_);
+      write_beginning();
     }
     sidecar_.add_volume(provenance);
   }
@@ -88,11 +101,11 @@ class NiftiWriter : public ImageWriter {
     std::span<const float> values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
     std::int64_t first = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
     while (!values.empty()) {
-      check_stop(stop_);
+      check_stop(execution_.stop);
       const auto piece = values.first(std::min<std::size_t>(values.size(), nifti_piece));
       const auto bytes = std::span(stored).first(piece.size() * static_cast<std::size_t>(size));
       clamped_ += encode_piece(first, piece, bytes);
-      parts_.back()->writer.write(bytes);
+      voxel_part().write(bytes);
       if (stored_values) {
         decode(bytes, format(), {stored_values, piece.size()}, Inexact::round);
         stored_values += piece.size();
@@ -115,7 +128,7 @@ class NiftiWriter : public ImageWriter {
     report.clamped = clamped_;
     finish_voxels(report);
     for (const auto& part : parts_) {
-      part->writer.close_and_verify();
+      part->writer->close_and_verify();
       outputs.push_back(&part->output);
     }
     report.files = target_.paths.all();
@@ -127,6 +140,8 @@ class NiftiWriter : public ImageWriter {
   }
 
  protected:
+  /// Writes what comes before the voxels.
+  virtual void write_beginning() = 0;
   /// Encodes values for the voxels from number `first` on; returns how many were clamped.
   virtual std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) = 0;
   /// Writes what follows the voxels.
@@ -141,13 +156,13 @@ class NiftiWriter : public ImageWriter {
   NiftiHeader& header() { return header_; }
   VoxelFormat format() const { return {header_.type(), header_.byte_swapped(), header_.rescale()}; }
   const NiftiPaths& paths() const { return target_.paths; }
-  ByteWriter& header_part() { return parts_.front()->writer; }
-  ByteWriter& voxel_part() { return parts_.back()->writer; }
+  ByteWriter& header_part() { return *parts_.front()->writer; }
+  ByteWriter& voxel_part() { return *parts_.back()->writer; }
 
  private:
   NiftiTarget target_;
   NiftiHeader header_;
-  std::stop_token stop_;
+  Execution execution_;
   ProvenanceSidecar sidecar_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::size_t volume_ = 0;
@@ -160,11 +175,14 @@ class NewNiftiWriter final : public NiftiWriter {
                  const WriteOptions& options)
       : NiftiWriter(std::move(target), new_header, inputs, options) {
     if (!paths().single_file()) header().set_container(false, 0);
+  }
+
+ protected:
+  void write_beginning() override {
     header_part().write(header().bytes());
     header_part().write(std::array<std::byte, 4>{});  // no extensions
   }
 
- protected:
   std::int64_t encode_piece(std::int64_t, std::span<const float> values, std::span<std::byte> stored) override {
     return encode_anew(values, stored);
   }
@@ -185,10 +203,34 @@ class SameNiftiWriter final : public NiftiWriter {
     } else if (!keeps_type_) {
       header().set_type(type);
     }
-    write_beginning();
   }
 
  protected:
+  void write_beginning() override {
+    const bool from_single = source_.paths.single_file(), to_single = paths().single_file();
+    const std::uint64_t header_size = source_.header.bytes().size();
+    const auto voxel_offset = static_cast<std::uint64_t>(source_.header.voxel_offset());
+    ByteReader header_reader(source_.paths.header);
+    if (from_single == to_single) {
+      header_part().write(header().bytes());
+      copy(header_reader, header_size, from_single ? voxel_offset : to_the_end, header_part());
+      if (!from_single) copy(voxels_.bytes(), 0, voxel_offset, voxel_part());
+    } else if (from_single) {
+      header().set_container(false, 0);
+      header_part().write(header().bytes());
+      copy(header_reader, header_size, voxel_offset, header_part());
+    } else {
+      // The four bytes that say whether extensions follow may be missing in a header file, not in a single file.
+      const std::uint64_t extensions_end = std::max(count_bytes(header_reader), header_size + 4);
+      const std::uint64_t new_offset = (extensions_end + 15) / 16 * 16;
+      header().set_container(true, static_cast<std::int64_t>(new_offset));
+      header_part().write(header().bytes());
+      copy(header_reader, header_size, to_the_end, header_part());
+      const std::vector<std::byte> padding(new_offset - std::max(count_bytes(header_reader), header_size));
+      header_part().write(padding);
+    }
+  }
+
   std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) override {
     values_read_.resize(values.size());
     if (keeps_type_) {
@@ -214,32 +256,6 @@ class SameNiftiWriter final : public NiftiWriter {
   }
 
  private:
-  /// Everything before the voxels.
-  void write_beginning() {
-    const bool from_single = source_.paths.single_file(), to_single = paths().single_file();
-    const std::uint64_t header_size = source_.header.bytes().size();
-    const auto voxel_offset = static_cast<std::uint64_t>(source_.header.voxel_offset());
-    ByteReader header_reader(source_.paths.header);
-    if (from_single == to_single) {
-      header_part().write(header().bytes());
-      copy(header_reader, header_size, from_single ? voxel_offset : to_the_end, header_part());
-      if (!from_single) copy(voxels_.bytes(), 0, voxel_offset, voxel_part());
-    } else if (from_single) {
-      header().set_container(false, 0);
-      header_part().write(header().bytes());
-      copy(header_reader, header_size, voxel_offset, header_part());
-    } else {
-      // The four bytes that say whether extensions follow may be missing in a header file, not in a single file.
-      const std::uint64_t extensions_end = std::max(count_bytes(header_reader), header_size + 4);
-      const std::uint64_t new_offset = (extensions_end + 15) / 16 * 16;
-      header().set_container(true, static_cast<std::int64_t>(new_offset));
-      header_part().write(header().bytes());
-      copy(header_reader, header_size, to_the_end, header_part());
-      const std::vector<std::byte> padding(new_offset - std::max(count_bytes(header_reader), header_size));
-      header_part().write(padding);
-    }
-  }
-
   NiftiFile source_;
   NiftiVoxelReader voxels_;
   Values values_;
@@ -251,7 +267,9 @@ class SameNiftiWriter final : public NiftiWriter {
 
 std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source, const fs::path& output, Values values,
                                                const WriteOptions& options) {
-  return std::make_unique<SameNiftiWriter>(source, nifti_target(output, options.compress), values, options);
+  WriteOptions with_access = options;
+  with_access.access = options.access & access_of(source.paths.all());
+  return std::make_unique<SameNiftiWriter>(source, nifti_target(output, options.compress), values, with_access);
 }
 
 std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,

@@ -7,6 +7,7 @@
 
 #include "core/sha256.hpp"
 #include "io/byte_stream.hpp"
+#include "io/files/path_overlap.hpp"
 #include "io/settings_json.hpp"
 
 namespace quietvox::io {
@@ -42,9 +43,13 @@ fs::path sidecar_of(fs::path image) {
   return image.replace_extension(".json");
 }
 
-ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, bool force,
-                                     std::string series)
-    : image_(image), path_(sidecar_of(image)), inputs_(std::move(inputs)), force_(force), series_(std::move(series)) {}
+ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, const WriteOptions& options)
+    : image_(image),
+      path_(sidecar_of(image)),
+      inputs_(std::move(inputs)),
+      force_(options.force),
+      series_(options.input_series),
+      most_(options.access) {}
 
 void ProvenanceSidecar::check() const { make_output(); }
 
@@ -55,7 +60,8 @@ std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
       throw Error(Errc::exists,
                   path_.string() + ": was not made by quietvox and is therefore not replaced; give another output");
     }
-    if (image && !image->empty() && *image != image_.filename() &&
+    // A name that leads elsewhere is none of ours.
+    if (image && !image->empty() && *image != image_.filename() && fs::path(*image).filename() == *image &&
         fs::exists(fs::path(path_).replace_filename(*image))) {
       throw Error(Errc::exists, path_.string() + ": says what was done to " + *image +
                                     " and is therefore not replaced; give an output whose name differs in more than "
@@ -63,12 +69,14 @@ std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
     }
   }
   for (const fs::path& input : inputs_) refuse_overlap(path_, input);
-  return std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path());
+  return std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path(), most_);
 }
 
 void ProvenanceSidecar::add_volume(const Provenance& provenance) {
   volumes_.push_back(provenance);
-  if (!output_ && !provenance.resolved.empty()) output_ = make_output();
+  if (output_ || provenance.resolved.empty()) return;
+  output_ = make_output();
+  output_->begin();
 }
 
 AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "core/provenance.hpp"
-#include "io/atomic_output.hpp"
+#include "io/image.hpp"
+#include "io/output/atomic_output.hpp"
 
 namespace quietvox::io {
 
@@ -23,13 +24,12 @@ class ProvenanceSidecar {
  public:
   /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder,
   /// and where they are DICOM, by the UID of the series.
-  ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, bool force,
-                    std::string series = {});
+  ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, const WriteOptions&);
 
   /// Throws what making the file would throw: exists, output_path, not_writable.
   void check() const;
 
-  /// Volumes come in order. The first that was filtered makes the staging file.
+  /// Volumes come in order. The first that was filtered makes the place for the file.
   void add_volume(const Provenance&);
 
   /// Writes the file; commit it together with the image. Null where no volume was filtered: there is none then.
@@ -45,6 +45,7 @@ class ProvenanceSidecar {
   std::vector<std::filesystem::path> inputs_;
   bool force_;
   std::string series_;
+  Access most_;
   std::vector<Provenance> volumes_;
   std::unique_ptr<AtomicOutput> output_;
 };

@@ -20,8 +20,8 @@ std::string message(int error) { return std::generic_category().message(error); 
 
 }  // namespace
 
-Descriptor::Descriptor(const std::filesystem::path& path, int flags)
-    : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+Descriptor::Descriptor(const std::filesystem::path& path, int flags, mode_t permissions)
+    : descriptor_(open(path.c_str(), flags | O_CLOEXEC, permissions)) {}
 
 bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
@@ -47,7 +47,7 @@ std::size_t RawReader::read(std::uint64_t offset, std::span<std::byte> to) const
 }
 
 RawWriter::RawWriter(const std::filesystem::path& path, std::filesystem::path name)
-    : name_(std::move(name)), file_(path, O_WRONLY | O_CREAT | O_TRUNC) {
+    : name_(std::move(name)), file_(path, O_WRONLY | O_CREAT | O_EXCL, 0600) {
   if (!file_.is_open()) throw_errno();
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,7 +14,8 @@ namespace quietvox::io {
 /// An open file, closed with its owner.
 class Descriptor {
  public:
-  Descriptor(const std::filesystem::path&, int flags);
+  /// `permissions`: of a file that is made.
+  Descriptor(const std::filesystem::path&, int flags, mode_t permissions = 0666);
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -43,7 +46,8 @@ class RawReader {
   std::uint64_t size_ = 0;
 };
 
-/// A file that is written from beginning to end. Every failure throws Error(not_writable), which calls the file `name`.
+/// A new file, for its owner alone, that is written from beginning to end. Every failure throws Error(not_writable),
+/// which calls the file `name`.
 class RawWriter {
  public:
   RawWriter(const std::filesystem::path&, std::filesystem::path name);

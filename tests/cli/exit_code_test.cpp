@@ -114,12 +114,12 @@ TEST_F(ExitCode, InputPath5) {
 }
 
 TEST_F(ExitCode, OutputPath6) {
-  expect(6, {"median", path("in.nii"), path("no/out.nii")}, "there is no folder");
+  expect(6, {"median", path("in.nii"), path("no/such/out.nii")}, "there is no folder");
   expect(6, {"median", path("in.nii"), path("in.nii")}, "same");
   write_dicom(folder_ / "in.dcm", {});
   expect(6, {"median", path("in.dcm"), path("out/")}, "give the name of a file");
-  expect(6, {"phantom", path("no/out.nii")}, "there is no folder");
-  expect(6, {"compare", path("in.nii"), path("in.nii"), "--picture", path("no/a.png")}, "there is no folder");
+  expect(6, {"phantom", path("no/such/out.nii")}, "there is no folder");
+  expect(6, {"compare", path("in.nii"), path("in.nii"), "--picture", path("no/such/a.png")}, "there is no folder");
 }
 
 TEST_F(ExitCode, NotWritable7) {

@@ -366,7 +366,7 @@ TEST_F(FilterCommand, DryRunWritesNothingAndTellsTheTruth) {
   std::filesystem::remove(folder_ / "out.json");
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("in.nii"), "--dry-run"}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run", "--compress"}).status, 64);
-  EXPECT_EQ(quietvox({"median", path("in.nii"), path("no/out.nii"), "--dry-run"}).status, 6);
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("no/such/out.nii"), "--dry-run"}).status, 6);
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run", "--radius", "1x1x5"}).status, 64);
   write_file(folder_ / "out.nii", "precious");
   EXPECT_EQ(quietvox({"median", path("in.nii"), path("out.nii"), "--dry-run"}).status, 20);

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -159,11 +161,33 @@ TEST_F(Output, LogFileHoldsTheMessages) {
 }
 
 TEST_F(Output, AFullDiskUnderTheLogIsToldOnceAndStopsNothing) {
-  const Result run = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", "/dev/full", "--verbose"});
-  const std::string told = "warning: --log-file /dev/full: cannot be written";
+  const std::size_t most = 4096;
+  write_file(folder_ / "log", "2024-05-06T07:08:09Z " + std::string(most - 40, '.') + "\n");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit limit{most, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const Result run =
+      quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", path("log"), "--verbose", "--dry-run"});
+  setrlimit(RLIMIT_FSIZE, &before);
+  const std::string told = "warning: --log-file " + path("log") + ": cannot be written";
   const std::size_t at = run.err.find(told);
   ASSERT_NE(at, std::string::npos) << run.err;
   EXPECT_EQ(run.err.find(told, at + 1), std::string::npos) << run.err;
+}
+
+TEST_F(Output, ALogIsARegularFileForItsOwnerAlone) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder_ / "link");
+  for (const std::string log : {path("pipe"), path("link"), std::string("/dev/null"), path("")}) {
+    const Result run = quietvox({"median", path("in.nii"), path("out.nii"), "--log-file", log});
+    EXPECT_EQ(run.status, 6) << run.err;
+    EXPECT_NE(run.err.find("--log-file " + log), std::string::npos) << run.err;
+  }
+  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", path("log")});
+  struct stat status {};
+  ASSERT_EQ(stat(path("log").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
 }
 
 TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {

@@ -35,9 +35,17 @@ Slice make_slice(FuzzedDataProvider& data) {
   slice.contrast = std::string(data.ConsumeIntegralInRange<std::size_t>(0, 1), 'x');
   if (data.ConsumeBool()) slice.echo_time = number();
   if (data.ConsumeBool()) slice.temporal_position = number();
-  slice.trigger_time = number();
-  slice.acquisition = number();
-  slice.instance_number = number();
+  for (const auto trait :
+       {&Slice::b_value, &Slice::inversion_time, &Slice::flip_angle, &Slice::trigger_time, &Slice::reference_time,
+        &Slice::acquired_at, &Slice::made_at, &Slice::acquisition, &Slice::instance_number}) {
+    if (data.ConsumeBool()) slice.*trait = number();
+  }
+  for (const auto text : {&Slice::sequence, &Slice::making, &Slice::frame_of_reference}) {
+    slice.*text = std::string(data.ConsumeIntegralInRange<std::size_t>(0, 2), 'x');
+  }
+  for (auto* const numbers : {&slice.gradient, &slice.dimension_indices}) {
+    for (auto count = data.ConsumeIntegralInRange(0, 2); count > 0; --count) numbers->push_back(number());
+  }
   return slice;
 }
 

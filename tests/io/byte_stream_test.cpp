@@ -10,7 +10,7 @@
 
 #include <random>
 
-#include "io/atomic_output.hpp"
+#include "io/output/atomic_output.hpp"
 #include "nifti_files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -114,6 +114,7 @@ TEST_F(ByteStreamTest, DamageIsFound) {
 TEST_F(ByteStreamTest, WrittenBytesAreReadBack) {
   const Bytes bytes = some_bytes(3 << 20);
   for (const bool compressed : {false, true}) {
+    std::filesystem::remove(folder_ / "out");
     ByteWriter writer(folder_ / "out", compressed);
     for (std::size_t offset = 0; offset < bytes.size(); offset += 777777) {
       const Bytes piece = part(bytes, offset, 777777);
@@ -125,16 +126,15 @@ TEST_F(ByteStreamTest, WrittenBytesAreReadBack) {
   }
 }
 
-TEST_F(ByteStreamTest, FullDeviceIsNotWritable) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  for (const bool compressed : {false, true}) {
-    expect_error(Errc::not_writable, "/dev/full", [&] {
-      ByteWriter writer("/dev/full", compressed);
-      const Bytes bytes = some_bytes(100);
-      writer.write(std::as_bytes(std::span(bytes)));
-      writer.close_and_verify();
-    });
+TEST_F(ByteStreamTest, WhatIsThereIsNeitherOverwrittenNorFollowed) {
+  test::write_file(folder_ / "there", Bytes{1, 2, 3});
+  std::filesystem::create_symlink("there", folder_ / "link");
+  std::filesystem::create_symlink("nowhere", folder_ / "dangling");
+  for (const char* name : {"there", "link", "dangling"}) {
+    expect_error(Errc::not_writable, name, [&] { ByteWriter(folder_ / name, false); });
   }
+  EXPECT_EQ(test::read_file(folder_ / "there"), (Bytes{1, 2, 3}));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "nowhere"));
 }
 
 TEST_F(ByteStreamTest, DiskThatFillsUpLeavesNothingBehind) {
@@ -148,6 +148,7 @@ TEST_F(ByteStreamTest, DiskThatFillsUpLeavesNothingBehind) {
       int status = 1;
       try {
         AtomicOutput output(folder_ / "out", AtomicOutput::Kind::file, false, {});
+        output.begin();
         ByteWriter writer(output.staging(), compressed);
         const Bytes bytes = some_bytes(3 << 20);
         writer.write(std::as_bytes(std::span(bytes)));

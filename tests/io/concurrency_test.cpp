@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that work in one folder at the same time, at the moments at which they might harm each other: the calls to
-// lock and to rename that are made here stop for what another process does meanwhile.
+// Processes that work in one folder at the same time, and processes that are killed, at the moments at which they might
+// harm others: the calls to lock and to rename that are made here stop for what another process does meanwhile.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,10 +20,9 @@
 #include <thread>
 #include <utility>
 
-#include "io/abandoned.hpp"
-#include "io/atomic_output.hpp"
-#include "io/commit_turn.hpp"
 #include "io/image.hpp"
+#include "io/output/atomic_output.hpp"
+#include "io/output/commit_lock.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
@@ -34,6 +34,14 @@ namespace {
 std::function<int()> before_lock;
 /// The same for what was renamed last.
 std::function<void()> after_rename;
+/// The file system can only rename.
+bool has_plain_renames = false;
+
+int renamed(int status) {
+  const auto hook = after_rename;
+  if (status == 0 && hook) hook();
+  return status;
+}
 
 }  // namespace
 
@@ -47,10 +55,15 @@ extern "C" int flock(int file, int operation) {
 }
 
 extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
-  const auto status = static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
-  const auto hook = after_rename;
-  if (hook) hook();
-  return status;
+  if (has_plain_renames) {
+    errno = EINVAL;
+    return -1;
+  }
+  return renamed(static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags)));
+}
+
+extern "C" int rename(const char* from, const char* to) {
+  return renamed(static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0)));
 }
 
 namespace quietvox::io {
@@ -68,87 +81,58 @@ class ConcurrencyTest : public testing::Test {
   void TearDown() override {
     before_lock = nullptr;
     after_rename = nullptr;
+    has_plain_renames = false;
   }
 
-  /// Another process looks whether what was just made is abandoned, and holds its lock until unlock().
-  void lock_next() {
-    before_lock = [this] {
-      before_lock = nullptr;
-      locked_ = folder_ / folder_.names().back();
-      file_ = open(locked_.c_str(), O_RDONLY | O_CLOEXEC);
-      return static_cast<int>(syscall(SYS_flock, file_, LOCK_EX | LOCK_NB));
-    };
-  }
-  void unlock() const { close(file_); }
+  fs::path only_entry() const { return fs::directory_iterator(folder_.path())->path(); }
 
   test::TemporaryFolder folder_;
-  fs::path locked_;
-  int file_ = -1;
 };
 
-TEST_F(ConcurrencyTest, AStagingThatAnotherLooksAtIsLockedAllTheSame) {
-  for (const Kind kind : {Kind::file, Kind::folder}) {
-    lock_next();
-    const Staging staging(folder_ / "a.nii", kind);
-    ASSERT_FALSE(locked_.empty());
-    const Names before = folder_.names();
-    remove_abandoned(folder_.path());
-    unlock();
-    EXPECT_EQ(folder_.names(), before);
-    EXPECT_TRUE(PathLock(staging.path()).is_anothers());
-    remove_abandoned(folder_.path());
-    EXPECT_EQ(folder_.names(), Names{staging.path().filename().string()});
-  }
-}
-
-/// A look that ends at once costs no other name.
-TEST_F(ConcurrencyTest, AStagingWaitsForWhoLooksAtIt) {
-  lock_next();
-  const auto look = std::exchange(before_lock, nullptr);
+/// Who looks for stale folders may lock a new one before its maker does, and then removes it.
+TEST_F(ConcurrencyTest, AFolderThatAnotherTookForStaleIsMadeAnew) {
+  fs::path first;
   before_lock = [&] {
-    const int error = look();
-    before_lock = [this] {
-      before_lock = nullptr;
-      unlock();
-      return 0;
-    };
-    return error;
+    before_lock = nullptr;
+    first = only_entry();
+    remove_stale_stagings(folder_.path());
+    return 0;
   };
-  const Staging staging(folder_ / "a", Kind::folder);
-  EXPECT_EQ(staging.path(), locked_);
-  EXPECT_TRUE(PathLock(staging.path()).is_anothers());
+  const StagingFolder staging(folder_ / "a.nii");
+  EXPECT_FALSE(first.empty());
+  EXPECT_FALSE(fs::exists(first));
+  EXPECT_FALSE(staging.is_lost());
+  EXPECT_EQ(staging / "", only_entry() / "");
 }
 
-/// Who has it for abandoned removes it by its name: that must not be given again until then.
-TEST_F(ConcurrencyTest, WhoRemovesAnAbandonedOneDoesNotRemoveAnother) {
-  lock_next();
-  { const Staging first(folder_ / "a", Kind::folder); }
-  const Staging second(folder_ / "a", Kind::folder);
-  fs::remove_all(locked_);
-  unlock();
-  EXPECT_FALSE(second.is_lost());
+TEST_F(ConcurrencyTest, AFolderThatAnotherHasLockedIsLeftToIt) {
+  int file = -1;
+  before_lock = [&] {
+    before_lock = nullptr;
+    file = open((only_entry() / "lock").c_str(), O_RDWR | O_CLOEXEC);
+    return static_cast<int>(syscall(SYS_flock, file, LOCK_EX | LOCK_NB));
+  };
+  {
+    const StagingFolder staging(folder_ / "a.nii");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 2);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+  close(file);
 }
 
-TEST_F(ConcurrencyTest, AStagingThatIsLostIsNotRemovedAndNotCommitted) {
+TEST_F(ConcurrencyTest, AnOutputThatIsLostIsNotCommitted) {
   AtomicOutput output(folder_ / "series", Kind::folder, false, {});
-  const fs::path staging = output.staging();
+  output.begin();
+  const fs::path staging = output.staging().parent_path();
   for (const bool is_made_again : {false, true}) {
     fs::remove_all(staging);
     if (is_made_again) {
-      fs::create_directory(staging);
-      put(staging / "1.dcm", "another's");
+      fs::create_directories(staging / "series");
+      put(staging / "series/1.dcm", "another's");
     }
     expect_error(Errc::not_writable, "removed", [&] { output.commit(); });
   }
   EXPECT_FALSE(fs::exists(folder_ / "series"));
-  const Names before = folder_.names();
-  {
-    const Staging lost(folder_ / "c", Kind::folder);
-    fs::rename(lost.path(), folder_ / "elsewhere");
-    fs::create_directory(lost.path());
-    put(lost.path() / "1.dcm", "another's");
-  }
-  EXPECT_EQ(folder_.names().size(), before.size() + 3);
 }
 
 /// A run of which another removes what it has written so far: all, one file, or a folder within.
@@ -161,17 +145,15 @@ TEST_F(ConcurrencyTest, ASeriesThatLostFilesIsAnError) {
   const Extent extent = image->geometry(0).extent;
   const std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));
   const VolumeView<const float> slices{voxels.data(), extent};
-  for (const char* lost : {"", "0", "sub"}) {
+  for (const char* lost : {"", "out/0", "out/sub"}) {
     SCOPED_TRACE(lost);
     expect_error(Errc::not_writable, (folder_ / "out").string() + ": ", [&] {
       const auto writer = image->writer(folder_ / "out", Values::real, {});
       writer->begin_volume(0, {});
       for (std::int64_t z = 0; z < extent.z; ++z) {
         if (z == 4) {
-          for (const std::string& name : folder_.names()) {
-            if (name.starts_with("out.part") && name.find('/') == std::string::npos) {
-              fs::remove_all(folder_ / name / lost);
-            }
+          for (const auto& entry : fs::directory_iterator(folder_.path())) {
+            if (is_staging_name(entry.path().filename().native())) fs::remove_all(entry.path() / lost);
           }
         }
         writer->write(slices.slices(z, 1));
@@ -187,18 +169,15 @@ class Pair {
  public:
   Pair(const fs::path& folder, const std::string& text)
       : image_(folder / "a.nii", Kind::file, true, {}), residual_(folder / "sub/r.nii", Kind::file, true, {}) {
-    for (const AtomicOutput* output : {&image_, &residual_}) put(output->staging(), text);
+    for (AtomicOutput* output : {&image_, &residual_}) {
+      output->begin();
+      put(output->staging(), text);
+    }
   }
   void commit(std::stop_token stop = {}) {
     Execution execution;
     execution.stop = std::move(stop);
     commit_together(std::array{&image_, &residual_}, execution);
-  }
-  /// Killed with the residual in place and the image not.
-  [[noreturn]] void commit_half() {
-    after_rename = [] { raise(SIGKILL); };
-    commit();
-    _exit(1);
   }
 
  private:
@@ -208,19 +187,30 @@ class Pair {
 class TogetherTest : public ConcurrencyTest {
  protected:
   void SetUp() override {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a killed process leaves behind belongs to this one then
     fs::create_directory(folder_ / "sub");
-    for (const char* name : {"a.nii", "sub/r.nii"}) put(folder_ / name, "old");
+    put_all("old");
   }
-  /// Also where another run has only just been killed, and nothing of it stays.
+  void put_all(const std::string& text) const {
+    for (const char* name : {"a.nii", "sub/r.nii"}) put(folder_ / name, text);
+  }
+  /// And nothing else.
   void expect_all(const std::string& text) const {
+    for (const char* folder : {"", "sub"}) remove_stale_stagings(folder_ / folder);
     EXPECT_EQ(get(folder_ / "a.nii"), text);
     EXPECT_EQ(get(folder_ / "sub/r.nii"), text);
     EXPECT_EQ(folder_.names(), (Names{"a.nii", "sub", "sub/r.nii"}));
   }
-  static void wait_for(pid_t killed) {
-    int status = 0;
-    waitpid(killed, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status));
+  static void wait_for_all() {
+    while (waitpid(-1, nullptr, 0) > 0) {
+    }
+  }
+
+  /// Runs `when` after the renaming of that number, in the process that does it.
+  static void at_rename(int number, const std::function<void()>& when) {
+    after_rename = [number, when, count = std::make_shared<int>()] {
+      if (++*count == number) when();
+    };
   }
 };
 
@@ -229,106 +219,126 @@ TEST_F(TogetherTest, OutputsOfTwoRunsNeverMix) {
     if (!existing) {
       for (const char* name : {"a.nii", "sub/r.nii"}) fs::remove(folder_ / name);
     }
+    Pair first(folder_.path(), "first"), second(folder_.path(), "second");
     std::thread other;
-    {
-      Pair first(folder_.path(), "first");
-      Pair second(folder_.path(), "second");
-      std::promise<void> done;
-      after_rename = [&] {  // where nothing stops the second, it is done before the first goes on
-        after_rename = nullptr;
-        other = std::thread([&] {
-          second.commit();
-          done.set_value();
-        });
-        done.get_future().wait_for(std::chrono::milliseconds(300));
-      };
-      first.commit();
-      other.join();
-    }
-    expect_all("second");
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    // The process that renames waits for a while, in which the second run would be done if nothing stopped it.
+    after_rename = [&] {
+      after_rename = nullptr;
+      ASSERT_EQ(write(ready[1], "", 1), 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    };
+    other = std::thread([&] {
+      char byte = 0;
+      ASSERT_EQ(read(ready[0], &byte, 1), 1);
+      after_rename = nullptr;
+      second.commit();
+    });
+    first.commit();
+    other.join();
+    for (const int end : ready) close(end);
+    EXPECT_EQ(get(folder_ / "a.nii"), "second");
+    EXPECT_EQ(get(folder_ / "sub/r.nii"), "second");
   }
 }
 
-TEST_F(TogetherTest, WaitingForAnotherRunEndsWithAStopRequest) {
+/// A process that is killed while it puts several outputs in place.
+TEST_F(TogetherTest, ARunThatIsKilledMeanwhileLeavesAll) {
+  for (const bool plain : {false, true}) {
+    for (int number = 1; number <= (plain ? 6 : 2); ++number) {
+      SCOPED_TRACE(std::to_string(number) + (plain ? " plain" : ""));
+      put_all("old");
+      const pid_t run = fork();
+      if (run == 0) {
+        has_plain_renames = plain;
+        Pair pair(folder_.path(), "new");
+        const pid_t itself = getpid();
+        at_rename(number, [itself] { kill(itself, SIGKILL); });
+        pair.commit();
+        _exit(0);
+      }
+      int status = 0;
+      waitpid(run, &status, 0);
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+      wait_for_all();
+      expect_all("new");
+    }
+  }
+}
+
+/// The process that does so for the run is killed, as when memory runs out.
+TEST_F(TogetherTest, ARunWhoseHelperIsKilledLeavesNothingNew) {
+  for (const bool plain : {false, true}) {
+    for (int number = 1; number <= (plain ? 6 : 2); ++number) {
+      SCOPED_TRACE(std::to_string(number) + (plain ? " plain" : ""));
+      has_plain_renames = plain;
+      {
+        Pair pair(folder_.path(), "new");
+        const pid_t itself = getpid();
+        at_rename(number, [itself] {
+          if (getpid() != itself) raise(SIGKILL);
+        });
+        expect_error(Errc::not_writable, "was killed", [&] { pair.commit(); });
+      }
+      after_rename = nullptr;
+      expect_all("old");
+    }
+  }
+}
+
+/// Signals for the run, and for its group, are not for the process that puts outputs in place.
+TEST_F(TogetherTest, SignalsDoNotReachHalfACommit) {
+  const pid_t run = fork();
+  if (run == 0) {
+    setpgid(0, 0);
+    Pair pair(folder_.path(), "new");
+    const pid_t itself = getpid();
+    at_rename(1, [itself] { kill(-itself, SIGINT); });
+    pair.commit();
+    _exit(0);
+  }
+  waitpid(run, nullptr, 0);
+  wait_for_all();
+  expect_all("new");
+}
+
+TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
   Pair run(folder_.path(), "new");
-  CommitTurn turn;
-  ASSERT_EQ(turn.take(folder_ / "sub"), CommitTurn::Answer::mine);
+  const CommitLock lock({folder_ / "sub"}, {});
   std::stop_source stop;
-  const std::jthread request([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::vector<std::string> notes;
+  Execution execution;
+  execution.stop = stop.get_token();
+  execution.note = [&](const std::string& line) {
+    notes.push_back(line);
     stop.request_stop();
-  });
+  };
+  expect_error(Errc::cancelled, "", [&] { CommitLock({folder_.path(), folder_ / "sub"}, execution); });
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find((folder_ / "sub").string() + ": waiting for another process"), std::string::npos) << notes[0];
   expect_error(Errc::cancelled, "", [&] { run.commit(stop.get_token()); });
   EXPECT_EQ(get(folder_ / "a.nii"), "old");
 }
 
-TEST_F(TogetherTest, WhatWasLeftIsTakenBackInTurnOnly) {
-  const pid_t killed = fork();
-  if (killed == 0) Pair(folder_.path(), "killed").commit_half();
-  wait_for(killed);
-  for (const auto& [of_another, tidied] :
-       {std::pair(folder_.path(), folder_ / "sub"), std::pair(folder_ / "sub", folder_.path())}) {
-    CommitTurn turn;
-    ASSERT_EQ(turn.take(of_another), CommitTurn::Answer::mine);
-    remove_abandoned(tidied);
-    EXPECT_EQ(get(folder_ / "sub/r.nii"), "killed");
-  }
-  remove_abandoned(folder_ / "sub");
-  remove_abandoned(folder_.path());
-  expect_all("old");
-}
-
-/// The next to commit must not replace what one that was killed meanwhile would have taken back.
-TEST_F(TogetherTest, TwoRunsKilledOneAfterTheOtherLeaveNothingNew) {
-  const pid_t second = fork();
-  if (second == 0) {
-    Pair run(folder_.path(), "second");
-    const pid_t first = fork();
-    if (first == 0) Pair(folder_.path(), "first").commit_half();
-    waitpid(first, nullptr, 0);
-    run.commit_half();
-  }
-  wait_for(second);
-  remove_abandoned(folder_.path());
-  remove_abandoned(folder_ / "sub");
-  expect_all("old");
-}
-
-/// What was listed may since have become what a run replaced that was killed.
-TEST_F(TogetherTest, ARunKilledWhileAnotherTidiesUpLeavesNothingNew) {
-  std::array<int, 2> pipe_ends;
-  ASSERT_EQ(pipe(pipe_ends.data()), 0);
-  const pid_t killed = fork();
-  if (killed == 0) {
-    Pair run(folder_.path(), "killed");
-    char go = 0;
-    if (write(pipe_ends[1], &go, 1) == 1) raise(SIGSTOP);
-    run.commit_half();
-  }
-  char ready = 0;
-  ASSERT_EQ(read(pipe_ends[0], &ready, 1), 1);
-  waitpid(killed, nullptr, WUNTRACED);
-  put(folder_ / "sub/outputs.part-quietvox-17-0.record", "");  // looked at first
-  before_lock = [&] {
-    before_lock = nullptr;
-    kill(killed, SIGCONT);
-    wait_for(killed);
-    return 0;
-  };
-  remove_abandoned(folder_ / "sub");
-  remove_abandoned(folder_.path());
-  remove_abandoned(folder_ / "sub");
-  expect_all("old");
-  for (const int end : pipe_ends) close(end);
+TEST_F(TogetherTest, NobodyWaitsForEver) {
+  const CommitLock lock({folder_.path()}, {});
+  std::vector<std::string> notes;
+  Execution execution;
+  execution.note = [&](const std::string& line) { notes.push_back(line); };
+  CommitLock({folder_.path()}, execution, std::chrono::milliseconds(10));
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("going on without"), std::string::npos) << notes[0];
 }
 
 TEST_F(ConcurrencyTest, FileSystemsWithoutLocksGoOn) {
   for (const int error : {ENOLCK, ENOTSUP, EINVAL, ENOSYS, EBADF}) {
     before_lock = [error] { return error; };
     AtomicOutput output(folder_ / "a.nii", Kind::file, true, {});
+    output.begin();
     put(output.staging(), "new");
-    const AtomicOutput other(folder_ / "b", Kind::folder, true, {});
-    EXPECT_TRUE(fs::exists(output.staging()));
+    AtomicOutput other(folder_ / "b", Kind::folder, true, {});
+    other.begin();  // would take the first for stale
     output.commit();
   }
   EXPECT_EQ(folder_.names(), Names{"a.nii"});

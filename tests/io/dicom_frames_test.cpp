@@ -8,6 +8,7 @@
 #include <dcmtk/dcmdata/dcpxitem.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -22,13 +23,14 @@ namespace {
 void put_in_group(DcmItem& groups, const DcmTagKey& group, const DcmTagKey& key, const std::string& value) {
   DcmItem* item = nullptr;
   ASSERT_TRUE(groups.findOrCreateSequenceItem(group, item, 0).good());
-  ASSERT_TRUE(item->putAndInsertString(key, value.c_str()).good());
+  ASSERT_TRUE(item->putAndInsertString(key, value.c_str()).good()) << key;
 }
 
 /// What one frame of an enhanced object says of itself.
 struct Frame {
   double z = 0;
   std::string slope = "1", type = "ORIGINAL\\PRIMARY\\M\\NONE", echo = "";
+  std::vector<std::pair<std::array<DcmTagKey, 2>, std::string>> more{};  ///< elements of groups
 };
 
 /// An enhanced object of 2 x 2 pixels per frame: cells count up from 10, 20, 30, ... in each frame.
@@ -60,6 +62,7 @@ DicomSpec enhanced(const std::vector<Frame>& frames) {
       put_in_group(*groups, DCM_PixelValueTransformationSequence, DCM_RescaleSlope, frame.slope);
       put_in_group(*groups, DCM_PixelValueTransformationSequence, DCM_RescaleIntercept, "0");
       put_in_group(*groups, DCM_MRImageFrameTypeSequence, DCM_FrameType, frame.type);
+      for (const auto& [keys, value] : frame.more) put_in_group(*groups, keys[0], keys[1], value);
       if (frame.echo.empty()) continue;
       DcmItem* echo = nullptr;
       groups->findOrCreateSequenceItem(DCM_MREchoSequence, echo, 0);
@@ -105,6 +108,49 @@ TEST_F(DicomFrames, OfDifferentKindsAreVolumesOfTheirOwn) {
   ASSERT_EQ(kinds->volume_count(), 2u);
   EXPECT_EQ(read_volume(*kinds, 1).voxels, (std::vector<float>{20, 21, 22, 23, 40, 41, 42, 43}));
   EXPECT_EQ(open(enhanced({{.z = 0, .echo = "5"}, {.z = 1, .echo = "10"}}))->volume_count(), 2u);
+}
+
+/// Two pictures of six places each, the frames of a place side by side in an order that changes.
+TEST_F(DicomFrames, AreToldApartByContrastHoweverTheTriggerDelaysWobble) {
+  using Element = std::pair<std::array<DcmTagKey, 2>, std::string>;
+  const std::array<Element, 2> cases[] = {
+      {Element{{DCM_MRModifierSequence, DCM_InversionTimes}, "100"},
+       Element{{DCM_MRModifierSequence, DCM_InversionTimes}, "200"}},
+      {Element{{DCM_MRTimingAndRelatedParametersSequence, DCM_FlipAngle}, "5"},
+       Element{{DCM_MRTimingAndRelatedParametersSequence, DCM_FlipAngle}, "15"}},
+      {Element{{DCM_CTXRayDetailsSequence, DCM_KVP}, "80"}, Element{{DCM_CTXRayDetailsSequence, DCM_KVP}, "140"}},
+      {Element{{DCM_CTReconstructionSequence, DCM_ConvolutionKernel}, "B"},
+       Element{{DCM_CTReconstructionSequence, DCM_ConvolutionKernel}, "S"}},
+      {Element{{DCM_FrameContentSequence, DCM_DimensionIndexValues}, "1\\1\\1"},
+       Element{{DCM_FrameContentSequence, DCM_DimensionIndexValues}, "1\\1\\2"}},
+      {Element{{DCM_MRVelocityEncodingSequence, DCM_VelocityEncodingDirection}, "1\\0\\0"},
+       Element{{DCM_MRVelocityEncodingSequence, DCM_VelocityEncodingDirection}, "0\\1\\0"}},
+      {Element{{DCM_TemporalPositionSequence, DCM_TemporalPositionTimeOffset}, "0"},
+       Element{{DCM_TemporalPositionSequence, DCM_TemporalPositionTimeOffset}, "2.5"}},
+  };
+  for (const auto& elements : cases) {
+    SCOPED_TRACE(elements[0].second);
+    std::vector<Frame> frames;
+    std::vector<float> first[2];  // voxels
+    for (int z = 0; z < 6; ++z) {
+      for (const int place : {0, 1}) {
+        const int which = place ^ (z == 1 || z == 2 || z == 4);
+        const int delay = 500 + (place ? 3 : -3) * (z % 2 ? -1 : 1);
+        first[which].push_back(static_cast<float>(10 * (frames.size() + 1)));
+        frames.push_back({.z = 2.0 * z,
+                          .more = {elements[static_cast<std::size_t>(which)],
+                                   {{DCM_CardiacSynchronizationSequence, DCM_NominalCardiacTriggerDelayTime},
+                                    std::to_string(delay)}}});
+      }
+    }
+    const auto image = open(enhanced(frames));
+    ASSERT_EQ(image->volume_count(), 2u);
+    for (std::size_t volume = 0; volume < 2; ++volume) {
+      EXPECT_EQ(image->why_2d_only(volume), "");
+      const Volume voxels = read_volume(*image, volume);
+      for (std::size_t z = 0; z < 6; ++z) EXPECT_EQ(voxels.voxels[4 * z], first[volume][z]) << volume << " " << z;
+    }
+  }
 }
 
 TEST_F(DicomFrames, OfSeveralVolumesComeBackAsOneFile) {

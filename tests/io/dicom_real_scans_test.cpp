@@ -44,6 +44,15 @@ INSTANTIATE_TEST_SUITE_P(
                       RealSeries{"ct_tilt_nonuniform_ge", {4, 4}, "gantry tilt"}),
     [](const auto& test) { return std::string(test.param.folder); });
 
+TEST(DicomTransferSyntaxes, CopiesInLosslessOnesAreOneImage) {
+  QV_NEEDS_TEST_DATA();
+  const auto image = io::open_dicom(test_data("transfer_syntax_ct"), {});
+  ASSERT_EQ(image->volume_count(), 3U);  // beside it, three images that others have derived from it with loss
+  EXPECT_EQ(image->geometry(0).extent.z, 1);
+  EXPECT_EQ(image->files().size(), 4U);
+  EXPECT_TRUE(image->warnings().front().starts_with("7 files hold images that are read from other files"));
+}
+
 std::vector<float> voxels_in(const std::string& syntax) {
   return read_volume(*io::open_dicom(test_data("transfer_syntax_ct/ct_1.2" + syntax + ".dcm"), {})).voxels;
 }

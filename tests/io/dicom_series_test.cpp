@@ -8,48 +8,11 @@
 #include <fstream>
 #include <set>
 
+#include "dicom_series_fixture.hpp"
 #include "support/expect_error.hpp"
-#include "support/make_dicom.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace quietvox::test {
 namespace {
-
-namespace fs = std::filesystem;
-
-const io::ReadOptions gaps_allowed{.allow_gaps = true, .series_uid = ""};
-
-/// Cells of which the first is `number`, so that a slice can be told by its first voxel.
-DicomSpec marked(int number) {
-  DicomSpec spec{.slope = "", .intercept = ""};
-  spec.cells.assign(20, 0);
-  spec.cells[0] = static_cast<std::uint16_t>(number);
-  return spec;
-}
-
-class DicomSeries : public ::testing::Test {
- protected:
-  /// A slice `z` mm up, marked with `number`; its file's name begins with `name`.
-  void add(const std::string& name, double z, int number, std::vector<std::pair<DcmTagKey, std::string>> more = {}) {
-    DicomSpec spec = marked(number);
-    spec.position = {0, 0, z};
-    spec.more = std::move(more);
-    write_dicom(folder_ / (name + ".dcm"), spec);
-  }
-  std::unique_ptr<io::Image> open(const io::ReadOptions& options = {}) {
-    return io::open_dicom(folder_.path(), options);
-  }
-
-  /// The marks of the slices of a volume, in their order.
-  static std::vector<int> marks(const io::Image& image, std::size_t volume = 0) {
-    const Volume voxels = read_volume(image, volume);
-    std::vector<int> found;
-    for (std::int64_t z = 0; z < voxels.extent.z; ++z) found.push_back(static_cast<int>(voxels.view().at(0, 0, z)));
-    return found;
-  }
-
-  TemporaryFolder folder_;
-};
 
 /// This process as a user who may not read everything, until it ends.
 class AsNobody {
@@ -221,7 +184,8 @@ TEST_F(DicomSeries, PositionsFilledOnceMoreThanOthersForbidWindowsAcross) {
   add("c", 1, 3);
   const auto image = open();
   EXPECT_EQ(image->volume_count(), 1u);
-  EXPECT_EQ(image->why_2d_only(0), "slices b.dcm and c.dcm lie at the same position");
+  EXPECT_EQ(image->why_2d_only(0),
+            "slices b.dcm and c.dcm lie at the same position, and nothing tells which volume each belongs to");
   EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
 }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
+#include "io/dicom_writer.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
@@ -234,9 +236,14 @@ TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
     data.putAndInsertUint8Array(DcmTag(0x0009, 0x1001, EVR_UN), bytes, sizeof bytes);
     data.putAndInsertUint16(DcmTag(DCM_SmallestImagePixelValue, EVR_US), 3);
     DcmItem* item = nullptr;
-    data.findOrCreateSequenceItem(DCM_IconImageSequence, item, -2);
     const Uint16 icon[] = {1, 2, 3};
+    data.findOrCreateSequenceItem(DCM_ReferencedImageSequence, item, -2);  // the icon of another image, which stays
+    item->findOrCreateSequenceItem(DCM_IconImageSequence, item, -2);
     item->putAndInsertUint16Array(DCM_PixelData, icon, 3);
+    data.findOrCreateSequenceItem(DCM_IconImageSequence, item, -2);
+    item->putAndInsertUint16Array(DCM_PixelData, icon, 3);
+    data.findOrCreateSequenceItem(DcmTagKey(0x0060, 0x3000), item, -2);  // the histogram
+    item->putAndInsertUint16(DcmTagKey(0x0060, 0x3002), 2);
     data.findOrCreateSequenceItem(DCM_DigitalSignaturesSequence, item, -2);
     item->putAndInsertString(DCM_MACIDNumber, "1");
   };
@@ -244,7 +251,9 @@ TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
   EXPECT_EQ(changed_elements(source_, output_),
             (std::set<std::string>{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)",
                                    "(0008,2111)", "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)",
-                                   "(0020,0011)", "(0028,0106)", "(fffa,fffa)"}));
+                                   "(0020,0011)", "(0028,0106)", "(0060,3000)", "(0088,0200)", "(fffa,fffa)"}));
+  EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DCM_IconImageSequence));
+  EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DcmTagKey(0x0060, 0x3000)));
 }
 
 TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
@@ -398,6 +407,121 @@ TEST_F(DicomWrite, IdentifiersAreNewAndAlwaysTheSame) {
   EXPECT_NE(dicom_text(output_, DCM_SOPInstanceUID), instance);
   rewrite({.instance = "1.2.3.4.99", .more = {{DCM_PresentationIntentType, "FOR PROCESSING"}}});
   EXPECT_NE(dicom_text(output_, DCM_SeriesInstanceUID), series);
+}
+
+/// What two headers say otherwise, they never say under one identifier.
+TEST_F(DicomWrite, OptionsAndSeriesHaveIdentifiersOfTheirOwn) {
+  std::set<std::string> instances, series;
+  const auto expect_new = [&](const DicomSpec& spec, const io::WriteOptions& options, bool is_new) {
+    rewrite(spec, {}, Values::real, options);
+    EXPECT_EQ(instances.insert(dicom_text(output_, DCM_SOPInstanceUID)).second, is_new);
+    EXPECT_EQ(series.insert(dicom_text(output_, DCM_SeriesInstanceUID)).second, is_new);
+  };
+  const DicomSpec spec{.instance = "1.2.3.4.99"};
+  for (const bool first : {true, false}) {
+    expect_new(spec, {.compress = {}}, first);
+    expect_new(spec, {.compress = {}, .series_offset = 5}, first);
+    expect_new(spec, {.compress = {}, .series_offset = 6}, first);
+    expect_new(spec, {.compress = {}, .series_description_suffix = "clean"}, first);
+    expect_new(spec, {.compress = {}, .series_description_suffix = "clean 5"}, first);
+    expect_new({.series = "1.2.3.5", .instance = "1.2.3.4.99"}, {.compress = {}}, first);
+  }
+  for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle}) {
+    expect_new(spec, {.compress = true, .codec = codec}, false);  // the same object in another transfer syntax
+  }
+}
+
+/// Whatever went before: the last look finds it.
+TEST_F(DicomWrite, NoOutputHoldsAnIdentifierTwice) {
+  const fs::path in = folder_ / "in";
+  fs::create_directory(in);
+  for (int z = 0; z < 2; ++z)
+    write_dicom(in / std::to_string(z), {.position = {0, 0, 1.0 * z}, .instance = "1.2.3.4.99"});
+  io::dicom::Series series{.input = in, .is_folder = true, .volumes = {}, .warnings = {}};
+  series.volumes = io::dicom::make_volumes(io::dicom::scan(in, {}).images);
+  const auto writer =
+      io::dicom::make_writer(std::make_shared<const io::dicom::Series>(series), folder_ / "out", Values::real, {});
+  writer->begin_volume(0, {});
+  const Volume volume(series.volumes[0].geometry.extent, {});
+  expect_error(Errc::internal, "would hold one SOPInstanceUID (0008,0018) twice", [&] {
+    writer->write(volume.view());
+    writer->commit();
+  });
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
+/// Some readers of compressed pixels take the bits above the stored ones for nothing.
+TEST_F(DicomWrite, OverlaysInThePixelsOfCompressedImagesGetAPlaceOfTheirOwn) {
+  DicomSpec spec{.columns = 9, .rows = 5};
+  std::vector<std::uint8_t> expected(6);
+  for (std::size_t i = 0; i < 45; ++i) {
+    const bool is_marked = i % 7 == 3 || i > 40;
+    spec.cells.push_back(static_cast<std::uint16_t>(i * 91 | (is_marked ? 0x2000 : 0)));
+    if (is_marked) expected[i / 8] = static_cast<std::uint8_t>(expected[i / 8] | 1 << i % 8);
+  }
+  spec.instance = "1.2.3.4.99";
+  spec.change = [](DcmDataset& data) {
+    data.putAndInsertUint16(DcmTagKey(0x6002, 0x0010), 5);
+    data.putAndInsertUint16(DcmTagKey(0x6002, 0x0011), 9);
+    data.putAndInsertString(DcmTagKey(0x6002, 0x0040), "G");
+    data.putAndInsertUint16(DcmTagKey(0x6002, 0x0100), 16);
+    data.putAndInsertUint16(DcmTagKey(0x6002, 0x0102), 13);
+  };
+  rewrite(spec);
+  EXPECT_EQ(dicom_cells(output_), spec.cells);
+  EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DcmTagKey(0x6002, 0x3000)));
+  const std::string instance = dicom_text(output_, DCM_SOPInstanceUID);
+  for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle}) {
+    rewrite(spec, {}, Values::real, {.compress = true, .codec = codec});
+    EXPECT_NE(dicom_text(output_, DCM_SOPInstanceUID), instance);
+    const auto file = parse_dicom(output_);
+    const Uint16* words = nullptr;
+    unsigned long count = 0;
+    ASSERT_TRUE(file->getDataset()->findAndGetUint16Array(DcmTagKey(0x6002, 0x3000), words, &count).good());
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(words);
+    EXPECT_EQ(std::vector<std::uint8_t>(bytes, bytes + 2 * count), expected);
+    EXPECT_EQ(dicom_text(output_, DcmTagKey(0x6002, 0x0100)), "1");
+    EXPECT_EQ(dicom_text(output_, DcmTagKey(0x6002, 0x0102)), "0");
+    EXPECT_EQ(dicom_text(output_, DcmTagKey(0x6002, 0x0040)), "G");
+    std::vector<std::uint16_t> numbers = spec.cells;
+    for (std::uint16_t& cell : numbers) cell &= 0x0fff;
+    EXPECT_EQ(read_volume(*io::open_dicom(output_, {}), 0, Values::stored).voxels,
+              std::vector<float>(numbers.begin(), numbers.end()));
+    if (!has_program("gdcmconv")) continue;
+    const fs::path raw = folder_ / "raw.dcm";
+    fs::remove(raw);
+    ASSERT_EQ(std::system(("gdcmconv --raw '" + output_.string() + "' '" + raw.string() + "'").c_str()), 0);
+    EXPECT_EQ(dicom_cells(raw), numbers);
+  }
+}
+
+TEST_F(DicomWrite, OverlaysInThePixelsOfSeveralFramesGoOnFromFrameToFrame) {
+  DicomSpec spec{.columns = 3, .rows = 1, .frames = 2, .cells = {0x1001, 2, 3, 4, 0x1005, 6}, .position = {}};
+  spec.change = [](DcmDataset& data) {
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0010), 1);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0011), 3);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0102), 12);
+  };
+  rewrite(spec, {}, Values::real, {.compress = true, .codec = io::Codec::rle});
+  const auto file = parse_dicom(output_);
+  const Uint16* words = nullptr;
+  ASSERT_TRUE(file->getDataset()->findAndGetUint16Array(DcmTagKey(0x6000, 0x3000), words).good());
+  EXPECT_EQ(*words, 0b010001);
+  EXPECT_EQ(dicom_text(output_, DcmTagKey(0x6000, 0x0015)), "2");
+}
+
+TEST_F(DicomWrite, OverlaysOfTheirOwnStayWhereTheyAre) {
+  DicomSpec spec{.columns = 3, .rows = 1, .cells = {0x1001, 2, 3}};
+  spec.change = [](DcmDataset& data) {
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0010), 1);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0011), 3);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0102), 12);  // which says nothing beside data
+    const Uint16 bits = 5;
+    data.putAndInsertUint16Array(DcmTag(0x6000, 0x3000, EVR_OW), &bits, 1);
+  };
+  rewrite(spec, {}, Values::real, {.compress = true, .codec = io::Codec::rle});
+  const std::set<std::string> changed = changed_elements(source_, output_);
+  EXPECT_FALSE(changed.contains("(6000,3000)") || changed.contains("(6000,0102)"));
 }
 
 /// Windows and estimates reach beyond a slice, so that it becomes another one where another volume surrounds it.

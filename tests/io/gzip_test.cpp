@@ -72,6 +72,7 @@ class GzipTest : public testing::Test {
   Bytes written(const Bytes& bytes, std::size_t piece, int threads) {
     Execution execution;
     execution.threads = threads;
+    std::filesystem::remove(folder_ / "out");
     ByteWriter writer(folder_ / "out", true, {}, execution);
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       writer.write(std::as_bytes(std::span(bytes).subspan(at, std::min(piece, bytes.size() - at))));

@@ -307,6 +307,11 @@ TEST(ItkImage, ThatCannotBeUsedSaysWhy) {
   expect(Errc::corrupt, nrrd("encoding: text\n", "0 1 2 3 4 5 6"));
   expect(Errc::corrupt, nrrd("encoding: raw\nendian: little\ndata file: nowhere.raw\n", ""));
   expect(Errc::unsupported, nrrd("encoding: raw\nendian: little\ndata file: LIST\n", ""));
+  folder.write("elsewhere.raw", eight);
+  for (const std::string name : {(folder / "elsewhere.raw").string(), std::string("../x/elsewhere.raw"),
+                                 std::string("./a/../../x/elsewhere.raw"), std::string("..")}) {
+    expect(Errc::unsupported, nrrd("encoding: raw\nendian: little\ndata file: " + name + "\n", ""));
+  }
   expect(Errc::unsupported,
          "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nkinds: vector domain domain\n"
          "encoding: raw\nendian: little\n\n" +

@@ -16,8 +16,8 @@ void expect_no_new_errors(const std::filesystem::path& source, const std::filesy
 /// GDCM, where it is installed, reads the same pixels from both.
 void expect_gdcm_agrees(const std::filesystem::path& source, const std::filesystem::path& output);
 
-/// Beside what marks a derived object, only group lengths differ, icons that were compressed like the image, and the
-/// lost type of the object's class.
+/// Beside what marks a derived object, only group lengths differ, histograms and icons, which are gone, private icons
+/// that were compressed like the image, and the lost type of the object's class.
 void expect_only_derivation_differs(const std::filesystem::path& source, const std::filesystem::path& output);
 
 }  // namespace quietvox::test

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loaded into the program ahead of its libraries (LD_PRELOAD): files of certain names kill it where they are opened,
-// JPEG images where they are decoded, and files that are renamed once there were QUIETVOX_TEST_RENAMES of them. Where
-// QUIETVOX_TEST_PLAIN_RENAMES is set, the file system seems to be one that can only rename.
+// JPEG images where they are decoded, and files that are renamed once there were QUIETVOX_TEST_RENAMES of them: the
+// process that does so, or where QUIETVOX_TEST_KILL_RUN is set, the one that began. Where QUIETVOX_TEST_PLAIN_RENAMES
+// is set, the file system seems to be one that can only rename.
 #include <dlfcn.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -20,6 +22,8 @@ FILE* open_or_die(const char* function, const char* path, const char* mode) {
   return real(path, mode);
 }
 
+const pid_t run = getpid();
+
 int die() {
   raise(SIGKILL);
   return 0;
@@ -29,7 +33,9 @@ int die() {
 int die_after_rename(int status) {
   static int renames = 0;
   const char* const most = std::getenv("QUIETVOX_TEST_RENAMES");
-  if (most && ++renames == std::atoi(most)) raise(SIGKILL);
+  if (status == 0 && most && ++renames == std::atoi(most)) {
+    kill(std::getenv("QUIETVOX_TEST_KILL_RUN") ? run : getpid(), SIGKILL);
+  }
   return status;
 }
 

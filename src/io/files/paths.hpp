@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace quietvox::io {
+
+/// `/a/b/` names `/a/b`.
+std::filesystem::path without_trailing_slash(const std::filesystem::path&);
+
+/// The folder that a file or folder lies in.
+std::filesystem::path parent_of(const std::filesystem::path&);
+
+/// Whether anything stands there. True for a link that leads nowhere too.
+bool stands_at(const std::filesystem::path&);
+
+/// Whether the path, as it is written, is the folder or lies inside it.
+bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder);
+
+/// The absolute path, links followed as far as it exists. Throws Error(output_path) where it cannot be followed.
+std::filesystem::path real_path(const std::filesystem::path&);
+
+}  // namespace quietvox::io

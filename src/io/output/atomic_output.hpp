@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "core/execution.hpp"
+#include "io/output/access.hpp"
+#include "io/output/atomic_rename.hpp"
+#include "io/output/staging_folder.hpp"
+
+namespace quietvox::io {
+
+/// A file or a folder that appears at its target whole or not at all: it is made in a private folder beside the target,
+/// synced, and renamed on commit(). Destroyed without commit(), it leaves nothing; what a killed process left goes when
+/// the next output is made in the same folder. docs/outputs.md says what is promised, and against whom.
+class AtomicOutput {
+ public:
+  enum class Kind { file, folder };
+
+  /// Changes nothing on disk. `input` may be empty: there is none. The output is given no more access than `most`, nor
+  /// than what it replaces. Throws Error: exists (the target is there and `force` is false, or it is a folder that
+  /// holds other things than DICOM files made by quietvox, which `force` does not replace), output_path (the folder it
+  /// is to lie in is not there and neither is the one above; the target is of another kind; it is the input, lies
+  /// inside it or holds it, links followed), not_writable.
+  AtomicOutput(const std::filesystem::path& target, Kind, bool force, const std::filesystem::path& input,
+               const Access& most = {});
+  ~AtomicOutput();
+  AtomicOutput(const AtomicOutput&) = delete;
+  AtomicOutput& operator=(const AtomicOutput&) = delete;
+
+  /// Makes the place where it is to be made, and the folder that the target lies in where that is missing. To be called
+  /// once, before staging(). Throws Error(not_writable).
+  void begin();
+  /// Where to write: a free name in a private folder for a file, an empty folder for a folder. The last component is
+  /// the target's.
+  std::filesystem::path staging() const { return *folder_ / target_.filename(); }
+
+  /// So many files must be there to be committed.
+  void expect_files(std::size_t count) { expected_files_ = count; }
+
+  /// What was made elsewhere on the same file system becomes what is committed. Throws Error(not_writable).
+  void take(const std::filesystem::path& made);
+
+  /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then. A stop
+  /// request ends the sync with Error(cancelled).
+  void commit(const Execution& = {});
+
+ private:
+  friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
+  void finish(const Execution&);
+  Placement placement();
+  [[noreturn]] void fail_to_place(int error) const;
+  void remove_replaced();
+
+  std::filesystem::path target_;
+  std::optional<StagingFolder> folder_;
+  std::filesystem::path made_parent_;  ///< the target's folder, where this made it and nothing is committed to it
+  std::size_t expected_files_ = 0;
+  Kind kind_;
+  bool force_;
+  Access most_;
+};
+
+/// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
+/// before stands there again. The first comes last: where it has appeared, all are there.
+void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
+
+}  // namespace quietvox::io

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/raw_file.hpp"
+
+namespace quietvox::io {
+
+/// A private folder (mode 0700) beside an output, in which the output is made: `.quietvox-0123456789abcdef.part`. It
+/// goes with this object. Its maker holds a lock on the file `lock` in it, and the lock ends with the process, however
+/// that ends: a folder of such a name whose lock is free is what a killed process left. On file systems without locks
+/// nobody can tell, and such folders stay.
+class StagingFolder {
+ public:
+  /// Tidies up in the parent first. Throws Error(not_writable) that names `target`, what is to be made in it.
+  explicit StagingFolder(const std::filesystem::path& target);
+  ~StagingFolder() { remove(); }
+  StagingFolder(const StagingFolder&) = delete;
+  StagingFolder& operator=(const StagingFolder&) = delete;
+
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
+  /// The digits of its name, which chance chose.
+  std::string token() const;
+  /// Another program removed it or took its name.
+  bool is_lost() const;
+  /// The permissions of a new file of this process.
+  mode_t usual_permissions() const;
+  /// Removes it now, with all that it holds. Returns an error number, or 0.
+  int remove() noexcept;
+
+  static constexpr std::string_view lock_name = "lock";
+
+ private:
+  std::filesystem::path path_;
+  std::optional<Descriptor> lock_;
+};
+
+/// True of the names that staging folders have.
+bool is_staging_name(std::string_view);
+
+/// Removes the staging folders in a folder whose processes are gone: folders, not links, of such a name and of this
+/// user, which nobody else may enter, and whose lock is free.
+void remove_stale_stagings(const std::filesystem::path& folder);
+
+}  // namespace quietvox::io

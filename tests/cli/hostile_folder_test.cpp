@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A folder as somebody may send it who means harm: names and contents of files that could lead a run to write, remove
+// or read what is not its own. Every command works in it, and whatever is not its output stays as it is.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+#include "support/programs.hpp"
+
+namespace quietvox::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* staging_name = ".quietvox-0123456789abcdef.part";
+
+class HostileFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_ / "precious/letters");
+    write_file(folder_ / "precious/letters/letter.txt", "dear");
+    write_file(folder_ / "precious/voxels.raw", std::string(2 * 512, 's'));
+    fs::create_directories(folder_ / "data/out");
+    write_nifti(folder_ / "data/t1.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
+    write_nifti(folder_ / "data/t2.nii", {{8, 8, 8}}, random_integers(512, 2), 1, true);
+    make_series(folder_ / "data/ct");
+    for (const char* place : {"data", "data/ct", "data/out"}) plant(folder_ / place);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// Whatever a run of any version of the program could take for something of its own.
+  void plant(const fs::path& place) const {
+    const std::string precious = path("precious"), letter = path("precious/letters/letter.txt");
+    const auto planted = [&](const std::string& name) { return place / name; };
+    // Records of outputs that belong together, as they were once written: a staging, a target, what identifies it.
+    const auto record_of = [](std::string text, const std::vector<std::string>& words) {
+      for (const std::string& word : words) text.append(word).push_back('\0');
+      return text + std::to_string(words.size()) + '\0';
+    };
+    const std::string first_line = "quietvox: outputs that belong together";
+    write_file(planted("x.part-quietvox-1-0.record"), record_of(first_line + "\n", {"", precious, "missing", "", ""}));
+    write_file(
+        planted("y.part-quietvox-1-0.record"),
+        record_of(first_line + "\n", {"", "../precious", "missing", "", "", "../../precious", "missing", "", ""}));
+    write_file(planted("z.part-quietvox-1-0.record"),
+               record_of(first_line + ", recorded elsewhere\n", {"../x.part-quietvox-1-0.record"}));
+    if (place.filename() == "ct") fs::create_symlink(letter, planted("outputs.part-quietvox-0-0.lock"));
+    fs::create_directory_symlink(precious, planted("y.part-quietvox-1-0"));
+    // Places where outputs are made.
+    for (const char digit : {'1', '2', '3', '4', '5', '6'}) {
+      std::string name = staging_name;
+      name[10] = digit;
+      const fs::path staging = planted(name);
+      if (digit == '1') {
+        fs::create_directory_symlink(precious, staging);
+        continue;
+      }
+      if (digit == '2') {
+        write_file(staging, "a file");
+        continue;
+      }
+      fs::create_directory(staging);
+      fs::create_directory_symlink(precious, staging / "link");
+      fs::create_directory_symlink("../../precious/letters", staging / "letters");
+      fs::create_hard_link(letter, staging / "hard");
+      fs::create_symlink(letter, staging / "t1.nii");
+      if (digit == '3') fs::create_symlink(letter, staging / "lock");
+      if (digit == '4') mkfifo((staging / "lock").c_str(), 0600);
+      if (digit == '5') fs::create_hard_link(letter, staging / "lock");
+      fs::permissions(staging, digit == '6' ? fs::perms::all : fs::perms::owner_all);
+    }
+    // JSON that names what it does not belong to, and headers whose voxels lie elsewhere.
+    for (const char* name : {"t1.json", "t2.json", "ct.json"}) {
+      write_file(
+          planted(name),
+          R"({"quietvox": "9", "image": "../precious/letters/letter.txt", "inputs": [{"name": ")" + letter + R"("}]})");
+    }
+    const std::string nrrd = "NRRD0004\ntype: short\ndimension: 3\nsizes: 8 8 8\nencoding: raw\nendian: little\n";
+    write_file(planted("absolute.nhdr"), nrrd + "data file: " + path("precious/voxels.raw") + "\n");
+    write_file(planted("above.nhdr"), nrrd + "data file: ../precious/voxels.raw\n");
+    write_file(planted("hidden.nhdr"), nrrd + "data file: ./x/../../precious/voxels.raw\n");
+    write_file(planted("absolute.mhd"),
+               "ObjectType = Image\nNDims = 3\nBinaryData = True\nDimSize = 8 8 8\n"
+               "ElementType = MET_SHORT\nElementDataFile = " +
+                   path("precious/voxels.raw") + "\n");
+  }
+
+  /// Everything below the folder: type, permissions, content or where a link leads.
+  std::map<std::string, std::string> state(const std::set<std::string>& except) const {
+    std::map<std::string, std::string> found;
+    for (auto entry = fs::recursive_directory_iterator(folder_.path()); entry != fs::recursive_directory_iterator();
+         ++entry) {
+      const std::string name = entry->path().lexically_relative(folder_.path()).string();
+      if (except.contains(name)) {
+        if (!entry->is_symlink()) entry.disable_recursion_pending();
+        continue;
+      }
+      const fs::file_status status = entry->symlink_status();
+      std::string text = std::to_string(static_cast<int>(status.type())) + " " +
+                         std::to_string(static_cast<unsigned>(status.permissions())) + " ";
+      if (fs::is_symlink(status)) text += fs::read_symlink(entry->path()).string();
+      if (fs::is_regular_file(status)) text += read_file(entry->path());
+      found[name] = text;
+    }
+    return found;
+  }
+
+  /// Runs a command. Of what lies in the folder, only the outputs may change, and what was left by a run that was
+  /// killed in a folder of theirs.
+  void expect_only(const std::set<std::string>& outputs, std::vector<std::string> words) const {
+    std::string line;
+    for (const std::string& word : words) line += word + " ";
+    SCOPED_TRACE(line);
+    std::set<std::string> except = outputs;
+    for (const std::string& output : outputs) {
+      const fs::path parent = fs::path(output).parent_path();
+      std::string five = staging_name;
+      five[10] = '5';
+      except.insert((parent / five).string());
+    }
+    const auto before = state(except);
+    const Result result = quietvox(words);
+    EXPECT_LT(result.status, 128) << result.err;
+    const auto after = state(except);
+    for (const auto& [name, text] : before) {
+      EXPECT_TRUE(after.contains(name)) << name << " is gone";
+      if (after.contains(name)) {
+        EXPECT_EQ(after.at(name), text) << name << " changed";
+      }
+    }
+    for (const auto& [name, text] : after) EXPECT_TRUE(before.contains(name)) << name << " is new";
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(HostileFolder, CommandsThatOnlyReadChangeNothing) {
+  for (const std::string input : {"data", "data/t1.nii", "data/ct", "data/absolute.nhdr", "data/out"}) {
+    expect_only({}, {"info", path(input)});
+    expect_only({}, {"estimate", path(input)});
+    expect_only({}, {"compare", path(input), path("data/t2.nii")});
+    expect_only({}, {"median", path(input), path("data/o.nii"), "--dry-run"});
+    expect_only({}, {"median", path(input), path("data/out/o"), "--dry-run", "--force"});
+    expect_only({}, {"median", path(input), path("data/new/o.nii.gz"), "--dry-run"});
+  }
+  expect_only({}, {"median", path("data"), path("all"), "--all-series", "--dry-run"});
+  expect_only({}, {"median", path("data/ct"), path("all"), "--all-series", "--dry-run", "--force"});
+  expect_only(
+      {}, {"nlm", path("data/t1.nii"), path("data/t2.nii"), "--residual", path("data/r.nii"), "--dry-run", "--force"});
+  expect_only({}, {"filters"});
+}
+
+TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
+  expect_only({"data/o.nii", "data/o.json"}, {"median", path("data/t1.nii"), path("data/o.nii")});
+  expect_only({"data/o.nii", "data/o.json"}, {"median", path("data/t1.nii"), path("data/o.nii"), "--force"});
+  expect_only({"data/out/o.nii.gz", "data/out/o.json", "data/out/r.nii", "data/out/r.json"},
+              {"gaussian", path("data/t1.nii"), path("data/out/o.nii.gz"), "--residual", path("data/out/r.nii")});
+  expect_only({"data/out/p.mhd", "data/out/p.raw", "data/out/p.json"},
+              {"median", path("data/t1.nii"), path("data/out/p.mhd")});
+  expect_only({"data/out/n.hdr", "data/out/n.img", "data/out/n.json"},
+              {"median", path("data/t1.nii"), path("data/out/n.hdr")});
+  expect_only({"data/out/ct"}, {"median", path("data/ct"), path("data/out/ct")});
+  expect_only({"data/out/ct"}, {"median", path("data/ct"), path("data/out/ct"), "--force"});
+  expect_only({"all"}, {"median", path("data/ct"), path("all"), "--all-series"});
+  expect_only({"all"}, {"median", path("data/ct"), path("all"), "--all-series", "--force"});
+  expect_only({"data/noisy.nii", "data/noisy.json"},
+              {"add-noise", path("data/t1.nii"), path("data/noisy.nii"), "--kind", "gaussian", "--sigma", "3"});
+  expect_only({"data/ph.nii", "data/ph.json"}, {"phantom", path("data/ph.nii"), "--size", "16x16x8"});
+  expect_only({"data/out/ph"}, {"phantom", path("data/out/ph"), "--size", "16x16x8"});
+  expect_only({"data/c.png"}, {"compare", path("data/t1.nii"), path("data/t2.nii"), "--picture", path("data/c.png")});
+  expect_only({"data/q.json"}, {"train-quadratic", path("data/t1.nii"), path("data/t2.nii"), path("data/q.json")});
+  expect_only({"data/log"}, {"info", path("data/t1.nii"), "--log-file", path("data/log")});
+  // JSON of another origin is replaced not even with --force.
+  expect_only({}, {"median", path("data/t1.nii"), path("data/ct.nii.gz")});
+  expect_only({}, {"median", path("data/ct"), path("data/out"), "--force"});
+  for (const char* header : {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd"}) {
+    expect_only({}, {"median", path("data") + "/" + header, path("data/leak.nii")});
+  }
+}
+
+/// Every path that a run writes to or removes, as the system saw it, lies in the folder of its output.
+TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
+  if (!has_program("strace") || std::system("strace -o /dev/null true 2>/dev/null") != 0) {
+    GTEST_SKIP() << "strace is not installed, or may not trace here";
+  }
+  const std::string program = QUIETVOX_BINARY_DIR "/bin/quietvox";
+  const std::vector<std::pair<std::string, std::string>> runs{
+      {"median data/t1.nii data/out/o.nii.gz --residual data/out/r.nii", "data/out"},
+      {"median data/ct data/out/ct", "data/out"},
+      {"gaussian data/ct data/out/ct --force", "data/out"},
+      {"median data/t1.nii data/out/m.mhd", "data/out"},
+      {"median data/ct all --all-series", "all"}};
+  for (const auto& [words, allowed] : runs) {
+    SCOPED_TRACE(words);
+    const std::string trace = path("trace.txt");
+    const std::string command =
+        "cd '" + path("") + "' && strace -f -y -o '" + trace +
+        "' -e trace=open,openat,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,"
+        "rmdir,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,lchown,truncate "
+        "'" +
+        program + "' " + words + " --progress none 2>/dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    std::size_t writes = 0;
+    std::istringstream lines(read_file(trace));
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_open = line.find(" open") != std::string::npos;
+      const bool writes_file = line.find("O_WRONLY") != std::string::npos || line.find("O_RDWR") != std::string::npos ||
+                               line.find("O_CREAT") != std::string::npos;
+      if ((is_open && !writes_file) || line.find("strace:") != std::string::npos) continue;
+      if (line.find('(') == std::string::npos || line.find("resumed>") != std::string::npos) continue;
+      if (line.find("ENOENT") != std::string::npos) continue;
+      ++writes;
+      // Paths of the arguments: quoted, or of a descriptor in angle brackets.
+      const std::size_t open = line.find('(');
+      const bool inside = line.find(allowed, open) != std::string::npos;
+      const bool is_device = line.find("\"/dev/", open) != std::string::npos;
+      EXPECT_TRUE(inside || is_device) << line;
+      EXPECT_EQ(line.find("precious", open), std::string::npos) << line;
+    }
+    EXPECT_GT(writes, 5U);
+    fs::remove(trace);
+  }
+}
+
+/// No more access than the input gives, or what is replaced.
+TEST_F(HostileFolder, PrivateScansStayPrivate) {
+  const auto mode = [&](const std::string& name) {
+    return static_cast<unsigned>(fs::status(folder_ / name).permissions()) & 0777;
+  };
+  fs::create_directory(folder_ / "results");
+  const mode_t before = umask(022);
+  fs::permissions(folder_ / "data/t1.nii", static_cast<fs::perms>(0600));
+  quietvox_ok({"median", path("data/t1.nii"), path("results/o.nii.gz"), "--residual", path("results/r.nii")});
+  quietvox_ok({"median", path("data/t1.nii"), path("results/m.mhd")});
+  quietvox_ok({"compare", path("data/t2.nii"), path("data/t1.nii"), "--picture", path("results/c.png")});
+  for (const char* name : {"o.nii.gz", "o.json", "r.nii", "r.json", "m.mhd", "m.raw", "m.json", "c.png"}) {
+    EXPECT_EQ(mode(std::string("results/") + name), 0600U) << name;
+  }
+  quietvox_ok({"median", path("data/t2.nii"), path("results/o.nii.gz"), "--force"});
+  EXPECT_EQ(mode("results/o.nii.gz"), 0600U);  // as what it replaced
+  quietvox_ok({"median", path("data/t2.nii"), path("results/open.nii")});
+  EXPECT_EQ(mode("results/open.nii"), 0644U);
+
+  // A series whose folder only its owner may enter, converted too.
+  fs::permissions(folder_ / "data/ct", fs::perms::owner_all);
+  quietvox_ok({"median", path("data/ct"), path("results/ct")});
+  quietvox_ok({"median", path("data/ct"), path("results/ct.nii")});
+  EXPECT_EQ(mode("results/ct"), 0700U);
+  EXPECT_EQ(mode("results/ct.nii"), 0600U);
+  for (const auto& file : fs::directory_iterator(folder_ / "results/ct")) {
+    EXPECT_EQ(static_cast<unsigned>(file.status().permissions()) & 0777, 0600U) << file.path();
+  }
+  umask(before);
+}
+
+}  // namespace
+}  // namespace quietvox::test

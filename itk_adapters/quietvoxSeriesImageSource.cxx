@@ -45,6 +45,16 @@ const io::Image& SeriesImageSource::GetImage() {
   return *m_Image;
 }
 
+SeriesImageSource* SeriesImageSource::FindUpstream(const itk::DataObject* data) {
+  while (data && data->GetSource()) {
+    itk::ProcessObject* const process = data->GetSource();
+    if (auto* const source = dynamic_cast<Self*>(process)) return source;
+    const auto inputs = process->GetIndexedInputs();
+    data = inputs.empty() ? nullptr : inputs.front().GetPointer();
+  }
+  return nullptr;
+}
+
 void SeriesImageSource::GenerateOutputInformation() {
   const io::Image& image = this->GetImage();
   if (m_VolumeIndex >= image.volume_count()) {

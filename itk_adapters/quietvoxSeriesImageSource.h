@@ -57,6 +57,9 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   /** The opened scan. Opens it where that has not been done. */
   const io::Image& GetImage();
 
+  /** The source that the first inputs of a pipeline lead up to; null where there is none. */
+  static Self* FindUpstream(const itk::DataObject* data);
+
  protected:
   SeriesImageSource() = default;
   ~SeriesImageSource() override = default;

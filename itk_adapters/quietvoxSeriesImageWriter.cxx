@@ -4,40 +4,71 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
+#include "io/displacement.hpp"
 #include "itk_adapters/filter_support.hpp"
 
 namespace quietvox {
 namespace {
 
+constexpr const char* back_to_grid =
+    "insert an itk::OrientImageFilter that turns the axes back, or an itk::ResampleImageFilter whose reference image "
+    "is "
+    "the output of the source";
+
 /** What stands upstream of an image. */
 struct Upstream {
   SeriesImageSource* source = nullptr;
-  std::vector<const FilterStep*> steps;  // in the order in which they run
+  std::vector<const itk::ProcessObject*> steps;  // all but the source, in the order in which they run
+  bool has_filters = false;                      // of quietvox
 };
+
+void add_steps(itk::ProcessObject* process, Upstream& upstream, std::set<itk::ProcessObject*>& known) {
+  if (!process || process == upstream.source || !known.insert(process).second) return;
+  for (const auto& input : process->GetInputs()) {
+    if (input) add_steps(input->GetSource(), upstream, known);
+  }
+  upstream.steps.push_back(process);
+  if (dynamic_cast<const FilterStep*>(process)) upstream.has_filters = true;
+}
 
 Upstream look_upstream(const itk::DataObject* data) {
   Upstream upstream;
-  while (data && data->GetSource()) {
-    itk::ProcessObject* const process = data->GetSource();
-    if (auto* const source = dynamic_cast<SeriesImageSource*>(process)) upstream.source = source;
-    if (const auto* const step = dynamic_cast<const FilterStep*>(process)) {
-      upstream.steps.insert(upstream.steps.begin(), step);
-    }
-    const auto inputs = process->GetInputs();
-    data = inputs.empty() ? nullptr : inputs.front().GetPointer();
-  }
+  upstream.source = SeriesImageSource::FindUpstream(data);
+  std::set<itk::ProcessObject*> known;
+  add_steps(data->GetSource(), upstream, known);
   return upstream;
 }
 
 Provenance provenance_of(const Upstream& upstream) {
   Provenance provenance;
-  for (const FilterStep* step : upstream.steps) {
+  for (const itk::ProcessObject* process : upstream.steps) {
+    const auto* const step = dynamic_cast<const FilterStep*>(process);
+    if (!step) {
+      provenance.others.push_back({provenance.resolved.size(), process->GetNameOfClass()});
+      continue;
+    }
     provenance.requested.push_back(step->GetRequestedSettings().identified());
     provenance.resolved.push_back(step->GetResolvedSettings());
     provenance.backend = step->GetBackendName();
   }
   return provenance;
+}
+
+/** Where the first voxel and the axes of an image lie. */
+io::Geometry geometry_of(const SeriesImageWriter::ImageType* image) {
+  const auto whole = image->GetLargestPossibleRegion();
+  SeriesImageWriter::ImageType::PointType origin;
+  image->TransformIndexToPhysicalPoint(whole.GetIndex(), origin);
+  io::Geometry geometry;
+  for (unsigned int axis = 0; axis < 3; ++axis) {
+    geometry.extent[static_cast<int>(axis)] = static_cast<std::int64_t>(whole.GetSize(axis));
+    geometry.spacing[static_cast<int>(axis)] = image->GetSpacing()[axis];
+    geometry.origin[axis] = origin[axis];
+    for (unsigned int row = 0; row < 3; ++row) geometry.direction[3 * row + axis] = image->GetDirection()[row][axis];
+  }
+  return geometry;
 }
 
 }  // namespace
@@ -82,7 +113,7 @@ void SeriesImageWriter::Write() {
   const Upstream upstream = look_upstream(this->GetInput());
   const SeriesImageSource::Pointer source = m_Source ? m_Source.GetPointer() : upstream.source;
   if (!source) itkExceptionMacro(<< "there is no SeriesImageSource upstream; name one with SetSource()");
-  if (!m_Provenance && upstream.steps.empty()) {
+  if (!m_Provenance && !upstream.has_filters) {
     itkExceptionMacro(<< "there is no quietvox filter upstream; say with SetProvenance() what was done");
   }
   const io::Image& image = source->GetImage();
@@ -102,17 +133,24 @@ void SeriesImageWriter::Write() {
   }
   source->SetVolumeIndex(chosen);
   m_Report = writer->commit();
+  if (m_Report.clamped > 0) {
+    itkWarningMacro(<< m_FileName << ": " << m_Report.clamped
+                    << " voxels lie beyond what the stored type holds and got its nearest value");
+  }
+  for (const std::string& warning : m_Report.warnings) itkWarningMacro(<< m_FileName << ": " << warning);
 }
 
 void SeriesImageWriter::WriteVolume(std::size_t volume, io::ImageWriter& writer, const io::Geometry& geometry) {
   auto* const input = const_cast<ImageType*>(this->GetInput());
   input->UpdateOutputInformation();
   const auto whole = input->GetLargestPossibleRegion();
-  for (unsigned int axis = 0; axis < 3; ++axis) {
-    if (static_cast<std::int64_t>(whole.GetSize(axis)) != geometry.extent[static_cast<int>(axis)]) {
-      itkExceptionMacro(<< "the image has the size " << whole.GetSize() << ", the scan " << geometry.extent.x << " x "
-                        << geometry.extent.y << " x " << geometry.extent.z << "; they must be the same");
-    }
+  const io::Geometry place = geometry_of(input);
+  if (place.extent != geometry.extent) {
+    itkExceptionMacro(<< "the image has the size " << whole.GetSize() << ", the scan " << geometry.extent.x << " x "
+                      << geometry.extent.y << " x " << geometry.extent.z << "; " << back_to_grid);
+  }
+  if (const std::string what = io::displacement(place, geometry); !what.empty()) {
+    itkExceptionMacro(<< "the image lies elsewhere than the scan: " << what << "; " << back_to_grid);
   }
   const std::int64_t slices = geometry.extent.z;
   const std::int64_t pieces = std::min<std::int64_t>(m_NumberOfStreamDivisions, slices);

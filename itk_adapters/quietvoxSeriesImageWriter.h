@@ -15,9 +15,11 @@ namespace quietvox {
 /** \class SeriesImageWriter
  * \brief Gives a scan back, in its own format and with everything but the voxels untouched.
  *
- * The scan is that of the SeriesImageSource at the upper end of the input's pipeline; the quietvox filters between are
- * recorded as what was done to it. Both can be set instead, which an image without a pipeline needs. A scan of several
- * volumes goes through the pipeline volume by volume. The output appears whole or not at all. */
+ * The scan is that of the SeriesImageSource at the upper end of the input's pipeline. What stands between is recorded
+ * as what was done to it: quietvox filters with their parameters, other classes by name. Both can be set instead, which
+ * an image without a pipeline needs. The image must lie where the scan lies: size, spacing, origin and direction are
+ * compared. A scan of several volumes goes through the pipeline volume by volume. The output appears whole or not at
+ * all; a warning says how many voxels its stored type could not hold. */
 class SeriesImageWriter : public itk::ProcessObject {
  public:
   ITK_DISALLOW_COPY_AND_MOVE(SeriesImageWriter);

@@ -12,6 +12,7 @@
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
 #include "cli/voxel_sources.hpp"
+#include "io/displacement.hpp"
 #include "io/output/atomic_output.hpp"
 #include "quality/metrics.hpp"
 
@@ -138,7 +139,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   }
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
     const io::Geometry &place_a = a->geometry(volume), &place_b = b->geometry(volume);
-    const std::string what = displacement(place_b, place_a);
+    const std::string what = io::displacement(place_b, place_a);
     if (what.empty() || !place_a.is_placed || !place_b.is_placed) continue;
     context.console.warning("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
     break;

@@ -49,15 +49,6 @@ void refuse_overlaps(const std::vector<std::filesystem::path>& files, const std:
 /// Error(invalid_argument) where the name does not say, and where DICOM is wanted from what is none.
 io::Format output_format(OutputFormat, const std::filesystem::path& output, std::optional<io::Format> input);
 
-/// Where `moved` lies, if not where `image` does: `spacing 1, 1, 2 mm instead of 1, 1, 1 mm`; else empty. An axis of
-/// one voxel has no spacing to compare.
-std::string displacement(const io::Geometry& moved, const io::Geometry& image);
-
-/// The first slice that lies elsewhere, of two volumes of the same geometry that need not lie evenly: `slice 4 lies at
-/// 0, 0, 16 mm instead of 0, 0, 6 mm`; else empty.
-std::string displaced_slice(const io::Image& moved, std::size_t moved_volume, const io::Image& image,
-                            std::size_t volume);
-
 /// Before an image is written in a format other than DICOM, which can only hold slices that lie as the geometry says.
 /// Where they do not, throws Error(irregular) with `instead`, what would be right, or warns where gaps are allowed.
 void check_places(const io::Image&, const std::filesystem::path& input, const InputOptions&, io::Format,

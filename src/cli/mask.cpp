@@ -6,6 +6,7 @@
 
 #include "cli/images.hpp"
 #include "core/sha256.hpp"
+#include "io/displacement.hpp"
 
 namespace quietvox::cli {
 
@@ -24,12 +25,12 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
       throw Error(Errc::invalid_argument,
                   "--mask " + path + ": is " + describe_extent(*mask) + ", but the input is " + describe_extent(image));
     }
-    std::string what = displacement(own, other);
+    std::string what = io::displacement(own, other);
     if (what.empty() && mask->format() != io::Format::dicom && !image.why_uneven(volume).empty()) {
       doubt = image.why_uneven(volume);  // no other format can say that slices are uneven
       continue;
     }
-    if (what.empty()) what = displaced_slice(*mask, mask_volume, image, volume);
+    if (what.empty()) what = io::displaced_slice(*mask, mask_volume, image, volume);
     if (what.empty()) continue;
     if (own.is_placed && other.is_placed) {
       throw Error(Errc::invalid_argument, "--mask " + path + ": lies elsewhere than the input: " + what +

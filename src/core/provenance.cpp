@@ -17,7 +17,14 @@ std::string describe_chain(std::span<const Settings> chain) {
 
 std::string derivation_text(const Provenance& provenance) {
   const std::string mask = provenance.mask.empty() ? "" : "; within mask " + provenance.mask;
-  return "quietvox " + version() + ": " + describe_chain(provenance.resolved) + mask + "; not for diagnostic use";
+  std::string steps;
+  const auto add = [&steps](const std::string& step) { steps += (steps.empty() ? "" : " -> ") + step; };
+  auto other = provenance.others.begin();
+  for (std::size_t step = 0; step <= provenance.resolved.size(); ++step) {
+    for (; other != provenance.others.end() && other->before == step; ++other) add(other->name);
+    if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
+  }
+  return "quietvox " + version() + ": " + steps + mask + "; not for diagnostic use";
 }
 
 }  // namespace quietvox

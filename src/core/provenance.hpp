@@ -13,6 +13,12 @@ namespace quietvox {
 /// The program's version, `MAJOR.MINOR.PATCH`.
 std::string version();
 
+/// A step between the filters that another library took, of which the name alone is known.
+struct OtherStep {
+  std::size_t before = 0;  ///< which filter of the chain it comes before; behind all where there are no more
+  std::string name;
+};
+
 /// What was done to a volume: enough to do it again. DICOM carries it as derivation attributes, other formats as a
 /// JSON file beside the image.
 struct Provenance {
@@ -20,13 +26,14 @@ struct Provenance {
   std::vector<Settings> resolved;   ///< with every `auto` replaced, for one volume
   std::string backend;              ///< Backend::name()
   std::string mask{};               ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
+  std::vector<OtherStep> others{};  ///< in order
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
 std::string describe_chain(std::span<const Settings> chain);
 
-/// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`; with `; within mask 0123456789abcdef`
-/// behind the filters where there is a mask.
+/// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`, other steps by name in their places; with `;
+/// within mask 0123456789abcdef` behind the filters where there is a mask.
 std::string derivation_text(const Provenance&);
 
 }  // namespace quietvox

@@ -7,10 +7,12 @@
 #include <dcmtk/config/osconfig.h>
 // osconfig.h must come first.
 #include <dcmtk/dcmdata/dcrleerg.h>
+#include <dcmtk/dcmdata/dcuid.h>
 #include <dcmtk/dcmjpls/djencode.h>
 #include <dcmtk/dcmjpls/djrparam.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -58,6 +60,11 @@ E_TransferSyntax compress(DcmDataset& data, const Slice& slice, Codec codec) {
   if (status.bad())
     throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
   return syntax;
+}
+
+std::string unique_text() {
+  std::array<char, 65> uid{};
+  return dcmGenerateUniqueIdentifier(uid.data());
 }
 
 /// A file on its way. Its images come one by one, perhaps with several volumes.
@@ -130,6 +137,8 @@ class Writer final : public ImageWriter {
     derivation_.smooths = has(Purpose::smoothing);
     derivation_.enhances = has(Purpose::edge_enhancement);
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
+    // Nobody knows what such steps were set to: no two runs may be taken for the same.
+    if (!provenance.others.empty()) derivation_.chain += "\nrun " + run_;
     text_ = derivation_text(provenance);
   }
 
@@ -257,6 +266,7 @@ class Writer final : public ImageWriter {
   std::int64_t next_slice_ = 0;
   std::atomic<std::int64_t> clamped_ = 0;
   std::atomic<bool> lacks_suffix_ = false;
+  const std::string run_ = unique_text();    ///< no other run has it
   std::string text_;                         ///< what was done to the announced volume
   std::map<fs::path, std::int64_t> images_;  ///< how many each file holds
   std::mutex drafts_mutex_;

@@ -36,6 +36,16 @@ Json identity_of(const fs::path& path) {
   return {{"name", path.filename().string()}, {"bytes", size}, {"sha256", to_hex(hash.digest())}};
 }
 
+/// The filters of a volume, and other steps, by name alone, in their places.
+Json steps_of(const Provenance& provenance) {
+  Json steps = to_json(provenance.resolved);
+  std::size_t added = 0;
+  for (const OtherStep& other : provenance.others) {
+    steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(other.before + added++), Json{{"name", other.name}});
+  }
+  return steps;
+}
+
 }  // namespace
 
 fs::path sidecar_of(fs::path image) {
@@ -97,7 +107,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
   // Neighbouring volumes to which the same was done share an entry.
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
-    Json filters = to_json(volumes_[volume].resolved);
+    Json filters = steps_of(volumes_[volume]);
     if (volumes.empty() || volumes.back()["filters"] != filters) {
       volumes.push_back({{"first", volume}, {"last", volume}, {"filters", std::move(filters)}});
     }

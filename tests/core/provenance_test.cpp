@@ -26,6 +26,18 @@ TEST(Provenance, SaysThatItIsNotForDiagnosticUse) {
   EXPECT_NE(text.find("not for diagnostic use"), std::string::npos) << text;
 }
 
+TEST(Provenance, NamesOtherStepsInTheirPlaces) {
+  const Settings median(find_filter("median")), bilateral(find_filter("bilateral"));
+  const Provenance provenance{
+      {median, bilateral}, {median, bilateral}, "cpu", "", {{0, "Shift"}, {1, "Scale"}, {1, "Add"}, {2, "Flip"}}};
+  const std::string text = derivation_text(provenance);
+  std::size_t place = 0;
+  for (const char* step : {": Shift -> median ", " -> Scale -> Add -> bilateral ", " -> Flip; not for"}) {
+    place = text.find(step, place);
+    EXPECT_NE(place, std::string::npos) << step << " in " << text;
+  }
+}
+
 TEST(Provenance, NamesTheMask) {
   Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
   EXPECT_EQ(derivation_text(provenance).find("mask"), std::string::npos);

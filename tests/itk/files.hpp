@@ -27,9 +27,11 @@ class Folder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  std::set<std::string> names() const {
+  std::set<std::string> names() const { return names_in(path_); }
+  static std::set<std::string> names_in(const std::filesystem::path& folder) {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) names.insert(entry.path().filename().string());
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      names.insert(entry.path().filename().string());
     return names;
   }
   void write(const std::string& name, const std::string& bytes) const {

@@ -2,6 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A scan through ITK's pipeline and back to a file.
+#include <itkAddImageFilter.h>
+#include <itkChangeInformationImageFilter.h>
+#include <itkFlipImageFilter.h>
+#include <itkOrientImageFilter.h>
+#include <itkOutputWindow.h>
+#include <itkShiftScaleImageFilter.h>
+
 #include <cstdlib>
 
 #include "files.hpp"
@@ -192,6 +199,156 @@ TEST(SeriesImageWriter, LeavesNothingWhereItFails) {
   pipeline.median->SetRadius(15);
   EXPECT_THROW(writer->Update(), itk::ExceptionObject) << "the window is larger than the volume";
   EXPECT_EQ(folder.names(), before);
+}
+
+/// The message of the exception with which writing `image` fails; empty where it is written.
+std::string refusal(const Image* image, const fs::path& output) {
+  const auto writer = SeriesImageWriter::New();
+  writer->SetInput(image);
+  writer->SetFileName(output.string());
+  try {
+    writer->Update();
+  } catch (const itk::ExceptionObject& error) {
+    return error.GetDescription();
+  }
+  return "";
+}
+
+TEST(SeriesImageWriter, RefusesVoxelsThatLieElsewhere) {
+  const Folder folder;
+  make_scan(folder / "scan");
+  const auto source = source_of(folder / "scan");
+  const auto refusal_behind = [&](itk::ImageToImageFilter<Image, Image>* filter) {
+    filter->SetInput(source->GetOutput());
+    const auto median = MedianImageFilter<Image>::New();
+    median->SetInput(filter->GetOutput());
+    const std::string message = refusal(median->GetOutput(), folder / "out");
+    EXPECT_EQ(message.empty(), fs::exists(folder / "out")) << message;
+    return message;
+  };
+  for (const bool about_origin : {false, true}) {
+    for (const unsigned int axis : {0U, 1U, 2U}) {
+      const auto flip = itk::FlipImageFilter<Image>::New();
+      itk::FlipImageFilter<Image>::FlipAxesArrayType axes(false);
+      axes[axis] = true;
+      flip->SetFlipAxes(axes);
+      flip->SetFlipAboutOrigin(about_origin);
+      const std::string message = refusal_behind(flip);
+      EXPECT_NE(message.find("origin"), std::string::npos) << axis << about_origin << ": " << message;
+      EXPECT_NE(message.find("OrientImageFilter"), std::string::npos) << axis << about_origin << ": " << message;
+    }
+  }
+  const auto change = [] { return itk::ChangeInformationImageFilter<Image>::New(); };
+  const auto wider = change(), turned = change(), moved = change();
+  wider->ChangeSpacingOn();
+  wider->SetOutputSpacing(std::array{0.5, 0.8, 2.5}.data());
+  EXPECT_NE(refusal_behind(wider).find("spacing"), std::string::npos);
+  turned->ChangeDirectionOn();  // to that of the identity, about the same origin
+  EXPECT_NE(refusal_behind(turned).find("axes"), std::string::npos);
+  moved->ChangeRegionOn();  // the index of the first voxel: the origin stays where index 0 lies
+  moved->SetOutputOffset(std::array<itk::IndexValueType, 3>{0, 0, 1}.data());
+  EXPECT_NE(refusal_behind(moved).find("origin"), std::string::npos);
+  const auto barely = change();
+  barely->ChangeOriginOn();
+  barely->SetOutputOrigin(std::array{-10.2501, 20.5, 7.0001}.data());
+  EXPECT_EQ(refusal_behind(barely), "") << "within what masks are allowed";
+}
+
+TEST(SeriesImageWriter, TakesVoxelsThatWereTurnedAndTurnedBack) {
+  const Folder folder;
+  make_scan(folder / "scan.mha");
+  using Orient = itk::OrientImageFilter<Image, Image>;
+  Pipeline expected(folder / "scan.mha"), pipeline(folder / "scan.mha");
+  expected.bilateral->Update();
+  const auto turn = Orient::New(), back = Orient::New();
+  turn->UseImageDirectionOn();
+  turn->SetInput(pipeline.bilateral->GetOutput());
+  turn->SetDesiredCoordinateOrientation(itk::SpatialOrientation::ITK_COORDINATE_ORIENTATION_SLA);
+  EXPECT_NE(refusal(turn->GetOutput(), folder / "out.mha"), "");
+  back->UseImageDirectionOn();
+  back->SetInput(turn->GetOutput());
+  back->SetDesiredCoordinateDirection(expected.source->GetOutput()->GetDirection());
+  EXPECT_EQ(refusal(back->GetOutput(), folder / "out.mha"), "");
+  const auto result = source_of(folder / "out.mha");
+  result->Update();
+  EXPECT_EQ(rounded(result->GetOutput()), rounded(expected.bilateral->GetOutput()));
+}
+
+/// The places of texts, of which each stands behind the one before it.
+void expect_in_order(const std::string& text, const std::vector<std::string>& parts) {
+  std::size_t from = 0;
+  for (const std::string& part : parts) {
+    const std::size_t place = text.find(part, from);
+    EXPECT_NE(place, std::string::npos) << part << " in " << text;
+    if (place != std::string::npos) from = place + part.size();
+  }
+}
+
+/// `path`, its values doubled, between a median and a bilateral filter and, by their sum with themselves, behind them.
+struct MixedPipeline : Pipeline {
+  explicit MixedPipeline(const fs::path& path) : Pipeline(path) {
+    twice->SetInput(median->GetOutput());
+    twice->SetScale(2);
+    bilateral->SetInput(twice->GetOutput());
+    sum->SetInput1(bilateral->GetOutput());
+    sum->SetInput2(source->GetOutput());
+  }
+  itk::ShiftScaleImageFilter<Image, Image>::Pointer twice = itk::ShiftScaleImageFilter<Image, Image>::New();
+  itk::AddImageFilter<Image>::Pointer sum = itk::AddImageFilter<Image>::New();
+};
+
+TEST(SeriesImageWriter, NamesTheOtherFiltersOfItsPipeline) {
+  const std::vector<std::string> names{"median", "ShiftScaleImageFilter", "bilateral", "AddImageFilter"};
+  for (const std::string ending : {"", ".mha", ".nii.gz"}) {
+    SCOPED_TRACE(ending);
+    const Folder folder;
+    make_scan(folder / ("scan" + ending));
+    const MixedPipeline pipeline(folder / ("scan" + ending));
+    ASSERT_EQ(refusal(pipeline.sum->GetOutput(), folder / ("out" + ending)), "");
+    expect_in_order(
+        ending.empty() ? folder.read("out/" + *Folder::names_in(folder / "out").begin()) : folder.read("out.json"),
+        names);
+  }
+}
+
+TEST(SeriesImageWriter, GivesNewIdentifiersWhereOtherFiltersTookPart) {
+  const Folder folder;
+  make_scan(folder / "scan");
+  MixedPipeline pipeline(folder / "scan");
+  ASSERT_EQ(refusal(pipeline.sum->GetOutput(), folder / "once"), "");
+  pipeline.twice->SetScale(3);
+  ASSERT_EQ(refusal(pipeline.sum->GetOutput(), folder / "thrice"), "");
+  EXPECT_NE(source_of(folder / "once")->GetImage().series_uid(), source_of(folder / "thrice")->GetImage().series_uid());
+  Pipeline again(folder / "scan");
+  ASSERT_EQ(refusal(again.bilateral->GetOutput(), folder / "a"), "");
+  ASSERT_EQ(refusal(again.bilateral->GetOutput(), folder / "b"), "");
+  EXPECT_EQ(source_of(folder / "a")->GetImage().series_uid(), source_of(folder / "b")->GetImage().series_uid());
+}
+
+/// Keeps what ITK's classes warn of.
+class Warnings : public itk::OutputWindow {
+ public:
+  using Self = Warnings;
+  using Superclass = itk::OutputWindow;
+  using Pointer = itk::SmartPointer<Self>;
+  itkNewMacro(Self);
+  void DisplayWarningText(const char* warning) override { text += warning; }
+  std::string text;
+};
+
+TEST(SeriesImageWriter, WarnsOfVoxelsBeyondTheStoredType) {
+  const Folder folder;
+  make_scan(folder / "scan.mha");
+  const auto warnings = Warnings::New();
+  itk::OutputWindow::SetInstance(warnings);
+  Pipeline plain(folder / "scan.mha");
+  EXPECT_EQ(refusal(plain.bilateral->GetOutput(), folder / "plain.mha"), "");
+  EXPECT_EQ(warnings->text, "");
+  MixedPipeline pipeline(folder / "scan.mha");
+  pipeline.twice->SetShift(65536);
+  EXPECT_EQ(refusal(pipeline.sum->GetOutput(), folder / "out.mha"), "");
+  itk::OutputWindow::SetInstance(nullptr);
+  EXPECT_NE(warnings->text.find("5760 voxels"), std::string::npos) << warnings->text;
 }
 
 int run_example(const fs::path& input, const fs::path& output) {

@@ -7,7 +7,7 @@
 #include "cli/json.hpp"
 #include "cli/voxel_output.hpp"
 #include "cli/work.hpp"
-#include "quality/noise.hpp"
+#include "quality/scanner_noise.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -51,13 +51,13 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   io::blaming_changes(inputs, [&] {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
       const auto source = image->volume(volume, io::Values::real);
-      const auto [low, high] = intensities(*source);
+      NoiseAdder noise(*source, params, context.background());
       writer->begin_volume(volume, provenance);
       VoxelOutput noisy(*writer, nullptr,
                         format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
                         nullptr);
-      for_each_slab(*source, [&, low = low, high = high](VolumeView<float> slab) {
-        add_noise(slab, params, static_cast<float>(low), static_cast<float>(high), context.background());
+      for_each_slab(*source, [&](VolumeView<float> slab) {
+        noise.add(slab);
         noisy.write(slab);
         const double done =
             static_cast<double>(slab.origin.z + slab.extent.z) / static_cast<double>(source->extent().z);

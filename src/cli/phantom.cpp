@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quality/phantom.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "cli/command.hpp"
@@ -10,7 +9,8 @@
 #include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/voxel_output.hpp"
-#include "quality/noise.hpp"
+#include "core/volume_in_memory.hpp"
+#include "quality/scanner_noise.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -93,8 +93,9 @@ void make(const Arguments& arguments, Context& context) {
   Phantom phantom = make_phantom(options.kind, extent);
   const VolumeView<float> view = phantom.view();
   if (noise) {
-    const auto [low, high] = std::minmax_element(phantom.voxels.begin(), phantom.voxels.end());
-    add_noise(view, *noise, *low, *high, context.background());
+    const std::vector<float> clean = phantom.voxels;
+    VolumeInMemory source({clean.data(), extent, phantom.spacing});
+    NoiseAdder(source, *noise, context.background()).add(view);
   }
   io::WriteOptions write;
   write.force = out.force;

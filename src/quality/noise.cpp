@@ -6,43 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <utility>
 
 #include "core/error.hpp"
-#include "quality/philox.hpp"
+#include "quality/voxel_random.hpp"
 
 namespace quietvox {
 namespace {
-
-/// Random numbers of one voxel: a function of the seed and the voxel's place, drawn in order.
-class VoxelRandom {
- public:
-  VoxelRandom(int seed, const Index3& place)
-      : counter_{static_cast<std::uint32_t>(place.x), static_cast<std::uint32_t>(place.y),
-                 static_cast<std::uint32_t>(place.z), 0},
-        key_{static_cast<std::uint32_t>(seed), 0} {}
-
-  /// Two independent numbers in (0, 1).
-  std::pair<double, double> uniform() {
-    const auto bits = philox(counter_, key_);
-    ++counter_[3];
-    const auto number = [](std::uint64_t high, std::uint64_t low) {
-      return (static_cast<double>((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
-    };
-    return {number(bits[0], bits[1]), number(bits[2], bits[3])};
-  }
-
-  /// Two independent standard normal numbers (Box and Muller 1958).
-  std::pair<double, double> normal() {
-    const auto [u, v] = uniform();
-    const double radius = std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi * v;
-    return {radius * std::cos(angle), radius * std::sin(angle)};
-  }
-
- private:
-  std::array<std::uint32_t, 4> counter_;
-  std::array<std::uint32_t, 2> key_;
-};
 
 /// Stirling's series; off by less than 1e-3 at k = 0 and 1e-9 from k = 10 on.
 double log_factorial(double k) {
@@ -96,6 +65,10 @@ double noisy(double value, const NoiseParams& params, float lowest, float highes
       const bool spread_below_float_precision = mean > 1e16;
       return value <= 0 || spread_below_float_precision ? value : poisson(mean, random) * amount;
     }
+    case NoiseKind::zero_filled:
+    case NoiseKind::g_factor:
+    case NoiseKind::ct:
+    case NoiseKind::interpolated: break;
   }
   return value;
 }
@@ -105,6 +78,10 @@ double noisy(double value, const NoiseParams& params, float lowest, float highes
 void add_noise(VolumeView<float> volume, const NoiseParams& params, float lowest, float highest,
                const Execution& execution) {
   validate(params);
+  if (!is_of_single_voxels(params.kind)) {
+    throw Error(Errc::invalid_argument, "add-noise: noise of kind '" + FieldType<NoiseKind>::format(params.kind) +
+                                            "' needs the whole volume; use NoiseAdder");
+  }
   if (params.kind == NoiseKind::salt_and_pepper && params.amount > 1) {
     throw Error(Errc::invalid_argument, "add-noise: --amount = '" + FieldType<double>::format(params.amount) +
                                             "' is not allowed for salt-and-pepper; give a share of 0 to 1");

@@ -178,7 +178,8 @@ TEST_F(Tools, NoiseInDicomIsDerivedAndNeitherSmoothingNorEnhancement) {
 TEST_F(Tools, EveryNoiseKindRuns) {
   quietvox_ok({"phantom", path("clean.nii"), "--kind", "mr", "--size", "32x32x4"});
   const auto clean = read_voxels(folder_ / "clean.nii");
-  for (const std::string kind : {"gaussian", "rician", "poisson", "speckle", "salt-and-pepper", "quantisation"}) {
+  for (const std::string kind : {"gaussian", "rician", "poisson", "speckle", "salt-and-pepper", "quantisation",
+                                 "zero-filled", "g-factor", "ct", "interpolated"}) {
     const std::string amount = kind == "speckle" || kind == "salt-and-pepper" ? "0.1" : "12.5";
     quietvox_ok({"add-noise", path("clean.nii"), path(kind + ".nii"), "--kind", kind, "--amount", amount});
     EXPECT_NE(read_voxels(path(kind + ".nii")), clean) << kind;

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+
+#include "core/pipeline.hpp"
+
+namespace quietvox {
+
+/// A volume in memory that somebody else owns.
+class VolumeInMemory final : public VolumeSource {
+ public:
+  explicit VolumeInMemory(VolumeView<const float> volume) : volume_(volume) {}
+
+  Extent extent() const override { return volume_.extent; }
+  Spacing spacing() const override { return volume_.spacing; }
+  void read(VolumeView<float> slices) override {
+    std::memcpy(slices.data, volume_.row(0, slices.origin.z),
+                sizeof(float) * static_cast<std::size_t>(slices.extent.voxels()));
+  }
+
+ private:
+  VolumeView<const float> volume_;
+};
+
+}  // namespace quietvox

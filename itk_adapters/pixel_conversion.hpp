@@ -2,21 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/execution.hpp"
+#include "core/fields.hpp"
 
 namespace quietvox {
 
-/// A filtered value as a pixel: integers are rounded half away from zero and moved into their range, NaN becomes 0.
-template <class T>
-T to_pixel(float value) {
+/// A value as a pixel: for integers it is rounded half away from zero and moved into their range, NaN becomes 0.
+template <class T, class From>
+T to_pixel(From value) {
+  using Limits = std::numeric_limits<T>;
   if constexpr (std::floating_point<T>) {
-    return value;
+    return static_cast<T>(value);
+  } else if constexpr (std::integral<From>) {
+    if (std::cmp_less(value, Limits::min())) return Limits::min();
+    return std::cmp_greater(value, Limits::max()) ? Limits::max() : static_cast<T>(value);
   } else {
-    using Limits = std::numeric_limits<T>;
     const double rounded = std::round(static_cast<double>(value));
     if (std::isnan(rounded)) return 0;
     if (rounded <= static_cast<double>(Limits::min())) return Limits::min();
@@ -25,13 +35,83 @@ T to_pixel(float value) {
   }
 }
 
-/// Copies `count` values from one pixel type to another through float.
-template <class From, class To>
-void convert_pixels(const From* from, To* to, std::int64_t count, Execution execution) {
+/// True where pixels of this type may hold what a float rounds.
+template <class T>
+inline constexpr bool exceeds_float = std::numeric_limits<T>::digits > std::numeric_limits<float>::digits;
+
+/// True where a float holds the very value; so it does what is no number.
+template <class T>
+bool fits_float(T pixel) {
+  const auto number = static_cast<float>(pixel);
+  if constexpr (std::integral<T>) {
+    return number < std::ldexp(1.0F, std::numeric_limits<T>::digits) && static_cast<T>(number) == pixel;
+  } else {
+    return number == pixel || !std::isfinite(pixel);
+  }
+}
+
+/// Throws Error(unsupported) for what a float cannot hold: integers that it would round, numbers beyond its range.
+/// Fractions are rounded to the nearest float.
+template <class T>
+float to_float(T pixel) {
+  const auto number = static_cast<float>(pixel);
+  if constexpr (exceeds_float<T>) {
+    std::string text;
+    if constexpr (std::integral<T>) {
+      if (fits_float(pixel)) return number;
+      text = std::to_string(pixel);
+    } else {
+      if (std::isfinite(number) || !std::isfinite(pixel)) return number;
+      text = FieldType<double>::format(static_cast<double>(pixel));
+    }
+    throw Error(Errc::unsupported,
+                "pixel value " + text + " does not fit into a 32-bit float, in which this filter computes");
+  }
+  return number;
+}
+
+/// Calls `to[i] = change(from[i])` for `count` values.
+template <class From, class To, class Change>
+void change_pixels(const From* from, To* to, std::int64_t count, Execution execution, const Change& change) {
   execution.progress = {};
-  parallel_for(execution, count, std::int64_t{1} << 16, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = to_pixel<To>(static_cast<float>(from[i]));
+  parallel_for(execution, count, std::int64_t{1} << 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = change(from[i]);
   });
 }
+
+/// Copies `count` values from one pixel type to another through float.
+template <class From, class To>
+void convert_pixels(const From* from, To* to, std::int64_t count, const Execution& execution) {
+  change_pixels(from, to, count, execution, [](From pixel) { return to_pixel<To>(to_float(pixel)); });
+}
+
+/// Floats in the order of pixels that floats themselves cannot tell apart. What a rank filter picks among the floats
+/// stands for what it would pick among the pixels.
+template <class T>
+class PixelRanks {
+ public:
+  PixelRanks(const T* pixels, std::int64_t count) {
+    std::copy_if(pixels, pixels + count, std::back_inserter(values_), is_number);
+    std::sort(values_.begin(), values_.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
+    const auto most = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::max()) - first;
+    if (values_.size() > most) throw Error(Errc::unsupported, "the image holds too many different pixel values");
+  }
+
+  float rank(T pixel) const {
+    if (!is_number(pixel)) return static_cast<float>(pixel);
+    const auto place = std::lower_bound(values_.begin(), values_.end(), pixel) - values_.begin();
+    return std::bit_cast<float>(first + static_cast<std::uint32_t>(place));
+  }
+  T pixel(float rank) const {
+    return std::isfinite(rank) ? values_[std::bit_cast<std::uint32_t>(rank) - first] : static_cast<T>(rank);
+  }
+
+ private:
+  static constexpr std::uint32_t first = std::bit_cast<std::uint32_t>(1.0F);  // positive floats follow their bits
+  static bool is_number(T pixel) { return std::integral<T> || std::isfinite(static_cast<double>(pixel)); }
+
+  std::vector<T> values_;  // each once, ascending
+};
 
 }  // namespace quietvox

@@ -3,9 +3,13 @@
 #ifndef quietvoxImageFilterBase_h
 #define quietvoxImageFilterBase_h
 
+#include <itkImage.h>
 #include <itkImageToImageFilter.h>
 
 #include <any>
+#include <array>
+#include <concepts>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -18,13 +22,32 @@
 
 namespace quietvox {
 
+/** How many numbers an array holds, as its type tells; 0 where it does not. */
+template <typename T>
+consteval std::size_t length_of_array() {
+  if constexpr (requires { std::integral_constant<std::size_t, T::Dimension>(); }) {
+    return T::Dimension;  // of ITK
+  } else if constexpr (requires { std::tuple_size<T>::value; }) {
+    return std::tuple_size_v<T>;
+  } else {
+    return std::extent_v<T>;
+  }
+}
+
+/** One number, or an array of one per axis: itk::Size and its like, std::array, T[N]. */
+template <typename T, unsigned int VDimension>
+concept PerAxis = std::is_arithmetic_v<T> || length_of_array<T>()
+== VDimension;
+
 /** \class ImageFilterBase
  * \brief A quietvox filter as an ITK filter.
  *
  * The filter is the one that the parameter struct TParameters belongs to; the classes made from this one add nothing
- * but a setter and a getter per parameter. Images have two or three axes and scalar pixels. Voxels are filtered as
- * float, 16-bit integers as they are where the filter can. Other pixel types go through float: input is rounded to the
- * nearest float, output to integers half away from zero and moved into the pixel type's range (NaN becomes 0).
+ * but a setter and a getter per parameter. Images have two or three axes and scalar pixels, and are no adaptors. Voxels
+ * are filtered as float, 16-bit integers as they are where the filter can. Other pixel types go through float: output
+ * is rounded to integers half away from zero and moved into the pixel type's range (NaN becomes 0). Integers that a
+ * float would round, and numbers beyond its range, are refused; other doubles are rounded to the nearest float, and
+ * voxels that do not change keep their digits. Rank filters (median) take and give back every value of every type.
  *
  * Requested regions of any place and size give the voxels of the whole image. A parameter that is `auto` and rests on
  * an estimate of the noise is resolved once for the largest possible region: the first request after a change asks the
@@ -48,6 +71,9 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   static constexpr unsigned int ImageDimension = TInputImage::ImageDimension;
   static_assert(ImageDimension == 2 || ImageDimension == 3, "images have two or three axes");
   static_assert(TOutputImage::ImageDimension == ImageDimension, "input and output have the same axes");
+  static_assert(std::derived_from<TInputImage, itk::Image<InputPixelType, ImageDimension>> &&
+                    std::derived_from<TOutputImage, itk::Image<OutputPixelType, ImageDimension>>,
+                "image adaptors are not read through; put an itk::CastImageFilter behind them");
   static_assert(std::is_arithmetic_v<InputPixelType> && std::is_arithmetic_v<OutputPixelType>, "pixels are scalars");
 
   itkTypeMacro(ImageFilterBase, ImageToImageFilter);
@@ -73,8 +99,8 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   ImageFilterBase() = default;
   ~ImageFilterBase() override = default;
 
-  /** One number for all axes, or one per image axis in anything with operator[]; an axis that the image lacks gets the
-   * value of the last one and plays no part. */
+  /** One number for all axes, or one per image axis; an axis that the image lacks gets the value of the last one and
+   * plays no part. */
   template <typename T, typename TValue>
   static Triple<T> ToTriple(const TValue& value);
 
@@ -95,6 +121,8 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   static Extent ExtentOf(const typename TInputImage::RegionType& region);
   template <typename TImage>
   static auto ViewOf(TImage* image, const typename TInputImage::RegionType& whole);
+  static void KeepUnchanged(const VolumeView<const InputPixelType>& input, const VolumeView<const float>& from,
+                            const VolumeView<float>& to, const VolumeView<OutputPixelType>& output);
 
   void Run(const Execution& execution);
 

@@ -42,7 +42,8 @@ template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 template <auto VMember>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetField(
     const std::remove_cvref_t<decltype(std::declval<ParametersType>().*VMember)>& value) {
-  if (m_Parameters.*VMember == value) return;
+  using Value = std::remove_cvref_t<decltype(value)>;
+  if (FieldType<Value>::format(m_Parameters.*VMember) == FieldType<Value>::format(value)) return;
   ParametersType parameters = m_Parameters;
   parameters.*VMember = value;
   this->SetParameters(parameters);
@@ -113,7 +114,8 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   if (!m_Resolved) {
     try {
       const auto view = ViewOf(input, whole);
-      m_Resolved = resolved_without_voxels(this->GetRequestedSettings(), ExtentOf(whole), view.spacing);
+      m_Resolved = resolved_without_voxels(this->GetRequestedSettings(), ExtentOf(whole), view.spacing,
+                                           low_is_white_upstream(input));
     } catch (const Error& error) {
       itkExceptionMacro(<< error.what());
     }
@@ -177,7 +179,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
 
   if (!m_Resolved) {
-    MemoryVolume<In> volume(buffered);
+    MemoryVolume<In> volume(buffered, low_is_white_upstream(image));
     m_Resolved = resolved_with_voxels(this->GetRequestedSettings(), volume);
   }
   const VolumeView<const In> input = near_slices(buffered, output, m_Resolved->halo());
@@ -185,7 +187,14 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     if (m_Backend->has_integer(m_Resolved->filter())) return m_Backend->run(*m_Resolved, input, output, execution);
   }
 
-  // Float images are filtered where they lie, others in float copies.
+  // Float images are filtered where they lie, others in float copies. Rank filters need no more than the order.
+  std::optional<PixelRanks<In>> ranks;
+  if constexpr (exceeds_float<In>) {
+    const In* const end = input.data + input.extent.voxels();
+    if (TParameters::commutes_with_rescale && !std::all_of(input.data, end, fits_float<In>)) {
+      ranks.emplace(input.data, input.extent.voxels());
+    }
+  }
   VolumeView<const float> from{nullptr, input.extent, input.spacing, input.origin};
   VolumeView<float> to{nullptr, output.extent, output.spacing, output.origin};
   std::vector<float> from_copy, to_copy;
@@ -193,7 +202,12 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     from.data = input.data;
   } else {
     from_copy.resize(static_cast<std::size_t>(input.extent.voxels()));
-    convert_pixels(input.data, from_copy.data(), input.extent.voxels(), execution);
+    if (ranks) {
+      change_pixels(input.data, from_copy.data(), input.extent.voxels(), execution,
+                    [&](In pixel) { return ranks->rank(pixel); });
+    } else {
+      convert_pixels(input.data, from_copy.data(), input.extent.voxels(), execution);
+    }
     from.data = from_copy.data();
   }
   if constexpr (std::same_as<Out, float>) {
@@ -203,8 +217,30 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to.data = to_copy.data();
   }
   m_Backend->run(std::span(&*m_Resolved, 1), from, to, execution);
-  if constexpr (!std::same_as<Out, float>) {
+  if (ranks) {
+    change_pixels(to.data, output.data, output.extent.voxels(), execution,
+                  [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });
+  } else if constexpr (!std::same_as<Out, float>) {
     convert_pixels(to_copy.data(), output.data, output.extent.voxels(), execution);
+    if constexpr (std::same_as<In, Out> && std::floating_point<In>) KeepUnchanged(input, from, to, output);
+  }
+}
+
+/** Voxels that the filter did not change get back the digits that floats lack. */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::KeepUnchanged(
+    const VolumeView<const InputPixelType>& input, const VolumeView<const float>& from, const VolumeView<float>& to,
+    const VolumeView<OutputPixelType>& output) {
+  const std::int64_t x0 = output.origin.x - input.origin.x;
+  for (std::int64_t z = 0; z < output.extent.z; ++z) {
+    for (std::int64_t y = 0; y < output.extent.y; ++y) {
+      const std::int64_t in_y = y + output.origin.y - input.origin.y, in_z = z + output.origin.z - input.origin.z;
+      const InputPixelType* const before = input.row(in_y, in_z) + x0;
+      const float* const rounded = from.row(in_y, in_z) + x0;
+      for (std::int64_t x = 0; x < output.extent.x; ++x) {
+        if (to.at(x, y, z) == rounded[x]) output.at(x, y, z) = before[x];
+      }
+    }
   }
 }
 

@@ -31,7 +31,7 @@ void write_members(std::ostream& out, const std::string& params, const FieldInfo
   if (field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple) {
     const std::string number = field.kind == FieldKind::integer_triple ? "int" : "double";
     if (field.may_be_auto || field.may_be_all) setter("", "const Triple<" + number + ">& value", "value");
-    out << "  template <typename TValue>\n";
+    out << "  template <PerAxis<TInputImage::ImageDimension> TValue>\n";
     setter("", "const TValue& value", "this->template ToTriple<" + number + ">(value)");
   }
   if (field.may_be_auto) setter("ToAuto", "", "std::nullopt");

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parameters, errors and pixel types of the filters.
+#include <itkMedianImageFilter.h>
+
 #include <limits>
+#include <random>
 #include <sstream>
 
 #include "images.hpp"
@@ -103,6 +106,21 @@ TEST(Errors, OfTheWindowAndTheBackendAreExceptions) {
   EXPECT_NE(message_of([] { Median::New()->Update(); }), "no exception") << "there is no input";
 }
 
+template <class Filter, class Value>
+concept TakesRadius = requires(Filter& filter, const Value& value) {
+  filter.SetRadius(value);
+};
+
+TEST(Parameters, OfOtherNumbersOfAxesDoNotCompile) {
+  static_assert(TakesRadius<Median, itk::Size<3>> && TakesRadius<Median, int[3]> && TakesRadius<Median, unsigned>);
+  static_assert(!TakesRadius<Median, itk::Size<2>> && !TakesRadius<Median, itk::Size<4>>);
+  static_assert(!TakesRadius<Median, int[2]> && !TakesRadius<Median, std::array<int, 4>>);
+  static_assert(!TakesRadius<Median, const int*> && !TakesRadius<Median, std::vector<int>>);
+  using Flat = MedianImageFilter<Plane<float>>;
+  static_assert(TakesRadius<Flat, itk::Size<2>> && TakesRadius<Flat, std::array<int, 2>>);
+  static_assert(!TakesRadius<Flat, itk::Size<3>>);
+}
+
 TEST(PixelConversion, RoundsHalfAwayFromZeroAndStaysInRange) {
   EXPECT_EQ(to_pixel<int>(2.5F), 3);
   EXPECT_EQ(to_pixel<int>(-2.5F), -3);
@@ -149,6 +167,81 @@ TEST(PixelTypes, GoThroughFloat) {
   expect_as_float<unsigned short>(0, 65535);
   expect_as_float<int>(-100000, 100000);
   expect_as_float<double>(-1, 1);
+}
+
+/// An image of these values, drawn at random.
+template <class Pixel>
+typename Volume<Pixel>::Pointer image_of(const std::vector<Pixel>& values) {
+  auto image = noisy_image<Volume<Pixel>>({{21, 13, 6}}, 0, 100);
+  std::mt19937 random(5);
+  for (itk::ImageRegionIterator<Volume<Pixel>> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it) {
+    it.Set(values[random() % values.size()]);
+  }
+  return image;
+}
+
+template <class Pixel>
+void expect_exact_median(const std::vector<Pixel>& values) {
+  const auto image = image_of(values);
+  const auto theirs = itk::MedianImageFilter<Volume<Pixel>, Volume<Pixel>>::New();
+  theirs->SetInput(image);
+  theirs->Update();
+  const auto ours = MedianImageFilter<Volume<Pixel>>::New();
+  ours->SetInput(image);
+  ours->SetRadius(1);
+  ours->Update();
+  expect_equal<Volume<Pixel>>(ours->GetOutput(), theirs->GetOutput());
+}
+
+TEST(PixelTypes, KeepTheirOwnValuesInRankFilters) {
+  expect_exact_median<unsigned>({16777216, 16777217, 16777218, 16777219, 0, 4294967295U, 4294967294U});
+  expect_exact_median<int>({-16777217, -16777218, 16777217, 2147483647, 2147483646, -2147483647 - 1, 0});
+  expect_exact_median<long>({9223372036854775807L, 9223372036854775806L, -9007199254740993L, 0, 1});
+  expect_exact_median<double>({0.1, 0.2, 0.30000000000000004, 0.3, 1e300, -1e300, 1e-300, 5e-324, 0});
+}
+
+TEST(PixelTypes, KeepWhatIsNoNumberInRankFilters) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  const auto image = image_of<double>({0.1});
+  const auto start = image->GetBufferedRegion().GetIndex();
+  image->SetPixel({{start[0] + 3, start[1] + 3, start[2] + 3}}, nan);
+  image->SetPixel({{start[0] + 5, start[1] + 3, start[2] + 3}}, -infinity);
+  const auto median = MedianImageFilter<Volume<double>>::New();
+  median->SetInput(image);
+  median->Update();
+  itk::ImageRegionConstIteratorWithIndex<Volume<double>> voxel(median->GetOutput(), image->GetBufferedRegion());
+  for (; !voxel.IsAtEnd(); ++voxel) {
+    const double before = image->GetPixel(voxel.GetIndex());
+    EXPECT_TRUE(voxel.Get() == before || (std::isnan(voxel.Get()) && std::isnan(before))) << voxel.GetIndex();
+  }
+}
+
+template <class Pixel>
+std::string refusal_of(Pixel value) {
+  const auto filter = BilateralImageFilter<Volume<Pixel>>::New();
+  filter->SetInput(image_of<Pixel>({value, 0}));
+  filter->SetRangeSigma(1);
+  return message_of([&] { filter->Update(); });
+}
+
+TEST(PixelTypes, BeyondFloatAreRefusedWhereFiltersCompute) {
+  EXPECT_NE(refusal_of<unsigned>(16777217).find("16777217"), std::string::npos) << refusal_of<unsigned>(16777217);
+  EXPECT_NE(refusal_of<long>(-9007199254740993L).find("-9007199254740993"), std::string::npos);
+  EXPECT_NE(refusal_of<double>(1e300).find("1e+300"), std::string::npos) << refusal_of<double>(1e300);
+  EXPECT_EQ(refusal_of<unsigned>(16777218), "no exception");
+  EXPECT_EQ(refusal_of<long>(1L << 62), "no exception");
+  EXPECT_EQ(refusal_of<double>(std::numeric_limits<double>::infinity()), "no exception") << "a missing voxel";
+}
+
+TEST(PixelTypes, KeepTheDigitsOfVoxelsThatDoNotChange) {
+  const auto image = image_of<double>({0.1});
+  const auto bilateral = BilateralImageFilter<Volume<double>>::New();
+  bilateral->SetInput(image);
+  bilateral->SetRangeSigma(1);
+  const auto region = image->GetBufferedRegion();
+  bilateral->GetOutput()->SetRequestedRegion(Volume<double>::RegionType(region.GetIndex(), {{5, 4, 3}}));
+  bilateral->Update();
+  expect_equal<Volume<double>>(bilateral->GetOutput(), image, bilateral->GetOutput()->GetBufferedRegion());
 }
 
 TEST(PixelTypes, SixteenBitsAreFilteredAsTheyAre) {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cmake -D BUILD=... -D SOURCE=... -D GENERATOR=... -D FLAGS=... -D LAUNCHER=... -P run.cmake: installs the build into a
-# folder inside it, then configures, builds and runs the consumer project against that.
+# folder inside it, then configures, builds and runs the consumer project against that, which
+# compiles every installed header alone. Where a dependency is missing, find_package is to say so and go on.
 set(prefix ${BUILD}/package-test/prefix)
 set(consumer ${BUILD}/package-test/consumer)
 file(REMOVE_RECURSE ${BUILD}/package-test)
@@ -25,8 +26,15 @@ foreach(file ${exported})
     endif()
   endforeach()
 endforeach()
-run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/tests/package/consumer -B ${consumer} -D CMAKE_PREFIX_PATH=${prefix}
-  -D CMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}")
+set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/tests/package/consumer -D CMAKE_PREFIX_PATH=${prefix}
+  -D CMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
+  -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+foreach(missing TBB DCMTK)
+  run(${configure} -B ${consumer}-without-${missing} -D CMAKE_DISABLE_FIND_PACKAGE_${missing}=ON -D MISSING=${missing})
+endforeach()
+run(${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${BUILD}/package-test ${configure} -B ${consumer}-without-modules
+  -D MISSING=libisal)
+run(${configure} -B ${consumer})
 run(${CMAKE_COMMAND} --build ${consumer})
 run(${consumer}/use_library)
 run(${consumer}/use_itk)

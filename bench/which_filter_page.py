@@ -47,8 +47,10 @@ ADVICE = """- **Impulses** (dead pixels, salt-and-pepper): the median, and no ot
   noise beyond their reach.
 - **Gaussian noise**: nlm, whose defaults are the best of the grid on CT and MR. bilateral comes 3 dB behind it in an
   eighth of the time; on the mammogram 2-D nlm costs little more than bilateral.
-- **Rician noise** where there is air: nlm with `--noise-model rician`, which takes off the bias that the noise has
-  there: 8 to 9 dB more on CT and MR. No other filter knows of it, but `quadratic` can learn it.
+- **Rician noise**, that of MR magnitude images, where there is air: nlm with `--noise-model rician`, which takes off the
+  bias that the noise has there: 8 to 9 dB more on the phantoms of MR and CT, none of whose voxels is negative here. Real
+  CT numbers and phases may be negative and have no such noise: there it is refused. No other filter knows of it, but
+  `quadratic` can learn it.
 - **Noise that grows with the signal** (Poisson, speckle): nlm with a strength of 1.8, or, in slices of much texture
   like the mammogram, adaptive-bilateral.
 - **Quantisation** is hardly noise: the estimate finds none, and bilateral, adaptive-bilateral and nlm leave the image

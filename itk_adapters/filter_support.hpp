@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/backend.hpp"
 #include "core/pipeline.hpp"
@@ -17,11 +17,8 @@ class DataObject;
 /// What the ITK filters do that needs no pixel type.
 namespace quietvox {
 
-/// True where the scan at the upper end of a pipeline says that small values are shown white.
-bool low_is_white_upstream(const itk::DataObject*);
-
-/// The settings with every `auto` replaced, or none where one of them depends on the voxels.
-std::optional<Settings> resolved_without_voxels(const Settings&, Extent, Spacing, bool low_is_white);
+/// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
+HeaderFacts header_upstream(const itk::DataObject*);
 
 /// The settings with every `auto` replaced for this volume.
 Settings resolved_with_voxels(const Settings&, VolumeSource&);
@@ -30,17 +27,17 @@ Settings resolved_with_voxels(const Settings&, VolumeSource&);
 template <class T>
 class MemoryVolume final : public VolumeSource {
  public:
-  MemoryVolume(const VolumeView<const T>& volume, bool low_is_white) : volume_(volume), low_is_white_(low_is_white) {}
+  MemoryVolume(const VolumeView<const T>& volume, HeaderFacts header) : volume_(volume), header_(std::move(header)) {}
   Extent extent() const override { return volume_.extent; }
   Spacing spacing() const override { return volume_.spacing; }
-  bool low_is_white() const override { return low_is_white_; }
+  HeaderFacts header() const override { return header_; }
   void read(VolumeView<float> slices) override {
     convert_pixels(volume_.row(0, slices.origin.z), slices.data, slices.extent.voxels(), {});
   }
 
  private:
   VolumeView<const T> volume_;
-  bool low_is_white_;
+  HeaderFacts header_;
 };
 
 /// What a filter tells the writer at the end of its pipeline.

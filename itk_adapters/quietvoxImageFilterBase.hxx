@@ -113,9 +113,10 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   const auto whole = input->GetLargestPossibleRegion();
   if (!m_Resolved) {
     try {
-      const auto view = ViewOf(input, whole);
-      m_Resolved = resolved_without_voxels(this->GetRequestedSettings(), ExtentOf(whole), view.spacing,
-                                           low_is_white_upstream(input));
+      const VolumeFacts facts{
+          .extent = ExtentOf(whole), .spacing = ViewOf(input, whole).spacing, .header = header_upstream(input)};
+      const Settings by_header = this->GetRequestedSettings().resolved(facts);
+      if (by_header.waiting().empty()) m_Resolved = by_header;
     } catch (const Error& error) {
       itkExceptionMacro(<< error.what());
     }
@@ -179,7 +180,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
 
   if (!m_Resolved) {
-    MemoryVolume<In> volume(buffered, low_is_white_upstream(image));
+    MemoryVolume<In> volume(buffered, header_upstream(image));
     m_Resolved = resolved_with_voxels(this->GetRequestedSettings(), volume);
   }
   const VolumeView<const In> input = near_slices(buffered, output, m_Resolved->halo());

@@ -75,28 +75,6 @@ void check_codec(const OutputOptions& options, io::Format format) {
   }
 }
 
-/// The chain as it is resolved without reading a voxel; what only the voxels can tell stays `auto`.
-std::vector<Settings> resolve_by_header(const Job& job, const io::Image& image, std::size_t volume) {
-  const io::Geometry& geometry = image.geometry(volume);
-  const bool low_is_white = image.volume(volume, io::Values::stored)->low_is_white();
-  std::vector<Settings> chain;
-  for (const Settings& step : job.chain) {
-    const auto with_noise = [&](double noise) {
-      return step.resolved({geometry.extent, geometry.spacing, [noise] { return noise; },
-                            [noise] {
-                              return Range<double>{-1e27 * noise, 1e27 * noise};  // whatever was given lies between
-                            },
-                            low_is_white});
-    };
-    chain.push_back(with_noise(1));
-    const Settings little = with_noise(1e-3), much = with_noise(1e3);
-    for (const FieldInfo& field : step.filter().fields) {
-      if (little.get(field.name) != much.get(field.name)) chain.back().set(field.name, step.get(field.name));
-    }
-  }
-  return chain;
-}
-
 /// About how long the CPU would filter.
 double cpu_seconds(const io::Image& image, const Summary& summary, const Execution& execution) {
   double seconds = 0;
@@ -121,7 +99,7 @@ void check_formats(const Job& job, const io::Image& image, Summary& summary) {
 /// are never sets the size of a window.
 void check_windows(const Job& job, const io::Image& image, Summary& summary) {
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    summary.resolved.push_back(resolve_by_header(job, image, volume));
+    summary.resolved.push_back(resolve_by_header(job.chain, *image.volume(volume, io::Values::stored)));
     const std::string why = image.why_2d_only(volume);
     if (total_halo(summary.resolved[volume]).z > 0 && !why.empty() && !job.in.allow_gaps) {
       throw Error(Errc::irregular,
@@ -141,25 +119,14 @@ io::Values choose_values(const Job& job, const io::Image& image, io::Format form
   return stored ? io::Values::stored : io::Values::real;
 }
 
-/// Whether the noise decides what `auto` becomes.
-bool goes_by_noise(const Settings& requested, const std::string& field, const VolumeSource& source) {
-  const auto with_noise = [&](double noise) {
-    return requested.resolved({source.extent(), source.spacing(), [noise] { return noise; },
-                               [] {
-                                 return Range<double>{-1e30, 1e30};
-                               }});
-  };
-  return requested.get(field) == "auto" && with_noise(0).get(field) != with_noise(1).get(field);
-}
-
 /// Where there was no noise to be found, filters that go by it change nothing, and people ought to know.
-void warn_of_no_noise(const std::vector<Settings>& requested, const std::vector<Settings>& chain,
-                      const VolumeSource& source, const std::string& volume, std::vector<std::string>& warnings) {
+void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<Settings>& chain,
+                      const std::string& volume, std::vector<std::string>& warnings) {
   for (std::size_t step = 0; step < chain.size(); ++step) {
     const Settings& resolved = chain[step];
-    for (const FieldInfo& field : resolved.filter().fields) {
-      if (resolved.get(field.name) != "0" || !goes_by_noise(requested[step], field.name, source)) continue;
-      warnings.push_back(volume + resolved.filter().name + ": no noise was found, so that --" + field.name +
+    for (const Waiting& waiting : by_header[step].waiting()) {
+      if (waiting.fact != VoxelFact::noise_sigma || resolved.get(waiting.field) != "0") continue;
+      warnings.push_back(volume + resolved.filter().name + ": no noise was found, so that --" + waiting.field +
                          " = auto became 0; give a number if it ought to change something");
     }
   }
@@ -203,9 +170,9 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
                                 chosen.backend->name(), mask_identity};
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
-    summary.resolved[volume] = provenance.resolved;
-    warn_of_no_noise(job.chain, provenance.resolved, *source,
+    warn_of_no_noise(summary.resolved[volume], provenance.resolved,
                      volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
+    summary.resolved[volume] = provenance.resolved;
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
@@ -233,10 +200,13 @@ std::string seconds_text(double seconds) {
 
 void tell(const Job& job, const Summary& summary, Context& context) {
   const std::string backend = summary.backend + (summary.backend_why.empty() ? "" : " (" + summary.backend_why + ")");
-  const std::string what = describe_chain(summary.resolved[0]);
+  const std::vector<Settings>& chain = summary.resolved[0];
+  const std::string what = describe_chain(chain);
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
   if (job.out.dry_run) {
-    const bool by_voxels = what.find("=auto") != std::string::npos;
+    const bool by_voxels = std::ranges::any_of(chain, [](const Settings& step) {
+      return std::ranges::any_of(step.waiting(), [&](const Waiting& one) { return step.get(one.field) == "auto"; });
+    });
     context.console.note(what + (by_voxels ? " (auto: found from the voxels when it runs); " : "; ") + summary.extent +
                          ", backend " + backend);
     context.console.note("would write " + io::to_string(summary.format) + " to " + job.output.string() +

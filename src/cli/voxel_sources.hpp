@@ -21,7 +21,7 @@ class MaskedSource final : public VolumeSource {
 
   Extent extent() const override { return source_->extent(); }
   Spacing spacing() const override { return source_->spacing(); }
-  bool low_is_white() const override { return source_->low_is_white(); }
+  HeaderFacts header() const override { return source_->header(); }
   void read(VolumeView<float> slices) override;
 
  private:

@@ -17,7 +17,10 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
   }
   Settings result = *this;
-  result.params_ = filter_->resolved(params_, facts);
+  result.waiting_.clear();
+  VolumeFacts watched = facts;
+  watched.waiting = &result.waiting_;
+  result.params_ = filter_->resolved(params_, watched);
   const std::string field(filter_->window_field(params_));
   if (field.empty()) return result;
   Radius3 reach = result.halo();

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <any>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,18 +10,9 @@
 
 #include "core/execution.hpp"
 #include "core/fields.hpp"
-#include "core/volume.hpp"
+#include "core/volume_facts.hpp"
 
 namespace quietvox {
-
-/// What a filter may ask about a whole volume when it turns `auto` into numbers.
-struct VolumeFacts {
-  Extent extent;
-  Spacing spacing;
-  std::function<double()> noise_sigma;              ///< estimated standard deviation of the noise, intensity units
-  std::function<Range<double>()> intensities = {};  ///< smallest and largest voxel
-  bool low_is_white = false;                        ///< small values are shown white
-};
 
 /// Reach of a window along an axis of which it takes all there is: more voxels than any has. What the window reaches
 /// besides is added.
@@ -36,6 +26,7 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   /// True where filtering stored values and rescaling commute (rank filters): the stored integers are filtered then.
   { P::commutes_with_rescale } -> std::convertible_to<bool>;
   P::fields();
+  /// With every `auto` replaced, but for those that depend on facts which are not known yet.
   { params.resolved(facts) } -> std::same_as<P>;
   { params.halo() } -> std::same_as<Radius3>;  // of resolved parameters
   /// The parameter that sets the size of the window, which must fit into the volume but along a `whole_axis`; empty
@@ -80,9 +71,13 @@ class Settings {
   std::string get(std::string_view field) const { return filter_->get(params_, field); }
   const std::any& params() const { return params_; }
 
-  /// The same settings with every `auto` replaced for this volume. Axes of a single voxel are flat: the window does
-  /// not extend along them. Throws Error(invalid_argument) where the window is larger than the volume.
+  /// The same settings with every `auto` replaced for this volume; parameters that depend on a fact which is not known
+  /// yet stay as they are, and wait. Axes of a single voxel are flat: the window does not extend along them. Throws
+  /// Error(invalid_argument) where a window that was asked for is larger than the volume, and where the filter is wrong
+  /// for the kind of data.
   Settings resolved(const VolumeFacts&) const;
+  /// Of resolved settings: the parameters that wait. Until there are none, the settings are not fit to be run.
+  const std::vector<Waiting>& waiting() const { return waiting_; }
   /// Reach of the window per axis, in voxels; of resolved settings.
   Radius3 halo() const { return filter_->halo(params_); }
   /// Filters smooth, but where the parameter struct has `enhances()` and that is true.
@@ -102,6 +97,7 @@ class Settings {
  private:
   const Filter* filter_;
   std::any params_;
+  std::vector<Waiting> waiting_;
 };
 
 /// Voxels of a box of these half widths.

@@ -142,7 +142,7 @@ class FilteredVolume final : public VolumeSource {
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
-  bool low_is_white() const override { return source_.low_is_white(); }
+  HeaderFacts header() const override { return source_.header(); }
 
   void read(VolumeView<float> slices) override {
     const auto [first, last] = reached(slices.origin.z, slices.origin.z + slices.extent.z, chain_, extent());
@@ -188,6 +188,16 @@ Range<double> intensities(VolumeSource& source) {
   return min <= max ? Range<double>{min, max} : Range<double>{0, 0};
 }
 
+VolumeFacts header_facts(const VolumeSource& source) {
+  return {.extent = source.extent(), .spacing = source.spacing(), .header = source.header()};
+}
+
+std::vector<Settings> resolve_by_header(std::span<const Settings> chain, const VolumeSource& source) {
+  std::vector<Settings> resolved;
+  for (const Settings& step : chain) resolved.push_back(step.resolved(header_facts(source)));
+  return resolved;
+}
+
 std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource& source, const Backend& backend,
                                     const Execution& execution, const NoiseEstimator& estimate) {
   std::vector<Settings> resolved;
@@ -197,8 +207,10 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
       FilteredVolume filtered(source, resolved, backend, execution.silent());
       return question(filtered);
     };
-    resolved.push_back(step.resolved({source.extent(), source.spacing(), [&] { return ask(estimate); },
-                                      [&] { return ask(intensities); }, source.low_is_white()}));
+    VolumeFacts facts = header_facts(source);
+    facts.noise_sigma = [&] { return ask(estimate); };
+    facts.intensities = [&] { return ask(intensities); };
+    resolved.push_back(step.resolved(facts));
   }
   return resolved;
 }

@@ -16,8 +16,7 @@ class VolumeSource {
   virtual ~VolumeSource() = default;
   virtual Extent extent() const = 0;
   virtual Spacing spacing() const = 0;
-  /// True where small values are shown white (DICOM: the photometric interpretation MONOCHROME1).
-  virtual bool low_is_white() const { return false; }
+  virtual HeaderFacts header() const { return {}; }
   /// Fills `slices`, whose origin.z is the first slice wanted and whose extent in x and y is that of the volume.
   /// Missing voxels are delivered as NaN. Called from one thread at a time, which may be another one each time.
   virtual void read(VolumeView<float> slices) = 0;
@@ -31,6 +30,12 @@ Range<double> intensities(VolumeSource&);
 
 /// Estimates the standard deviation of the noise of a volume.
 using NoiseEstimator = std::function<double(VolumeSource&)>;
+
+/// What is known of a volume before a voxel is read.
+VolumeFacts header_facts(const VolumeSource&);
+
+/// Replaces every `auto` of the chain that headers are enough for; the others wait.
+std::vector<Settings> resolve_by_header(std::span<const Settings> chain, const VolumeSource&);
 
 /// Replaces every `auto` of the chain. What a filter estimates, it estimates on what reaches it: the source after the
 /// filters before it. Resolved once per volume, so that no slab, thread or device can change the result.

@@ -50,23 +50,28 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
   params.domain_sigma = window.domain_sigma;
   params.radius = window.radius;
   if (rule == RangeRule::variance) {
-    if (!lowest_range_sigma || !highest_range_sigma) {
-      const double noise = facts.noise_sigma();
+    std::optional<double> noise;
+    if (!lowest_range_sigma) noise = facts.noise_sigma_for("lowest-range-sigma");
+    if (!highest_range_sigma && !noise) noise = facts.noise_sigma_for("highest-range-sigma");
+    if (noise) {
       if (!lowest_range_sigma)
-        params.lowest_range_sigma = std::min(0.5 * noise, highest_range_sigma.value_or(INFINITY));
-      if (!highest_range_sigma) params.highest_range_sigma = std::max(4 * noise, *params.lowest_range_sigma);
-    } else if (*lowest_range_sigma > *highest_range_sigma) {
+        params.lowest_range_sigma = std::min(0.5 * *noise, highest_range_sigma.value_or(INFINITY));
+      if (!highest_range_sigma) params.highest_range_sigma = std::max(4 * *noise, *params.lowest_range_sigma);
+    } else if (lowest_range_sigma && highest_range_sigma && *lowest_range_sigma > *highest_range_sigma) {
       throw Error(Errc::invalid_argument,
                   std::string(name) + ": --lowest-range-sigma = " + FieldType<double>::format(*lowest_range_sigma) +
                       " is above --highest-range-sigma = " + FieldType<double>::format(*highest_range_sigma) +
                       "; give a number that is not");
     }
   } else {
-    if (!range_sigma) params.range_sigma = 2 * facts.noise_sigma();
+    if (!range_sigma) {
+      if (const auto noise = facts.noise_sigma_for("range-sigma")) params.range_sigma = 2 * *noise;
+    }
     if (!regularisation) {
-      const auto [low, high] = facts.intensities();
-      const double grey_level = (high - low) / 255;
-      params.regularisation = 0.01 * grey_level * grey_level;
+      if (const auto range = facts.intensities_for("regularisation")) {
+        const double grey_level = (range->max - range->min) / 255;
+        params.regularisation = 0.01 * grey_level * grey_level;
+      }
     }
   }
   return params;

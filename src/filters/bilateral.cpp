@@ -25,7 +25,9 @@ namespace {
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   BilateralParams params = *this;
   params.resolve_window(facts, name);
-  if (!range_sigma) params.range_sigma = 2 * facts.noise_sigma();
+  if (!range_sigma) {
+    if (const auto noise = facts.noise_sigma_for("range-sigma")) params.range_sigma = 2 * *noise;
+  }
   return params;
 }
 

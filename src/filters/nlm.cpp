@@ -264,11 +264,29 @@ class NlmRun {
 
 }  // namespace
 
+namespace {
+
+/// Throws Error(invalid_argument) where voxels are no magnitudes, whose squares would lose their sign.
+void check_magnitudes(const VolumeFacts& facts) {
+  const auto refuse = [](const std::string& why) {
+    throw Error(Errc::invalid_argument,
+                "nlm: --noise-model = rician is for magnitudes, which are never negative, but " + why +
+                    "; give --noise-model gaussian");
+  };
+  const HeaderFacts& header = facts.header;
+  if (header.kind != DataKind::unknown && header.kind != DataKind::magnitude) refuse(header.kind_source);
+  const auto range = facts.intensities_for("noise-model");
+  if (range && range->min < 0) refuse("the smallest value is " + FieldType<double>::format(range->min));
+}
+
+}  // namespace
+
 NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   NlmParams params = *this;
   params.patch_radius = flattened(patch_radius, facts.extent);
   if (search_radius) params.search_radius = flattened(*search_radius, facts.extent);
-  if (!sigma) params.sigma = facts.noise_sigma();
+  if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
+  if (noise_model == NoiseModel::rician) check_magnitudes(facts);
   return params;
 }
 

@@ -100,17 +100,19 @@ QuadraticParams QuadraticParams::identified() const {
 QuadraticParams QuadraticParams::resolved(const VolumeFacts& facts) const {
   QuadraticParams params = *this;
   const QuadraticCoefficients h = quadratic_coefficients(coefficients);
-  if (!lowest || !highest) {
-    const Range<double> range = h.range ? *h.range : facts.intensities();
-    params.lowest = lowest.value_or(range.min);
-    params.highest = highest.value_or(range.max);
+  std::optional<Range<double>> range = h.range;
+  if (!lowest && !range) range = facts.intensities_for("lowest");
+  if (!highest && !range) range = facts.intensities_for("highest");
+  if (range) {
+    params.lowest = lowest.value_or(range->min);
+    params.highest = highest.value_or(range->max);
   }
-  if (*params.lowest > *params.highest) {
+  if (params.lowest && params.highest && *params.lowest > *params.highest) {
     throw Error(Errc::invalid_argument, "quadratic: --lowest = " + FieldType<double>::format(*params.lowest) +
                                             " is above --highest = " + FieldType<double>::format(*params.highest));
   }
   params.coefficients = h.identity;
-  params.white = white.value_or(facts.low_is_white ? White::low : White::high);
+  params.white = white.value_or(facts.header.low_is_white ? White::low : White::high);
   params.form = quadratic_form(h, gain);
   params.reach = flattened({params.form.radius(), params.form.radius(), 0}, facts.extent);
   return params;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_identity.hpp"
@@ -202,6 +203,38 @@ std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const Dcm
   return seconds_at(text_of(data, date), text_of(data, time));
 }
 
+/// What the numbers are, by the image type (value 3 and on), the complex image component, and where neither says it, by
+/// the modality.
+void read_kind(DcmItem& data, Slice& slice) {
+  const auto take = [&](DataKind kind, std::string source) {
+    slice.kind = kind;
+    slice.kind_source = std::move(source);
+  };
+  const auto kind_of = [](const std::string& word) {
+    static const std::pair<DataKind, std::set<std::string>> words[]{{DataKind::phase, {"P", "PHASE", "PHASE MAP"}},
+                                                                    {DataKind::scalar, {"R", "REAL", "I", "IMAGINARY"}},
+                                                                    {DataKind::magnitude, {"M", "MAGNITUDE"}}};
+    const std::size_t last = word.rfind('_');  // Philips: SW_P_FFE, SW_P
+    for (const auto& [kind, names] : words) {
+      if (names.contains(word) || (last != std::string::npos && names.contains(word.substr(last + 1)))) return kind;
+    }
+    return DataKind::unknown;
+  };
+  const std::string component = text_of(data, DCM_ComplexImageComponent);
+  if (const DataKind kind = kind_of(component); kind != DataKind::unknown) {
+    return take(kind, "Complex Image Component says " + component);
+  }
+  const DcmTagKey type_key = data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType;
+  const auto type = components(text_of(data, type_key));
+  for (std::size_t i = 2; i < type.size(); ++i) {
+    if (const DataKind kind = kind_of(type[i]); kind != DataKind::unknown) {
+      return take(kind, (type_key == DCM_ImageType ? "Image Type says " : "Frame Type says ") + type[i]);
+    }
+  }
+  static const std::set<std::string> others{"CT", "PT", "NM", "CR", "DX", "MG", "US", "XA", "RF"};
+  if (others.contains(slice.modality)) take(DataKind::scalar, "the modality is " + slice.modality);
+}
+
 /// The kind of image, echo, diffusion weighting, labelling and time, and whatever else makes slices different pictures.
 /// Frames of enhanced objects have elements of their own for it.
 void read_contrast(DcmItem& data, Slice& slice) {
@@ -298,6 +331,7 @@ void read_image_attributes(DcmItem& data, Slice& slice) {
   read_place(data, slice);
   read_spacing(data, slice);
   read_contrast(data, slice);
+  read_kind(data, slice);
 }
 
 }  // namespace quietvox::io::dicom

@@ -103,7 +103,13 @@ class SliceReader final : public VolumeSource {
 
   Extent extent() const override { return volume_.geometry.extent; }
   Spacing spacing() const override { return volume_.geometry.spacing; }
-  bool low_is_white() const override { return volume_.slices.front().photometric == "MONOCHROME1"; }
+  HeaderFacts header() const override {
+    const Slice& first = volume_.slices.front();
+    return {.kind = first.kind,
+            .kind_source = first.kind_source,
+            .low_is_white = first.photometric == "MONOCHROME1",
+            .slices_are_even = volume_.why_2d_only.empty()};
+  }
 
   void read(VolumeView<float> out) override {
     if (out.extent.x != extent().x || out.extent.y != extent().y || out.origin.z < 0 ||

@@ -72,6 +72,40 @@ TEST_F(FilterCommand, RealValuesThatFloatsCannotTellApartAreNotFiltered) {
   EXPECT_EQ(read_file(folder_ / "out.nii").substr(352), read_file(folder_ / "plain.nii").substr(352));
 }
 
+TEST_F(FilterCommand, RicianNoiseIsThatOfMagnitudes) {
+  const auto expect_refused = [&](const std::string& input, const std::string& why, const char* dry = "--quiet") {
+    const auto before = folder_.names();
+    const Result refused = quietvox({"nlm", input, path("out"), "--output-format", "auto", "--search-radius", "1x1x0",
+                                     "--patch-radius", "0", "--sigma", "9", "--noise-model", "rician", dry});
+    EXPECT_EQ(refused.status, 64) << refused.err;
+    EXPECT_NE(refused.err.find("is for magnitudes, which are never negative, but " + why), std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find("give --noise-model gaussian"), std::string::npos) << refused.err;
+    EXPECT_EQ(folder_.names(), before);
+  };
+  make_series(folder_ / "ct");
+  expect_refused(path("ct"), "the modality is CT");
+  expect_refused(path("ct"), "the modality is CT", "--dry-run");
+
+  std::vector<std::int16_t> magnitudes = voxels_;
+  for (std::int16_t& voxel : magnitudes) voxel = static_cast<std::int16_t>(std::abs(voxel) / 2 + 1);
+  write_nifti(folder_ / "magnitudes.nii", extent, magnitudes);
+  const std::vector<std::string> rician{"--noise-model", "rician", "--sigma", "9", "--search-radius", "1"};
+  const auto nlm = [&](const std::string& in, const std::string& out) {
+    std::vector<std::string> words{"nlm", path(in), path(out)};
+    words.insert(words.end(), rician.begin(), rician.end());
+    return quietvox(words);
+  };
+  EXPECT_EQ(nlm("magnitudes.nii", "out.nii").status, 0);
+  magnitudes[17] = -1;
+  write_nifti(folder_ / "signed.nii", extent, magnitudes);
+  const Result refused = nlm("signed.nii", "signed-out.nii");
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_NE(refused.err.find("but the smallest value is -1; give --noise-model gaussian"), std::string::npos)
+      << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "signed-out.nii"));
+}
+
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {
   quietvox_ok({"run", path("in.nii"), path("chain.nii"), "--filter", "median:radius=1x1x0", "--filter",
                "median:radius=1,shape=cross"});

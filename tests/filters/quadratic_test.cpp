@@ -121,7 +121,7 @@ TEST(Quadratic, AnImageWhoseSmallValuesAreWhiteIsFilteredAsItsNegative) {
 TEST(Quadratic, WhatIsWhiteIsWhatTheVolumeSaysUnlessToldOtherwise) {
   for (const bool low_is_white : {false, true}) {
     VolumeFacts facts{{{9, 9, 1}}, {1, 1, 1}, {}, [] { return Range<double>{0, 65535}; }};
-    facts.low_is_white = low_is_white;
+    facts.header.low_is_white = low_is_white;
     QuadraticParams params;
     EXPECT_EQ(params.resolved(facts).white, low_is_white ? White::low : White::high);
     for (const White white : {White::high, White::low}) {

@@ -17,7 +17,7 @@ using Option = std::pair<std::string, std::string>;
 using Options = std::vector<Option>;
 
 void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const Settings step = resolved(settings("nlm", options), volume);
+  const Settings step = resolved(settings("nlm", options), volume, {0, 3000});
   const Reference& exact = reference("nlm");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("patch-radius") << " " << step.get("search-radius") << " " << step.get("noise-model") << ", "

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "support/make_dicom.hpp"
 #include "support/test_data.hpp"
@@ -43,6 +44,26 @@ INSTANTIATE_TEST_SUITE_P(
                       RealSeries{"ct_missing_slice", {4}, "slices are missing"},
                       RealSeries{"ct_tilt_nonuniform_ge", {4, 4}, "gantry tilt"}),
     [](const auto& test) { return std::string(test.param.folder); });
+
+TEST(DicomKind, IsWhatImageTypeAndModalitySay) {
+  QV_NEEDS_TEST_DATA();
+  const auto said = [](const char* name, std::size_t volume = 0) {
+    const HeaderFacts facts = io::open_dicom(test_data(name), {})->volume(volume, io::Values::stored)->header();
+    return std::pair(facts.kind, facts.kind_source);
+  };
+  const auto phase = std::pair(DataKind::phase, std::string("Image Type says SW_P"));
+  EXPECT_EQ(said("mr_magnitude_phase/006.dcm"), phase);
+  EXPECT_EQ(said("mr_magnitude_phase/002.dcm").first, DataKind::magnitude);
+  EXPECT_EQ(said("ct_series_philips"), std::pair(DataKind::scalar, std::string("the modality is CT")));
+  EXPECT_EQ(said("mr_series_siemens").first, DataKind::magnitude);
+  std::multiset<DataKind> mixed;
+  const auto image = io::open_dicom(test_data("mr_enhanced/philips_fieldmap_mixed.dcm"), {});
+  for (std::size_t i = 0; i < image->volume_count(); ++i) {
+    mixed.insert(image->volume(i, io::Values::stored)->header().kind);
+  }
+  EXPECT_EQ(mixed.count(DataKind::magnitude), 1U);
+  EXPECT_GE(mixed.size(), 2U);
+}
 
 TEST(DicomTransferSyntaxes, CopiesInLosslessOnesAreOneImage) {
   QV_NEEDS_TEST_DATA();

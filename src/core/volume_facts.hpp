@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "core/volume.hpp"
+
+/// What is known of a whole volume when `auto` becomes numbers: all of it, or what its headers say before a voxel is
+/// read.
+namespace quietvox {
+
+/// What the numbers of a volume are.
+enum class DataKind {
+  unknown,    ///< the headers do not say
+  magnitude,  ///< the size of a complex signal, as MR shows it: never negative
+  scalar,     ///< any other quantity: CT numbers, counts, differences, real and imaginary parts
+  phase,      ///< angles, which jump from one end of their range to the other
+};
+
+/// What headers say about the voxels of a volume.
+struct HeaderFacts {
+  DataKind kind = DataKind::unknown;
+  std::string kind_source{};    ///< for messages, where the kind is from: `the modality is CT`
+  bool low_is_white = false;    ///< small values are shown white (DICOM: MONOCHROME1)
+  bool slices_are_even = true;  ///< false where windows may not extend along z
+};
+
+/// A fact that only the voxels tell.
+enum class VoxelFact { noise_sigma, intensities };
+
+/// A parameter that waits for a fact which is not known yet.
+struct Waiting {
+  std::string field;
+  VoxelFact fact{};
+};
+
+struct VolumeFacts {
+  Extent extent;
+  Spacing spacing;
+  std::function<double()> noise_sigma = {};         ///< standard deviation of the noise; empty: not known yet
+  std::function<Range<double>()> intensities = {};  ///< smallest and largest voxel; empty: not known yet
+  HeaderFacts header = {};
+  std::vector<Waiting>* waiting = nullptr;  ///< where set, receives the parameters that ask for what is not known yet
+
+  /// A fact that the parameter `field` depends on; none where it is not known yet.
+  std::optional<double> noise_sigma_for(std::string_view field) const;
+  std::optional<Range<double>> intensities_for(std::string_view field) const;
+
+  /// The distance of voxels within a slice, whichever axes that is: of the spacings of the axes with more than one
+  /// voxel the middle one, of two the smaller.
+  double in_plane_spacing() const;
+  /// True where voxels lie more than twice as far apart as within a slice.
+  bool is_thick(int axis) const;
+  /// True where windows extend along an axis by default: it is neither flat nor thick, and its slices are even.
+  bool takes_part(int axis) const;
+  /// The largest half width of a window that fits into the volume.
+  int room(int axis) const;
+  /// The half width of a default window that reaches as far as `voxels` of the in-plane spacing along each axis that
+  /// takes part; at most `largest`, and no more than there is room for.
+  Radius3 default_radius(int voxels, int largest) const;
+};
+
+}  // namespace quietvox

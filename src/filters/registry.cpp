@@ -25,6 +25,7 @@ const std::vector<CpuFilter>& cpu_filters() {
       cpu_filter<GaussianParams>({.f32 = gaussian_cpu}),
       cpu_filter<NlmParams>({.f32 = nlm_cpu}),
       cpu_filter<QuadraticParams>({.f32 = quadratic_cpu}),
+      cpu_filter<DctParams>({.f32 = dct_cpu}),
   };
   return all;
 }

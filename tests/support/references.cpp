@@ -4,12 +4,14 @@
 
 #include "filters/adaptive_bilateral.hpp"
 #include "filters/bilateral.hpp"
+#include "filters/dct.hpp"
 #include "filters/gaussian.hpp"
 #include "filters/median.hpp"
 #include "filters/nlm.hpp"
 #include "filters/quadratic.hpp"
 #include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
+#include "support/reference_dct.hpp"
 #include "support/reference_gaussian.hpp"
 #include "support/reference_median.hpp"
 #include "support/reference_nlm.hpp"
@@ -51,6 +53,10 @@ Volume quadratic(const Volume& in, const Settings& resolved) {
   return reference_quadratic(in, params, quadratic_coefficients(params.coefficients));
 }
 
+Volume dct(const Volume& in, const Settings& resolved) {
+  return reference_dct(in, std::any_cast<const DctParams&>(resolved.params()));
+}
+
 double exact(const Volume&, const Settings&) { return 0; }
 
 double within_bilateral(const Volume& in, const Settings& resolved) {
@@ -71,6 +77,8 @@ bool is_gaussian_nlm(const Settings& resolved) {
 
 double within_nlm(const Volume& in, const Settings&) { return nlm_tolerance(in.view()); }
 
+double within_dct(const Volume& in, const Settings&) { return dct_tolerance(in); }
+
 double within_quadratic(const Volume& in, const Settings& resolved) {
   return quadratic_tolerance(in, std::any_cast<const QuadraticParams&>(resolved.params()));
 }
@@ -85,6 +93,7 @@ const std::vector<Reference>& references() {
       {"gaussian", gaussian, within_gaussian},
       {"nlm", nlm, within_nlm, is_gaussian_nlm},
       {"quadratic", quadratic, within_quadratic},
+      {"dct", dct, within_dct},
   };
   return all;
 }

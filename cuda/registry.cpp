@@ -22,6 +22,7 @@ const std::vector<BackendEntry<Queue>>& cuda_entries() {
       cuda_filter<AdaptiveBilateralParams>({.f32 = adaptive_bilateral_cuda}),
       cuda_filter<NlmParams>({.f32 = nlm_cuda}),
       cuda_filter<QuadraticParams>({.f32 = quadratic_cuda}),
+      cuda_filter<DctParams>({.f32 = dct_cuda}),
   };
   return all;
 }

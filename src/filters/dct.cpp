@@ -56,7 +56,7 @@ DctParams DctParams::resolved(const VolumeFacts& facts) const {
   for (int axis = 0; axis < 3; ++axis) {
     while (params.lengths[axis] > facts.extent[axis]) params.lengths[axis] /= 2;
   }
-  if (!sigma) params.sigma = facts.noise_sigma();
+  if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
   return params;
 }
 
@@ -90,7 +90,7 @@ void dct_cpu(VolumeView<const float> in, VolumeView<float> out, const DctParams&
       return static_cast<double>(z - out.origin.z) / static_cast<double>(out.extent.z);
     };
     const double begin = fraction(first), middle = (fraction(first) + fraction(last)) / 2;
-    run_pass({in, nullptr, basic, params.lengths, rate_of(kFirstPassThreshold * params.h())}, done, until,
+    run_pass({in, nullptr, basic, params.lengths, rate_of(DctParams::first_threshold * params.h())}, done, until,
              execution.part(begin, middle));
     const VolumeView<const float> oracle = basic;
     run_pass({in, &oracle, out, params.lengths, rate_of(params.h())}, first, last,

@@ -30,6 +30,8 @@ struct DctParams {
   double strength = 1;
   std::optional<DctBlock> block;
 
+  static constexpr double first_threshold = 2.8;  ///< of the first pass, in h
+
   Radius3 lengths{4, 4, 4};  ///< voxels of a block per axis; of resolved parameters
 
   static constexpr std::string_view name = "dct";

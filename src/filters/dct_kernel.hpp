@@ -16,7 +16,6 @@
 namespace quietvox::dct_kernel {
 
 constexpr int kFirstPassOrder = 8, kSecondPassOrder = 4;  ///< the n of G(r, n)
-constexpr double kFirstPassThreshold = 2.8;               ///< in h
 
 /// One pass over a volume. Boxes are told apart by their origins; what lies in none of `in` lies outside the volume.
 struct Pass {

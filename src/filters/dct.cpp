@@ -48,10 +48,12 @@ float rate_of(double threshold) {
 
 DctParams DctParams::resolved(const VolumeFacts& facts) const {
   DctParams params = *this;
-  const auto [x, y, z] = facts.spacing;
-  constexpr double thick =
-      5;  // in-plane voxels: chris_t1 with its slices averaged by n, of which 4 is below and 6 above
-  if (!block) params.block = facts.extent.z < 4 || z > thick * std::max(x, y) ? DctBlock::square : DctBlock::cube;
+  if (!block) {
+    constexpr double thick =
+        5;  // in-plane voxels: chris_t1 with its slices averaged by n, of which 4 is below, 6 above
+    const bool apart = !facts.header.slices_are_even || facts.spacing.z > thick * facts.in_plane_spacing();
+    params.block = apart || facts.extent.z < 4 ? DctBlock::square : DctBlock::cube;
+  }
   params.lengths = *params.block == DctBlock::cube ? Radius3{4, 4, 4} : Radius3{8, 8, 1};
   for (int axis = 0; axis < 3; ++axis) {
     while (params.lengths[axis] > facts.extent[axis]) params.lengths[axis] /= 2;

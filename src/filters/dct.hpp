@@ -43,7 +43,8 @@ struct DctParams {
               "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
         field("strength", &DctParams::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
         field("block", &DctParams::block,
-              "Voxels of a block; auto: 8x8x1 for fewer than 4 slices, or slices above 5 pixels thick; else 4x4x4."),
+              "Voxels of a block; auto: 8x8x1 for fewer than 4 slices, uneven ones, or ones above 5 pixels apart; else "
+              "4x4x4."),
     };
   }
 

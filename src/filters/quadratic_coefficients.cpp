@@ -10,12 +10,15 @@
 #include <numeric>
 #include <span>
 
+#include "core/input_limits.hpp"
 #include "core/sha256.hpp"
 
 namespace quietvox {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::uintmax_t most_bytes = 1 << 20;  // of a file, which takes some 10,000
 
 constexpr const char* kKeys[] = {"size", "range", "h0", "h1", "h2", "name", "provenance"};
 
@@ -68,7 +71,11 @@ Json parsed(std::string_view text, const std::string& file) {
   std::string key;
   std::size_t count = 0;
   bool in_list = false;
-  const auto follow = [&](int, Json::parse_event_t event, const Json& value) {
+  const auto follow = [&](int depth, Json::parse_event_t event, const Json& value) {
+    if (depth >= most_nested) {
+      throw Error(Errc::corrupt,
+                  file + ": lists and objects are nested more than " + std::to_string(most_nested) + " deep");
+    }
     if (event == Json::parse_event_t::key) key = value.get<std::string>();
     if (event == Json::parse_event_t::array_start) {
       count = 0;
@@ -140,6 +147,9 @@ QuadraticCoefficients quadratic_coefficients(const std::string& name_or_file) {
   if (!file || !std::filesystem::is_regular_file(name_or_file)) {
     throw Error(Errc::input_path, "quadratic: --coefficients = '" + name_or_file + "' cannot be read; give " + names +
                                       "or a JSON file of coefficients");
+  }
+  if (std::filesystem::file_size(name_or_file) > most_bytes) {
+    throw Error(Errc::corrupt, name_or_file + ": is larger than 1 MiB; no file of coefficients is");
   }
   const std::string text(std::istreambuf_iterator<char>(file), {});
   QuadraticCoefficients result = quadratic_from_json(text, name_or_file);

@@ -212,7 +212,7 @@ class DicomCreator final : public ImageWriter {
 
     const Uint16* written = nullptr;
     unsigned long count = 0;
-    const auto again = dicom::load_file(path);
+    const auto again = dicom::load_file(path, execution_);
     const bool found = again->getDataset()->findAndGetUint16Array(DCM_PixelData, written, &count).good();
     if (!found || !std::equal(written, written + count, cells(z).begin(), cells(z).end())) {
       throw Error(Errc::not_writable, name + ": reads back with other pixels than were written");

@@ -78,9 +78,9 @@ bool same_pixels(DcmDataset& a, const Slice& in_a, DcmDataset& b, const Slice& i
 }
 
 /// The first element in which two files differ that are to hold one image; none where they do hold one.
-std::optional<DcmTagKey> difference(const Slice& a, const Slice& b) {
+std::optional<DcmTagKey> difference(const Slice& a, const Slice& b, const Execution& execution) {
   if (same_bytes(a, b)) return std::nullopt;
-  const auto first = load_file(a.path), second = load_file(b.path);
+  const auto first = load_file(a.path, execution), second = load_file(b.path, execution);
   DcmDataset &in_first = *first->getDataset(), &in_second = *second->getDataset();
   if (!same_pixels(in_first, a, in_second, b)) return DCM_PixelData;
   make_plain(in_first);
@@ -130,7 +130,7 @@ std::vector<Slice> each_once(std::vector<Slice> images, const std::filesystem::p
   std::vector<std::optional<DcmTagKey>> differences(copies.size());
   parallel_for(execution, std::ssize(copies), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      differences[i] = difference(*copies[i].first, *copies[i].second);
+      differences[i] = difference(*copies[i].first, *copies[i].second, execution);
     }
   });
   for (std::size_t i = 0; i < copies.size(); ++i) {

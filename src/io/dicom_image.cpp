@@ -45,8 +45,8 @@ bool read_values_at_end(const Slice& image, Values kind, float* out) {
 /// A file in memory, whose images are read by any thread.
 class OpenFile {
  public:
-  explicit OpenFile(const Slice& image)
-      : path_(image.path), file_(load_file(image.path)), decoder_(*file_->getDataset(), image) {}
+  OpenFile(const Slice& image, const Execution& execution)
+      : path_(image.path), file_(load_file(image.path, execution)), decoder_(*file_->getDataset(), image) {}
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -74,19 +74,22 @@ class OpenFile {
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
 class ImageValues {
  public:
+  explicit ImageValues(Execution execution) : execution_(std::move(execution)) {}
+
   void read(const Slice& image, Values kind, float* out) {
     if (image.ends_with_cells && fills_frame(image) && read_values_at_end(image, kind, out)) return;
-    if (image.frames == 1 && fills_frame(image)) return OpenFile(image).values(image, kind, out);
+    if (image.frames == 1 && fills_frame(image)) return OpenFile(image, execution_).values(image, kind, out);
     open(image)->values(image, kind, out);
   }
 
  private:
   std::shared_ptr<OpenFile> open(const Slice& image) {
     const std::lock_guard lock(mutex_);
-    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image);
+    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image, execution_);
     return file_;
   }
 
+  Execution execution_;
   std::mutex mutex_;
   std::shared_ptr<OpenFile> file_;
 };
@@ -151,7 +154,9 @@ std::string rescale(const Volume& volume) {
 class DicomImage final : public Image {
  public:
   DicomImage(Series series, Execution execution)
-      : series_(std::make_shared<const Series>(std::move(series))), execution_(std::move(execution)) {}
+      : series_(std::make_shared<const Series>(std::move(series))),
+        images_(std::make_shared<ImageValues>(execution)),
+        execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
   std::vector<FileState> files() const override {
@@ -239,7 +244,7 @@ class DicomImage final : public Image {
   const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
 
   std::shared_ptr<const Series> series_;
-  std::shared_ptr<ImageValues> images_ = std::make_shared<ImageValues>();
+  std::shared_ptr<ImageValues> images_;
   Execution execution_;
 };
 

@@ -2,18 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/dicom_result.hpp"
 
+#include "core/error.hpp"
 #include "io/dicom_toolkit.hpp"
 
 namespace quietvox::io {
 
 bool is_dicom_result(const std::filesystem::path& path) {
-  dicom::prepare_toolkit();
   const DcmTagKey first_not_needed(0x0018, 0xA002);  // right behind the contributing equipment
-  DcmFileFormat file;
-  const OFCondition status =
-      file.loadFileUntilTag(path.c_str(), EXS_Unknown, EGL_noChange, DCM_MaxReadLength, ERM_fileOnly, first_not_needed);
-  if (status.bad()) return false;
-  DcmDataset& data = *file.getDataset();
+  std::unique_ptr<DcmFileFormat> file;
+  try {
+    file = dicom::load_beginning(path, first_not_needed);
+  } catch (const Error&) {
+    return false;
+  }
+  DcmDataset& data = *file->getDataset();
   if (dicom::text_of(data, DCM_Manufacturer) == "quietvox") return true;
   DcmItem* last = nullptr;
   return data.findAndGetSequenceItem(DCM_ContributingEquipmentSequence, last, -1).good() && last &&

@@ -61,7 +61,7 @@ struct Outcome {
   std::optional<Error> stray = std::nullopt;  ///< why it cannot be told to belong to a series
 };
 
-Outcome examine(const Found& found) {
+Outcome examine(const Found& found, const Execution& execution) {
   Slice slice;
   slice.file = FileState(found.path);
   try {
@@ -73,9 +73,10 @@ Outcome examine(const Found& found) {
   slice.name = found.name;
   std::unique_ptr<DcmFileFormat> file;
   try {
-    file = load_header(found.path);
+    file = load_header(found.path, execution);
   } catch (const Error& error) {
-    slice.series = series_of_broken_file(found.path);
+    if (error.code() == Errc::cancelled) throw;
+    slice.series = series_of_broken_file(found.path, execution);
     if (slice.series.empty()) return {.images = {}, .passed_over = {}, .stray = error};
     slice.problem = error;
     return {{std::move(slice)}, {}};
@@ -114,7 +115,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       if (care.before) care.before(files[i].path);
-      outcomes[i] = examine(files[i]);
+      outcomes[i] = examine(files[i], execution);
     }
   });
   Scan result;

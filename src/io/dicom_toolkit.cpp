@@ -19,6 +19,8 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
+#include "core/input_limits.hpp"
+#include "io/dicom_input.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -52,23 +54,57 @@ std::string text_of_untyped(DcmElement& element, DcmEVR type) {
   return trimmed(std::string_view(reinterpret_cast<const char*>(bytes), size));
 }
 
-/// Reads what can be read; says what is wrong with the rest, or nothing. Values longer than `longest` bytes stay on
-/// disk. DCMTK throws at some broken directory records.
-std::string parse(DcmFileFormat& file, const std::filesystem::path& path, Uint32 longest) {
-  prepare_toolkit();
-  try {
-    const OFCondition status = file.loadFile(path.c_str(), EXS_Unknown, EGL_noChange, longest);
-    return status.good() ? "" : status.text();
-  } catch (const std::logic_error& error) {
-    return error.what();
+/// Whether sequences are nested deeper in an item. Recursion goes no deeper than a GuardedInput lets DCMTK parse.
+bool is_nested_deeper(DcmItem& item, int most) {
+  for (DcmObject* element = nullptr; (element = item.nextInContainer(element));) {
+    if (element->ident() != EVR_SQ) continue;
+    if (most == 0) return true;
+    for (DcmObject* part = nullptr; (part = element->nextInContainer(part));) {
+      if (is_nested_deeper(static_cast<DcmItem&>(*part), most - 1)) return true;
+    }
   }
+  return false;
 }
 
-std::unique_ptr<DcmFileFormat> load(const std::filesystem::path& path, Uint32 longest) {
-  auto file = std::make_unique<DcmFileFormat>();
-  if (const std::string problem = parse(*file, path, longest); !problem.empty()) {
-    throw Error(Errc::corrupt, path.string() + ": broken DICOM file: " + problem);
+struct ParseOptions {
+  Uint32 longest = DCM_MaxReadLength;  ///< values of more bytes stay on disk
+  E_FileReadMode mode = ERM_autoDetect;
+  DcmTagKey until = DCM_UndefinedTagKey;  ///< the first element that is not read
+};
+
+/// Reads what can be read; throws Error, which does not name the file, where that is not all. DCMTK throws at some
+/// broken directory records.
+void parse(DcmFileFormat& file, const std::filesystem::path& path, const Execution& execution,
+           const ParseOptions& options = {}) {
+  prepare_toolkit();
+  GuardedInput input(path, execution);
+  std::string problem = input.good() ? "" : input.status().text();
+  if (problem.empty()) {
+    try {
+      file.setReadMode(options.mode);
+      file.transferInit();
+      const OFCondition status = file.readUntilTag(input, EXS_Unknown, EGL_noChange, options.longest, options.until);
+      file.transferEnd();
+      if (status.bad()) problem = status.text();
+    } catch (const std::logic_error& error) {
+      problem = error.what();
+    }
   }
+  std::optional<Error> error = input.refusal();
+  if (!error && !problem.empty()) error.emplace(Errc::corrupt, problem);
+  if (!error &&
+      (is_nested_deeper(*file.getMetaInfo(), most_nested) || is_nested_deeper(*file.getDataset(), most_nested))) {
+    error = nested_too_deep();
+  }
+  if (!error) return;
+  throw error->code() == Errc::corrupt ? Error(Errc::corrupt, std::string("broken DICOM file: ") + error->what())
+                                       : *error;
+}
+
+std::unique_ptr<DcmFileFormat> load(const std::filesystem::path& path, const Execution& execution,
+                                    const ParseOptions& options) {
+  auto file = std::make_unique<DcmFileFormat>();
+  naming(path.string(), [&] { parse(*file, path, execution, options); });
   return file;
 }
 
@@ -100,12 +136,18 @@ bool looks_like_dicom(const std::filesystem::path& path) {
   return opens_data_set(first, false) || opens_data_set(first, true);
 }
 
-std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path) {
+std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path, const Execution& execution) {
   constexpr Uint32 any_length = DCM_UndefinedLength - 1;
-  return load(path, any_length);
+  return load(path, execution, {.longest = any_length});
 }
 
-std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path& path) { return load(path, DCM_MaxReadLength); }
+std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path& path, const Execution& execution) {
+  return load(path, execution, {});
+}
+
+std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path& path, const DcmTagKey& until) {
+  return load(path, {}, {.mode = ERM_fileOnly, .until = until});
+}
 
 OFCondition save_new_file(DcmFileFormat& file, const std::filesystem::path& path, E_TransferSyntax syntax,
                           E_EncodingType encoding) {
@@ -120,9 +162,13 @@ OFCondition save_new_file(DcmFileFormat& file, const std::filesystem::path& path
   return status;
 }
 
-std::string series_of_broken_file(const std::filesystem::path& path) {
+std::string series_of_broken_file(const std::filesystem::path& path, const Execution& execution) {
   DcmFileFormat file;
-  parse(file, path, DCM_MaxReadLength);
+  try {
+    parse(file, path, execution);
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
+  }
   DcmDataset& data = *file.getDataset();
   // Of the last element parsed, part may be missing.
   const bool goes_on = data.card() > 0 && data.getElement(data.card() - 1)->getTag() > DCM_SeriesInstanceUID;

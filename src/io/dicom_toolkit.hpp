@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/execution.hpp"
+
 /// What the DICOM parts share of DCMTK. Only files named dicom* use it.
 namespace quietvox::io::dicom {
 
@@ -22,17 +24,20 @@ void prepare_toolkit();
 /// cannot be read.
 bool looks_like_dicom(const std::filesystem::path&);
 
-/// Parses a file. Throws Error(corrupt) naming it.
-std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&);
+/// Parses a file. Throws Error, which names it: corrupt, also where sequences are nested too deep; out_of_memory or
+/// unsupported where it would take too much memory; cancelled.
+std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&, const Execution& = {});
 /// The same for what its header tells: long values stay on disk until they are asked for, each of which opens the file
 /// again.
-std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&);
+std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&, const Execution& = {});
+/// The same for the elements before `until`, of a file with a preamble.
+std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path&, const DcmTagKey& until);
 
 /// Writes a new file, for its owner alone; where something stands there already, that is an error.
 OFCondition save_new_file(DcmFileFormat&, const std::filesystem::path&, E_TransferSyntax, E_EncodingType);
 
 /// The series that a file says to belong to which does not parse to its end; empty where it is not certain.
-std::string series_of_broken_file(const std::filesystem::path&);
+std::string series_of_broken_file(const std::filesystem::path&, const Execution& = {});
 
 /// `Rows (0028,0010)`
 std::string tag_name(const DcmTagKey&);

@@ -16,7 +16,7 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
                              std::span<const std::uint16_t> cells, const Execution& execution) {
   static constexpr const char* other_pixels = "with other pixels than were written";
   try {
-    const auto file = load_file(written);
+    const auto file = load_file(written, execution);
     DcmDataset& data = *file->getDataset();
     Slice whole;
     whole.path = written;

@@ -70,8 +70,8 @@ std::string unique_text() {
 /// A file on its way. Its images come one by one, perhaps with several volumes.
 struct Draft {
   /// `in_place`: where the data set holds cells just so, they are changed there.
-  Draft(const Slice& image, std::int64_t images, bool in_place)
-      : file(load_file(image.path)), decoder(*file->getDataset(), image), missing(images) {
+  Draft(const Slice& image, std::int64_t images, bool in_place, const Execution& execution)
+      : file(load_file(image.path, execution)), decoder(*file->getDataset(), image), missing(images) {
     texts.resize(static_cast<std::size_t>(image.frames));
     if (in_place) cells = decoder.cells_in_place();
     if (!cells.empty()) return;
@@ -193,10 +193,10 @@ class Writer final : public ImageWriter {
 
   std::shared_ptr<Draft> draft_of(const Slice& slice) {
     const std::int64_t images = images_.at(slice.name);
-    if (images == 1) return std::make_shared<Draft>(slice, images, !codec_);
+    if (images == 1) return std::make_shared<Draft>(slice, images, !codec_, execution_);
     const std::lock_guard lock(drafts_mutex_);
     auto& draft = drafts_[slice.name];
-    if (!draft) draft = std::make_shared<Draft>(slice, images, !codec_);
+    if (!draft) draft = std::make_shared<Draft>(slice, images, !codec_, execution_);
     return draft;
   }
 

@@ -28,7 +28,7 @@ class Walker {
 
   /// What lies below without links comes first, so that a folder has its own name rather than that of a link to it.
   FolderWalk walk() {
-    look_into(root_, real_root_);
+    look_below(root_, real_root_);
     while (!links_.empty()) {
       std::vector<fs::path> links = std::exchange(links_, {});
       std::ranges::sort(links);
@@ -42,6 +42,16 @@ class Walker {
 
  private:
   fs::path name_of(const fs::path& path) const { return path.lexically_relative(root_); }
+
+  /// One folder after another: they may be nested deeper than a stack is.
+  void look_below(const fs::path& folder, const fs::path& real) {
+    folders_.emplace_back(folder, real);
+    while (!folders_.empty()) {
+      const auto [next, really] = std::move(folders_.back());
+      folders_.pop_back();
+      look_into(next, really);
+    }
+  }
 
   void look_into(const fs::path& folder, const fs::path& real) {
     if (!seen_.insert(real).second) return;
@@ -67,7 +77,7 @@ class Walker {
     } else if (fs::is_directory(status) && entry.is_symlink()) {
       links_.push_back(path);
     } else if (fs::is_directory(status)) {
-      look_into(path, real_folder / path.filename());
+      folders_.emplace_back(path, real_folder / path.filename());
     }
   }
 
@@ -79,12 +89,13 @@ class Walker {
       return;
     }
     found_.linked.push_back(real);
-    look_into(link, real);
+    look_below(link, real);
   }
 
   fs::path root_, real_root_;
   std::set<fs::path> seen_;      ///< where they really lie: their numbers change on some network file systems
   std::vector<fs::path> links_;  ///< to folders, still to be followed
+  std::vector<std::pair<fs::path, fs::path>> folders_;  ///< still to be looked into, and where they really lie
   FolderWalk found_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/input_limits.hpp"
 #include "core/sha256.hpp"
 #include "io/byte_stream.hpp"
 #include "io/files/path_overlap.hpp"
@@ -17,7 +18,17 @@ namespace {
 /// The name of the image that a sidecar belongs to; none for JSON of another origin.
 std::optional<std::string> image_of_sidecar(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  const Json content = Json::parse(file, nullptr, false);
+  struct TooDeep {};
+  const auto keep = [](int depth, Json::parse_event_t event, const Json&) {  // texts and numbers of the top level
+    if (depth >= most_nested) throw TooDeep();
+    return depth == 0 || event == Json::parse_event_t::key || event == Json::parse_event_t::value;
+  };
+  Json content;
+  try {
+    content = Json::parse(file, keep, false);
+  } catch (const TooDeep&) {
+    return std::nullopt;
+  }
   if (!content.is_object() || !content.contains("quietvox")) return std::nullopt;
   const auto image = content.find("image");
   return image != content.end() && image->is_string() ? image->get<std::string>() : "";

@@ -174,7 +174,7 @@ TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
   expect_only({"all"}, {"median", path("data/ct"), path("all"), "--all-series"});
   expect_only({"all"}, {"median", path("data/ct"), path("all"), "--all-series", "--force"});
   expect_only({"data/noisy.nii", "data/noisy.json"},
-              {"add-noise", path("data/t1.nii"), path("data/noisy.nii"), "--kind", "gaussian", "--sigma", "3"});
+              {"add-noise", path("data/t1.nii"), path("data/noisy.nii"), "--kind", "gaussian", "--amount", "3"});
   expect_only({"data/ph.nii", "data/ph.json"}, {"phantom", path("data/ph.nii"), "--size", "16x16x8"});
   expect_only({"data/out/ph"}, {"phantom", path("data/out/ph"), "--size", "16x16x8"});
   expect_only({"data/c.png"}, {"compare", path("data/t1.nii"), path("data/t2.nii"), "--picture", path("data/c.png")});

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "core/execution.hpp"
+
+/// What a file may make a reader take: readers check what its bytes say before they take stack or memory for it.
+namespace quietvox {
+
+/// Sequences of DICOM, and lists and objects of JSON, may be nested so deep.
+inline constexpr int most_nested = 64;
+
+/// Bytes of memory of this machine, or of the control groups that the process is in where they have less. `root`: where
+/// the system's files lie.
+std::uint64_t machine_memory(const std::filesystem::path& root = "/");
+
+/// The most that readers may take at once: the memory limit of the execution, or half of the machine's memory.
+std::uint64_t memory_budget(const Execution&);
+
+/// The most that may be made of a file of `file_size` bytes: 64 times its size, at least 256 MiB, within
+/// memory_budget().
+std::uint64_t most_memory(std::uint64_t file_size, const Execution&);
+
+/// Throws where `bytes` of memory for `what` of a file are more than most_memory(): Error(out_of_memory) where the
+/// budget says so, Error(unsupported) where the size of the file does. Messages do not name the file.
+void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t file_size, const Execution&);
+
+}  // namespace quietvox

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files made to make a run crash, hang or fill the memory: it ends, soon, with one line and the status for bad input.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/images.hpp"
+#include "cli/process.hpp"
+#include "support/raw_dicom.hpp"
+
+namespace quietvox::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// While it lives, programs are started with so small a stack.
+class SmallStack {
+ public:
+  SmallStack() {
+    getrlimit(RLIMIT_STACK, &before_);
+    rlimit small = before_;
+    small.rlim_cur = std::size_t{512} << 10;
+    setrlimit(RLIMIT_STACK, &small);
+  }
+  ~SmallStack() { setrlimit(RLIMIT_STACK, &before_); }
+  SmallStack(const SmallStack&) = delete;
+  SmallStack& operator=(const SmallStack&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+class Limits : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const RawDicom& file) const {
+    fs::create_directories((folder_ / name).parent_path());
+    write_file(folder_ / name, file.bytes());
+  }
+
+  /// Runs a command that is to fail so, and say so in one line.
+  void expect_failure(int status, const std::string& text, const std::vector<std::string>& words, int lines = 1) const {
+    std::string line;
+    for (const std::string& word : words) line += word + " ";
+    SCOPED_TRACE(line);
+    const Result result = quietvox(words);
+    EXPECT_EQ(result.status, status);
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err.substr(0, 2000);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), lines) << result.err.substr(0, 2000);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Limits, NestedSequencesOverflowNoStack) {
+  const SmallStack small;
+  write("in/1.dcm", {.before_series = nested_sequences(0x0008, 0x1140, 10000)});
+  write("good.dcm", {});
+  fs::create_directories(folder_ / "out");
+  fs::copy(folder_ / "in/1.dcm", folder_ / "out/1.dcm");
+  const std::string text = "sequences are nested more than 64 deep";
+  for (const std::string input : {"in", "in/1.dcm"}) {
+    for (const std::string command : {"info", "estimate"}) expect_failure(4, text, {command, path(input)});
+    expect_failure(4, text, {"compare", path(input), path("good.dcm")});
+    expect_failure(4, text, {"compare", path("good.dcm"), path(input)});
+    for (const std::string command : {"median", "nlm"}) {
+      expect_failure(4, text, {command, path(input), path("o.nii")});
+      expect_failure(4, text, {command, path(input), path("o"), "--dry-run"});
+    }
+    expect_failure(4, text, {"run", path(input), path("o"), "--filter", "median"});
+    expect_failure(4, text, {"median", path("good.dcm"), path("o.nii"), "--mask", path(input)});
+    expect_failure(4, text, {"add-noise", path(input), path("o.nii"), "--amount", "3"});
+    expect_failure(4, text, {"train-quadratic", path(input), path("good.dcm"), path("q.json")});
+  }
+  expect_failure(4, text, {"median", path("in"), path("all"), "--all-series"}, 2);
+  write("series/1.dcm", {});
+  expect_failure(20, "out", {"median", path("series"), path("out"), "--force"});
+}
+
+TEST_F(Limits, NestedFoldersOverflowNoStack) {
+  const SmallStack small;
+  fs::path deepest = folder_ / "in";
+  for (fs::create_directory(deepest); deepest.native().size() < 3600; fs::create_directory(deepest)) deepest /= "a";
+  write_file(deepest / "1.dcm", RawDicom().bytes());
+  quietvox_ok({"info", path("in")});
+  write_file(deepest / "2.dcm", RawDicom({.before_series = nested_sequences(0x0008, 0x1140, 100)}).bytes());
+  expect_failure(4, "nested", {"info", path("in")});
+}
+
+TEST_F(Limits, NestedJsonOverflowsNoStack) {
+  const SmallStack small;
+  write("good.dcm", {});
+  for (const std::string begin : {"[", "{\"a\":", "{\"provenance\":["}) {
+    std::string deep = "{\"size\":";
+    for (int i = 0; i < 50000; ++i) deep += begin;  // 1 MiB at most
+    write_file(folder_ / "q.json", deep);
+    expect_failure(4, "nested", {"quadratic", path("good.dcm"), path("o.nii"), "--coefficients", path("q.json")});
+    write_file(folder_ / "j.json", deep);
+    expect_failure(20, "j.json", {"median", path("good.dcm"), path("j.nii"), "--force"});
+  }
+  write_file(folder_ / "big.json", "\"" + std::string(std::size_t{64} << 20, 'x') + "\"");
+  expect_failure(4, "big.json", {"quadratic", path("good.dcm"), path("o.nii"), "--coefficients", path("big.json")});
+}
+
+}  // namespace
+}  // namespace quietvox::test

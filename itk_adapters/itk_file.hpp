@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <locale.h>
+
 #include <itkImageIOBase.h>
 
 #include <functional>
@@ -23,9 +25,26 @@ io::NiftiType voxel_type(itk::IOComponentEnum);
 /// reasons the innermost.
 std::string reason_of(const itk::ExceptionObject&);
 
+/// While it lives, this thread reads and writes numbers with a decimal point, whatever the program around us has set:
+/// the headers that ITK makes and reads follow the C library's locale.
+class DecimalPoint {
+ public:
+  DecimalPoint() : numbers_(newlocale(LC_NUMERIC_MASK, "C", duplocale(uselocale({})))), before_(uselocale(numbers_)) {}
+  ~DecimalPoint() {
+    uselocale(before_);
+    freelocale(numbers_);
+  }
+  DecimalPoint(const DecimalPoint&) = delete;
+  DecimalPoint& operator=(const DecimalPoint&) = delete;
+
+ private:
+  locale_t numbers_, before_;
+};
+
 /// Runs `action` and turns what ITK throws into Error(code) with the path before the reason.
 template <class Action>
 auto with_itk_errors(const std::filesystem::path& path, Errc code, Action&& action) {
+  const DecimalPoint numbers;
   try {
     return action();
   } catch (const itk::ExceptionObject& error) {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -107,9 +108,11 @@ std::string decimals(std::initializer_list<double> numbers) {
   std::string text;
   for (const double number : numbers) {
     std::array<char, 32> buffer;
-    std::snprintf(buffer.data(), buffer.size(), "%.9g", number == 0 ? 0 : number);
+    char* const end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number == 0 ? 0 : number,
+                                    std::chars_format::general, 9)
+                          .ptr;
     if (!text.empty()) text += '\\';
-    text += buffer.data();
+    text.append(buffer.data(), end);
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "io/image.hpp"
+#include "support/comma_locale.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
@@ -69,6 +70,16 @@ TEST_F(CreateDicomTest, SeriesIsReadBackWithItsGeometry) {
     EXPECT_EQ(volume.voxels[0], modality == "CT" ? -1000 : 0);
     EXPECT_EQ(volume.voxels[89], volume.voxels[0] + 89);
     EXPECT_EQ(dicom_text(series / "slice_0001.dcm", DCM_PatientName), "Phantom^" + modality);
+  }
+}
+
+TEST_F(CreateDicomTest, NumbersKeepTheirPointWhereTheLocaleHasAComma) {
+  create(folder_ / "point", tilted, "CT");
+  const test::CommaLocale comma;
+  if (!comma.is_set()) GTEST_SKIP() << "the package locales is not installed";
+  create(folder_ / "comma", tilted, "CT");
+  for (const DcmTagKey& tag : {DCM_PixelSpacing, DCM_ImagePositionPatient, DCM_ImageOrientationPatient}) {
+    EXPECT_EQ(dicom_text(folder_ / "comma/slice_0001.dcm", tag), dicom_text(folder_ / "point/slice_0001.dcm", tag));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "files.hpp"
 #include "filters/registry.hpp"
 #include "itk_adapters/itk_file.hpp"
+#include "support/comma_locale.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -105,6 +106,22 @@ TEST_P(ItkImageFile, ComesBackAsItWasWritten) {
     EXPECT_EQ(image->geometry(0).direction, geometry.direction);
     EXPECT_EQ(fact(*image, "stored-type"), "float32");
     EXPECT_EQ(fact(*image, "encoding"), compress ? "gzip" : "raw");
+  }
+}
+
+/// A program around the library may have set a locale: numbers of headers keep their decimal point.
+TEST_P(ItkImageFile, KeepsItsGeometryWhereNumbersHaveACommaElsewhere) {
+  const Folder folder;
+  const auto voxels = made_up_voxels(geometry.extent.voxels());
+  write_volumes(*create_itk_image(folder / "point" / GetParam(), geometry, 1, {}), geometry, {voxels});
+  const CommaLocale comma;
+  if (!comma.is_set()) GTEST_SKIP() << "the package locales is not installed";
+  write_volumes(*create_itk_image(folder / "comma" / GetParam(), geometry, 1, {}), geometry, {voxels});
+  for (const char* written : {"point", "comma"}) {
+    const auto image = open_itk_image(folder / written / GetParam());
+    EXPECT_EQ(image->geometry(0).spacing, geometry.spacing) << written;
+    EXPECT_EQ(image->geometry(0).origin, geometry.origin) << written;
+    EXPECT_EQ(image->geometry(0).direction, geometry.direction) << written;
   }
 }
 

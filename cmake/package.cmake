@@ -34,6 +34,9 @@ target_include_directories(quietvox_itk PUBLIC "$<INSTALL_INTERFACE:${include_fo
 
 list(TRANSFORM names PREPEND quietvox_)
 install(TARGETS quietvox)
+install(FILES ${PROJECT_BINARY_DIR}/generated/manual/quietvox.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_BINARY_DIR}/generated/manual/quietvox
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(TARGETS quietvox_all ${names} EXPORT quietvox)
 install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINATION ${config_folder})
 

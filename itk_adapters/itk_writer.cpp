@@ -216,7 +216,7 @@ class ItkWriter final : public io::ImageWriter {
       for (std::uint64_t done = 0; done < packed.size(); done += piece.size()) {
         check_stop(execution_.stop);
         piece.resize(packed.read(done, piece));
-        if (piece.empty()) throw Error(Errc::not_writable, output_.string() + ": its voxels became fewer meanwhile");
+        if (piece.empty()) throw Error(Errc::not_writable, output_.string() + ": it became shorter while it was read");
         file.write(piece);
       }
     }

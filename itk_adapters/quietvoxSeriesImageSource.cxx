@@ -41,7 +41,7 @@ const io::Image& SeriesImageSource::GetImage() {
   } catch (const std::bad_alloc&) {
     itkExceptionMacro(<< "out of memory");
   }
-  if (!m_Image) itkExceptionMacro(<< m_FileName << ": is no DICOM, NIfTI, NRRD or MetaImage");
+  if (!m_Image) itkExceptionMacro(<< m_FileName << ": is not a DICOM, NIfTI, NRRD or MetaImage");
   return *m_Image;
 }
 

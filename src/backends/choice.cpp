@@ -33,11 +33,10 @@ ChosenBackend choose_for(std::span<const Settings> chain) {
 }  // namespace
 
 ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain) {
-  if (choice == "auto") return choose_for(chain);
+  if (is_word(choice, "auto")) return choose_for(chain);
   auto backend = make_backend(choice);
   if (const Filter* missing = first_missing(*backend, chain)) {
-    throw Error(Errc::device,
-                "--backend " + std::string(choice) + ": there is no " + missing->name + " on it; give cpu or auto");
+    throw Error(Errc::device, "--backend " + std::string(choice) + " has no " + missing->name + "; give cpu or auto");
   }
   return {std::move(backend), ""};
 }
@@ -50,12 +49,12 @@ double cpu_seconds(std::span<const Settings> chain, const Extent& extent, const 
 
 BackendOfRuns::BackendOfRuns(std::string choice, std::vector<Settings> chain)
     : choice_(std::move(choice)), chain_(std::move(chain)) {
-  if (choice_ != "auto") asked_for_ = choose_backend(choice_, chain_);
+  if (!is_word(choice_, "auto")) asked_for_ = choose_backend(choice_, chain_);
 }
 
 const ChosenBackend& BackendOfRuns::of(const std::function<double()>& seconds) {
   constexpr double start_of_gpu = 0.4;  // seconds, an H200
-  if (choice_ == "auto" && seconds() < start_of_gpu) {
+  if (is_word(choice_, "auto") && seconds() < start_of_gpu) {
     if (!for_little_) for_little_ = {make_cpu_backend(), "auto: too little work for a GPU"};
     return *for_little_;
   }
@@ -64,10 +63,10 @@ const ChosenBackend& BackendOfRuns::of(const std::function<double()>& seconds) {
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view choice) {
-  if (choice == "cpu") return make_cpu_backend();
-  if (choice == "cuda") return make_cuda_backend(-1);
-  if (choice == "auto") return choose_for({}).backend;
-  if (choice.starts_with("cuda:")) {
+  if (is_word(choice, "cpu")) return make_cpu_backend();
+  if (is_word(choice, "cuda")) return make_cuda_backend(-1);
+  if (is_word(choice, "auto")) return choose_for({}).backend;
+  if (is_word(choice.substr(0, 5), "cuda:")) {
     const auto device = FieldType<int>::parse(choice.substr(5));
     if (device && *device >= 0) return make_cuda_backend(*device);
   }

@@ -20,10 +20,10 @@ namespace {
 void check_all_series(const Job& job) {
   const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
   check_input(job.input);
-  if (!fs::is_directory(job.input)) refuse("needs a folder, and " + job.input.string() + " is none");
-  if (!job.in.series.empty()) refuse("and --series exclude each other");
+  if (!fs::is_directory(job.input)) refuse("needs a folder; " + job.input.string() + " is not one");
+  if (!job.in.series.empty()) refuse("and --series cannot be given together");
   if (!job.mask.mask.empty() || !job.mask.residual.empty()) {
-    refuse("knows no --mask and no --residual; filter series by series, with --series UID");
+    refuse("cannot take --mask or --residual; filter each series by itself, with --series UID");
   }
   if (output_format(job.out.output_format, job.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
@@ -56,17 +56,23 @@ class Supervisor {
   }
 
   void report() const {
-    if (context_.json) {
-      print_json({{"input", job_.input.string()},
-                  {"output", job_.output.string()},
-                  {"series", results_},
-                  {"warnings", warnings_}});
+    std::optional<Error> failure;
+    if (first_) {
+      failure.emplace(first_->code(), job_.input.string() + ": " + std::to_string(failures_) +
+                                          (failures_ == 1 ? " series or file" : " series or files") +
+                                          " could not be filtered, " + std::to_string(results_.size() - failures_) +
+                                          " series could");
     }
-    if (!first_) return;
-    throw Error(first_->code(), job_.input.string() + ": " + std::to_string(failures_) +
-                                    (failures_ == 1 ? " series or file" : " series or files") +
-                                    " could not be filtered, " + std::to_string(results_.size() - failures_) +
-                                    " series could");
+    if (context_.json) {
+      Json document{{"input", job_.input.string()},
+                    {"output", job_.output.string()},
+                    {"series", results_},
+                    {"warnings", warnings_}};
+      if (failure) document["error"] = error_json(failure->what(), failure->code(), exit_code(failure->code()));
+      print_json(document);
+      context_.json = false;  // the one document has the error
+    }
+    if (failure) throw *failure;
   }
 
  private:
@@ -107,7 +113,8 @@ class Supervisor {
   }
 
   void fail(const std::string& uid, const Error& error) {
-    results_.push_back({{"series", uid}, {"error", error.what()}, {"status", exit_code(error.code())}});
+    results_.push_back(
+        {{"series_uid", uid}, {"error", error_json(error.what(), error.code(), exit_code(error.code()))}});
     if (failures_++ == 0) first_ = error;
   }
 

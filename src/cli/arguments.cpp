@@ -77,7 +77,7 @@ std::vector<std::string> normalised(const std::vector<std::string>& words, const
       break;
     }
     if (word->empty()) throw Error(Errc::invalid_argument, "an argument is empty");
-    if (*word == "-") throw Error(Errc::invalid_argument, "'-' is no file; quietvox reads and writes files only");
+    if (*word == "-") throw Error(Errc::invalid_argument, "'-' is not supported; quietvox reads and writes files only");
     if (!is_option(*word)) {
       result.push_back(*word);
       continue;

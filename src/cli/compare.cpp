@@ -126,7 +126,8 @@ void compare_images(const Arguments& arguments, Context& context) {
   const std::string &path_a = arguments.operand(0), &path_b = arguments.operand(1);
   if (!options.picture.empty()) {
     if (!options.picture.ends_with(".png")) {
-      throw Error(Errc::invalid_argument, "compare: --picture = '" + options.picture + "' is no PNG; give FILE.png");
+      throw Error(Errc::invalid_argument,
+                  "compare: --picture = '" + options.picture + "' is not a PNG file; give FILE.png");
     }
     refuse_overlaps({options.picture}, {{path_a}, {path_b}});
     io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});

@@ -3,11 +3,13 @@
 #include "cli/console.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -64,7 +66,7 @@ Console::~Console() { end_progress(); }
 void Console::configure(const ReportOptions& options, const std::vector<std::filesystem::path>& files) {
   options_ = options;
   if (options_.progress == ProgressStyle::automatic) {
-    options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::plain;
+    options_.progress = terminal_ ? ProgressStyle::bar : ProgressStyle::none;
   }
   if (options_.quiet) options_.progress = ProgressStyle::none;
   const std::string file_name = options_.log_file;
@@ -82,13 +84,13 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
   // Opening a pipe or a device may wait for ever, or do something.
   std::error_code ignored;
   const auto there = std::filesystem::status(file_name, ignored);
-  if (exists(there) && !is_regular_file(there)) refuse(Errc::output_path, "is no regular file; give another file");
+  if (exists(there) && !is_regular_file(there)) refuse(Errc::output_path, "is not a regular file; give another file");
   log_.emplace(file_name, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
   struct stat status {};
   if (!log_->is_open() || fstat(*log_, &status) != 0) refuse(Errc::not_writable, "cannot be opened for writing");
-  if (!S_ISREG(status.st_mode)) refuse(Errc::output_path, "is no regular file; give another file");
+  if (!S_ISREG(status.st_mode)) refuse(Errc::output_path, "is not a regular file; give another file");
   if (!may_be_appended_to(*log_)) {
-    refuse(Errc::output_path, "exists and is no log of quietvox, to which lines could be added; give another file");
+    refuse(Errc::output_path, "exists and is not a log of quietvox; give another file");
   }
 }
 
@@ -109,11 +111,24 @@ void Console::print(const std::string& line, bool to_stderr) {
   }
 }
 
-void Console::note(const std::string& line) { print(line, !options_.quiet); }
+void Console::about(const std::string& subject, std::size_t number, std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  subject_ = subject;
+  number_ = static_cast<double>(number);
+  count_ = static_cast<double>(count);
+}
 
-void Console::detail(const std::string& line) { print(line, options_.verbose && !options_.quiet); }
+/// Lines of readers name a file themselves.
+std::string Console::with_subject(const std::string& line) const {
+  const bool has_it = subject_.empty() || line.starts_with(subject_ + ":") || line.starts_with(subject_ + "/");
+  return has_it ? line : subject_ + ": " + line;
+}
 
-void Console::warning(const std::string& line) { print("quietvox: warning: " + line, !options_.quiet); }
+void Console::note(const std::string& line) { print(with_subject(line), !options_.quiet); }
+
+void Console::detail(const std::string& line) { print(with_subject(line), options_.verbose && !options_.quiet); }
+
+void Console::warning(const std::string& line) { print("quietvox: warning: " + with_subject(line), !options_.quiet); }
 
 void Console::error(const std::string& line) {
   end_progress();
@@ -128,15 +143,31 @@ void Console::causes(const std::exception& error) {
     print(std::string("  caused by: ") + cause.what(), true);
     causes(cause);
   } catch (...) {
-    print("  caused by: something that is no exception", true);
+    print("  caused by: an unknown error", true);
   }
 }
 
+/// `12 %, 2 of 14, 8 s left: series 1.2.3`
+std::string Console::progress_text() const {
+  std::string text = std::to_string(percent_) + " %";
+  if (count_ > 1) text += ", " + std::to_string(std::lround(number_)) + " of " + std::to_string(std::lround(count_));
+  if (done_ > first_done_) {
+    const double rate = (done_ - first_done_) / (last_time_ - first_time_);
+    text += ", " + std::to_string(std::lround(std::ceil((1 - done_) / rate))) + " s left";
+  }
+  return subject_.empty() ? text : text + ": " + one_line(subject_);
+}
+
 void Console::draw_bar() {
-  constexpr int width = 40;
+  constexpr int width = 20;
   std::string bar(static_cast<std::size_t>(percent_ * width / 100), '#');
   bar.resize(width, '.');
-  std::fprintf(stderr, "\r[%s] %3d %%", bar.c_str(), percent_);
+  std::string line = "[" + bar + "] " + progress_text();
+  winsize window{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && line.size() >= window.ws_col) {
+    line.resize(window.ws_col - 1u);  // a line that breaks cannot be drawn over
+  }
+  std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
   bar_drawn_ = true;
 }
@@ -149,6 +180,11 @@ void Console::progress(double fraction) {
   // A tenth of a second is enough for eyes. Plain lines come once a second, and none where a run is shorter than that.
   const bool plain = options_.progress == ProgressStyle::plain;
   const double now = seconds_now();
+  done_ = (number_ - 1 + fraction) / count_;
+  if (first_time_ == 0) {
+    first_time_ = now;
+    first_done_ = done_;
+  }
   if (plain && last_time_ == 0) last_time_ = now;
   const bool first = percent_ < 0 && !plain, last = percent == 100 && percent_ >= 0;
   if (!first && !last && now - last_time_ < (plain ? 1.0 : 0.1)) return;
@@ -159,7 +195,7 @@ void Console::progress(double fraction) {
   } else if (options_.progress == ProgressStyle::json) {
     std::fprintf(stderr, "{\"progress\":%.2f}\n", percent / 100.0);
   } else {
-    std::fprintf(stderr, "%d %%\n", percent);
+    std::fprintf(stderr, "%s\n", progress_text().c_str());
   }
 }
 

@@ -21,8 +21,12 @@ class Console {
   ~Console();
 
   /// Throws Error: not_writable where the log file cannot be opened, output_path where it is one of `files`, lies
-  /// inside one, is no regular file, or holds something else than a log.
+  /// inside one, is not a regular file, or holds something else than a log.
   void configure(const ReportOptions&, const std::vector<std::filesystem::path>& files);
+
+  /// What the notes, warnings and progress from now on speak of, a file or series; they begin with it. `number` of
+  /// `count` such.
+  void about(const std::string& subject, std::size_t number = 1, std::size_t count = 1);
 
   void note(const std::string& line);     ///< unless --quiet
   void detail(const std::string& line);   ///< with --verbose
@@ -35,14 +39,19 @@ class Console {
 
  private:
   void print(const std::string& line, bool to_stderr);
+  std::string with_subject(const std::string& line) const;
+  std::string progress_text() const;
   void draw_bar();
 
   ReportOptions options_;
   bool terminal_;
   std::optional<io::Descriptor> log_;
   std::mutex mutex_;
+  std::string subject_;
+  double number_ = 1, count_ = 1;
   int percent_ = -1;  ///< last shown
   double last_time_ = 0;
+  double first_time_ = 0, first_done_ = 0, done_ = 0;  ///< of all subjects together, from 0 to 1
   bool bar_drawn_ = false;
 };
 

@@ -187,7 +187,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   summary.clamped = report.clamped;
   if (report.clamped > 0 && job.out.output_type != OutputType::same) {
     summary.warnings.push_back(job.output.string() + ": " + std::to_string(report.clamped) +
-                               " voxels lie beyond --output-type and got its nearest value; float32 holds all");
+                               " voxels did not fit into --output-type and were clamped; float32 holds all");
   }
   summary.warnings.insert(summary.warnings.end(), report.warnings.begin(), report.warnings.end());
 }
@@ -218,7 +218,7 @@ void tell(const Job& job, const Summary& summary, Context& context) {
                        seconds_text(summary.seconds));
   context.console.note("wrote " + io::to_string(summary.format) + " to " + describe_files(job.output, summary.files) +
                        (summary.clamped > 0 && job.out.output_type == OutputType::same
-                            ? "; " + std::to_string(summary.clamped) + " voxels moved back into the stored range"
+                            ? "; " + std::to_string(summary.clamped) + " voxels clamped to the stored range"
                             : ""));
 }
 
@@ -231,10 +231,10 @@ Json described(const Job& job, const Summary& summary) {
   for (const fs::path& file : summary.files) files.push_back(file.string());
   return {{"input", job.input.string()},
           {"output", job.output.string()},
-          {"residual", job.mask.residual},
+          {"residual", job.mask.residual.empty() ? Json() : Json(job.mask.residual)},
           {"format", io::to_string(summary.format)},
           {"dry_run", job.out.dry_run},
-          {"requested", to_json(job.chain)},
+          {"requested", as_given(job.chain)},
           {"volumes", volumes},
           {"backend", summary.backend},
           {"backend_reason", summary.backend_why},

@@ -35,12 +35,8 @@ const char* kind_name(FieldKind kind) {
 Json to_json(const Filter& filter) {
   Json parameters = Json::array();
   for (const FieldInfo& field : filter.fields) {
-    Json parameter{{"name", field.name},
-                   {"kind", kind_name(field.kind)},
-                   {"default", json_value(field, field.default_text)},
-                   {"auto", field.may_be_auto},
-                   {"all", field.may_be_all},
-                   {"unit", field.unit},
+    Json parameter{{"name", field.name},        {"kind", kind_name(field.kind)}, {"default", field.default_text},
+                   {"auto", field.may_be_auto}, {"all", field.may_be_all},       {"unit", field.unit},
                    {"help", field.help}};
     if (!field.min.empty()) {
       parameter["min"] = FieldType<double>::parse(field.min).value();
@@ -101,9 +97,9 @@ void list_filters(const Arguments& arguments, Context& context) {
   if (markdown) {
     print_markdown(list);
   } else if (context.json) {
-    Json document = Json::array();
-    for (const Filter* filter : list) document.push_back(to_json(*filter));
-    print_json(document);
+    Json all = Json::array();
+    for (const Filter* filter : list) all.push_back(to_json(*filter));
+    print_json({{"filters", all}});
   } else {
     for (const Filter* filter : list) print_text(*filter);
   }

@@ -79,7 +79,7 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
   if (!image || image->volume_count() == 0) {
     throw Error(Errc::no_input, path.string() + (fs::is_directory(path)
                                                      ? ": holds no DICOM image; give files of other formats one by one"
-                                                     : ": is no DICOM, NIfTI, NRRD or MetaImage file"));
+                                                     : ": is not a DICOM, NIfTI, NRRD or MetaImage file"));
   }
   return image;
 }
@@ -176,7 +176,7 @@ void check_places(const io::Image& image, const fs::path& input, const InputOpti
     if (!options.allow_gaps) {
       throw Error(Errc::irregular, input.string() + ": " + why + "; " + io::to_string(format) +
                                        " can only hold evenly spaced slices: " + instead +
-                                       ", or give --allow-gaps to place them evenly all the same");
+                                       ", or give --allow-gaps to space them evenly");
     }
     warnings.push_back("the slices are placed evenly in " + io::to_string(format) + ", and do not lie so");
     return;

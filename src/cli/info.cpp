@@ -46,7 +46,7 @@ io::Facts complete_facts(const io::Image& image) {
   return facts;
 }
 
-/// `CT, 14 images in 14 files, 512 x 512 pixels, Head`
+/// `CT, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
 std::string described(const io::SeriesSummary& series) {
   std::string text =
       series.modality + ", " + std::to_string(series.images) + (series.images == 1 ? " image" : " images");
@@ -55,6 +55,7 @@ std::string described(const io::SeriesSummary& series) {
   if (series.columns > 0)
     text += ", " + std::to_string(series.columns) + " x " + std::to_string(series.rows) + " pixels";
   if (!series.description.empty()) text += ", " + series.description;
+  text += "; " + series.place.string();
   return series.problem.empty() ? text : text + "; cannot be filtered: " + series.problem;
 }
 
@@ -66,9 +67,10 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
   if (context.json) {
     Json series = Json::array();
     for (const io::SeriesSummary& each : list) {
-      series.push_back({{"series", each.uid},
+      series.push_back({{"series_uid", each.uid},
                         {"modality", each.modality},
                         {"description", each.description},
+                        {"place", each.place.string()},
                         {"files", each.files},
                         {"images", each.images},
                         {"columns", each.columns},
@@ -104,11 +106,11 @@ void print_info(const Arguments& arguments, Context& context) {
 
   if (context.json) {
     Json facts = Json::object();
-    for (const auto& [name, value] : complete_facts(*image)) facts[name] = value;
+    for (const auto& [name, value] : complete_facts(*image)) facts[json_key(name)] = value;
     const io::Geometry& geometry = image->geometry(0);
     print_json({{"input", path},
                 {"format", io::to_string(image->format())},
-                {"volumes", image->volume_count()},
+                {"volume_count", image->volume_count()},
                 {"extent", {geometry.extent.x, geometry.extent.y, geometry.extent.z}},
                 {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
                 {"origin", geometry.origin},

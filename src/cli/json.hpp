@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/error.hpp"
 #include "io/settings_json.hpp"
 
 namespace quietvox::cli {
 
-/// Prints the one document of a command to stdout.
+/// Prints the one document of a command to stdout, an object, with the version of its schema (docs/schema) first.
 void print_json(const Json&);
+
+/// What a command says of an error: `{"code": "corrupt", "status": 4, "message": ...}`.
+Json error_json(const std::string& message, Errc, int status);
 
 }  // namespace quietvox::cli

@@ -13,6 +13,8 @@
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
 #include "cli/images.hpp"
+#include "cli/json.hpp"
+#include "cli/manual.hpp"
 #include "cli/series_worker.hpp"
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
@@ -27,7 +29,7 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
-void run_command_line(std::vector<std::string> words, Context context) {
+void run_command_line(std::vector<std::string> words, Context& context) {
   if (!words.empty() && words[0] == series_worker_word) {
     context.is_worker = true;
     words.erase(words.begin());
@@ -35,6 +37,10 @@ void run_command_line(std::vector<std::string> words, Context context) {
   if (words.empty()) throw Error(Errc::invalid_argument, "no command was given; see 'quietvox --help'");
   if (words[0] == "--version") {
     std::cout << "quietvox " << version() << "\n";
+    return;
+  }
+  if (words[0] == "--man-page" || words[0] == "--bash-completion") {
+    std::cout << (words[0] == "--man-page" ? man_page() : bash_completion());
     return;
   }
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
@@ -61,6 +67,7 @@ void run_command_line(std::vector<std::string> words, Context context) {
                             report.log_file.empty() ? std::vector<std::filesystem::path>() : all_files_of(files));
   context.json = report.json;
   context.words = words;
+  if (!command.operands.empty() && command.operands[0].name == "INPUT") context.console.about(arguments.operand(0));
   command.run(arguments, context);
 }
 
@@ -70,10 +77,19 @@ bool reader_is_gone() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
+/// Tells of an error in one line, and on stdout where JSON was asked for; returns its exit status.
+int fail(const std::string& message, Errc code, int status, const Context& context) {
+  context.console.error(message);
+  if (context.json && !context.is_worker) print_json({{"error", error_json(message, code, status)}});
+  return status;
+}
+
 /// Runs the command line and turns what it throws into one line and an exit status.
 int guarded(const std::vector<std::string>& words, Console& console, const SignalWatch& signals) {
+  Context context{console, signals.stop()};
+  context.json = asks_for(words, "--json");
   try {
-    run_command_line(words, {console, signals.stop()});
+    run_command_line(words, context);
     std::cout.flush();
     if (std::cout) return exit_done;
     if (reader_is_gone()) return exit_signal + SIGPIPE;
@@ -82,15 +98,14 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
   } catch (const std::exception& exception) {
     const Error error = as_error(exception);
     if (error.code() == Errc::cancelled && signals.received() != 0) {
-      console.error("stopped by a signal; nothing was left half written");
-      return exit_signal + signals.received();
+      return fail("stopped by a signal; nothing was left half written", error.code(), exit_signal + signals.received(),
+                  context);
     }
-    console.error(error.what());
+    const int status = fail(error.what(), error.code(), exit_code(error.code()), context);
     console.causes(exception);
-    return exit_code(error.code());
+    return status;
   } catch (...) {
-    console.error("internal error");
-    return exit_internal;
+    return fail("internal error", Errc::internal, exit_internal, context);
   }
 }
 
@@ -98,8 +113,15 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
 }  // namespace quietvox::cli
 
 int main(int argc, char** argv) {
-  quietvox::cli::keep_freed_memory();
-  const quietvox::cli::SignalWatch signals;
-  quietvox::cli::Console console;
-  return quietvox::cli::guarded({argv + std::min(argc, 1), argv + argc}, console, signals);
+  using namespace quietvox::cli;
+  keep_freed_memory();
+  int status = 0, signal = 0;
+  {
+    const SignalWatch signals;
+    Console console;
+    status = guarded({argv + std::min(argc, 1), argv + argc}, console, signals);
+    signal = signals.received();
+  }
+  if (signal != 0 && status == exit_signal + signal) die_of(signal);
+  return status;
 }

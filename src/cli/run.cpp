@@ -37,7 +37,7 @@ Settings parse_step(const std::string& text) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos) {
       throw Error(Errc::invalid_argument,
-                  "--filter " + text + ": '" + part + "' is no KEY=VALUE; see 'quietvox filters " + name + "'");
+                  "--filter " + text + ": '" + part + "' is not KEY=VALUE; see 'quietvox filters " + name + "'");
     }
     naming("--filter " + text, [&] { settings.set(part.substr(0, equals), part.substr(equals + 1)); });
   }

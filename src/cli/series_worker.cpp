@@ -37,13 +37,8 @@ std::optional<Error> failure_of(const Work& work) {
 }
 
 void fail(const std::string& uid, const Error& error, Context& context) {
-  context.console.end_progress();
   context.console.error(uid.empty() ? error.what() : "series " + uid + ": " + error.what());
-  tell({{"failed",
-         {{"series", uid},
-          {"error", error.what()},
-          {"status", exit_code(error.code())},
-          {"code", static_cast<int>(error.code())}}}});
+  tell({{"failed", {{"series", uid}, {"error", error.what()}, {"code", static_cast<int>(error.code())}}}});
 }
 
 std::set<std::string> texts(const Json& list) {
@@ -77,12 +72,13 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     const std::string& uid = list[i].uid;
     if (dealt_with.contains(uid)) continue;
     tell({{"begin", bytes_to_json(uid)}});
+    context.console.about("series " + uid, i + 1, list.size());
     Job part = job;
     part.output /= folder_name(uid, i + 1);
     const auto failure = failure_of([&] {
       const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid, .execution = background});
       Json result = described(part, run_job(part, *image, backends, context));
-      result["series"] = uid;
+      result["series_uid"] = uid;
       tell({{"done", result}});
     });
     if (failure && failure->code() == Errc::cancelled) throw *failure;

@@ -22,7 +22,7 @@ struct InputOptions {
   static consteval auto fields() {
     return std::tuple{
         field("series", &InputOptions::series, NoRange{}, "UID",
-              "Which DICOM series of a folder that holds several; says nothing about other inputs."),
+              "Which DICOM series of a folder that holds several; no effect on other inputs."),
         field("allow-gaps", &InputOptions::allow_gaps,
               "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
               "in formats other than DICOM."),
@@ -127,7 +127,7 @@ struct ReportOptions {
   static constexpr std::string_view name = "", title = "Reporting";
   static consteval auto fields() {
     return std::tuple{
-        field("progress", &ReportOptions::progress, "Progress on stderr; auto: a bar on a terminal, else plain lines."),
+        field("progress", &ReportOptions::progress, "Progress on stderr; auto: a bar on a terminal, else none."),
         field("quiet", &ReportOptions::quiet, "No messages but errors."),
         field("verbose", &ReportOptions::verbose, "More messages, and the causes of errors."),
         field("json", &ReportOptions::json, "Print the result as one JSON document on stdout."),

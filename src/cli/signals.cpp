@@ -34,4 +34,13 @@ SignalWatch::~SignalWatch() {
   thread_.join();
 }
 
+void die_of(int number) {
+  signal(number, SIG_DFL);
+  raise(number);  // waits while the signal is blocked
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
 }  // namespace quietvox::cli

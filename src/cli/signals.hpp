@@ -30,4 +30,8 @@ class SignalWatch {
   std::thread thread_;
 };
 
+/// Ends the process by a signal that was caught before, so that its parent (a loop of a shell, a batch system) sees
+/// what happened. Call it when everything is cleaned up.
+void die_of(int signal);
+
 }  // namespace quietvox::cli

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/fields.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 namespace quietvox {
 namespace {
 
@@ -12,6 +15,10 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+bool is_word(std::string_view text, std::string_view word) {
+  return std::ranges::equal(text, word, [](unsigned char a, char b) { return std::tolower(a) == b; });
+}
 
 std::string FieldInfo::allowed() const {
   std::string text;

@@ -36,6 +36,9 @@ struct Range {
 };
 struct NoRange {};
 
+/// Whether `text` is `word`, which is in small letters, in letters of any case.
+bool is_word(std::string_view text, std::string_view word);
+
 /// How a value looks as text, and what is allowed. One specialization per kind of parameter.
 template <class T>
 struct FieldType;
@@ -103,7 +106,7 @@ struct FieldType<T> {
   static constexpr bool allowed(T, Limits) { return true; }
   static std::optional<T> parse(std::string_view text) {
     const auto names = choices(T{});
-    const auto found = std::find(names.begin(), names.end(), text);
+    const auto found = std::find_if(names.begin(), names.end(), [&](auto name) { return is_word(text, name); });
     if (found == names.end()) return std::nullopt;
     return static_cast<T>(found - names.begin());
   }
@@ -117,7 +120,8 @@ struct FieldType<bool> {
 
   static constexpr bool allowed(bool, Limits) { return true; }
   static std::optional<bool> parse(std::string_view text) {
-    if (text == "true" || text == "false") return text == "true";
+    if (is_word(text, "true")) return true;
+    if (is_word(text, "false")) return false;
     return std::nullopt;
   }
   static std::string format(bool value) { return value ? "true" : "false"; }
@@ -142,7 +146,7 @@ struct FieldType<std::optional<T>> {
     return !value || FieldType<T>::allowed(*value, limits);
   }
   static std::optional<std::optional<T>> parse(std::string_view text) {
-    if (text == "auto") return std::optional<T>{};
+    if (is_word(text, "auto")) return std::optional<T>{};
     const auto value = FieldType<T>::parse(text);
     if (!value) return std::nullopt;
     return value;
@@ -165,7 +169,7 @@ struct FieldType<OrAll<T>> {
     return !value || FieldType<T>::allowed(*value, limits);
   }
   static std::optional<OrAll<T>> parse(std::string_view text) {
-    if (text == "all") return OrAll<T>();
+    if (is_word(text, "all")) return OrAll<T>();
     const auto value = FieldType<T>::parse(text);
     if (!value) return std::nullopt;
     return OrAll<T>(*value);

@@ -42,7 +42,7 @@ void force_instruction_set(const std::string& wanted) {
     known += std::string(known.empty() ? "" : ", ") + hwy::TargetName(target);
   }
   if (forced == 0 && !wanted.empty()) {
-    throw Error(Errc::invalid_argument, "instruction set '" + wanted + "' is not to be had; there are " + known);
+    throw Error(Errc::invalid_argument, "instruction set '" + wanted + "' is not available; there are " + known);
   }
   hwy::SetSupportedTargetsForTest(forced);
   hwy::GetChosenTarget().DeInit();

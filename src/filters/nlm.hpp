@@ -56,7 +56,7 @@ struct NlmParams {
               "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
         field("strength", &NlmParams::strength, {0, 100}, "sigma", "The h of the weights; larger smooths more."),
         field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",
-              "Mean squared difference of patches that counts as none; noise alone makes 2."),
+              "Patch distance that noise alone is allowed, in noise variances; two patches of pure noise differ by 2."),
         field("noise-model", &NlmParams::noise_model, "Distribution of the noise."),
         field("spatial-sigma", &NlmParams::spatial_sigma, {0, 1e6}, "mm",
               "Standard deviation of a further weight by distance; 0: none."),

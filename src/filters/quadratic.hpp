@@ -64,7 +64,7 @@ struct QuadraticParams {
         field("highest", &QuadraticParams::highest, {-1e30, 1e30}, "intensity",
               "Value that counts as 1; auto: as the coefficients say, else the largest of the volume."),
         field("white", &QuadraticParams::white,
-              "Values that are shown white; auto: low for DICOM images of the photometric interpretation MONOCHROME1, "
+              "Which values are shown white; auto: low for DICOM images of the photometric interpretation MONOCHROME1, "
               "else high."),
         field("border", &QuadraticParams::border, "What the window sees beyond the edge of the volume."),
     };

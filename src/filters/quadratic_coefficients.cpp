@@ -26,10 +26,10 @@ constexpr const char* kKeys[] = {"size", "range", "h0", "h1", "h2", "name", "pro
 class Reader {
  public:
   Reader(const Json& json, const std::string& file) : json_(json), file_(file) {
-    if (!json.is_object()) fail("this is no JSON object; a file of coefficients has size, range, h0, h1 and h2");
+    if (!json.is_object()) fail("this is not a JSON object; a file of coefficients has size, range, h0, h1 and h2");
     for (const auto& [key, value] : json.items()) {
       if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys)) {
-        fail("'" + key + "' is no entry; there are size, range, h0, h1, h2, name, provenance");
+        fail("'" + key + "' is not a known entry; there are size, range, h0, h1, h2, name, provenance");
       }
     }
   }

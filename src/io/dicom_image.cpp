@@ -312,6 +312,21 @@ struct DicomFolder::Impl {
   }
 };
 
+namespace {
+
+/// The file, or the innermost folder that all the files lie below.
+std::filesystem::path common_place(const std::set<std::filesystem::path>& files) {
+  std::filesystem::path place = *files.begin();
+  for (const std::filesystem::path& file : files) {
+    while (std::mismatch(place.begin(), place.end(), file.begin(), file.end()).first != place.end()) {
+      place = place.parent_path();
+    }
+  }
+  return place;
+}
+
+}  // namespace
+
 DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanCare& care)
     : impl_(new Impl{path, dicom::scan(path, execution.silent(), care)}) {}
 DicomFolder::~DicomFolder() = default;
@@ -338,6 +353,7 @@ std::vector<SeriesSummary> DicomFolder::series() const {
     std::set<std::filesystem::path> files;
     for (const dicom::Slice& image : images) files.insert(image.path);
     summary.files = files.size();
+    summary.place = common_place(files).lexically_relative(impl_->path);
   }
   return list;
 }

@@ -214,8 +214,9 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
     std::string list;
     for (const auto& [name, slices] : series) {
       const std::size_t count = each_uid_once(slices).size();
-      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) + " images of " +
-              std::to_string(slices.front().columns) + " x " + std::to_string(slices.front().rows) + " pixels)";
+      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
+              (count == 1 ? " image of " : " images of ") + std::to_string(slices.front().columns) + " x " +
+              std::to_string(slices.front().rows) + " pixels)";
     }
     throw Error(Errc::invalid_argument, path.string() +
                                             (uid.empty() ? ": holds several series" : ": holds no series " + uid) +

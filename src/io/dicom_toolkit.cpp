@@ -85,7 +85,8 @@ void parse(DcmFileFormat& file, const std::filesystem::path& path, const Executi
       file.transferInit();
       const OFCondition status = file.readUntilTag(input, EXS_Unknown, EGL_noChange, options.longest, options.until);
       file.transferEnd();
-      if (status.bad()) problem = status.text();
+      const bool cut = status == EC_EndOfStream || status == EC_StreamNotifyClient;
+      if (status.bad()) problem = cut ? "the file ends too early" : status.text();
     } catch (const std::logic_error& error) {
       problem = error.what();
     }

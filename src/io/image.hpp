@@ -73,7 +73,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// What a writer did.
 struct WriteReport {
   std::vector<std::filesystem::path> files;
-  std::int64_t clamped = 0;  ///< voxels moved back into the stored range
+  std::int64_t clamped = 0;  ///< voxels clamped to the stored range
   std::vector<std::string> warnings;
 };
 
@@ -135,6 +135,7 @@ std::unique_ptr<Image> open_nifti(const std::filesystem::path&, const ReadOption
 /// What a series of a DICOM folder is, by the headers of its files.
 struct SeriesSummary {
   std::string uid, modality, description;
+  std::filesystem::path place;         ///< below the folder: the file, or the folder that holds all its files
   std::size_t files = 0, images = 0;   ///< a file may hold several images; copies do not count
   std::int64_t columns = 0, rows = 0;  ///< of the first image
   std::string problem;                 ///< why it cannot be used, by its headers; empty where it can

@@ -178,7 +178,7 @@ void NiftiHeader::read_type(const std::string& name) {
                                        std::to_string(code) + "); quietvox filters integers and real numbers");
   }
   if (name_of(supported_types, code).empty()) {
-    throw Error(Errc::corrupt, name + ": datatype = " + std::to_string(code) + " is none that NIfTI defines");
+    throw Error(Errc::corrupt, name + ": datatype = " + std::to_string(code) + " is not defined by NIfTI");
   }
   type_ = static_cast<NiftiType>(code);
   if (const std::int64_t bits = integer(Fields::bitpix); bits != 8 * bytes_per_voxel(type_)) {

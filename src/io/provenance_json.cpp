@@ -124,14 +124,15 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
     }
     volumes.back()["last"] = volume;
   }
-  Json document = {{"quietvox", version()},
+  Json document = {{"schema", json_schema_version},
+                   {"quietvox", version()},
                    {"notice", "not for diagnostic use"},
                    {"image", image_.filename().string()},
                    {"inputs", inputs},
                    {"backend", volumes_.front().backend},
-                   {"requested", to_json(volumes_.front().requested)},
+                   {"requested", as_given(volumes_.front().requested)},
                    {"volumes", volumes},
-                   {"clamped-voxels", clamped_voxels}};
+                   {"clamped_voxels", clamped_voxels}};
   if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

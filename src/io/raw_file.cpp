@@ -30,7 +30,7 @@ RawReader::RawReader(const std::filesystem::path& path) : path_(path), file_(pat
   if (!file_.is_open() || fstat(file_, &status) != 0) {
     throw Error(Errc::input_path, path.string() + ": cannot be read: " + message(errno));
   }
-  if (!S_ISREG(status.st_mode)) throw Error(Errc::input_path, path.string() + ": is no regular file");
+  if (!S_ISREG(status.st_mode)) throw Error(Errc::input_path, path.string() + ": is not a regular file");
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 

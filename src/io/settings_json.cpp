@@ -2,19 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/settings_json.hpp"
 
+#include <algorithm>
+
 namespace quietvox {
 namespace {
 
 template <class T>
 Json number(const std::string& text) {
   const auto value = FieldType<T>::parse(text);
-  return value ? Json(*value) : Json(text);
+  return value ? Json(*value) : Json();
 }
 
 template <class T>
 Json triple(const std::string& text) {
   const auto value = FieldType<Triple<T>>::parse(text);
-  return value ? Json{value->x, value->y, value->z} : Json(text);
+  return value ? Json{value->x, value->y, value->z} : Json();
 }
 
 }  // namespace
@@ -25,15 +27,21 @@ Json json_value(const FieldInfo& field, const std::string& text) {
     case FieldKind::real: return number<double>(text);
     case FieldKind::integer_triple: return triple<int>(text);
     case FieldKind::real_triple: return triple<double>(text);
-    case FieldKind::flag: return text == "true";
-    default: return text;
+    case FieldKind::flag: return text == "auto" ? Json() : Json(text == "true");
+    default: return text == "auto" && field.may_be_auto ? Json() : Json(text);
   }
+}
+
+std::string json_key(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
+  return name;
 }
 
 Json to_json(const Settings& settings) {
   Json parameters = Json::object();
   for (const FieldInfo& field : settings.filter().fields) {
-    parameters[field.name] = json_value(field, settings.get(field.name));
+    parameters[json_key(field.name)] = json_value(field, settings.get(field.name));
   }
   return {{"name", settings.filter().name}, {"parameters", parameters}};
 }
@@ -41,6 +49,18 @@ Json to_json(const Settings& settings) {
 Json to_json(std::span<const Settings> chain) {
   Json list = Json::array();
   for (const Settings& settings : chain) list.push_back(to_json(settings));
+  return list;
+}
+
+Json as_given(std::span<const Settings> chain) {
+  Json list = Json::array();
+  for (const Settings& settings : chain) {
+    Json parameters = Json::object();
+    for (const FieldInfo& field : settings.filter().fields) {
+      parameters[json_key(field.name)] = settings.get(field.name);
+    }
+    list.push_back({{"name", settings.filter().name}, {"parameters", parameters}});
+  }
   return list;
 }
 

@@ -20,8 +20,8 @@ enum class NoiseKind {
   salt_and_pepper,  ///< a share `amount` of the voxels becomes the volume's smallest or largest value
   quantisation,     ///< rounded to multiples of amount
   zero_filled,      ///< MR: 2/3 of k-space measured in-plane, a Tukey filter, filled with zeros, magnitude: correlated
-                ///< Rician noise in an image of that resolution
-  g_factor,      ///< MR, parallel imaging: Rician, three times as strong in the centre as far outside
+                    ///< Rician noise in an image of that resolution
+  g_factor,         ///< MR, parallel imaging: Rician, three times as strong in the centre as far outside
   ct,            ///< quantum noise of 360 parallel projections, filtered back projection, neighbouring slices averaged
   interpolated,  ///< Gaussian on a grid of 3/4 of the resolution, interpolated linearly
 };
@@ -52,7 +52,8 @@ struct NoiseParams {
               "Standard deviation (gaussian, rician, interpolated; zero-filled: of both parts of the complex noise; "
               "g-factor, ct: root mean square over the object; speckle: share of the value), share of voxels "
               "(salt-and-pepper), variance per value (poisson), or step (quantisation)."),
-        field("seed", &NoiseParams::seed, {0, 2147483647}, "", "Same seed, same noise, whatever the threads."),
+        field("seed", &NoiseParams::seed, {0, 2147483647}, "",
+              "The same seed gives the same noise, for any number of threads."),
         field("kernel", &NoiseParams::kernel, "Reconstruction kernel of ct."),
     };
   }

@@ -41,13 +41,18 @@ class SeveralSeries : public ::testing::Test {
 };
 
 TEST_F(SeveralSeries, AreListedByInfo) {
+  std::filesystem::create_directory(folder_ / "in/ct");
+  for (const char* name : {"a0", "a1", "a2"}) {
+    std::filesystem::rename(folder_ / "in" / name, folder_ / "in/ct" / name);
+  }
   const std::string text = quietvox_ok({"info", path("in")}).out;
-  EXPECT_NE(text.find("1.2.3.1  CT, 3 images, 5 x 4 pixels, Head\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("1.2.3.2  CT, 1 image, 7 x 4 pixels, Head\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2.3.1  CT, 3 images, 5 x 4 pixels, Head; ct\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2.3.2  CT, 1 image, 7 x 4 pixels, Head; b\n"), std::string::npos) << text;
   const Json json = Json::parse(quietvox_ok({"info", path("in"), "--json"}).out);
   ASSERT_EQ(json["series"].size(), 2U);
-  EXPECT_EQ(json["series"][0]["series"], "1.2.3.1");
+  EXPECT_EQ(json["series"][0]["series_uid"], "1.2.3.1");
   EXPECT_EQ(json["series"][0]["images"], 3);
+  EXPECT_EQ(json["series"][0]["place"], "ct");
   EXPECT_EQ(json["warnings"], Json::array({"passed over readme.txt: not DICOM"}));
 }
 
@@ -84,8 +89,9 @@ TEST_F(SeveralSeries, AFailureDoesNotKeepOthersFromBeingFiltered) {
       << result.err;
   const Json series = Json::parse(result.out)["series"];
   ASSERT_EQ(series.size(), 4U);
-  EXPECT_EQ(series[0]["status"], 10);
-  EXPECT_EQ(series[3]["status"], 4);
+  EXPECT_EQ(series[0]["error"]["status"], 10);
+  EXPECT_EQ(series[3]["error"]["status"], 4);
+  EXPECT_EQ(Json::parse(result.out)["error"]["status"], 10);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.1/a2"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.2/b"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/1.2.3.0"));
@@ -141,7 +147,7 @@ TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
   EXPECT_NE(result.err.find("1 series or file could not be filtered, 2 series could"), std::string::npos) << result.err;
   const Json series = Json::parse(result.out)["series"];
   ASSERT_EQ(series.size(), 3U);
-  EXPECT_EQ(series[1]["status"], 70);
+  EXPECT_EQ(series[1]["error"]["status"], 70);
   EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"),
             (std::vector<std::string>{"1.2.3.1", "1.2.3.1/a0", "1.2.3.1/a1", "1.2.3.1/a2", "1.2.3.2", "1.2.3.2/b"}));
 }

@@ -275,8 +275,8 @@ class Matrix : public ::testing::TestWithParam<Case> {
     }
     ASSERT_EQ(info.status, 0) << info.err;
     const Json facts = Json::parse(info.out);
-    EXPECT_EQ(facts["volumes"], volumes);
-    EXPECT_EQ(std::string(facts["facts"]["windows across slices"]).starts_with("yes"), end == in_3d) << facts;
+    EXPECT_EQ(facts["volume_count"], volumes);
+    EXPECT_EQ(std::string(facts["facts"]["windows_across_slices"]).starts_with("yes"), end == in_3d) << facts;
     // A window must fit: two slices leave no room for a third.
     const std::string across = facts["extent"][2] == 2 ? "0x0x0" : "1x1x1";
     const Result across_slices =

@@ -67,8 +67,8 @@ TEST_F(Output, AutoGoesByHowMuchThereIsToDo) {
 TEST_F(Output, SaysWhatAutoBecame) {
   const Json document =
       Json::parse(quietvox_ok({"bilateral", path("in.nii"), path("out.nii"), "--radius", "1", "--json"}).out);
-  EXPECT_EQ(document["requested"][0]["parameters"]["range-sigma"], "auto");
-  EXPECT_TRUE(document["volumes"][0]["filters"][0]["parameters"]["range-sigma"].is_number());
+  EXPECT_EQ(document["requested"][0]["parameters"]["range_sigma"], "auto");
+  EXPECT_TRUE(document["volumes"][0]["filters"][0]["parameters"]["range_sigma"].is_number());
 }
 
 TEST_F(Output, QuietIsQuiet) {
@@ -104,9 +104,11 @@ TEST_F(Output, JsonOfARunNamesEverything) {
   EXPECT_EQ(document["input"], path("in.nii"));
   EXPECT_EQ(document["output"], path("out.nii"));
   EXPECT_EQ(document["format"], "NIfTI");
+  EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["volumes"][0]["filters"][0]["name"], "median");
   EXPECT_EQ(document["volumes"][0]["filters"][0]["parameters"]["radius"], Json({1, 1, 1}));
   const Json sidecar = Json::parse(read_file(path("out.json")));
+  EXPECT_EQ(sidecar["schema"], 1);
   EXPECT_EQ(sidecar["requested"], document["requested"]);
   EXPECT_EQ(sidecar["volumes"][0]["filters"], document["volumes"][0]["filters"]);
   EXPECT_EQ(document["clamped"], 0);
@@ -114,14 +116,40 @@ TEST_F(Output, JsonOfARunNamesEverything) {
   for (const auto& file : document["files"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;
 }
 
-TEST_F(Output, JsonStaysEmptyWhereTheCommandFails) {
-  const Result result = quietvox({"info", path("nothing.nii"), "--json"});
-  EXPECT_EQ(result.status, 5);
-  EXPECT_EQ(result.out, "");
+TEST_F(Output, JsonTellsOfAFailureToo) {
+  const auto expect = [&](const std::vector<std::string>& words, int status, const char* code) {
+    const Result result = quietvox(words);
+    const Json error = Json::parse(result.out)["error"];
+    EXPECT_EQ(result.status, status);
+    EXPECT_EQ(error["status"], status);
+    EXPECT_EQ(error["code"], code);
+    EXPECT_EQ("quietvox: " + error["message"].get<std::string>() + "\n", result.err);
+  };
+  expect({"info", path("nothing.nii"), "--json"}, 5, "input_path");
+  expect({"median", path("in.nii"), path("out.nii"), "--json", "--radios", "1"}, 64, "invalid_argument");
+  write_file(path("there.nii"), "precious");
+  expect({"median", path("in.nii"), path("there.nii"), "--json"}, 20, "exists");
+}
+
+/// Several runs share a log: each line says what it speaks of.
+TEST_F(Output, EveryLineNamesItsInput) {
+  const auto expect_named = [&](const std::string& text, const std::string& before) {
+    std::istringstream lines(text);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      EXPECT_NE(line.find(before + path("in.nii") + ": "), std::string::npos) << line;
+    }
+    EXPECT_GT(count, 0);
+  };
+  const Result run = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--verbose", "--log-file", path("log")});
+  expect_named(run.err, "");
+  expect_named(read_file(path("log")), "Z ");
+  const Result plain = quietvox_ok({"median", path("in.nii"), path("b.nii"), "--progress", "plain", "--verbose"});
+  expect_named(plain.err, "");
 }
 
 TEST_F(Output, JsonOfTheFiltersIsTheRegistry) {
-  const Json document = Json::parse(quietvox_ok({"filters", "--json"}).out);
+  const Json document = Json::parse(quietvox_ok({"filters", "--json"}).out)["filters"];
   ASSERT_EQ(document.size(), filters().size());
   for (std::size_t i = 0; i < filters().size(); ++i) {
     EXPECT_EQ(document[i]["name"], filters()[i].name);

@@ -68,8 +68,9 @@ void Process::send(int signal) {
 Result Process::finish() {
   if (!ended_) wait4(pid_, &wait_status_, 0, &usage_);
   ended_ = true;
-  const int status = WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
-  return {status, read_file(folder_ / "stdout"), read_file(folder_ / "stderr"), usage_.ru_maxrss};
+  const int signal = WIFSIGNALED(wait_status_) ? WTERMSIG(wait_status_) : 0;
+  const int status = signal != 0 ? 128 + signal : WEXITSTATUS(wait_status_);
+  return {status, signal, read_file(folder_ / "stdout"), read_file(folder_ / "stderr"), usage_.ru_maxrss};
 }
 
 Preload::Preload(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {

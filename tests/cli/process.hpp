@@ -17,6 +17,7 @@ namespace quietvox::test {
 /// How a run of the program ended. A process that a signal ended counts as 128 plus the signal, as shells do.
 struct Result {
   int status = -1;
+  int signal = 0;  ///< that ended it, or 0
   std::string out, err;
   long peak_kib = 0;  ///< of memory
 };

@@ -74,7 +74,7 @@ TEST_F(SeriesOnDisk, AreCompressedByTheCodecThatIsNamed) {
   make_series(folder_ / "in");
   const auto syntax = [&](const std::string& name) {
     const Json info = Json::parse(quietvox_ok({"info", path(name), "--json"}).out);
-    return info["facts"]["transfer syntax"].get<std::string>();
+    return info["facts"]["transfer_syntax"].get<std::string>();
   };
   const std::vector<float> voxels = read_voxels(folder_ / "in");
   const std::pair<std::vector<std::string>, const char*> ways[] = {{{"--compress"}, "JPEG-LS Lossless"},

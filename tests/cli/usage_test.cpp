@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <regex>
 #include <sstream>
 
 #include "cli/process.hpp"
@@ -134,7 +136,7 @@ TEST(Usage, WrongWordsAreNamed) {
   expect_usage_error({"median"}, "INPUT");
   expect_usage_error({"median", "a", "b", "c"}, "c");
   expect_usage_error({"median", "a", ""}, "empty");
-  expect_usage_error({"median", "a", "-"}, "'-' is no file");
+  expect_usage_error({"median", "a", "-"}, "'-' is not supported");
   expect_usage_error({"median", "a", "b", "--radius"}, "--radius needs a value");
   expect_usage_error({"median", "a", "b", "--radius", "--force"}, "--radius needs a value");
   expect_usage_error({"median", "a", "b", "--radius="}, "--radius needs a value");
@@ -167,7 +169,7 @@ TEST(Usage, BadValuesNameOptionValueAndWhatIsAllowed) {
 TEST(Usage, ChainsAreReadStepByStep) {
   expect_usage_error({"run", "a", "b"}, "at least one --filter");
   expect_usage_error({"run", "a", "b", "--filter", "medain"}, "did you mean 'median'?");
-  expect_usage_error({"run", "a", "b", "--filter", "median:radius"}, "'radius' is no KEY=VALUE");
+  expect_usage_error({"run", "a", "b", "--filter", "median:radius"}, "'radius' is not KEY=VALUE");
   expect_usage_error({"run", "a", "b", "--filter", "median:raduis=1"}, "raduis");
   expect_usage_error({"run", "a", "b", "--filter", "median:radius=99"},
                      "--filter median:radius=99: median: --radius = '99'");
@@ -188,6 +190,31 @@ TEST(Usage, FormsOfOptionsAreEqual) {
     const Result result = quietvox(words);
     EXPECT_EQ(result.status, 5) << result.err;
     EXPECT_TRUE(mentions(result.err, "no such file")) << result.err;
+  }
+}
+
+/// What bash offers for the last of the words.
+std::string completed(const TemporaryFolder& folder, const std::string& words, int last) {
+  const std::string script = "source '" + (folder / "completion").string() + "'; COMP_WORDS=(" + words +
+                             "); COMP_CWORD=" + std::to_string(last) + "; _quietvox; echo \"${COMPREPLY[*]}\" > '" +
+                             (folder / "offered").string() + "'";
+  EXPECT_EQ(std::system(("bash -c '" + std::regex_replace(script, std::regex("'"), "'\\''") + "'").c_str()), 0);
+  return read_file(folder / "offered");
+}
+
+TEST(Usage, BashCompletesCommandsOptionsAndChoices) {
+  const TemporaryFolder folder;
+  write_file(folder / "completion", quietvox_ok({"--bash-completion"}).out);
+  EXPECT_EQ(completed(folder, "quietvox med", 1), "median\n");
+  EXPECT_EQ(completed(folder, "quietvox median --sha", 2), "--shape\n");
+  EXPECT_EQ(completed(folder, "quietvox median --shape c", 3), "cross column\n");
+  EXPECT_EQ(completed(folder, "quietvox bilateral --no-c", 2), "--no-compress\n");
+}
+
+TEST(Usage, ManualPageHoldsEveryCommandAndOption) {
+  const std::string page = quietvox_ok({"--man-page"}).out;
+  for (const std::string name : {"median", "nlm", "benchmark", "\\-\\-memory\\-limit", "\\-\\-search\\-radius"}) {
+    EXPECT_NE(page.find(name), std::string::npos) << name;
   }
 }
 

@@ -177,11 +177,11 @@ TEST(QuadraticFile, WhatIsWrongWithItIsNamed) {
   };
   const std::pair<std::string, std::string> cases[] = {
       {"nonsense", "this is not JSON"},
-      {"[1, 2]", "this is no JSON object"},
+      {"[1, 2]", "this is not a JSON object"},
       {changed("\"size\": 3", "\"size\": 4"), "size is 4; give 3 or 5"},
       {changed("\"size\": 3", "\"size\": 5"), "h1 has 9 numbers; size 5 takes 25"},
       {changed("\"size\": 3", "\"size\": \"3\""), "size is not a finite number"},
-      {changed("\"h0\"", "\"h00\""), "'h00' is no entry"},
+      {changed("\"h0\"", "\"h00\""), "'h00' is not a known entry"},
       {changed("\"range\": \"volume\"", "\"range\": [5, 5]"), "range[0] is not below range[1]"},
       {changed("\"range\": \"volume\"", "\"range\": \"mine\""), "range is neither"},
       {changed("\"name\": \"\"", "\"name\": 3"), "name is not text"},

@@ -321,8 +321,8 @@ TEST_F(AtomicOutputTest, TargetOfAnotherKindIsRefused) {
   for (const bool force : {false, true}) {
     expect_refused(Errc::output_path, "give the name of a file", folder_ / "series", Kind::file, force);
     expect_refused(Errc::output_path, "give the name of a folder", folder_ / "a.nii", Kind::folder, force);
-    expect_refused(Errc::output_path, "no regular file", folder_ / "pipe", Kind::file, force);
-    expect_refused(Errc::output_path, "no regular file", "/dev/null", Kind::file, force);
+    expect_refused(Errc::output_path, "not a regular file", folder_ / "pipe", Kind::file, force);
+    expect_refused(Errc::output_path, "not a regular file", "/dev/null", Kind::file, force);
   }
 }
 
@@ -330,8 +330,8 @@ TEST_F(AtomicOutputTest, MissingParentIsRefused) {
   expect_refused(Errc::output_path, "no folder", folder_ / "none/at all/a.nii", Kind::file, false);
   put(folder_ / "file", "");
   expect_refused(Errc::output_path, "no folder", folder_ / "file/a.nii", Kind::file, false);
-  expect_refused(Errc::output_path, "no name", "", Kind::file, false);
-  expect_refused(Errc::output_path, "no name", folder_ / "..", Kind::folder, true);
+  expect_refused(Errc::output_path, "cannot name", "", Kind::file, false);
+  expect_refused(Errc::output_path, "cannot name", folder_ / "..", Kind::folder, true);
 }
 
 TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {

@@ -169,7 +169,7 @@ TEST_F(ByteStreamTest, DiskThatFillsUpLeavesNothingBehind) {
 
 TEST_F(ByteStreamTest, OnlyRegularFilesAreRead) {
   expect_error(Errc::input_path, "none", [&] { ByteReader reader(folder_ / "none"); });
-  expect_error(Errc::input_path, "no regular file", [&] { ByteReader reader(folder_.path()); });
+  expect_error(Errc::input_path, "not a regular file", [&] { ByteReader reader(folder_.path()); });
 }
 
 }  // namespace

@@ -393,7 +393,7 @@ TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
   DicomSpec other = marked(2);
   other.series = "1.2.3.99";
   write_dicom(folder_ / "b.dcm", other);
-  expect_error(Errc::invalid_argument, "--series UID: 1.2.3.4 (1 images of 5 x 4 pixels), 1.2.3.99 (1 images",
+  expect_error(Errc::invalid_argument, "--series UID: 1.2.3.4 (1 image of 5 x 4 pixels), 1.2.3.99 (1 image of",
                [&] { open(); });
   expect_error(Errc::invalid_argument, "holds no series 7.7; choose one by --series UID: 1.2.3.4",
                [&] { open({.allow_gaps = false, .series_uid = "7.7"}); });

@@ -65,19 +65,19 @@ TEST_F(ProvenanceSidecarTest, TellsWhatWasDone) {
   EXPECT_EQ(found["quietvox"], version());
   EXPECT_EQ(found["image"], "out.nii.gz");
   EXPECT_EQ(found["backend"], "cpu");
-  EXPECT_EQ(found["clamped-voxels"], 0);
+  EXPECT_EQ(found["clamped_voxels"], 0);
   EXPECT_EQ(found["inputs"].size(), 1u);
   EXPECT_EQ(found["inputs"][0]["name"], "in.nii");
   EXPECT_EQ(found["inputs"][0]["bytes"], 352 + 72);
   EXPECT_EQ(found["inputs"][0]["sha256"].get<std::string>().size(), 64u);
   EXPECT_EQ(found["requested"][0]["name"], "median");
-  EXPECT_EQ(found["requested"][0]["parameters"]["radius"], (json{2, 1, 0}));
+  EXPECT_EQ(found["requested"][0]["parameters"]["radius"], "2x1x0");
   EXPECT_EQ(found["requested"][0]["parameters"]["border"], "replicate");
-  EXPECT_EQ(found["requested"][1]["parameters"]["range-sigma"], "auto");
+  EXPECT_EQ(found["requested"][1]["parameters"]["range_sigma"], "auto");
   ASSERT_EQ(found["volumes"].size(), 1u);
   EXPECT_EQ(found["volumes"][0]["first"], 0);
   EXPECT_EQ(found["volumes"][0]["last"], 2);
-  EXPECT_EQ(found["volumes"][0]["filters"][1]["parameters"]["range-sigma"], 1.5);
+  EXPECT_EQ(found["volumes"][0]["filters"][1]["parameters"]["range_sigma"], 1.5);
 }
 
 TEST_F(ProvenanceSidecarTest, NamesNoFolder) {
@@ -98,7 +98,7 @@ TEST_F(ProvenanceSidecarTest, VolumesThatWereTreatedDifferentlyAreListed) {
   writer->commit();
   const json volumes = read("out.json")["volumes"];
   ASSERT_EQ(volumes.size(), 3u);
-  EXPECT_EQ(volumes[1]["filters"][1]["parameters"]["range-sigma"], 2);
+  EXPECT_EQ(volumes[1]["filters"][1]["parameters"]["range_sigma"], 2);
 }
 
 TEST_F(ProvenanceSidecarTest, NoneWhereNoFilterRan) {

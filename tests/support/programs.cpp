@@ -35,4 +35,22 @@ Volume ask_python(const std::string& script, const Volume& in) {
   return out;
 }
 
+std::string against_schema(const std::string& document, const std::string& definition) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "document") << document;
+  std::ofstream(folder / "script.py") << R"(
+import json, jsonschema, sys
+schema = json.load(open(sys.argv[1]))
+schema['$ref'] = '#/$defs/' + sys.argv[2]
+errors = jsonschema.Draft202012Validator(schema).iter_errors(json.load(open('document')))
+open('errors', 'w').write('; '.join(f'{e.json_path}: {e.message}' for e in errors)[:2000])
+)";
+  if (!succeeds("cd '" + folder.path().string() + "' && " + python +
+                " script.py '" QUIETVOX_SOURCE_DIR "/docs/schema/quietvox-1.json' " + definition)) {
+    return "cannot be checked";
+  }
+  std::ifstream file(folder / "errors");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace quietvox::test

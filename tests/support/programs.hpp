@@ -18,4 +18,7 @@ bool python_has(const std::string& module);
 /// float32, z slowest. Throws std::runtime_error where it fails.
 Volume ask_python(const std::string& script, const Volume& in);
 
+/// What Python's jsonschema says against a document, or nothing. `definition` is one of those of docs/schema.
+std::string against_schema(const std::string& document, const std::string& definition);
+
 }  // namespace quietvox::test

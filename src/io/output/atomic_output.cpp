@@ -51,8 +51,8 @@ void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force
   const bool fits = kind == AtomicOutput::Kind::file ? fs::is_regular_file(status) : fs::is_directory(status);
   if (fs::exists(status) && !fits) {
     throw Error(Errc::output_path,
-                target.string() + (kind == AtomicOutput::Kind::file ? ": is no regular file; give the name of a file"
-                                                                    : ": is no folder; give the name of a folder"));
+                target.string() + (kind == AtomicOutput::Kind::file ? ": is not a regular file; give the name of a file"
+                                                                    : ": is not a folder; give the name of a folder"));
   }
   if (!force) throw Error(Errc::exists, target.string() + ": exists already; use --force to replace it");
   if (kind == AtomicOutput::Kind::folder && fs::exists(status)) refuse_foreign_files(target, stale);
@@ -78,7 +78,7 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
   try {
     const fs::path name = target_.filename();
     if (!target_.has_filename() || name == "." || name == ".." || name == StagingFolder::lock_name) {
-      throw Error(Errc::output_path, target.string() + ": is no name for an output; give a file or a new folder");
+      throw Error(Errc::output_path, target.string() + ": cannot name an output; give a file or a new folder");
     }
     if (kind_ == Kind::file && target_ != target) {
       throw Error(Errc::output_path, target.string() + ": is the name of a folder; give the name of a file");
@@ -140,7 +140,7 @@ void AtomicOutput::commit(const Execution& execution) { commit_together(std::arr
 void AtomicOutput::finish(const Execution& execution) {
   if (folder_->is_lost() || !stands_at(staging())) {
     throw Error(Errc::not_writable,
-                target_.string() + ": another program removed what was to become it while it was being made");
+                target_.string() + ": another program removed it before it was finished; run again");
   }
   std::vector<fs::path> files{staging()}, folders;
   if (kind_ == Kind::folder) {

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --json prints, against docs/schema.
+#include <gtest/gtest.h>
+
+#include "cli/process.hpp"
+#include "support/make_dicom.hpp"
+#include "support/programs.hpp"
+
+namespace quietvox::test {
+namespace {
+
+class Schema : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!python_has("jsonschema")) GTEST_SKIP() << "python3-jsonschema is not installed";
+    quietvox_ok({"phantom", path("in.nii"), "--size", "16x16x8", "--noise", "gaussian:20"});
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void expect(const std::string& definition, std::vector<std::string> words, int status = 0) const {
+    words.emplace_back("--json");
+    const Result result = quietvox(words);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_EQ(against_schema(result.out, definition), "") << definition << ": " << result.out;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Schema, HoldsForEveryCommand) {
+  expect("filter", {"median", path("in.nii"), path("median.nii")});
+  EXPECT_EQ(against_schema(read_file(path("median.json")), "sidecar"), "");
+  expect("filter", {"nlm", path("in.nii"), path("dry.nii"), "--dry-run", "--search-radius", "2"});
+  expect("filter", {"run", path("in.nii"), path("run.nii"), "--filter", "bilateral", "--filter", "quadratic"});
+  EXPECT_EQ(against_schema(read_file(path("run.json")), "sidecar"), "");
+  expect("info", {"info", path("in.nii")});
+  expect("filters", {"filters"});
+  expect("compare", {"compare", path("in.nii"), path("in.nii")});
+  expect("compare", {"compare", path("in.nii"), path("median.nii")});
+  expect("estimate", {"estimate", path("in.nii")});
+  expect("phantom", {"phantom", path("phantom.nii"), "--size", "16x16x4"});
+  expect("add_noise", {"add-noise", path("in.nii"), path("noisy.nii")});
+  expect("train_quadratic", {"train-quadratic", path("in.nii"), path("median.nii"), path("coefficients.json")});
+}
+
+TEST_F(Schema, HoldsForFailures) {
+  expect("failure", {"info", path("nothing.nii")}, 5);
+  expect("failure", {"median", path("in.nii")}, 64);
+  expect("failure", {"mediann"}, 64);
+}
+
+TEST_F(Schema, HoldsForFoldersOfSeveralSeries) {
+  std::filesystem::create_directory(folder_ / "series");
+  for (int z = 0; z < 3; ++z) {
+    write_dicom(folder_ / ("series/a" + std::to_string(z)), {.position = {0, 0, 1.0 * z}, .series = "1.2.3.1"});
+    write_dicom(folder_ / ("series/b" + std::to_string(z)), {.position = {0, 0, 1.0 * z * z}, .series = "1.2.3.2"});
+  }
+  expect("series", {"info", path("series")});
+  expect("all_series", {"median", path("series"), path("out"), "--all-series", "--radius", "1"}, 10);
+  expect("filter", {"median", path("series"), path("one"), "--series", "1.2.3.1"});
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -213,6 +213,7 @@ class DicomImage final : public Image {
                 {"volumes", std::to_string(volume_count())},
                 {"size", told(geometry.extent)},
                 {"spacing", told(geometry.spacing)}};
+    if (!slice.intent.empty()) facts.emplace_back("presentation intent", slice.intent);
     if (slice.position && slice.axes) {
       facts.emplace_back("orientation", plane(geometry));
       facts.emplace_back("origin", told_place(geometry.origin));
@@ -259,6 +260,20 @@ std::vector<std::string> shortened(const std::vector<std::string>& names) {
   return lines;
 }
 
+/// Which filters suit a mammogram, by what it is meant for; empty for other images.
+std::string advice_on_mammogram(const Slice& slice) {
+  if (slice.modality != "MG") return {};
+  if (slice.intent == "FOR PROCESSING") {
+    return "the mammogram is FOR PROCESSING: the noise of the detector, which grows with the signal, suits nlm and "
+           "adaptive-bilateral; mammogram-enhance is for images FOR PRESENTATION";
+  }
+  if (slice.intent == "FOR PRESENTATION") {
+    return "the mammogram is FOR PRESENTATION, already processed for viewing: it suits mammogram-enhance, after nlm; "
+           "filters against noise alone suit the image FOR PROCESSING better, where there is one";
+  }
+  return {};
+}
+
 void add_warnings(Series& series, const ReadOptions& options) {
   auto& warnings = series.warnings;
   for (Volume& volume : series.volumes) {
@@ -271,6 +286,10 @@ void add_warnings(Series& series, const ReadOptions& options) {
       warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
   }
   const auto& all = series.volumes;
+  std::set<std::string> advice;
+  for (const Volume& volume : all) advice.insert(advice_on_mammogram(volume.slices.front()));
+  advice.erase("");
+  warnings.insert(warnings.end(), advice.begin(), advice.end());
   const auto is_single = [](const Volume& volume) {
     return volume.slices.size() == 1 && volume.slices.front().position && volume.slices.front().axes;
   };

@@ -472,5 +472,46 @@ TEST_F(DicomSeries, BurnedInTextIsWarnedOf) {
   EXPECT_NE(warnings[0].find("BurnedInAnnotation"), std::string::npos);
 }
 
+TEST_F(DicomSeries, MammogramsSayWhatTheyAreForAndWhatSuitsThem) {
+  const auto told = [&](const char* modality, const char* intent) {
+    write_dicom(folder_ / "in/a.dcm", {.more = {{DCM_Modality, modality}, {DCM_PresentationIntentType, intent}}});
+    const auto image = open();
+    std::string fact;
+    for (const auto& [name, value] : image->facts()) {
+      if (name == "presentation intent") fact = value;
+    }
+    return std::pair(fact, image->warnings());
+  };
+  fs::create_directory(folder_ / "in");
+  const auto [processing, about_processing] = told("MG", "FOR PROCESSING");
+  EXPECT_EQ(processing, "FOR PROCESSING");
+  ASSERT_EQ(about_processing.size(), 1u);
+  EXPECT_NE(about_processing[0].find("FOR PROCESSING"), std::string::npos) << about_processing[0];
+  EXPECT_NE(about_processing[0].find("nlm"), std::string::npos) << about_processing[0];
+  const auto [presentation, about_presentation] = told("MG", "FOR PRESENTATION");
+  EXPECT_EQ(presentation, "FOR PRESENTATION");
+  ASSERT_EQ(about_presentation.size(), 1u);
+  EXPECT_NE(about_presentation[0].find("mammogram-enhance"), std::string::npos) << about_presentation[0];
+  EXPECT_EQ(told("MG", ""), std::pair(std::string(), std::vector<std::string>()));
+  EXPECT_EQ(told("DX", "FOR PROCESSING"), std::pair(std::string("FOR PROCESSING"), std::vector<std::string>()));
+}
+
+/// Once for each of the two, however many images there are.
+TEST_F(DicomSeries, MammogramsOfBothKindsAreToldOfOnceEach) {
+  int number = 0;
+  for (const char* intent : {"FOR PROCESSING", "FOR PRESENTATION", "FOR PROCESSING", "FOR PRESENTATION"}) {
+    add("m" + std::to_string(number), 0, number, {{DCM_Modality, "MG"}, {DCM_PresentationIntentType, intent}});
+    ++number;
+  }
+  const auto warnings = open()->warnings();
+  const auto about = [&](const char* intent) {
+    return std::ranges::count_if(warnings, [&](const std::string& warning) {
+      return warning.starts_with(std::string("the mammogram is ") + intent);
+    });
+  };
+  EXPECT_EQ(about("FOR PROCESSING"), 1);
+  EXPECT_EQ(about("FOR PRESENTATION"), 1);
+}
+
 }  // namespace
 }  // namespace quietvox::test

@@ -457,7 +457,7 @@ void dct_cuda(VolumeView<const float> in, VolumeView<float> out, const DctParams
     return;
   }
   const Radius3 lengths = params.lengths;
-  VolumeView<float> basic = grown(out, {lengths.x - 1, lengths.y - 1, lengths.z - 1}, in);
+  VolumeView<float> basic = grown(out, params.reach(), in);
   const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), queue);
   basic.data = buffer.get();
   run_pass<false>(in, in, basic, lengths, DctParams::first_threshold * params.h(), queue);

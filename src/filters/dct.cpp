@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "filters/dct_kernel.hpp"
+#include "filters/intermediate.hpp"
 #include "filters/kept.hpp"
 
 namespace quietvox {
@@ -14,27 +15,19 @@ namespace {
 
 using namespace dct_kernel;
 
-/// Slices that are filtered together: what the first pass makes of them, and of their neighbours, is held.
-std::int64_t slices_together(const Extent& extent) {
-  constexpr std::int64_t voxels = std::int64_t{1} << 22;
-  return std::clamp<std::int64_t>(voxels / std::max<std::int64_t>(extent.slice(), 1), 32,
-                                  std::max<std::int64_t>(extent.z, 32));
-}
-
-/// Fills the slices [first, last) of the output of a pass.
-void run_pass(const Pass& pass, std::int64_t first, std::int64_t last, const Execution& execution) {
-  const Extent tile = largest_tile(pass.lengths), extent{{pass.out.extent.x, pass.out.extent.y, last - first}};
+/// Fills the output of a pass.
+void run_pass(const Pass& pass, const Execution& execution) {
+  const Extent tile = largest_tile(pass.lengths);
   Extent count;
-  for (int axis = 0; axis < 3; ++axis) count[axis] = (extent[axis] + tile[axis] - 1) / tile[axis];
+  for (int axis = 0; axis < 3; ++axis) count[axis] = (pass.out.extent[axis] + tile[axis] - 1) / tile[axis];
   parallel_for_workers(
       execution, count.voxels(), [] { return Scratch(); },
       [&](Scratch& scratch, std::int64_t i) {
         const Index3 index{i % count.x, i / count.x % count.y, i / count.slice()};
         Tile part;
         for (int axis = 0; axis < 3; ++axis) {
-          const std::int64_t origin = axis == 2 ? first : pass.out.origin[axis];
-          part.first[axis] = origin + index[axis] * tile[axis];
-          part.last[axis] = std::min(part.first[axis] + tile[axis], origin + extent[axis]);
+          part.first[axis] = pass.out.origin[axis] + index[axis] * tile[axis];
+          part.last[axis] = std::min(part.first[axis] + tile[axis], pass.out.origin[axis] + pass.out.extent[axis]);
         }
         filter_tile(pass, part, scratch);
       });
@@ -49,8 +42,7 @@ float rate_of(double threshold) {
 DctParams DctParams::resolved(const VolumeFacts& facts) const {
   DctParams params = *this;
   if (!block) {
-    constexpr double thick =
-        5;  // in-plane voxels: chris_t1 with its slices averaged by n, of which 4 is below, 6 above
+    constexpr double thick = 5;  // chris_t1 with its slices averaged by n: cubes win at 4, squares at 6
     const bool apart = !facts.header.slices_are_even || facts.spacing.z > thick * facts.in_plane_spacing();
     params.block = apart || facts.extent.z < 4 ? DctBlock::square : DctBlock::cube;
   }
@@ -63,9 +55,7 @@ DctParams DctParams::resolved(const VolumeFacts& facts) const {
 }
 
 std::size_t DctParams::working_bytes(const Extent& extent, int threads) const {
-  const std::int64_t slices = std::min(slices_together(extent) + 2 * lengths.z, extent.z);
-  return static_cast<std::size_t>(slices * extent.slice()) * sizeof(float) +
-         static_cast<std::size_t>(threads) * scratch_bytes(lengths);
+  return Intermediate::bytes(extent, reach()) + static_cast<std::size_t>(threads) * scratch_bytes(lengths);
 }
 
 void dct_cpu(VolumeView<const float> in, VolumeView<float> out, const DctParams& params, const Execution& execution) {
@@ -73,31 +63,15 @@ void dct_cpu(VolumeView<const float> in, VolumeView<float> out, const DctParams&
     keep_all(in, out);
     return;
   }
-  const Radius3 reach{params.lengths.x - 1, params.lengths.y - 1, params.lengths.z - 1};
-  const std::int64_t together = slices_together(out.extent), end = out.origin.z + out.extent.z;
-  // Results of the first pass: slices that the next outputs reach too stay.
-  VolumeView<float> basic = grown(out, reach, in);
-  const std::int64_t slice = basic.extent.slice(), basic_end = basic.origin.z + basic.extent.z;
-  std::vector<float> buffer(static_cast<std::size_t>(std::min(together + 2 * reach.z, basic.extent.z) * slice));
-  basic.data = buffer.data();
-  basic.extent.z = 0;
-  for (std::int64_t first = out.origin.z; first < end; first += together) {
-    const std::int64_t last = std::min(first + together, end), until = std::min(last + reach.z, basic_end);
-    const std::int64_t from = std::max(basic.origin.z, first - reach.z), done = basic.origin.z + basic.extent.z;
-    std::copy(buffer.data() + (from - basic.origin.z) * slice, buffer.data() + (done - basic.origin.z) * slice,
-              buffer.data());
-    basic.origin.z = from;
-    basic.extent.z = until - from;
-    const auto fraction = [&](std::int64_t z) {
-      return static_cast<double>(z - out.origin.z) / static_cast<double>(out.extent.z);
-    };
-    const double begin = fraction(first), middle = (fraction(first) + fraction(last)) / 2;
-    run_pass({in, nullptr, basic, params.lengths, rate_of(DctParams::first_threshold * params.h())}, done, until,
-             execution.part(begin, middle));
-    const VolumeView<const float> oracle = basic;
-    run_pass({in, &oracle, out, params.lengths, rate_of(params.h())}, first, last,
-             execution.part(middle, fraction(last)));
-  }
+  Intermediate basic(in, out, params.reach());
+  for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
+    const VolumeView<const float> oracle = basic.slices(first, last, [&](const VolumeView<float>& slices) {
+      run_pass({in, nullptr, slices, params.lengths, rate_of(DctParams::first_threshold * params.h())},
+               part.part(0, 0.5));
+    });
+    const VolumeView<float> results = out.slices(first - out.origin.z, last - first);
+    run_pass({in, &oracle, results, params.lengths, rate_of(params.h())}, part.part(0.5, 1));
+  });
 }
 
 }  // namespace quietvox

@@ -49,8 +49,10 @@ struct DctParams {
   }
 
   DctParams resolved(const VolumeFacts&) const;
-  /// Blocks of the second pass, and blocks of the first that reach those.
-  constexpr Radius3 halo() const { return {2 * (lengths.x - 1), 2 * (lengths.y - 1), 2 * (lengths.z - 1)}; }
+  /// Of the blocks that hold a voxel.
+  constexpr Radius3 reach() const { return {lengths.x - 1, lengths.y - 1, lengths.z - 1}; }
+  /// Of both passes.
+  constexpr Radius3 halo() const { return {2 * reach().x, 2 * reach().y, 2 * reach().z}; }
   constexpr std::string_view window_field() const { return ""; }
 
   std::size_t working_bytes(const Extent&, int threads) const;

@@ -26,6 +26,7 @@ const std::vector<CpuFilter>& cpu_filters() {
       cpu_filter<NlmParams>({.f32 = nlm_cpu}),
       cpu_filter<QuadraticParams>({.f32 = quadratic_cpu}),
       cpu_filter<DctParams>({.f32 = dct_cpu}),
+      cpu_filter<PrinlmParams>({.f32 = prinlm_cpu}),
   };
   return all;
 }

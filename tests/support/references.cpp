@@ -8,6 +8,7 @@
 #include "filters/gaussian.hpp"
 #include "filters/median.hpp"
 #include "filters/nlm.hpp"
+#include "filters/prinlm.hpp"
 #include "filters/quadratic.hpp"
 #include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
@@ -15,6 +16,7 @@
 #include "support/reference_gaussian.hpp"
 #include "support/reference_median.hpp"
 #include "support/reference_nlm.hpp"
+#include "support/reference_prinlm.hpp"
 #include "support/reference_quadratic.hpp"
 
 namespace quietvox::test {
@@ -57,6 +59,10 @@ Volume dct(const Volume& in, const Settings& resolved) {
   return reference_dct(in, std::any_cast<const DctParams&>(resolved.params()));
 }
 
+Volume prinlm(const Volume& in, const Settings& resolved) {
+  return reference_prinlm(in, std::any_cast<const PrinlmParams&>(resolved.params()));
+}
+
 double exact(const Volume&, const Settings&) { return 0; }
 
 double within_bilateral(const Volume& in, const Settings& resolved) {
@@ -94,6 +100,7 @@ const std::vector<Reference>& references() {
       {"nlm", nlm, within_nlm, is_gaussian_nlm},
       {"quadratic", quadratic, within_quadratic},
       {"dct", dct, within_dct},
+      {"prinlm", prinlm, within_dct},
   };
   return all;
 }

@@ -23,6 +23,7 @@ const std::vector<BackendEntry<Queue>>& cuda_entries() {
       cuda_filter<NlmParams>({.f32 = nlm_cuda}),
       cuda_filter<QuadraticParams>({.f32 = quadratic_cuda}),
       cuda_filter<DctParams>({.f32 = dct_cuda}),
+      cuda_filter<PrinlmParams>({.f32 = prinlm_cuda}),
   };
   return all;
 }

@@ -23,11 +23,15 @@ constexpr std::uint64_t deflate_limit = 1032;  // bytes that one byte of deflate
 
 class ByteReader::Impl {
  public:
-  Impl(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start)
-      : file_(path), start_(start), compressed_(compressed ? *compressed : begins_gzip_member(file_, start)) {
+  Impl(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
+       const std::stop_token& stop)
+      : file_(path),
+        start_(start),
+        stop_(stop),
+        compressed_(compressed ? *compressed : begins_gzip_member(file_, start)) {
     // At most 256 points of some 90 KB each.
     checkpoint_distance_ = std::max<std::uint64_t>(16 << 20, file_.size() / 32);
-    if (compressed_) inflater_ = std::make_unique<Inflater>(file_, start_);
+    if (compressed_) inflater_ = std::make_unique<Inflater>(file_, start_, stop_);
   }
 
   bool compressed() const { return compressed_; }
@@ -35,6 +39,7 @@ class ByteReader::Impl {
   std::uint64_t trailing_garbage() const { return trailing_garbage_; }
 
   std::size_t read(std::uint64_t offset, std::span<std::byte> to) {
+    check_stop(stop_);
     if (!compressed_) return file_.read(start_ + offset, to);
     go_to(offset);
     return unpack(to);
@@ -46,7 +51,7 @@ class ByteReader::Impl {
                                     [&](const auto& checkpoint) { return checkpoint->position() > offset; });
     const Inflater* nearest = after == checkpoints_.begin() ? nullptr : std::prev(after)->get();
     if (offset < inflater_->position() || (nearest && nearest->position() > inflater_->position())) {
-      inflater_ = nearest ? nearest->copy() : std::make_unique<Inflater>(file_, start_);
+      inflater_ = nearest ? nearest->copy() : std::make_unique<Inflater>(file_, start_, stop_);
     }
     std::vector<std::byte> skipped(std::min<std::uint64_t>(buffer_size, offset - inflater_->position()));
     while (inflater_->position() < offset) {
@@ -75,13 +80,15 @@ class ByteReader::Impl {
 
   RawReader file_;
   std::uint64_t start_ = 0, trailing_garbage_ = 0, checkpoint_distance_ = 0;
+  std::stop_token stop_;
   bool compressed_ = false;
   std::unique_ptr<Inflater> inflater_;
   std::vector<std::unique_ptr<Inflater>> checkpoints_;  // ascending positions
 };
 
-ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start)
-    : impl_(std::make_unique<Impl>(path, compressed, start)) {}
+ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
+                       const std::stop_token& stop)
+    : impl_(std::make_unique<Impl>(path, compressed, start, stop)) {}
 ByteReader::~ByteReader() = default;
 bool ByteReader::compressed() const { return impl_->compressed(); }
 std::uint64_t ByteReader::file_size() const { return impl_->file().size(); }

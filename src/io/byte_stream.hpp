@@ -18,9 +18,10 @@ namespace quietvox::io {
 class ByteReader {
  public:
   /// `compressed`: none where the content is to tell; zlib's own wrapping counts as gzip where it is true. `start`:
-  /// where in the file that content begins; offsets count from there. Throws Error(input_path) where the file cannot be
-  /// opened.
-  explicit ByteReader(const std::filesystem::path&, std::optional<bool> compressed = {}, std::uint64_t start = 0);
+  /// where in the file that content begins; offsets count from there. Reading ends with Error(cancelled) once a stop is
+  /// requested. Throws Error(input_path) where the file cannot be opened.
+  explicit ByteReader(const std::filesystem::path&, std::optional<bool> compressed = {}, std::uint64_t start = 0,
+                      const std::stop_token& stop = {});
   ~ByteReader();
 
   bool compressed() const;

@@ -9,11 +9,12 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/execution.hpp"
 
 namespace quietvox::io {
 namespace {
 
-constexpr std::size_t packed_size = 1 << 18;
+constexpr std::size_t packed_size = 1 << 18, unpacked_at_once = 1 << 20;
 
 const char* what_is_wrong(int status) {
   switch (status) {
@@ -36,14 +37,19 @@ bool begins_gzip_member(const RawReader& file, std::uint64_t offset) {
 
 struct Inflater::State : inflate_state {};
 
-Inflater::Inflater(const RawReader& file, std::uint64_t start)
-    : file_(file), state_(std::make_unique<State>()), packed_(packed_size), file_position_(start) {
+Inflater::Inflater(const RawReader& file, std::uint64_t start, std::stop_token stop)
+    : file_(file),
+      stop_(std::move(stop)),
+      state_(std::make_unique<State>()),
+      packed_(packed_size),
+      file_position_(start) {
   isal_inflate_init(state_.get());
   state_->crc_flag = begins_gzip_member(file, start) ? ISAL_GZIP : ISAL_ZLIB;
 }
 
 Inflater::Inflater(const Inflater& other)
     : file_(other.file_),
+      stop_(other.stop_),
       state_(std::make_unique<State>(*other.state_)),
       file_position_(other.file_position_ - other.state_->avail_in),
       position_(other.position_),
@@ -59,8 +65,8 @@ std::unique_ptr<Inflater> Inflater::copy() const { return std::unique_ptr<Inflat
 std::size_t Inflater::read(std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size() && !at_end_) {
-    // The state counts in 32 bits.
-    const auto piece = to.subspan(done, std::min<std::size_t>(to.size() - done, 1 << 30));
+    check_stop(stop_);
+    const auto piece = to.subspan(done, std::min(to.size() - done, unpacked_at_once));
     state_->next_out = reinterpret_cast<std::uint8_t*>(piece.data());
     state_->avail_out = static_cast<std::uint32_t>(piece.size());
     const bool more = refill();
@@ -93,13 +99,16 @@ bool Inflater::refill() {
 
 /// gzip data may go on with another member; what does not begin like one is no part of them.
 void Inflater::start_next_member() {
-  // Whole bytes among the bits that were taken and not used are read once more.
+  // Whole bytes among the bits that were taken and not used are given back.
   const auto unused = static_cast<std::uint32_t>(state_->read_in_length) / 8;
   const std::uint64_t next = file_position_ - state_->avail_in - unused;
   if (begins_gzip_member(file_, next)) {
     isal_inflate_reset(state_.get());
     state_->crc_flag = ISAL_GZIP;
-    if (unused > 0) {
+    if (state_->next_in - reinterpret_cast<std::uint8_t*>(packed_.data()) >= static_cast<std::ptrdiff_t>(unused)) {
+      state_->next_in -= unused;
+      state_->avail_in += unused;
+    } else {  // they stood at the end of the bytes before
       state_->avail_in = 0;
       file_position_ = next;
     }

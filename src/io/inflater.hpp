@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "io/raw_file.hpp"
@@ -17,8 +18,8 @@ bool begins_gzip_member(const RawReader&, std::uint64_t offset);
 /// Unpacks the gzip data of a file from their beginning on; zlib's own wrapping counts as gzip too.
 class Inflater {
  public:
-  /// `start`: where in the file the data begin.
-  Inflater(const RawReader& file, std::uint64_t start);
+  /// `start`: where in the file the data begin. Reading ends with Error(cancelled) once a stop is requested.
+  Inflater(const RawReader& file, std::uint64_t start, std::stop_token stop);
   ~Inflater();
 
   /// The same state, to go on from here later.
@@ -41,6 +42,7 @@ class Inflater {
   void start_next_member();
 
   const RawReader& file_;
+  std::stop_token stop_;
   std::unique_ptr<State> state_;
   std::vector<std::byte> packed_;
   std::uint64_t file_position_ = 0;  ///< of the next packed bytes to be read

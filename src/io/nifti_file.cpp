@@ -68,7 +68,13 @@ std::optional<NiftiHeader> read_header(const fs::path& path) {
 
 void check_size(const NiftiFile& file) {
   const ByteReader reader = file.voxel_reader();
-  const auto needed = static_cast<std::uint64_t>(file.header.voxel_offset() + file.header.voxel_bytes());
+  const auto offset = static_cast<std::uint64_t>(file.header.voxel_offset());
+  if (reader.compressed() && offset > most_besides_voxels) {
+    throw Error(Errc::unsupported, file.paths.voxels.string() + ": the voxels begin at byte " + std::to_string(offset) +
+                                       " of the compressed data; at most " + std::to_string(most_besides_voxels) +
+                                       " bytes may stand before them");
+  }
+  const std::uint64_t needed = offset + static_cast<std::uint64_t>(file.header.voxel_bytes());
   if (reader.can_hold(needed)) return;
   throw Error(Errc::corrupt, file.paths.voxels.string() + ": the header promises " + std::to_string(needed) +
                                  " bytes; " + (reader.compressed() ? "no gzip file of " : "the file has only ") +
@@ -100,10 +106,10 @@ NiftiTarget nifti_target(const fs::path& output, std::optional<bool> compress) {
   return {{header, voxels}, compressed};
 }
 
-ByteReader NiftiFile::voxel_reader() const {
+ByteReader NiftiFile::voxel_reader(const std::stop_token& stop) const {
   // Bare voxels may look like the start of gzip data: there the name decides.
-  if (paths.single_file()) return ByteReader(paths.voxels);
-  return ByteReader(paths.voxels, split(paths.voxels).gz == ".gz");
+  const auto compressed = paths.single_file() ? std::nullopt : std::optional(split(paths.voxels).gz == ".gz");
+  return ByteReader(paths.voxels, compressed, 0, stop);
 }
 
 std::optional<NiftiFile> find_nifti(const fs::path& path) {

@@ -42,18 +42,21 @@ struct NiftiFile {
   VoxelFormat voxel_format(Values values) const {
     return {header.type(), header.byte_swapped(), values == Values::stored ? Rescale{} : header.rescale()};
   }
-  ByteReader voxel_reader() const;
+  ByteReader voxel_reader(const std::stop_token& stop = {}) const;
 };
 
 /// Null where the file is no NIfTI. Throws Error (corrupt, unsupported, input_path).
 std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
+
+/// Bytes before or after the voxels of a compressed file: a small file may unpack to any number of them.
+inline constexpr std::uint64_t most_besides_voxels = 256 << 20;
 
 /// Voxels of a file, stored and decoded, in pieces of bounded size.
 class NiftiVoxelReader {
  public:
   /// Reading ends with Error(cancelled) once a stop is requested.
   NiftiVoxelReader(const NiftiFile& file, std::stop_token stop)
-      : file_(file), reader_(file.voxel_reader()), stop_(std::move(stop)) {}
+      : file_(file), reader_(file.voxel_reader(stop)), stop_(std::move(stop)) {}
 
   /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks
   /// the end of its compressed data too.

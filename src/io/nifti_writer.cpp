@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 
 #include "io/files/path_overlap.hpp"
@@ -14,8 +13,6 @@
 namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
 
 /// Copies the bytes [first, last) of a reader, or as many as there are.
 void copy(ByteReader& reader, std::uint64_t first, std::uint64_t last, ByteWriter& writer) {
@@ -29,11 +26,21 @@ void copy(ByteReader& reader, std::uint64_t first, std::uint64_t last, ByteWrite
   }
 }
 
-std::uint64_t count_bytes(ByteReader& reader) {
+/// Where the bytes of a file end of which those from `first` on are no voxels. Throws Error(unsupported) where
+/// compressed ones do not end soon.
+std::uint64_t end_of(ByteReader& reader, std::uint64_t first, const fs::path& path) {
+  if (!reader.compressed()) return std::max(reader.file_size(), first);
   std::vector<std::byte> piece(1 << 18);
-  std::uint64_t size = 0;
-  while (const std::size_t got = reader.read(size, piece)) size += got;
-  return size;
+  std::uint64_t end = first;
+  while (const std::size_t got = reader.read(end, piece)) {
+    end += got;
+    if (end - first > most_besides_voxels) {
+      throw Error(Errc::unsupported, path.string() + ": more than " + std::to_string(most_besides_voxels) +
+                                         " bytes of the compressed data are no voxels; the file is damaged, or made to "
+                                         "fill the disk");
+    }
+  }
+  return end;
 }
 
 /// A file of the output.
@@ -193,7 +200,8 @@ class SameNiftiWriter final : public NiftiWriter {
   SameNiftiWriter(const NiftiFile& source, NiftiTarget target, Values values, const WriteOptions& options)
       : NiftiWriter(std::move(target), source.header, source.paths.all(), options),
         source_(source),
-        voxels_(source_, options.execution.stop),
+        stop_(options.execution.stop),
+        voxels_(source_, stop_),
         values_(values),
         are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
@@ -210,23 +218,25 @@ class SameNiftiWriter final : public NiftiWriter {
     const bool from_single = source_.paths.single_file(), to_single = paths().single_file();
     const std::uint64_t header_size = source_.header.bytes().size();
     const auto voxel_offset = static_cast<std::uint64_t>(source_.header.voxel_offset());
-    ByteReader header_reader(source_.paths.header);
+    ByteReader header_reader(source_.paths.header, {}, 0, stop_);
+    const std::uint64_t header_end =
+        from_single ? voxel_offset : end_of(header_reader, header_size, source_.paths.header);
     if (from_single == to_single) {
       header_part().write(header().bytes());
-      copy(header_reader, header_size, from_single ? voxel_offset : to_the_end, header_part());
+      copy(header_reader, header_size, header_end, header_part());
       if (!from_single) copy(voxels_.bytes(), 0, voxel_offset, voxel_part());
     } else if (from_single) {
       header().set_container(false, 0);
       header_part().write(header().bytes());
-      copy(header_reader, header_size, voxel_offset, header_part());
+      copy(header_reader, header_size, header_end, header_part());
     } else {
       // The four bytes that say whether extensions follow may be missing in a header file, not in a single file.
-      const std::uint64_t extensions_end = std::max(count_bytes(header_reader), header_size + 4);
+      const std::uint64_t extensions_end = std::max(header_end, header_size + 4);
       const std::uint64_t new_offset = (extensions_end + 15) / 16 * 16;
       header().set_container(true, static_cast<std::int64_t>(new_offset));
       header_part().write(header().bytes());
-      copy(header_reader, header_size, to_the_end, header_part());
-      const std::vector<std::byte> padding(new_offset - std::max(count_bytes(header_reader), header_size));
+      copy(header_reader, header_size, header_end, header_part());
+      const std::vector<std::byte> padding(new_offset - header_end);
       header_part().write(padding);
     }
   }
@@ -248,7 +258,7 @@ class SameNiftiWriter final : public NiftiWriter {
   void finish_voxels(WriteReport& report) override {
     if (are_differences_) return;
     const auto end = static_cast<std::uint64_t>(source_.header.voxel_offset() + source_.header.voxel_bytes());
-    copy(voxels_.bytes(), end, to_the_end, voxel_part());
+    copy(voxels_.bytes(), end, end_of(voxels_.bytes(), end, source_.paths.voxels), voxel_part());
     if (const std::uint64_t garbage = voxels_.bytes().trailing_garbage()) {
       report.warnings.push_back(source_.paths.voxels.string() + ": " + std::to_string(garbage) +
                                 " bytes after the end of the compressed data are no part of it and were left out");
@@ -257,6 +267,7 @@ class SameNiftiWriter final : public NiftiWriter {
 
  private:
   NiftiFile source_;
+  std::stop_token stop_;
   NiftiVoxelReader voxels_;
   Values values_;
   bool are_differences_, keeps_type_ = true;

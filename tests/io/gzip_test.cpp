@@ -4,11 +4,13 @@
 // gzip data beside zlib: what others wrote is read as zlib reads it, and what is written is read by zlib.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <random>
 
 #include "io/byte_stream.hpp"
 #include "io/gzip_packer.hpp"
 #include "nifti_files.hpp"
+#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::io {
@@ -209,6 +211,26 @@ TEST_F(GzipTest, DamagedDataAreReadAsZlibReadsThem) {
     }
   }
   EXPECT_GT(refused, 2500);
+}
+
+TEST_F(GzipTest, EmptyMembersTakeNoTime) {
+  const Bytes nothing = packed_by_zlib({}, 6, Z_DEFAULT_STRATEGY);
+  Bytes packed = packed_by_zlib(noise(1000, 9), 6, Z_DEFAULT_STRATEGY);
+  for (int i = 0; i < 1'000'000; ++i) packed.insert(packed.end(), nothing.begin(), nothing.end());
+  test::write_file(folder_ / "in", packed);
+  const std::clock_t start = std::clock();
+  EXPECT_EQ(read("in", 4096), noise(1000, 9));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+}
+
+TEST_F(GzipTest, ReadingEndsOnAStopRequest) {
+  test::write_file(folder_ / "in", packed_by_zlib(noise(5000, 9), 6, Z_DEFAULT_STRATEGY));
+  std::stop_source stop;
+  ByteReader reader(folder_ / "in", {}, 0, stop.get_token());
+  Bytes bytes(10);
+  EXPECT_EQ(reader.read(0, std::as_writable_bytes(std::span(bytes))), 10U);
+  stop.request_stop();
+  test::expect_error(Errc::cancelled, "stopped", [&] { reader.read(100, std::as_writable_bytes(std::span(bytes))); });
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <limits>
 #include <optional>
 
+#include "io/nifti_file.hpp"
 #include "nifti_files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/test_data.hpp"
+#include "support/volumes.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -69,6 +71,65 @@ class NiftiDamageTest : public testing::Test {
 
   test::TemporaryFolder folder_;
 };
+
+TEST_F(NiftiDamageTest, WhatUnpacksToMuchBesidesVoxelsIsRefused) {
+  const Bytes member = test::gzip(Bytes(std::size_t{16} << 20));
+  const auto unpacks_to = [&](int mib, const Bytes& start, const std::string& name) {
+    Bytes packed = test::gzip(start);
+    for (int i = 0; i < mib / 16; ++i) packed.insert(packed.end(), member.begin(), member.end());
+    test::write_file(folder_ / name, packed);
+  };
+  const std::string what = "more than 268435456 bytes of the compressed data are no voxels";
+  const auto copy_of = [&](const std::string& name, const fs::path& output) {
+    const auto image = open_nifti(folder_ / name);
+    const auto writer = image->writer(folder_ / output, Values::real, {});
+    writer->begin_volume(0, {});
+    const auto source = image->volume(0, Values::real);
+    test::Volume volume(source->extent(), source->spacing());
+    source->read(volume.view());
+    writer->write(std::as_const(volume).view());
+    return writer->commit();
+  };
+  unpacks_to(256, small_recipe(1).file(), "in.nii.gz");
+  copy_of("in.nii.gz", "copy.nii");
+  EXPECT_EQ(fs::file_size(folder_ / "copy.nii"), small_recipe(1).file().size() + most_besides_voxels);
+  unpacks_to(272, small_recipe(1).file(), "in.nii.gz");
+  expect_error(Errc::unsupported, what, [&] { copy_of("in.nii.gz", "out.nii.gz"); });
+
+  NiftiRecipe pair = small_recipe(1);
+  pair.single_file = false;
+  test::write_file(folder_ / "pair.img.gz", test::gzip(pair.stored_voxels()));
+  unpacks_to(272, pair.header(), "pair.hdr.gz");
+  expect_error(Errc::unsupported, "pair.hdr.gz: " + what, [&] { copy_of("pair.hdr.gz", "out.hdr.gz"); });
+  expect_error(Errc::unsupported, "pair.hdr.gz: " + what, [&] { copy_of("pair.hdr.gz", "out.nii.gz"); });
+
+  NiftiRecipe far = small_recipe(1);
+  Bytes start = far.header();
+  far.put<float>(start, 108, 0x1p29f);
+  unpacks_to(1024, start, "far.nii.gz");
+  expect_error(Errc::unsupported, "the voxels begin at byte 536870912", [&] { open_nifti(folder_ / "far.nii.gz"); });
+}
+
+TEST_F(NiftiDamageTest, ImagesThatWouldTakeMuchMoreThanTheirFilesAreRefused) {
+  NiftiRecipe recipe = small_recipe(1);
+  recipe.datatype = 2;
+  recipe.bitpix = 8;
+  recipe.dim = {5, 1, 1, 1, 300, 300, 1, 1};
+  recipe.voxels.assign(90000, 7);
+  expect_refused(Errc::unsupported, "in.nii: filtering 90000 volumes would take 352 MiB", recipe.file());
+  recipe.dim = {5, 1, 1, 1, 300, 200, 1, 1};
+  test::write_file(folder_ / "in.nii", recipe.file());
+  EXPECT_EQ(open_nifti(folder_ / "in.nii")->volume_count(), 60000U);
+
+  // 400 MB of voxels that so small a file can hold only in theory.
+  recipe.dim = {3, 20000, 20000, 1, 1, 1, 1, 1};
+  recipe.voxels.clear();
+  for (std::uint32_t i = 0, noise = 1; i < 400000; ++i, noise = noise * 1664525 + 1013904223) {
+    recipe.voxels.push_back(static_cast<std::uint8_t>(noise >> 24));
+  }
+  expect_refused(Errc::unsupported, "in.nii.gz: a slice of 20000 x 20000 voxels would take 1526 MiB",
+                 test::gzip(recipe.file()), "in.nii.gz");
+}
 
 TEST_F(NiftiDamageTest, FileThatEndsAnywhereIsRefused) {
   for (const int version : {1, 2}) {

@@ -3,6 +3,11 @@
 #include "cli/signals.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "io/output/staging_folder.hpp"
 
 namespace quietvox::cli {
 
@@ -24,8 +29,21 @@ SignalWatch::SignalWatch() {
       if (sigwait(&watched_, &number) != 0 || number == SIGUSR2) continue;
       received_ = number;
       source_.request_stop();
+      end_unless_done_soon();
     }
   });
+}
+
+void SignalWatch::end_unless_done_soon() const {
+  constexpr timespec a_while{0, 50'000'000};
+  for (int waits = 1; !done_; ++waits) {
+    sigtimedwait(&watched_, nullptr, &a_while);
+    constexpr int most_waits = 14;
+    if (done_ || waits < most_waits || !io::abandon_stagings()) continue;  // or outputs are being put in place
+    constexpr std::string_view line = "quietvox: stopped by a signal; nothing was left half written\n";
+    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+    die_of(received_);
+  }
 }
 
 SignalWatch::~SignalWatch() {

@@ -11,7 +11,8 @@
 namespace quietvox::cli {
 
 /// Turns SIGINT, SIGTERM and SIGHUP into a stop request, so that a run ends by unwinding and cleans up behind itself.
-/// A thread of its own waits for the signals: nothing runs in a signal handler. Make it before any other thread.
+/// A thread of its own waits for the signals: nothing runs in a signal handler. Make it before any other thread. A run
+/// that does not end soon, since a parser or codec of somebody else's is at work, is ended all the same.
 class SignalWatch {
  public:
   SignalWatch();
@@ -23,6 +24,8 @@ class SignalWatch {
   int received() const { return received_; }  ///< the signal that came, or 0
 
  private:
+  void end_unless_done_soon() const;
+
   sigset_t watched_;
   std::stop_source source_;
   std::atomic<int> received_ = 0;

@@ -192,12 +192,14 @@ void AtomicOutput::remove_replaced() {
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
   std::vector<Placement> placements;
   std::set<fs::path> folders;
+  std::unique_lock<std::mutex> whole;
   try {
     for (AtomicOutput* const output : outputs) {
       output->finish(execution);
       folders.insert(fs::canonical(parent_of(output->target_)));
     }
     const CommitLock lock(folders, execution);
+    whole = keep_stagings();
     for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
       placements.push_back((*output)->placement());
     }

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -61,18 +62,39 @@ bool is_private_folder(const fs::path& path) {
          (status.st_mode & 0777) == 0700;
 }
 
+/// Those of this process.
+struct Stagings {
+  std::mutex mutex;
+  std::set<StagingFolder*> all;
+};
+
+Stagings& stagings() {
+  static Stagings stagings;
+  return stagings;
+}
+
 }  // namespace
 
 StagingFolder::StagingFolder(const fs::path& target) {
   const fs::path parent = parent_of(target);
   remove_stale_stagings(parent);
+  const std::lock_guard lock(stagings().mutex);
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent / (std::string(prefix) + random_token() + std::string(suffix));
     // Who looks for stale ones may be faster to lock it, and removes it.
-    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_) != Lock::none) return;
+    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_) != Lock::none) {
+      stagings().all.insert(this);
+      return;
+    }
   }
   throw Error(Errc::not_writable, target.string() + ": cannot be created: " + std::generic_category().message(errno));
+}
+
+StagingFolder::~StagingFolder() {
+  const std::lock_guard lock(stagings().mutex);
+  stagings().all.erase(this);
+  remove();
 }
 
 std::string StagingFolder::token() const { return path_.filename().string().substr(prefix.size(), token_digits); }
@@ -89,6 +111,16 @@ int StagingFolder::remove() noexcept {
   if (!is_lost()) fs::remove_all(path_, error);
   // Who found it without its lock, which goes with the rest, removes it too.
   return stands_at(path_) && error.value() != ENOTEMPTY ? error.value() : 0;
+}
+
+std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(stagings().mutex); }
+
+bool abandon_stagings() {
+  auto lock = std::unique_lock(stagings().mutex, std::try_to_lock);
+  if (!lock) return false;
+  for (StagingFolder* const folder : stagings().all) folder->remove();
+  (void)lock.release();  // for ever
+  return true;
 }
 
 bool is_staging_name(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ class StagingFolder {
  public:
   /// Tidies up in the parent first. Throws Error(not_writable) that names `target`, what is to be made in it.
   explicit StagingFolder(const std::filesystem::path& target);
-  ~StagingFolder() { remove(); }
+  ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;
   StagingFolder& operator=(const StagingFolder&) = delete;
 
@@ -41,6 +42,13 @@ class StagingFolder {
   std::filesystem::path path_;
   std::optional<Descriptor> lock_;
 };
+
+/// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.
+std::unique_lock<std::mutex> keep_stagings();
+
+/// For a process that is about to end itself, whatever its threads are at: removes all its staging folders. Who makes
+/// one, removes one or calls keep_stagings() from now on waits for the end. False while keep_stagings() is held.
+bool abandon_stagings();
 
 /// True of the names that staging folders have.
 bool is_staging_name(std::string_view);

@@ -6,8 +6,8 @@
 #include <array>
 #include <bit>
 #include <mutex>
-#include <stop_token>
 
+#include "core/input_limits.hpp"
 #include "io/byte_stream.hpp"
 #include "io/reader_pool.hpp"
 #include "io/told.hpp"
@@ -29,7 +29,10 @@ std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
 /// encodings, once their first slice is wanted, and they are let go with their last.
 class ItkFile {
  public:
-  explicit ItkFile(ItkHeader header) : header_(std::move(header)), io_(make_image_io(header_.format, header_.header)) {
+  ItkFile(ItkHeader header, Execution execution)
+      : header_(std::move(header)),
+        io_(make_image_io(header_.format, header_.header)),
+        execution_(std::move(execution)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
     const unsigned int axes = io_->GetNumberOfDimensions();
     if (io_->GetComponentType() == itk::IOComponentEnum::UNKNOWNCOMPONENTTYPE) refuse("its voxel type is not handled");
@@ -44,6 +47,11 @@ class ItkFile {
     check_size();
     const bool gzip = header_.encoding == "gzip";
     read_here_ = header_.offset && (gzip || header_.encoding == "raw");
+    naming(header_.header.string(), [&] {
+      const auto file_size = fs::file_size(header_.data);
+      check_image_size(geometry_.extent, static_cast<std::int64_t>(volumes_), file_size, execution_);
+      if (!read_here_) check_memory("its voxels", static_cast<std::uint64_t>(bytes_), file_size, execution_);
+    });
     if (gzip && !read_here_) refuse("compressed voxels behind something to be skipped are not handled");
   }
 
@@ -56,13 +64,13 @@ class ItkFile {
   /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
   std::shared_ptr<io::ByteReader> take_reader() { return read_here_ ? readers_.take() : nullptr; }
 
-  void read(std::size_t volume, VolumeView<float> slices, io::ByteReader* reader, const std::stop_token& stop) {
+  void read(std::size_t volume, VolumeView<float> slices, io::ByteReader* reader) {
     const std::size_t first =
         volume * static_cast<std::size_t>(geometry_.extent.z) + static_cast<std::size_t>(slices.origin.z);
     std::vector<std::byte> stored(slice_bytes());
     const auto voxels = static_cast<std::size_t>(slices.extent.slice());
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-      check_stop(stop);
+      check_stop(execution_.stop);
       read_stored(first + static_cast<std::size_t>(z), stored, reader);
       naming(header_.header.string(), [&] { io::decode(stored, {type()}, {slices.row(0, z), voxels}); });
     }
@@ -131,35 +139,36 @@ class ItkFile {
 
   ItkHeader header_;
   itk::ImageIOBase::Pointer io_;
+  Execution execution_;
   io::Geometry geometry_;
   std::size_t volumes_ = 1;
   std::int64_t values_ = 0, bytes_ = 0;  // of all volumes
   bool read_here_ = false;               // not by ITK
-  io::ReaderPool<io::ByteReader> readers_{
-      [this] { return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset); }};
+  io::ReaderPool<io::ByteReader> readers_{[this] {
+    return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset, execution_.stop);
+  }};
   std::mutex mutex_;
   std::vector<std::byte> voxels_;  // what ITK read, while slices are wanted
 };
 
 class ItkVolume final : public VolumeSource {
  public:
-  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume, std::stop_token stop)
-      : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume), stop_(std::move(stop)) {}
+  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume)
+      : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume) {}
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
-  void read(VolumeView<float> slices) override { file_->read(volume_, slices, reader_.get(), stop_); }
+  void read(VolumeView<float> slices) override { file_->read(volume_, slices, reader_.get()); }
 
  private:
   std::shared_ptr<ItkFile> file_;
   std::shared_ptr<io::ByteReader> reader_;
   std::size_t volume_;
-  std::stop_token stop_;
 };
 
 class ItkImage final : public io::Image {
  public:
-  ItkImage(ItkHeader header, std::vector<io::FileState> files, std::stop_token stop)
-      : files_(std::move(files)), file_(std::make_shared<ItkFile>(std::move(header))), stop_(std::move(stop)) {}
+  ItkImage(ItkHeader header, std::vector<io::FileState> files, const Execution& execution)
+      : files_(std::move(files)), file_(std::make_shared<ItkFile>(std::move(header), execution)) {}
 
   io::Format format() const override { return file_->header().format; }
   std::vector<io::FileState> files() const override { return files_; }
@@ -168,7 +177,7 @@ class ItkImage final : public io::Image {
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
   std::string why_2d_only(std::size_t) const override { return ""; }
   std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values) const override {
-    return std::make_unique<ItkVolume>(file_, volume, stop_);
+    return std::make_unique<ItkVolume>(file_, volume);
   }
   std::vector<std::string> warnings() const override { return {}; }
 
@@ -189,7 +198,7 @@ class ItkImage final : public io::Image {
     io::WriteOptions with_access = options;
     with_access.access = options.access & io::access_of(*this);
     // Apart from the filters' file: what ITK reads whole goes with its last slice.
-    const auto stored = std::make_shared<ItkFile>(file_->header());
+    const auto stored = std::make_shared<ItkFile>(file_->header(), options.execution);
     const std::shared_ptr<io::ByteReader> reader = stored->take_reader();
     return make_itk_writer(output,
                            {.header = file_->header(),
@@ -208,7 +217,6 @@ class ItkImage final : public io::Image {
  private:
   std::vector<io::FileState> files_;
   std::shared_ptr<ItkFile> file_;
-  std::stop_token stop_;
 };
 
 }  // namespace
@@ -218,7 +226,7 @@ std::unique_ptr<io::Image> open_itk_image(const fs::path& path, const io::ReadOp
   auto header = read_itk_header(path);
   if (!header) return nullptr;
   if (header->data != path) files.emplace_back(header->data);
-  return std::make_unique<ItkImage>(std::move(*header), std::move(files), options.execution.stop);
+  return std::make_unique<ItkImage>(std::move(*header), std::move(files), options.execution);
 }
 
 std::vector<fs::path> itk_files(const fs::path& path) {

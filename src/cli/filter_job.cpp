@@ -135,7 +135,7 @@ void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, std::span<const io::FileState> inputs,
                   const ChosenBackend& chosen, Context& context, Summary& summary) {
   const io::Values values = choose_values(job, image, summary.format);
-  const Execution background = context.background(job.work.threads);
+  const Execution background = quietvox::cli::background(job.work, context);
   auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input, background));
   std::unique_ptr<io::ImageWriter> residual;
   if (!job.mask.residual.empty()) {
@@ -251,7 +251,7 @@ Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends,
   check_codec(job.out, summary.format);
   summary.extent = describe_extent(image);
   summary.warnings = image.warnings();
-  const auto mask = open_mask(job.mask.mask, image, context.background(job.work.threads), summary.warnings);
+  const auto mask = open_mask(job.mask.mask, image, background(job.work, context), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
   const ChosenBackend& chosen =
@@ -289,7 +289,7 @@ void run_filters(const std::vector<Settings>& chain, const Arguments& arguments,
   if (job.series.all_series) return filter_all_series(job, context);
   BackendOfRuns backends(job.work.backend, chain);
   check_paths(job);
-  const auto image = open_input(job.input, job.in, context.background(job.work.threads));
+  const auto image = open_input(job.input, job.in, background(job.work, context));
   const Summary summary = run_job(job, *image, backends, context);
   if (context.json) print_json(described(job, summary));
 }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/exit_code.hpp"
+#include "cli/work.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;
@@ -49,7 +50,7 @@ std::set<std::string> texts(const Json& list) {
 
 void filter_series(const Job& job, const Json& known, Context& context) {
   BackendOfRuns backends(job.work.backend, job.chain);
-  Execution background = context.background(job.work.threads);
+  Execution background = quietvox::cli::background(job.work, context);
   io::ScanCare care;
   for (const std::string& file : texts(known["left_out"])) care.left_out.insert(file);
   Execution reading = background;

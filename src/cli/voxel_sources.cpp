@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cli/mask.hpp"
+#include "core/input_limits.hpp"
 
 namespace quietvox::cli {
 
@@ -36,6 +37,8 @@ void MaskedSource::read(VolumeView<float> slices) {
 }
 
 std::vector<float> read_whole(VolumeSource& source) {
+  check_memory("the volume, which is needed whole,",
+               sizeof(float) * static_cast<std::uint64_t>(source.extent().voxels()), {});
   const Extent extent = source.extent();
   std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));
   source.read({voxels.data(), extent, source.spacing()});

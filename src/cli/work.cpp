@@ -43,6 +43,12 @@ Execution execution(const WorkOptions& options, Context& context) {
   return result;
 }
 
+Execution background(const WorkOptions& options, Context& context) {
+  Execution result = context.background(options.threads);
+  result.memory_limit = execution(options, context).memory_limit;
+  return result;
+}
+
 void set_aside(Execution& execution, std::size_t bytes, std::size_t least) {
   if (*execution.memory_limit < bytes + least) {
     throw Error(Errc::out_of_memory, "--memory-limit is too small: what readers, writers and threads work in takes " +

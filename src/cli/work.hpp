@@ -12,6 +12,9 @@ namespace quietvox::cli {
 /// --memory-limit; Error(out_of_memory) where that leaves nothing.
 Execution execution(const WorkOptions&, Context&);
 
+/// The same for readers and writers, which tell no progress: Context::background() within --memory-limit.
+Execution background(const WorkOptions&, Context&);
+
 /// Takes `bytes` that are needed besides the voxels from a memory limit; Error(out_of_memory) where that does not leave
 /// `least`.
 void set_aside(Execution&, std::size_t bytes, std::size_t least);

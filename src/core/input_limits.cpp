@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t always_allowed = std::uint64_t{256} << 20, growth = 64;
+constexpr std::uint64_t memory_of_volume = 4096;  // parameters as resolved, and the like
 
 /// The number in a file of one number; unlimited where there is none.
 std::uint64_t number_in(const fs::path& path) {
@@ -80,6 +81,18 @@ void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t fi
     throw Error(Errc::out_of_memory, message + "at most " + mib(most) + " may be used");
   }
   throw Error(Errc::unsupported, message + "a file of its size may take " + mib(most));
+}
+
+void check_memory(const std::string& what, std::uint64_t bytes, const Execution& execution) {
+  check_memory(what, bytes, unlimited, execution);
+}
+
+void check_image_size(const Extent& extent, std::int64_t volumes, std::uint64_t file_size, const Execution& execution) {
+  check_memory("a slice of " + std::to_string(extent.x) + " x " + std::to_string(extent.y) + " voxels",
+               sizeof(float) * static_cast<std::uint64_t>(extent.slice()), file_size, execution);
+  const auto count = static_cast<std::uint64_t>(volumes);
+  check_memory("filtering " + std::to_string(count) + " volumes",
+               memory_of_volume * std::min(count, unlimited / memory_of_volume), file_size, execution);
 }
 
 }  // namespace quietvox

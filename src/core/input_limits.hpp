@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/execution.hpp"
+#include "core/volume.hpp"
 
 /// What a file may make a reader take: readers check what its bytes say before they take stack or memory for it.
 namespace quietvox {
@@ -28,5 +29,11 @@ std::uint64_t most_memory(std::uint64_t file_size, const Execution&);
 /// Throws where `bytes` of memory for `what` of a file are more than most_memory(): Error(out_of_memory) where the
 /// budget says so, Error(unsupported) where the size of the file does. Messages do not name the file.
 void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t file_size, const Execution&);
+/// The same where nothing is said of the size of a file.
+void check_memory(const std::string& what, std::uint64_t bytes, const Execution&);
+
+/// The same for an image that stands in files of `file_size` bytes: a slice of it as floats, and what is kept of each
+/// volume while it is filtered.
+void check_image_size(const Extent&, std::int64_t volumes, std::uint64_t file_size, const Execution&);
 
 }  // namespace quietvox

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "core/input_limits.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -222,7 +224,13 @@ std::size_t least_memory(const Extent& extent, std::span<const Settings> chain, 
 void filter_volume(VolumeSource& source, std::span<const Settings> chain, const Backend& backend,
                    const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
-  const Plan plan = Demand(extent, chain, execution).plan(execution.memory_limit);
+  const Demand demand(extent, chain, execution);
+  Plan plan = demand.plan(execution.memory_limit);
+  const auto bytes = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
+  if (!execution.memory_limit && bytes(demand.bytes(plan)) > memory_budget(execution)) {
+    check_memory("filtering one slice", bytes(demand.least_bytes()), execution);
+    plan = demand.plan(memory_budget(execution));
+  }
   const std::int64_t slabs = (extent.z + plan.slices - 1) / plan.slices;
   const std::int64_t window = std::min(plan.slices + 2 * total_halo(chain).z, extent.z);
   std::vector<SliceWindow> inputs;

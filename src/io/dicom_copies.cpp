@@ -10,6 +10,7 @@
 #include <set>
 
 #include "io/dicom_frame_decoder.hpp"
+#include "io/dicom_pixels.hpp"
 #include "io/raw_file.hpp"
 
 namespace quietvox::io::dicom {
@@ -65,9 +66,9 @@ std::optional<DcmTagKey> difference(DcmDataset& a, DcmDataset& b) {
   return std::nullopt;
 }
 
-bool same_pixels(DcmDataset& a, const Slice& in_a, DcmDataset& b, const Slice& in_b) {
+bool same_pixels(DcmDataset& a, const Slice& in_a, DcmDataset& b, const Slice& in_b, const Execution& execution) {
   if (in_a.frames != in_b.frames) return false;
-  FrameDecoder first(a, in_a), second(b, in_b);
+  FrameDecoder first(a, in_a, execution), second(b, in_b, execution);
   const auto same = [&](std::uint16_t x, std::uint16_t y) {
     return in_a.has_overlays_in_cells ? x == y : in_a.format.stored(x) == in_b.format.stored(y);
   };
@@ -82,7 +83,9 @@ std::optional<DcmTagKey> difference(const Slice& a, const Slice& b, const Execut
   if (same_bytes(a, b)) return std::nullopt;
   const auto first = load_file(a.path, execution), second = load_file(b.path, execution);
   DcmDataset &in_first = *first->getDataset(), &in_second = *second->getDataset();
-  if (!same_pixels(in_first, a, in_second, b)) return DCM_PixelData;
+  if (!same_pixels(in_first, a, in_second, b, execution)) return DCM_PixelData;
+  check_nested_images(in_first, a, execution);
+  check_nested_images(in_second, b, execution);
   make_plain(in_first);
   make_plain(in_second);
   return difference(in_first, in_second);

@@ -9,12 +9,16 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/input_limits.hpp"
 #include "io/dicom_jpeg2000.hpp"
 #include "io/dicom_pixels.hpp"
 #include "io/dicom_rle.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
+
+/// Bytes of memory that decoders take, results included: DCMTK's hold a frame three times, OpenJPEG twice in 32 bits.
+constexpr std::uint64_t memory_per_cell = 10;
 
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
@@ -90,6 +94,26 @@ std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::si
   return cells;
 }
 
+/// Throws Error(corrupt) where a JPEG or JPEG-LS stream says that it holds an image of another size: decoders take
+/// memory by what the stream says.
+void check_jpeg_size(std::span<const std::uint8_t> stream, std::int64_t columns, std::int64_t rows) {
+  const auto word = [&](std::size_t at) { return stream[at] << 8 | stream[at + 1]; };
+  for (std::size_t at = 2; at + 9 <= stream.size() && stream[at] == 0xff;) {
+    const int marker = stream[at + 1];
+    if (marker == 0xff) {  // filling
+      ++at;
+      continue;
+    }
+    const bool is_table = marker == 0xc4 || marker == 0xc8 || marker == 0xcc;
+    if (((marker & 0xf0) == 0xc0 && !is_table) || marker == 0xf7) {
+      if (word(at + 5) == rows && word(at + 7) == columns) return;
+      corrupt("its JPEG pixels are " + std::to_string(word(at + 7)) + " x " + std::to_string(word(at + 5)) +
+              ", the header says " + std::to_string(columns) + " x " + std::to_string(rows));
+    }
+    at += 2 + static_cast<std::size_t>(word(at + 2));
+  }
+}
+
 /// A data set with nothing but one compressed frame, which can be decoded without a change to any other.
 void put_frame(DcmDataset& image, const std::vector<std::uint8_t>& frame, const Slice& slice) {
   const auto check = [](const OFCondition& status) {
@@ -157,7 +181,8 @@ std::int64_t most_pixel_bytes(DcmPixelData& pixels, const std::string& transfer_
   return compressed * (transfer_syntax_uid == UID_RLELosslessTransferSyntax ? 64 : 1'000'000);
 }
 
-FrameDecoder::FrameDecoder(DcmDataset& data, const Slice& image) : image_(image) {
+FrameDecoder::FrameDecoder(DcmDataset& data, const Slice& image, const Execution& execution)
+    : image_(image), execution_(execution) {
   naming(image_.path.string(), [&] {
     pixels_ = &pixel_data(data);
     if (!image_.is_compressed) return;
@@ -213,12 +238,15 @@ std::vector<std::uint8_t> FrameDecoder::compressed_bytes(std::size_t frame) {
 
 std::vector<std::uint16_t> FrameDecoder::decoded(const std::vector<std::uint8_t>& compressed) const {
   const std::string& syntax = image_.syntax_uid;
+  check_stop(execution_.stop);
+  check_memory("decoding a frame", memory_per_cell * frame_cells(image_), execution_);
   if (syntax == UID_RLELosslessTransferSyntax) {
     return decode_rle(compressed, frame_cells(image_), image_.format.bits_allocated / 8);
   }
   if (syntax == UID_JPEG2000LosslessOnlyTransferSyntax || syntax == UID_JPEG2000TransferSyntax) {
-    return decode_jpeg2000(compressed, image_.frame_columns, image_.frame_rows, image_.format);
+    return decode_jpeg2000(compressed, image_.frame_columns, image_.frame_rows, image_.format, execution_);
   }
+  check_jpeg_size(compressed, image_.frame_columns, image_.frame_rows);
   return decode_by_toolkit(compressed, image_);
 }
 

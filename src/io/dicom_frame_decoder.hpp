@@ -25,10 +25,11 @@ class FrameDecoder {
  public:
   /// `image`: any image in the file; the data set must live on. Throws Error(corrupt) where the frames cannot be told
   /// apart.
-  FrameDecoder(DcmDataset&, const Slice& image);
+  FrameDecoder(DcmDataset&, const Slice& image, const Execution&);
 
   /// The cells of a whole frame; 8-bit ones widened: what the file holds, bits around the stored number included.
-  /// Throws Error(corrupt) where pixels are missing or do not decode.
+  /// Throws Error(corrupt) where pixels are missing or do not decode, Error(out_of_memory) where that would take too
+  /// much, Error(cancelled).
   std::vector<std::uint16_t> cells(std::int64_t frame);
 
   /// The same of the only frame, in the data set itself where it holds them so: writing to them changes it. Empty
@@ -41,6 +42,7 @@ class FrameDecoder {
   std::vector<std::uint16_t> decoded(const std::vector<std::uint8_t>& compressed) const;
 
   Slice image_;
+  Execution execution_;
   std::mutex mutex_;  ///< DCMTK's elements serve one thread at a time
   DcmPixelData* pixels_ = nullptr;
   std::vector<DcmPixelItem*> fragments_;  ///< the compressed pieces

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/input_limits.hpp"
 #include "io/dicom_header.hpp"
 #include "io/siemens_mosaic.hpp"
 
@@ -51,7 +52,19 @@ void flatten(DcmItem& groups, DcmItem& flat) {
   }
 }
 
-std::vector<Slice> enhanced_frames(DcmDataset& data, const Slice& file) {
+/// Bytes of memory that an image takes like this one, until it has found its volume.
+std::uint64_t memory_of(const Slice& image) {
+  std::uint64_t bytes = sizeof(Slice) + image.path.native().size() + image.name.native().size();
+  for (const auto text : {&Slice::sop_class, &Slice::sop_instance, &Slice::series, &Slice::study, &Slice::modality,
+                          &Slice::description, &Slice::patient_id, &Slice::patient_name, &Slice::frame_of_reference,
+                          &Slice::patient_position, &Slice::photometric, &Slice::intent, &Slice::syntax_uid,
+                          &Slice::syntax_name, &Slice::contrast, &Slice::sequence, &Slice::making}) {
+    bytes += (image.*text).size();
+  }
+  return 2 * bytes;
+}
+
+std::vector<Slice> enhanced_frames(DcmDataset& data, const Slice& file, const std::stop_token& stop) {
   DcmSequenceOfItems* frames = nullptr;
   const bool found = data.findAndGetSequence(DCM_PerFrameFunctionalGroupsSequence, frames).good();
   if (!found || frames->card() != static_cast<unsigned long>(file.frames)) {
@@ -59,12 +72,16 @@ std::vector<Slice> enhanced_frames(DcmDataset& data, const Slice& file) {
                                    std::to_string(found ? frames->card() : 0) + " items for " +
                                    std::to_string(file.frames) + " frames");
   }
-  DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence);
+  DcmItem of_all;
+  if (DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence)) flatten(*shared, of_all);
   std::vector<Slice> images(static_cast<std::size_t>(file.frames), file);
+  // From one to the next: DCMTK counts from the beginning when it is asked for one by its number.
+  DcmObject* groups = nullptr;
   for (std::int64_t i = 0; i < file.frames; ++i) {
-    DcmItem flat;
-    if (shared) flatten(*shared, flat);
-    flatten(*frames->getItem(static_cast<unsigned long>(i)), flat);
+    check_stop(stop);
+    groups = frames->nextInContainer(groups);
+    DcmItem flat(of_all);
+    flatten(static_cast<DcmItem&>(*groups), flat);
     Slice& image = images[static_cast<std::size_t>(i)];
     image.frame = i;
     read_image_attributes(flat, image);
@@ -135,8 +152,11 @@ std::vector<Slice> mosaic_tiles(DcmDataset& data, const Slice& file) {
 
 }  // namespace
 
-std::vector<Slice> images_of(DcmDataset& data, const Slice& file) {
-  if (file.is_enhanced) return enhanced_frames(data, file);
+std::vector<Slice> images_of(DcmDataset& data, const Slice& file, const Execution& execution) {
+  check_image_size({{file.frame_columns, file.frame_rows, 1}}, 1, file.file.bytes, execution);
+  check_memory("what its header says of " + std::to_string(file.frames) + " frames",
+               static_cast<std::uint64_t>(file.frames) * memory_of(file), file.file.bytes, execution);
+  if (file.is_enhanced) return enhanced_frames(data, file, execution.stop);
   const auto type = components(text_of(data, DCM_ImageType));
   const auto is_of_type = [&](const char* name) { return std::find(type.begin(), type.end(), name) != type.end(); };
   if (is_of_type("RECON TOMO") || is_of_type("RECON GATED TOMO")) return tomogram_slices(data, file);

@@ -46,7 +46,7 @@ bool read_values_at_end(const Slice& image, Values kind, float* out) {
 class OpenFile {
  public:
   OpenFile(const Slice& image, const Execution& execution)
-      : path_(image.path), file_(load_file(image.path, execution)), decoder_(*file_->getDataset(), image) {}
+      : path_(image.path), file_(load_file(image.path, execution)), decoder_(*file_->getDataset(), image, execution) {}
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -314,18 +314,19 @@ struct DicomFolder::Impl {
   std::filesystem::path path;
   dicom::Scan found;
 
-  std::unique_ptr<Image> open(const ReadOptions& options, std::vector<std::string> warnings) const {
+  std::unique_ptr<Image> open(const ReadOptions& options, std::vector<dicom::Slice> images,
+                              std::vector<std::string> warnings) const {
     dicom::Series series;
     series.input = path;
     series.is_folder = std::filesystem::is_directory(path);
-    if (found.images.empty()) {
+    if (images.empty()) {
       throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
                   path.string() + ": holds no DICOM image; passed over " + found.passed_over.front());
     }
-    auto images = dicom::choose_series(found.images, options.series_uid, path);
+    images = dicom::choose_series(std::move(images), options.series_uid, path);
     series.warnings = std::move(warnings);
     images = dicom::each_once(std::move(images), path, options.execution.silent(), series.warnings);
-    series.volumes = dicom::make_volumes(std::move(images));
+    series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
     dicom::add_warnings(series, options);
     return std::make_unique<dicom::DicomImage>(std::move(series), options.execution.silent());
   }
@@ -381,7 +382,9 @@ std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened
 
 const std::vector<Error>& DicomFolder::strays() const { return impl_->found.strays; }
 
-std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const { return impl_->open(options, {}); }
+std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const {
+  return impl_->open(options, impl_->found.images, {});
+}
 
 std::vector<std::array<double, 3>> slice_places(const Image& image, std::size_t volume) {
   const auto* const series = dynamic_cast<const dicom::DicomImage*>(&image);
@@ -389,7 +392,7 @@ std::vector<std::array<double, 3>> slice_places(const Image& image, std::size_t 
 }
 
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
-  const DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};
+  DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};
   if (!folder.found.any_dicom) return nullptr;
   if (!folder.found.strays.empty()) throw folder.found.strays.front();
   std::vector<std::string> passed_over = folder.found.passed_over;
@@ -399,7 +402,7 @@ std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadO
       if (is_broken && image.series != options.series_uid) passed_over.emplace_back(image.problem->what());
     }
   }
-  return folder.open(options, dicom::shortened(passed_over));
+  return folder.open(options, std::move(folder.found.images), dicom::shortened(passed_over));
 }
 
 }  // namespace quietvox::io

@@ -8,6 +8,8 @@
 #include <concepts>
 #include <cstring>
 
+#include "core/input_limits.hpp"
+
 namespace quietvox::io::dicom {
 namespace {
 
@@ -148,6 +150,37 @@ std::vector<std::uint16_t> cut_tile(const Slice& slice, std::span<const std::uin
   return tile;
 }
 
+/// How large a compressed image is, by its item, once it is decoded.
+std::uint64_t decoded_bytes(DcmItem& image) {
+  std::uint64_t bytes = 1;
+  for (const DcmTagKey& key : {DCM_Rows, DCM_Columns, DCM_SamplesPerPixel, DCM_BitsAllocated}) {
+    Uint16 number = 0;
+    image.findAndGetUint16(key, number);
+    bytes *= number;
+  }
+  Sint32 frames = 1;
+  image.findAndGetSint32(DCM_NumberOfFrames, frames);
+  constexpr std::uint64_t most = std::uint64_t{1} << 32;  // of one value
+  return std::min(bytes / 8, most) * static_cast<std::uint64_t>(std::max(frames, 1));
+}
+
+std::uint64_t bytes_of_nested_images(DcmItem& item) {
+  std::uint64_t bytes = 0;
+  for (DcmObject* element = nullptr; (element = item.nextInContainer(element));) {
+    if (element->ident() != EVR_SQ) continue;
+    for (DcmObject* part = nullptr; (part = element->nextInContainer(part));) {
+      auto& nested = static_cast<DcmItem&>(*part);
+      bytes += bytes_of_nested_images(nested);
+      DcmElement* pixels = nullptr;
+      if (nested.findAndGetElement(DCM_PixelData, pixels).good() && pixels->ident() == EVR_PixelData &&
+          pixels->getLengthField() == DCM_UndefinedLength) {
+        bytes += decoded_bytes(nested);
+      }
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 DcmPixelData& pixel_data(DcmDataset& data) {
@@ -156,6 +189,10 @@ DcmPixelData& pixel_data(DcmDataset& data) {
     corrupt(tag_name(DCM_PixelData) + " is missing");
   }
   return *static_cast<DcmPixelData*>(element);
+}
+
+void check_nested_images(DcmItem& item, const Slice& file, const Execution& execution) {
+  check_memory("decoding the images nested in it", bytes_of_nested_images(item), file.file.bytes, execution);
 }
 
 std::span<std::uint8_t> native_bytes(DcmPixelData& pixels) {

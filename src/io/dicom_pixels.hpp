@@ -17,6 +17,10 @@ namespace quietvox::io::dicom {
 /// The top-level pixel data. Throws Error(corrupt) where there is none.
 DcmPixelData& pixel_data(DcmDataset&);
 
+/// Before the compressed images nested in the sequences of a data set, such as icons, are decoded by DCMTK: throws as
+/// check_memory() does where that would take too much.
+void check_nested_images(DcmItem&, const Slice& file, const Execution&);
+
 /// The bytes of uncompressed pixel data in memory; writing to them changes the data set. Throws Error(corrupt).
 std::span<std::uint8_t> native_bytes(DcmPixelData&);
 

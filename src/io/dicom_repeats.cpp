@@ -245,27 +245,32 @@ std::optional<Labels> labels_by_order(const Places& places) {
   return std::nullopt;
 }
 
-std::vector<Slice> all_of(const Places& places) {
-  std::vector<Slice> slices;
-  for (const auto& place : places) {
-    for (const Slice* image : place) slices.push_back(*image);
-  }
-  return slices;
-}
-
 class Teller {
  public:
+  explicit Teller(std::vector<Slice>& images) : images_(images) {}
+
   void part(const Places& places, bool by_time) {
     const bool are_repeated =
         std::any_of(places.begin(), places.end(), [](const auto& place) { return place.size() > 1; });
     if (part_by_contrast(places, are_repeated, by_time)) return;
     const auto labels = are_repeated ? labels_by_order(places) : std::nullopt;
-    if (!labels) return result_.push_back({all_of(places), by_time});
+    if (!labels) return result_.push_back({take(places), by_time});
     for (const Places& each : parted(places, *labels)) part(each, true);
   }
   std::vector<Repeat> result() { return std::move(result_); }
 
  private:
+  /// The images themselves; each is in one part only.
+  std::vector<Slice> take(const Places& places) {
+    std::vector<Slice> slices;
+    for (const auto& place : places) {
+      for (const Slice* image : place) {
+        slices.push_back(std::move(images_[static_cast<std::size_t>(image - images_.data())]));
+      }
+    }
+    return slices;
+  }
+
   bool part_by_contrast(const Places& places, bool are_repeated, bool by_time) {
     const auto part_by = [&](const Labels& labels, bool may_alternate = false) {
       const bool do_tell = are_repeated ? tell(places, labels) : may_alternate && alternation(places, labels);
@@ -289,6 +294,7 @@ class Teller {
     return false;
   }
 
+  std::vector<Slice>& images_;
   std::vector<Repeat> result_;
 };
 
@@ -307,8 +313,8 @@ Places by_place(const std::vector<Slice>& slices) {
 
 }  // namespace
 
-std::vector<Repeat> tell_apart(const std::vector<Slice>& images) {
-  Teller teller;
+std::vector<Repeat> tell_apart(std::vector<Slice> images) {
+  Teller teller(images);
   teller.part(by_place(images), false);
   return teller.result();
 }

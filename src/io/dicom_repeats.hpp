@@ -24,7 +24,7 @@ struct Repeat {
 /// one after the other, or places that are; where two of them say different things, neither tells. Images that lie at
 /// different places stay together, but where two contrasts alternate. `images` are sorted along their normal and stay
 /// so. The parts come in the order of their numbers, or of the times that tell them apart.
-std::vector<Repeat> tell_apart(const std::vector<Slice>& images);
+std::vector<Repeat> tell_apart(std::vector<Slice> images);
 
 /// Why sorted slices of different places are pictures of different times, such as phases of a heart beat; empty where
 /// they may be of one.

@@ -4,6 +4,9 @@
 
 #include <dcmtk/dcmdata/dcuid.h>
 
+#include <algorithm>
+
+#include "core/input_limits.hpp"
 #include "io/dicom_frames.hpp"
 #include "io/dicom_header.hpp"
 #include "io/folder_walk.hpp"
@@ -85,8 +88,9 @@ Outcome examine(const Found& found, const Execution& execution) {
   if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
   try {
     read_header(data, slice);
-    return {images_of(data, slice), {}};
+    return {images_of(data, slice, execution), {}};
   } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
     slice.problem = Error(error.code(), found.path.string() + ": " + error.what());
   }
   return {{std::move(slice)}, {}};
@@ -112,10 +116,14 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
   std::vector<Found>& files = folder.files;
   std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
+  // Files that are read at the same time share the memory that may be taken.
+  Execution each = execution;
+  each.memory_limit = memory_budget(execution) /
+                      std::clamp<std::uint64_t>(files.size(), 1, static_cast<std::uint64_t>(thread_count(execution)));
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       if (care.before) care.before(files[i].path);
-      outcomes[i] = examine(files[i], execution);
+      outcomes[i] = examine(files[i], each);
     }
   });
   Scan result;

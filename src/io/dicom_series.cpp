@@ -231,13 +231,14 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
   return std::move(chosen->second);
 }
 
-std::vector<Volume> make_volumes(std::vector<Slice> images) {
+std::vector<Volume> make_volumes(std::vector<Slice> images, const std::stop_token& stop) {
   fill_in(images, &Slice::frame_of_reference);
   fill_in(images, &Slice::patient_position);
   std::vector<std::vector<Slice>> kinds;
   for (Slice& slice : in_order(std::move(images))) {
-    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
-      return has_place(slice) && has_place(kind.front()) && same_kind(kind.front(), slice);
+    check_stop(stop);
+    const auto same = !has_place(slice) ? kinds.end() : std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+      return has_place(kind.front()) && same_kind(kind.front(), slice);
     });
     if (same == kinds.end()) {
       kinds.emplace_back().push_back(std::move(slice));
@@ -252,7 +253,7 @@ std::vector<Volume> make_volumes(std::vector<Slice> images) {
       continue;
     }
     sort_along_normal(kind);
-    for (auto& [slices, by_time] : tell_apart(kind)) {
+    for (auto& [slices, by_time] : tell_apart(std::move(kind))) {
       Volume& volume = volumes.emplace_back(make_volume(std::move(slices)));
       if (by_time || volume.is_irregular) continue;
       if (std::string why = mixed_times(volume.slices); !why.empty()) {

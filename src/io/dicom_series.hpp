@@ -28,7 +28,7 @@ std::vector<Slice> choose_series(std::vector<Slice> images, const std::string& u
 /// Parts the images of a series by size, pixel format, frame of reference, patient position, orientation, contrast and
 /// time, then by repeated positions (see tell_apart), and orders each part. Every image is in exactly one volume. The
 /// volumes come in the order of their temporal positions, then of their lowest instance numbers, then of what else
-/// makes them differ, whatever the names of the files.
-std::vector<Volume> make_volumes(std::vector<Slice> images);
+/// makes them differ, whatever the names of the files. Throws Error(cancelled).
+std::vector<Volume> make_volumes(std::vector<Slice> images, const std::stop_token& stop = {});
 
 }  // namespace quietvox::io::dicom

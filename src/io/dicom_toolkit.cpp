@@ -9,6 +9,7 @@
 #include <dcmtk/dcmjpeg/djdecode.h>
 #include <dcmtk/dcmjpls/djdecode.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -65,6 +66,34 @@ bool is_nested_deeper(DcmItem& item, int most) {
   }
   return false;
 }
+
+/// A data set that finds its elements by their tags at once; DCMTK looks through all of them for each. It is not to be
+/// changed once it has its index.
+class IndexedDataset final : public DcmDataset {
+ public:
+  void make_index() {
+    index_.reserve(card());
+    for (DcmObject* element = nullptr; (element = nextInContainer(element));) index_.push_back(element);
+    if (!std::is_sorted(index_.begin(), index_.end(), has_lower_tag)) index_.clear();
+  }
+
+  OFCondition search(const DcmTagKey& key, DcmStack& found, E_SearchMode mode, OFBool into_sequences) override {
+    if (index_.empty() || mode != ESM_fromHere || into_sequences) {
+      return DcmDataset::search(key, found, mode, into_sequences);
+    }
+    const auto at =
+        std::lower_bound(index_.begin(), index_.end(), key,
+                         [](DcmObject* element, const DcmTagKey& wanted) { return element->getTag() < wanted; });
+    if (at == index_.end() || (*at)->getTag() != key) return EC_TagNotFound;
+    found.push(*at);
+    return EC_Normal;
+  }
+
+ private:
+  static bool has_lower_tag(DcmObject* a, DcmObject* b) { return a->getTag() < b->getTag(); }
+
+  std::vector<DcmObject*> index_;
+};
 
 struct ParseOptions {
   Uint32 longest = DCM_MaxReadLength;  ///< values of more bytes stay on disk
@@ -143,7 +172,11 @@ std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path, cons
 }
 
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path& path, const Execution& execution) {
-  return load(path, execution, {});
+  auto* const data = new IndexedDataset;  // the file's from now on
+  auto file = std::make_unique<DcmFileFormat>(data, OFFalse);
+  naming(path.string(), [&] { parse(*file, path, execution); });
+  data->make_index();
+  return file;
 }
 
 std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path& path, const DcmTagKey& until) {

@@ -28,7 +28,7 @@ bool looks_like_dicom(const std::filesystem::path&);
 /// unsupported where it would take too much memory; cancelled.
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&, const Execution& = {});
 /// The same for what its header tells: long values stay on disk until they are asked for, each of which opens the file
-/// again.
+/// again. To be read only.
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&, const Execution& = {});
 /// The same for the elements before `until`, of a file with a preamble.
 std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path&, const DcmTagKey& until);

@@ -20,8 +20,9 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
     DcmDataset& data = *file->getDataset();
     Slice whole;
     whole.path = written;
+    whole.file = FileState(written);
     read_header(data, whole);
-    const auto images = images_of(data, whole);
+    const auto images = images_of(data, whole, execution);
     const auto found = std::find_if(images.begin(), images.end(), [&](const Slice& image) {
       return image.frame == source.frame && image.left == source.left && image.top == source.top;
     });
@@ -31,7 +32,7 @@ std::string why_not_as_meant(const std::filesystem::path& written, const Slice& 
     if (slice.columns != source.columns || slice.rows != source.rows) return "in another size";
     if (slice.format != source.format || slice.photometric != source.photometric) return "in another pixel format";
     if (slice.slope != source.slope || slice.intercept != source.intercept) return "with another rescale";
-    FrameDecoder decoder(data, slice);
+    FrameDecoder decoder(data, slice, execution);
     if (const auto in_place = decoder.cells_in_place(); !in_place.empty()) {
       return std::ranges::equal(in_place, cells) ? "" : other_pixels;
     }

@@ -20,6 +20,7 @@
 #include <set>
 
 #include "core/execution.hpp"
+#include "core/input_limits.hpp"
 #include "io/dicom_derive.hpp"
 #include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_overlays.hpp"
@@ -71,13 +72,17 @@ std::string unique_text() {
 struct Draft {
   /// `in_place`: where the data set holds cells just so, they are changed there.
   Draft(const Slice& image, std::int64_t images, bool in_place, const Execution& execution)
-      : file(load_file(image.path, execution)), decoder(*file->getDataset(), image), missing(images) {
+      : file(load_file(image.path, execution)), decoder(*file->getDataset(), image, execution), missing(images) {
     texts.resize(static_cast<std::size_t>(image.frames));
     if (in_place) cells = decoder.cells_in_place();
     if (!cells.empty()) return;
     if (image.frames == 1) {
       apart = decoder.cells(0);
     } else {
+      naming(image.path.string(), [&] {
+        check_memory("the pixels of " + std::to_string(image.frames) + " frames",
+                     sizeof(std::uint16_t) * texts.size() * frame_cells(image), execution);
+      });
       apart.resize(texts.size() * frame_cells(image));
     }
     cells = apart;
@@ -236,6 +241,7 @@ class Writer final : public ImageWriter {
     E_TransferSyntax syntax = data.getOriginalXfer();
     OFCondition status = EC_Normal;
     if (!slice.keeps_syntax) {
+      naming(slice.path.string(), [&] { check_nested_images(data, slice, execution_); });
       syntax = EXS_LittleEndianExplicit;
       status = data.chooseRepresentation(syntax, nullptr);  // images nested in sequences, such as icons
       if (status.bad()) {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include "core/input_limits.hpp"
 #include "io/image.hpp"
 #include "io/nifti_file.hpp"
 #include "io/nifti_writer.hpp"
@@ -97,6 +98,10 @@ class NiftiImage final : public Image {
 std::unique_ptr<Image> open_nifti(const std::filesystem::path& path, const ReadOptions& options) {
   auto file = find_nifti(path);
   if (!file) return nullptr;
+  std::uint64_t bytes = 0;
+  for (const FileState& state : file->states) bytes += state.bytes;
+  naming(path.string(),
+         [&] { check_image_size(file->header.extent(), file->header.volumes(), bytes, options.execution); });
   return std::make_unique<NiftiImage>(*std::move(file), options.execution.stop);
 }
 

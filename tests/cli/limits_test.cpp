@@ -4,10 +4,15 @@
 // Files made to make a run crash, hang or fill the memory: it ends, soon, with one line and the status for bad input.
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/deflated.hpp"
 #include "support/raw_dicom.hpp"
 
 namespace quietvox::test {
@@ -102,6 +107,64 @@ TEST_F(Limits, NestedJsonOverflowsNoStack) {
   }
   write_file(folder_ / "big.json", "\"" + std::string(std::size_t{64} << 20, 'x') + "\"");
   expect_failure(4, "big.json", {"quadratic", path("good.dcm"), path("o.nii"), "--coefficients", path("big.json")});
+}
+
+TEST_F(Limits, SmallFilesTakeLittleMemory) {
+  constexpr long most_kib = 400 << 10;
+  write("frames.dcm", {.columns = 1, .rows = 1, .frames = 4000000});
+  {  // let go before a process is forked, whose peak it would be
+    RawDicom deflated{.before_series = raw_element(0x0009, 0x1010, "OB", std::string(std::size_t{512} << 20, '\0'))};
+    deflated.is_deflated = true;
+    write("deflated.dcm", deflated);
+  }
+  for (const std::string input : {"frames.dcm", "deflated.dcm"}) {
+    for (const std::vector<std::string>& words :
+         {std::vector{std::string("info"), path(input)}, {"median", path(input), path("out.dcm")}}) {
+      const Result result = quietvox(words);
+      EXPECT_EQ(result.status, 4) << result.err;
+      EXPECT_NE(result.err.find(input), std::string::npos) << result.err;
+      EXPECT_LT(result.peak_kib, most_kib) << input;
+    }
+  }
+}
+
+TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
+  std::string packed = deflated(read_file(folder_ / "in.nii"), MAX_WBITS + 16);
+  const std::string member = deflated(std::string(std::size_t{16} << 20, '\0'), MAX_WBITS + 16);
+  for (int i = 0; i < 300; ++i) packed += member;  // 5 GB
+  write_file(folder_ / "in.nii.gz", packed);
+  quietvox_ok({"info", path("in.nii.gz")});
+  expect_failure(4, "in.nii.gz: more than 268435456 bytes of the compressed data are no voxels",
+                 {"median", path("in.nii.gz"), path("out.nii.gz")});
+  EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in.nii", "in.nii.gz"}));
+}
+
+/// ITK reads text whole, and does not ask whether it is to go on.
+TEST_F(Limits, SignalsEndWhatOthersParse) {
+  std::string text = "NRRD0004\ntype: short\ndimension: 3\nsizes: 300 300 300\nencoding: ascii\n\n";
+  for (int i = 0; i < 300 * 300 * 300; ++i) text += i % 100 ? "1 " : "1\n";
+  write_file(folder_ / "in.nrrd", text);
+  const auto before = folder_.names();
+  for (const std::vector<std::string>& words :
+       {std::vector{std::string("info"), path("in.nrrd")}, {"median", path("in.nrrd"), path("out/o.nrrd")}}) {
+    const auto start = std::chrono::steady_clock::now();
+    const Result whole = Process(words).finish();
+    EXPECT_EQ(whole.status, 0) << whole.err;
+    const std::chrono::duration<double> whole_run = std::chrono::steady_clock::now() - start;
+    fs::remove_all(folder_ / "out");
+    Process process(words);
+    std::this_thread::sleep_for(whole_run / 4);
+    process.send(SIGTERM);
+    const auto sent = std::chrono::steady_clock::now();
+    const Result result = process.finish();
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - sent;
+    EXPECT_EQ(result.status, 128 + SIGTERM) << result.err;
+    EXPECT_NE(result.err.find("quietvox: stopped by a signal"), std::string::npos) << result.err;
+    EXPECT_LT(waited.count(), std::max(1.0, whole_run.count() / 2)) << "of " << whole_run.count() << " s";
+    fs::remove(folder_ / "out");  // a folder that a run made and could not remove again
+    EXPECT_EQ(folder_.names(), before);
+  }
 }
 
 }  // namespace

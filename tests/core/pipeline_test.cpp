@@ -216,6 +216,20 @@ TEST_F(Pipeline, AnErrorOfTheConsumerComesThrough) {
   });
 }
 
+/// A volume that no machine can hold a slice of.
+class HugeSource final : public VolumeSource {
+ public:
+  Extent extent() const override { return {{std::int64_t{1} << 30, std::int64_t{1} << 22, 3}}; }
+  Spacing spacing() const override { return {1, 1, 1}; }
+  void read(VolumeView<float>) override { FAIL(); }
+};
+
+TEST_F(Pipeline, WithoutALimitMemoryIsNotTakenThatTheMachineDoesNotHave) {
+  HugeSource source;
+  expect_error(Errc::out_of_memory, "filtering one slice would take",
+               [&] { filter_volume(source, std::vector{median("1x1x0")}, *backend, {}, [](const auto&) {}); });
+}
+
 TEST(GrownBox, IsCutAtTheVolume) {
   VolumeView<const float> whole{nullptr, {10, 10, 10}, {1, 1, 1}, {0, 0, 4}};
   VolumeView<float> box{nullptr, {10, 10, 2}, {1, 1, 1}, {0, 0, 5}};

@@ -8,6 +8,7 @@
 #include <openjpeg.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
@@ -135,6 +136,77 @@ TEST_F(DicomJpeg2000, BrokenStreamsAreAnError) {
   expect_error(Errc::corrupt, "they are 40 x 30, the header says 30 x 40", [&] { stored(); });
   write({.columns = 40, .rows = 30, .bits_allocated = 8, .bits_stored = 8}, stream, 10000);
   expect_error(Errc::corrupt, "12 bits do not fit into 8", [&] { stored(); });
+}
+
+/// Big-endian.
+void put(std::vector<std::uint8_t>& bytes, std::uint32_t number, int size) {
+  for (int i = size - 1; i >= 0; --i) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
+}
+
+std::vector<std::uint8_t> box(const char* type, const std::vector<std::uint8_t>& content) {
+  std::vector<std::uint8_t> bytes;
+  put(bytes, static_cast<std::uint32_t>(content.size() + 8), 4);
+  std::copy_n(type, 4, std::back_inserter(bytes));
+  std::ranges::copy(content, std::back_inserter(bytes));
+  return bytes;
+}
+
+/// A JP2 file whose numbers stand for colours of a palette of 256, the first component of which falls from 255.
+std::vector<std::uint8_t> with_palette(const std::vector<std::uint8_t>& stream, std::uint32_t columns,
+                                       std::uint32_t rows, int components) {
+  std::vector<std::uint8_t> file, header, image_header, palette, map;
+  const auto append = [](std::vector<std::uint8_t>& to, const std::vector<std::uint8_t>& more) {
+    std::ranges::copy(more, std::back_inserter(to));
+  };
+  put(image_header, rows, 4);
+  put(image_header, columns, 4);
+  put(image_header, 0x0001'0707, 4);  // one component of 8 bits, compressed
+  put(image_header, 0, 2);
+  put(palette, 256, 2);
+  put(palette, static_cast<std::uint32_t>(components), 1);
+  for (int i = 0; i < components; ++i) put(palette, 7, 1);
+  for (int entry = 0; entry < 256; ++entry) {
+    for (int i = 0; i < components; ++i) put(palette, static_cast<std::uint32_t>(i == 0 ? 255 - entry : entry), 1);
+  }
+  for (int i = 0; i < components; ++i) put(map, static_cast<std::uint32_t>(0x100 + i), 4);
+  append(header, box("ihdr", image_header));
+  append(header, box("colr", {1, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(components == 1 ? 17 : 16)}));
+  append(header, box("pclr", palette));
+  append(header, box("cmap", map));
+  append(file, box("jP  ", {0x0d, 0x0a, 0x87, 0x0a}));
+  append(file, box("ftyp", {'j', 'p', '2', ' ', 0, 0, 0, 0, 'j', 'p', '2', ' '}));
+  append(file, box("jp2h", header));
+  append(file, box("jp2c", stream));
+  return file;
+}
+
+TEST_F(DicomJpeg2000, PalettesReplaceTheComponentTheyWereReadBy) {
+  const auto stream = encode({0, 1, 2, 100, 254, 255}, 3, 2, 8, false);
+  const DicomSpec spec{.columns = 3, .rows = 2, .bits_allocated = 8, .bits_stored = 8};
+  write(spec, with_palette(stream, 3, 2, 1), 10000);
+  EXPECT_EQ(stored(), (std::vector<float>{255, 254, 253, 155, 1, 0}));
+  write(spec, with_palette(stream, 3, 2, 3), 10000);
+  expect_error(Errc::corrupt, "3 components instead of 1", [&] { stored(); });
+}
+
+/// What a stream says of its parts decides how much memory OpenJPEG takes, before it has seen the first of them.
+TEST_F(DicomJpeg2000, StreamsOfTooManyPartsAreRefused) {
+  const auto with = [](std::vector<std::uint8_t> stream, std::size_t at, std::uint32_t number, int size) {
+    for (int i = size - 1; i >= 0; --i) stream[at++] = static_cast<std::uint8_t>(number >> 8 * i);
+    return stream;
+  };
+  const auto stream = encode(numbers_of(400 * 300, 12, false), 400, 300, 12, false);
+  constexpr std::size_t tile_size = 24, components = 40;
+  write({.columns = 400, .rows = 300}, with(with(stream, tile_size, 2, 4), tile_size + 4, 1, 4), 1000000);
+  expect_error(Errc::unsupported, "unpacking JPEG 2000 would take", [&] { stored(); });
+  write({.columns = 400, .rows = 300}, with(stream, components, 16384, 2), 1000000);
+  expect_error(Errc::corrupt, "16384 components instead of 1", [&] { stored(); });
+  // 16 million precincts of one pixel, in a tenth of a kilobyte.
+  std::vector<std::uint8_t> many(stream.begin(), stream.begin() + 45);
+  for (const std::size_t at : {8, 12, 24, 28}) many = with(many, at, 4096, 4);
+  for (const std::uint32_t word : {0xff52'000dU, 0x0100'0001U, 0x0000'0000U, 0x0001'0000U}) put(many, word, 4);
+  write({.columns = 4096, .rows = 4096}, many, 1000000);
+  expect_error(Errc::unsupported, "unpacking JPEG 2000 would take", [&] { stored(); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <ctime>
 #include <fstream>
 
 #include "io/dicom_result.hpp"
@@ -67,10 +68,109 @@ TEST_F(DicomLimits, DeepSequencesAreRefusedWhereverTheyStand) {
     write(file);
     on_small_stack([&] {
       expect_error(Errc::corrupt, "image.dcm: broken DICOM file: sequences are nested more than 64 deep",
-                   [&] { io::open_dicom(file_, {.execution = {.threads = 1, .memory_limit = {}}}); });
+                   [&] { io::open_dicom(file_, {.series_uid = {}, .execution = {.threads = 1, .memory_limit = {}}}); });
       EXPECT_FALSE(io::is_dicom_result(file_));
     });
   }
+}
+
+TEST_F(DicomLimits, FramesTakeNoMoreMemoryThanTheirFileMay) {
+  write({.columns = 1, .rows = 1, .frames = 60000});
+  EXPECT_EQ(open()->volume_count(), 60000U);
+  write({.columns = 1, .rows = 1, .frames = 4000000});
+  expect_error(Errc::unsupported, "image.dcm: what its header says of 4000000 frames would take", [&] { open(); });
+}
+
+TEST_F(DicomLimits, DeflatedFilesUnpackToNoMoreThanTheyMay) {
+  RawDicom file{.before_series = raw_element(0x0009, 0x0010, "LO", "MAKER") +
+                                 raw_element(0x0009, 0x1010, "OB", std::string(std::size_t{200} << 20, '\0'))};
+  file.is_deflated = true;
+  write(file);
+  EXPECT_EQ(read_volume(*open()).extent, (Extent{{4, 4, 1}}));
+  file.before_series += raw_element(0x0009, 0x1011, "OB", std::string(std::size_t{56} << 20, '\0'));
+  write(file);
+  expect_error(Errc::unsupported, "image.dcm: what it holds would take 257 MiB of memory or more",
+               [&] { read_volume(*open()); });
+}
+
+TEST_F(DicomLimits, ReadingKeepsToTheMemoryLimit) {
+  write({.columns = 4096, .rows = 4096});
+  Execution execution{.threads = 1, .memory_limit = std::size_t{80} << 20};
+  EXPECT_EQ(read_volume(*io::open_dicom(file_, {.series_uid = {}, .execution = execution})).extent,
+            (Extent{{4096, 4096, 1}}));
+  execution.memory_limit = std::size_t{70} << 20;
+  const auto image = io::open_dicom(file_, {.series_uid = {}, .execution = execution});
+  execution.memory_limit = std::size_t{60} << 20;
+  expect_error(Errc::out_of_memory, "a slice of 4096 x 4096 voxels would take 64 MiB of memory or more; at most 60 MiB",
+               [&] { io::open_dicom(file_, {.series_uid = {}, .execution = execution}); });
+  // What is parsed whole must fit too.
+  write({.columns = 1024, .rows = 1024, .frames = 20});
+  execution.memory_limit = std::size_t{12} << 20;
+  expect_error(Errc::out_of_memory, "image.dcm: what it holds would take",
+               [&] { read_volume(*io::open_dicom(file_, {.series_uid = {}, .execution = execution})); });
+}
+
+TEST_F(DicomLimits, ParsingEndsOnAStopRequest) {
+  write({});
+  std::stop_source stop;
+  Execution execution{.threads = 1, .memory_limit = {}, .stop = stop.get_token()};
+  const auto image = io::open_dicom(file_, {.series_uid = {}, .execution = execution});
+  stop.request_stop();
+  expect_error(Errc::cancelled, "stopped", [&] { io::open_dicom(file_, {.series_uid = {}, .execution = execution}); });
+  expect_error(Errc::cancelled, "stopped", [&] { read_volume(*image); });
+}
+
+/// Seconds of processor time.
+double time_of(const std::function<void()>& body) {
+  const std::clock_t start = std::clock();
+  body();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+TEST_F(DicomLimits, TimeIsInProportionToTheFrames) {
+  const auto opening_takes = [&](int frames) {
+    const std::string shared =
+        raw_item(raw_element(0x0020, 0x9116, "SQ", raw_item(raw_element(0x0020, 0x0037, "DS", "1\\0\\0\\0\\1\\0"))) +
+                 raw_element(0x0028, 0x9110, "SQ", raw_item(raw_element(0x0028, 0x0030, "DS", "1\\1"))));
+    std::string items;
+    for (int i = 0; i < frames; ++i) {
+      items += raw_item(
+          raw_element(0x0020, 0x9113, "SQ", raw_item(raw_element(0x0020, 0x0032, "DS", "0\\0\\" + std::to_string(i)))));
+    }
+    write({.columns = 2,
+           .rows = 2,
+           .frames = frames,
+           .sop_class = "1.2.840.10008.5.1.4.1.1.2.1",
+           .before_pixels = raw_element(0x5200, 0x9229, "SQ", shared) + raw_element(0x5200, 0x9230, "SQ", items)});
+    return time_of([&] { EXPECT_EQ(open()->geometry(0).extent.z, frames); });
+  };
+  opening_takes(1000);
+  const double few = opening_takes(10000), many = opening_takes(60000);
+  EXPECT_LT(many, 12 * few) << few << " s, " << many << " s";
+}
+
+TEST_F(DicomLimits, TimeIsInProportionToTheElements) {
+  std::string elements;
+  for (int group = 0x0029; group < 0x0039; group += 2) {
+    for (int element = 0x1000; element <= 0xffff; ++element) elements += raw_number(group, element, 7);
+  }
+  write({.before_pixels = elements});
+  open();
+  const double parsing = time_of([&] { DcmFileFormat().loadFile(file_.c_str()); });
+  const double opening = time_of([&] { open(); });
+  EXPECT_LT(opening, 2 * parsing) << opening << " s, " << parsing << " s";
+}
+
+TEST_F(DicomLimits, StreamsAreNoLargerThanTheirHeadersSay) {
+  write_dicom(file_, {.columns = 40, .rows = 30, .syntax = EXS_JPEGProcess14SV1});
+  std::ifstream in(file_, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(in), {});
+  const std::size_t frame_header = bytes.find("\xff\xc3");
+  ASSERT_NE(frame_header, std::string::npos);
+  bytes.replace(frame_header + 5, 4, "\xff\xff\xff\xff");
+  std::ofstream(file_, std::ios::binary) << bytes;
+  expect_error(Errc::corrupt, "its JPEG pixels are 65535 x 65535, the header says 40 x 30",
+               [&] { read_volume(*open()); });
 }
 
 }  // namespace

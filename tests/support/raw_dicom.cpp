@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/raw_dicom.hpp"
 
-#include <zlib.h>
-
 #include <cstdint>
+
+#include "support/deflated.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -45,6 +45,8 @@ std::string raw_element(int group, int element, const std::string& vr, std::stri
 }
 
 std::string raw_number(int group, int element, int value) { return raw_element(group, element, "US", word(value)); }
+
+std::string raw_item(const std::string& content) { return item(static_cast<std::uint32_t>(content.size())) + content; }
 
 std::string nested_sequences(int group, int element, int depth, const std::string& deepest) {
   const std::string begin = tag(group, element) + "SQ" + word(0) + long_word(undefined_length) + item(undefined_length);
@@ -89,21 +91,7 @@ std::string RawDicom::bytes() const {
   data += raw_element(0x7fe0, 0x0010, "OB", std::move(pixels)) + after_pixels;
   return std::string(128, '\0') + "DICM" +
          raw_element(0x0002, 0x0000, "UL", long_word(static_cast<std::uint32_t>(meta.size()))) + meta +
-         (is_deflated ? raw_deflate(data) : data);
-}
-
-std::string raw_deflate(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(packed.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return packed;
+         (is_deflated ? deflated(data, -MAX_WBITS) : data);
 }
 
 }  // namespace quietvox::test

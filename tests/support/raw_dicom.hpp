@@ -12,6 +12,9 @@ namespace quietvox::test {
 std::string raw_element(int group, int element, const std::string& vr, std::string value);
 std::string raw_number(int group, int element, int value);  ///< of type US
 
+/// An item of a sequence, whose value is its items one after the other.
+std::string raw_item(const std::string& content);
+
 /// Sequences of one item each, one within the other. `deepest` stands in the innermost.
 std::string nested_sequences(int group, int element, int depth, const std::string& deepest = "");
 /// The same with lengths that are given.
@@ -31,8 +34,5 @@ struct RawDicom {
 
   std::string bytes() const;
 };
-
-/// A raw deflate stream, packed as tightly as zlib can.
-std::string raw_deflate(const std::string& bytes);
 
 }  // namespace quietvox::test

@@ -34,7 +34,7 @@ TEST(InstructionSet, EveryOneWorthItsWhileIsCompiled) {
 }
 
 TEST(InstructionSet, OthersAreRefused) {
-  test::expect_error(Errc::invalid_argument, "'AVX5' is not to be had", [] { force_instruction_set("AVX5"); });
+  test::expect_error(Errc::invalid_argument, "'AVX5' is not available", [] { force_instruction_set("AVX5"); });
 }
 
 }  // namespace

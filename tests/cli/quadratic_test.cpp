@@ -147,7 +147,8 @@ TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
   const std::pair<std::string, std::string> cases[] = {
       {R"({"size": 3, "range": "volume", "h0": 0, "h1": [1, 2], "h2": []})", "h1 has 2 numbers; size 3 takes 9"},
       {R"({"size": 3, "range": "volume", "h0": 0, "h1": [0, NaN], "h2": []})", "this is not JSON at h1[1]"},
-      {R"({"size": 3, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": [], "h3": []})", "'h3' is not a known entry"},
+      {R"({"size": 3, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": [], "h3": []})",
+       "'h3' is not a known entry"},
       {R"({"size": 4, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": []})", "size is 4; give 3 or 5"}};
   for (const auto& [text, message] : cases) {
     write_file(folder_ / "bad.json", text);

@@ -77,7 +77,8 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   if (lines.longest_key > 200) refuse("a header key has " + std::to_string(lines.longest_key) + " letters");
   if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
-  if (!axes || *axes < 1 || *axes > 10) refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is not a number of axes");
+  if (!axes || *axes < 1 || *axes > 10)
+    refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is not a number of axes");
   std::istringstream sizes(lines.at("dimsize"));
   int words = 0;
   for (std::string word; sizes >> word;) ++words;

@@ -30,7 +30,7 @@ struct Nlm {
 };
 
 Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
-  const Radius3 f = params.patch_radius, v = params.search_radius.value_or(Radius3{});
+  const Radius3 f = *params.patch_radius, v = params.search_window().value_or(Radius3{});
   const double voxels = static_cast<double>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
   const double scale = std::sqrt(std::numbers::log2e / voxels) / params.h();
   const auto spatial = [&](int axis) {
@@ -45,7 +45,7 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   Nlm nlm{};
   nlm.patch = {f.x, f.y, f.z};
   nlm.search = {v.x, v.y, v.z};
-  nlm.whole_slice = !params.search_radius;
+  nlm.whole_slice = !params.search_window();
   nlm.squares = params.noise_model == NoiseModel::rician;
   nlm.scale = static_cast<float>(std::min<double>(scale, 3e38));
   nlm.bias = static_cast<float>(std::numbers::log2e * params.noise_bias / (params.strength * params.strength));

@@ -35,7 +35,9 @@ void write_members(std::ostream& out, const std::string& params, const FieldInfo
     setter("", "const TValue& value", "this->template ToTriple<" + number + ">(value)");
   }
   if (field.may_be_auto) setter("ToAuto", "", "std::nullopt");
-  if (field.may_be_all) setter("ToAll", "", "std::nullopt");
+  if (field.may_be_all) {
+    setter("ToAll", "", field.may_be_auto ? "typename decltype(" + member + ")::value_type()" : "std::nullopt");
+  }
   if (field.kind == FieldKind::flag) {
     out << "  void " << name << "On() { this->Set" << name << "(true); }\n"
         << "  void " << name << "Off() { this->Set" << name << "(false); }\n";

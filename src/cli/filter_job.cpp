@@ -98,13 +98,20 @@ void check_formats(const Job& job, const io::Image& image, Summary& summary) {
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
 /// are never sets the size of a window.
 void check_windows(const Job& job, const io::Image& image, Summary& summary) {
+  bool warned = false;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    summary.resolved.push_back(resolve_by_header(job.chain, *image.volume(volume, io::Values::stored)));
+    const auto source = image.volume(volume, io::Values::stored);
+    const auto& chain = summary.resolved.emplace_back(resolve_by_header(job.chain, *source));
     const std::string why = image.why_2d_only(volume);
-    if (total_halo(summary.resolved[volume]).z > 0 && !why.empty() && !job.in.allow_gaps) {
+    if (total_halo(chain).z > 0 && !why.empty() && !job.in.allow_gaps) {
       throw Error(Errc::irregular,
                   job.input.string() + ": " + why +
                       "; a window of radius 0 along z filters slice by slice, --allow-gaps across all the same");
+    }
+    for (const Settings& step : chain) {
+      const std::string warning = thick_axis_warning(step, header_facts(*source));
+      if (!warned && !warning.empty()) summary.warnings.push_back(warning);
+      warned = warned || !warning.empty();
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
+#include "filters/registry.hpp"
 #include "quality/noise_estimate.hpp"
 
 namespace quietvox::cli {
@@ -17,6 +18,19 @@ std::string rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
+}
+
+/// A number, or one per axis, with few digits; other values as they are.
+std::string rounded(const FieldInfo& field, const std::string& value) {
+  if (field.kind == FieldKind::real) {
+    if (const auto number = FieldType<double>::parse(value)) return rounded(*number);
+  }
+  if (field.kind == FieldKind::real_triple) {
+    if (const auto three = FieldType<Triple<double>>::parse(value)) {
+      return rounded(three->x) + "x" + rounded(three->y) + "x" + rounded(three->z);
+    }
+  }
+  return value;
 }
 
 /// Sigma of the noise of the first volume; none, with a warning that says why, where its voxels are none that can be
@@ -31,6 +45,40 @@ std::optional<double> noise_of(const io::Image& image, std::vector<std::string>&
   }
 }
 
+/// Whether windows may extend along z.
+std::string windows_across_slices(const io::Image& image) {
+  if (image.geometry(0).extent.z == 1) return "no: there is one slice";
+  if (const std::string why = image.why_2d_only(0); !why.empty()) return "no: " + why;
+  const VolumeFacts facts = header_facts(*image.volume(0, io::Values::stored));
+  if (!facts.is_thick(2)) return "yes";
+  return "yes, where asked for: slices lie " + rounded(facts.spacing.z) + " mm apart, voxels within them " +
+         rounded(facts.in_plane_spacing()) + " mm";
+}
+
+/// What became of the parameters of a filter that are `auto` by default, but for those that only a run finds out.
+std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Settings& resolved) {
+  std::vector<std::pair<const FieldInfo*, std::string>> values;
+  for (const FieldInfo& field : resolved.filter().fields) {
+    const std::string value = resolved.get(field.name);
+    if (field.default_text == "auto" && value != "auto") values.emplace_back(&field, value);
+  }
+  return values;
+}
+
+/// Filters with their defaults for the first volume.
+std::vector<Settings> defaults_for(const io::Image& image, const std::optional<double>& noise) {
+  VolumeFacts facts = header_facts(*image.volume(0, io::Values::stored));
+  if (noise) facts.noise_sigma = [&] { return *noise; };
+  std::vector<Settings> defaults;
+  for (const Filter& filter : filters()) {
+    try {
+      defaults.push_back(Settings(filter).resolved(facts));
+    } catch (const Error&) {  // not for this image, as a run would say
+    }
+  }
+  return defaults;
+}
+
 /// What the reader says, and what holds for every format where it does not say it itself.
 io::Facts complete_facts(const io::Image& image) {
   io::Facts facts = image.facts();
@@ -39,9 +87,7 @@ io::Facts complete_facts(const io::Image& image) {
       facts.emplace_back(name, value);
     }
   };
-  const std::string why = image.why_2d_only(0);
-  const bool flat = image.geometry(0).extent.z == 1;
-  add("windows across slices", flat ? "no: there is one slice" : why.empty() ? "yes" : "no: " + why);
+  add("windows across slices", windows_across_slices(image));
   add("written as", io::to_string(image.format()) + " like the input");
   return facts;
 }
@@ -103,6 +149,7 @@ void print_info(const Arguments& arguments, Context& context) {
   if (!image) image = open_input(path, options, context.background());
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
   const std::optional<double> noise = noise_of(*image, warnings);
+  const std::vector<Settings> defaults = defaults_for(*image, noise);
 
   if (context.json) {
     Json facts = Json::object();
@@ -116,6 +163,7 @@ void print_info(const Arguments& arguments, Context& context) {
                 {"origin", geometry.origin},
                 {"direction", geometry.direction},
                 {"noise_sigma", noise ? Json(*noise) : Json()},
+                {"defaults", to_json(defaults)},
                 {"warnings", warnings},
                 {"facts", facts}});
     return;
@@ -123,6 +171,13 @@ void print_info(const Arguments& arguments, Context& context) {
   io::Facts facts = complete_facts(*image);
   facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise",
                      noise ? "sigma " + rounded(*noise) : "unknown");
+  for (const Settings& filter : defaults) {
+    std::string text;
+    for (const auto& [field, value] : resolved_defaults(filter)) {
+      text += (text.empty() ? "" : ", ") + field->name + " " + rounded(*field, value);
+    }
+    if (!text.empty()) facts.emplace_back(filter.filter().name + " by default", text);
+  }
   std::size_t width = 0;
   for (const auto& [name, value] : facts) width = std::max(width, name.size());
   for (const auto& [name, value] : facts) {

@@ -31,7 +31,8 @@ std::string FieldInfo::allowed() const {
     case FieldKind::flag: text = "true, false"; break;
     case FieldKind::text: text = "text"; break;
   }
-  return text + (may_be_auto ? ", or auto" : may_be_all ? ", or all" : "");
+  if (may_be_all) text += may_be_auto ? ", all" : ", or all";
+  return may_be_auto ? text + ", or auto" : text;
 }
 
 void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string_view given) {

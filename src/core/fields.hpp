@@ -20,7 +20,7 @@
 /// The parameter table of a filter. A parameter struct lists its members once, with name, range, unit and help text:
 ///
 ///     static consteval auto fields() {
-///       return std::tuple{field("radius", &MedianParams::radius, {0, 15}, "voxel", "Half width of the window.")};
+///       return std::tuple{field("radius", &SmoothParams::radius, {0, 15}, "voxel", "Half width of the window.")};
 ///     }
 ///
 /// Command-line options, range errors, docs, ITK setters and provenance are all read from that table. A member may be
@@ -181,6 +181,8 @@ template <class T>
 inline constexpr bool may_be_all = false;
 template <class T>
 inline constexpr bool may_be_all<OrAll<T>> = true;
+template <class T>
+inline constexpr bool may_be_all<std::optional<T>> = may_be_all<T>;
 
 template <class T>
 inline constexpr bool may_be_auto = false;
@@ -245,19 +247,13 @@ struct Unwrapped {
   using Type = T;
 };
 template <class T>
-struct Unwrapped<std::optional<T>> {
-  using Type = T;
-};
-template <class T>
 struct Unwrapped<Triple<T>> {
   using Type = T;
 };
 template <class T>
-struct Unwrapped<std::optional<Triple<T>>> {
-  using Type = T;
-};
+struct Unwrapped<std::optional<T>> : Unwrapped<T> {};
 template <class T>
-struct Unwrapped<OrAll<T>> : Unwrapped<std::optional<T>> {};
+struct Unwrapped<OrAll<T>> : Unwrapped<T> {};
 
 template <class P>
 std::vector<FieldInfo> describe_fields() {

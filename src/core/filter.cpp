@@ -3,6 +3,7 @@
 #include "core/filter.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 namespace quietvox {
 
@@ -45,6 +46,24 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
                                             ", but the volume has " + std::to_string(facts.extent[axis]) + hint);
   }
   return result;
+}
+
+std::string thick_axis_warning(const Settings& resolved, const VolumeFacts& facts) {
+  const auto mm = [](double distance) {
+    std::ostringstream text;
+    text << distance << " mm";  // six digits are enough
+    return text.str();
+  };
+  const VolumeFacts header{.extent = facts.extent, .spacing = facts.spacing, .header = facts.header};
+  const Radius3 halo = resolved.halo(), by_default = Settings(resolved.filter()).resolved(header).halo();
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!facts.is_thick(axis) || halo[axis] == 0 || by_default[axis] > 0) continue;
+    const std::string name(1, "xyz"[axis]);
+    return resolved.filter().name + ": the window extends along " + name + ", where voxels lie " +
+           mm(facts.spacing[axis]) + " apart, against " + mm(facts.in_plane_spacing()) +
+           " within a slice: it mixes in what other slices show; 0 along " + name + " leaves them out";
+  }
+  return {};
 }
 
 }  // namespace quietvox

@@ -100,6 +100,10 @@ class Settings {
   std::vector<Waiting> waiting_;
 };
 
+/// What users are to be told where the window of resolved settings extends along an axis whose voxels lie far apart
+/// (see VolumeFacts::is_thick), and would not by default; else empty.
+std::string thick_axis_warning(const Settings& resolved, const VolumeFacts&);
+
 /// Voxels of a box of these half widths.
 constexpr double window_voxels(Radius3 radius) {
   return (2.0 * radius.x + 1) * (2.0 * radius.y + 1) * (2.0 * radius.z + 1);

@@ -32,8 +32,9 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
 }
 
 void BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {
-  if (!domain_sigma) {
-    const double sigma = 1.5 * facts.spacing.x;
+  const bool by_default = !domain_sigma;
+  if (by_default) {
+    const double sigma = 1.5 * facts.in_plane_spacing();
     domain_sigma = {sigma, sigma, sigma};
   }
   if (!radius) {
@@ -41,8 +42,11 @@ void BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view 
     for (int axis = 0; axis < 3; ++axis) {
       // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
       const double wanted = std::ceil(truncate * (*domain_sigma)[axis] / facts.spacing[axis] - 1e-9);
-      const std::int64_t fitting = (facts.extent[axis] - 1) / 2;
-      const double reach = std::min(wanted, static_cast<double>(fitting));
+      const double reach = std::min(wanted, static_cast<double>(facts.room(axis)));
+      if (by_default) {
+        automatic[axis] = facts.takes_part(axis) ? static_cast<int>(std::min<double>(reach, largest_radius)) : 0;
+        continue;
+      }
       if (reach > largest_radius) throw_too_wide(filter, *this, facts.spacing, axis);
       automatic[axis] = static_cast<int>(reach);
     }

@@ -77,7 +77,13 @@ Radius3 rim(const GaussianParams& params, const Spacing& spacing) {
 GaussianParams GaussianParams::resolved(const VolumeFacts& facts) const {
   GaussianParams params = *this;
   const Spacing& spacing = facts.spacing;
-  if (!sigma) params.sigma = {spacing.x, spacing.x, spacing.x};
+  if (!sigma) {
+    params.sigma = Triple<double>{};
+    for (int axis = 0; axis < 3; ++axis) {
+      if (!facts.takes_part(axis)) continue;
+      (*params.sigma)[axis] = std::min(facts.in_plane_spacing(), largest_sigma * spacing[axis]);
+    }
+  }
   for (int axis = 0; axis < 3; ++axis) {
     params.reach[axis] = 0;
     if (facts.extent[axis] == 1) continue;

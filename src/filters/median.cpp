@@ -174,6 +174,12 @@ class Median {
 
 }  // namespace
 
+MedianParams MedianParams::resolved(const VolumeFacts& facts) const {
+  MedianParams params = *this;
+  params.radius = radius ? flattened(*radius, facts.extent) : facts.default_radius(1, largest_radius);
+  return params;
+}
+
 double MedianParams::core_nanoseconds(const Extent&) const {
   const Radius3 r = halo();
   const std::vector<Triple<int>> places = window_places(*this);

@@ -20,7 +20,9 @@ constexpr std::array<std::string_view, 4> choices(MedianShape) { return {"box", 
 /// Exact: the result is always one of the inputs, and the same from every backend. Missing voxels keep their value and
 /// do not count; of an even number of voxels that are left, the lower middle one is taken.
 struct MedianParams {
-  Radius3 radius{1, 1, 1};
+  static constexpr int largest_radius = 15;
+
+  std::optional<Radius3> radius;
   MedianShape shape = MedianShape::box;
   Border border = Border::replicate;
 
@@ -29,29 +31,27 @@ struct MedianParams {
   static constexpr bool commutes_with_rescale = true;
   static consteval auto fields() {
     return std::tuple{
-        field("radius", &MedianParams::radius, {0, 15}, "voxel", "Half width of the window per axis."),
+        field("radius", &MedianParams::radius, {0, largest_radius}, "voxel",
+              "Half width of the window per axis; auto: the length of one in-plane voxel."),
         field("shape", &MedianParams::shape, "Voxels of the window that count."),
         field("border", &MedianParams::border, "What the window sees beyond the edge of the volume."),
     };
   }
 
-  constexpr MedianParams resolved(const VolumeFacts& facts) const {
-    MedianParams params = *this;
-    params.radius = flattened(radius, facts.extent);
-    return params;
-  }
+  MedianParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const {
     switch (shape) {
-      case MedianShape::row: return {radius.x, 0, 0};
-      case MedianShape::column: return {0, radius.y, 0};
-      default: return radius;
+      case MedianShape::row: return {radius->x, 0, 0};
+      case MedianShape::column: return {0, radius->y, 0};
+      default: return *radius;
     }
   }
   constexpr std::string_view window_field() const { return "radius"; }
   double core_nanoseconds(const Extent&) const;
 };
 
-void median_cpu(VolumeView<const float>, VolumeView<float>, const MedianParams&, const Execution&);
+/// `params` are resolved.
+void median_cpu(VolumeView<const float>, VolumeView<float>, const MedianParams& params, const Execution&);
 void median_cpu(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&, const Execution&);
 void median_cpu(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&, const Execution&);
 

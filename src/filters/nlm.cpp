@@ -68,9 +68,10 @@ struct TileScratch {
 /// A tile and what a window reaches around it stay in the L2 cache as long as windows are not large. Vectors are
 /// filled best where a row of a tile with its reach is a multiple of them.
 Extent largest_tile(const NlmParams& params) {
-  if (!params.search_radius) return {{128, 32, 1}};
-  const std::int64_t reach = params.search_radius->x + 2 * params.patch_radius.x;
-  const bool flat = params.search_radius->z == 0;
+  const OrAll<Radius3>& search = params.search_window();
+  if (!search) return {{128, 32, 1}};
+  const std::int64_t reach = search->x + 2 * params.patch_radius->x;
+  const bool flat = search->z == 0;
   return {{reach < 64 ? 128 - reach : 128, flat ? 64 : 16, flat ? 1 : 12}};
 }
 
@@ -101,7 +102,7 @@ class NlmRun {
   }
 
   void run(const Execution& execution) const {
-    if (params_.search_radius) {
+    if (params_.search_window()) {
       for_tiles(tiling_.count.voxels(), 0, execution,
                 [&](const Box& tile, TileScratch& scratch) { search_window(tile, scratch); });
       return;
@@ -109,7 +110,7 @@ class NlmRun {
     PackedBox slice;  // what all tiles of one slice share
     for (std::int64_t z = 0; z < out_.extent.z; ++z) {
       const Extent size{{in_.extent.x, in_.extent.y, 1}};
-      slice.fill(in_, params_.border, {0, 0, z + shift_.z}, size, params_.patch_radius, scale_);
+      slice.fill(in_, params_.border, {0, 0, z + shift_.z}, size, *params_.patch_radius, scale_);
       const auto fraction = [&](std::int64_t done) {
         return static_cast<double>(done) / static_cast<double>(out_.extent.z);
       };
@@ -120,7 +121,7 @@ class NlmRun {
 
  private:
   Weighting make_weighting() const {
-    const Radius3 f = params_.patch_radius;
+    const Radius3 f = *params_.patch_radius;
     const double voxels = static_cast<double>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
     const double h = std::ldexp(params_.h(), -exponent_), rate = std::numbers::log2e / (h * h);
     double intensity_rate = 0;
@@ -163,7 +164,7 @@ class NlmRun {
   }
 
   void search_window(const Box& tile, TileScratch& scratch) const {
-    const Radius3 v = *params_.search_radius;
+    const Radius3 v = *params_.search_window();
     scratch.voxels.fill(in_, params_.border, place_in(tile.first), tile.size(), params_.halo(), scale_);
     const Region region = scratch.voxels.region({0, 0, 0});
     int added = 0;
@@ -223,7 +224,7 @@ class NlmRun {
 
   /// True where a window leaves the volume, which the border `copy` leaves as it is.
   bool leaves(const Index3& place) const {
-    const Radius3 reach = params_.search_radius ? params_.halo() : params_.patch_radius;
+    const Radius3 reach = params_.search_window() ? params_.halo() : *params_.patch_radius;
     for (int axis = 0; axis < 3; ++axis) {
       if (place[axis] < reach[axis] || place[axis] + reach[axis] >= in_.extent[axis]) return true;
     }
@@ -283,16 +284,34 @@ void check_magnitudes(const VolumeFacts& facts) {
 
 NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   NlmParams params = *this;
-  params.patch_radius = flattened(patch_radius, facts.extent);
-  if (search_radius) params.search_radius = flattened(*search_radius, facts.extent);
+  params.resolve_window(facts);
   if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
   if (noise_model == NoiseModel::rician) check_magnitudes(facts);
   return params;
 }
 
+/// By default the patch leaves the search at least half of the room along each axis; both leave alone what was asked
+/// for.
+void NlmParams::resolve_window(const VolumeFacts& facts) {
+  const bool searches_all = search_radius && !*search_radius;
+  const std::optional<Radius3> search =
+      search_radius && *search_radius ? std::optional(flattened(**search_radius, facts.extent)) : std::nullopt;
+  const auto at_most = [](int wanted, int room) { return std::clamp(room, 0, wanted); };
+  Radius3 patch = patch_radius ? flattened(*patch_radius, facts.extent) : facts.default_radius(1, largest_patch_radius);
+  Radius3 window = search.value_or(facts.default_radius(5, largest_search_radius));
+  for (int axis = 0; axis < 3; ++axis) {
+    const int room = facts.room(axis);
+    const int left = searches_all ? room : search ? room - (*search)[axis] : room / 2;
+    if (!patch_radius) patch[axis] = at_most(patch[axis], left);
+    if (!search) window[axis] = at_most(window[axis], room - patch[axis]);
+  }
+  patch_radius = patch;
+  search_radius = searches_all ? OrAll<Radius3>() : OrAll<Radius3>(window);
+}
+
 std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {
   const auto [tile, tiles] = Tiling(*this, extent);
-  const Radius3 search = search_radius.value_or(Radius3{}), patch = patch_radius;
+  const Radius3 search = search_window().value_or(Radius3{}), patch = *patch_radius;
   Extent seen, weighed;
   for (int axis = 0; axis < 3; ++axis) {
     seen[axis] = tile[axis] + 2 * (search[axis] + patch[axis]);
@@ -302,7 +321,7 @@ std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {
   const std::int64_t sums = 2 * tile.voxels(), sums_aside = 2 * tile.voxels();
   const std::size_t of_thread = static_cast<std::size_t>(seen.voxels() + weights + patches + sums) * sizeof(float) +
                                 static_cast<std::size_t>(sums_aside) * sizeof(double);
-  const std::int64_t at_once = search_radius ? tiles.voxels() : tiles.slice();
+  const std::int64_t at_once = search_window() ? tiles.voxels() : tiles.slice();
   return of_thread * static_cast<std::size_t>(std::min<std::int64_t>(threads, at_once));
 }
 

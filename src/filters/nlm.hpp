@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 2> choices(NoiseModel) { return {"gaussia
 struct NlmParams {
   static constexpr int largest_patch_radius = 7, largest_search_radius = 31;
 
-  Radius3 patch_radius{1, 1, 1};
-  OrAll<Radius3> search_radius{Radius3{5, 5, 5}};
+  std::optional<Radius3> patch_radius;
+  std::optional<OrAll<Radius3>> search_radius;
   std::optional<double> sigma;
   double strength = 1.2;
   double noise_bias = 0;
@@ -49,15 +49,16 @@ struct NlmParams {
   static consteval auto fields() {
     return std::tuple{
         field("patch-radius", &NlmParams::patch_radius, {0, largest_patch_radius}, "voxel",
-              "Half width of the surroundings that are compared, per axis."),
+              "Half width of the surroundings that are compared, per axis; auto: the length of one in-plane voxel."),
         field("search-radius", &NlmParams::search_radius, {0, largest_search_radius}, "voxel",
-              "Half width of the window that is averaged, per axis; all: the whole slice."),
+              "Half width of the window that is averaged, per axis; auto: the length of five in-plane voxels; all: the "
+              "whole slice."),
         field("sigma", &NlmParams::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
         field("strength", &NlmParams::strength, {0, 100}, "sigma", "The h of the weights; larger smooths more."),
         field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",
               "Patch distance that noise alone is allowed, in noise variances; two patches of pure noise differ by 2."),
-        field("noise-model", &NlmParams::noise_model, "Distribution of the noise."),
+        field("noise-model", &NlmParams::noise_model, "Distribution of the noise; rician: of MR magnitude images."),
         field("spatial-sigma", &NlmParams::spatial_sigma, {0, 1e6}, "mm",
               "Standard deviation of a further weight by distance; 0: none."),
         field("intensity-sigma", &NlmParams::intensity_sigma, {0, 1e30}, "intensity",
@@ -66,19 +67,27 @@ struct NlmParams {
     };
   }
 
+  /// Throws Error(invalid_argument) where the noise model is rician and the voxels are no magnitudes.
   NlmParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const {
-    const Radius3 search = search_radius ? *search_radius : Radius3{whole_axis, whole_axis, 0};
-    return {search.x + patch_radius.x, search.y + patch_radius.y, search.z + patch_radius.z};
+    const Radius3 search = search_window().value_or(Radius3{whole_axis, whole_axis, 0});
+    return {search.x + patch_radius->x, search.y + patch_radius->y, search.z + patch_radius->z};
   }
-  constexpr std::string_view window_field() const { return search_radius ? "search-radius" : "patch-radius"; }
+  constexpr std::string_view window_field() const {
+    return search_radius && *search_radius ? "search-radius" : "patch-radius";
+  }
 
   std::size_t working_bytes(const Extent&, int threads) const;
   constexpr double core_nanoseconds(const Extent& extent) const {
-    return search_radius ? window_voxels(*search_radius) : static_cast<double>(extent.slice());
+    return search_window() ? window_voxels(*search_window()) : static_cast<double>(extent.slice());
   }
 
+  // Of resolved parameters:
+  constexpr const OrAll<Radius3>& search_window() const { return *search_radius; }
   double h() const { return strength * *sigma; }
+
+ private:
+  void resolve_window(const VolumeFacts&);
 };
 
 /// `params` are resolved.

@@ -235,7 +235,6 @@ class DicomImage final : public Image {
                              : std::to_string(slice.padding->first) + " to " + std::to_string(slice.padding->second));
     }
     facts.emplace_back("transfer syntax", slice.syntax_name);
-    facts.emplace_back("windows across slices", volume.why_2d_only.empty() ? "yes" : "no: " + volume.why_2d_only);
     facts.emplace_back("written as", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
                                          (slice.keeps_syntax ? slice.syntax_name : "Little Endian Explicit"));
     return facts;

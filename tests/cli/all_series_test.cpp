@@ -81,7 +81,7 @@ TEST_F(SeveralSeries, AFailureDoesNotKeepOthersFromBeingFiltered) {
   write_dicom(folder_ / "in/c2", {.position = {0, 0, 5}, .series = "1.2.3.0"});  // slices are missing
   write_dicom(folder_ / "in/d", {.series = "1.2.3.3",
                                  .change = [](DcmDataset& data) { data.putAndInsertUint16(DCM_SamplesPerPixel, 3); }});
-  const Result result = filter_all({"--json"});
+  const Result result = filter_all({"--radius", "1", "--json"});
   EXPECT_EQ(result.status, 10) << result.err;  // of the first failure
   EXPECT_NE(result.err.find("series 1.2.3.0: "), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("series 1.2.3.3: "), std::string::npos) << result.err;

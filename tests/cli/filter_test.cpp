@@ -106,6 +106,81 @@ TEST_F(FilterCommand, RicianNoiseIsThatOfMagnitudes) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "signed-out.nii"));
 }
 
+/// 9x8 slices, 1 mm apart in both directions, and `distance` mm apart from one another.
+void write_slices(const std::filesystem::path& file, std::int64_t slices, float distance) {
+  const Extent size{{9, 8, slices}};
+  write_nifti(file, size, random_integers(static_cast<std::size_t>(size.voxels()), 3));
+  std::string bytes = read_file(file);
+  std::memcpy(bytes.data() + 88, &distance, sizeof distance);
+  write_file(file, bytes);
+}
+
+TEST_F(FilterCommand, DefaultsFitIntoEveryVolume) {
+  for (int slices = 1; slices <= 13; ++slices) {
+    write_slices(folder_ / "thin.nii", slices, 1);
+    for (const std::string filter : {"median", "nlm", "bilateral", "adaptive-bilateral", "gaussian", "quadratic"}) {
+      quietvox_ok({filter, path("thin.nii"), path("out.nii"), "--force", "--quiet"});
+    }
+  }
+  write_slices(folder_ / "thin.nii", 2, 1);
+  const Result refused = quietvox({"median", path("thin.nii"), path("out.nii"), "--radius", "1", "--force"});
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_NE(refused.err.find("a half width of 1x1x0 fits"), std::string::npos) << refused.err;
+}
+
+TEST_F(FilterCommand, DefaultsStayWithinThickSlices) {
+  write_slices(folder_ / "thick.nii", 7, 2.5);
+  write_slices(folder_ / "thin.nii", 7, 2);
+  const auto filtered = [&](const std::string& in, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"median", path(in), path("out.nii"), "--force"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result result = quietvox_ok(words);
+    return std::pair(read("out.nii"), result.err);
+  };
+  const auto [by_default, notes] = filtered("thick.nii", {});
+  EXPECT_EQ(by_default, filtered("thick.nii", {"--radius", "1x1x0"}).first);
+  EXPECT_NE(notes.find("radius=1x1x0"), std::string::npos) << notes;
+  EXPECT_EQ(notes.find("warning"), std::string::npos) << notes;
+  EXPECT_EQ(filtered("thin.nii", {}).first, filtered("thin.nii", {"--radius", "1"}).first);
+
+  const auto [across, warned] = filtered("thick.nii", {"--radius", "1"});
+  EXPECT_NE(across, by_default);
+  EXPECT_NE(warned.find("median: the window extends along z, where voxels lie 2.5 mm apart, against 1 mm"),
+            std::string::npos)
+      << warned;
+  // Once, however many filters and volumes there are.
+  write_nifti(folder_ / "series.nii", {{9, 8, 6}}, random_integers(9 * 8 * 6 * 3, 3), 3);
+  std::string bytes = read_file(folder_ / "series.nii");
+  const float distance = 3;
+  std::memcpy(bytes.data() + 88, &distance, sizeof distance);
+  write_file(folder_ / "series.nii", bytes);
+  const std::string err = quietvox_ok({"run", path("series.nii"), path("out.nii"), "--filter", "median:radius=1",
+                                       "--filter", "gaussian:sigma=3", "--force"})
+                              .err;
+  EXPECT_NE(err.find("the window extends"), std::string::npos) << err;
+  EXPECT_EQ(err.find("the window extends"), err.rfind("the window extends")) << err;
+}
+
+TEST_F(FilterCommand, InfoSaysWhatDefaultsBecome) {
+  write_slices(folder_ / "thick.nii", 7, 2.5);
+  const std::string text = quietvox_ok({"info", path("thick.nii")}).out;
+  EXPECT_NE(text.find("median by default"), std::string::npos) << text;
+  EXPECT_NE(text.find("  radius 1x1x0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("yes, where asked for: slices lie 2.5 mm apart, voxels within them 1 mm"), std::string::npos)
+      << text;
+  const Json info = Json::parse(quietvox_ok({"info", path("thick.nii"), "--json"}).out);
+  const auto by_default = [&](const std::string& filter) {
+    for (const Json& each : info["defaults"]) {
+      if (each["name"] == filter) return each["parameters"];
+    }
+    return Json();
+  };
+  EXPECT_EQ(by_default("median")["radius"], (Json{1, 1, 0}));
+  EXPECT_EQ(by_default("nlm")["search_radius"], (Json{3, 2, 0})) << "9x8 voxels leave room for no more";
+  EXPECT_EQ(by_default("nlm")["sigma"], info["noise_sigma"]);
+  EXPECT_TRUE(by_default("quadratic")["lowest"].is_null()) << "only a run finds it";
+}
+
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {
   quietvox_ok({"run", path("in.nii"), path("chain.nii"), "--filter", "median:radius=1x1x0", "--filter",
                "median:radius=1,shape=cross"});

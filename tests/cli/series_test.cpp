@@ -236,14 +236,17 @@ TEST_F(SeriesOnDisk, MasksMeetTheirEchoesWhateverTheFilesAreNamed) {
 TEST_F(SeriesOnDisk, IrregularOnesEndWith10) {
   make_series(folder_ / "in");
   std::filesystem::remove(files_of(folder_ / "in")[2]);
-  const Result result = quietvox({"median", path("in"), path("out")});
+  const Result result = quietvox({"median", path("in"), path("out"), "--radius", "1"});
   EXPECT_EQ(result.status, 10);
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   EXPECT_NE(result.err.find("--allow-gaps"), std::string::npos) << result.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
   quietvox_ok({"median", path("in"), path("flat"), "--radius", "1x1x0"});
-  quietvox_ok({"median", path("in"), path("gaps"), "--allow-gaps"});
+  quietvox_ok({"median", path("in"), path("gaps"), "--radius", "1", "--allow-gaps"});
   EXPECT_NE(read_voxels(folder_ / "flat"), read_voxels(folder_ / "gaps"));
+  const Result by_default = quietvox_ok({"median", path("in"), path("default")});
+  EXPECT_NE(by_default.err.find("slices are missing"), std::string::npos) << by_default.err;
+  EXPECT_EQ(read_voxels(folder_ / "flat"), read_voxels(folder_ / "default"));
 }
 
 TEST_F(SeriesOnDisk, VolumesThatLieApartAreNotWrittenToOneFileOfAnotherFormat) {

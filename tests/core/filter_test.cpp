@@ -43,7 +43,7 @@ TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {
 
 TEST(Settings, StartWithTheDefaultsAndTakeValues) {
   Settings settings(find_filter("median"));
-  EXPECT_EQ(settings.get("radius"), "1x1x1");
+  EXPECT_EQ(settings.get("radius"), "auto");
   settings.set("radius", "2x0x1");
   EXPECT_EQ(settings.get("radius"), "2x0x1");
   EXPECT_EQ(std::any_cast<const MedianParams&>(settings.params()).radius, (Radius3{2, 0, 1}));
@@ -51,7 +51,7 @@ TEST(Settings, StartWithTheDefaultsAndTakeValues) {
 
 TEST(Settings, AreCheckedWhenMadeFromAStruct) {
   MedianParams params;
-  params.radius.x = 16;
+  params.radius = Radius3{16, 1, 1};
   expect_error(Errc::invalid_argument, "median: --radius = '16x1x1'", [&] { Settings(find_filter("median"), params); });
 }
 
@@ -85,11 +85,11 @@ TEST(Settings, AnEmptyVolumeIsRefused) {
 }
 
 TEST(Settings, AutoIsResolvedFromTheVolume) {
-  const Settings resolved = Settings(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 2}, 12));
+  const Settings resolved = Settings(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 1}, 12));
   EXPECT_EQ(resolved.get("domain-sigma"), "0.75x0.75x0.75");
   EXPECT_EQ(resolved.get("range-sigma"), "24");
-  EXPECT_EQ(resolved.get("radius"), "4x4x1");
-  EXPECT_EQ(resolved.halo(), (Radius3{4, 4, 1}));
+  EXPECT_EQ(resolved.get("radius"), "4x4x2");
+  EXPECT_EQ(resolved.halo(), (Radius3{4, 4, 2}));
 }
 
 TEST(Settings, GivenValuesAreNotEstimated) {

@@ -58,6 +58,109 @@ TEST(VolumeFacts, NothingWaitsWhereAllIsKnown) {
   EXPECT_EQ(again.get("sigma"), "10");
 }
 
+/// Half widths per axis of a filter's default windows.
+std::string window(const char* filter, const char* field, const VolumeFacts& facts) {
+  return Settings(find_filter(filter)).resolved(facts).get(field);
+}
+
+TEST(DefaultWindows, AreLengthsThatSpacingTurnsIntoVoxels) {
+  const VolumeFacts cubic = header({64, 64, 64}, {0.9, 0.9, 0.9});
+  EXPECT_EQ(window("median", "radius", cubic), "1x1x1");
+  EXPECT_EQ(window("nlm", "patch-radius", cubic), "1x1x1");
+  EXPECT_EQ(window("nlm", "search-radius", cubic), "5x5x5");
+  EXPECT_EQ(window("bilateral", "radius", cubic), "4x4x4");
+  const VolumeFacts thicker = header({64, 64, 64}, {0.7, 0.7, 1.4});
+  EXPECT_EQ(window("median", "radius", thicker), "1x1x1");
+  EXPECT_EQ(window("nlm", "patch-radius", thicker), "1x1x1");
+  EXPECT_EQ(window("nlm", "search-radius", thicker), "5x5x3");
+  EXPECT_EQ(window("bilateral", "radius", thicker), "4x4x2");
+  const VolumeFacts thinner = header({64, 64, 64}, {0.9, 0.9, 0.45});
+  EXPECT_EQ(window("median", "radius", thinner), "1x1x2");
+  EXPECT_EQ(window("nlm", "search-radius", thinner), "5x5x10");
+  EXPECT_EQ(window("gaussian", "sigma", thinner), "0.9x0.9x0.9");
+}
+
+TEST(DefaultWindows, LeaveAxesOutWhoseVoxelsLieFarApart) {
+  const VolumeFacts ct = header({512, 512, 40}, {0.45, 0.45, 5});
+  EXPECT_EQ(window("median", "radius", ct), "1x1x0");
+  EXPECT_EQ(window("nlm", "patch-radius", ct), "1x1x0");
+  EXPECT_EQ(window("nlm", "search-radius", ct), "5x5x0");
+  EXPECT_EQ(window("bilateral", "radius", ct), "4x4x0");
+  EXPECT_EQ(window("adaptive-bilateral", "radius", ct), "4x4x0");
+  EXPECT_EQ(window("gaussian", "sigma", ct), "0.45x0.45x0");
+  // Slices may lie along any axis.
+  const VolumeFacts sagittal = header({20, 256, 256}, {5, 0.9, 0.9});
+  EXPECT_EQ(window("median", "radius", sagittal), "0x1x1");
+  EXPECT_EQ(window("bilateral", "domain-sigma", sagittal).substr(0, 4), "1.35");
+  EXPECT_EQ(window("bilateral", "radius", sagittal), "0x4x4");
+  const VolumeFacts coronal_slice = header({256, 1, 20}, {0.9, 0.9, 5});
+  EXPECT_EQ(window("median", "radius", coronal_slice), "1x0x0");
+}
+
+TEST(DefaultWindows, StayWithinUnevenSlices) {
+  VolumeFacts facts = header({64, 64, 64});
+  facts.header.slices_are_even = false;
+  for (const Filter& filter : filters()) EXPECT_EQ(Settings(filter).resolved(facts).halo().z, 0) << filter.name;
+}
+
+TEST(DefaultWindows, FitIntoEveryVolume) {
+  for (const Spacing spacing : {Spacing{1, 1, 1}, {0.45, 0.45, 5}, {1, 1, 0.1}, {0.01, 1, 1}, {3, 1, 2}}) {
+    for (std::int64_t slices = 1; slices <= 14; ++slices) {
+      for (const Extent extent : {Extent{{64, 64, slices}}, {{slices, 33, 40}}, {{2, slices, 3}}}) {
+        for (const Filter& filter : filters()) {
+          if (filter.name == "quadratic") continue;  // its window is that of its coefficients
+          const std::string what = filter.name + " " + std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" +
+                                   std::to_string(extent.z);
+          EXPECT_NO_THROW(EXPECT_TRUE(Settings(filter).resolved(header(extent, spacing)).halo().x >= 0)) << what;
+        }
+      }
+    }
+  }
+}
+
+TEST(DefaultWindows, OfNlmShareTheRoomOfThinVolumes) {
+  const auto windows = [](std::int64_t slices, const std::vector<std::pair<std::string, std::string>>& values = {}) {
+    Settings settings(find_filter("nlm"));
+    for (const auto& [field, value] : values) settings.set(field, value);
+    const Settings resolved = settings.resolved(header({64, 64, slices}));
+    return resolved.get("patch-radius") + " " + resolved.get("search-radius");
+  };
+  EXPECT_EQ(windows(1), "1x1x0 5x5x0");
+  EXPECT_EQ(windows(2), "1x1x0 5x5x0");
+  EXPECT_EQ(windows(3), "1x1x0 5x5x1");
+  EXPECT_EQ(windows(5), "1x1x1 5x5x1");
+  EXPECT_EQ(windows(12), "1x1x1 5x5x4");
+  EXPECT_EQ(windows(13), "1x1x1 5x5x5");
+  EXPECT_EQ(windows(5, {{"search-radius", "2"}}), "1x1x0 2x2x2");
+  EXPECT_EQ(windows(5, {{"patch-radius", "2"}}), "2x2x2 5x5x0");
+  EXPECT_EQ(windows(3, {{"search-radius", "all"}}), "1x1x1 all");
+  expect_error(Errc::invalid_argument, "--search-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
+    windows(5, {{"search-radius", "3"}});
+  });
+  expect_error(Errc::invalid_argument, "--patch-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
+    windows(5, {{"patch-radius", "3"}});
+  });
+}
+
+TEST(DefaultWindows, WhatIsGivenByHandIsTakenAndWarnedOf) {
+  const VolumeFacts ct = header({512, 512, 40}, {0.45, 0.45, 5});
+  const auto warning = [&](const char* filter, const char* field, const char* value) {
+    Settings settings(find_filter(filter));
+    settings.set(field, value);
+    return thick_axis_warning(settings.resolved(ct), ct);
+  };
+  EXPECT_EQ(warning("median", "radius", "1"),
+            "median: the window extends along z, where voxels lie 5 mm apart, against 0.45 mm within a slice: it mixes "
+            "in what other slices show; 0 along z leaves them out");
+  EXPECT_NE(warning("nlm", "search-radius", "2"), "");
+  EXPECT_NE(warning("bilateral", "domain-sigma", "4"), "");
+  EXPECT_NE(warning("gaussian", "sigma", "4"), "");
+  EXPECT_EQ(warning("median", "radius", "1x1x0"), "");
+  for (const Filter& filter : filters()) {
+    EXPECT_EQ(thick_axis_warning(Settings(filter).resolved(ct), ct), "") << filter.name;
+  }
+}
+
 TEST(VolumeFacts, RicianNoiseIsThatOfMagnitudes) {
   Settings settings(find_filter("nlm"));
   settings.set("noise-model", "rician");

@@ -125,7 +125,7 @@ TEST(AdaptiveBilateral, AutomaticValues) {
   AdaptiveBilateralParams params = AdaptiveBilateralParams{}.resolved(facts);
   EXPECT_EQ(*params.lowest_range_sigma, 5);
   EXPECT_EQ(*params.highest_range_sigma, 40);
-  EXPECT_EQ(params.halo(), (Radius3{4, 4, 1}));
+  EXPECT_EQ(params.halo(), (Radius3{4, 4, 0})) << "3 mm is more than twice 0.8 mm";
   params = {};
   params.rule = RangeRule::two_pass;
   params = params.resolved(facts);

@@ -243,7 +243,9 @@ TEST(Bilateral, AutomaticValues) {
   EXPECT_EQ(*params.range_sigma, 25);
   EXPECT_DOUBLE_EQ(params.domain_sigma->x, 1.2);
   EXPECT_DOUBLE_EQ(params.domain_sigma->z, 1.2);
-  EXPECT_EQ(params.halo(), (Radius3{4, 4, 1}));
+  EXPECT_EQ(params.halo(), (Radius3{4, 4, 0})) << "3 mm is more than twice 0.8 mm";
+  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 32}}, {0.8, 0.8, 1.6}, [] { return 1.0; }}).halo(),
+            (Radius3{4, 4, 2}));
   EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 1}}, {0.8, 0.8, 3}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 0}));
 }
 

@@ -160,8 +160,10 @@ TEST(Gaussian, EveryInstructionSetAgreesWithTheReference) {
 
 TEST(Gaussian, TheDefaultSigmaIsOneInPlaneVoxel) {
   const GaussianParams params = GaussianParams{}.resolved({{{64, 64, 32}}, {0.8, 0.8, 3}, {}});
-  EXPECT_EQ(*params.sigma, (Triple<double>{0.8, 0.8, 0.8}));
-  EXPECT_EQ(params.halo(), (Radius3{5, 5, 1}));
+  EXPECT_EQ(*params.sigma, (Triple<double>{0.8, 0.8, 0})) << "3 mm is more than twice 0.8 mm";
+  EXPECT_EQ(params.halo(), (Radius3{5, 5, 0}));
+  const GaussianParams thin = GaussianParams{}.resolved({{{64, 64, 32}}, {0.8, 0.8, 1.6}, {}});
+  EXPECT_EQ(*thin.sigma, (Triple<double>{0.8, 0.8, 0.8}));
   EXPECT_EQ(GaussianParams{}.resolved({{{64, 64, 1}}, {0.8, 0.8, 3}, {}}).halo(), (Radius3{5, 5, 0}));
 }
 

@@ -100,7 +100,7 @@ testing::AssertionResult same_bits(const std::vector<T>& a, const std::vector<T>
 }
 
 std::string text(const MedianParams& p) {
-  return FieldType<Radius3>::format(p.radius) + " " + FieldType<MedianShape>::format(p.shape) + " " +
+  return FieldType<Radius3>::format(*p.radius) + " " + FieldType<MedianShape>::format(p.shape) + " " +
          FieldType<Border>::format(p.border);
 }
 
@@ -149,7 +149,7 @@ TYPED_TEST(Median, EqualsItsDefinitionForLinesAndCrossesOfEveryLength) {
   for (int r = 0; r <= 15; ++r) {
     for (const MedianShape shape : {MedianShape::row, MedianShape::column, MedianShape::cross}) {
       const bool deep = shape == MedianShape::cross && r < 8;
-      const MedianParams params{{r, r, deep ? r : 0}, shape, Border::reflect};
+      const MedianParams params{Radius3{r, r, deep ? r : 0}, shape, Border::reflect};
       auto in = random_volume<TypeParam>({{2 * r + 3, 2 * r + 1, deep ? 2 * r + 1 : 2}}, Content::ties, 7);
       const auto expected = test::reference_median<TypeParam>(in.view(), params);
       ASSERT_TRUE(same_bits(filtered(in, params, 2).voxels, expected)) << text(params);
@@ -312,7 +312,7 @@ TYPED_TEST(Median, WritesNothingBesideItsOutput) {
 TEST(MedianSpecial, TakesTheLowerMiddleOfWhatIsLeft) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   Volume<float> in({{5, 1, 1}}, {nan, 4, 2, nan, nan});
-  const auto out = filtered(in, {{1, 0, 0}, MedianShape::box, Border::replicate});
+  const auto out = filtered(in, {Radius3{1, 0, 0}, MedianShape::box, Border::replicate});
   EXPECT_EQ(out.voxels[1], 2);
   EXPECT_EQ(out.voxels[2], 2);
 }
@@ -323,7 +323,7 @@ TEST(MedianSpecial, StopsWhenAsked) {
   stop.request_stop();
   Execution execution;
   execution.stop = stop.get_token();
-  EXPECT_THROW(median_cpu(in.view(), out.view(), {}, execution), Error);
+  EXPECT_THROW(median_cpu(in.view(), out.view(), {.radius = Radius3{1, 1, 1}}, execution), Error);
 }
 
 /// SciPy is asked through files; it is no dependency.

@@ -210,11 +210,12 @@ TEST(Nlm, WindowsAndAutomaticValues) {
   EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{6, 6, 0}));
   settings.set("search-radius", "12x12x0");
   const std::string too_wide =
-      "--search-radius = 12x12x0 makes a window of 27 voxels along y, but the volume has 20; a half width of 12x8x0 "
+      "--search-radius = 12x12x0 makes a window of 25 voxels along y, but the volume has 20; a half width of 12x9x0 "
       "fits";
   expect_error(Errc::invalid_argument, too_wide, [&] { (void)settings.resolved(facts); });
   settings.set("search-radius", "12x8x0");
   EXPECT_NO_THROW((void)settings.resolved(facts));
+  settings.set("patch-radius", "1");
   expect_error(Errc::invalid_argument, "window of 19 voxels along y, but the volume has 2; its patches alone are wider",
                [&] {
                  (void)settings.resolved({{{64, 2, 1}}, {1, 1, 1}, [] { return 1.0; }});

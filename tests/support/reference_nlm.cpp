@@ -54,7 +54,7 @@ double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
   const auto add = [&](const Index3& q) {
     const double voxel = u(q);
     if (!std::isfinite(voxel)) return;
-    const double d = distance(u, params.patch_radius, p, q);
+    const double d = distance(u, *params.patch_radius, p, q);
     double w = std::exp(-std::max(d - params.noise_bias * sigma * sigma, 0.0) / (h * h));
     if (params.spatial_sigma > 0) {
       for (int axis = 0; axis < 3; ++axis) {
@@ -66,8 +66,8 @@ double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
     sum += w * (rician ? squared(voxel) : voxel);
     weights += w;
   };
-  if (params.search_radius) {
-    for_each_in(plus(p, minus(*params.search_radius)), plus(p, plus(*params.search_radius)), add);
+  if (const OrAll<Radius3>& search = params.search_window()) {
+    for_each_in(plus(p, minus(*search)), plus(p, plus(*search)), add);
   } else {
     for_each_in({0, 0, p.z}, {u.in.extent.x - 1, u.in.extent.y - 1, p.z}, add);
   }
@@ -78,8 +78,8 @@ double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
 
 void reference_nlm(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params) {
   const Padded u{in, params.border};
-  Radius3 reach = params.patch_radius;
-  for (int axis = 0; axis < 3; ++axis) reach[axis] += params.search_radius ? (*params.search_radius)[axis] : 0;
+  Radius3 reach = *params.patch_radius;
+  for (int axis = 0; axis < 3; ++axis) reach[axis] += params.search_window() ? (*params.search_window())[axis] : 0;
   for_each_in({0, 0, 0}, {in.extent.x - 1, in.extent.y - 1, in.extent.z - 1}, [&](const Index3& p) {
     const float voxel = in.at(p.x, p.y, p.z);
     bool leaves = false;

@@ -9,6 +9,7 @@
 
 #include "core/input_limits.hpp"
 #include "io/byte_stream.hpp"
+#include "io/label_guess.hpp"
 #include "io/reader_pool.hpp"
 #include "io/told.hpp"
 #include "itk_adapters/itk_file.hpp"
@@ -29,8 +30,9 @@ std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
 /// encodings, once their first slice is wanted, and they are let go with their last.
 class ItkFile {
  public:
-  ItkFile(ItkHeader header, Execution execution)
+  ItkFile(ItkHeader header, Execution execution, HeaderFacts facts = {})
       : header_(std::move(header)),
+        facts_(std::move(facts)),
         io_(make_image_io(header_.format, header_.header)),
         execution_(std::move(execution)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
@@ -59,6 +61,7 @@ class ItkFile {
   const io::Geometry& geometry() const { return geometry_; }
   std::size_t volumes() const { return volumes_; }
   const itk::ImageIOBase& image_io() const { return *io_; }
+  io::LazyFacts& facts() { return facts_; }
   io::NiftiType type() const { return voxel_type(io_->GetComponentType()); }
 
   /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
@@ -138,6 +141,7 @@ class ItkFile {
   }
 
   ItkHeader header_;
+  io::LazyFacts facts_;
   itk::ImageIOBase::Pointer io_;
   Execution execution_;
   io::Geometry geometry_;
@@ -157,6 +161,11 @@ class ItkVolume final : public VolumeSource {
       : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume) {}
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
+  HeaderFacts header() const override {
+    const io::NiftiType type = file_->type();
+    const bool are_integers = type != io::NiftiType::float32 && type != io::NiftiType::float64;
+    return file_->facts().get(are_integers, [&] { return std::make_unique<ItkVolume>(file_, 0); });
+  }
   void read(VolumeView<float> slices) override { file_->read(volume_, slices, reader_.get()); }
 
  private:
@@ -167,8 +176,9 @@ class ItkVolume final : public VolumeSource {
 
 class ItkImage final : public io::Image {
  public:
-  ItkImage(ItkHeader header, std::vector<io::FileState> files, const Execution& execution)
-      : files_(std::move(files)), file_(std::make_shared<ItkFile>(std::move(header), execution)) {}
+  ItkImage(ItkHeader header, std::vector<io::FileState> files, const io::ReadOptions& options)
+      : files_(std::move(files)),
+        file_(std::make_shared<ItkFile>(std::move(header), options.execution, facts_given(options))) {}
 
   io::Format format() const override { return file_->header().format; }
   std::vector<io::FileState> files() const override { return files_; }
@@ -226,7 +236,7 @@ std::unique_ptr<io::Image> open_itk_image(const fs::path& path, const io::ReadOp
   auto header = read_itk_header(path);
   if (!header) return nullptr;
   if (header->data != path) files.emplace_back(header->data);
-  return std::make_unique<ItkImage>(std::move(*header), std::move(files), options.execution);
+  return std::make_unique<ItkImage>(std::move(*header), std::move(files), options);
 }
 
 std::vector<fs::path> itk_files(const fs::path& path) {

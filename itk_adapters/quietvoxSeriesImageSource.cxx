@@ -30,12 +30,20 @@ void SeriesImageSource::SetAllowGaps(bool allow) {
   this->Modified();
 }
 
+void SeriesImageSource::SetForceKind(std::optional<DataKind> kind) {
+  if (kind == m_ForceKind) return;
+  m_ForceKind = kind;
+  m_Image.reset();
+  this->Modified();
+}
+
 const io::Image& SeriesImageSource::GetImage() {
   if (m_Image) return *m_Image;
   m_Volume.reset();
   try {
-    m_Image = io::open_image(m_FileName, {.allow_gaps = m_AllowGaps, .series_uid = m_SeriesUID});
-    if (!m_Image) m_Image = open_itk_image(m_FileName);
+    const io::ReadOptions options{.allow_gaps = m_AllowGaps, .series_uid = m_SeriesUID, .kind = m_ForceKind};
+    m_Image = io::open_image(m_FileName, options);
+    if (!m_Image) m_Image = open_itk_image(m_FileName, options);
   } catch (const Error& error) {
     itkExceptionMacro(<< error.what());
   } catch (const std::bad_alloc&) {

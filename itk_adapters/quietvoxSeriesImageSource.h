@@ -44,6 +44,11 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   itkGetConstMacro(AllowGaps, bool);
   itkBooleanMacro(AllowGaps);
 
+  /** What the numbers are, whatever the headers say: filters refuse labels, vectors, colours, and but for the median
+   * phases. Default: as the headers say. */
+  void SetForceKind(std::optional<DataKind> kind);
+  std::optional<DataKind> GetForceKind() const { return m_ForceKind; }
+
   /** Accept scans whose slices make no regular volume. The caller promises that no window extends along z; without that
    * promise such a scan is refused. Default: false. */
   itkSetMacro(SlicesOnly, bool);
@@ -73,6 +78,7 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   std::string m_FileName;
   std::string m_SeriesUID;
   bool m_AllowGaps{false};
+  std::optional<DataKind> m_ForceKind;
   bool m_SlicesOnly{false};
   std::size_t m_VolumeIndex{0};
 

@@ -73,7 +73,10 @@ void check_input(const fs::path& path) {
 
 std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& options, const Execution& execution) {
   check_input(path);
-  const io::ReadOptions reading{.allow_gaps = options.allow_gaps, .series_uid = options.series, .execution = execution};
+  const io::ReadOptions reading{.allow_gaps = options.allow_gaps,
+                                .series_uid = options.series,
+                                .kind = options.force_kind,
+                                .execution = execution};
   auto image = io::open_image(path, reading);
   if (!image) image = open_itk_image(path, reading);
   if (!image || image->volume_count() == 0) {

@@ -87,6 +87,8 @@ io::Facts complete_facts(const io::Image& image) {
       facts.emplace_back(name, value);
     }
   };
+  const HeaderFacts header = image.volume(0, io::Values::stored)->header();
+  if (header.kind) add("kind", FieldType<DataKind>::format(*header.kind) + ": " + header.kind_source);
   add("windows across slices", windows_across_slices(image));
   add("written as", io::to_string(image.format()) + " like the input");
   return facts;
@@ -142,7 +144,10 @@ void print_info(const Arguments& arguments, Context& context) {
     const std::size_t count = folder.series().size();
     if (count > 1) return print_series(path, folder, context);
     if (count == 1 && folder.strays().empty()) {
-      image = folder.open({.allow_gaps = options.allow_gaps, .series_uid = {}, .execution = context.background()});
+      image = folder.open({.allow_gaps = options.allow_gaps,
+                           .series_uid = {},
+                           .kind = options.force_kind,
+                           .execution = context.background()});
       warnings = folder.warnings();
     }
   }

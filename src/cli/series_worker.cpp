@@ -77,7 +77,8 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     Job part = job;
     part.output /= folder_name(uid, i + 1);
     const auto failure = failure_of([&] {
-      const auto image = folder.open({.allow_gaps = job.in.allow_gaps, .series_uid = uid, .execution = background});
+      const auto image = folder.open(
+          {.allow_gaps = job.in.allow_gaps, .series_uid = uid, .kind = job.in.force_kind, .execution = background});
       Json result = described(part, run_job(part, *image, backends, context));
       result["series_uid"] = uid;
       tell({{"done", result}});

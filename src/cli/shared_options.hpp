@@ -17,6 +17,7 @@ namespace quietvox::cli {
 struct InputOptions {
   std::string series;
   bool allow_gaps = false;
+  std::optional<DataKind> force_kind;
 
   static constexpr std::string_view name = "", title = "Input";
   static consteval auto fields() {
@@ -26,6 +27,9 @@ struct InputOptions {
         field("allow-gaps", &InputOptions::allow_gaps,
               "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
               "in formats other than DICOM."),
+        field("force-kind", &InputOptions::force_kind,
+              "What the numbers are; auto: as headers and looks say. Labels, vectors and colours are not filtered, "
+              "phases only by the median."),
     };
   }
 };

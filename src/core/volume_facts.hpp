@@ -17,18 +17,23 @@ namespace quietvox {
 
 /// What the numbers of a volume are.
 enum class DataKind {
-  unknown,    ///< the headers do not say
   magnitude,  ///< the size of a complex signal, as MR shows it: never negative
   scalar,     ///< any other quantity: CT numbers, counts, differences, real and imaginary parts
   phase,      ///< angles, which jump from one end of their range to the other
+  labels,     ///< names of structures
+  vectors,    ///< components of vectors, displacements or tensors, one in each volume
+  colours,    ///< channels of coloured pixels, one in each volume
 };
+constexpr std::array<std::string_view, 6> choices(DataKind) {
+  return {"magnitude", "scalar", "phase", "labels", "vectors", "colours"};
+}
 
 /// What headers say about the voxels of a volume.
 struct HeaderFacts {
-  DataKind kind = DataKind::unknown;
-  std::string kind_source{};    ///< for messages, where the kind is from: `the modality is CT`
-  bool low_is_white = false;    ///< small values are shown white (DICOM: MONOCHROME1)
-  bool slices_are_even = true;  ///< false where windows may not extend along z
+  std::optional<DataKind> kind{};  ///< none: the headers do not say
+  std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
+  bool low_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
+  bool slices_are_even = true;     ///< false where windows may not extend along z
 };
 
 /// A fact that only the voxels tell.

@@ -275,7 +275,7 @@ void check_magnitudes(const VolumeFacts& facts) {
                     "; give --noise-model gaussian");
   };
   const HeaderFacts& header = facts.header;
-  if (header.kind != DataKind::unknown && header.kind != DataKind::magnitude) refuse(header.kind_source);
+  if (header.kind && header.kind != DataKind::magnitude) refuse(header.kind_source);
   const auto range = facts.intensities_for("noise-model");
   if (range && range->min < 0) refuse("the smallest value is " + FieldType<double>::format(range->min));
 }

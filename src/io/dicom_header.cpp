@@ -210,7 +210,7 @@ void read_kind(DcmItem& data, Slice& slice) {
     slice.kind = kind;
     slice.kind_source = std::move(source);
   };
-  const auto kind_of = [](const std::string& word) {
+  const auto kind_of = [](const std::string& word) -> std::optional<DataKind> {
     static const std::pair<DataKind, std::set<std::string>> words[]{{DataKind::phase, {"P", "PHASE", "PHASE MAP"}},
                                                                     {DataKind::scalar, {"R", "REAL", "I", "IMAGINARY"}},
                                                                     {DataKind::magnitude, {"M", "MAGNITUDE"}}};
@@ -218,19 +218,20 @@ void read_kind(DcmItem& data, Slice& slice) {
     for (const auto& [kind, names] : words) {
       if (names.contains(word) || (last != std::string::npos && names.contains(word.substr(last + 1)))) return kind;
     }
-    return DataKind::unknown;
+    return std::nullopt;
   };
   const std::string component = text_of(data, DCM_ComplexImageComponent);
-  if (const DataKind kind = kind_of(component); kind != DataKind::unknown) {
-    return take(kind, "Complex Image Component says " + component);
+  if (const auto kind = kind_of(component)) {
+    return take(*kind, "Complex Image Component says " + component);
   }
   const DcmTagKey type_key = data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType;
   const auto type = components(text_of(data, type_key));
   for (std::size_t i = 2; i < type.size(); ++i) {
-    if (const DataKind kind = kind_of(type[i]); kind != DataKind::unknown) {
-      return take(kind, (type_key == DCM_ImageType ? "Image Type says " : "Frame Type says ") + type[i]);
+    if (const auto kind = kind_of(type[i])) {
+      return take(*kind, (type_key == DCM_ImageType ? "Image Type says " : "Frame Type says ") + type[i]);
     }
   }
+  if (slice.modality == "SEG") return take(DataKind::labels, "the modality is SEG");
   static const std::set<std::string> others{"CT", "PT", "NM", "CR", "DX", "MG", "US", "XA", "RF"};
   if (others.contains(slice.modality)) take(DataKind::scalar, "the modality is " + slice.modality);
 }

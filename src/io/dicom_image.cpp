@@ -277,6 +277,10 @@ void add_warnings(Series& series, const ReadOptions& options) {
   auto& warnings = series.warnings;
   for (Volume& volume : series.volumes) {
     const Slice& first = volume.slices.front();
+    if (const HeaderFacts given = facts_given(options); given.kind) {
+      volume.slices.front().kind = given.kind;
+      volume.slices.front().kind_source = given.kind_source;
+    }
     if (volume.is_irregular) {
       warnings.push_back(volume.why_2d_only);
       if (options.allow_gaps) volume.why_2d_only.clear();

@@ -69,9 +69,9 @@ struct Slice {
   std::string patient_id, patient_name;              ///< in UTF-8, fit to be compared, not to be told
   std::string frame_of_reference, patient_position;  ///< empty: unknown
   std::string photometric;                           ///< MONOCHROME1 or MONOCHROME2
-  DataKind kind = DataKind::unknown;
-  std::string kind_source;  ///< the element that says so, for messages
-  std::string intent;       ///< FOR PROCESSING, FOR PRESENTATION, or empty
+  std::optional<DataKind> kind;                      ///< what the numbers are, if that is said
+  std::string kind_source;                           ///< the element that says so, for messages
+  std::string intent;                                ///< FOR PROCESSING, FOR PRESENTATION, or empty
 
   std::string syntax_uid, syntax_name;
   bool is_compressed = false;          ///< the top-level pixel data is encapsulated

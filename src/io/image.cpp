@@ -6,6 +6,11 @@
 
 namespace quietvox::io {
 
+HeaderFacts facts_given(const ReadOptions& options) {
+  if (!options.kind) return {};
+  return {.kind = options.kind, .kind_source = "--force-kind is " + FieldType<DataKind>::format(*options.kind)};
+}
+
 std::string to_string(Format format) {
   switch (format) {
     case Format::dicom: return "DICOM";

@@ -44,9 +44,10 @@ struct Geometry {
 enum class Values { real, stored, real_with_padding };
 
 struct ReadOptions {
-  bool allow_gaps = false;  ///< accept missing, uneven or tilted slices
-  std::string series_uid;   ///< which series of a folder that holds several
-  Execution execution{};    ///< threads and stop requests, for opening and for reading voxels
+  bool allow_gaps = false;         ///< accept missing, uneven or tilted slices
+  std::string series_uid;          ///< which series of a folder that holds several
+  std::optional<DataKind> kind{};  ///< what the numbers are, whatever the headers say
+  Execution execution{};           ///< threads and stop requests, for opening and for reading voxels
 };
 
 /// How pixels of DICOM are compressed, without loss.
@@ -66,6 +67,9 @@ struct WriteOptions {
   std::filesystem::path input{};  ///< create_nifti, create_dicom: what the voxels came from, if anything
   std::string input_series{};     ///< its series, where it is DICOM
 };
+
+/// What a caller of a reader said of the voxels; nothing where it said nothing.
+HeaderFacts facts_given(const ReadOptions&);
 
 /// What `quietvox info` prints about an input, in the order in which it is to be read.
 using Facts = std::vector<std::pair<std::string, std::string>>;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/input_limits.hpp"
 #include "io/image.hpp"
+#include "io/label_guess.hpp"
 #include "io/nifti_file.hpp"
 #include "io/nifti_writer.hpp"
 #include "io/reader_pool.hpp"
@@ -12,10 +13,13 @@ namespace {
 
 /// The volumes of a file share readers, so that a compressed series is unpacked once, not once per volume.
 struct OpenedNifti {
-  OpenedNifti(NiftiFile found, const std::stop_token& stop)
-      : file(std::move(found)), readers([this, stop] { return std::make_unique<NiftiVoxelReader>(file, stop); }) {}
+  OpenedNifti(NiftiFile found, const ReadOptions& options)
+      : file(std::move(found)),
+        facts(options.kind ? facts_given(options) : file.header.facts()),
+        readers([this, stop = options.execution.stop] { return std::make_unique<NiftiVoxelReader>(file, stop); }) {}
 
   NiftiFile file;
+  LazyFacts facts;
   ReaderPool<NiftiVoxelReader> readers;
 };
 
@@ -29,6 +33,12 @@ class NiftiVolume final : public VolumeSource {
 
   Extent extent() const override { return nifti_->file.header.extent(); }
   Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
+
+  HeaderFacts header() const override {
+    const NiftiType type = nifti_->file.header.type();
+    const bool are_integers = type != NiftiType::float32 && type != NiftiType::float64;
+    return nifti_->facts.get(are_integers, [&] { return std::make_unique<NiftiVolume>(nifti_, 0, Values::stored); });
+  }
 
   void read(VolumeView<float> slices) override {
     const std::int64_t first = volume_ * extent().voxels() + slices.origin.z * extent().slice();
@@ -44,8 +54,8 @@ class NiftiVolume final : public VolumeSource {
 
 class NiftiImage final : public Image {
  public:
-  NiftiImage(NiftiFile file, const std::stop_token& stop)
-      : nifti_(std::make_shared<OpenedNifti>(std::move(file), stop)) {}
+  NiftiImage(NiftiFile file, const ReadOptions& options)
+      : nifti_(std::make_shared<OpenedNifti>(std::move(file), options)) {}
 
   Format format() const override { return Format::nifti; }
   std::vector<FileState> files() const override { return nifti_->file.states; }
@@ -102,7 +112,7 @@ std::unique_ptr<Image> open_nifti(const std::filesystem::path& path, const ReadO
   for (const FileState& state : file->states) bytes += state.bytes;
   naming(path.string(),
          [&] { check_image_size(file->header.extent(), file->header.volumes(), bytes, options.execution); });
-  return std::make_unique<NiftiImage>(*std::move(file), options.execution.stop);
+  return std::make_unique<NiftiImage>(*std::move(file), options);
 }
 
 }  // namespace quietvox::io

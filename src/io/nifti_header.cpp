@@ -210,6 +210,30 @@ void NiftiHeader::read_rescale(const std::string& name) {
   why_stored_only_ = why_floats_lose_digits(rescale_, min, max, "scl_slope", "scl_inter");
 }
 
+HeaderFacts NiftiHeader::facts() const {
+  const std::int64_t code = integer(Fields::intent_code);
+  const auto named = [code](DataKind kind, const std::string& name) {
+    return HeaderFacts{.kind = kind, .kind_source = "the NIfTI intent is " + name + " (" + std::to_string(code) + ")"};
+  };
+  switch (code) {
+    case 1002: return named(DataKind::labels, "LABEL");
+    case 1003: return named(DataKind::labels, "NEURONAME");
+    case 1004: return named(DataKind::vectors, "GENMATRIX");
+    case 1005: return named(DataKind::vectors, "SYMMATRIX");
+    case 1006: return named(DataKind::vectors, "DISPVECT");
+    case 1007: return named(DataKind::vectors, "VECTOR");
+    case 1008: return named(DataKind::vectors, "POINTSET");
+    case 1009: return named(DataKind::vectors, "TRIANGLE");
+    case 1010: return named(DataKind::vectors, "QUATERNION");
+    case 2002: return named(DataKind::labels, "NODE_INDEX");
+    case 2003: return named(DataKind::colours, "RGB_VECTOR");
+    case 2004: return named(DataKind::colours, "RGBA_VECTOR");
+    default: break;
+  }
+  if (code >= 2 && code <= 24) return named(DataKind::scalar, "a statistic");
+  return {};
+}
+
 void NiftiHeader::read_voxel_offset(const std::string& name) {
   const double offset = real(Fields::vox_offset);
   const double lowest = single_file_ ? static_cast<double>(bytes_.size()) : 0;

@@ -56,6 +56,8 @@ class NiftiHeader {
   std::int64_t voxel_offset() const { return voxel_offset_; }
   std::int64_t voxel_bytes() const { return extent_.voxels() * volumes_ * bytes_per_voxel(type_); }
   const Geometry& geometry() const { return geometry_; }
+  /// What the intent code says of the voxels.
+  HeaderFacts facts() const;
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Other voxels, not rescaled.

@@ -13,6 +13,7 @@
 #include "cli/images.hpp"
 #include "cli/process.hpp"
 #include "support/make_dicom.hpp"
+#include "support/test_data.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -179,6 +180,78 @@ TEST_F(FilterCommand, InfoSaysWhatDefaultsBecome) {
   EXPECT_EQ(by_default("nlm")["search_radius"], (Json{3, 2, 0})) << "9x8 voxels leave room for no more";
   EXPECT_EQ(by_default("nlm")["sigma"], info["noise_sigma"]);
   EXPECT_TRUE(by_default("quadratic")["lowest"].is_null()) << "only a run finds it";
+}
+
+TEST_F(FilterCommand, LabelsVectorsAndColoursAreRefusedUnlessForced) {
+  const std::string bytes = read_file(folder_ / "in.nii");
+  const auto with_intent = [&](std::int16_t intent) {
+    std::string changed = bytes;
+    std::memcpy(changed.data() + 68, &intent, sizeof intent);
+    write_file(folder_ / "kind.nii", changed);
+  };
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"median", path("kind.nii"), path("out.nii"), "--force"};
+    words.insert(words.end(), more.begin(), more.end());
+    return quietvox(words);
+  };
+  for (const auto& [intent, why] : {std::pair<std::int16_t, std::string>{1002, "the NIfTI intent is LABEL (1002)"},
+                                    {1007, "the NIfTI intent is VECTOR (1007)"},
+                                    {2003, "the NIfTI intent is RGB_VECTOR (2003)"}}) {
+    with_intent(intent);
+    for (const char* dry : {"--dry-run", "--quiet"}) {
+      const Result refused = run({dry});
+      EXPECT_EQ(refused.status, 4) << refused.err;
+      EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+      EXPECT_NE(refused.err.find("--force-kind scalar"), std::string::npos) << refused.err;
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "out.nii"));
+    EXPECT_NE(quietvox_ok({"info", path("kind.nii")}).out.find(why), std::string::npos);
+    EXPECT_EQ(run({"--force-kind", "scalar"}).status, 0);
+    std::filesystem::remove(folder_ / "out.nii");
+  }
+  with_intent(0);
+  EXPECT_EQ(run({}).status, 0);
+  EXPECT_EQ(run({"--force-kind", "labels"}).status, 4);
+}
+
+TEST_F(FilterCommand, IntegersThatLookLikeLabelsAreRefused) {
+  const Extent size{{40, 40, 5}};
+  std::vector<std::int16_t> voxels(static_cast<std::size_t>(size.voxels()));
+  for (std::size_t i = 0; i < voxels.size(); ++i) {
+    const double x = static_cast<double>(i % 40) - 20, y = static_cast<double>(i / 40 % 40) - 20;
+    const double radius = std::hypot(x, y);
+    voxels[i] = static_cast<std::int16_t>(radius < 8 ? 17 : radius < 16 ? 4 : 0);
+  }
+  for (const char* name : {"labels.nii", "labels.mha"}) {
+    write_nifti(folder_ / "labels.nii", size, voxels);
+    if (std::string(name) == "labels.mha") {
+      quietvox_ok({"median", path("labels.nii"), path(name), "--radius", "0", "--force-kind", "scalar", "--output-type",
+                   "int16"});
+    }
+    const Result refused = quietvox({"median", path(name), path("out.nii")});
+    EXPECT_EQ(refused.status, 4) << refused.err;
+    EXPECT_NE(refused.err.find("look like labels"), std::string::npos) << refused.err;
+    quietvox_ok({"median", path(name), path("out.nii"), "--force-kind", "magnitude", "--force"});
+    std::filesystem::remove(folder_ / "out.nii");
+    std::filesystem::remove(folder_ / "out.json");
+  }
+  const std::vector<std::int16_t> noise = random_integers(voxels.size(), 5);
+  for (std::size_t i = 0; i < voxels.size(); ++i) voxels[i] = static_cast<std::int16_t>(voxels[i] + noise[i] % 2);
+  write_nifti(folder_ / "noisy.nii", size, voxels);
+  quietvox_ok({"median", path("noisy.nii"), path("out.nii")});
+  write_nifti(folder_ / "floats.nii", size, std::vector<float>(voxels.begin(), voxels.end()));
+  quietvox_ok({"median", path("floats.nii"), path("out.nii"), "--force"});
+}
+
+TEST_F(FilterCommand, PhasesAreNotAveraged) {
+  QV_NEEDS_TEST_DATA();
+  const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();
+  const Result refused = quietvox({"bilateral", phase, path("out.dcm")});
+  EXPECT_EQ(refused.status, 4);
+  EXPECT_NE(refused.err.find("Image Type says SW_P; a mean of phases is wrong"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.dcm"));
+  quietvox_ok({"bilateral", phase, path("out.dcm"), "--force-kind", "scalar"});
+  quietvox_ok({"median", phase, path("median.dcm")});
 }
 
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {

@@ -167,7 +167,7 @@ TEST(VolumeFacts, RicianNoiseIsThatOfMagnitudes) {
   settings.set("sigma", "5");
   VolumeFacts facts = header({32, 32, 32});
   facts.intensities = [] { return Range<double>{0, 255}; };
-  for (const DataKind kind : {DataKind::unknown, DataKind::magnitude}) {
+  for (const auto kind : {std::optional<DataKind>(), std::optional(DataKind::magnitude)}) {
     facts.header.kind = kind;
     EXPECT_NO_THROW((void)settings.resolved(facts));
   }
@@ -178,6 +178,32 @@ TEST(VolumeFacts, RicianNoiseIsThatOfMagnitudes) {
   facts.header = {.kind = DataKind::scalar, .kind_source = "the modality is CT"};
   expect_error(Errc::invalid_argument, "never negative, but the modality is CT; give --noise-model gaussian",
                [&] { (void)settings.resolved(facts); });
+}
+
+TEST(VolumeFacts, LabelsVectorsAndColoursAreNotFiltered) {
+  VolumeFacts facts = header({32, 32, 32});
+  for (const auto& [kind, why] : {std::pair(DataKind::labels, "the numbers of labels are names"),
+                                  std::pair(DataKind::vectors, "vectors cannot be filtered one component at a time"),
+                                  std::pair(DataKind::colours, "colours cannot be filtered one channel at a time")}) {
+    facts.header = {.kind = kind, .kind_source = "the header says so"};
+    for (const Filter& filter : filters()) {
+      expect_error(Errc::unsupported, filter.name + ": the header says so; " + why,
+                   [&] { (void)Settings(filter).resolved(facts); });
+    }
+  }
+}
+
+TEST(VolumeFacts, PhasesAreNotAveraged) {
+  VolumeFacts facts = header({32, 32, 32});
+  facts.header = {.kind = DataKind::phase, .kind_source = "Image Type says P"};
+  for (const Filter& filter : filters()) {
+    if (filter.name == "median") {
+      EXPECT_NO_THROW((void)Settings(filter).resolved(facts));
+    } else {
+      expect_error(Errc::unsupported, filter.name + ": Image Type says P; a mean of phases is wrong",
+                   [&] { (void)Settings(filter).resolved(facts); });
+    }
+  }
 }
 
 }  // namespace

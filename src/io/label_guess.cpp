@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/label_guess.hpp"
+
+#include <unordered_map>
+
+namespace quietvox::io {
+namespace {
+
+constexpr double least_share_equal = 0.9;
+constexpr std::int64_t least_pairs = 100;
+
+/// Neighbours along x and y of which one at least is no background: how many there are, and how many are equal.
+struct Pairs {
+  std::int64_t all = 0, equal = 0;
+
+  void add(float a, float b, float background) {
+    if (a == background && b == background) return;
+    ++all;
+    equal += a == b ? 1 : 0;
+  }
+};
+
+/// The number that most voxels have.
+float most_frequent(const std::vector<float>& voxels) {
+  std::unordered_map<float, std::int64_t> counts;
+  std::pair<float, std::int64_t> most{};
+  for (const float voxel : voxels) {
+    if (const std::int64_t count = ++counts[voxel]; count > most.second) most = {voxel, count};
+  }
+  return most.first;
+}
+
+}  // namespace
+
+bool look_like_labels(VolumeSource& stored) {
+  const Extent extent = stored.extent();
+  std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
+  Pairs pairs;
+  for (const std::int64_t z : {extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
+    const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
+    stored.read(slice);
+    const float background = most_frequent(voxels);
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      for (std::int64_t x = 0; x < extent.x; ++x) {
+        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background);
+        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background);
+      }
+    }
+  }
+  return pairs.all >= least_pairs &&
+         static_cast<double>(pairs.equal) >= least_share_equal * static_cast<double>(pairs.all);
+}
+
+const HeaderFacts& LazyFacts::get(bool are_integers,
+                                  const std::function<std::unique_ptr<VolumeSource>()>& first_volume) {
+  std::call_once(once_, [&] {
+    if (facts_.kind || !are_integers) return;
+    try {
+      if (!look_like_labels(*first_volume())) return;
+    } catch (const Error& error) {  // whoever filters the voxels will say what is wrong with them
+      if (error.code() == Errc::cancelled) throw;
+      return;
+    }
+    facts_.kind = DataKind::labels;
+    facts_.kind_source = "the voxels look like labels: integers without noise, of which neighbours are equal";
+  });
+  return facts_;
+}
+
+}  // namespace quietvox::io

@@ -53,16 +53,24 @@ constexpr std::array refused_types = std::to_array<TypeName>({{1, "1-bit binary"
                                                               {1792, "complex (2 x float64)"},
                                                               {2048, "complex (2 x float128)"},
                                                               {2304, "RGBA"}});
-constexpr std::array refused_intents = std::to_array<TypeName>({{1004, "matrices"},
-                                                                {1005, "symmetric matrices (tensors)"},
-                                                                {1006, "displacement vectors"},
-                                                                {1007, "vectors"},
-                                                                {1008, "points"},
-                                                                {1009, "triangles"},
-                                                                {1010, "quaternions"},
-                                                                {2003, "RGB vectors"},
-                                                                {2004, "RGBA vectors"}});
-constexpr int label_intent = 1002;
+struct Intent {
+  int first, last;  ///< codes
+  DataKind kind;
+  std::string_view voxels;  ///< what they are
+};
+constexpr std::array intents = std::to_array<Intent>({{2, 24, DataKind::scalar, "a statistic"},
+                                                      {1002, 1002, DataKind::labels, "labels"},
+                                                      {1003, 1003, DataKind::labels, "names of structures"},
+                                                      {1004, 1004, DataKind::vectors, "matrices"},
+                                                      {1005, 1005, DataKind::vectors, "symmetric matrices (tensors)"},
+                                                      {1006, 1006, DataKind::vectors, "displacement vectors"},
+                                                      {1007, 1007, DataKind::vectors, "vectors"},
+                                                      {1008, 1008, DataKind::vectors, "points"},
+                                                      {1009, 1009, DataKind::vectors, "triangles"},
+                                                      {1010, 1010, DataKind::vectors, "quaternions"},
+                                                      {2002, 2002, DataKind::labels, "node indices"},
+                                                      {2003, 2003, DataKind::colours, "RGB vectors"},
+                                                      {2004, 2004, DataKind::colours, "RGBA vectors"}});
 
 constexpr std::array<std::string_view, 2> single_magic = {std::string_view("n+1\0", 4),
                                                           std::string_view("n+2\0\r\n\x1a\n", 8)};
@@ -185,12 +193,6 @@ void NiftiHeader::read_type(const std::string& name) {
     warnings_.push_back("bitpix = " + std::to_string(bits) + " does not fit datatype " + std::string(to_string(type_)) +
                         "; the datatype is used");
   }
-  const std::int64_t intent = integer(Fields::intent_code);
-  if (const auto refused = name_of(refused_intents, intent); !refused.empty()) {
-    throw Error(Errc::unsupported, name + ": voxels are " + std::string(refused) + " (intent_code " +
-                                       std::to_string(intent) + "); quietvox filters images of one value per voxel");
-  }
-  if (intent == label_intent) warnings_.push_back("holds labels (intent_code 1002); filters may make up new ones");
 }
 
 void NiftiHeader::read_rescale(const std::string& name) {
@@ -212,25 +214,12 @@ void NiftiHeader::read_rescale(const std::string& name) {
 
 HeaderFacts NiftiHeader::facts() const {
   const std::int64_t code = integer(Fields::intent_code);
-  const auto named = [code](DataKind kind, const std::string& name) {
-    return HeaderFacts{.kind = kind, .kind_source = "the NIfTI intent is " + name + " (" + std::to_string(code) + ")"};
-  };
-  switch (code) {
-    case 1002: return named(DataKind::labels, "LABEL");
-    case 1003: return named(DataKind::labels, "NEURONAME");
-    case 1004: return named(DataKind::vectors, "GENMATRIX");
-    case 1005: return named(DataKind::vectors, "SYMMATRIX");
-    case 1006: return named(DataKind::vectors, "DISPVECT");
-    case 1007: return named(DataKind::vectors, "VECTOR");
-    case 1008: return named(DataKind::vectors, "POINTSET");
-    case 1009: return named(DataKind::vectors, "TRIANGLE");
-    case 1010: return named(DataKind::vectors, "QUATERNION");
-    case 2002: return named(DataKind::labels, "NODE_INDEX");
-    case 2003: return named(DataKind::colours, "RGB_VECTOR");
-    case 2004: return named(DataKind::colours, "RGBA_VECTOR");
-    default: break;
+  for (const Intent& intent : intents) {
+    if (code < intent.first || code > intent.last) continue;
+    return {
+        .kind = intent.kind,
+        .kind_source = "the voxels are " + std::string(intent.voxels) + " (NIfTI intent " + std::to_string(code) + ")"};
   }
-  if (code >= 2 && code <= 24) return named(DataKind::scalar, "a statistic");
   return {};
 }
 

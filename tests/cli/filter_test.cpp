@@ -194,9 +194,10 @@ TEST_F(FilterCommand, LabelsVectorsAndColoursAreRefusedUnlessForced) {
     words.insert(words.end(), more.begin(), more.end());
     return quietvox(words);
   };
-  for (const auto& [intent, why] : {std::pair<std::int16_t, std::string>{1002, "the NIfTI intent is LABEL (1002)"},
-                                    {1007, "the NIfTI intent is VECTOR (1007)"},
-                                    {2003, "the NIfTI intent is RGB_VECTOR (2003)"}}) {
+  for (const auto& [intent, why] :
+       {std::pair<std::int16_t, std::string>{1002, "the voxels are labels (NIfTI intent 1002)"},
+        {1007, "the voxels are vectors (NIfTI intent 1007)"},
+        {2003, "the voxels are RGB vectors (NIfTI intent 2003)"}}) {
     with_intent(intent);
     for (const char* dry : {"--dry-run", "--quiet"}) {
       const Result refused = run({dry});
@@ -215,12 +216,12 @@ TEST_F(FilterCommand, LabelsVectorsAndColoursAreRefusedUnlessForced) {
 }
 
 TEST_F(FilterCommand, IntegersThatLookLikeLabelsAreRefused) {
-  const Extent size{{40, 40, 5}};
+  const Extent size{{80, 80, 5}};
   std::vector<std::int16_t> voxels(static_cast<std::size_t>(size.voxels()));
   for (std::size_t i = 0; i < voxels.size(); ++i) {
-    const double x = static_cast<double>(i % 40) - 20, y = static_cast<double>(i / 40 % 40) - 20;
+    const double x = static_cast<double>(i % 80) - 40, y = static_cast<double>(i / 80 % 80) - 40;
     const double radius = std::hypot(x, y);
-    voxels[i] = static_cast<std::int16_t>(radius < 8 ? 17 : radius < 16 ? 4 : 0);
+    voxels[i] = static_cast<std::int16_t>(radius < 16 ? 17 : radius < 32 ? 4 : 0);
   }
   for (const char* name : {"labels.nii", "labels.mha"}) {
     write_nifti(folder_ / "labels.nii", size, voxels);

@@ -493,12 +493,29 @@ TEST_F(NiftiTest, VectorsTensorsColoursAndComplexNumbersAreRefusedByName) {
   expect_refused(Errc::unsupported, "float128", with_type(1536, 128));
   expect_refused(Errc::unsupported, "binary", with_type(1, 1));
   expect_refused(Errc::corrupt, "999", with_type(999, 16));
-  for (const auto& [intent, name] : {std::pair{1007, "vectors"}, {1005, "tensors"}, {2003, "RGB vectors"}}) {
+}
+
+TEST_F(NiftiTest, TheIntentSaysWhatTheNumbersAre) {
+  const auto expect = [&](int intent, std::optional<DataKind> kind, const std::string& source) {
     Bytes bytes = int16_recipe().file();
     int16_recipe().put<std::int16_t>(bytes, 68, static_cast<std::int16_t>(intent));
     write_file(folder_ / "in.nii", bytes);
-    expect_error(Errc::unsupported, name, [&] { open_nifti(folder_ / "in.nii"); });
-  }
+    const HeaderFacts facts = open_nifti(folder_ / "in.nii")->volume(0, Values::real)->header();
+    EXPECT_EQ(facts.kind, kind) << intent;
+    EXPECT_EQ(facts.kind_source, source);
+    const HeaderFacts forced = open_nifti(folder_ / "in.nii", {.series_uid = {}, .kind = DataKind::magnitude})
+                                   ->volume(0, Values::real)
+                                   ->header();
+    EXPECT_EQ(forced.kind, DataKind::magnitude);
+    EXPECT_EQ(forced.kind_source, "--force-kind is magnitude");
+  };
+  expect(0, std::nullopt, "");
+  expect(2001, std::nullopt, "");
+  expect(5, DataKind::scalar, "the voxels are a statistic (NIfTI intent 5)");
+  expect(1002, DataKind::labels, "the voxels are labels (NIfTI intent 1002)");
+  expect(1005, DataKind::vectors, "the voxels are symmetric matrices (tensors) (NIfTI intent 1005)");
+  expect(1007, DataKind::vectors, "the voxels are vectors (NIfTI intent 1007)");
+  expect(2004, DataKind::colours, "the voxels are RGBA vectors (NIfTI intent 2004)");
 }
 
 TEST_F(NiftiTest, OtherFilesAreNotNifti) {

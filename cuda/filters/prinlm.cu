@@ -39,9 +39,10 @@ __global__ void make_features(Box<const float> guide, Box<float2> features, int3
     const float value = guide.row(j, k)[i];
     return is_present(value) ? value : centre;
   };
-  const float along_x = neighbour(p.x - 1, p.y, p.z) + neighbour(p.x + 1, p.y, p.z);
-  const float along_y = neighbour(p.x, p.y - 1, p.z) + neighbour(p.x, p.y + 1, p.z);
-  const float along_z = neighbour(p.x, p.y, p.z - 1) + neighbour(p.x, p.y, p.z + 1);
+  const int3 r = params.search;
+  const float along_x = r.x > 0 ? neighbour(p.x - 1, p.y, p.z) + neighbour(p.x + 1, p.y, p.z) : 2 * centre;
+  const float along_y = r.y > 0 ? neighbour(p.x, p.y - 1, p.z) + neighbour(p.x, p.y + 1, p.z) : 2 * centre;
+  const float along_z = r.z > 0 ? neighbour(p.x, p.y, p.z - 1) + neighbour(p.x, p.y, p.z + 1) : 2 * centre;
   const float mean = 0.125F * (((2 * centre + along_x) + along_y) + along_z);
   const float2 missing{INFINITY, INFINITY};  // differs from all others by more than any weight outlasts
   const float2 present{feature(centre, params.of_centre), feature(mean, params.of_mean)};

@@ -32,17 +32,18 @@ Extent seen(const Extent& tile, Radius3 search) {
   return {{tile.x + 2 * search.x, tile.y + 2 * search.y, tile.z + 2 * search.z}};
 }
 
-/// The mean of a voxel of the guide and its neighbours.
-float local_mean(const VolumeView<const float>& guide, std::int64_t x, std::int64_t y, std::int64_t z) {
+/// The mean of a voxel of the guide and its neighbours along the axes that are searched.
+float local_mean(const VolumeView<const float>& guide, std::int64_t x, std::int64_t y, std::int64_t z,
+                 const Radius3& search) {
   const float centre = guide.at(x, y, z);
   const auto neighbour = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
     if (i < 0 || i >= guide.extent.x || j < 0 || j >= guide.extent.y || k < 0 || k >= guide.extent.z) return centre;
     const float value = guide.at(i, j, k);
     return std::isfinite(value) ? value : centre;
   };
-  const float along_x = neighbour(x - 1, y, z) + neighbour(x + 1, y, z);
-  const float along_y = neighbour(x, y - 1, z) + neighbour(x, y + 1, z);
-  const float along_z = neighbour(x, y, z - 1) + neighbour(x, y, z + 1);
+  const float along_x = search.x > 0 ? neighbour(x - 1, y, z) + neighbour(x + 1, y, z) : 2 * centre;
+  const float along_y = search.y > 0 ? neighbour(x, y - 1, z) + neighbour(x, y + 1, z) : 2 * centre;
+  const float along_z = search.z > 0 ? neighbour(x, y, z - 1) + neighbour(x, y, z + 1) : 2 * centre;
   return 0.125F * (((2 * centre + along_x) + along_y) + along_z);
 }
 
@@ -72,7 +73,7 @@ void fill(const VolumeView<const float>& in, const VolumeView<const float>& guid
         const auto place = static_cast<std::size_t>(row + x - from);
         region.value[place] = voxel;
         region.centre[place] = std::clamp(guide.at(p.x, p.y, p.z) * of_centre, -limit, limit);
-        region.mean[place] = std::clamp(local_mean(guide, p.x, p.y, p.z) * of_mean, -limit, limit);
+        region.mean[place] = std::clamp(local_mean(guide, p.x, p.y, p.z, search) * of_mean, -limit, limit);
       }
     }
   }

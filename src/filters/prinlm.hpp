@@ -8,7 +8,8 @@ namespace quietvox {
 
 /// Non-local means whose weights come from a guide, the volume as the filter `dct` leaves it (after PRI-NLM3D of Manjon
 /// et al. 2012, Medical Image Analysis 16:18). With g the guide, m_p = (2 g_p + sum of g over the six neighbours of
-/// p) / 8, where a neighbour that is missing or outside the volume counts as p, and h = strength sigma:
+/// p) / 8, where a neighbour that is missing, outside the volume, or along an axis whose search radius is 0 counts as
+/// p, and h = strength sigma:
 ///
 ///     out_p = sum_q w_pq u_q / sum_q w_pq,   w_pq = exp(-((g_p - g_q)^2 / 4 + (m_p - m_q)^2) / h^2)
 ///
@@ -44,7 +45,10 @@ struct PrinlmParams {
 
   PrinlmParams resolved(const VolumeFacts&) const;
   /// Of the voxels that a result needs of the guide.
-  constexpr Radius3 reach() const { return {search_radius->x + 1, search_radius->y + 1, search_radius->z + 1}; }
+  constexpr Radius3 reach() const {
+    const auto with_neighbour = [](int radius) { return radius > 0 ? radius + 1 : 0; };
+    return {with_neighbour(search_radius->x), with_neighbour(search_radius->y), with_neighbour(search_radius->z)};
+  }
   constexpr Radius3 halo() const {
     const Radius3 of_guide = guide.halo();
     return {reach().x + of_guide.x, reach().y + of_guide.y, reach().z + of_guide.z};

@@ -228,7 +228,8 @@ TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {
 TEST_F(Output, OfInfoSaysWhatTheInputIs) {
   const Result result = quietvox_ok({"info", path("in.nii")});
   EXPECT_EQ(result.err, "");
-  for (const char* text : {"8 x 8 x 8", "noise", "windows across slices", "  yes\n", "median by default", "written as", "NIfTI"}) {
+  for (const char* text :
+       {"8 x 8 x 8", "noise", "windows across slices", "  yes\n", "median by default", "written as", "NIfTI"}) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
   }
 }

@@ -203,7 +203,9 @@ Volume read_volume(const io::Image& image, std::size_t volume, io::Values values
 
 io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::Values values,
                             const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
-  const std::vector<Settings> chain{Settings(find_filter("median"))};
+  Settings median(find_filter("median"));
+  median.set("radius", "1x1x1");
+  const std::vector<Settings> chain{median};
   const auto writer = image.writer(output, values, options);
   std::vector<Volume> told;  // to be in the output
   for (std::size_t i = 0; i < image.volume_count(); ++i) {

@@ -10,15 +10,15 @@
 namespace quietvox::test {
 namespace {
 
-/// (2 g + the six neighbours) / 8.
-double local_mean(const Volume& guide, const Index3& p) {
+/// (2 g + the six neighbours) / 8; along an axis that is not searched, neighbours count as p.
+double local_mean(const Volume& guide, const Index3& p, const Radius3& search) {
   const double centre = guide.view().at(p.x, p.y, p.z);
   double sum = 2 * centre;
   for (int axis = 0; axis < 3; ++axis) {
     for (const int step : {-1, 1}) {
       Index3 q = p;
       q[axis] += step;
-      const bool inside = q[axis] >= 0 && q[axis] < guide.extent[axis];
+      const bool inside = search[axis] > 0 && q[axis] >= 0 && q[axis] < guide.extent[axis];
       const double neighbour = inside ? guide.view().at(q.x, q.y, q.z) : NAN;
       sum += std::isfinite(neighbour) ? neighbour : centre;
     }
@@ -40,7 +40,7 @@ Volume reference_prinlm(const Volume& in, const PrinlmParams& params) {
   std::vector<double> means;
   for (std::int64_t z = 0; z < e.z; ++z) {
     for (std::int64_t y = 0; y < e.y; ++y) {
-      for (std::int64_t x = 0; x < e.x; ++x) means.push_back(local_mean(guide, {x, y, z}));
+      for (std::int64_t x = 0; x < e.x; ++x) means.push_back(local_mean(guide, {x, y, z}, r));
     }
   }
   Volume out = in;

@@ -55,15 +55,14 @@ std::optional<std::string> plain_bytes(DcmElement& element) {
 
 /// The first element in which two data sets differ, or that cannot be compared.
 std::optional<DcmTagKey> difference(DcmDataset& a, DcmDataset& b) {
-  for (unsigned long i = 0; i < std::max(a.card(), b.card()); ++i) {
-    if (i >= a.card()) return b.getElement(i)->getTag();
-    if (i >= b.card()) return a.getElement(i)->getTag();
-    DcmElement &first = *a.getElement(i), &second = *b.getElement(i);
-    if (first.getTag() != second.getTag()) return std::min<DcmTagKey>(first.getTag(), second.getTag());
-    const auto bytes = plain_bytes(first);
-    if (!bytes || bytes != plain_bytes(second)) return first.getTag();
+  for (Parts in_a(a), in_b(b);;) {
+    DcmObject *const first = in_a.next(), *const second = in_b.next();
+    if (!first && !second) return std::nullopt;
+    if (!first || !second) return (first ? first : second)->getTag();
+    if (first->getTag() != second->getTag()) return std::min<DcmTagKey>(first->getTag(), second->getTag());
+    const auto bytes = plain_bytes(static_cast<DcmElement&>(*first));
+    if (!bytes || bytes != plain_bytes(static_cast<DcmElement&>(*second))) return first->getTag();
   }
-  return std::nullopt;
 }
 
 bool same_pixels(DcmDataset& a, const Slice& in_a, DcmDataset& b, const Slice& in_b, const Execution& execution) {

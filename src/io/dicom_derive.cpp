@@ -168,15 +168,17 @@ template <class Body>
 void for_each_item(DcmItem& parent, const DcmTagKey& key, const Body& body) {
   DcmSequenceOfItems* sequence = nullptr;
   if (parent.findAndGetSequence(key, sequence).bad()) return;
-  for (unsigned long i = 0; i < sequence->card(); ++i) body(*sequence->getItem(i));
+  for (Parts items(*sequence); DcmObject* const item = items.next();) body(static_cast<DcmItem&>(*item));
 }
 
 /// Marks the type of frames in functional groups.
 void set_frame_types(DcmItem& groups) {
-  for (unsigned long i = 0; i < groups.card(); ++i) {
-    for_each_item(groups, groups.getElement(i)->getTag(), [](DcmItem& item) {
+  for (Parts elements(groups); DcmObject* const element = elements.next();) {
+    if (element->ident() != EVR_SQ) continue;
+    for (Parts items(*element); DcmObject* const part = items.next();) {
+      auto& item = static_cast<DcmItem&>(*part);
       if (item.tagExists(DCM_FrameType)) set_type(item, DCM_FrameType);
-    });
+    }
   }
 }
 

@@ -30,8 +30,7 @@ std::vector<DcmPixelItem*> items_of(DcmPixelData& pixels) {
   DcmPixelSequence* sequence = nullptr;
   if (pixels.getEncapsulatedRepresentation(syntax, parameter, sequence).bad()) corrupt("has no compressed pixels");
   std::vector<DcmPixelItem*> items;
-  // From one to the next: DCMTK counts from the beginning when it is asked for one by its number.
-  for (DcmObject* item = nullptr; (item = sequence->nextInContainer(item));) {
+  for (Parts parts(*sequence); DcmObject* const item = parts.next();) {
     if (item->ident() != EVR_pixelItem) corrupt("has a broken fragment");
     items.push_back(static_cast<DcmPixelItem*>(item));
   }

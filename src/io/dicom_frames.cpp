@@ -42,8 +42,7 @@ void flatten(DcmItem& groups, DcmItem& flat) {
   for (const DcmTagKey& key : groups_read) {
     DcmItem* const group = first_item(groups, key);
     if (!group) continue;
-    for (unsigned long i = 0; i < group->card(); ++i) {
-      DcmElement* const element = group->getElement(i);
+    for (Parts elements(*group); DcmObject* const element = elements.next();) {
       if (element->ident() == EVR_SQ) continue;
       auto copy = std::unique_ptr<DcmObject>(element->clone());
       if (flat.insert(static_cast<DcmElement*>(copy.get()), OFTrue).good()) (void)copy.release();
@@ -75,13 +74,11 @@ std::vector<Slice> enhanced_frames(DcmDataset& data, const Slice& file, const st
   DcmItem of_all;
   if (DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence)) flatten(*shared, of_all);
   std::vector<Slice> images(static_cast<std::size_t>(file.frames), file);
-  // From one to the next: DCMTK counts from the beginning when it is asked for one by its number.
-  DcmObject* groups = nullptr;
+  Parts groups(*frames);
   for (std::int64_t i = 0; i < file.frames; ++i) {
     check_stop(stop);
-    groups = frames->nextInContainer(groups);
     DcmItem flat(of_all);
-    flatten(static_cast<DcmItem&>(*groups), flat);
+    flatten(static_cast<DcmItem&>(*groups.next()), flat);
     Slice& image = images[static_cast<std::size_t>(i)];
     image.frame = i;
     read_image_attributes(flat, image);

@@ -166,9 +166,9 @@ std::uint64_t decoded_bytes(DcmItem& image) {
 
 std::uint64_t bytes_of_nested_images(DcmItem& item) {
   std::uint64_t bytes = 0;
-  for (DcmObject* element = nullptr; (element = item.nextInContainer(element));) {
+  for (Parts elements(item); DcmObject* const element = elements.next();) {
     if (element->ident() != EVR_SQ) continue;
-    for (DcmObject* part = nullptr; (part = element->nextInContainer(part));) {
+    for (Parts items(*element); DcmObject* const part = items.next();) {
       auto& nested = static_cast<DcmItem&>(*part);
       bytes += bytes_of_nested_images(nested);
       DcmElement* pixels = nullptr;

@@ -57,10 +57,10 @@ std::string text_of_untyped(DcmElement& element, DcmEVR type) {
 
 /// Whether sequences are nested deeper in an item. Recursion goes no deeper than a GuardedInput lets DCMTK parse.
 bool is_nested_deeper(DcmItem& item, int most) {
-  for (DcmObject* element = nullptr; (element = item.nextInContainer(element));) {
+  for (Parts elements(item); DcmObject* const element = elements.next();) {
     if (element->ident() != EVR_SQ) continue;
     if (most == 0) return true;
-    for (DcmObject* part = nullptr; (part = element->nextInContainer(part));) {
+    for (Parts items(*element); DcmObject* const part = items.next();) {
       if (is_nested_deeper(static_cast<DcmItem&>(*part), most - 1)) return true;
     }
   }
@@ -73,7 +73,7 @@ class IndexedDataset final : public DcmDataset {
  public:
   void make_index() {
     index_.reserve(card());
-    for (DcmObject* element = nullptr; (element = nextInContainer(element));) index_.push_back(element);
+    for (Parts elements(*this); DcmObject* const element = elements.next();) index_.push_back(element);
     if (!std::is_sorted(index_.begin(), index_.end(), has_lower_tag)) index_.clear();
   }
 
@@ -114,6 +114,7 @@ void parse(DcmFileFormat& file, const std::filesystem::path& path, const Executi
       file.transferInit();
       const OFCondition status = file.readUntilTag(input, EXS_Unknown, EGL_noChange, options.longest, options.until);
       file.transferEnd();
+      if (status == EC_MemoryExhausted) throw Error(Errc::out_of_memory, "what it holds does not fit into memory");
       const bool cut = status == EC_EndOfStream || status == EC_StreamNotifyClient;
       if (status.bad()) problem = cut ? "the file ends too early" : status.text();
     } catch (const std::logic_error& error) {

@@ -39,6 +39,19 @@ OFCondition save_new_file(DcmFileFormat&, const std::filesystem::path&, E_Transf
 /// The series that a file says to belong to which does not parse to its end; empty where it is not certain.
 std::string series_of_broken_file(const std::filesystem::path&, const Execution& = {});
 
+/// The elements of an item, or the items of a sequence, one after another: `while (DcmObject* part = parts.next())`.
+/// Whoever asks DCMTK for one by its number makes it count from the beginning.
+class Parts {
+ public:
+  explicit Parts(DcmObject& container) : container_(container) {}
+  /// Null after the last.
+  DcmObject* next() { return last_ = container_.nextInContainer(last_); }
+
+ private:
+  DcmObject& container_;
+  DcmObject* last_ = nullptr;
+};
+
 /// `Rows (0028,0010)`
 std::string tag_name(const DcmTagKey&);
 

@@ -35,8 +35,7 @@ namespace fs = std::filesystem;
 
 /// How the source tells where its sequences end, by the first of them.
 E_EncodingType sequence_encoding(DcmDataset& data) {
-  for (unsigned long i = 0; i < data.card(); ++i) {
-    DcmElement* const element = data.getElement(i);
+  for (Parts elements(data); DcmObject* const element = elements.next();) {
     if (element->ident() != EVR_SQ) continue;
     return element->getLengthField() == DCM_UndefinedLength ? EET_UndefinedLength : EET_ExplicitLength;
   }

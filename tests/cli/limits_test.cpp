@@ -128,6 +128,23 @@ TEST_F(Limits, SmallFilesTakeLittleMemory) {
   }
 }
 
+TEST_F(Limits, MemoryThatThereIsNotIsNoFaultOfTheFile) {
+  if (std::string(QUIETVOX_SANITIZE).find("address") != std::string::npos) {
+    GTEST_SKIP() << "the address sanitizer takes more address space than any limit leaves";
+  }
+  RawDicom file{.columns = 8, .rows = 8};
+  file.before_pixels = raw_element(0x0029, 0x1010, "OB", std::string(std::size_t{400} << 20, '\0'));
+  write("in.dcm", file);
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  const rlimit small{std::size_t{300} << 20, before.rlim_max};
+  setrlimit(RLIMIT_AS, &small);
+  Process process({"info", path("in.dcm")});
+  setrlimit(RLIMIT_AS, &before);
+  const Result result = process.finish();
+  EXPECT_EQ(result.status, 22) << result.err;
+}
+
 TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
   std::string packed = deflated(read_file(folder_ / "in.nii"), MAX_WBITS + 16);

@@ -159,6 +159,8 @@ TEST_F(DicomLimits, TimeIsInProportionToTheElements) {
   const double parsing = time_of([&] { DcmFileFormat().loadFile(file_.c_str()); });
   const double opening = time_of([&] { open(); });
   EXPECT_LT(opening, 2 * parsing) << opening << " s, " << parsing << " s";
+  const double writing = time_of([&] { write_image(*open(), folder_ / "out.dcm"); });
+  EXPECT_LT(writing, 20 * parsing) << writing << " s, " << parsing << " s";
 }
 
 TEST_F(DicomLimits, StreamsAreNoLargerThanTheirHeadersSay) {

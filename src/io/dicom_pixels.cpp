@@ -172,10 +172,11 @@ std::uint64_t bytes_of_nested_images(DcmItem& item) {
       auto& nested = static_cast<DcmItem&>(*part);
       bytes += bytes_of_nested_images(nested);
       DcmElement* pixels = nullptr;
-      if (nested.findAndGetElement(DCM_PixelData, pixels).good() && pixels->ident() == EVR_PixelData &&
-          pixels->getLengthField() == DCM_UndefinedLength) {
-        bytes += decoded_bytes(nested);
-      }
+      if (nested.findAndGetElement(DCM_PixelData, pixels).bad() || pixels->ident() != EVR_PixelData) continue;
+      E_TransferSyntax syntax = EXS_Unknown;
+      const DcmRepresentationParameter* parameter = nullptr;
+      static_cast<DcmPixelData*>(pixels)->getOriginalRepresentationKey(syntax, parameter);
+      if (DcmXfer(syntax).isEncapsulated()) bytes += decoded_bytes(nested);
     }
   }
   return bytes;

@@ -4,6 +4,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const quietvox::fuzz::ScratchFile file("a.dcm", data, size);
-  quietvox::fuzz::read_all([&] { return quietvox::io::open_dicom(file.path(), {}); });
+  quietvox::fuzz::read_all([&] { return quietvox::io::open_dicom(file.path(), quietvox::fuzz::in_little_memory()); });
   return 0;
 }

@@ -35,6 +35,13 @@ class ScratchFile {
   std::filesystem::path path_;
 };
 
+/// Far less than what the fuzzer takes for a fault of the program.
+inline io::ReadOptions in_little_memory() {
+  io::ReadOptions options;
+  options.execution.memory_limit = std::size_t{1} << 30;
+  return options;
+}
+
 /// Reads all that an image tells, and its voxels where they are few. A broken file may throw Error, but none that
 /// speaks of a fault of the program.
 template <class Open>

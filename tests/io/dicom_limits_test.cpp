@@ -175,5 +175,38 @@ TEST_F(DicomLimits, StreamsAreNoLargerThanTheirHeadersSay) {
                [&] { read_volume(*open()); });
 }
 
+TEST_F(DicomLimits, NestedImagesAreNotDecodedWhereTheyAreTooLarge) {
+  const auto nested_image = [](DcmDataset& data) {
+    DcmItem* item = nullptr;
+    data.findOrCreateSequenceItem(DCM_ContentSequence, item, 0);
+    return item;
+  };
+  DicomSpec spec{.columns = 40, .rows = 30, .syntax = EXS_JPEGProcess14SV1};
+  spec.change = [&](DcmDataset& data) {
+    DcmItem& image = *nested_image(data);
+    for (const auto& [key, number] : {std::pair(DCM_Rows, 8),
+                                      {DCM_Columns, 8},
+                                      {DCM_SamplesPerPixel, 1},
+                                      {DCM_BitsAllocated, 8},
+                                      {DCM_BitsStored, 8},
+                                      {DCM_HighBit, 7},
+                                      {DCM_PixelRepresentation, 0}}) {
+      image.putAndInsertUint16(key, static_cast<Uint16>(number));
+    }
+    image.putAndInsertString(DCM_PhotometricInterpretation, "MONOCHROME2");
+    const std::vector<Uint8> pixels(64, 7);
+    image.putAndInsertUint8Array(DCM_PixelData, pixels.data(), pixels.size());
+  };
+  write_dicom(file_, spec);
+  write_image(*open(), folder_ / "out.dcm");
+  const auto file = parse_dicom(file_);
+  for (const DcmTagKey& key : {DCM_Rows, DCM_Columns}) {
+    nested_image(*file->getDataset())->putAndInsertUint16(key, 60000);
+  }
+  ASSERT_TRUE(file->saveFile(file_.c_str(), EXS_JPEGProcess14SV1).good());
+  expect_error(Errc::unsupported, "image.dcm: decoding the images nested in it would take 3434 MiB of memory",
+               [&] { write_image(*open(), folder_ / "other.dcm"); });
+}
+
 }  // namespace
 }  // namespace quietvox::test

@@ -108,8 +108,8 @@ NiftiTarget nifti_target(const fs::path& output, std::optional<bool> compress) {
 
 ByteReader NiftiFile::voxel_reader(const std::stop_token& stop) const {
   // Bare voxels may look like the start of gzip data: there the name decides.
-  const auto compressed = paths.single_file() ? std::nullopt : std::optional(split(paths.voxels).gz == ".gz");
-  return ByteReader(paths.voxels, compressed, 0, stop);
+  const auto by_name = paths.single_file() ? std::nullopt : std::optional(split(paths.voxels).gz == ".gz");
+  return ByteReader(paths.voxels, by_name, 0, stop);
 }
 
 std::optional<NiftiFile> find_nifti(const fs::path& path) {

@@ -86,6 +86,9 @@ class Folder {
     const fs::path place = bytes.ConsumeBool() ? data() : out();
     const fs::path path = place / bytes.PickValueInArray(names);
     std::error_code ignored;
+    // Planting goes through no link itself.
+    if (!fs::is_directory(fs::symlink_status(path.parent_path(), ignored))) return;
+    if (fs::exists(fs::symlink_status(path, ignored)) && !fs::is_directory(fs::symlink_status(path, ignored))) return;
     switch (bytes.ConsumeIntegralInRange(0, 7)) {
       case 0: fs::create_directory(path, ignored); break;
       case 1: write_file(path, bytes.ConsumeRandomLengthString(64)); break;

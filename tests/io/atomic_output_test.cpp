@@ -264,14 +264,15 @@ TEST_F(AtomicOutputTest, ForceDoesNotRemoveScansOfOthers) {
   Output accepted(folder_ / "scans", Kind::folder, true, {});
 }
 
-TEST_F(AtomicOutputTest, ForceReplacesWhatALinkPointsTo) {
+TEST_F(AtomicOutputTest, ForceReplacesALinkAndSparesWhatItPointsTo) {
   put(folder_ / "real.nii", "old");
   fs::create_symlink("real.nii", folder_ / "link.nii");
   Output output(folder_ / "link.nii", Kind::file, true, {});
   put(output.staging(), "new");
   output.commit();
-  EXPECT_TRUE(fs::is_symlink(folder_ / "link.nii"));
-  EXPECT_EQ(get(folder_ / "real.nii"), "new");
+  EXPECT_FALSE(fs::is_symlink(folder_ / "link.nii"));
+  EXPECT_EQ(get(folder_ / "link.nii"), "new");
+  EXPECT_EQ(get(folder_ / "real.nii"), "old");
 }
 
 TEST_F(AtomicOutputTest, OutputsThatBelongTogetherComeTogetherOrNotAtAll) {

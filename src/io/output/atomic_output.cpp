@@ -96,9 +96,6 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     if (fs::exists(fs::symlink_status(target_))) {
       refuse_existing(target_, kind_, force_, true);
       most_ = most_ & access_of(std::array{target_});
-      // A link stays a link: what it points to is replaced.
-      if (fs::exists(target_)) target_ = fs::canonical(target_);
-      parent = parent_of(target_);
     }
     if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
       throw_not_writable(target_, "cannot be created", errno);

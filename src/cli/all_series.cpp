@@ -10,6 +10,7 @@
 #include "cli/child_process.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/images.hpp"
+#include "cli/series_choice.hpp"
 #include "cli/series_worker.hpp"
 #include "io/output/staging_folder.hpp"
 
@@ -22,6 +23,7 @@ void check_all_series(const Job& job) {
   check_input(job.input);
   if (!fs::is_directory(job.input)) refuse("needs a folder; " + job.input.string() + " is not one");
   if (!job.in.series.empty()) refuse("and --series cannot be given together");
+  included_kinds(job.series.include);
   if (!job.mask.mask.empty() || !job.mask.residual.empty()) {
     refuse("cannot take --mask or --residual; filter each series by itself, with --series UID");
   }
@@ -67,6 +69,7 @@ class Supervisor {
       Json document{{"input", job_.input.string()},
                     {"output", job_.output.string()},
                     {"series", results_},
+                    {"skipped", skipped_},
                     {"warnings", warnings_}};
       if (failure) document["error"] = error_json(failure->what(), failure->code(), exit_code(failure->code()));
       print_json(document);
@@ -90,6 +93,7 @@ class Supervisor {
     } else if (event.contains("found")) {
       is_announced_ = true;
       warnings_ = event["found"]["warnings"];
+      skipped_ = event["found"]["skipped"];
       file_.reset();
     } else if (event.contains("begin")) {
       series_ = event["begin"];
@@ -143,7 +147,7 @@ class Supervisor {
 
   const Job& job_;
   Context& context_;
-  Json results_ = Json::array(), warnings_ = Json::array();
+  Json results_ = Json::array(), skipped_ = Json::array(), warnings_ = Json::array();
   Json dealt_with_ = Json::array(), left_out_ = Json::array();
   std::optional<Json> series_, file_;  ///< what the worker is at
   bool is_careful_ = false, is_announced_ = false, ended_ = false;

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <system_error>
 
+#include "cli/series_choice.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/nifti_file.hpp"
 #include "io/output/atomic_output.hpp"
@@ -73,10 +74,13 @@ void check_input(const fs::path& path) {
 
 std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& options, const Execution& execution) {
   check_input(path);
-  const io::ReadOptions reading{.allow_gaps = options.allow_gaps,
-                                .series_uid = options.series,
-                                .kind = options.force_kind,
-                                .execution = execution};
+  io::ReadOptions reading{.allow_gaps = options.allow_gaps,
+                          .series_uid = options.series,
+                          .kind = options.force_kind,
+                          .execution = execution};
+  if (chooses_by_header(options) && fs::is_directory(path)) {
+    reading.series_uid = only_chosen_series(io::DicomFolder(path, execution), path, options);
+  }
   auto image = io::open_image(path, reading);
   if (!image) image = open_itk_image(path, reading);
   if (!image || image->volume_count() == 0) {
@@ -205,6 +209,7 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
   if (format == image.format()) return image.writer(output, values, options);
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();
+  with_series.volume_seconds = image.repetition_time();
   with_series.access = options.access & io::access_of(image);
   return create_image(format, output, common_geometry(image, format), image.volume_count(), "", with_series);
 }

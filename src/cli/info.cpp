@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
+#include "cli/series_choice.hpp"
 #include "filters/registry.hpp"
 #include "quality/noise_estimate.hpp"
 
@@ -94,10 +95,11 @@ io::Facts complete_facts(const io::Image& image) {
   return facts;
 }
 
-/// `CT, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
+/// `CT 201, localizer, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
 std::string described(const io::SeriesSummary& series) {
-  std::string text =
-      series.modality + ", " + std::to_string(series.images) + (series.images == 1 ? " image" : " images");
+  std::string text = series.modality + (series.number.empty() ? "" : " " + series.number) + ", ";
+  if (series.kind != io::SeriesKind::images) text += FieldType<io::SeriesKind>::format(series.kind) + ", ";
+  text += std::to_string(series.images) + (series.images == 1 ? " image" : " images");
   if (series.files != series.images)
     text += " in " + std::to_string(series.files) + (series.files == 1 ? " file" : " files");
   if (series.columns > 0)
@@ -117,6 +119,8 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
     for (const io::SeriesSummary& each : list) {
       series.push_back({{"series_uid", each.uid},
                         {"modality", each.modality},
+                        {"number", each.number},
+                        {"kind", FieldType<io::SeriesKind>::format(each.kind)},
                         {"description", each.description},
                         {"place", each.place.string()},
                         {"files", each.files},
@@ -139,7 +143,7 @@ void print_info(const Arguments& arguments, Context& context) {
   check_input(path);
   std::unique_ptr<io::Image> image;
   std::vector<std::string> warnings;
-  if (options.series.empty() && std::filesystem::is_directory(path)) {
+  if (options.series.empty() && !chooses_by_header(options) && std::filesystem::is_directory(path)) {
     const io::DicomFolder folder(path, context.background());
     const std::size_t count = folder.series().size();
     if (count > 1) return print_series(path, folder, context);

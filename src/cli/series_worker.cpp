@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "cli/exit_code.hpp"
+#include "cli/series_choice.hpp"
 #include "cli/work.hpp"
 
 namespace quietvox::cli {
@@ -48,6 +52,38 @@ std::set<std::string> texts(const Json& list) {
   return found;
 }
 
+constexpr const char* not_chosen = "not chosen";
+
+/// The places in the list of the series that are to be filtered, and the others with the reasons.
+std::pair<std::vector<std::size_t>, Json> choose(const std::vector<io::SeriesSummary>& list, const Job& job) {
+  const auto kinds = included_kinds(job.series.include);
+  std::vector<std::size_t> chosen;
+  Json skipped = Json::array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_wanted = is_chosen(list[i], job.in);
+    if (is_wanted && kinds.contains(list[i].kind)) {
+      chosen.push_back(i);
+    } else {
+      skipped.push_back({{"series_uid", list[i].uid},
+                         {"reason", is_wanted ? FieldType<io::SeriesKind>::format(list[i].kind) : not_chosen}});
+    }
+  }
+  return {chosen, skipped};
+}
+
+/// `3 series skipped: 2 derived, 1 localizer; --include derived,localizer filters them too`
+std::string told(const Json& skipped) {
+  std::map<std::string, int> counts;
+  for (const Json& series : skipped) ++counts[series["reason"]];
+  std::string text, kinds;
+  for (const auto& [reason, count] : counts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
+    if (reason != not_chosen) kinds += (kinds.empty() ? "" : ",") + reason;
+  }
+  return std::to_string(skipped.size()) + " series skipped: " + text +
+         (kinds.empty() ? "" : "; --include " + kinds + " filters them too");
+}
+
 void filter_series(const Job& job, const Json& known, Context& context) {
   BackendOfRuns backends(job.work.backend, job.chain);
   Execution background = quietvox::cli::background(job.work, context);
@@ -63,19 +99,24 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   if (list.empty() && folder.strays().empty() && care.left_out.empty()) {
     throw Error(Errc::no_input, job.input.string() + ": holds no DICOM image");
   }
+  const auto [chosen, skipped] = choose(list, job);
   if (!known["announced"]) {
     for (const std::string& warning : folder.warnings()) context.console.warning(warning);
-    tell({{"found", {{"warnings", folder.warnings()}}}});
+    if (!skipped.empty()) context.console.note(told(skipped));
+    tell({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}}}});
     for (const Error& stray : folder.strays()) fail("", stray, context);
   }
+  if (chosen.empty() && !list.empty()) {
+    throw Error(Errc::no_input, job.input.string() + ": no series is left to be filtered; " + told(skipped));
+  }
   const std::set<std::string> dealt_with = texts(known["dealt_with"]);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string& uid = list[i].uid;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::string& uid = list[chosen[i]].uid;
     if (dealt_with.contains(uid)) continue;
     tell({{"begin", bytes_to_json(uid)}});
-    context.console.about("series " + uid, i + 1, list.size());
+    context.console.about("series " + uid, i + 1, chosen.size());
     Job part = job;
-    part.output /= folder_name(uid, i + 1);
+    part.output /= folder_name(uid, chosen[i] + 1);
     const auto failure = failure_of([&] {
       const auto image = folder.open(
           {.allow_gaps = job.in.allow_gaps, .series_uid = uid, .kind = job.in.force_kind, .execution = background});

@@ -23,7 +23,8 @@ std::string bytes_from_json(const Json&);
 /// `found` was said before. On stdout go events, one JSON document a line:
 ///
 ///     {"file": BYTES}                  will be parsed next (careful only)
-///     {"found": {"warnings": [...]}}   all headers are read; files that belong to no series follow as `failed`
+///     {"found": {"warnings": [...], "skipped": [...]}}   all headers are read; files that belong to no series follow
+///                                      as `failed`
 ///     {"begin": BYTES}                 the series that is filtered next, by its UID
 ///     {"done": {...}}, {"failed": {"series": ..., "error": ..., "status": ..., "code": ...}}
 ///     {"ended": true}, {"ended": {"error": ..., "code": ...}}   nothing was left to do, or nothing can be done

@@ -15,7 +15,9 @@
 namespace quietvox::cli {
 
 struct InputOptions {
-  std::string series;
+  std::string series, modality;
+  std::optional<int> series_number;
+  std::string series_description;
   bool allow_gaps = false;
   std::optional<DataKind> force_kind;
 
@@ -24,6 +26,12 @@ struct InputOptions {
     return std::tuple{
         field("series", &InputOptions::series, NoRange{}, "UID",
               "Which DICOM series of a folder that holds several; no effect on other inputs."),
+        field("modality", &InputOptions::modality, NoRange{}, "WORD",
+              "Only series of this modality, such as CT or MR."),
+        field("series-number", &InputOptions::series_number, {-2147483647, 2147483647}, "",
+              "Only series of this number; auto: of any."),
+        field("series-description", &InputOptions::series_description, NoRange{}, "TEXT",
+              "Only series whose description holds this text, in letters of any case."),
         field("allow-gaps", &InputOptions::allow_gaps,
               "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
               "in formats other than DICOM."),
@@ -36,12 +44,18 @@ struct InputOptions {
 
 struct SeriesOptions {
   bool all_series = false;
+  std::string include;
 
   static constexpr std::string_view name = "", title = "Folders of several series";
   static consteval auto fields() {
-    return std::tuple{field("all-series", &SeriesOptions::all_series,
-                            "Filter every DICOM series of a folder, each into its own folder below OUTPUT; what "
-                            "cannot be filtered is named, and the first error is the exit status.")};
+    return std::tuple{
+        field("all-series", &SeriesOptions::all_series,
+              "Filter every DICOM series of a folder, or all that --modality and its like choose, each into its own "
+              "folder below OUTPUT; what cannot be filtered is named, and the first error is the exit status."),
+        field("include", &SeriesOptions::include, NoRange{}, "WORDS",
+              "What --all-series filters besides images, with commas between: derived (results of quietvox), "
+              "localizer, secondary-capture."),
+    };
   }
 };
 
@@ -75,8 +89,8 @@ struct OutputOptions {
   std::optional<bool> compress;
   std::optional<io::Codec> codec;
   bool force = false;
-  std::string series_description_suffix = "quietvox";
-  int series_offset = 1000;
+  std::optional<std::string> series_description_suffix;
+  std::optional<int> series_offset;
   bool dry_run = false;
 
   static constexpr std::string_view name = "", title = "Output";
@@ -92,9 +106,10 @@ struct OutputOptions {
               "How DICOM is compressed, without loss; implies --compress; auto: jpeg-ls, with --compress."),
         field("force", &OutputOptions::force, "Replace an existing output."),
         field("series-description-suffix", &OutputOptions::series_description_suffix, NoRange{}, "TEXT",
-              "Appended to the DICOM series description."),
+              "Appended to the DICOM series description; auto: the filters, with what differs from their defaults."),
         field("series-offset", &OutputOptions::series_offset, {0, 1000000}, "",
-              "Added to the DICOM series number, where it fits."),
+              "Added to the DICOM series number, where it fits; auto: a multiple of 1000 that differs from filter to "
+              "filter."),
         field("dry-run", &OutputOptions::dry_run, "Check everything and say what would be written; write nothing."),
     };
   }

@@ -3,6 +3,16 @@
 #include "core/provenance.hpp"
 
 namespace quietvox {
+namespace {
+
+/// `2` for `2x2x2`.
+std::string brief_value(const FieldInfo& field, const std::string& value) {
+  if (field.kind != FieldKind::integer_triple && field.kind != FieldKind::real_triple) return value;
+  const std::string first = value.substr(0, value.find('x'));
+  return value == first + "x" + first + "x" + first ? first : value;
+}
+
+}  // namespace
 
 std::string version() { return QUIETVOX_VERSION; }
 
@@ -13,6 +23,21 @@ std::string describe_chain(std::span<const Settings> chain) {
     for (const FieldInfo& field : step.filter().fields) text += " " + field.name + "=" + step.get(field.name);
   }
   return text;
+}
+
+std::string brief_chain(std::span<const Settings> chain, std::size_t most) {
+  std::string names, text;
+  for (const Settings& step : chain) {
+    const std::string between = names.empty() ? "" : ", ";
+    names += between + step.filter().name;
+    text += between + step.filter().name;
+    for (const FieldInfo& field : step.filter().fields) {
+      const std::string value = step.get(field.name);
+      if (value != field.default_text) text += " " + field.name + " " + brief_value(field, value);
+    }
+  }
+  if (text.size() <= most) return text;
+  return names.size() <= most ? names : std::to_string(chain.size()) + " filters";
 }
 
 std::string derivation_text(const Provenance& provenance) {

@@ -32,6 +32,10 @@ struct Provenance {
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
 std::string describe_chain(std::span<const Settings> chain);
 
+/// The filters, each with what differs from its defaults: `median radius 2x2x0, nlm`. Where that takes more than `most`
+/// characters, their names alone, and where those do, their number.
+std::string brief_chain(std::span<const Settings> chain, std::size_t most);
+
 /// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`, other steps by name in their places; with `;
 /// within mask 0123456789abcdef` behind the filters where there is a mask.
 std::string derivation_text(const Provenance&);

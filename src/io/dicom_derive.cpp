@@ -85,11 +85,13 @@ std::optional<std::size_t> bytes_of(const std::string& text, std::size_t count, 
   return at;
 }
 
-/// Cuts the description where the suffix would not fit behind it. False where it cannot be cut safely and stays as it
+/// A series without description starts from the name of its protocol. Cuts the description where the suffix would not
+/// fit behind it. False where it cannot be cut safely and stays as it
 /// is.
 bool extend_series_description(DcmDataset& data, const std::string& suffix) {
   std::string text = text_of(data, DCM_SeriesDescription);
-  if (suffix.empty() || text.ends_with(suffix)) return true;
+  if (text.empty()) text = text_of(data, DCM_ProtocolName);
+  if (suffix.empty()) return true;
   const std::string addition = (text.empty() ? "" : " ") + suffix;
   if (text.size() + addition.size() > most_description_characters) {
     const std::size_t room = most_description_characters - std::min(most_description_characters, addition.size());
@@ -212,12 +214,26 @@ void add_equipment(DcmDataset& data, std::time_t time) {
   DcmItem& item = append_item(data, DCM_ContributingEquipmentSequence);
   append_code(item, DCM_PurposeOfReferenceCodeSequence, "109102", "Processing Equipment");
   put(item, DCM_Manufacturer, "quietvox");
-  put(item, DCM_ManufacturerModelName, "quietvox");
-  put(item, DCM_SoftwareVersions, version());
+  // No model name and no software versions: readers that look for elements at any depth, as dcm2niix does, would take
+  // them for those of the scanner.
+  put(item, DCM_ContributionDescription, "quietvox " + version());
   put(item, DCM_ContributionDateTime, formatted(time, "%Y%m%d%H%M%S+0000"));
 }
 
 }  // namespace
+
+bool is_derived(DcmDataset& data) {
+  DcmItem* last = nullptr;
+  return data.findAndGetSequenceItem(DCM_ContributingEquipmentSequence, last, -1).good() && last &&
+         text_of(*last, DCM_Manufacturer) == "quietvox";
+}
+
+int series_offset_of(const std::string& chain) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(chain)));
+  const auto digest = hash.digest();
+  return 1000 * (1 + (digest[0] << 8 | digest[1]) % 999);
+}
 
 void check_series_suffix(const std::string& suffix) {
   const bool is_plain =

@@ -24,10 +24,17 @@ struct Derivation {
   std::time_t time = 0;
 };
 
+/// True for what derive() has made, unless somebody else has worked on it since.
+bool is_derived(DcmDataset&);
+
 /// A hash of which images make up volumes, in whatever order: what becomes of one of them rests on all of them, by
 /// windows that reach across slices and by what filters estimate on whole volumes. No number that filters have computed
 /// goes in, so that every machine and device comes to the same.
 std::string identity_of(std::span<const Volume>);
+
+/// What is added to the number of a series by default: a multiple of 1000, below a million, that rests on what was
+/// done, so that results of different filters have different numbers.
+int series_offset_of(const std::string& chain);
 
 /// Throws Error(invalid_argument) where the suffix cannot stand in every series description.
 void check_series_suffix(const std::string&);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "io/dicom_derive.hpp"
 #include "io/dicom_frame_decoder.hpp"
 #include "io/dicom_identity.hpp"
 #include "io/dicom_overlays.hpp"
@@ -47,12 +48,24 @@ std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
   return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
+SeriesKind kind_of_series(DcmDataset& data) {
+  if (is_derived(data)) return SeriesKind::derived;
+  // Its own class and those of many frames, which begin with it.
+  if (text_of(data, DCM_SOPClassUID).starts_with(UID_SecondaryCaptureImageStorage)) {
+    return SeriesKind::secondary_capture;
+  }
+  const auto type = components(text_of(data, DCM_ImageType));
+  return type.size() > 2 && type[2] == "LOCALIZER" ? SeriesKind::localizer : SeriesKind::images;
+}
+
 void read_identity(DcmDataset& data, Slice& slice) {
   slice.sop_class = text_of(data, DCM_SOPClassUID);
   slice.sop_instance = text_of(data, DCM_SOPInstanceUID);
   slice.series = text_of(data, DCM_SeriesInstanceUID);
   slice.modality = text_of(data, DCM_Modality);
   slice.description = text_of(data, DCM_SeriesDescription);
+  slice.series_number = text_of(data, DCM_SeriesNumber);
+  slice.series_kind = kind_of_series(data);
   slice.intent = text_of(data, DCM_PresentationIntentType);
   read_patient(data, slice);
   slice.burned_in = text_of(data, DCM_BurnedInAnnotation) == "YES";
@@ -90,9 +103,44 @@ void read_pixel_format(DcmDataset& data, Slice& slice) {
   format.is_signed = required(data, DCM_PixelRepresentation, 0, 1) == 1;
 }
 
+/// The table of a Modality LUT (PS3.3 C.11.1).
+ModalityLut read_modality_lut(DcmItem& data, const PixelFormat& format) {
+  DcmItem* item = nullptr;
+  if (data.findAndGetSequenceItem(DCM_ModalityLUTSequence, item, 0).bad()) {
+    corrupt(DCM_ModalityLUTSequence, "has no item");
+  }
+  const auto descriptor = numbers_of(*item, DCM_LUTDescriptor);
+  if (descriptor.size() != 3) corrupt(DCM_LUTDescriptor, "must be three numbers");
+  const auto word = [](double number) { return static_cast<std::uint16_t>(static_cast<int>(number)); };
+  const std::size_t size = word(descriptor[0]) == 0 ? 65536 : word(descriptor[0]);
+  ModalityLut lut;
+  // The value representation does not always agree with the sign of the pixels.
+  lut.first = format.is_signed ? static_cast<std::int16_t>(word(descriptor[1])) : word(descriptor[1]);
+  const Uint16* words = nullptr;
+  unsigned long count = 0;
+  if (item->findAndGetUint16Array(DCM_LUTData, words, &count).good() && words) {
+    lut.values.assign(words, words + count);
+  } else {
+    for (const double number : numbers_of(*item, DCM_LUTData)) lut.values.push_back(word(number));
+  }
+  if (descriptor[2] == 8 && lut.values.size() == (size + 1) / 2 && size > 1) {  // two values in each word
+    std::vector<std::uint16_t> bytes;
+    for (const std::uint16_t pair : lut.values) {
+      bytes.push_back(pair & 0xff);
+      bytes.push_back(pair >> 8);
+    }
+    lut.values = std::move(bytes);
+  }
+  if (lut.values.size() < size) {
+    corrupt(DCM_LUTData, "has " + std::to_string(lut.values.size()) + " values instead of " + std::to_string(size));
+  }
+  lut.values.resize(size);
+  return lut;
+}
+
 void read_rescale(DcmItem& data, Slice& slice) {
-  slice.has_modality_lut = slice.has_modality_lut || data.tagExists(DCM_ModalityLUTSequence);
-  if (slice.has_modality_lut) return;
+  if (data.tagExists(DCM_ModalityLUTSequence)) slice.modality_lut = read_modality_lut(data, slice.format);
+  if (!slice.modality_lut.empty()) return;
   slice.slope = number_of(data, DCM_RescaleSlope).value_or(slice.slope);
   slice.intercept = number_of(data, DCM_RescaleIntercept).value_or(slice.intercept);
   if (slice.slope == 0) corrupt(DCM_RescaleSlope, "is 0; it must be another number");
@@ -262,6 +310,7 @@ void read_contrast(DcmItem& data, Slice& slice) {
     return seconds;
   };
   take(slice.echo_time, first_number(data, {DCM_EffectiveEchoTime, DCM_EchoTime}));
+  take(slice.repetition_time, first_number(data, DCM_RepetitionTime));
   take(slice.b_value, first_number(data, DCM_DiffusionBValue));
   take(slice.temporal_position, first_number(data, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier}));
   take(slice.inversion_time, first_number(data, {DCM_InversionTimes, DCM_InversionTime}));

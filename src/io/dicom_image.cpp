@@ -144,7 +144,10 @@ std::string plane(const Geometry& geometry) {
 
 std::string rescale(const Volume& volume) {
   const Slice& first = volume.slices.front();
-  if (first.has_modality_lut) return "modality LUT, stored numbers are filtered";
+  if (!first.modality_lut.empty()) {
+    const auto [least, most] = std::ranges::minmax(first.modality_lut.values);
+    return "Modality LUT, to " + std::to_string(least) + " to " + std::to_string(most);
+  }
   const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const Slice& slice) {
     return slice.slope == first.slope && slice.intercept == first.intercept;
   });
@@ -174,6 +177,16 @@ class DicomImage final : public Image {
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::string series_uid() const override { return at(0).slices.front().series; }
+  std::optional<double> repetition_time() const override {
+    const auto first = at(0).slices.front().repetition_time;
+    if (volume_count() < 2 || !first || *first <= 0) return std::nullopt;
+    for (const Volume& volume : series_->volumes) {
+      for (const Slice& slice : volume.slices) {
+        if (slice.repetition_time != first) return std::nullopt;
+      }
+    }
+    return *first / 1000;
+  }
 
   std::vector<Vector3> places(std::size_t volume) const {
     std::vector<Vector3> places;
@@ -186,6 +199,7 @@ class DicomImage final : public Image {
   bool can_filter_stored(std::size_t volume) const override {
     const auto& slices = at(volume).slices;
     return std::all_of(slices.begin(), slices.end(), [&](const Slice& slice) {
+      if (!slice.modality_lut.empty()) return slice.modality_lut.rises();  // the same for all slices of a volume
       return slice.slope > 0 && slice.slope == slices.front().slope && slice.intercept == slices.front().intercept;
     });
   }
@@ -236,7 +250,7 @@ class DicomImage final : public Image {
     }
     facts.emplace_back("transfer syntax", slice.syntax_name);
     facts.emplace_back("written as", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
-                                         (slice.keeps_syntax ? slice.syntax_name : "Little Endian Explicit"));
+                                         syntax_to_write(slice, {}));
     return facts;
   }
 
@@ -356,6 +370,17 @@ DicomFolder::~DicomFolder() = default;
 
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
 
+namespace {
+
+/// What all images say that they are; images, where they do not agree.
+SeriesKind kind_of(const std::vector<dicom::Slice>& images) {
+  const SeriesKind kind = images.front().series_kind;
+  const bool agree = std::ranges::all_of(images, [&](const dicom::Slice& image) { return image.series_kind == kind; });
+  return agree ? kind : SeriesKind::images;
+}
+
+}  // namespace
+
 std::vector<SeriesSummary> DicomFolder::series() const {
   std::map<std::string, std::vector<dicom::Slice>> series;
   for (const dicom::Slice& image : impl_->found.images) series[image.series].push_back(image);
@@ -369,6 +394,8 @@ std::vector<SeriesSummary> DicomFolder::series() const {
     SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
                                                              .modality = first.modality,
                                                              .description = first.description,
+                                                             .number = first.series_number,
+                                                             .kind = kind_of(images),
                                                              .images = images.size(),
                                                              .columns = first.columns,
                                                              .rows = first.rows,

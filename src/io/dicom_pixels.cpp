@@ -126,6 +126,28 @@ std::int64_t merge_any(const Slice& slice, const PixelFormat& written, const flo
   return clamped;
 }
 
+/// By way of a table. Several numbers may have one value: where it is still that of the number before, this one stays.
+std::int64_t merge_by_table(const Slice& slice, const float* values, std::span<std::uint16_t> cells) {
+  const ModalityLut& lut = slice.modality_lut;
+  const PixelFormat& format = slice.format;
+  const PixelFormat written = format_to_write(format, cells);
+  const auto [least, most] = std::minmax(lut.values.front(), lut.values.back());
+  std::int64_t clamped = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const int before = format.stored(cells[i]);
+    const bool was_padding = slice.padding && before >= slice.padding->first && before <= slice.padding->second;
+    if (!std::isfinite(values[i]) || was_padding || static_cast<float>(lut.value(before)) == values[i]) continue;
+    const double rounded = std::round(static_cast<double>(values[i]));
+    clamped += rounded < least || rounded > most ? 1 : 0;
+    int stored = std::clamp(lut.stored(values[i]), format.min(), format.max());
+    if (slice.padding && stored >= slice.padding->first && stored <= slice.padding->second) {
+      stored = beside(slice.padding->first, slice.padding->second, stored, format);
+    }
+    cells[i] = written.with_stored(cells[i], stored);
+  }
+  return clamped;
+}
+
 template <class Real>
 std::int64_t merge(const Slice& slice, const float* values, std::span<std::uint16_t> cells) {
   const PixelFormat written = format_to_write(slice.format, cells);
@@ -183,6 +205,17 @@ std::uint64_t bytes_of_nested_images(DcmItem& item) {
 }
 
 }  // namespace
+
+int ModalityLut::stored(double wanted) const {
+  const auto nearest = [wanted](auto begin, auto end) {
+    auto place = std::lower_bound(begin, end, wanted);
+    if (place == end || (place != begin && wanted - *(place - 1) < *place - wanted)) --place;
+    return static_cast<int>(place - begin);
+  };
+  return values.front() <= values.back()
+             ? first + nearest(values.begin(), values.end())
+             : first + static_cast<int>(values.size()) - 1 - nearest(values.rbegin(), values.rend());
+}
 
 DcmPixelData& pixel_data(DcmDataset& data) {
   DcmElement* element = nullptr;
@@ -243,6 +276,10 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> frame, Values 
   const PixelFormat format = slice.format;
   if (kind == Values::stored) {
     for (std::size_t i = 0; i < cells.size(); ++i) values[i] = static_cast<float>(format.stored(cells[i]));
+  } else if (!slice.modality_lut.empty()) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      values[i] = static_cast<float>(slice.modality_lut.value(format.stored(cells[i])));
+    }
   } else {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       values[i] = static_cast<float>(slope * format.stored(cells[i]) + intercept);
@@ -259,7 +296,8 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> frame, Values 
 
 std::int64_t merge_values(const Slice& slice, const float* values, Values kind, std::span<std::uint16_t> frame) {
   const auto merge_cells = [&](std::span<std::uint16_t> cells) {
-    return kind == Values::stored ? merge<float>(slice, values, cells) : merge<double>(slice, values, cells);
+    if (kind == Values::stored) return merge<float>(slice, values, cells);
+    return slice.modality_lut.empty() ? merge<double>(slice, values, cells) : merge_by_table(slice, values, cells);
   };
   if (fills_frame(slice)) return merge_cells(frame);
   auto tile = cut_tile(slice, frame);

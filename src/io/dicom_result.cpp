@@ -3,6 +3,7 @@
 #include "io/dicom_result.hpp"
 
 #include "core/error.hpp"
+#include "io/dicom_derive.hpp"
 #include "io/dicom_toolkit.hpp"
 
 namespace quietvox::io {
@@ -16,10 +17,7 @@ bool is_dicom_result(const std::filesystem::path& path) {
     return false;
   }
   DcmDataset& data = *file->getDataset();
-  if (dicom::text_of(data, DCM_Manufacturer) == "quietvox") return true;
-  DcmItem* last = nullptr;
-  return data.findAndGetSequenceItem(DCM_ContributingEquipmentSequence, last, -1).good() && last &&
-         dicom::text_of(*last, DCM_Manufacturer) == "quietvox";
+  return dicom::text_of(data, DCM_Manufacturer) == "quietvox" || dicom::is_derived(data);
 }
 
 }  // namespace quietvox::io

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -59,13 +60,32 @@ struct PixelFormat {
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 
+/// A table of real values, for stored numbers from `first` on; those before and behind have the values of its ends.
+struct ModalityLut {
+  int first = 0;
+  std::vector<std::uint16_t> values;
+
+  bool empty() const { return values.empty(); }
+  bool rises() const { return std::is_sorted(values.begin(), values.end()); }
+  /// Values lead back to stored numbers.
+  bool is_monotone() const { return rises() || std::is_sorted(values.rbegin(), values.rend()); }
+  int value(int stored) const {
+    return values[static_cast<std::size_t>(std::clamp(stored - first, 0, static_cast<int>(values.size()) - 1))];
+  }
+  /// The stored number of a monotone table whose value is nearest.
+  int stored(double value) const;
+
+  friend auto operator<=>(const ModalityLut&, const ModalityLut&) = default;
+};
+
 /// One image as its file's header describes it: all of a file, one of its frames, or one tile of a frame.
 struct Slice {
   std::filesystem::path path;  ///< where it lies
   std::filesystem::path name;  ///< relative to the folder that was opened
   FileState file;              ///< before it was read
 
-  std::string sop_class, sop_instance, series, study, modality, description;
+  std::string sop_class, sop_instance, series, study, modality, description, series_number;
+  SeriesKind series_kind = SeriesKind::images;       ///< by what this image says
   std::string patient_id, patient_name;              ///< in UTF-8, fit to be compared, not to be told
   std::string frame_of_reference, patient_position;  ///< empty: unknown
   std::string photometric;                           ///< MONOCHROME1 or MONOCHROME2
@@ -87,7 +107,7 @@ struct Slice {
   bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
   PixelFormat format;
   double slope = 1, intercept = 0;             ///< real value = slope * stored + intercept
-  bool has_modality_lut = false;               ///< no linear rescale: the stored numbers are the values
+  ModalityLut modality_lut;                    ///< takes the place of the rescale where it is not empty
   std::optional<std::pair<int, int>> padding;  ///< stored numbers, first and last, that mean "no value here"
 
   std::optional<Vector3> position;                  ///< centre of the first pixel, LPS, mm
@@ -99,6 +119,7 @@ struct Slice {
   // What is imaged: slices that differ in it never share a volume.
   std::string contrast;
   std::optional<double> echo_time, b_value, temporal_position;
+  std::optional<double> repetition_time;  ///< ms
   std::vector<double> gradient;
 
   // What may tell images of one place apart, see dicom_repeats.hpp.

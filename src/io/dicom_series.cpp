@@ -53,7 +53,7 @@ bool same_gradients(const Slice& a, const Slice& b) {
 bool same_kind(const Slice& a, const Slice& b) {
   if (a.rows != b.rows || a.columns != b.columns || a.format != b.format || a.photometric != b.photometric ||
       a.intent != b.intent || a.contrast != b.contrast || a.temporal_position != b.temporal_position ||
-      a.has_modality_lut != b.has_modality_lut || a.frame_of_reference != b.frame_of_reference ||
+      a.modality_lut != b.modality_lut || a.frame_of_reference != b.frame_of_reference ||
       a.patient_position != b.patient_position || !same_numbers(a.echo_time, b.echo_time) ||
       !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b)) {
     return false;
@@ -118,9 +118,8 @@ std::vector<Slice> in_order(std::vector<Slice> images) {
     const PixelFormat& format = first.format;
     return std::tie(first.instance_number, first.echo_time, first.acquisition, first.trigger_time, first.b_value,
                     first.gradient, first.contrast, first.intent, first.photometric, first.rows, first.columns,
-                    format.bits_allocated, format.bits_stored, format.high_bit, format.is_signed,
-                    first.has_modality_lut, first.spacing, first.axes, first.patient_position,
-                    first.frame_of_reference);
+                    format.bits_allocated, format.bits_stored, format.high_bit, format.is_signed, first.modality_lut,
+                    first.spacing, first.axes, first.patient_position, first.frame_of_reference);
   };
   std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   images.clear();

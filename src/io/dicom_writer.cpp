@@ -8,6 +8,8 @@
 // osconfig.h must come first.
 #include <dcmtk/dcmdata/dcrleerg.h>
 #include <dcmtk/dcmdata/dcuid.h>
+#include <dcmtk/dcmjpeg/djencode.h>
+#include <dcmtk/dcmjpeg/djrplol.h>
 #include <dcmtk/dcmjpls/djencode.h>
 #include <dcmtk/dcmjpls/djrparam.h>
 
@@ -42,24 +44,62 @@ E_EncodingType sequence_encoding(DcmDataset& data) {
   return EET_ExplicitLength;
 }
 
-/// Compresses the top-level pixel data, without loss and with all bits of the cells. Returns the new syntax.
-E_TransferSyntax compress(DcmDataset& data, const Slice& slice, Codec codec) {
+/// The transfer syntax in which an image is written compressed, which loses nothing; none: uncompressed.
+std::optional<E_TransferSyntax> compressed_syntax(const Slice& slice, const WriteOptions& options) {
+  if (!options.compress) {
+    for (const E_TransferSyntax same : {EXS_JPEGProcess14SV1, EXS_JPEGProcess14, EXS_JPEGLSLossless, EXS_RLELossless}) {
+      if (slice.syntax_uid == DcmXfer(same).getXferID()) return same;
+    }
+    return std::nullopt;
+  }
+  if (!*options.compress) return std::nullopt;
+  switch (options.codec) {
+    case Codec::rle: return EXS_RLELossless;
+    case Codec::jpeg_lossless: return EXS_JPEGProcess14SV1;
+    case Codec::jpeg_ls: break;
+  }
+  return EXS_JPEGLSLossless;
+}
+
+/// Compresses the top-level pixel data, without loss and with all bits of the cells.
+void compress(DcmDataset& data, const Slice& slice, E_TransferSyntax syntax) {
   static std::once_flag once;
   std::call_once(once, [] {
     const OFBool only_stored_bits = OFFalse;
     DJLSEncoderRegistration::registerCodecs(0, 0, 0, 0, only_stored_bits);
     DcmRLEEncoderRegistration::registerCodecs();
+    DJEncoderRegistration::registerCodecs();
   });
   DcmStack place;
   place.push(&data);
   place.push(&pixel_data(data));
-  const DJLSRepresentationParameter lossless(0, OFTrue);
-  const E_TransferSyntax syntax = codec == Codec::rle ? EXS_RLELossless : EXS_JPEGLSLossless;
-  const OFCondition status =
-      pixel_data(data).chooseRepresentation(syntax, codec == Codec::rle ? nullptr : &lossless, place);
+  const DJLSRepresentationParameter jpeg_ls(0, OFTrue);
+  const DJ_RPLossless jpeg;
+  const DcmRepresentationParameter* parameter = nullptr;
+  if (syntax == EXS_JPEGLSLossless) parameter = &jpeg_ls;
+  if (syntax == EXS_JPEGProcess14 || syntax == EXS_JPEGProcess14SV1) parameter = &jpeg;
+  const OFCondition status = pixel_data(data).chooseRepresentation(syntax, parameter, place);
   if (status.bad())
     throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
-  return syntax;
+}
+
+/// Takes out images that are nested in sequences and compressed, where the file is not: their codec is not known, so
+/// that nobody can read them, and they cannot be written. Returns how many.
+int remove_unreadable_images(DcmItem& parent, E_TransferSyntax syntax) {
+  int removed = 0;
+  for (unsigned long i = 0; i < parent.card(); ++i) {
+    if (parent.getElement(i)->ident() != EVR_SQ) continue;
+    auto& sequence = static_cast<DcmSequenceOfItems&>(*parent.getElement(i));
+    for (unsigned long number = sequence.card(); number-- > 0;) {
+      DcmItem& item = *sequence.getItem(number);
+      removed += remove_unreadable_images(item, syntax);
+      DcmElement* pixels = nullptr;
+      if (item.findAndGetElement(DCM_PixelData, pixels).bad() || pixels->canWriteXfer(syntax, syntax)) continue;
+      delete sequence.remove(number);
+      ++removed;
+    }
+  }
+  return removed;
 }
 
 std::string unique_text() {
@@ -111,18 +151,16 @@ class Writer final : public ImageWriter {
       : series_(std::move(series)),
         target_(output),
         values_(values),
-        codec_(options.compress.value_or(false) ? std::optional(options.codec) : std::nullopt),
+        options_(options),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
                 series_->input, options.access) {
     derivation_.inputs = identity_of(series_->volumes);
-    derivation_.series_suffix = options.series_description_suffix;
-    derivation_.series_offset = options.series_offset;
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     for (const Volume& volume : series_->volumes) {
       for (const Slice& slice : volume.slices) {
         ++images_[slice.name];
-        if (codec_ && slice.has_overlays_in_cells) derivation_.moves_overlays = true;
+        if (slice.has_overlays_in_cells && compressed_syntax(slice, options)) derivation_.moves_overlays = true;
       }
     }
   }
@@ -143,6 +181,11 @@ class Writer final : public ImageWriter {
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
     // Nobody knows what such steps were set to: no two runs may be taken for the same.
     if (!provenance.others.empty()) derivation_.chain += "\nrun " + run_;
+    if (volume == 0) {                  // all images of a series say the same of it
+      constexpr std::size_t most = 40;  // of the 64 characters of a description
+      derivation_.series_suffix = options_.series_description_suffix.value_or(brief_chain(provenance.requested, most));
+      derivation_.series_offset = options_.series_offset.value_or(series_offset_of(derivation_.chain));
+    }
     text_ = derivation_text(provenance);
   }
 
@@ -176,6 +219,11 @@ class Writer final : public ImageWriter {
       report.warnings.push_back("series description is too long for the suffix '" + derivation_.series_suffix +
                                 "' and stays as it is");
     }
+    if (removed_ > 0) {
+      report.warnings.push_back(std::to_string(removed_) +
+                                " compressed images nested in sequences of uncompressed files are left out: the files "
+                                "do not say how they are compressed");
+    }
     return report;
   }
 
@@ -197,10 +245,11 @@ class Writer final : public ImageWriter {
 
   std::shared_ptr<Draft> draft_of(const Slice& slice) {
     const std::int64_t images = images_.at(slice.name);
-    if (images == 1) return std::make_shared<Draft>(slice, images, !codec_, execution_);
+    const bool in_place = !compressed_syntax(slice, options_);
+    if (images == 1) return std::make_shared<Draft>(slice, images, in_place, execution_);
     const std::lock_guard lock(drafts_mutex_);
     auto& draft = drafts_[slice.name];
-    if (!draft) draft = std::make_shared<Draft>(slice, images, !codec_, execution_);
+    if (!draft) draft = std::make_shared<Draft>(slice, images, in_place, execution_);
     return draft;
   }
 
@@ -235,7 +284,7 @@ class Writer final : public ImageWriter {
     }
   }
 
-  void save(DcmFileFormat& file, const Slice& slice, E_EncodingType encoding, const fs::path& path) const {
+  void save(DcmFileFormat& file, const Slice& slice, E_EncodingType encoding, const fs::path& path) {
     DcmDataset& data = *file.getDataset();
     E_TransferSyntax syntax = data.getOriginalXfer();
     OFCondition status = EC_Normal;
@@ -248,7 +297,11 @@ class Writer final : public ImageWriter {
                     slice.path.string() + ": compressed images nested in it do not decode: " + status.text());
       }
     }
-    if (codec_) syntax = compress(data, slice, *codec_);
+    if (slice.keeps_syntax) removed_ += remove_unreadable_images(data, syntax);
+    if (const auto compressed = compressed_syntax(slice, options_)) {
+      syntax = *compressed;
+      compress(data, slice, syntax);
+    }
     status = save_new_file(file, path, syntax, encoding);
     if (status.bad()) {
       std::error_code ignored;
@@ -262,7 +315,7 @@ class Writer final : public ImageWriter {
   std::shared_ptr<const Series> series_;
   fs::path target_;
   Values values_;
-  std::optional<Codec> codec_;  ///< none: uncompressed
+  WriteOptions options_;
   Execution execution_;
   AtomicOutput output_;
   Derivation derivation_;
@@ -271,6 +324,7 @@ class Writer final : public ImageWriter {
   std::int64_t next_slice_ = 0;
   std::atomic<std::int64_t> clamped_ = 0;
   std::atomic<bool> lacks_suffix_ = false;
+  std::atomic<int> removed_ = 0;             ///< images nested in others
   const std::string run_ = unique_text();    ///< no other run has it
   std::string text_;                         ///< what was done to the announced volume
   std::map<fs::path, std::int64_t> images_;  ///< how many each file holds
@@ -292,13 +346,26 @@ std::vector<fs::path> files_of(const Series& series) {
   return names;
 }
 
+std::string syntax_to_write(const Slice& slice, const WriteOptions& options) {
+  const auto compressed = compressed_syntax(slice, options);
+  if (!compressed && slice.keeps_syntax) return slice.syntax_name;
+  return DcmXfer(compressed.value_or(EXS_LittleEndianExplicit)).getXferName();
+}
+
 std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, const fs::path& output, Values values,
                                          const WriteOptions& options) {
   if (options.output_type != "same") {
     throw Error(Errc::invalid_argument,
                 "output type " + options.output_type + ": DICOM keeps its pixel type; allowed: same");
   }
-  check_series_suffix(options.series_description_suffix);
+  check_series_suffix(options.series_description_suffix.value_or(""));
+  for (const Volume& volume : series->volumes) {
+    const ModalityLut& lut = volume.slices.front().modality_lut;
+    if (values == Values::stored || lut.is_monotone()) continue;
+    throw Error(Errc::unsupported, series->input.string() + ": real values do not lead back to stored numbers, since " +
+                                       tag_name(DCM_ModalityLUTSequence) +
+                                       " rises and falls; write another format, such as NIfTI");
+  }
   return std::make_unique<Writer>(std::move(series), output, values, options);
 }
 

@@ -20,6 +20,9 @@ struct Series {
 /// The names of a series' files, each once, relative to its folder.
 std::vector<std::filesystem::path> files_of(const Series&);
 
+/// The name of the transfer syntax in which an image is written.
+std::string syntax_to_write(const Slice&, const WriteOptions&);
+
 /// Writes each image of the series anew: its own file again, with other pixels and marked as derived.
 std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series>, const std::filesystem::path& output, Values,
                                          const WriteOptions&);

@@ -51,21 +51,22 @@ struct ReadOptions {
 };
 
 /// How pixels of DICOM are compressed, without loss.
-enum class Codec { jpeg_ls, rle };
-constexpr std::array<std::string_view, 2> choices(Codec) { return {"jpeg-ls", "rle"}; }
+enum class Codec { jpeg_ls, rle, jpeg_lossless };
+constexpr std::array<std::string_view, 3> choices(Codec) { return {"jpeg-ls", "rle", "jpeg-lossless"}; }
 
 struct WriteOptions {
   bool force = false;                ///< replace an existing output
-  std::optional<bool> compress{};    ///< none: as the input; DICOM is written uncompressed
-  Codec codec = Codec::jpeg_ls;      ///< of compressed DICOM
+  std::optional<bool> compress{};    ///< none: as the input; DICOM as long as nothing is lost
+  Codec codec = Codec::jpeg_ls;      ///< of DICOM where `compress` is true
   std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
   bool are_differences = false;  ///< of NIfTI from NIfTI: floats, with nothing of the source but its geometry and names
-  std::string series_description_suffix = "quietvox";
-  int series_offset = 1000;
-  Access access{};                ///< of the outputs, at most; writers of an image add what its files give
-  Execution execution{};          ///< threads and stop requests
-  std::filesystem::path input{};  ///< create_nifti, create_dicom: what the voxels came from, if anything
-  std::string input_series{};     ///< its series, where it is DICOM
+  std::optional<std::string> series_description_suffix{};  ///< none: the filters, briefly
+  std::optional<int> series_offset{};      ///< none: a multiple of 1000 that differs from filter to filter
+  Access access{};                         ///< of the outputs, at most; writers of an image add what its files give
+  Execution execution{};                   ///< threads and stop requests
+  std::filesystem::path input{};           ///< create_nifti, create_dicom: what the voxels came from, if anything
+  std::string input_series{};              ///< its series, where it is DICOM
+  std::optional<double> volume_seconds{};  ///< create_nifti: from one volume to the next
 };
 
 /// What a caller of a reader said of the voxels; nothing where it said nothing.
@@ -118,6 +119,8 @@ class Image {
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
+  /// The repetition time of a series of several volumes, in seconds, where its headers say it.
+  virtual std::optional<double> repetition_time() const { return {}; }
   /// The series instance UID; empty where it is no DICOM.
   virtual std::string series_uid() const { return {}; }
   /// The same format, with this image's metadata. `values` is what write() will receive.
@@ -136,9 +139,21 @@ std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOption
 std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
 std::unique_ptr<Image> open_nifti(const std::filesystem::path&, const ReadOptions& = {});
 
+/// What a series is of: images, or something that people rarely want filtered.
+enum class SeriesKind {
+  images,
+  derived,  ///< results of quietvox
+  localizer,
+  secondary_capture,
+};
+constexpr std::array<std::string_view, 4> choices(SeriesKind) {
+  return {"images", "derived", "localizer", "secondary-capture"};
+}
+
 /// What a series of a DICOM folder is, by the headers of its files.
 struct SeriesSummary {
-  std::string uid, modality, description;
+  std::string uid, modality, description, number;
+  SeriesKind kind = SeriesKind::images;
   std::filesystem::path place;         ///< below the folder: the file, or the folder that holds all its files
   std::size_t files = 0, images = 0;   ///< a file may hold several images; copies do not count
   std::int64_t columns = 0, rows = 0;  ///< of the first image

@@ -257,7 +257,8 @@ void NiftiHeader::set_container(bool single_file, std::int64_t voxel_offset) {
   set(Fields::vox_offset, static_cast<double>(voxel_offset));
 }
 
-NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, NiftiType type) {
+NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, NiftiType type,
+                                std::optional<double> volume_seconds) {
   NiftiHeader header;
   header.bytes_.assign(header_size[0], std::byte{});
   header.extent_ = geometry.extent;
@@ -272,6 +273,10 @@ NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, N
   for (int axis = 1; axis <= 7; ++axis)
     header.set(Fields::dim, axis <= 4 ? static_cast<double>(dims[axis - 1]) : 1, axis);
   header.set_geometry();
+  if (volumes > 1 && volume_seconds) {
+    header.set(Fields::pixdim, *volume_seconds, 4);
+    header.set(Fields::xyzt_units, 2 + 8);  // mm, s
+  }
   header.set_type(type);
   header.set_container(true, 352);
   return header;

@@ -41,7 +41,9 @@ class NiftiHeader {
   /// (corrupt, unsupported) thrown where it is one and cannot be used.
   static std::optional<NiftiHeader> parse(std::span<const std::byte> start, const std::string& name);
   /// A new NIfTI-1 header of a single file. Throws Error(unsupported) where an axis is too long for one.
-  static NiftiHeader create(const Geometry&, std::size_t volumes, NiftiType);
+  /// `volume_seconds`: from one volume to the next, where that is known.
+  static NiftiHeader create(const Geometry&, std::size_t volumes, NiftiType,
+                            std::optional<double> volume_seconds = std::nullopt);
 
   std::span<const std::byte> bytes() const { return bytes_; }
   int version() const { return version_; }

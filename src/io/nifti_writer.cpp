@@ -289,7 +289,8 @@ std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry
   std::vector<fs::path> inputs;
   if (!options.input.empty()) inputs.push_back(options.input);
   return std::make_unique<NewNiftiWriter>(nifti_target(output, options.compress),
-                                          NiftiHeader::create(geometry, volumes, type), inputs, options);
+                                          NiftiHeader::create(geometry, volumes, type, options.volume_seconds), inputs,
+                                          options);
 }
 
 }  // namespace quietvox::io

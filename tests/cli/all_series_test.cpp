@@ -46,8 +46,8 @@ TEST_F(SeveralSeries, AreListedByInfo) {
     std::filesystem::rename(folder_ / "in" / name, folder_ / "in/ct" / name);
   }
   const std::string text = quietvox_ok({"info", path("in")}).out;
-  EXPECT_NE(text.find("1.2.3.1  CT, 3 images, 5 x 4 pixels, Head; ct\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("1.2.3.2  CT, 1 image, 7 x 4 pixels, Head; b\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2.3.1  CT 7, 3 images, 5 x 4 pixels, Head; ct\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2.3.2  CT 7, 1 image, 7 x 4 pixels, Head; b\n"), std::string::npos) << text;
   const Json json = Json::parse(quietvox_ok({"info", path("in"), "--json"}).out);
   ASSERT_EQ(json["series"].size(), 2U);
   EXPECT_EQ(json["series"][0]["series_uid"], "1.2.3.1");
@@ -61,6 +61,68 @@ TEST_F(SeveralSeries, OneIsTakenBySeries) {
   quietvox_ok({"median", path("in"), path("out"), "--series", "1.2.3.1"});
   EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"), (std::vector<std::string>{"a0", "a1", "a2"}));
   EXPECT_EQ(quietvox({"median", path("in"), path("other"), "--series", "1.2.3"}).status, 64);
+}
+
+TEST_F(SeveralSeries, OneIsTakenByWhatItsHeaderSays) {
+  write_dicom(folder_ / "in/c",
+              {.series = "1.2.3.3",
+               .more = {{DCM_Modality, "MR"}, {DCM_SeriesNumber, "12"}, {DCM_SeriesDescription, "T1 axial"}}});
+  const auto files_of = [&](const std::vector<std::string>& choice) {
+    std::vector<std::string> words{"median", path("in"), path("out"), "--force"};
+    words.insert(words.end(), choice.begin(), choice.end());
+    quietvox_ok(words);
+    return TemporaryFolder::names_in(folder_ / "out");
+  };
+  const std::vector<std::string> c{"c"};
+  EXPECT_EQ(files_of({"--modality", "mr"}), c);
+  EXPECT_EQ(files_of({"--series-number", "12"}), c);
+  EXPECT_EQ(files_of({"--series-description", "t1"}), c);
+  EXPECT_EQ(files_of({"--modality", "CT", "--series", "1.2.3.2"}), (std::vector<std::string>{"b"}));
+  const Result several = quietvox({"median", path("in"), path("other"), "--modality", "CT"});
+  EXPECT_EQ(several.status, 64);
+  EXPECT_NE(several.err.find("several such series"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find("1.2.3.1 (CT 7, Head, 3 images)"), std::string::npos) << several.err;
+  EXPECT_EQ(several.err.find("1.2.3.3"), std::string::npos) << several.err;
+  const Result none = quietvox({"info", path("in"), "--modality", "PT"});
+  EXPECT_EQ(none.status, 64);
+  EXPECT_NE(none.err.find("no such series"), std::string::npos) << none.err;
+  EXPECT_NE(quietvox_ok({"info", path("in"), "--modality", "MR"}).out.find("T1 axial"), std::string::npos);
+  EXPECT_EQ(quietvox({"median", path("in"), path("other"), "--modality", "MR", "--series", "1.2.3.1"}).status, 64);
+}
+
+TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
+  write_dicom(folder_ / "in/l", {.series = "1.2.3.4", .more = {{DCM_ImageType, "ORIGINAL\\PRIMARY\\LOCALIZER"}}});
+  write_dicom(folder_ / "in/s", {.series = "1.2.3.5", .more = {{DCM_SOPClassUID, UID_SecondaryCaptureImageStorage}}});
+  quietvox_ok({"median", path("in/b"), path("in/d")});  // an earlier result
+  const auto filtered = [&](const std::vector<std::string>& more) {
+    std::filesystem::remove_all(folder_ / "out");
+    std::vector<std::string> words{"--radius", "1x1x0", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result result = filter_all(words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    const Json json = Json::parse(result.out);
+    return std::pair(json["series"].size(), json["skipped"].size());
+  };
+  EXPECT_EQ(filtered({}), std::pair(2UL, 3UL));
+  EXPECT_EQ(filtered({"--include", "derived"}), std::pair(3UL, 2UL));
+  EXPECT_EQ(filtered({"--include", "derived,localizer"}), std::pair(4UL, 1UL));
+  EXPECT_EQ(filtered({"--include", "secondary-capture,derived,localizer"}), std::pair(5UL, 0UL));
+  EXPECT_EQ(filtered({"--series-number", "7"}), std::pair(2UL, 3UL));
+  std::filesystem::remove_all(folder_ / "out");
+  const Result told = filter_all({"--radius", "1x1x0"});
+  EXPECT_NE(told.err.find("3 series skipped: 1 derived, 1 localizer, 1 secondary-capture; --include "
+                          "derived,localizer,secondary-capture filters them too"),
+            std::string::npos)
+      << told.err;
+  EXPECT_EQ(filter_all({"--include", "everything", "--force"}).status, 64);
+  std::filesystem::remove_all(folder_ / "out");
+  const Result none = filter_all({"--modality", "PT"});
+  EXPECT_EQ(none.status, 2) << none.err;
+  EXPECT_NE(none.err.find("no series is left"), std::string::npos) << none.err;
+  const std::string info = quietvox_ok({"info", path("in")}).out;
+  for (const char* kind : {", localizer, ", ", secondary-capture, ", ", derived, "}) {
+    EXPECT_NE(info.find(kind), std::string::npos) << info;
+  }
 }
 
 TEST_F(SeveralSeries, AllAreFilteredIntoFoldersOfTheirOwn) {

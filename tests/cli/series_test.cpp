@@ -4,15 +4,18 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
 #include "support/make_dicom.hpp"
+#include "support/test_data.hpp"
 
 namespace quietvox::test {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 /// DICOM series that the program made itself.
@@ -77,9 +80,11 @@ TEST_F(SeriesOnDisk, AreCompressedByTheCodecThatIsNamed) {
     return info["facts"]["transfer_syntax"].get<std::string>();
   };
   const std::vector<float> voxels = read_voxels(folder_ / "in");
-  const std::pair<std::vector<std::string>, const char*> ways[] = {{{"--compress"}, "JPEG-LS Lossless"},
-                                                                   {{"--codec", "jpeg-ls"}, "JPEG-LS Lossless"},
-                                                                   {{"--codec=rle", "--compress"}, "RLE Lossless"}};
+  const std::pair<std::vector<std::string>, const char*> ways[] = {
+      {{"--compress"}, "JPEG-LS Lossless"},
+      {{"--codec", "jpeg-ls"}, "JPEG-LS Lossless"},
+      {{"--codec=rle", "--compress"}, "RLE Lossless"},
+      {{"--codec=jpeg-lossless"}, "JPEG Lossless, Non-hierarchical, 1st Order Prediction"}};
   for (const auto& [options, name] : ways) {
     std::vector<std::string> words{"median", path("in"), path("out"), "--radius", "0", "--force"};
     words.insert(words.end(), options.begin(), options.end());
@@ -90,6 +95,63 @@ TEST_F(SeriesOnDisk, AreCompressedByTheCodecThatIsNamed) {
   EXPECT_EQ(quietvox({"median", path("in"), path("a"), "--codec", "rle", "--no-compress"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in"), path("a.nii.gz"), "--codec", "rle"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in"), path("a"), "--codec", "jpeg"}).status, 64);
+}
+
+TEST_F(SeriesOnDisk, StayCompressedAsTheyWere) {
+  fs::create_directory(folder_ / "in");
+  for (int z = 0; z < 3; ++z) {
+    write_dicom(folder_ / ("in/" + std::to_string(z)),
+                {.columns = 64, .rows = 64, .position = {0, 0, 1.0 * z}, .syntax = EXS_JPEGProcess14SV1});
+  }
+  const auto info = [&](const std::string& name, const std::string& fact) {
+    return Json::parse(quietvox_ok({"info", path(name), "--json"}).out)["facts"][fact].get<std::string>();
+  };
+  const std::string jpeg = info("in", "transfer_syntax");
+  EXPECT_NE(info("in", "written_as").find(jpeg), std::string::npos) << info("in", "written_as");
+  quietvox_ok({"median", path("in"), path("same"), "--radius", "0"});
+  EXPECT_EQ(info("same", "transfer_syntax"), jpeg);
+  quietvox_ok({"median", path("in"), path("raw"), "--radius", "0", "--no-compress"});
+  EXPECT_EQ(info("raw", "transfer_syntax"), "Little Endian Explicit");
+  EXPECT_EQ(read_voxels(folder_ / "same"), read_voxels(folder_ / "raw"));
+}
+
+TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
+  fs::create_directory(folder_ / "in");
+  for (int file = 0; file < 6; ++file) {
+    const int z = file % 3, time = file / 3;
+    write_dicom(folder_ / ("in/" + std::to_string(file)),
+                {.position = {0, 0, 1.0 * z},
+                 .instance_number = file + 1,
+                 .more = {{DCM_TemporalPositionIdentifier, std::to_string(time + 1)}, {DCM_RepetitionTime, "2500"}}});
+  }
+  quietvox_ok({"median", path("in"), path("out.nii"), "--radius", "0", "--residual", path("residual.nii")});
+  for (const char* name : {"out.nii", "residual.nii"}) {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    float seconds = 0;
+    char units = 0;
+    file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
+    file.seekg(123).read(&units, 1);
+    EXPECT_EQ(seconds, 2.5F) << name;
+    EXPECT_EQ(units, 2 + 8) << name << ": mm and s";
+  }
+}
+
+TEST_F(SeriesOnDisk, WithAModalityLutAreInItsUnits) {
+  QV_NEEDS_TEST_DATA();
+  const std::string in = test_data("luts/mlut_18.dcm").string();
+  quietvox_ok({"median", in, path("in.nii"), "--radius", "0"});
+  const auto before = read_voxels(folder_ / "in.nii");
+  EXPECT_GT(*std::ranges::max_element(before), 32768) << "stored are -2048 to 2047, meant 0 to 65535";
+  EXPECT_GE(*std::ranges::min_element(before), 0);
+  quietvox_ok({"gaussian", in, path("out.dcm"), "--sigma", "2", "--residual", path("residual.nii")});
+  quietvox_ok({"median", path("out.dcm"), path("out.nii"), "--radius", "0"});
+  const auto after = read_voxels(folder_ / "out.nii"), residual = read_voxels(folder_ / "residual.nii");
+  double largest = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    ASSERT_EQ(residual[i], before[i] - after[i]) << i;
+    largest = std::max(largest, std::abs(static_cast<double>(residual[i])));
+  }
+  EXPECT_GT(largest, 4096) << "nothing was filtered";
 }
 
 TEST_F(SeriesOnDisk, ResidualIsOfTheValuesThatAreStored) {

@@ -19,6 +19,20 @@ TEST(Provenance, NamesEveryFilterAndParameter) {
   EXPECT_NE(text.find(" -> bilateral domain-sigma=auto range-sigma=auto"), std::string::npos) << text;
 }
 
+TEST(Provenance, IsToldBriefly) {
+  Settings median(find_filter("median"));
+  median.set("radius", "2x2x0");
+  median.set("border", "copy");
+  const Settings nlm(find_filter("nlm"));
+  const std::vector<Settings> chain{median, nlm};
+  EXPECT_EQ(brief_chain(chain, 64), "median radius 2x2x0 border copy, nlm");
+  EXPECT_EQ(brief_chain(chain, 36), "median radius 2x2x0 border copy, nlm");
+  EXPECT_EQ(brief_chain(chain, 35), "median, nlm");
+  EXPECT_EQ(brief_chain(chain, 10), "2 filters");
+  median.set("radius", "2");
+  EXPECT_EQ(brief_chain(std::span(&median, 1), 64), "median radius 2 border copy");
+}
+
 TEST(Provenance, SaysThatItIsNotForDiagnosticUse) {
   const Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
   const std::string text = derivation_text(provenance);

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "io/dicom_scan.hpp"
 #include "io/dicom_series.hpp"
@@ -105,6 +107,104 @@ INSTANTIATE_TEST_SUITE_P(All, RealSeriesByOthers,
                                name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
                            return name;
                          });
+
+/// What dcm2niix says of a folder or file, besides what a result is to say otherwise.
+std::map<std::string, std::string> json_by_dcm2niix(const fs::path& input) {
+  const TemporaryFolder folder;
+  const std::string command = "dcm2niix -o '" + folder.path().string() + "' -f json -b o " +
+                              (fs::is_directory(input) ? "" : "-s y ") + "'" + input.string() + "' > /dev/null 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  std::map<std::string, std::string> values;
+  for (const std::string& name : folder.names()) {
+    std::ifstream lines(folder / name);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t colon = line.find("\": ");
+      if (colon == std::string::npos) continue;
+      const std::string key = line.substr(2, colon - 2);
+      const bool is_of_result =
+          key == "ImageType" || key == "RawImage" || key == "SeriesDescription" || key == "SeriesNumber";
+      if (!is_of_result) values[name + " " + key] = line.substr(colon + 3);
+    }
+  }
+  return values;
+}
+
+TEST(Dcm2niix, TakesResultsForImagesOfTheSameScanner) {
+  QV_NEEDS_TEST_DATA();
+  if (!has_program("dcm2niix")) GTEST_SKIP() << "dcm2niix is missing";
+  for (const std::string name : {"ct_series_philips", "mr_series_siemens", "mr_two_slices", "mr_4d_multiecho",
+                                 "mr_perslice_slope", "mr_enhanced/siemens_anat.dcm", "mr_enhanced/philips_anat.dcm",
+                                 "mr_enhanced/siemens_xa10_t1.dcm", "ct_enhanced/eCT_Supplemental.dcm"}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    const fs::path output = folder / (name.ends_with(".dcm") ? "out.dcm" : "out");
+    write_image(*io::open_dicom(test_data(name), {}), output);
+    auto before = json_by_dcm2niix(test_data(name)), after = json_by_dcm2niix(output);
+    ASSERT_FALSE(before.empty());
+    // Where a header names neither protocol nor series, dcm2niix takes some other text for the protocol's name.
+    const fs::path file = fs::is_directory(test_data(name))
+                              ? test_data(name + "/" + TemporaryFolder::names_in(test_data(name)).front())
+                              : test_data(name);
+    if (dicom_text(file, DCM_ProtocolName).empty() && dicom_text(file, DCM_SeriesDescription).empty()) {
+      for (auto* values : {&before, &after}) {
+        std::erase_if(*values, [](const auto& value) { return value.first.ends_with(" ProtocolName"); });
+      }
+    }
+    EXPECT_EQ(after, before);
+  }
+}
+
+TEST(Dcm2niix, FindsTheSameRepetitionTime) {
+  QV_NEEDS_TEST_DATA();
+  if (!has_program("dcm2niix")) GTEST_SKIP() << "dcm2niix is missing";
+  const fs::path input = test_data("mr_4d_dti_philips");
+  const TemporaryFolder folder;
+  const std::string command =
+      "dcm2niix -o '" + folder.path().string() + "' -f dti -z n -b n '" + input.string() + "' > /dev/null 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::ifstream file(folder / "dti.nii", std::ios::binary);
+  float seconds = 0;
+  file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
+  EXPECT_GT(seconds, 12);
+  EXPECT_FLOAT_EQ(static_cast<float>(io::open_dicom(input, {})->repetition_time().value_or(0)), seconds);
+}
+
+/// The errors that dciodvfy finds, each once.
+std::set<std::string> errors_by_dciodvfy(const fs::path& file) {
+  const TemporaryFolder folder;
+  const std::string report = (folder / "report").string();
+  std::ignore = std::system(("dciodvfy '" + file.string() + "' > '" + report + "' 2>&1").c_str());
+  std::set<std::string> errors;
+  std::ifstream lines(report);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Error")) errors.insert(line);
+  }
+  return errors;
+}
+
+TEST(Dciodvfy, FindsNoErrorInResultsThatTheSourceDoesNotHave) {
+  QV_NEEDS_TEST_DATA();
+  if (!has_program("dciodvfy")) GTEST_SKIP() << "dciodvfy is missing";
+  // What is required of ORIGINAL images by these modules, PS3.3 (C.8.13.4, C.7.6.18.3) lets be present otherwise; the
+  // tables of dciodvfy lack that.
+  const auto is_justified = [](const std::string& error) {
+    return error.find("condition unsatisfied (which may not be present otherwise) Type 1C") != std::string::npos &&
+           (error.ends_with("Module=<MRPulseSequence>") || error.ends_with("Module=<BulkMotionSynchronization>"));
+  };
+  for (const std::string name :
+       {"ct_series_philips/I10", "mr_series_siemens/IM-0001-0112-0001.dcm", "mr_enhanced/philips_anat.dcm",
+        "mr_enhanced/siemens_anat.dcm", "mr_enhanced/hyperfine.dcm", "mr_enhanced/philips_fieldmap_mixed.dcm",
+        "mr_enhanced/siemens_xa10_t1.dcm", "ct_enhanced/eCT_Supplemental.dcm", "ct_enhanced/legacy_converted_ct.dcm",
+        "mg/mg_ge_presentation.dcm", "dx_cr_mono1/dx_image.dcm"}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    write_image(*io::open_dicom(test_data(name), {}), folder / "out.dcm");
+    const auto before = errors_by_dciodvfy(test_data(name));
+    for (const std::string& error : errors_by_dciodvfy(folder / "out.dcm")) {
+      EXPECT_TRUE(before.contains(error) || is_justified(error)) << error;
+    }
+  }
+}
 
 /// Frames of enhanced objects have indices for where they lie, the same in every volume, and for what they show, the
 /// same in all slices of a volume.

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -64,7 +67,7 @@ TEST_F(DicomWrite, UnchangedVoxelsSurviveAnyRescale) {
   }
 }
 
-TEST_F(DicomWrite, EverySyntaxComesBackUncompressedWithTheSamePixels) {
+TEST_F(DicomWrite, EverySyntaxThatLosesNothingComesBackWithTheSamePixels) {
   DicomSpec spec{.columns = 16, .rows = 16};
   for (int i = 0; i < 256; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i * 13));
   const std::map<E_TransferSyntax, E_TransferSyntax> expected{
@@ -73,14 +76,19 @@ TEST_F(DicomWrite, EverySyntaxComesBackUncompressedWithTheSamePixels) {
       {EXS_PrivateGE_LEI_WithBigEndianPixelData, EXS_PrivateGE_LEI_WithBigEndianPixelData},
       {EXS_LittleEndianExplicit, EXS_LittleEndianExplicit},
       {EXS_DeflatedLittleEndianExplicit, EXS_LittleEndianExplicit},
-      {EXS_RLELossless, EXS_LittleEndianExplicit},
-      {EXS_JPEGProcess14SV1, EXS_LittleEndianExplicit},
-      {EXS_JPEGLSLossless, EXS_LittleEndianExplicit}};
+      {EXS_RLELossless, EXS_RLELossless},
+      {EXS_JPEGProcess14, EXS_JPEGProcess14},
+      {EXS_JPEGProcess14SV1, EXS_JPEGProcess14SV1},
+      {EXS_JPEGLSLossless, EXS_JPEGLSLossless}};
   for (const auto& [from, to] : expected) {
     spec.syntax = from;
     rewrite(spec);
+    EXPECT_EQ(parse_dicom(output_)->getDataset()->getOriginalXfer(), to) << DcmXfer(from).getXferName();
+    EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "");
+    const bool is_compressed = DcmXfer(to).isEncapsulated();
+    if (is_compressed) rewrite(spec, {}, Values::real, {.compress = false});
     const auto file = parse_dicom(output_);
-    EXPECT_EQ(file->getDataset()->getOriginalXfer(), to) << DcmXfer(from).getXferName();
+    EXPECT_EQ(file->getDataset()->getOriginalXfer(), is_compressed ? EXS_LittleEndianExplicit : to);
     EXPECT_EQ(dicom_cells(output_), spec.cells) << DcmXfer(from).getXferName();
     DcmElement* pixels = nullptr;
     file->getDataset()->findAndGetElement(DCM_PixelData, pixels);
@@ -93,17 +101,19 @@ TEST_F(DicomWrite, CompressionOnRequestLosesNothing) {
   DicomSpec spec{.columns = 16, .rows = 16};
   for (int i = 0; i < 256; ++i)
     spec.cells.push_back(static_cast<std::uint16_t>(i * 1031));  // bits above the stored ones
-  for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle}) {
+  const std::map<io::Codec, E_TransferSyntax> expected{{io::Codec::jpeg_ls, EXS_JPEGLSLossless},
+                                                       {io::Codec::rle, EXS_RLELossless},
+                                                       {io::Codec::jpeg_lossless, EXS_JPEGProcess14SV1}};
+  for (const auto& [codec, compressed] : expected) {
     for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_RLELossless}) {
       spec.syntax = syntax;
       io::WriteOptions options;
       options.compress = true;
       options.codec = codec;
       rewrite(spec, {}, Values::real, options);
-      EXPECT_EQ(parse_dicom(output_)->getDataset()->getOriginalXfer(),
-                codec == io::Codec::rle ? EXS_RLELossless : EXS_JPEGLSLossless);
+      EXPECT_EQ(parse_dicom(output_)->getDataset()->getOriginalXfer(), compressed);
       EXPECT_EQ(dicom_text(output_, DCM_LossyImageCompression), "");
-      write_image(*io::open_dicom(output_, {}), folder_ / "again.dcm");
+      write_image(*io::open_dicom(output_, {}), folder_ / "again.dcm", Values::real, {}, {.compress = false});
       EXPECT_EQ(dicom_cells(folder_ / "again.dcm"), spec.cells);
       fs::remove(folder_ / "again.dcm");
     }
@@ -122,9 +132,11 @@ TEST_F(DicomWrite, CompressedOutputIsReadBitExactlyByOthers) {
     spec.bits_stored = bits == 8 ? 8 : 12;
     if (bits == 8) std::ranges::for_each(spec.cells, [](std::uint16_t& cell) { cell &= 0xff; });
     write_dicom(source_, spec);
-    for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle}) {
+    const std::map<io::Codec, const char*> by_dcmtk{
+        {io::Codec::jpeg_ls, "dcmdjpls"}, {io::Codec::rle, "dcmdrle"}, {io::Codec::jpeg_lossless, "dcmdjpeg"}};
+    for (const auto& [codec, decoder] : by_dcmtk) {
       rewrite(spec, {}, Values::real, {.compress = true, .codec = codec});
-      for (const char* program : {"gdcmconv --raw", codec == io::Codec::rle ? "dcmdrle" : "dcmdjpls"}) {
+      for (const char* program : {"gdcmconv --raw", decoder}) {
         if (!has_program(std::string(program).substr(0, std::string(program).find(' ')))) {
           GTEST_SKIP() << program << " is missing";
         }
@@ -256,11 +268,40 @@ TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
   EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DcmTagKey(0x0060, 0x3000)));
 }
 
+/// Compressed pixels in a sequence of a file whose transfer syntax says that nothing is compressed.
+TEST_F(DicomWrite, NestedImagesThatNobodyCanReadAreLeftOut) {
+  write_dicom(source_, {});
+  std::string bytes;
+  {
+    std::ifstream file(source_, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  using namespace std::string_literals;
+  const std::string unknown_length = "\xff\xff\xff\xff", item = "\xfe\xff\x00\xe0"s,
+                    end_of_item = "\xfe\xff\x0d\xe0\0\0\0\0"s, end_of_sequence = "\xfe\xff\xdd\xe0\0\0\0\0"s;
+  const auto sequence = [&](const std::string& tag, const std::string& content) {
+    return tag + "SQ\0\0"s + unknown_length + item + unknown_length + content + end_of_item + end_of_sequence;
+  };
+  const std::string pixels = "\xe0\x7f\x10\x00OB\0\0"s + unknown_length + item + "\0\0\0\0"s + item +
+                             "\x04\0\0\0\xff\xd8\xff\xd9"s + end_of_sequence;
+  const std::string rows = "\x28\x00\x10\x00US\x02\x00\x08\x00"s;
+  // An icon in the item of another sequence, before the pixel data.
+  bytes.insert(bytes.rfind("\xe0\x7f\x10\x00"s),
+               sequence("\x54\x00\x16\x00"s, sequence("\x88\x00\x00\x02"s, rows + pixels)));
+  std::ofstream(source_, std::ios::binary) << bytes;
+
+  const auto report = write_image(*io::open_dicom(source_, {}), output_);
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_NE(report.warnings[0].find("1 compressed image"), std::string::npos) << report.warnings[0];
+  EXPECT_EQ(dicom_cells(output_), dicom_cells(source_));
+  const auto file = parse_dicom(output_);
+  EXPECT_TRUE(file->getDataset()->tagExists(DcmTagKey(0x0054, 0x0016))) << "what the icon was in stays";
+}
+
 TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
   rewrite({.instance = "1.2.3.4.99"});
   EXPECT_EQ(dicom_text(output_, DCM_ImageType), "DERIVED\\PRIMARY\\AXIAL");
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head quietvox");
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "1007");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head median");
   EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription),
             "quietvox " + version() + ": median radius=1x1x1 shape=box border=replicate; not for diagnostic use");
   const auto file = parse_dicom(output_);
@@ -280,8 +321,8 @@ TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
   EXPECT_EQ(text({DCM_SourceImageSequence, DCM_SpatialLocationsPreserved}), "YES");
   EXPECT_EQ(text({DCM_SourceImageSequence, DCM_PurposeOfReferenceCodeSequence, DCM_CodeValue}), "121322");
   EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_PurposeOfReferenceCodeSequence, DCM_CodeValue}), "109102");
-  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_ManufacturerModelName}), "quietvox");
-  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_SoftwareVersions}), version());
+  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_Manufacturer}), "quietvox");
+  EXPECT_EQ(text({DCM_ContributingEquipmentSequence, DCM_ContributionDescription}), "quietvox " + version());
   OFString meta;
   file->getMetaInfo()->findAndGetOFString(DCM_MediaStorageSOPInstanceUID, meta);
   EXPECT_EQ(text({DCM_SOPInstanceUID}), meta.c_str());
@@ -301,8 +342,7 @@ TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
     EXPECT_EQ(sequence->card(), 2u);
   }
   EXPECT_NE(dicom_text(output_, DCM_DerivationDescription).find("use; quietvox"), std::string::npos);
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head quietvox");
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2007");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head median median");
 }
 
 TEST_F(DicomWrite, LongSeriesDescriptionsAreCutBetweenCharacters) {
@@ -313,10 +353,10 @@ TEST_F(DicomWrite, LongSeriesDescriptionsAreCutBetweenCharacters) {
   std::string umlauts;  // 60 characters, 120 bytes
   for (int i = 0; i < 60; ++i) umlauts += "\xc3\xa4";
   const std::string latin(60, '\xe4'), x64(64, 'x');
-  for (const Case& c : {Case{"", x64, x64.substr(0, 55) + " quietvox"},
-                        Case{"ISO_IR 192", umlauts, umlauts.substr(0, 110) + " quietvox"},
-                        Case{"ISO_IR 192", umlauts.substr(0, 100), umlauts.substr(0, 100) + " quietvox"},
-                        Case{"ISO_IR 100", latin, latin.substr(0, 55) + " quietvox"}}) {
+  for (const Case& c :
+       {Case{"", x64, x64.substr(0, 57) + " median"}, Case{"ISO_IR 192", umlauts, umlauts.substr(0, 114) + " median"},
+        Case{"ISO_IR 192", umlauts.substr(0, 100), umlauts.substr(0, 100) + " median"},
+        Case{"ISO_IR 100", latin, latin.substr(0, 57) + " median"}}) {
     const auto report =
         rewrite({.more = {{DCM_SpecificCharacterSet, c.character_set}, {DCM_SeriesDescription, c.before}}});
     EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), c.after) << c.character_set;
@@ -327,7 +367,7 @@ TEST_F(DicomWrite, LongSeriesDescriptionsAreCutBetweenCharacters) {
     const auto report = rewrite({.more = {{DCM_SpecificCharacterSet, set}, {DCM_SeriesDescription, latin}}});
     EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), latin) << set;
     EXPECT_EQ(report.warnings,
-              std::vector<std::string>{"series description is too long for the suffix 'quietvox' and stays as it is"});
+              std::vector<std::string>{"series description is too long for the suffix 'median' and stays as it is"});
   }
 }
 
@@ -347,7 +387,7 @@ TEST_F(DicomWrite, ASuffixThatFitsNoDescriptionIsRefused) {
 
 TEST_F(DicomWrite, LongTextsAreNotBroken) {
   rewrite({.more = {{DCM_SpecificCharacterSet, "ISO_IR 192"}, {DCM_SeriesDescription, "K\xc3\xb6pf"}}});
-  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "K\xc3\xb6pf quietvox");
+  EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "K\xc3\xb6pf median");
   rewrite({.more = {{DCM_SeriesNumber, "2147483647"}}});
   EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2147483647");
 }
@@ -393,6 +433,49 @@ TEST_F(DicomWrite, OptionsNameTheSeries) {
   rewrite({}, {}, Values::real, {.compress = {}, .series_description_suffix = "clean", .series_offset = 5});
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head clean");
   EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "12");
+}
+
+/// Of every filter, by default and with each parameter that has another value to take.
+TEST_F(DicomWrite, ResultsOfDifferentFiltersAreToldApart) {
+  write_dicom(source_, {});
+  const auto image = io::open_dicom(source_, {});
+  std::set<std::string> numbers, descriptions;
+  const auto write = [&](const std::vector<Settings>& chain) {
+    fs::remove(output_);
+    const auto writer = image->writer(output_, Values::real, {});
+    writer->begin_volume(0, {chain, chain, "cpu"});
+    writer->write(read_volume(*image).view());
+    writer->commit();
+    numbers.insert(dicom_text(output_, DCM_SeriesNumber));
+    descriptions.insert(dicom_text(output_, DCM_SeriesDescription));
+  };
+  std::size_t results = 0;
+  for (const Filter& filter : filters()) {
+    Settings settings(filter);
+    write({settings});
+    EXPECT_TRUE(descriptions.contains("Head " + filter.name));
+    const auto number = std::ranges::find_if(filter.fields, [](const FieldInfo& field) { return !field.max.empty(); });
+    ASSERT_NE(number, filter.fields.end()) << filter.name;
+    settings.set(number->name, number->max);
+    write({settings});
+    results += 2;
+    EXPECT_EQ(numbers.size(), results) << filter.name;
+    EXPECT_EQ(descriptions.size(), results) << filter.name;
+  }
+  for (int again = 0; again < 2; ++again) write({Settings(find_filter("median")), Settings(find_filter("nlm"))});
+  EXPECT_EQ(numbers.size(), results + 1) << "the same again has the same number";
+  EXPECT_TRUE(descriptions.contains("Head median, nlm"));
+  for (const std::string& number : numbers) EXPECT_EQ(std::stoi(number) % 1000, 7);
+}
+
+TEST_F(DicomWrite, ASeriesWithoutDescriptionIsNamedByItsProtocol) {
+  const auto described = [&](const std::string& description, const std::string& protocol) {
+    rewrite({.more = {{DCM_SeriesDescription, description}, {DCM_ProtocolName, protocol}}});
+    return dicom_text(output_, DCM_SeriesDescription);
+  };
+  EXPECT_EQ(described("", "T1 axial"), "T1 axial median");
+  EXPECT_EQ(described("Brain", "T1 axial"), "Brain median");
+  EXPECT_EQ(described("", ""), "median");
 }
 
 TEST_F(DicomWrite, IdentifiersAreNewAndAlwaysTheSame) {
@@ -564,18 +647,104 @@ TEST_F(DicomWrite, MasksHaveIdentifiersOfTheirOwn) {
   EXPECT_EQ(series.size(), 3u);
 }
 
-TEST_F(DicomWrite, ModalityLutsKeepStoredNumbers) {
-  DicomSpec spec{.slope = "", .intercept = ""};
-  spec.change = [](DcmDataset& data) {
+/// A table for the stored numbers from `first` on.
+DicomSpec with_modality_lut(DicomSpec spec, int first, const std::vector<std::uint16_t>& values, int bits = 16) {
+  spec.slope = spec.intercept = "";
+  spec.change = [=](DcmDataset& data) {
     DcmItem* item = nullptr;
     data.findOrCreateSequenceItem(DCM_ModalityLUTSequence, item, -2);
-    item->putAndInsertString(DCM_ModalityLUTType, "OD");
+    item->putAndInsertString(DCM_ModalityLUTType, "US");
+    const std::array descriptor{static_cast<Uint16>(values.size()), static_cast<Uint16>(first),
+                                static_cast<Uint16>(bits)};
+    if (spec.is_signed) {
+      item->putAndInsertSint16Array(DcmTag(DCM_LUTDescriptor, EVR_SS),
+                                    reinterpret_cast<const Sint16*>(descriptor.data()), 3);
+    } else {
+      item->putAndInsertUint16Array(DcmTag(DCM_LUTDescriptor, EVR_US), descriptor.data(), 3);
+    }
+    std::vector<Uint16> words(values);
+    if (bits == 8) {
+      for (std::size_t i = 0; i < words.size(); i += 2)
+        words[i / 2] = static_cast<Uint16>(values[i] | values[i + 1] << 8);
+      words.resize(words.size() / 2);
+    }
+    item->putAndInsertUint16Array(DcmTag(DCM_LUTData, EVR_OW), words.data(), words.size());
   };
-  rewrite(spec, [](Volume& volume) {
-    EXPECT_EQ(volume.voxels[0], 100);
-    volume.voxels[0] = 90;
+  return spec;
+}
+
+TEST_F(DicomWrite, ModalityLutsGiveRealValuesAndLeadBack) {
+  std::vector<std::uint16_t> rising, falling, steps;
+  for (int i = 0; i < 200; ++i) {
+    rising.push_back(static_cast<std::uint16_t>(300 * i));
+    falling.push_back(static_cast<std::uint16_t>(60000 - 300 * i));
+    steps.push_back(static_cast<std::uint16_t>(i / 4 * 100));
+  }
+  const DicomSpec spec{.columns = 4, .rows = 1, .cells = {0, 50, 149, 4000}};
+  struct Case {
+    const char* name;
+    DicomSpec spec;
+    std::vector<float> values;         // of the cells
+    std::vector<float> changed;        // to which they are changed
+    std::vector<std::uint16_t> cells;  // that then hold them
+    std::int64_t clamped;
+  };
+  for (const Case& c : {Case{"rising",
+                             with_modality_lut(spec, 0, rising),
+                             {0, 15000, 44700, 59700},
+                             {299, 15000, 151, 1e6F},
+                             {1, 50, 1, 199},
+                             1},
+                        Case{"falling",
+                             with_modality_lut(spec, 0, falling),
+                             {60000, 45000, 15300, 300},
+                             {45100, 45000, 15151, -1},
+                             {50, 50, 149, 199},
+                             1},
+                        Case{"with steps",
+                             with_modality_lut(spec, 0, steps),
+                             {0, 1200, 3700, 4900},
+                             {0, 1200, 3700, 4900},
+                             {0, 50, 149, 4000},
+                             0},
+                        Case{"from elsewhere",
+                             with_modality_lut(spec, 100, rising),
+                             {0, 0, 14700, 59700},
+                             {0, 0, 14700, 300},
+                             {0, 50, 149, 101},
+                             0},
+                        Case{"of bytes",
+                             with_modality_lut(spec, 0, {0, 10, 20, 30, 40, 250}, 8),
+                             {0, 250, 250, 250},
+                             {11, 250, 250, 29},
+                             {1, 50, 149, 3},
+                             0}}) {
+    SCOPED_TRACE(c.name);
+    const auto report = rewrite(c.spec, [&](Volume& volume) {
+      EXPECT_EQ(volume.voxels, c.values);
+      volume.voxels = c.changed;
+    });
+    EXPECT_EQ(dicom_cells(output_), c.cells);
+    EXPECT_EQ(report.clamped, c.clamped);
+  }
+  const DicomSpec negative{.columns = 2, .rows = 1, .bits_stored = 16, .is_signed = true, .cells = {0xfff0, 5}};
+  rewrite(with_modality_lut(negative, -20, rising), [](Volume& volume) {
+    EXPECT_EQ(volume.voxels, (std::vector<float>{1200, 7500}));
+    volume.voxels[0] = 0;
   });
-  EXPECT_EQ(dicom_cells(output_)[0], 90);
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{0xffec, 5}));
+}
+
+TEST_F(DicomWrite, ModalityLutsThatDoNotLeadBackAreRefused) {
+  const DicomSpec spec{.columns = 2, .rows = 1, .cells = {1, 2}};
+  const DicomSpec hill = with_modality_lut(spec, 0, {0, 10, 5, 20});
+  write_dicom(source_, hill);
+  const auto image = io::open_dicom(source_, {});
+  EXPECT_EQ(read_volume(*image).voxels, (std::vector<float>{10, 5}));
+  EXPECT_FALSE(image->can_filter_stored(0)) << "the median of the numbers is not that of the values";
+  expect_error(Errc::unsupported, "rises and falls", [&] { image->writer(output_, Values::real, {}); });
+  write_dicom(source_, with_modality_lut(spec, 0, {}));
+  expect_error(Errc::corrupt, "LUT", [&] { io::open_dicom(source_, {}); });
 }
 
 TEST_F(DicomWrite, AFolderHasOneFilePerFileUnderTheSameName) {

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/series_choice.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <vector>
+
+namespace quietvox::cli {
+namespace {
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool has_number(const io::SeriesSummary& series, int wanted) {
+  int number = 0;
+  const char* const end = series.number.data() + series.number.size();
+  const auto [stop, error] = std::from_chars(series.number.data(), end, number);
+  return error == std::errc{} && stop == end && number == wanted;
+}
+
+/// `1.2.3 (MR 4, T1 axial, 3 images)`
+std::string listed(const io::SeriesSummary& series) {
+  const std::string number = series.number.empty() ? "" : " " + series.number;
+  const std::string description = series.description.empty() ? "" : ", " + series.description;
+  return series.uid + " (" + series.modality + number + description + ", " + std::to_string(series.images) +
+         (series.images == 1 ? " image)" : " images)");
+}
+
+}  // namespace
+
+bool chooses_by_header(const InputOptions& options) {
+  return !options.modality.empty() || options.series_number || !options.series_description.empty();
+}
+
+bool is_chosen(const io::SeriesSummary& series, const InputOptions& options) {
+  return (options.series.empty() || series.uid == options.series) &&
+         (options.modality.empty() || lower(series.modality) == lower(options.modality)) &&
+         (!options.series_number || has_number(series, *options.series_number)) &&
+         lower(series.description).find(lower(options.series_description)) != std::string::npos;
+}
+
+std::string only_chosen_series(const io::DicomFolder& folder, const std::filesystem::path& path,
+                               const InputOptions& options) {
+  const auto all = folder.series();
+  std::vector<io::SeriesSummary> chosen;
+  std::ranges::copy_if(all, std::back_inserter(chosen),
+                       [&](const io::SeriesSummary& series) { return is_chosen(series, options); });
+  if (chosen.size() == 1) return chosen.front().uid;
+  std::string list;
+  for (const io::SeriesSummary& series : chosen.empty() ? all : chosen) {
+    list += (list.empty() ? "" : ", ") + listed(series);
+  }
+  throw Error(Errc::invalid_argument,
+              path.string() + (chosen.empty() ? ": holds no such series; it holds " + list
+                                              : ": holds several such series; choose one by --series UID: " + list));
+}
+
+std::set<io::SeriesKind> included_kinds(const std::string& words) {
+  std::set<io::SeriesKind> kinds{io::SeriesKind::images};
+  for (std::size_t begin = 0; !words.empty() && begin <= words.size();) {
+    const std::size_t end = std::min(words.find(',', begin), words.size());
+    const std::string word = words.substr(begin, end - begin);
+    const auto kind = FieldType<io::SeriesKind>::parse(word);
+    if (!kind || *kind == io::SeriesKind::images) {
+      throw Error(Errc::invalid_argument, "--include = '" + word +
+                                              "' is not known; give derived, localizer, secondary-capture, or several "
+                                              "with commas between");
+    }
+    kinds.insert(*kind);
+    begin = end + 1;
+  }
+  return kinds;
+}
+
+}  // namespace quietvox::cli

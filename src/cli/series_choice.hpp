@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "cli/shared_options.hpp"
+#include "io/image.hpp"
+
+/// Which series of a folder are meant.
+namespace quietvox::cli {
+
+/// True where something but the UID chooses series.
+bool chooses_by_header(const InputOptions&);
+
+/// True for a series that the options choose; they all do where none is given.
+bool is_chosen(const io::SeriesSummary&, const InputOptions&);
+
+/// The only series that the options choose, by its UID. Throws Error(invalid_argument) with a list where it is none or
+/// several.
+std::string only_chosen_series(const io::DicomFolder&, const std::filesystem::path&, const InputOptions&);
+
+/// The kinds that --include names, and images. Throws Error(invalid_argument) for other words.
+std::set<io::SeriesKind> included_kinds(const std::string& words);
+
+}  // namespace quietvox::cli

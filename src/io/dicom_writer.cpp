@@ -61,7 +61,8 @@ std::optional<E_TransferSyntax> compressed_syntax(const Slice& slice, const Writ
   return EXS_JPEGLSLossless;
 }
 
-/// Compresses the top-level pixel data, without loss and with all bits of the cells.
+/// Compresses the top-level pixel data, without loss and with all bits of the cells, in a data set of its own: encoders
+/// write into the one around it what they did.
 void compress(DcmDataset& data, const Slice& slice, E_TransferSyntax syntax) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -70,17 +71,26 @@ void compress(DcmDataset& data, const Slice& slice, E_TransferSyntax syntax) {
     DcmRLEEncoderRegistration::registerCodecs();
     DJEncoderRegistration::registerCodecs();
   });
+  const auto check = [&](const OFCondition& status) {
+    if (status.bad())
+      throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
+  };
+  DcmDataset apart;
+  for (const DcmTagKey& key : {DCM_SamplesPerPixel, DCM_PhotometricInterpretation, DCM_NumberOfFrames, DCM_Rows,
+                               DCM_Columns, DCM_BitsAllocated, DCM_BitsStored, DCM_HighBit, DCM_PixelRepresentation}) {
+    if (data.tagExists(key)) check(data.findAndInsertCopyOfElement(key, &apart));
+  }
+  check(apart.insert(data.remove(&pixel_data(data))));
   DcmStack place;
-  place.push(&data);
-  place.push(&pixel_data(data));
+  place.push(&apart);
+  place.push(&pixel_data(apart));
   const DJLSRepresentationParameter jpeg_ls(0, OFTrue);
   const DJ_RPLossless jpeg;
   const DcmRepresentationParameter* parameter = nullptr;
   if (syntax == EXS_JPEGLSLossless) parameter = &jpeg_ls;
   if (syntax == EXS_JPEGProcess14 || syntax == EXS_JPEGProcess14SV1) parameter = &jpeg;
-  const OFCondition status = pixel_data(data).chooseRepresentation(syntax, parameter, place);
-  if (status.bad())
-    throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
+  check(pixel_data(apart).chooseRepresentation(syntax, parameter, place));
+  check(data.insert(apart.remove(&pixel_data(apart))));
 }
 
 /// Takes out images that are nested in sequences and compressed, where the file is not: their codec is not known, so

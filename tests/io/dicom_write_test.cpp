@@ -120,6 +120,23 @@ TEST_F(DicomWrite, CompressionOnRequestLosesNothing) {
   }
 }
 
+/// Encoders like to add to the derivation, its codes and the image type what they did.
+TEST_F(DicomWrite, CompressionChangesNothingButThePixels) {
+  write_dicom(source_, {.columns = 16, .rows = 16});
+  const auto write = [&](const fs::path& path, const io::WriteOptions& options) {
+    write_image(*io::open_dicom(source_, {}), path, Values::real, {}, options);
+  };
+  for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle, io::Codec::jpeg_lossless}) {
+    write(folder_ / "raw.dcm", {.force = true, .compress = false});
+    write(output_, {.force = true, .compress = true, .codec = codec});
+    auto changed = changed_elements(folder_ / "raw.dcm", output_);
+    for (const char* clock : {"(0008,0012)", "(0008,0013)", "(0018,a001)>(0018,a002)", "(0018,a001)"}) {
+      changed.erase(clock);
+    }
+    EXPECT_EQ(changed, std::set<std::string>()) << FieldType<io::Codec>::format(codec);
+  }
+}
+
 /// Two readers that share no code with the codecs of quietvox's own writer see what was meant.
 TEST_F(DicomWrite, CompressedOutputIsReadBitExactlyByOthers) {
   DicomSpec spec{.columns = 33, .rows = 17};

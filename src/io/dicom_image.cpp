@@ -396,6 +396,7 @@ std::vector<SeriesSummary> DicomFolder::series() const {
                                                              .description = first.description,
                                                              .number = first.series_number,
                                                              .kind = kind_of(images),
+                                                             .place = {},
                                                              .images = images.size(),
                                                              .columns = first.columns,
                                                              .rows = first.rows,

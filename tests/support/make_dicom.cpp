@@ -203,15 +203,15 @@ Volume read_volume(const io::Image& image, std::size_t volume, io::Values values
 
 io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::Values values,
                             const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
-  Settings median(find_filter("median"));
-  median.set("radius", "1x1x1");
-  const std::vector<Settings> chain{median};
+  const std::vector<Settings> requested{Settings(find_filter("median"))};
+  std::vector<Settings> resolved = requested;
+  resolved[0].set("radius", "1x1x1");
   const auto writer = image.writer(output, values, options);
   std::vector<Volume> told;  // to be in the output
   for (std::size_t i = 0; i < image.volume_count(); ++i) {
     Volume volume = read_volume(image, i, values);
     if (change) change(volume);
-    writer->begin_volume(i, {chain, chain, "cpu"});
+    writer->begin_volume(i, {requested, resolved, "cpu"});
     told.push_back(volume);
     writer->write(std::as_const(volume).view(), told.back().voxels.data());
   }

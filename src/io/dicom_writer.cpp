@@ -97,17 +97,19 @@ void compress(DcmDataset& data, const Slice& slice, E_TransferSyntax syntax) {
 /// that nobody can read them, and they cannot be written. Returns how many.
 int remove_unreadable_images(DcmItem& parent, E_TransferSyntax syntax) {
   int removed = 0;
-  for (unsigned long i = 0; i < parent.card(); ++i) {
-    if (parent.getElement(i)->ident() != EVR_SQ) continue;
-    auto& sequence = static_cast<DcmSequenceOfItems&>(*parent.getElement(i));
-    for (unsigned long number = sequence.card(); number-- > 0;) {
-      DcmItem& item = *sequence.getItem(number);
+  for (DcmObject* element = nullptr; (element = parent.nextInContainer(element));) {
+    if (element->ident() != EVR_SQ) continue;
+    auto& sequence = static_cast<DcmSequenceOfItems&>(*element);
+    std::vector<DcmItem*> unreadable;
+    for (DcmObject* part = nullptr; (part = sequence.nextInContainer(part));) {
+      auto& item = static_cast<DcmItem&>(*part);
       removed += remove_unreadable_images(item, syntax);
       DcmElement* pixels = nullptr;
       if (item.findAndGetElement(DCM_PixelData, pixels).bad() || pixels->canWriteXfer(syntax, syntax)) continue;
-      delete sequence.remove(number);
-      ++removed;
+      unreadable.push_back(&item);
     }
+    for (DcmItem* const item : unreadable) delete sequence.remove(item);
+    removed += static_cast<int>(unreadable.size());
   }
   return removed;
 }

@@ -144,9 +144,10 @@ TEST_F(DicomLimits, TimeIsInProportionToTheFrames) {
            .before_pixels = raw_element(0x5200, 0x9229, "SQ", shared) + raw_element(0x5200, 0x9230, "SQ", items)});
     return time_of([&] { EXPECT_EQ(open()->geometry(0).extent.z, frames); });
   };
+  // In proportion would be 6 times, quadratic 36 times.
   opening_takes(1000);
   const double few = opening_takes(10000), many = opening_takes(60000);
-  EXPECT_LT(many, 12 * few) << few << " s, " << many << " s";
+  EXPECT_LT(many, 24 * few) << few << " s, " << many << " s";
 }
 
 TEST_F(DicomLimits, TimeIsInProportionToTheElements) {
@@ -158,9 +159,9 @@ TEST_F(DicomLimits, TimeIsInProportionToTheElements) {
   open();
   const double parsing = time_of([&] { DcmFileFormat().loadFile(file_.c_str()); });
   const double opening = time_of([&] { open(); });
-  EXPECT_LT(opening, 2 * parsing) << opening << " s, " << parsing << " s";
+  EXPECT_LT(opening, 10 * parsing) << opening << " s, " << parsing << " s";
   const double writing = time_of([&] { write_image(*open(), folder_ / "out.dcm"); });
-  EXPECT_LT(writing, 20 * parsing) << writing << " s, " << parsing << " s";
+  EXPECT_LT(writing, 60 * parsing) << writing << " s, " << parsing << " s";
 }
 
 TEST_F(DicomLimits, StreamsAreNoLargerThanTheirHeadersSay) {

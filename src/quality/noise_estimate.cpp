@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+#include "quality/rician.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -136,31 +138,13 @@ Flat flat_foreground(VolumeSource& source) {
   return bright.sigma > 0 ? bright : flat_blocks(blocks, -infinity, middle);
 }
 
-/// Variance of a Rician number of unit sigma over that of its noise, for a signal of `snr` (Koay and Basser 2006).
-double rician_variance(double snr) {
-  if (snr > 30) return 1;  // within 6e-4, and the Bessel functions do not overflow
-  const double square = snr * snr, x = square / 4;
-  const double bessel = (2 + square) * std::cyl_bessel_i(0.0, x) + square * std::cyl_bessel_i(1.0, x);
-  return 2 + square - std::numbers::pi / 8 * std::exp(-square / 2) * bessel * bessel;
-}
-
-/// Sigma of the noise where Rician voxels have this mean and standard deviation.
-double koay_sigma(double mean, double deviation) {
-  const double ratio = mean / deviation;
-  double snr = ratio;
-  for (int round = 0; round < 100; ++round) {
-    snr = std::sqrt(std::max(rician_variance(snr) * (1 + ratio * ratio) - 2, 0.0));
-  }
-  return deviation / std::sqrt(rician_variance(snr));
-}
-
 /// Means of the 8x8 blocks of a slice that look like air: noise without a signal has a Rayleigh distribution, whose
 /// standard deviation is 0.5227 of its mean. Blocks that vary because of an edge hold little in their diagonal Haar
 /// coefficients.
 void add_air(std::vector<double>& means, const VolumeView<const float>& slice) {
   constexpr std::int64_t side = 8;
   constexpr double voxels = side * side, coefficients = voxels / 4;
-  constexpr double rayleigh = 0.52272320, tolerance = 0.12, diagonal_tolerance = 0.2;  // about 2.5 deviations each
+  constexpr double tolerance = 0.12, diagonal_tolerance = 0.2;  // about 2.5 deviations each
   for (std::int64_t y = 0; y + side <= slice.extent.y; y += side) {
     for (std::int64_t x = 0; x + side <= slice.extent.x; x += side) {
       double sum = 0, squares = 0, diagonals = 0, zeros = 0;
@@ -179,28 +163,12 @@ void add_air(std::vector<double>& means, const VolumeView<const float>& slice) {
       if (!std::isfinite(variance) || mean <= 0 || is_cut) continue;
       const double ratio = std::sqrt(std::max(variance, 0.0)) / mean;
       const double diagonal_ratio = std::sqrt(diagonals / coefficients) / mean;
-      if (std::abs(ratio - rayleigh) < tolerance && std::abs(diagonal_ratio - rayleigh) < diagonal_tolerance) {
+      if (std::abs(ratio - kRayleighRatio) < tolerance &&
+          std::abs(diagonal_ratio - kRayleighRatio) < diagonal_tolerance) {
         means.push_back(mean);
       }
     }
   }
-}
-
-/// The shortest interval that holds half of some numbers, and the mean of those: their mode.
-struct ShortestHalf {
-  double mean, width;
-};
-ShortestHalf shortest_half(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  const std::size_t half = numbers.size() / 2 + 1;
-  const auto width = [&](std::size_t i) { return numbers[i + half - 1] - numbers[i]; };
-  std::size_t best = 0;
-  for (std::size_t i = 0; i + half <= numbers.size(); ++i) {
-    if (width(i) < width(best)) best = i;
-  }
-  const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(best);
-  const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(half), 0.0);
-  return {sum / static_cast<double>(half), width(best)};
 }
 
 NoiseEstimate air_estimate(VolumeSource& source) {
@@ -215,7 +183,7 @@ NoiseEstimate air_estimate(VolumeSource& source) {
   const auto [mean, width] = shortest_half(std::move(means));
   if (width > widest_spread * mean) return {NoiseMethod::air, 0, 0, 0};
   // A Rayleigh mean is sigma sqrt(pi / 2); that of half of the blocks varies by 0.5227 / 8 of it per block.
-  const double error = 0.52272320 / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
+  const double error = kRayleighRatio / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
   return {NoiseMethod::air, std::sqrt(2 / std::numbers::pi) * mean, blocks, error};
 }
 

@@ -75,13 +75,52 @@ TEST_F(Tools, NoPictureStaysWhereALaterVolumeIsBroken) {
 }
 
 TEST_F(Tools, EstimateTellsNoiseMethodAndConfidence) {
-  quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "192x192x8", "--noise", "rician:30"});
+  quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "192x192x48", "--noise", "rician:30"});
   const Json volume = Json::parse(quietvox_ok({"estimate", path("mr.nii"), "--json"}).out)["volumes"][0];
-  EXPECT_NEAR(volume["sigma"].get<double>(), 30, 2.7);
-  EXPECT_EQ(volume["method"], "haar");
-  EXPECT_EQ(volume["confidence"], "medium");
+  EXPECT_NEAR(volume["sigma"].get<double>(), 30, 4.5);
+  EXPECT_EQ(volume["method"], "model");
+  EXPECT_EQ(volume["noise"]["distribution"], "rician");
+  for (const double length : volume["noise"]["correlation_length"]) EXPECT_NEAR(length, 1, 0.1);
+  EXPECT_EQ(volume["noise"]["spectrum"]["in_plane"].size(), 8);
   EXPECT_NEAR(volume["methods"]["air"]["sigma"].get<double>(), 30, 2);
-  EXPECT_NE(quietvox_ok({"estimate", path("mr.nii")}).out.find("koay"), std::string::npos);
+  const std::string text = quietvox_ok({"estimate", path("mr.nii")}).out;
+  EXPECT_NE(text.find("model  sigma"), std::string::npos);
+  EXPECT_NE(text.find("koay"), std::string::npos);
+}
+
+TEST_F(Tools, EstimateWritesTheNoiseAtEachVoxel) {
+  std::vector<float> cylinder;
+  for (int i = 0; i < 96 * 96 * 32; ++i) {
+    const double x = (i % 96 - 47.5) / 48, y = (i / 96 % 96 - 47.5) / 48;
+    cylinder.push_back(x * x + y * y < 0.7 ? 1000 : 0);
+  }
+  write_nifti(folder_ / "flat.nii", {{96, 96, 32}}, cylinder);
+  quietvox_ok({"add-noise", path("flat.nii"), path("mr.nii"), "--kind", "g-factor", "--amount", "30"});
+  quietvox_ok({"estimate", path("mr.nii"), "--map", path("map.nii.gz")});
+  const auto map = read_voxels(path("map.nii.gz"));
+  ASSERT_EQ(map.size(), 96U * 96U * 32U);
+  EXPECT_GT(map[(16 * 96 + 48) * 96 + 48], 1.15 * map[(16 * 96 + 48) * 96 + 12]);  // the centre, the rim
+  EXPECT_EQ(quietvox({"estimate", path("mr.nii"), "--map", path("map.nii.gz")}).status, 20);
+  quietvox_ok({"estimate", path("mr.nii"), "--map", path("map.nii.gz"), "--force"});
+  EXPECT_EQ(quietvox({"estimate", path("mr.nii"), "--map", path("map.nrrd")}).status, 64);
+  EXPECT_NE(quietvox({"estimate", path("mr.nii"), "--map", path("mr.nii"), "--force"}).status, 0);
+}
+
+TEST_F(Tools, VolumesOfASeriesAreMeasuredByTheirDifference) {
+  const auto texture = random_integers(32 * 32 * 8, 1);
+  std::vector<float> series;
+  for (int volume = 0; volume < 3; ++volume) {
+    const auto noise = random_integers(32 * 32 * 8, 2 + volume);
+    for (std::size_t i = 0; i < texture.size(); ++i) {
+      series.push_back(static_cast<float>(texture[i]) + 0.05F * static_cast<float>(noise[i]));
+    }
+  }
+  write_nifti(folder_ / "series.nii", {{32, 32, 8}}, series, 3);
+  const Json volumes = Json::parse(quietvox_ok({"estimate", path("series.nii"), "--json"}).out)["volumes"];
+  for (const Json& volume : volumes) {
+    const double alone = volume["methods"]["haar"]["sigma"];
+    EXPECT_NEAR(volume["sigma"].get<double>(), 0.05 * alone, 0.01 * alone);
+  }
 }
 
 TEST_F(Tools, CompareRefusesOtherExtents) {

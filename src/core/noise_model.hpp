@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/volume.hpp"
+
+namespace quietvox {
+
+enum class NoiseDistribution {
+  gaussian,  ///< symmetric about the signal
+  rician,    ///< magnitude of complex Gaussian noise: positive on average where there is no signal
+};
+constexpr std::array<std::string_view, 2> choices(NoiseDistribution) { return {"gaussian", "rician"}; }
+
+enum class Confidence { none, low, medium, high };
+constexpr std::array<std::string_view, 4> choices(Confidence) { return {"none", "low", "medium", "high"}; }
+
+/// How noise is spread over spatial frequencies: power in the plane of a slice, times power across slices, each with
+/// mean 1. Index k of an axis of n entries stands for k / (2 n) cycles per voxel. White noise has 1 everywhere.
+struct NoiseSpectrum {
+  Extent size{{1, 1, 1}};
+  std::vector<float> in_plane{1};  ///< size.x * size.y entries, x fastest
+  std::vector<float> across{1};    ///< size.z entries
+
+  /// Correlation of the noise of two voxels that lie so many voxels apart along each axis.
+  double correlation(const Triple<double>& distance) const;
+  /// Correlation length per axis, in voxels: as many neighbours carry the same information as one voxel alone would.
+  /// The sum of the squared correlations along the axis; 1 for white noise.
+  Triple<double> length() const;
+};
+
+/// A field that varies slowly over a volume: values at the nodes of a coarse grid that spans it, linear between them.
+struct CoarseField {
+  Extent size{{1, 1, 1}};
+  std::vector<float> values{1};
+
+  /// At a voxel of a volume of `extent`.
+  double at(const Index3& voxel, const Extent& extent) const;
+};
+
+/// The noise of a volume as measured from its voxels.
+struct MeasuredNoise {
+  double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
+  NoiseDistribution distribution = NoiseDistribution::gaussian;
+  NoiseSpectrum spectrum;
+  CoarseField map;          ///< standard deviation over `sigma`; a single 1 where it does not vary
+  double step = 0;          ///< voxels are multiples of this; 0: of no step to speak of
+  double impulses = 0;      ///< share of voxels that no smooth distribution explains
+  bool masked = false;      ///< part of the background is one value
+  std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on
+  Confidence confidence = Confidence::none;
+  std::string reason;  ///< why the confidence is not high; a sentence without its stop
+
+  /// `sigma 3.41, rician, correlated over 1.7 x 1.7 x 1 voxels, confidence high`, and what else there is to say.
+  std::string describe() const;
+  double sigma_at(const Index3& voxel, const Extent& extent) const { return sigma * map.at(voxel, extent); }
+};
+
+}  // namespace quietvox

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+namespace quietvox {
+
+/// Standard deviation over mean of a Rayleigh distribution: of Rician noise without a signal.
+constexpr double kRayleighRatio = 0.52272320;
+
+/// Sigma of the noise where Rician voxels have this mean and standard deviation (Koay and Basser 2006).
+double koay_sigma(double mean, double deviation);
+
+/// The shortest interval that holds half of some numbers, and the mean of those: their mode. Of at least one number.
+struct ShortestHalf {
+  double mean, width;
+};
+ShortestHalf shortest_half(std::vector<double> numbers);
+
+}  // namespace quietvox

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/signals.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -41,7 +42,8 @@ void SignalWatch::end_unless_done_soon() const {
     constexpr int most_waits = 14;
     if (done_ || waits < most_waits || !io::abandon_stagings()) continue;  // or outputs are being put in place
     constexpr std::string_view line = "quietvox: stopped by a signal; nothing was left half written\n";
-    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+    pollfd err{STDERR_FILENO, POLLOUT, 0};  // nobody may be reading
+    if (poll(&err, 1, 0) == 1) static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
     die_of(received_);
   }
 }

@@ -214,6 +214,7 @@ class Benchmark {
     const Limit copy{ceilings_.copy / (packed ? 4 : 8), "copy"};
     const auto slower = [&](double rate, const char* name) { return rate < copy.rate ? Limit{rate, name} : copy; };
     if (c.filter == "gaussian") return {copy.rate / 3, "three copies"};
+    if (c.filter == "dct") return {copy.rate / 2, "two copies"};
     if (c.filter == "quadratic") return c.setting == "5x5" ? slower(ceilings_.fma / (24 * 25 / 2 + 24), "fma") : copy;
     if (c.filter != "median") return slower(ceilings_.exp2 / taps(c), "exp2");
     const auto operations = network_operations(c.window);
@@ -294,6 +295,13 @@ void run_cases(Benchmark& benchmark, const std::string& only) {
     benchmark.kernel<float>(nlm_case("2x2x0", {10, 10, 0}, flat));
     benchmark.kernel<float>(nlm_case("1x1x1", {5, 5, 5}, deep));
     benchmark.kernel<float>(nlm_case("2x2x2", {5, 5, 5}, deep));
+  }
+  if (wanted("dct")) {
+    benchmark.kernel<float>({"dct", "4x4x4", {{"sigma", "50"}}, cube});
+    benchmark.kernel<float>({"dct", "8x8x1", {{"sigma", "50"}}, flat});
+  }
+  if (wanted("prinlm")) {
+    benchmark.kernel<float>({"prinlm", "search 5x5x5", {{"sigma", "50"}, {"search-radius", "5x5x5"}}, cube, {5, 5, 5}});
   }
   if (wanted("gaussian")) {
     for (const char* sigma : {"1", "3", "6", "8"}) {

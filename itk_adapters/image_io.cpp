@@ -67,7 +67,25 @@ class ItkFile {
   /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
   std::shared_ptr<io::ByteReader> take_reader() { return read_here_ ? readers_.take() : nullptr; }
 
-  void read(std::size_t volume, VolumeView<float> slices, io::ByteReader* reader) {
+  /// About the middle of voxels far from 0, found once, in the first volume; 0 for others.
+  double offset() {
+    std::call_once(offset_once_, [this] {
+      if (!io::may_lose_digits(type())) return;
+      const auto reader = take_reader();
+      std::optional<Range<double>> range;
+      std::vector<std::byte> stored(slice_bytes());
+      for (std::size_t z = 0; z < static_cast<std::size_t>(geometry_.extent.z); ++z) {
+        check_stop(execution_.stop);
+        read_stored(z, stored, reader.get());
+        io::widen(range, stored, {type()});
+      }
+      if (range) offset_ = io::middle_if_far(*range);
+    });
+    return offset_;
+  }
+
+  /// Values less `offset`.
+  void read(std::size_t volume, VolumeView<float> slices, double offset, io::ByteReader* reader) {
     const std::size_t first =
         volume * static_cast<std::size_t>(geometry_.extent.z) + static_cast<std::size_t>(slices.origin.z);
     std::vector<std::byte> stored(slice_bytes());
@@ -75,7 +93,9 @@ class ItkFile {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       check_stop(execution_.stop);
       read_stored(first + static_cast<std::size_t>(z), stored, reader);
-      naming(header_.header.string(), [&] { io::decode(stored, {type()}, {slices.row(0, z), voxels}); });
+      naming(header_.header.string(), [&] {
+        io::decode(stored, {type(), false, {1, -offset}}, {slices.row(0, z), voxels});
+      });
     }
   }
 
@@ -151,27 +171,32 @@ class ItkFile {
   io::ReaderPool<io::ByteReader> readers_{[this] {
     return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset, execution_.stop);
   }};
+  std::once_flag offset_once_;
+  double offset_ = 0;
   std::mutex mutex_;
   std::vector<std::byte> voxels_;  // what ITK read, while slices are wanted
 };
 
 class ItkVolume final : public VolumeSource {
  public:
-  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume)
-      : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume) {}
+  ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume, double offset = 0)
+      : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume), offset_(offset) {}
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
   HeaderFacts header() const override {
     const io::NiftiType type = file_->type();
     const bool are_integers = type != io::NiftiType::float32 && type != io::NiftiType::float64;
-    return file_->facts().get(are_integers, [&] { return std::make_unique<ItkVolume>(file_, 0); });
+    HeaderFacts facts = file_->facts().get(are_integers, [&] { return std::make_unique<ItkVolume>(file_, 0); });
+    facts.offset = offset_;
+    return facts;
   }
-  void read(VolumeView<float> slices) override { file_->read(volume_, slices, reader_.get()); }
+  void read(VolumeView<float> slices) override { file_->read(volume_, slices, offset_, reader_.get()); }
 
  private:
   std::shared_ptr<ItkFile> file_;
   std::shared_ptr<io::ByteReader> reader_;
   std::size_t volume_;
+  double offset_;
 };
 
 class ItkImage final : public io::Image {
@@ -186,8 +211,10 @@ class ItkImage final : public io::Image {
   const io::Geometry& geometry(std::size_t) const override { return file_->geometry(); }
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
   std::string why_2d_only(std::size_t) const override { return ""; }
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values) const override {
-    return std::make_unique<ItkVolume>(file_, volume);
+  double offset() const override { return file_->offset(); }
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values values) const override {
+    check(values);
+    return std::make_unique<ItkVolume>(file_, volume, values == io::Values::real_less_offset ? offset() : 0);
   }
   std::vector<std::string> warnings() const override { return {}; }
 
@@ -202,8 +229,9 @@ class ItkImage final : public io::Image {
             {"encoding", file_->header().encoding}};
   }
 
-  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values,
+  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values values,
                                           const io::WriteOptions& options) const override {
+    check(options.output_type == "same" ? values : io::Values::real);
     const itk::ImageIOBase& image_io = file_->image_io();
     io::WriteOptions with_access = options;
     with_access.access = options.access & io::access_of(*this);
@@ -216,6 +244,7 @@ class ItkImage final : public io::Image {
                             .volumes = file_->volumes(),
                             .geometry = file_->geometry(),
                             .type = image_io.GetComponentType(),
+                            .offset = values == io::Values::real_less_offset ? offset() : 0,
                             .metadata = &image_io,
                             .read_stored =
                                 [stored, reader](std::size_t slice, std::span<std::byte> bytes) {
@@ -225,6 +254,11 @@ class ItkImage final : public io::Image {
   }
 
  private:
+  void check(io::Values values) const {
+    if (values == io::Values::real_less_offset || values == io::Values::stored || offset() == 0) return;
+    throw io::far_from_zero(file_->header().header.string(), offset());
+  }
+
   std::vector<io::FileState> files_;
   std::shared_ptr<ItkFile> file_;
 };

@@ -89,6 +89,7 @@ struct ItkWriterSource {
   std::size_t volumes = 1;
   io::Geometry geometry;
   itk::IOComponentEnum type = itk::IOComponentEnum::FLOAT;
+  double offset = 0;                        ///< values to be written are less this
   itk::ImageIOBase::ConstPointer metadata;  ///< null, or the image whose dictionary is kept
   /// Reads a slice, of all volumes, as it is stored, in the byte order of this machine; none for a new image.
   std::function<void(std::size_t slice, std::span<std::byte>)> read_stored;

@@ -89,7 +89,7 @@ class ItkWriter final : public io::ImageWriter {
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
       voxels_->write(stored);
       if (stored_values) {
-        io::decode(stored, {voxel_type(type_)}, {stored_values, voxels}, io::Inexact::round);
+        io::decode(stored, format(), {stored_values, voxels}, io::Inexact::round);
         stored_values += voxels;
       }
     }
@@ -125,17 +125,18 @@ class ItkWriter final : public io::ImageWriter {
     return options.input.empty() ? std::vector<fs::path>() : std::vector{options.input};
   }
 
+  io::VoxelFormat format() const { return {voxel_type(type_), false, {1, -source_.offset}}; }
+
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
-    const io::VoxelFormat format{voxel_type(type_)};
     if (!source_.read_stored || type_ != source_.type) {
-      clamped_ += naming(output_.string(), [&] { return io::encode(values, format, stored); });
+      clamped_ += naming(output_.string(), [&] { return io::encode(values, format(), stored); });
       return;
     }
     source_.read_stored(
         (begun_ - 1) * static_cast<std::size_t>(source_.geometry.extent.z) + static_cast<std::size_t>(z), stored);
     before_.resize(values.size());
-    io::decode(stored, format, before_);
-    clamped_ += io::encode_changes(values, before_, format, stored);
+    io::decode(stored, format(), before_);
+    clamped_ += io::encode_changes(values, before_, format(), stored);
   }
 
   std::vector<itk::SizeValueType> sizes() const {

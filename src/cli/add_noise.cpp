@@ -17,6 +17,13 @@ const Filter& noise_filter() {
   return filter;
 }
 
+/// Volumes have noise of their own.
+NoiseParams params_of_volume(NoiseParams params, std::size_t volume) {
+  constexpr std::size_t seeds = std::size_t{1} << 31;
+  params.seed = static_cast<int>((static_cast<std::size_t>(params.seed) + volume) % seeds);
+  return params;
+}
+
 void add_noise_to_image(const Arguments& arguments, Context& context) {
   const std::string &input = arguments.operand(0), &output = arguments.operand(1);
   const auto params = arguments.params<NoiseParams>();
@@ -51,8 +58,9 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   io::blaming_changes(inputs, [&] {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
       const auto source = image->volume(volume, io::Values::real);
-      NoiseAdder noise(*source, params, context.background());
-      writer->begin_volume(volume, provenance);
+      const NoiseParams of_volume = params_of_volume(params, volume);
+      NoiseAdder noise(*source, of_volume, context.background());
+      writer->begin_volume(volume, {provenance.requested, recorded(noise_filter(), of_volume), "cpu"});
       VoxelOutput noisy(*writer, nullptr,
                         format == image->format() ? nullptr : image->volume(volume, io::Values::real_with_padding),
                         nullptr);
@@ -68,6 +76,11 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   });
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
+  if (report.clamped > 0) {
+    context.console.warning(std::to_string(report.clamped) +
+                            " voxels with their noise lie beyond the stored range and "
+                            "got its nearest value");
+  }
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;
   for (const auto& file : report.files) document["files"].push_back(file.string());

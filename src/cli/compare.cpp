@@ -112,10 +112,10 @@ PictureRegion cut_out(VolumeView<const float> volume, const Index3& from, const 
   return region;
 }
 
-/// The window asked for, each half from the slice where it was not.
-Window picture_window(const CompareOptions& options, VolumeView<const float> slice) {
+/// The window asked for, each half from the slice where it was not, of values that are less `offset`.
+Window picture_window(const CompareOptions& options, double offset, VolumeView<const float> slice) {
   const Window usual = usual_window(slice);
-  const double center = options.window_center.value_or((usual.low + usual.high) / 2);
+  const double center = options.window_center ? *options.window_center - offset : (usual.low + usual.high) / 2;
   const double width = options.window_width.value_or(usual.high - usual.low);
   return {center - width / 2, center + width / 2};
 }
@@ -153,8 +153,13 @@ void compare_images(const Arguments& arguments, Context& context) {
   std::vector<Comparison> results;
   PictureRegion region_a, region_b;
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
-    const auto source_a = a->volume(volume, io::Values::real), source_b = b->volume(volume, io::Values::real);
-    const std::vector<float> voxels_a = read_whole(*source_a), voxels_b = read_whole(*source_b);
+    const auto source_a = a->volume(volume, io::Values::real_less_offset);
+    const auto source_b = b->volume(volume, io::Values::real_less_offset);
+    const std::vector<float> voxels_a = read_whole(*source_a);
+    std::vector<float> voxels_b = read_whole(*source_b);
+    if (const double apart = b->offset() - a->offset(); apart != 0) {
+      for (float& voxel : voxels_b) voxel = static_cast<float>(voxel + apart);
+    }
     const VolumeView<const float> view_a{voxels_a.data(), source_a->extent(), source_a->spacing()};
     const VolumeView<const float> view_b{voxels_b.data(), source_b->extent(), source_b->spacing()};
     const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
@@ -167,8 +172,9 @@ void compare_images(const Arguments& arguments, Context& context) {
   }
   context.console.end_progress();
   if (!options.picture.empty()) {
-    write_picture(options.picture, region_a.view(), region_b.view(), picture_window(options, region_a.view()),
-                  options.force, io::access_of(*a) & io::access_of(*b), reading);
+    write_picture(options.picture, region_a.view(), region_b.view(),
+                  picture_window(options, a->offset(), region_a.view()), options.force,
+                  io::access_of(*a) & io::access_of(*b), reading);
     context.console.note("wrote picture to " + options.picture);
   }
   if (context.json) {

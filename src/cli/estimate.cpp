@@ -132,7 +132,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   }
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    const auto source = image->volume(volume, io::Values::real);
+    const auto source = image->volume(volume, io::Values::real_less_offset);
     const MeasuredNoise model = noise_of_volume(*image, volume, *source, context.background());
     const auto estimates = estimate_noise_by_every_method(*source);
     if (map) map->write(volume, model);

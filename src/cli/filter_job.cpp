@@ -18,6 +18,7 @@
 #include "io/files/paths.hpp"
 #include "io/gzip_packer.hpp"
 #include "io/provenance_json.hpp"
+#include "io/rescale.hpp"
 #include "quality/noise_estimate.hpp"
 
 namespace quietvox::cli {
@@ -116,8 +117,13 @@ void check_windows(const Job& job, const io::Image& image, Summary& summary) {
   }
 }
 
-/// Rank filters work on the stored numbers, unless real ones are needed.
+/// Rank filters work on the stored numbers, unless real ones are needed. Where floats would lose digits of real values,
+/// all filters work around the middle of these.
 io::Values choose_values(const Job& job, const io::Image& image, io::Format format) {
+  if (const double offset = image.offset(); offset != 0) {
+    if (format == image.format() && job.out.output_type == OutputType::same) return io::Values::real_less_offset;
+    throw io::far_from_zero(job.input.string(), offset);
+  }
   bool stored = format == image.format() && job.mask.residual.empty() && job.out.output_type == OutputType::same;
   for (const Settings& step : job.chain) stored = stored && step.filter().commutes_with_rescale;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
@@ -183,7 +189,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
-    const io::Values original = values == io::Values::stored ? values : io::Values::real_with_padding;
+    const io::Values original = values == io::Values::real ? io::Values::real_with_padding : values;
     VoxelOutput output(*writer, residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, volume) : nullptr);
     filter_volume(*source, provenance.resolved, *chosen.backend, part,

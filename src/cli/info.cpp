@@ -38,7 +38,7 @@ std::string rounded(const FieldInfo& field, const std::string& value) {
 /// filtered: the header tells something all the same.
 std::optional<double> noise_of(const io::Image& image, std::vector<std::string>& warnings) {
   try {
-    return estimate_noise(*image.volume(0, io::Values::real));
+    return estimate_noise(*image.volume(0, io::Values::real_less_offset));
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.emplace_back(error.what());

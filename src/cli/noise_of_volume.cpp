@@ -12,7 +12,7 @@ MeasuredNoise noise_of_volume(const io::Image& image, std::size_t volume, Volume
   if (image.volume_count() == 1 || !(image.geometry(neighbour).extent == source.extent())) {
     return measure_noise(source, execution);
   }
-  return measure_noise_of_series(source, *image.volume(neighbour, io::Values::real), execution);
+  return measure_noise_of_series(source, *image.volume(neighbour, io::Values::real_less_offset), execution);
 }
 
 }  // namespace quietvox::cli

@@ -33,6 +33,7 @@ struct HeaderFacts {
   std::optional<DataKind> kind{};  ///< none: the headers do not say
   std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
   bool low_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
+  double offset = 0;               ///< was taken off the values, near which 32-bit floats would lose digits
   bool slices_are_even = true;     ///< false where windows may not extend along z
 };
 
@@ -56,6 +57,9 @@ struct VolumeFacts {
   /// A fact that the parameter `field` depends on; none where it is not known yet.
   std::optional<double> noise_sigma_for(std::string_view field) const;
   std::optional<Range<double>> intensities_for(std::string_view field) const;
+
+  /// On behalf of a filter to which it matters: throws Error(unsupported) where an offset was taken off the values.
+  void need_true_values(std::string_view filter) const;
 
   /// The distance of voxels within a slice, whichever axes that is: of the spacings of the axes with more than one
   /// voxel the middle one, of two the smaller.

@@ -269,6 +269,7 @@ namespace {
 
 /// Throws Error(invalid_argument) where voxels are no magnitudes, whose squares would lose their sign.
 void check_magnitudes(const VolumeFacts& facts) {
+  facts.need_true_values("nlm: --noise-model = rician");
   const auto refuse = [](const std::string& why) {
     throw Error(Errc::invalid_argument,
                 "nlm: --noise-model = rician is for magnitudes, which are never negative, but " + why +

@@ -98,6 +98,7 @@ QuadraticParams QuadraticParams::identified() const {
 }
 
 QuadraticParams QuadraticParams::resolved(const VolumeFacts& facts) const {
+  facts.need_true_values(name);
   QuadraticParams params = *this;
   const QuadraticCoefficients h = quadratic_coefficients(coefficients);
   std::optional<Range<double>> range = h.range;

@@ -41,7 +41,8 @@ struct Geometry {
 
 /// Voxel values as the filters see them: rescaled to real units (HU, ...), or the stored numbers themselves. What
 /// the source says is no value (DICOM pixel padding) is NaN, but for `real_with_padding`, which is for reading alone.
-enum class Values { real, stored, real_with_padding };
+/// `real_less_offset` are real values less Image::offset(), for what a constant makes no difference to.
+enum class Values { real, stored, real_with_padding, real_less_offset };
 
 struct ReadOptions {
   bool allow_gaps = false;         ///< accept missing, uneven or tilted slices
@@ -115,6 +116,9 @@ class Image {
   /// Empty where the slices lie as the geometry says, evenly and one above the other; else what is wrong with their
   /// places, whatever ReadOptions accept.
   virtual std::string why_uneven(std::size_t) const { return {}; }
+  /// About the middle of voxels so far from 0 that 32-bit floats would lose digits; 0 where they are not. May read a
+  /// volume to know.
+  virtual double offset() const { return 0; }
   /// Throws Error(unsupported) for real values that floats cannot tell apart.
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;

@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <mutex>
+
 #include "core/input_limits.hpp"
 #include "io/image.hpp"
 #include "io/label_guess.hpp"
@@ -18,8 +21,18 @@ struct OpenedNifti {
         facts(options.kind ? facts_given(options) : file.header.facts()),
         readers([this, stop = options.execution.stop] { return std::make_unique<NiftiVoxelReader>(file, stop); }) {}
 
+  /// Finds the offset of the file, once.
+  void find_offset() {
+    std::call_once(offset_once, [this] {
+      if (!file.header.may_lose_digits()) return;
+      const auto range = readers.take()->range(0, file.header.extent().voxels());
+      if (range) file.offset = middle_if_far(*range);
+    });
+  }
+
   NiftiFile file;
   LazyFacts facts;
+  std::once_flag offset_once;
   ReaderPool<NiftiVoxelReader> readers;
 };
 
@@ -37,7 +50,10 @@ class NiftiVolume final : public VolumeSource {
   HeaderFacts header() const override {
     const NiftiType type = nifti_->file.header.type();
     const bool are_integers = type != NiftiType::float32 && type != NiftiType::float64;
-    return nifti_->facts.get(are_integers, [&] { return std::make_unique<NiftiVolume>(nifti_, 0, Values::stored); });
+    const auto first_volume = [&] { return std::make_unique<NiftiVolume>(nifti_, 0, Values::stored); };
+    HeaderFacts facts = nifti_->facts.get(are_integers, first_volume);
+    if (values_ == Values::real_less_offset) facts.offset = nifti_->file.offset;
+    return facts;
   }
 
   void read(VolumeView<float> slices) override {
@@ -64,8 +80,13 @@ class NiftiImage final : public Image {
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
   std::string why_2d_only(std::size_t) const override { return {}; }
 
+  double offset() const override {
+    nifti_->find_offset();
+    return nifti_->file.offset;
+  }
+
   std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
-    if (values != Values::stored) refuse_real_values();
+    check_values(values);
     return std::make_unique<NiftiVolume>(nifti_, volume, values);
   }
 
@@ -86,18 +107,22 @@ class NiftiImage final : public Image {
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
                                       const WriteOptions& options) const override {
-    if (values != Values::stored || options.output_type != "same") refuse_real_values();
+    if (!options.are_differences) check_values(options.output_type == "same" ? values : Values::real);
     return make_nifti_writer(nifti_->file, output, values, options);
   }
 
  private:
   const NiftiHeader& header() const { return nifti_->file.header; }
 
-  void refuse_real_values() const {
-    if (header().why_stored_only().empty()) return;
-    throw Error(Errc::unsupported, nifti_->file.paths.header.string() + ": " + header().why_stored_only() +
-                                       "; only filters of stored numbers, such as median, can be used, and neither "
-                                       "--residual nor another type or format of the output");
+  void check_values(Values values) const {
+    if (values == Values::stored || (values == Values::real_less_offset && offset() != 0)) return;
+    const std::string name = nifti_->file.paths.header.string();
+    if (const std::string& why = header().why_stored_only(); !why.empty()) {
+      throw Error(Errc::unsupported, name + ": " + why +
+                                         "; only filters of stored numbers, such as median, can be used, and neither "
+                                         "--residual nor another type or format of the output");
+    }
+    if (offset() != 0) throw far_from_zero(name, offset());
   }
 
   std::shared_ptr<OpenedNifti> nifti_;

@@ -150,6 +150,21 @@ void NiftiVoxelReader::read(std::int64_t first, Values kind, std::span<float> va
   }
 }
 
+std::optional<Range<double>> NiftiVoxelReader::range(std::int64_t first, std::int64_t count) {
+  const VoxelFormat format = file_.voxel_format(Values::real);
+  const std::int64_t size = bytes_per_voxel(format.type);
+  std::vector<std::byte> stored(static_cast<std::size_t>(std::min(count, nifti_piece) * size));
+  std::optional<Range<double>> range;
+  for (std::int64_t done = 0; done < count; done += nifti_piece) {
+    check_stop(stop_);
+    const auto piece = std::span(stored).first(static_cast<std::size_t>(std::min(count - done, nifti_piece) * size));
+    reader_.read_all(static_cast<std::uint64_t>(file_.header.voxel_offset() + (first + done) * size), piece,
+                     "its voxels");
+    widen(range, piece, format);
+  }
+  return range;
+}
+
 void NiftiVoxelReader::read(std::int64_t first, const VoxelFormat& format, std::span<std::byte> stored,
                             std::span<float> values) {
   check_stop(stop_);

@@ -38,9 +38,12 @@ struct NiftiFile {
   NiftiHeader header;
   std::vector<FileState> states{};
   bool compressed = false;  ///< the voxels are
+  double offset = 0;        ///< what Values::real_less_offset are less
 
   VoxelFormat voxel_format(Values values) const {
-    return {header.type(), header.byte_swapped(), values == Values::stored ? Rescale{} : header.rescale()};
+    Rescale rescale = values == Values::stored ? Rescale{} : header.rescale();
+    if (values == Values::real_less_offset) rescale.inter -= offset;
+    return {header.type(), header.byte_swapped(), rescale};
   }
   ByteReader voxel_reader(const std::stop_token& stop = {}) const;
 };
@@ -63,6 +66,10 @@ class NiftiVoxelReader {
   void read(std::int64_t first, Values, std::span<float> values);
   /// The same, and their bytes as stored.
   void read(std::int64_t first, const VoxelFormat&, std::span<std::byte> stored, std::span<float> values);
+
+  /// Smallest and largest real value of `count` voxels, but for those that are not finite; nothing where there are
+  /// none.
+  std::optional<Range<double>> range(std::int64_t first, std::int64_t count);
 
   ByteReader& bytes() { return reader_; }
 

@@ -88,6 +88,10 @@ std::string text(double value) { return FieldType<double>::format(value); }
 
 std::string_view to_string(NiftiType type) { return name_of(supported_types, static_cast<int>(type)); }
 
+bool may_lose_digits(NiftiType type) {
+  return bytes_per_voxel(type) > 4 || (bytes_per_voxel(type) == 4 && type != NiftiType::float32);
+}
+
 std::int64_t bytes_per_voxel(NiftiType type) {
   switch (type) {
     case NiftiType::uint8:
@@ -210,6 +214,11 @@ void NiftiHeader::read_rescale(const std::string& name) {
   const double min = bits > 16 || !is_signed ? 0 : -std::ldexp(1.0, bits - 1);
   const double max = bits > 16 ? 0 : std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1;
   why_stored_only_ = why_floats_lose_digits(rescale_, min, max, "scl_slope", "scl_inter");
+}
+
+bool NiftiHeader::may_lose_digits() const {
+  return quietvox::io::may_lose_digits(type_) || (type_ == NiftiType::float32 && rescale_.inter != 0) ||
+         !why_stored_only_.empty();
 }
 
 HeaderFacts NiftiHeader::facts() const {

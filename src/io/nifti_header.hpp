@@ -31,6 +31,8 @@ enum class NiftiType : std::int16_t {
 };
 std::string_view to_string(NiftiType);
 std::int64_t bytes_per_voxel(NiftiType);
+/// True for types that hold numbers which floats cannot tell apart.
+bool may_lose_digits(NiftiType);
 
 /// The 348 bytes of a NIfTI-1 or 540 bytes of a NIfTI-2 header, kept as they are; in the byte order of the file.
 class NiftiHeader {
@@ -55,6 +57,8 @@ class NiftiHeader {
   Rescale rescale() const { return rescale_; }
   /// Why only the stored numbers can be filtered, not the real values; empty where both can.
   const std::string& why_stored_only() const { return why_stored_only_; }
+  /// True where real values may lie so far from 0 that 32-bit floats lose their digits: a voxel must be looked at.
+  bool may_lose_digits() const;
   std::int64_t voxel_offset() const { return voxel_offset_; }
   std::int64_t voxel_bytes() const { return extent_.voxels() * volumes_ * bytes_per_voxel(type_); }
   const Geometry& geometry() const { return geometry_; }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/nifti_voxels.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <concepts>
@@ -51,6 +52,13 @@ float to_float(T value) {
   return result;
 }
 
+/// True where a double holds the integer.
+template <std::integral T>
+bool fits_double(T value) {
+  const std::uint64_t magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  return magnitude == 0 || (magnitude >> std::countr_zero(magnitude)) >> std::numeric_limits<double>::digits == 0;
+}
+
 template <class T, Inexact inexact>
 void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
   constexpr bool rounds = inexact == Inexact::round;
@@ -65,7 +73,9 @@ void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<flo
   const auto [slope, inter] = format.rescale;
   for (float& value : values) {
     const T number = load<T>(stored, format.swapped);
-    if constexpr (!rounds && !std::same_as<T, double>) to_float(number);
+    if constexpr (!rounds && std::integral<T>) {
+      if (!fits_double(number)) throw_not_a_float(std::to_string(number));
+    }
     const double exact = slope * static_cast<double>(number) + inter;
     value = rounds ? static_cast<float>(exact) : to_float(exact);
     if constexpr (!rounds && std::integral<T> && sizeof(T) >= 4) {
@@ -104,6 +114,26 @@ void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::s
     const auto decode_all = inexact == Inexact::round ? decode_as<T, Inexact::round> : decode_as<T, Inexact::refuse>;
     decode_all(stored.data(), format, values);
   });
+}
+
+void widen(std::optional<Range<double>>& range, std::span<const std::byte> stored, const VoxelFormat& format) {
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    const auto [slope, inter] = format.rescale;
+    for (std::size_t i = 0; i < stored.size(); i += sizeof(T)) {
+      const double value = slope * static_cast<double>(load<T>(stored.data() + i, format.swapped)) + inter;
+      if (!std::isfinite(value)) continue;
+      if (!range) range = {value, value};
+      range->min = std::min(range->min, value);
+      range->max = std::max(range->max, value);
+    }
+  });
+}
+
+double middle_if_far(const Range<double>& range) {
+  constexpr double far = 1024;  // half ranges: a thousandth of one is 8 steps of a float there
+  const double middle = range.min / 2 + range.max / 2, half = range.max / 2 - range.min / 2;
+  return half > 0 && std::abs(middle) > far * half ? middle : 0;
 }
 
 std::int64_t encode_changes(std::span<const float> values, std::span<const float> before, const VoxelFormat& format,

@@ -114,7 +114,9 @@ class NiftiWriter : public ImageWriter {
       clamped_ += encode_piece(first, piece, bytes);
       voxel_part().write(bytes);
       if (stored_values) {
-        decode(bytes, format(), {stored_values, piece.size()}, Inexact::round);
+        VoxelFormat told = format();
+        told.rescale.inter -= offset_;
+        decode(bytes, told, {stored_values, piece.size()}, Inexact::round);
         stored_values += piece.size();
       }
       first += static_cast<std::int64_t>(piece.size());
@@ -159,6 +161,9 @@ class NiftiWriter : public ImageWriter {
     return naming(paths().header.string(), [&] { return encode(values, format(), stored); });
   }
 
+  /// What is told of the values that the output holds is less this.
+  void tell_less(double offset) { offset_ = offset; }
+
   const NiftiHeader& header() const { return header_; }
   NiftiHeader& header() { return header_; }
   VoxelFormat format() const { return {header_.type(), header_.byte_swapped(), header_.rescale()}; }
@@ -174,6 +179,7 @@ class NiftiWriter : public ImageWriter {
   std::vector<std::unique_ptr<Part>> parts_;
   std::size_t volume_ = 0;
   std::int64_t slice_ = 0, clamped_ = 0;
+  double offset_ = 0;
 };
 
 class NewNiftiWriter final : public NiftiWriter {
@@ -206,6 +212,7 @@ class SameNiftiWriter final : public NiftiWriter {
         are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
     keeps_type_ = type == source_.header.type() && !are_differences_;
+    if (values == Values::real_less_offset) tell_less(source_.offset);
     if (are_differences_) {
       header().set_differences();
     } else if (!keeps_type_) {

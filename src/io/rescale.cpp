@@ -27,4 +27,9 @@ std::string why_floats_lose_digits(const Rescale& rescale, double min, double ma
          ": 32-bit floats would lose digits";
 }
 
+Error far_from_zero(const std::string& name, double middle) {
+  return {Errc::unsupported, name + ": the voxels lie around " + FieldType<double>::format(middle) +
+                                 ", where 32-bit floats would lose digits; subtract that first"};
+}
+
 }  // namespace quietvox::io

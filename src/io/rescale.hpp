@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/error.hpp"
+
 namespace quietvox::io {
 
 /// Real value = slope * stored + inter.
@@ -17,5 +19,8 @@ struct Rescale {
 /// are those of the slope and the intercept in the file.
 std::string why_floats_lose_digits(const Rescale&, double min, double max, const std::string& slope_name,
                                    const std::string& inter_name);
+
+/// For voxels around `middle`, so far from 0 that 32-bit floats would lose digits.
+Error far_from_zero(const std::string& name, double middle);
 
 }  // namespace quietvox::io

@@ -53,7 +53,8 @@ struct NoiseParams {
               "g-factor, ct: root mean square over the object; speckle: share of the value), share of voxels "
               "(salt-and-pepper), variance per value (poisson), or step (quantisation)."),
         field("seed", &NoiseParams::seed, {0, 2147483647}, "",
-              "The same seed gives the same noise, for any number of threads."),
+              "The same seed gives the same noise, for any number of threads; further volumes have the seeds that "
+              "follow."),
         field("kernel", &NoiseParams::kernel, "Reconstruction kernel of ct."),
     };
   }

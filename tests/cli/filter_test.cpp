@@ -55,22 +55,31 @@ TEST_F(FilterCommand, RadiusZeroGivesTheSameBytes) {
   EXPECT_EQ(read_file(folder_ / "in.nii"), before);
 }
 
-TEST_F(FilterCommand, RealValuesThatFloatsCannotTellApartAreNotFiltered) {
+TEST_F(FilterCommand, RealValuesThatFloatsCannotTellApartAreFilteredAroundTheirMiddle) {
   std::string bytes = read_file(folder_ / "in.nii");
   const float slope = 1e-6F, inter = 1000;
   std::memcpy(bytes.data() + 112, &slope, sizeof slope);
   std::memcpy(bytes.data() + 116, &inter, sizeof inter);
   write_file(folder_ / "fine.nii", bytes);
   const auto before = folder_.names();
-  const Result refused = quietvox({"bilateral", path("fine.nii"), path("out.nii"), "--radius", "1"});
+  const Result refused =
+      quietvox({"bilateral", path("fine.nii"), path("out.nii"), "--radius", "1", "--output-type", "float32"});
   EXPECT_EQ(refused.status, 4);
   EXPECT_NE(refused.err.find("32-bit floats would lose digits"), std::string::npos) << refused.err;
   EXPECT_EQ(folder_.names(), before);
   EXPECT_NE(quietvox_ok({"info", path("fine.nii")}).out.find("noise"), std::string::npos);
 
-  quietvox_ok({"median", path("fine.nii"), path("out.nii")});
-  quietvox_ok({"median", path("in.nii"), path("plain.nii")});
-  EXPECT_EQ(read_file(folder_ / "out.nii").substr(352), read_file(folder_ / "plain.nii").substr(352));
+  const auto expect_same = [&](const std::vector<std::string>& fine, const std::vector<std::string>& plain) {
+    std::vector<std::string> words{fine[0], path("fine.nii"), path("out.nii"), "--force"};
+    words.insert(words.end(), fine.begin() + 1, fine.end());
+    quietvox_ok(words);
+    words = {plain[0], path("in.nii"), path("plain.nii"), "--force"};
+    words.insert(words.end(), plain.begin() + 1, plain.end());
+    quietvox_ok(words);
+    EXPECT_EQ(read_file(folder_ / "out.nii").substr(352), read_file(folder_ / "plain.nii").substr(352)) << fine[0];
+  };
+  expect_same({"median"}, {"median"});
+  expect_same({"gaussian", "--sigma", "1"}, {"gaussian", "--sigma", "1"});
 }
 
 TEST_F(FilterCommand, RicianNoiseIsThatOfMagnitudes) {
@@ -253,6 +262,136 @@ TEST_F(FilterCommand, PhasesAreNotAveraged) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out.dcm"));
   quietvox_ok({"bilateral", phase, path("out.dcm"), "--force-kind", "scalar"});
   quietvox_ok({"median", phase, path("median.dcm")});
+}
+
+/// A NIfTI file of doubles, or of floats or integers with an intercept.
+class FarFromZero : public FilterCommand {
+ protected:
+  static constexpr Extent size{{20, 20, 6}};
+
+  void SetUp() override {
+    for (const std::int16_t noise : random_integers(static_cast<std::size_t>(size.voxels()), 7)) {
+      values_.push_back(static_cast<float>(noise % 1000) / 500);
+    }
+  }
+  void write_doubles(const std::string& name, double offset) {
+    write_nifti(folder_ / name, size, values_);
+    std::string bytes = read_file(folder_ / name).substr(0, 352);
+    const std::int16_t type = 64, bits = 64;
+    std::memcpy(bytes.data() + 70, &type, sizeof type);
+    std::memcpy(bytes.data() + 72, &bits, sizeof bits);
+    for (const float value : values_) {
+      const double far = value + offset;
+      bytes.append(reinterpret_cast<const char*>(&far), sizeof far);
+    }
+    write_file(folder_ / name, bytes);
+  }
+  std::vector<double> doubles(const std::string& name, double offset) const {
+    const std::string bytes = read_file(folder_ / name);
+    std::vector<double> values(static_cast<std::size_t>(size.voxels()));
+    std::memcpy(values.data(), bytes.data() + 352, values.size() * sizeof(double));
+    for (double& value : values) value -= offset;
+    return values;
+  }
+  static double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+    return largest;
+  }
+
+  std::vector<float> values_;
+};
+
+TEST_F(FarFromZero, DoublesAreFilteredAsTheyWouldBeNearZero) {
+  write_doubles("near.nii", 0);
+  for (const double offset : {1e7, 1e8, -3e10}) {
+    write_doubles("far.nii", offset);
+    for (const std::string filter : {"bilateral", "nlm", "median", "gaussian", "adaptive-bilateral"}) {
+      quietvox_ok({filter, path("near.nii"), path("near-out.nii"), "--force"});
+      quietvox_ok({filter, path("far.nii"), path("far-out.nii"), "--force", "--residual", path("r.nii")});
+      const auto near = doubles("near-out.nii", 0), far = doubles("far-out.nii", offset);
+      const double rounding = 4 * std::abs(offset) * std::numeric_limits<double>::epsilon();
+      EXPECT_LE(largest_difference(near, far), 2e-5 + rounding) << filter << " " << offset;
+      EXPECT_GT(largest_difference(far, doubles("far.nii", offset)), 0.5) << filter << " filters";
+      const std::vector<float> residual = read("r.nii");
+      const auto before = doubles("far.nii", offset);
+      for (std::size_t i = 0; i < residual.size(); ++i) {
+        ASSERT_NEAR(residual[i], before[i] - far[i], 2e-5 + rounding) << filter << " " << offset;
+      }
+    }
+  }
+  // What needs the values themselves, or another type for them, says so.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"quadratic"}, {"median", "--output-type", "float32"}}) {
+    std::vector<std::string> all{words[0], path("far.nii"), path("none.nii")};
+    all.insert(all.end(), words.begin() + 1, words.end());
+    const Result refused = quietvox(all);
+    EXPECT_EQ(refused.status, 4) << refused.err;
+    EXPECT_NE(refused.err.find("where 32-bit floats would lose digits"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(quietvox({"median", path("far.nii"), path("none.nrrd")}).status, 4);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.nii"));
+}
+
+TEST_F(FarFromZero, OtherFormatsToo) {
+  const auto write = [&](const std::string& name, double offset) {
+    std::string bytes =
+        "NRRD0004\ntype: double\ndimension: 3\nsizes: 20 20 6\nencoding: raw\nendian: little\nspace: left-posterior-"
+        "superior\nspace directions: (1,0,0) (0,1,0) (0,0,1)\nspace origin: (0,0,0)\n\n";
+    for (const float value : values_) {
+      const double far = value + offset;
+      bytes.append(reinterpret_cast<const char*>(&far), sizeof far);
+    }
+    write_file(folder_ / name, bytes);
+  };
+  const auto voxels = [&](const std::string& name, double offset) {
+    const std::string bytes = read_file(folder_ / name);
+    std::vector<double> values(values_.size());
+    std::memcpy(values.data(), bytes.data() + bytes.size() - values.size() * sizeof(double),
+                values.size() * sizeof(double));
+    for (double& value : values) value -= offset;
+    return values;
+  };
+  write("near.nrrd", 0);
+  write("far.nrrd", 1e8);
+  for (const std::string filter : {"bilateral", "nlm", "median"}) {
+    quietvox_ok({filter, path("near.nrrd"), path("near-out.nrrd"), "--force"});
+    quietvox_ok({filter, path("far.nrrd"), path("far-out.nrrd"), "--force"});
+    const auto far = voxels("far-out.nrrd", 1e8);
+    EXPECT_LE(largest_difference(voxels("near-out.nrrd", 0), far), 2e-5) << filter;
+    EXPECT_GT(largest_difference(far, voxels("far.nrrd", 1e8)), 0.5) << filter << " filters";
+  }
+  const Result refused = quietvox({"median", path("far.nrrd"), path("out.nii")});
+  EXPECT_EQ(refused.status, 4);
+  EXPECT_NE(refused.err.find("where 32-bit floats would lose digits"), std::string::npos) << refused.err;
+}
+
+/// What changes nothing in the doubles changes nothing here either, and a shift by 1 is one.
+TEST_F(FarFromZero, ImagesAreComparedAroundTheirMiddle) {
+  write_doubles("a.nii", 1e9);
+  write_doubles("b.nii", 1e9 + 1);
+  const Json same = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a.nii"), "--json"}).out);
+  const Json apart = Json::parse(quietvox_ok({"compare", path("a.nii"), path("b.nii"), "--json"}).out);
+  EXPECT_EQ(same["volumes"][0]["mse"], 0) << same;
+  EXPECT_NEAR(apart["volumes"][0]["mse"].get<double>(), 1, 1e-5) << apart;
+}
+
+TEST_F(FarFromZero, InterceptsAreTakenOff) {
+  write_nifti(folder_ / "near.nii", size, values_);
+  std::string bytes = read_file(folder_ / "near.nii");
+  const float slope = 1, inter = 1e8F;
+  std::memcpy(bytes.data() + 112, &slope, sizeof slope);
+  std::memcpy(bytes.data() + 116, &inter, sizeof inter);
+  write_file(folder_ / "far.nii", bytes);
+  for (const std::string filter : {"bilateral", "nlm", "median"}) {
+    quietvox_ok({filter, path("near.nii"), path("near-out.nii"), "--force"});
+    quietvox_ok({filter, path("far.nii"), path("far-out.nii"), "--force"});
+    const std::string near = read_file(folder_ / "near-out.nii"), far = read_file(folder_ / "far-out.nii");
+    std::vector<float> a(values_.size()), b(values_.size());
+    std::memcpy(a.data(), near.data() + 352, a.size() * sizeof(float));
+    std::memcpy(b.data(), far.data() + 352, b.size() * sizeof(float));
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << filter;
+  }
 }
 
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {

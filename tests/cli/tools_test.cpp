@@ -233,5 +233,32 @@ TEST_F(Tools, PhantomsHaveTheSizeAskedFor) {
   }
 }
 
+TEST_F(Tools, EachVolumeHasNoiseOfItsOwn) {
+  const Extent size{{16, 16, 4}};
+  const auto count = static_cast<std::size_t>(size.voxels());
+  write_nifti(folder_ / "series.nii", size, std::vector<float>(count * 3, 100), 3);
+  quietvox_ok({"add-noise", path("series.nii"), path("noisy.nii"), "--amount", "10", "--seed", "5"});
+  write_nifti(folder_ / "one.nii", size, std::vector<float>(count, 100));
+  for (int volume = 0; volume < 3; ++volume) {
+    quietvox_ok({"add-noise", path("one.nii"), path("noisy-one.nii"), "--amount", "10", "--seed",
+                 std::to_string(5 + volume), "--force"});
+    EXPECT_EQ(read_voxels(folder_ / "noisy.nii", static_cast<std::size_t>(volume)),
+              read_voxels(folder_ / "noisy-one.nii"));
+  }
+  EXPECT_NE(read_voxels(folder_ / "noisy.nii", 0), read_voxels(folder_ / "noisy.nii", 1));
+  const Json sidecar = Json::parse(read_file(folder_ / "noisy.json"));
+  EXPECT_EQ(sidecar["volumes"][2]["filters"][0]["parameters"]["seed"], 7);
+}
+
+TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {
+  make_series(folder_ / "ct");
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, std::vector<std::int16_t>(512, 32000));
+  for (const auto& [in, out] : {std::pair{"ct", "noisy"}, {"in.nii", "noisy.nii"}}) {
+    const Result result = quietvox_ok({"add-noise", path(in), path(out), "--amount", "30000"});
+    EXPECT_NE(result.err.find("lie beyond the stored range and got its nearest value"), std::string::npos)
+        << result.err;
+  }
+}
+
 }  // namespace
 }  // namespace quietvox::test

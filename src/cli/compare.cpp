@@ -11,6 +11,7 @@
 #include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
+#include "cli/series_choice.hpp"
 #include "cli/voxel_sources.hpp"
 #include "io/displacement.hpp"
 #include "io/output/atomic_output.hpp"
@@ -120,6 +121,18 @@ Window picture_window(const CompareOptions& options, double offset, VolumeView<c
   return {center - width / 2, center + width / 2};
 }
 
+/// How B is read: a result of one series of A is a series of its own, and the only one of its folder.
+InputOptions options_of_b(const std::string& path, InputOptions options, const Execution& execution) {
+  const bool chooses = !options.series.empty() || chooses_by_header(options);
+  if (chooses && std::filesystem::is_directory(path) && io::DicomFolder(path, execution).series().size() == 1) {
+    options.series.clear();
+    options.modality.clear();
+    options.series_number.reset();
+    options.series_description.clear();
+  }
+  return options;
+}
+
 void compare_images(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<CompareOptions>();
   const auto in = arguments.params<InputOptions>();
@@ -133,7 +146,8 @@ void compare_images(const Arguments& arguments, Context& context) {
     io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});
   }
   const Execution reading = context.background(options.threads);
-  const auto a = open_input(path_a, in, reading), b = open_input(path_b, in, reading);
+  const auto a = open_input(path_a, in, reading);
+  const auto b = open_input(path_b, options_of_b(path_b, in, reading), reading);
   if (a->volume_count() != b->volume_count() || a->geometry(0).extent != b->geometry(0).extent) {
     throw Error(Errc::invalid_argument, "compare: A is " + describe_extent(*a) + ", B is " + describe_extent(*b) +
                                             "; both must have the same extent");

@@ -129,6 +129,17 @@ TEST_F(Tools, CompareRefusesOtherExtents) {
   EXPECT_EQ(quietvox({"compare", path("a.nii"), path("b.nii")}).status, 64);
 }
 
+TEST_F(Tools, CompareTakesTheOnlySeriesOfTheResultWhicheverIsChosenOfSeveral) {
+  make_series(folder_ / "tree/ct");
+  quietvox_ok({"phantom", path("tree/mr"), "--kind", "mr", "--size", "8x8x3"});
+  const std::string facts = quietvox_ok({"info", path("tree/ct")}).out;
+  const std::size_t begin = facts.find("2.25."), end = facts.find_first_not_of("0123456789.", begin);
+  const std::string uid = facts.substr(begin, end - begin);
+  quietvox_ok({"median", path("tree"), path("out"), "--series", uid});
+  const Result compared = quietvox_ok({"compare", path("tree"), path("out"), "--series", uid, "--json"});
+  EXPECT_EQ(Json::parse(compared.out)["volumes"][0]["voxels"], 32 * 24 * 5);
+}
+
 TEST_F(Tools, CompareTellsOfImagesThatLieElsewhere) {
   write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<std::int16_t>(8), 1, true);
   std::string moved = read_file(folder_ / "a.nii");

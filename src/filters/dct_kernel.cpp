@@ -12,6 +12,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "filters/vectors/dct.hpp"
+
 #ifndef QUIETVOX_DCT_LAYOUT
 #define QUIETVOX_DCT_LAYOUT
 namespace quietvox::dct_kernel {
@@ -42,73 +44,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Tag>;
 
-HWY_INLINE Vector constant(double value) { return hn::Set(Tag(), static_cast<float>(value)); }
+using vectors::HWY_NAMESPACE::transform;
+using vectors::HWY_NAMESPACE::turn_back;
 
-// Orthonormal DCT-II of a few values, and back.
-
-template <int N>
-HWY_INLINE void transform(Vector (&v)[N]) {
-  if constexpr (N == 2) {
-    const auto half = constant(0.70710678118654752);
-    const auto sum = hn::Mul(hn::Add(v[0], v[1]), half);
-    v[1] = hn::Mul(hn::Sub(v[0], v[1]), half);
-    v[0] = sum;
-  } else if constexpr (N == 4) {
-    const auto half = constant(0.5), major = constant(0.65328148243818826), minor = constant(0.27059805007309849);
-    const auto outer = hn::Add(v[0], v[3]), inner = hn::Add(v[1], v[2]);
-    const auto far = hn::Sub(v[0], v[3]), near = hn::Sub(v[1], v[2]);
-    v[0] = hn::Mul(hn::Add(outer, inner), half);
-    v[2] = hn::Mul(hn::Sub(outer, inner), half);
-    v[1] = hn::MulAdd(far, major, hn::Mul(near, minor));
-    v[3] = hn::MulSub(far, minor, hn::Mul(near, major));
-  } else if constexpr (N == 8) {
-    const auto root = constant(0.70710678118654752);
-    Vector even[4], odd[4];
-    for (int i = 0; i < 4; ++i) {
-      even[i] = hn::Mul(hn::Add(v[i], v[7 - i]), root);
-      odd[i] = hn::Sub(v[i], v[7 - i]);
-    }
-    transform<4>(even);
-    const auto c1 = constant(0.49039264020161522), c3 = constant(0.41573480615127262);
-    const auto c5 = constant(0.27778511650980114), c7 = constant(0.09754516100806412);
-    for (int i = 0; i < 4; ++i) v[2 * i] = even[i];
-    v[1] = hn::MulAdd(c1, odd[0], hn::MulAdd(c3, odd[1], hn::MulAdd(c5, odd[2], hn::Mul(c7, odd[3]))));
-    v[3] = hn::MulAdd(c3, odd[0], hn::NegMulAdd(c7, odd[1], hn::NegMulAdd(c1, odd[2], hn::Neg(hn::Mul(c5, odd[3])))));
-    v[5] = hn::MulAdd(c5, odd[0], hn::NegMulAdd(c1, odd[1], hn::MulAdd(c7, odd[2], hn::Mul(c3, odd[3]))));
-    v[7] = hn::MulAdd(c7, odd[0], hn::NegMulAdd(c5, odd[1], hn::MulAdd(c3, odd[2], hn::Neg(hn::Mul(c1, odd[3])))));
-  }
-}
-
-template <int N>
-HWY_INLINE void turn_back(Vector (&v)[N]) {
-  if constexpr (N == 2) {
-    transform<2>(v);
-  } else if constexpr (N == 4) {
-    const auto half = constant(0.5), major = constant(0.65328148243818826), minor = constant(0.27059805007309849);
-    const auto outer = hn::Mul(hn::Add(v[0], v[2]), half), inner = hn::Mul(hn::Sub(v[0], v[2]), half);
-    const auto far = hn::MulAdd(v[1], major, hn::Mul(v[3], minor));
-    const auto near = hn::MulSub(v[1], minor, hn::Mul(v[3], major));
-    v[0] = hn::Add(outer, far);
-    v[1] = hn::Add(inner, near);
-    v[2] = hn::Sub(inner, near);
-    v[3] = hn::Sub(outer, far);
-  } else if constexpr (N == 8) {
-    const auto root = constant(0.70710678118654752);
-    const auto c1 = constant(0.49039264020161522), c3 = constant(0.41573480615127262);
-    const auto c5 = constant(0.27778511650980114), c7 = constant(0.09754516100806412);
-    Vector even[4], odd[4];
-    for (int i = 0; i < 4; ++i) even[i] = hn::Mul(v[2 * i], root);
-    turn_back<4>(even);
-    odd[0] = hn::MulAdd(c1, v[1], hn::MulAdd(c3, v[3], hn::MulAdd(c5, v[5], hn::Mul(c7, v[7]))));
-    odd[1] = hn::MulAdd(c3, v[1], hn::NegMulAdd(c7, v[3], hn::NegMulAdd(c1, v[5], hn::Neg(hn::Mul(c5, v[7])))));
-    odd[2] = hn::MulAdd(c5, v[1], hn::NegMulAdd(c1, v[3], hn::MulAdd(c7, v[5], hn::Mul(c3, v[7]))));
-    odd[3] = hn::MulAdd(c7, v[1], hn::NegMulAdd(c5, v[3], hn::MulAdd(c3, v[5], hn::Neg(hn::Mul(c1, v[7])))));
-    for (int i = 0; i < 4; ++i) {
-      v[i] = hn::Add(even[i], odd[i]);
-      v[7 - i] = hn::Sub(even[i], odd[i]);
-    }
-  }
-}
+HWY_INLINE Vector constant(float value) { return hn::Set(Tag(), value); }
 
 /// Voxels [x, x + count) of a row, NaN where the box has none.
 void read_row(const VolumeView<const float>& box, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t count,
@@ -131,7 +70,7 @@ HWY_INLINE void transform_slice(const VolumeView<const float>& box, const Layout
     for (std::int64_t x = 0; x < Layout::places_x; x += lanes, to += lanes) {
       Vector v[X];
       for (int n = 0; n < X; ++n) v[n] = hn::LoadU(d, row + x + n);
-      transform<X>(v);
+      transform(Tag(), v);
       for (int k = 0; k < X; ++k) hn::StoreU(v[k], d, to + k * Layout::pitch);
     }
     to += X * Layout::pitch - Layout::places_x;
@@ -148,12 +87,12 @@ HWY_INLINE void transform_blocks(const float* const (&slices)[Z], std::int64_t r
     Vector v[Z][Y];
     for (int z = 0; z < Z; ++z) {
       for (int y = 0; y < Y; ++y) v[z][y] = hn::LoadU(d, slices[z] + x * Layout::pitch + y * row_pitch);
-      transform<Y>(v[z]);
+      transform(Tag(), v[z]);
     }
     for (int y = 0; y < Y; ++y) {
       Vector column[Z];
       for (int z = 0; z < Z; ++z) column[z] = v[z][y];
-      transform<Z>(column);
+      transform(Tag(), column);
       for (int z = 0; z < Z; ++z) hn::Store(column[z], d, to + (z * Y + y) * lanes);
     }
     to += Y * Z * lanes;
@@ -170,11 +109,11 @@ HWY_INLINE void add_blocks(const float* from, std::int64_t row_pitch, std::int64
     for (int y = 0; y < Y; ++y) {
       Vector column[Z];
       for (int z = 0; z < Z; ++z) column[z] = hn::Load(d, from + (z * Y + y) * lanes);
-      turn_back<Z>(column);
+      turn_back(Tag(), column);
       for (int z = 0; z < Z; ++z) v[z][y] = column[z];
     }
     for (int z = 0; z < Z; ++z) {
-      turn_back<Y>(v[z]);
+      turn_back(Tag(), v[z]);
       for (int y = 0; y < Y; ++y) {
         float* const sum = sums[z] + x * Layout::pitch + y * row_pitch;
         hn::StoreU(hn::Add(hn::LoadU(d, sum), v[z][y]), d, sum);
@@ -268,7 +207,7 @@ HWY_INLINE void write_slice(const Pass& pass, const Layout& layout, const Tile& 
     for (std::int64_t x = 0; x < Layout::places_x; x += lanes) {
       Vector v[X];
       for (int k = 0; k < X; ++k) v[k] = hn::LoadU(d, sums + row * row_pitch + k * Layout::pitch + x);
-      turn_back<X>(v);
+      turn_back(Tag(), v);
       for (int n = 0; n < X; ++n) hn::StoreU(v[n], d, turned + n * Layout::pitch + x);
       auto sum = hn::Zero(d);
       for (std::int64_t k = z - layout.z + 1; k <= z; ++k) {

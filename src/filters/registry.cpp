@@ -27,6 +27,7 @@ const std::vector<CpuFilter>& cpu_filters() {
       cpu_filter<QuadraticParams>({.f32 = quadratic_cpu}),
       cpu_filter<DctParams>({.f32 = dct_cpu}),
       cpu_filter<PrinlmParams>({.f32 = prinlm_cpu}),
+      cpu_filter<Bm4dParams>({.f32 = bm4d_cpu}),
   };
   return all;
 }

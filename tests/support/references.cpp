@@ -4,6 +4,7 @@
 
 #include "filters/adaptive_bilateral.hpp"
 #include "filters/bilateral.hpp"
+#include "filters/bm4d.hpp"
 #include "filters/dct.hpp"
 #include "filters/gaussian.hpp"
 #include "filters/median.hpp"
@@ -12,6 +13,7 @@
 #include "filters/quadratic.hpp"
 #include "support/reference_adaptive_bilateral.hpp"
 #include "support/reference_bilateral.hpp"
+#include "support/reference_bm4d.hpp"
 #include "support/reference_dct.hpp"
 #include "support/reference_gaussian.hpp"
 #include "support/reference_median.hpp"
@@ -63,6 +65,10 @@ Volume prinlm(const Volume& in, const Settings& resolved) {
   return reference_prinlm(in, std::any_cast<const PrinlmParams&>(resolved.params()));
 }
 
+Volume bm4d(const Volume& in, const Settings& resolved) {
+  return reference_bm4d(in, std::any_cast<const Bm4dParams&>(resolved.params()));
+}
+
 double exact(const Volume&, const Settings&) { return 0; }
 
 double within_bilateral(const Volume& in, const Settings& resolved) {
@@ -101,6 +107,7 @@ const std::vector<Reference>& references() {
       {"quadratic", quadratic, within_quadratic},
       {"dct", dct, within_dct},
       {"prinlm", prinlm, within_dct},
+      {"bm4d", bm4d, within_dct},
   };
   return all;
 }

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "support/reference_bm4d.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace quietvox::test {
+namespace {
+
+using Values = std::vector<double>;
+using Matrix = std::vector<Values>;  // a row for each coefficient
+
+Matrix cosines(int count) {
+  Matrix rows(static_cast<std::size_t>(count), Values(static_cast<std::size_t>(count)));
+  for (int k = 0; k < count; ++k) {
+    for (int n = 0; n < count; ++n) {
+      rows[static_cast<std::size_t>(k)][static_cast<std::size_t>(n)] =
+          std::sqrt((k == 0 ? 1.0 : 2.0) / count) * std::cos(std::numbers::pi * (n + 0.5) * k / count);
+    }
+  }
+  return rows;
+}
+
+/// The sum, then for each length of 2, 4, ... the differences of the halves of all pieces that are so long.
+Matrix wavelets(int count) {
+  Matrix rows{Values(static_cast<std::size_t>(count), 1)};
+  for (int length = count; length > 1; length /= 2) {
+    for (int first = 0; first < count; first += length) {
+      Values row(static_cast<std::size_t>(count), 0);
+      for (int n = 0; n < length; ++n) {
+        row[static_cast<std::size_t>(first + n)] = n < length / 2 ? 1 : -1;
+      }
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+double squared_length(const Values& row) { return std::inner_product(row.begin(), row.end(), row.begin(), 0.0); }
+
+/// Of coefficients, a row each along every axis.
+Values squared_lengths(const std::vector<Matrix>& axes) {
+  Values all{1};
+  for (const Matrix& matrix : axes) {
+    Values longer;
+    for (const Values& row : matrix) {
+      for (const double length : all) longer.push_back(length * squared_length(row));
+    }
+    all = longer;
+  }
+  return all;
+}
+
+/// Values with axes of these lengths, the first fastest, times the matrix of each, or that turned over.
+Values transformed(Values values, const std::vector<Matrix>& axes, bool back) {
+  std::size_t stride = 1;
+  for (const Matrix& matrix : axes) {
+    const std::size_t count = matrix.size();
+    Values result(values.size(), 0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t place = i / stride % count, line = i - place * stride;
+      for (std::size_t n = 0; n < count; ++n) {
+        result[i] += (back ? matrix[n][place] : matrix[place][n]) * values[line + stride * n];
+      }
+    }
+    values = result;
+    stride *= count;
+  }
+  return values;
+}
+
+/// The nearest multiple of 2^exponent. Which blocks the second stage groups hangs on every bit of the first's result.
+double on_grid(double value, int exponent) { return std::ldexp(std::rint(std::ldexp(value, -exponent)), exponent); }
+
+double kaiser(int n, int count) {
+  const double place = count > 1 ? 2.0 * n / (count - 1) - 1 : 0;
+  return std::cyl_bessel_i(0, 2 * std::sqrt(1 - place * place)) / std::cyl_bessel_i(0, 2.0);
+}
+
+std::vector<std::int64_t> references_along(std::int64_t count, int length, int step) {
+  std::vector<std::int64_t> places;
+  for (std::int64_t place = 0; place <= count - length; place += step) places.push_back(place);
+  if (places.back() != count - length) places.push_back(count - length);
+  return places;
+}
+
+class Reference {
+ public:
+  Reference(const Volume& in, const Bm4dParams& params)
+      : in_(in), params_(params), h_(params.strength * *params.sigma) {
+    lengths_ = *params.block == DctBlock::cube ? Radius3{4, 4, 4} : Radius3{8, 8, 1};
+    for (int axis = 0; axis < 3; ++axis) {
+      while (lengths_[axis] > in.extent[axis]) lengths_[axis] /= 2;
+    }
+  }
+
+  Volume run() {
+    const Volume basic = stage(in_, false);
+    return params_.stages == 1 ? basic : stage(basic, true);
+  }
+
+ private:
+  std::vector<std::size_t> voxels_of(const Index3& block) const {
+    std::vector<std::size_t> places;
+    for (std::int64_t z = block.z; z < block.z + lengths_.z; ++z) {
+      for (std::int64_t y = block.y; y < block.y + lengths_.y; ++y) {
+        for (std::int64_t x = block.x; x < block.x + lengths_.x; ++x) {
+          places.push_back(static_cast<std::size_t>((z * in_.extent.y + y) * in_.extent.x + x));
+        }
+      }
+    }
+    return places;
+  }
+
+  /// The blocks of the group of a reference; none where a voxel is missing.
+  std::vector<Index3> group_of(const Volume& pilot, const Index3& reference) const {
+    const auto number = [&](std::size_t place) {
+      return std::rint(static_cast<double>(pilot.voxels[place]) * (16 / h_));
+    };
+    const Radius3 r = *params_.search_radius;
+    const std::vector<std::size_t> own = voxels_of(reference);
+    std::vector<std::pair<double, Index3>> blocks;
+    for (std::int64_t z = reference.z - r.z; z <= reference.z + r.z; ++z) {
+      for (std::int64_t y = reference.y - r.y; y <= reference.y + r.y; ++y) {
+        for (std::int64_t x = reference.x - r.x; x <= reference.x + r.x; ++x) {
+          if (x < 0 || y < 0 || z < 0 || x + lengths_.x > in_.extent.x || y + lengths_.y > in_.extent.y ||
+              z + lengths_.z > in_.extent.z) {
+            continue;
+          }
+          const std::vector<std::size_t> other = voxels_of({x, y, z});
+          double distance = 0;
+          for (std::size_t i = 0; i < own.size(); ++i) distance += std::pow(number(own[i]) - number(other[i]), 2);
+          if (!std::isfinite(distance)) continue;
+          blocks.emplace_back(reference == Index3{x, y, z} ? -1 : distance, Index3{x, y, z});
+        }
+      }
+    }
+    std::stable_sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::size_t count = 1;
+    while (2 * count <= std::min<std::size_t>(blocks.size(), 16)) count *= 2;
+    std::vector<Index3> group;
+    if (blocks.empty() || blocks.front().first != -1) return group;
+    for (std::size_t i = 0; i < count; ++i) group.push_back(blocks[i].second);
+    return group;
+  }
+
+  Volume stage(const Volume& pilot, bool second) const {
+    Values window;
+    for (int z = 0; z < lengths_.z; ++z) {
+      for (int y = 0; y < lengths_.y; ++y) {
+        for (int x = 0; x < lengths_.x; ++x) {
+          window.push_back(kaiser(x, lengths_.x) * kaiser(y, lengths_.y) * kaiser(z, lengths_.z));
+        }
+      }
+    }
+    const auto along = [&](int length) { return second ? cosines(length) : wavelets(length); };
+    const auto step = [&](int length) { return std::min(params_.quality == Bm4dQuality::best ? 2 : 3, length); };
+    Values sums(in_.voxels.size(), 0), weights(in_.voxels.size(), 0);
+    for (const std::int64_t z : references_along(in_.extent.z, lengths_.z, step(lengths_.z))) {
+      for (const std::int64_t y : references_along(in_.extent.y, lengths_.y, step(lengths_.y))) {
+        for (const std::int64_t x : references_along(in_.extent.x, lengths_.x, step(lengths_.x))) {
+          const std::vector<Index3> group = group_of(pilot, {x, y, z});
+          if (group.empty()) continue;
+          Values noisy, estimate;
+          for (const Index3& block : group) {
+            for (const std::size_t place : voxels_of(block)) {
+              noisy.push_back(in_.voxels[place]);
+              estimate.push_back(pilot.voxels[place]);
+            }
+          }
+          const std::vector<Matrix> axes{along(lengths_.x), along(lengths_.y), along(lengths_.z),
+                                         wavelets(static_cast<int>(group.size()))};
+          noisy = transformed(noisy, axes, false);
+          estimate = transformed(estimate, axes, false);
+          const Values lengths = squared_lengths(axes);
+          double squares = 1;
+          noisy[0] = 0;
+          for (std::size_t i = 1; i < noisy.size(); ++i) {
+            const double b = estimate[i], threshold = 2.8 * h_ * std::sqrt(lengths[i]);
+            const double g =
+                second ? b * b / (b * b + 0.7 * h_ * h_ * lengths[i]) : (std::abs(noisy[i]) < threshold ? 0 : 1);
+            noisy[i] *= (g - 1) / lengths[i];
+            squares += g * g;
+          }
+          const Values changes = transformed(noisy, axes, true);
+          for (std::size_t m = 0; m < group.size(); ++m) {
+            const std::vector<std::size_t> places = voxels_of(group[m]);
+            for (std::size_t i = 0; i < places.size(); ++i) {
+              const double weight = window[i] / squares;
+              sums[places[i]] += on_grid(weight * changes[m * places.size() + i], std::ilogb(h_) - 27);
+              weights[places[i]] += on_grid(weight, -36);
+            }
+          }
+        }
+      }
+    }
+    Volume out = in_;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (weights[i] > 0 && std::isfinite(in_.voxels[i])) {
+        out.voxels[i] = static_cast<float>(static_cast<double>(in_.voxels[i]) + sums[i] / weights[i]);
+      }
+      out.voxels[i] += 0.0F;
+    }
+    return out;
+  }
+
+  const Volume& in_;
+  const Bm4dParams& params_;
+  double h_;
+  Radius3 lengths_;
+};
+
+}  // namespace
+
+Volume reference_bm4d(const Volume& in, const Bm4dParams& params) {
+  if (params.strength * *params.sigma > 0) return Reference(in, params).run();
+  Volume out = in;
+  for (float& voxel : out.voxels) voxel += 0.0F;
+  return out;
+}
+
+}  // namespace quietvox::test

@@ -22,7 +22,12 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 inline Settings make_settings(const std::string& filter, const Options& options, const Extent& extent) {
   Settings settings(find_filter(filter));
   for (const auto& [name, value] : options) settings.set(name, value);
-  return settings.resolved({extent, {1, 1, 1}, [] { return 50.0; }, [] { return Range<double>{0, 2000}; }});
+  return settings.resolved({extent,
+                            {1, 1, 1},
+                            [] { return NoiseModel{.sigma = 50}; },
+                            [] {
+                              return Range<double>{0, 2000};
+                            }});
 }
 
 /// Writes what was measured, and on which GPU, to the file argv[1], if there is one; argv[2] is the commit.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/filter_support.hpp"
 
-#include "quality/noise_estimate.hpp"
+#include "quality/measure_noise.hpp"
 #include "quietvoxSeriesImageSource.h"
 
 namespace quietvox {
@@ -15,8 +15,8 @@ HeaderFacts header_upstream(const itk::DataObject* data) {
 
 Settings resolved_with_voxels(const Settings& settings, VolumeSource& volume) {
   VolumeFacts facts = header_facts(volume);
-  facts.noise_sigma = [&volume] { return estimate_noise(volume); };
-  facts.intensities = [&volume] { return intensities(volume); };
+  facts.noise = found_once([&volume] { return measure_noise(volume, {}); });
+  facts.intensities = found_once([&volume] { return intensities(volume); });
   return settings.resolved(facts);
 }
 

@@ -37,7 +37,7 @@ const char* confidence_of(const NoiseEstimate& estimate) {
   return estimate.standard_error < 0.01 ? "high" : estimate.standard_error < 0.05 ? "medium" : "low";
 }
 
-void print_text(const MeasuredNoise& model, const std::vector<NoiseEstimate>& estimates) {
+void print_text(const NoiseModel& model, const std::vector<NoiseEstimate>& estimates) {
   std::printf("model  %s\n", model.describe().c_str());
   for (const NoiseEstimate& estimate : estimates) {
     if (estimate.blocks == 0) {
@@ -50,7 +50,7 @@ void print_text(const MeasuredNoise& model, const std::vector<NoiseEstimate>& es
   }
 }
 
-Json as_json(const MeasuredNoise& model, const std::vector<NoiseEstimate>& estimates) {
+Json as_json(const NoiseModel& model, const std::vector<NoiseEstimate>& estimates) {
   Json methods = Json::object();
   for (const NoiseEstimate& estimate : estimates) {
     methods[name_of(estimate.method)] = {{"sigma", estimate.blocks > 0 ? Json(estimate.sigma) : Json()},
@@ -80,9 +80,9 @@ class MapWriter {
     writer_ = make_writer(image, io::Format::nifti, options.map, io::Values::real, write);
   }
 
-  void write(std::size_t volume, const MeasuredNoise& model) {
+  void write(std::size_t volume, const NoiseModel& model) {
     static const Filter filter = described<EstimateOptions>("The noise of an image.");
-    writer_->begin_volume(volume, {recorded(filter, options_), recorded(filter, options_), "cpu"});
+    writer_->begin_volume(volume, {recorded(filter, options_), recorded(filter, options_), "cpu", {}, {}, {model}});
     const Extent extent = image_.geometry(volume).extent;
     std::vector<float> slice(static_cast<std::size_t>(extent.slice()));
     for (std::int64_t z = 0; z < extent.z; ++z) {
@@ -133,7 +133,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     const auto source = image->volume(volume, io::Values::real_less_offset);
-    const MeasuredNoise model = noise_of_volume(*image, volume, *source, context.background());
+    const NoiseModel model = noise_of_volume(*image, volume, *source, context.background());
     const auto estimates = estimate_noise_by_every_method(*source);
     if (map) map->write(volume, model);
     if (context.json) {
@@ -151,7 +151,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
 
 Command estimate_command() {
   return {"estimate",
-          "Noise of an image: how strong, how correlated, where. What filters take for auto is still 'haar'.",
+          "Noise of an image: how strong, how correlated, where; filters that need it take 'model'.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
           {option_group<InputOptions>(), option_group<EstimateOptions>()},
           estimate_image};

@@ -11,15 +11,17 @@
 #include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/mask.hpp"
+#include "cli/noise_of_volume.hpp"
 #include "cli/voxel_output.hpp"
 #include "cli/voxel_sources.hpp"
 #include "cli/work.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
 #include "io/gzip_packer.hpp"
+#include "io/noise_json.hpp"
 #include "io/provenance_json.hpp"
 #include "io/rescale.hpp"
-#include "quality/noise_estimate.hpp"
+#include "quality/measure_noise.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;
@@ -132,15 +134,25 @@ io::Values choose_values(const Job& job, const io::Image& image, io::Format form
   return stored ? io::Values::stored : io::Values::real;
 }
 
-/// Where there was no noise to be found, filters that go by it change nothing, and people ought to know.
+/// Where no noise was found, or none to be trusted, filters that go by it change nothing, and people ought to know.
 void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<Settings>& chain,
-                      const std::string& volume, std::vector<std::string>& warnings) {
+                      const std::vector<NoiseModel>& noise, const std::string& volume,
+                      std::vector<std::string>& warnings) {
+  std::size_t measured = 0;
   for (std::size_t step = 0; step < chain.size(); ++step) {
-    const Settings& resolved = chain[step];
+    const std::string filter = volume + chain[step].filter().name + ": ";
+    const NoiseModel* model = nullptr;
     for (const Waiting& waiting : by_header[step].waiting()) {
-      if (waiting.fact != VoxelFact::noise_sigma || resolved.get(waiting.field) != "0") continue;
-      warnings.push_back(volume + resolved.filter().name + ": no noise was found, so that --" + waiting.field +
+      if (waiting.fact != VoxelFact::noise) continue;
+      if (model == nullptr) model = &noise.at(measured++);
+      if (chain[step].get(waiting.field) != "0") continue;
+      const std::string why =
+          model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
+      warnings.push_back(filter + why + ", so that --" + waiting.field +
                          " = auto became 0; give a number if it ought to change something");
+    }
+    if (model != nullptr && model->confidence == Confidence::low) {
+      warnings.push_back(filter + "the noise was measured with low confidence: " + model->reason);
     }
   }
 }
@@ -180,13 +192,21 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, volume));
     const double index = static_cast<double>(volume);
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
-    const Provenance provenance{identified, resolve_chain(job.chain, *source, *chosen.backend, part, estimate_noise),
-                                chosen.backend->name(), mask_identity};
+    std::vector<NoiseModel> noise;
+    const auto measure = [&](VolumeSource& reaching, const Execution& execution) {
+      noise.push_back(&reaching == source.get() ? noise_of_volume(image, volume, reaching, execution)
+                                                : measure_noise(reaching, execution));
+      return noise.back();
+    };
+    const auto resolved = resolve_chain(job.chain, *source, *chosen.backend, part, measure);
+    const Provenance provenance{identified, resolved, chosen.backend->name(), mask_identity, {}, noise};
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
-    warn_of_no_noise(summary.resolved[volume], provenance.resolved,
+    warn_of_no_noise(summary.resolved[volume], provenance.resolved, noise,
                      volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
     summary.resolved[volume] = provenance.resolved;
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
+    for (const NoiseModel& model : noise) context.console.detail("noise: " + model.describe());
+    summary.noise.push_back(noise);
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
     const io::Values original = values == io::Values::real ? io::Values::real_with_padding : values;
@@ -239,7 +259,11 @@ void tell(const Job& job, const Summary& summary, Context& context) {
 
 Json described(const Job& job, const Summary& summary) {
   Json volumes = Json::array();
-  for (const auto& chain : summary.resolved) volumes.push_back({{"filters", to_json(chain)}});
+  for (std::size_t volume = 0; volume < summary.resolved.size(); ++volume) {
+    volumes.push_back({{"filters", to_json(summary.resolved[volume])}});
+    if (volume >= summary.noise.size()) continue;
+    for (const NoiseModel& noise : summary.noise[volume]) volumes.back()["noise"].push_back(to_json(noise));
+  }
   Json files = Json::array();
   for (const fs::path& file : summary.files) files.push_back(file.string());
   return {{"input", job.input.string()},

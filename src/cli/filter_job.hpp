@@ -30,6 +30,7 @@ struct Summary {
   io::Format format{};
   std::string extent, backend, backend_why;
   std::vector<std::vector<Settings>> resolved;  ///< per volume
+  std::vector<std::vector<NoiseModel>> noise;   ///< per volume that was filtered: what was measured
   std::vector<std::filesystem::path> files;
   std::vector<std::string> warnings;
   std::int64_t clamped = 0;

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <optional>
 
 #include "cli/command.hpp"
 #include "cli/images.hpp"
 #include "cli/json.hpp"
+#include "cli/noise_of_volume.hpp"
 #include "cli/series_choice.hpp"
 #include "filters/registry.hpp"
-#include "quality/noise_estimate.hpp"
+#include "io/noise_json.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -34,11 +34,12 @@ std::string rounded(const FieldInfo& field, const std::string& value) {
   return value;
 }
 
-/// Sigma of the noise of the first volume; none, with a warning that says why, where its voxels are none that can be
+/// The noise of the first volume; none, with a warning that says why, where its voxels are none that can be
 /// filtered: the header tells something all the same.
-std::optional<double> noise_of(const io::Image& image, std::vector<std::string>& warnings) {
+std::optional<NoiseModel> noise_of(const io::Image& image, const Execution& execution,
+                                   std::vector<std::string>& warnings) {
   try {
-    return estimate_noise(*image.volume(0, io::Values::real_less_offset));
+    return noise_of_volume(image, 0, *image.volume(0, io::Values::real_less_offset), execution);
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.emplace_back(error.what());
@@ -67,9 +68,9 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Se
 }
 
 /// Filters with their defaults for the first volume.
-std::vector<Settings> defaults_for(const io::Image& image, const std::optional<double>& noise) {
+std::vector<Settings> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise) {
   VolumeFacts facts = header_facts(*image.volume(0, io::Values::stored));
-  if (noise) facts.noise_sigma = [&] { return *noise; };
+  if (noise) facts.noise = [&] { return *noise; };
   std::vector<Settings> defaults;
   for (const Filter& filter : filters()) {
     try {
@@ -157,7 +158,7 @@ void print_info(const Arguments& arguments, Context& context) {
   }
   if (!image) image = open_input(path, options, context.background());
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
-  const std::optional<double> noise = noise_of(*image, warnings);
+  const std::optional<NoiseModel> noise = noise_of(*image, context.background(), warnings);
   const std::vector<Settings> defaults = defaults_for(*image, noise);
 
   if (context.json) {
@@ -171,15 +172,15 @@ void print_info(const Arguments& arguments, Context& context) {
                 {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
                 {"origin", geometry.origin},
                 {"direction", geometry.direction},
-                {"noise_sigma", noise ? Json(*noise) : Json()},
+                {"noise_sigma", noise ? Json(noise->sigma) : Json()},
+                {"noise", noise ? to_json(*noise) : Json()},
                 {"defaults", to_json(defaults)},
                 {"warnings", warnings},
                 {"facts", facts}});
     return;
   }
   io::Facts facts = complete_facts(*image);
-  facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise",
-                     noise ? "sigma " + rounded(*noise) : "unknown");
+  facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise", noise ? noise->describe() : "unknown");
   for (const Settings& filter : defaults) {
     std::string text;
     for (const auto& [field, value] : resolved_defaults(filter)) {

@@ -6,8 +6,8 @@
 
 namespace quietvox::cli {
 
-MeasuredNoise noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,
-                              const Execution& execution) {
+NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,
+                           const Execution& execution) {
   const std::size_t neighbour = volume + 1 < image.volume_count() ? volume + 1 : volume - 1;
   if (image.volume_count() == 1 || !(image.geometry(neighbour).extent == source.extent())) {
     return measure_noise(source, execution);

@@ -8,6 +8,6 @@
 namespace quietvox::cli {
 
 /// Measures the noise of a volume of an image; of a series, by its neighbour too. `source` delivers that volume.
-MeasuredNoise noise_of_volume(const io::Image&, std::size_t volume, VolumeSource& source, const Execution&);
+NoiseModel noise_of_volume(const io::Image&, std::size_t volume, VolumeSource& source, const Execution&);
 
 }  // namespace quietvox::cli

@@ -61,7 +61,7 @@ Triple<double> NoiseSpectrum::length() const {
   return length;
 }
 
-std::string MeasuredNoise::describe() const {
+std::string NoiseModel::describe() const {
   const auto number = [](const char* format, double value) {
     char text[48];
     std::snprintf(text, sizeof text, format, value);

@@ -45,20 +45,22 @@ struct CoarseField {
 };
 
 /// The noise of a volume as measured from its voxels.
-struct MeasuredNoise {
+struct NoiseModel {
   double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
   NoiseDistribution distribution = NoiseDistribution::gaussian;
-  NoiseSpectrum spectrum;
-  CoarseField map;          ///< standard deviation over `sigma`; a single 1 where it does not vary
+  NoiseSpectrum spectrum{};
+  CoarseField map{};        ///< standard deviation over `sigma`; a single 1 where it does not vary
   double step = 0;          ///< voxels are multiples of this; 0: of no step to speak of
   double impulses = 0;      ///< share of voxels that no smooth distribution explains
   bool masked = false;      ///< part of the background is one value
   std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on
-  Confidence confidence = Confidence::none;
-  std::string reason;  ///< why the confidence is not high; a sentence without its stop
+  Confidence confidence = Confidence::high;
+  std::string reason{};  ///< why the confidence is not high; a sentence without its stop
 
   /// `sigma 3.41, rician, correlated over 1.7 x 1.7 x 1 voxels, confidence high`, and what else there is to say.
   std::string describe() const;
+  /// What a filter may take for the sigma: 0 where the measure is not to be trusted.
+  double trusted_sigma() const { return confidence == Confidence::none ? 0 : sigma; }
   double sigma_at(const Index3& voxel, const Extent& extent) const { return sigma * map.at(voxel, extent); }
 };
 

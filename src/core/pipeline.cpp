@@ -201,7 +201,7 @@ std::vector<Settings> resolve_by_header(std::span<const Settings> chain, const V
 }
 
 std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource& source, const Backend& backend,
-                                    const Execution& execution, const NoiseEstimator& estimate) {
+                                    const Execution& execution, const NoiseMeasure& measure) {
   std::vector<Settings> resolved;
   for (const Settings& step : chain) {
     const auto ask = [&](const auto& question) {
@@ -210,8 +210,9 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
       return question(filtered);
     };
     VolumeFacts facts = header_facts(source);
-    facts.noise_sigma = [&] { return ask(estimate); };
-    facts.intensities = [&] { return ask(intensities); };
+    facts.noise =
+        found_once([&] { return ask([&](VolumeSource& volume) { return measure(volume, execution.silent()); }); });
+    facts.intensities = found_once([&] { return ask(intensities); });
     resolved.push_back(step.resolved(facts));
   }
   return resolved;

@@ -28,8 +28,8 @@ void for_each_slab(VolumeSource&, const std::function<void(VolumeView<float> sli
 /// Smallest and largest voxel; missing ones do not count, and a volume of nothing else has 0 and 0.
 Range<double> intensities(VolumeSource&);
 
-/// Estimates the standard deviation of the noise of a volume.
-using NoiseEstimator = std::function<double(VolumeSource&)>;
+/// Measures the noise of a volume.
+using NoiseMeasure = std::function<NoiseModel(VolumeSource&, const Execution&)>;
 
 /// What is known of a volume before a voxel is read.
 VolumeFacts header_facts(const VolumeSource&);
@@ -40,7 +40,7 @@ std::vector<Settings> resolve_by_header(std::span<const Settings> chain, const V
 /// Replaces every `auto` of the chain. What a filter estimates, it estimates on what reaches it: the source after the
 /// filters before it. Resolved once per volume, so that no slab, thread or device can change the result.
 std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource&, const Backend&, const Execution&,
-                                    const NoiseEstimator&);
+                                    const NoiseMeasure&);
 
 /// The smallest memory_limit that filter_volume() takes for a volume of this extent, in bytes.
 std::size_t least_memory(const Extent&, std::span<const Settings> resolved_chain, const Execution&);

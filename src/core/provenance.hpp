@@ -27,6 +27,7 @@ struct Provenance {
   std::string backend;              ///< Backend::name()
   std::string mask{};               ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
   std::vector<OtherStep> others{};  ///< in order
+  std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.

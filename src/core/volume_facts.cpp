@@ -14,10 +14,15 @@ constexpr double rounding = 1e-6;  // of spacings that files round: 1.4 mm is tw
 
 }  // namespace
 
-std::optional<double> VolumeFacts::noise_sigma_for(std::string_view field) const {
-  if (noise_sigma) return noise_sigma();
-  if (waiting) waiting->push_back({std::string(field), VoxelFact::noise_sigma});
+std::optional<NoiseModel> VolumeFacts::noise_for(std::string_view field) const {
+  if (noise) return noise();
+  if (waiting) waiting->push_back({std::string(field), VoxelFact::noise});
   return std::nullopt;
+}
+
+std::optional<double> VolumeFacts::noise_sigma_for(std::string_view field) const {
+  const auto model = noise_for(field);
+  return model ? std::optional(model->trusted_sigma()) : std::nullopt;
 }
 
 std::optional<Range<double>> VolumeFacts::intensities_for(std::string_view field) const {

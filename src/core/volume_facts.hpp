@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "core/noise_model.hpp"
 #include "core/volume.hpp"
 
 /// What is known of a whole volume when `auto` becomes numbers: all of it, or what its headers say before a voxel is
@@ -38,7 +39,7 @@ struct HeaderFacts {
 };
 
 /// A fact that only the voxels tell.
-enum class VoxelFact { noise_sigma, intensities };
+enum class VoxelFact { noise, intensities };
 
 /// A parameter that waits for a fact which is not known yet.
 struct Waiting {
@@ -46,15 +47,26 @@ struct Waiting {
   VoxelFact fact{};
 };
 
+/// A fact that is found when it is asked for first, and remembered.
+template <class Find>
+auto found_once(Find find) {
+  return [find = std::move(find), found = std::optional<decltype(find())>()]() mutable {
+    if (!found) found = find();
+    return *found;
+  };
+}
+
 struct VolumeFacts {
   Extent extent;
   Spacing spacing;
-  std::function<double()> noise_sigma = {};         ///< standard deviation of the noise; empty: not known yet
+  std::function<NoiseModel()> noise = {};           ///< empty: not known yet
   std::function<Range<double>()> intensities = {};  ///< smallest and largest voxel; empty: not known yet
   HeaderFacts header = {};
   std::vector<Waiting>* waiting = nullptr;  ///< where set, receives the parameters that ask for what is not known yet
 
   /// A fact that the parameter `field` depends on; none where it is not known yet.
+  std::optional<NoiseModel> noise_for(std::string_view field) const;
+  /// Its sigma; 0 where it is not to be trusted.
   std::optional<double> noise_sigma_for(std::string_view field) const;
   std::optional<Range<double>> intensities_for(std::string_view field) const;
 

@@ -9,12 +9,6 @@
 
 namespace quietvox {
 
-enum class NoiseModel {
-  gaussian,  ///< voxels are averaged
-  rician,    ///< squares are averaged, and the bias 2 sigma^2 of magnitude images is taken off
-};
-constexpr std::array<std::string_view, 2> choices(NoiseModel) { return {"gaussian", "rician"}; }
-
 /// Non-local means: averages each voxel p with the voxels q = p + o whose surroundings look like its own (Buades, Coll
 /// and Morel 2005):
 ///
@@ -38,7 +32,7 @@ struct NlmParams {
   std::optional<double> sigma;
   double strength = 1.2;
   double noise_bias = 0;
-  NoiseModel noise_model = NoiseModel::gaussian;
+  NoiseDistribution noise_model = NoiseDistribution::gaussian;
   double spatial_sigma = 0;
   double intensity_sigma = 0;
   Border border = Border::replicate;

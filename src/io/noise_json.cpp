@@ -6,7 +6,7 @@
 
 namespace quietvox {
 
-Json to_json(const MeasuredNoise& model) {
+Json to_json(const NoiseModel& model) {
   const Triple<double> length = model.spectrum.length();
   const auto [low, high] = std::minmax_element(model.map.values.begin(), model.map.values.end());
   return {{"sigma", model.sigma},

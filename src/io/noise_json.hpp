@@ -8,7 +8,7 @@
 namespace quietvox {
 
 /// What was measured, without spectrum and map.
-Json to_json(const MeasuredNoise&);
+Json to_json(const NoiseModel&);
 /// Power by frequency: `in_plane`, a list of rows, and `across`.
 Json to_json(const NoiseSpectrum&);
 

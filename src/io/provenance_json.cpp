@@ -9,6 +9,7 @@
 #include "core/sha256.hpp"
 #include "io/byte_stream.hpp"
 #include "io/files/path_overlap.hpp"
+#include "io/noise_json.hpp"
 #include "io/settings_json.hpp"
 
 namespace quietvox::io {
@@ -55,6 +56,10 @@ Json steps_of(const Provenance& provenance) {
     steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(other.before + added++), Json{{"name", other.name}});
   }
   return steps;
+}
+
+bool same_but_for_place(const Json& a, const Json& b) {
+  return a["filters"] == b["filters"] && a.value("noise", Json()) == b.value("noise", Json());
 }
 
 }  // namespace
@@ -118,11 +123,13 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
   // Neighbouring volumes to which the same was done share an entry.
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
-    Json filters = steps_of(volumes_[volume]);
-    if (volumes.empty() || volumes.back()["filters"] != filters) {
-      volumes.push_back({{"first", volume}, {"last", volume}, {"filters", std::move(filters)}});
+    Json entry = {{"first", volume}, {"last", volume}, {"filters", steps_of(volumes_[volume])}};
+    for (const NoiseModel& noise : volumes_[volume].noise) entry["noise"].push_back(to_json(noise));
+    if (!volumes.empty() && same_but_for_place(volumes.back(), entry)) {
+      volumes.back()["last"] = volume;
+    } else {
+      volumes.push_back(std::move(entry));
     }
-    volumes.back()["last"] = volume;
   }
   Json document = {{"schema", json_schema_version},
                    {"quietvox", version()},

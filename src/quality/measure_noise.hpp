@@ -18,10 +18,10 @@ namespace quietvox {
 /// volume, a polynomial of the fourth degree through their logarithms is the map.
 ///
 /// Reads the volume once, holds at most 16 MiB besides the slices being read. The result depends on the voxels alone.
-MeasuredNoise measure_noise(VolumeSource&, const Execution&);
+NoiseModel measure_noise(VolumeSource&, const Execution&);
 
 /// The same for a volume of a series that has a neighbour like it. What both show is no noise: what is measured is half
 /// the variance of their difference, unless the volume alone has less, since contrast or motion may make them differ.
-MeasuredNoise measure_noise_of_series(VolumeSource&, VolumeSource& neighbour, const Execution&);
+NoiseModel measure_noise_of_series(VolumeSource&, VolumeSource& neighbour, const Execution&);
 
 }  // namespace quietvox

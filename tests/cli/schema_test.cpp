@@ -39,6 +39,8 @@ TEST_F(Schema, HoldsForEveryCommand) {
   expect("compare", {"compare", path("in.nii"), path("in.nii")});
   expect("compare", {"compare", path("in.nii"), path("median.nii")});
   expect("estimate", {"estimate", path("in.nii")});
+  expect("filter", {"bilateral", path("in.nii"), path("bilateral.nii"), "--radius", "1"});
+  EXPECT_EQ(against_schema(read_file(path("bilateral.json")), "sidecar"), "");
   expect("phantom", {"phantom", path("phantom.nii"), "--size", "16x16x4"});
   expect("add_noise", {"add-noise", path("in.nii"), path("noisy.nii")});
   expect("train_quadratic", {"train-quadratic", path("in.nii"), path("median.nii"), path("coefficients.json")});

@@ -106,6 +106,62 @@ TEST_F(Tools, EstimateWritesTheNoiseAtEachVoxel) {
   EXPECT_NE(quietvox({"estimate", path("mr.nii"), "--map", path("mr.nii"), "--force"}).status, 0);
 }
 
+TEST_F(Tools, FiltersTellTheNoiseThatTheyFound) {
+  quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "96x96x24", "--noise", "gaussian:100"});
+  const std::vector<std::string> words{"bilateral", path("mr.nii"), path("out.nii"), "--radius", "1", "--json"};
+  const Json volume = Json::parse(quietvox_ok(words).out)["volumes"][0];
+  const double sigma = volume["noise"][0]["sigma"];
+  EXPECT_NEAR(sigma, 100, 15);
+  EXPECT_EQ(Json::parse(read_file(folder_ / "out.json"))["volumes"][0]["noise"][0]["sigma"], sigma);
+  quietvox_ok({"bilateral", path("mr.nii"), path("given.nii"), "--radius", "1", "--range-sigma", "60"});
+  EXPECT_FALSE(Json::parse(read_file(folder_ / "given.json"))["volumes"][0].contains("noise"));
+}
+
+/// What a filter takes for the standard deviation of the noise of an image, by default.
+double sigma_taken(const Json& filter) {
+  const Json& values = filter["parameters"];
+  if (filter["name"] == "bilateral") return values["range_sigma"].get<double>() / 2;
+  if (filter["name"] == "adaptive-bilateral") return values["lowest_range_sigma"].get<double>() * 2;
+  return values["sigma"];
+}
+
+constexpr std::array<const char*, 5> kFiltersThatAskForNoise{"bilateral", "adaptive-bilateral", "nlm", "dct", "prinlm"};
+
+TEST_F(Tools, FiltersTakeTheWholeOfCorrelatedNoise) {
+  quietvox_ok({"phantom", path("clean.nii"), "--kind", "ct", "--size", "128x128x32"});
+  for (const char* kind : {"zero-filled", "interpolated"}) {
+    SCOPED_TRACE(kind);
+    quietvox_ok({"add-noise", path("clean.nii"), path("noisy.nii"), "--kind", kind, "--amount", "80", "--force"});
+    const Json estimate = Json::parse(quietvox_ok({"estimate", path("noisy.nii"), "--json"}).out)["volumes"][0];
+    ASSERT_LT(estimate["methods"]["haar"]["sigma"], 0.6 * 80) << "what differences of neighbours show";
+    const Json info = Json::parse(quietvox_ok({"info", path("noisy.nii"), "--json"}).out);
+    for (const char* name : kFiltersThatAskForNoise) {
+      const std::vector<std::string> words{name, path("noisy.nii"), path("out.nii"), "--json", "--force"};
+      const Json run = Json::parse(quietvox_ok(words).out)["volumes"][0]["filters"][0];
+      EXPECT_NEAR(sigma_taken(run), 80, 0.15 * 80) << name;
+      const auto same = [&](const Json& filter) { return filter == run; };
+      EXPECT_TRUE(std::ranges::any_of(info["defaults"], same)) << name << " as info tells it";
+    }
+  }
+}
+
+TEST_F(Tools, ImagesWithoutNoiseComeBackUnchanged) {
+  for (const char* kind : {"ct", "mr"}) {
+    quietvox_ok({"phantom", path("clean.nii"), "--kind", kind, "--size", "64x64x12", "--force"});
+    const std::vector<float> clean = read_voxels(path("clean.nii"));
+    const auto [low, high] = std::ranges::minmax(clean);
+    for (const char* name : kFiltersThatAskForNoise) {
+      quietvox_ok({name, path("clean.nii"), path("out.nii"), "--force"});
+      const std::vector<float> out = read_voxels(path("out.nii"));
+      double largest = 0;
+      for (std::size_t i = 0; i < clean.size(); ++i) {
+        largest = std::max(largest, std::abs(static_cast<double>(out[i]) - static_cast<double>(clean[i])));
+      }
+      EXPECT_LT(largest, 0.001 * static_cast<double>(high - low)) << kind << " " << name;
+    }
+  }
+}
+
 TEST_F(Tools, VolumesOfASeriesAreMeasuredByTheirDifference) {
   const auto texture = random_integers(32 * 32 * 8, 1);
   std::vector<float> series;

@@ -17,7 +17,7 @@ namespace {
 using test::expect_error;
 
 VolumeFacts facts(Extent extent, Spacing spacing = {1, 1, 1}, double noise = 10) {
-  return {extent, spacing, [noise] { return noise; }};
+  return {extent, spacing, [noise] { return NoiseModel{.sigma = noise}; }};
 }
 
 TEST(Registry, FindsFiltersByName) {
@@ -96,7 +96,7 @@ TEST(Settings, GivenValuesAreNotEstimated) {
   Settings settings(find_filter("bilateral"));
   settings.set("range-sigma", "30");
   settings.set("radius", "2x2x0");
-  const VolumeFacts no_estimate{{20, 20, 20}, {1, 1, 1}, []() -> double { throw std::logic_error("estimated"); }};
+  const VolumeFacts no_estimate{{20, 20, 20}, {1, 1, 1}, []() -> NoiseModel { throw std::logic_error("estimated"); }};
   const Settings resolved = settings.resolved(no_estimate);
   EXPECT_EQ(resolved.get("range-sigma"), "30");
   EXPECT_EQ(resolved.get("radius"), "2x2x0");

@@ -10,7 +10,7 @@
 #include "backends/cpu_backend.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
-#include "quality/noise_estimate.hpp"
+#include "quality/measure_noise.hpp"
 #include "support/expect_error.hpp"
 #include "support/volumes.hpp"
 
@@ -38,7 +38,7 @@ class Pipeline : public testing::Test {
  protected:
   Volume run(const Volume& volume, const std::vector<Settings>& chain, const Execution& execution = {}) {
     MemorySource source(volume);
-    const auto resolved = resolve_chain(chain, source, *backend, execution, estimate_noise);
+    const auto resolved = resolve_chain(chain, source, *backend, execution, measure_noise);
     MemorySource counted(volume);
     Volume result(volume.extent, volume.spacing);
     slabs = 0;
@@ -75,7 +75,7 @@ TEST_F(Pipeline, SlabsNeverChangeAVoxel) {
   for (const auto& chain : chains) {
     Volume whole(volume.extent, volume.spacing);
     MemorySource source(volume);
-    backend->run(resolve_chain(chain, source, *backend, {}, estimate_noise), volume.view(), whole.view(), {});
+    backend->run(resolve_chain(chain, source, *backend, {}, measure_noise), volume.view(), whole.view(), {});
     for (const double slices : {30.0, 40.0, 60.0, 90.0, 1000.0}) {
       const Volume pieces = run(volume, chain, limited_to_slices(slices, volume));
       EXPECT_TRUE(pieces == whole) << describe_chain(chain) << " within " << slices << " slices";
@@ -96,10 +96,10 @@ TEST_F(Pipeline, WhatAFilterEstimatesItEstimatesOnWhatReachesIt) {
   const Volume volume = busy_volume({32, 32, 8}, 3);
   const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};
   MemorySource source(volume);
-  const auto resolved = resolve_chain(chain, source, *backend, {}, estimate_noise);
+  const auto resolved = resolve_chain(chain, source, *backend, {}, measure_noise);
   const Volume once = run(volume, {median("1x1x1")});
   MemorySource filtered(once);
-  EXPECT_EQ(resolved[1].get("range-sigma"), FieldType<double>::format(2 * estimate_noise(filtered)));
+  EXPECT_EQ(resolved[1].get("range-sigma"), FieldType<double>::format(2 * measure_noise(filtered, {}).sigma));
 }
 
 TEST(Intensities, AreTheSmallestAndTheLargestPresentVoxel) {
@@ -156,7 +156,7 @@ class AnnouncingSource final : public VolumeSource {
 TEST_F(Pipeline, OneSlabIsConsumedWhileAnotherIsRead) {
   const Volume volume = busy_volume({16, 16, 40}, 3);
   AnnouncingSource source(volume);
-  const auto chain = resolve_chain(std::vector{median("1x1x0")}, source, *backend, {}, estimate_noise);
+  const auto chain = resolve_chain(std::vector{median("1x1x0")}, source, *backend, {}, measure_noise);
   Execution threads;
   threads.threads = 3;
   source.end = 0;
@@ -195,7 +195,7 @@ TEST_F(Pipeline, AStopRequestEndsTheRunBetweenSlabs) {
   Execution execution = limited_to_slices(8, volume);
   execution.stop = stop.get_token();
   MemorySource source(volume);
-  const auto chain = resolve_chain(std::vector{median("1x1x1")}, source, *backend, execution, estimate_noise);
+  const auto chain = resolve_chain(std::vector{median("1x1x1")}, source, *backend, execution, measure_noise);
   int consumed = 0;
   expect_error(Errc::cancelled, "stopped", [&] {
     filter_volume(source, chain, *backend, execution, [&](VolumeView<const float>) {
@@ -209,7 +209,7 @@ TEST_F(Pipeline, AStopRequestEndsTheRunBetweenSlabs) {
 TEST_F(Pipeline, AnErrorOfTheConsumerComesThrough) {
   const Volume volume = busy_volume({9, 9, 9}, 8);
   MemorySource source(volume);
-  const auto chain = resolve_chain(std::vector{median("1x1x1")}, source, *backend, {}, estimate_noise);
+  const auto chain = resolve_chain(std::vector{median("1x1x1")}, source, *backend, {}, measure_noise);
   expect_error(Errc::not_writable, "disk full", [&] {
     filter_volume(source, chain, *backend, {},
                   [](VolumeView<const float>) { throw Error(Errc::not_writable, "out.nii: disk full"); });

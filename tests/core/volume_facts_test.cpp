@@ -15,7 +15,7 @@ VolumeFacts header(Extent extent, Spacing spacing = {1, 1, 1}) { return {.extent
 std::string waiting_of(const Settings& resolved) {
   std::string text;
   for (const Waiting& waiting : resolved.waiting()) {
-    text += waiting.field + (waiting.fact == VoxelFact::noise_sigma ? ":noise " : ":intensities ");
+    text += waiting.field + (waiting.fact == VoxelFact::noise ? ":noise " : ":intensities ");
   }
   return text;
 }
@@ -45,7 +45,10 @@ TEST(VolumeFacts, ParametersWaitForWhatOnlyVoxelsTell) {
 TEST(VolumeFacts, NothingWaitsWhereAllIsKnown) {
   VolumeFacts facts = header({32, 32, 32});
   int estimates = 0;
-  facts.noise_sigma = [&] { return ++estimates, 10.0; };
+  facts.noise = [&] {
+    ++estimates;
+    return NoiseModel{.sigma = 10};
+  };
   facts.intensities = [] { return Range<double>{0, 255}; };
   for (const Filter& filter : filters()) {
     estimates = 0;

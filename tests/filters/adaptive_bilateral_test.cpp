@@ -121,7 +121,12 @@ TEST(AdaptiveBilateral, EveryInstructionSetAgreesWithTheReference) {
 }
 
 TEST(AdaptiveBilateral, AutomaticValues) {
-  const VolumeFacts facts{{{64, 64, 32}}, {0.8, 0.8, 3}, [] { return 10.0; }, [] { return Range<double>{-100, 155}; }};
+  const VolumeFacts facts{{{64, 64, 32}},
+                          {0.8, 0.8, 3},
+                          [] { return NoiseModel{.sigma = 10.0}; },
+                          [] {
+                            return Range<double>{-100, 155};
+                          }};
   AdaptiveBilateralParams params = AdaptiveBilateralParams{}.resolved(facts);
   EXPECT_EQ(*params.lowest_range_sigma, 5);
   EXPECT_EQ(*params.highest_range_sigma, 40);
@@ -140,7 +145,7 @@ TEST(AdaptiveBilateral, AutomaticValues) {
 }
 
 TEST(AdaptiveBilateral, WhatCannotBeIsRefused) {
-  const VolumeFacts facts{{{64, 64, 32}}, {1, 1, 1}, [] { return 10.0; }};
+  const VolumeFacts facts{{{64, 64, 32}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 10.0}; }};
   Settings crossed(find_filter("adaptive-bilateral"));
   crossed.set("lowest-range-sigma", "5");
   crossed.set("highest-range-sigma", "3");
@@ -149,7 +154,7 @@ TEST(AdaptiveBilateral, WhatCannotBeIsRefused) {
   Settings wide(find_filter("adaptive-bilateral"));
   wide.set("domain-sigma", "100");
   expect_error(Errc::invalid_argument, "adaptive-bilateral: --domain-sigma = 100x100x100", [&] {
-    (void)wide.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return 10.0; }});
+    (void)wide.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 10.0}; }});
   });
 }
 

@@ -16,7 +16,7 @@ double seconds(const std::string& filter, const Extent& extent, int threads = 2,
   if (!radius.empty()) settings.set("radius", radius);
   const Settings step = settings.resolved({extent,
                                            {1, 1, 1},
-                                           [] { return 10.0; },
+                                           [] { return NoiseModel{.sigma = 10}; },
                                            [] {
                                              return Range<double>{0, 1000};
                                            }});

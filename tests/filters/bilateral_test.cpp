@@ -92,7 +92,7 @@ TEST(Bilateral, OddSizes) {
   for (const Extent extent : {Extent{{1, 1, 1}}, Extent{{5, 7, 11}}, Extent{{33, 1, 2}}, Extent{{64, 64, 1}},
                               Extent{{300, 18, 3}}, Extent{{1, 40, 3}}, Extent{{257, 33, 1}}}) {
     const Volume in = random_volume(extent);
-    const auto resolved = params.resolved({extent, in.spacing, [] { return 0.0; }});
+    const auto resolved = params.resolved({extent, in.spacing, [] { return NoiseModel{.sigma = 0.0}; }});
     SCOPED_TRACE(testing::Message() << extent.x << "x" << extent.y << "x" << extent.z);
     expect_reference(in, resolved);
   }
@@ -238,37 +238,41 @@ TEST(Bilateral, Window) {
 }
 
 TEST(Bilateral, AutomaticValues) {
-  const VolumeFacts facts{{{64, 64, 32}}, {0.8, 0.8, 3}, [] { return 12.5; }};
+  const VolumeFacts facts{{{64, 64, 32}}, {0.8, 0.8, 3}, [] { return NoiseModel{.sigma = 12.5}; }};
   const BilateralParams params = BilateralParams{}.resolved(facts);
   EXPECT_EQ(*params.range_sigma, 25);
   EXPECT_DOUBLE_EQ(params.domain_sigma->x, 1.2);
   EXPECT_DOUBLE_EQ(params.domain_sigma->z, 1.2);
   EXPECT_EQ(params.halo(), (Radius3{4, 4, 0})) << "3 mm is more than twice 0.8 mm";
-  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 32}}, {0.8, 0.8, 1.6}, [] { return 1.0; }}).halo(),
+  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 32}}, {0.8, 0.8, 1.6}, [] { return NoiseModel{.sigma = 1}; }}).halo(),
             (Radius3{4, 4, 2}));
-  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 1}}, {0.8, 0.8, 3}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 0}));
+  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 1}}, {0.8, 0.8, 3}, [] { return NoiseModel{.sigma = 1}; }}).halo(),
+            (Radius3{4, 4, 0}));
 }
 
 TEST(Bilateral, WindowsLargerThanTheVolumeAreRefused) {
   const Filter& filter = find_filter("bilateral");
-  const VolumeFacts facts{{{8, 64, 64}}, {1, 1, 1}, [] { return 1.0; }};
+  const VolumeFacts facts{{{8, 64, 64}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }};
   Settings given(filter, make_params({4, 1, 1}));
   expect_error(Errc::invalid_argument, "--radius = 4x1x1", [&] { (void)given.resolved(facts); });
 }
 
 TEST(Bilateral, AnAutomaticWindowFitsIntoTheVolume) {
   Settings made(find_filter("bilateral"));
-  EXPECT_EQ(made.resolved({{{64, 64, 2}}, {1, 1, 1}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 0}));
-  EXPECT_EQ(made.resolved({{{64, 64, 3}}, {1, 1, 0.01}, [] { return 1.0; }}).halo(), (Radius3{4, 4, 1}));
+  EXPECT_EQ(made.resolved({{{64, 64, 2}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
+            (Radius3{4, 4, 0}));
+  EXPECT_EQ(made.resolved({{{64, 64, 3}}, {1, 1, 0.01}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
+            (Radius3{4, 4, 1}));
   made.set("domain-sigma", "3");
-  EXPECT_EQ(made.resolved({{{8, 64, 64}}, {1, 1, 1}, [] { return 1.0; }}).halo(), (Radius3{3, 8, 8}));
+  EXPECT_EQ(made.resolved({{{8, 64, 64}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
+            (Radius3{3, 8, 8}));
 }
 
 TEST(Bilateral, RadiiBeyondTheRangeAreRefused) {
   Settings made(find_filter("bilateral"));
   made.set("domain-sigma", "100");
   expect_error(Errc::invalid_argument, "--domain-sigma = 100x100x100", [&] {
-    (void)made.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return 1.0; }});
+    (void)made.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
   });
 }
 

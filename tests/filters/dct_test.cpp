@@ -21,7 +21,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 VolumeFacts facts_of(const Volume& volume) {
-  return {volume.extent, volume.spacing, [] { return 80.0; }};
+  return {volume.extent, volume.spacing, [] { return NoiseModel{.sigma = 80}; }};
 }
 
 DctParams make_params(const Volume& volume, DctBlock block, double sigma = 80, double strength = 1) {
@@ -158,7 +158,7 @@ TEST(Dct, BlocksAndAutomaticValues) {
   const auto resolved = [](Extent extent, Spacing spacing, const char* block = "auto") {
     Settings settings(find_filter("dct"));
     settings.set("block", block);
-    return settings.resolved({extent, spacing, [] { return 12.5; }});
+    return settings.resolved({extent, spacing, [] { return NoiseModel{.sigma = 12.5}; }});
   };
   EXPECT_EQ(resolved({{64, 20, 9}}, {1, 1, 1}).get("sigma"), "12.5");
   EXPECT_EQ(resolved({{64, 20, 9}}, {1, 1, 5}).get("block"), "4x4x4");

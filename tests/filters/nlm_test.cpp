@@ -41,8 +41,8 @@ Volume filtered(const Volume& in, const NlmParams& params, const Execution& exec
 void expect_reference(const Volume& in, const NlmParams& params) {
   Volume expected(in.extent, in.spacing);
   reference_nlm(in.view(), expected.view(), params);
-  const double tolerance =
-      params.noise_model == NoiseModel::rician ? nlm_tolerance(in.view()) : 1e-5 * params.h() + four_ulp(in.view());
+  const double tolerance = params.noise_model == NoiseDistribution::rician ? nlm_tolerance(in.view())
+                                                                           : 1e-5 * params.h() + four_ulp(in.view());
   EXPECT_EQ(first_difference(expected, filtered(in, params), tolerance), "");
 }
 
@@ -71,7 +71,7 @@ TEST(Nlm, EveryOptionAgreesWithTheReference) {
   std::uint32_t seed = 0;
   for (const OrAll<Radius3> search : {OrAll<Radius3>(Radius3{2, 2, 1}), OrAll<Radius3>()}) {
     for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
-      for (const auto model : {NoiseModel::gaussian, NoiseModel::rician}) {
+      for (const auto model : {NoiseDistribution::gaussian, NoiseDistribution::rician}) {
         for (const double factor : {0.0, 1.0}) {
           for (const bool holes : {false, true}) {
             Volume in = busy_volume({13, 11, 7}, ++seed);
@@ -105,7 +105,7 @@ TEST(Nlm, AgreesWithDipy) {
       in);
   NlmParams params = make_params({1, 1, 1}, Radius3{3, 3, 3}, 80);
   params.strength = std::pow(2, 0.25);
-  params.noise_model = NoiseModel::rician;
+  params.noise_model = NoiseDistribution::rician;
   params.border = Border::reflect;
   EXPECT_EQ(first_difference(expected, filtered(in, params), nlm_tolerance(in.view())), "");
 }
@@ -204,7 +204,7 @@ TEST(Nlm, StopsOnRequest) {
 }
 
 TEST(Nlm, WindowsAndAutomaticValues) {
-  const VolumeFacts facts{{{64, 20, 1}}, {1, 1, 1}, [] { return 12.5; }};
+  const VolumeFacts facts{{{64, 20, 1}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 12.5}; }};
   Settings settings(find_filter("nlm"));
   EXPECT_EQ(settings.resolved(facts).get("sigma"), "12.5");
   EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{6, 6, 0}));
@@ -218,20 +218,20 @@ TEST(Nlm, WindowsAndAutomaticValues) {
   settings.set("patch-radius", "1");
   expect_error(Errc::invalid_argument, "window of 19 voxels along y, but the volume has 2; its patches alone are wider",
                [&] {
-                 (void)settings.resolved({{{64, 2, 1}}, {1, 1, 1}, [] { return 1.0; }});
+                 (void)settings.resolved({{{64, 2, 1}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
                });
   settings.set("search-radius", "all");
   const Settings all = settings.resolved(facts);
   EXPECT_EQ(all.get("search-radius"), "all");
   EXPECT_GE(all.halo().x, 64);
   EXPECT_EQ(all.halo().z, 0);
-  EXPECT_EQ(settings.resolved({{{64, 20, 9}}, {1, 1, 1}, [] { return 1.0; }}).halo().z, 1);
+  EXPECT_EQ(settings.resolved({{{64, 20, 9}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo().z, 1);
   settings.set("patch-radius", "2x3x4");
   expect_error(Errc::invalid_argument,
                "--patch-radius = 2x3x4 makes a window of 7 voxels along y, but the volume has 6; a half width of 2x2x1 "
                "fits",
                [&] {
-                 (void)settings.resolved({{{5, 6, 3}}, {1, 1, 1}, [] { return 1.0; }});
+                 (void)settings.resolved({{{5, 6, 3}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
                });
 }
 

@@ -46,7 +46,8 @@ inline std::string fitting_radius(const Extent& extent, int radius) {
 }
 
 inline Settings resolved(const Settings& from, const Volume& volume, Range<double> intensities = {-1000, 3000}) {
-  return from.resolved({volume.extent, volume.spacing, [] { return 25.0; }, [&] { return intensities; }});
+  return from.resolved(
+      {volume.extent, volume.spacing, [] { return NoiseModel{.sigma = 25}; }, [&] { return intensities; }});
 }
 
 inline Volume run(const Backend& backend, const std::vector<Settings>& chain, const Volume& in,

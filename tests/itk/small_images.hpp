@@ -12,7 +12,7 @@
 #include "images.hpp"
 #include "itk_adapters/filter_support.hpp"
 #include "itk_adapters/image_io.hpp"
-#include "quality/noise_estimate.hpp"
+#include "quality/measure_noise.hpp"
 
 /// Filters on images that are smaller than their windows.
 namespace quietvox::test {
@@ -38,7 +38,7 @@ inline Outcome by_library(const Settings& settings, const Volume<float>* image) 
   try {
     MemoryVolume<float> volume(view_of(image), {});
     const auto backend = make_backend("cpu");
-    const auto resolved = resolve_chain(std::span(&settings, 1), volume, *backend, {}, estimate_noise);
+    const auto resolved = resolve_chain(std::span(&settings, 1), volume, *backend, {}, measure_noise);
     filter_volume(volume, resolved, *backend, {}, [&](VolumeView<const float> slices) {
       outcome.voxels.insert(outcome.voxels.end(), slices.data, slices.data + slices.extent.voxels());
     });

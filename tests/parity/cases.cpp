@@ -10,7 +10,7 @@
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
-#include "quality/noise_estimate.hpp"
+#include "quality/measure_noise.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -130,7 +130,7 @@ const Reference* find_reference(const std::string& filter) {
 Settings resolved_for(const Settings& settings, const Volume& volume, const Backend& backend) {
   const auto resolve = [&](const Volume& like) {
     MemorySource source(like);
-    return resolve_chain(std::vector{settings}, source, backend, {}, estimate_noise).front();
+    return resolve_chain(std::vector{settings}, source, backend, {}, measure_noise).front();
   };
   try {
     return resolve(volume);

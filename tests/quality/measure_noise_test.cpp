@@ -24,7 +24,7 @@ struct Scan {
   Extent extent;
   std::vector<float> voxels;
 
-  MeasuredNoise measured(int threads = 0) const {
+  NoiseModel measured(int threads = 0) const {
     VolumeInMemory source({voxels.data(), extent});
     Execution execution;
     execution.threads = threads;
@@ -101,7 +101,7 @@ TEST(MeasureNoise, OfEveryKindOnAHead) {
     for (const double level : {2.55, 8.0, 23.0}) {
       const Scan noisy = kind.noisy(level);
       const double truth = added(noisy, kind.clean());
-      const MeasuredNoise model = noisy.measured();
+      const NoiseModel model = noisy.measured();
       const double tolerance = level < 3 ? 0.25 : kind.tolerance;
       EXPECT_NEAR(model.sigma, truth, tolerance * truth) << kind.name << " " << level;
       EXPECT_EQ(model.distribution == NoiseDistribution::rician,
@@ -150,7 +150,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
     return 1 + 2 * std::exp(-2.5 * (x * x + y * y + z * z));
   };
   for (const double level : {8.0, 23.0}) {
-    const MeasuredNoise model = head().with({NoiseKind::g_factor, level, kSeed}).measured();
+    const NoiseModel model = head().with({NoiseKind::g_factor, level, kSeed}).measured();
     double squares = 0, count = 0;
     for (std::size_t i = 0; i < head().voxels.size(); ++i) {
       if (head().voxels[i] <= 10) continue;
@@ -196,7 +196,7 @@ TEST(MeasureNoise, SpectrumTellsTheCorrelation) {
 TEST(MeasureNoise, ThreadsChangeNothing) {
   const Phantom phantom = make_phantom(PhantomKind::mr, {{96, 96, 24}});
   const Scan noisy = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::g_factor, 20, kSeed});
-  const MeasuredNoise one = noisy.measured(1), many = noisy.measured(4);
+  const NoiseModel one = noisy.measured(1), many = noisy.measured(4);
   EXPECT_EQ(one.sigma, many.sigma);
   EXPECT_EQ(one.spectrum.in_plane, many.spectrum.in_plane);
   EXPECT_EQ(one.map.values, many.map.values);
@@ -207,7 +207,7 @@ TEST(MeasureNoise, FlatFieldsOfAnySizeAndScale) {
                               Extent{{1, 4000, 1}}, Extent{{80, 1, 50}}, Extent{{1, 80, 50}}, Extent{{300, 300, 40}}}) {
     for (const double sigma : {1e-3, 1.0, 1e6}) {
       const Scan flat{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};
-      const MeasuredNoise model = flat.with({NoiseKind::gaussian, sigma, kSeed}).measured();
+      const NoiseModel model = flat.with({NoiseKind::gaussian, sigma, kSeed}).measured();
       EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma) << extent.x << "x" << extent.y << "x" << extent.z;
     }
   }
@@ -216,7 +216,7 @@ TEST(MeasureNoise, FlatFieldsOfAnySizeAndScale) {
 TEST(MeasureNoise, WithoutNoiseSaysSo) {
   for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
     const Phantom phantom = make_phantom(kind, {{128, 128, 16}});
-    const MeasuredNoise model = Scan{phantom.extent, phantom.voxels}.measured();
+    const NoiseModel model = Scan{phantom.extent, phantom.voxels}.measured();
     const auto [low, high] = std::minmax_element(phantom.voxels.begin(), phantom.voxels.end());
     EXPECT_LT(model.sigma, 0.001 * static_cast<double>(*high - *low));
     EXPECT_EQ(model.confidence, Confidence::none);
@@ -225,8 +225,7 @@ TEST(MeasureNoise, WithoutNoiseSaysSo) {
   QV_NEEDS_TEST_DATA();
   EXPECT_EQ(head().measured().confidence, Confidence::none);
   for (const Extent extent : {Extent{{1, 1, 1}}, Extent{{2, 1, 1}}, Extent{{9, 9, 3}}}) {
-    const MeasuredNoise model =
-        Scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 7)}.measured();
+    const NoiseModel model = Scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 7)}.measured();
     EXPECT_EQ(model.sigma, 0);
     EXPECT_FALSE(model.reason.empty());
   }
@@ -234,7 +233,7 @@ TEST(MeasureNoise, WithoutNoiseSaysSo) {
 
 TEST(MeasureNoise, StepsThatHideTheNoiseAreNamed) {
   QV_NEEDS_TEST_DATA();
-  const MeasuredNoise model =
+  const NoiseModel model =
       head().with({NoiseKind::gaussian, 2, kSeed}).with({NoiseKind::quantisation, 30, kSeed}).measured();
   EXPECT_EQ(model.confidence, Confidence::none);
   EXPECT_FALSE(model.reason.empty());

@@ -84,7 +84,7 @@ double within_gaussian(const Volume& in, const Settings& resolved) {
 }
 
 bool is_gaussian_nlm(const Settings& resolved) {
-  return std::any_cast<const NlmParams&>(resolved.params()).noise_model == NoiseModel::gaussian;
+  return std::any_cast<const NlmParams&>(resolved.params()).noise_model == NoiseDistribution::gaussian;
 }
 
 double within_nlm(const Volume& in, const Settings&) { return nlm_tolerance(in.view()); }

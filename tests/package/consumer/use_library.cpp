@@ -8,7 +8,7 @@
 #include <quietvox/filters/median.hpp>
 #include <quietvox/filters/registry.hpp>
 #include <quietvox/io/image.hpp>
-#include <quietvox/quality/noise_estimate.hpp>
+#include <quietvox/quality/measure_noise.hpp>
 #include <vector>
 
 namespace {
@@ -31,7 +31,7 @@ int main() {
   FlatVolume volume;
   const auto backend = quietvox::make_backend("cpu");
   const std::vector chain{quietvox::Settings(quietvox::find_filter("median"), quietvox::MedianParams{})};
-  const auto resolved = quietvox::resolve_chain(chain, volume, *backend, {}, quietvox::estimate_noise);
+  const auto resolved = quietvox::resolve_chain(chain, volume, *backend, {}, quietvox::measure_noise);
   int voxels = 0, wrong = 0;
   quietvox::filter_volume(volume, resolved, *backend, {}, [&](quietvox::VolumeView<const float> slices) {
     for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) wrong += slices.data[i] != 5;

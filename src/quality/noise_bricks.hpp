@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/pipeline.hpp"
+
+namespace quietvox {
+
+/// Bricks of one size from all over a volume, each voxel beside the next along x, then y, then z. Those that are mostly
+/// background, of one value, are known by their means only.
+class NoiseBricks {
+ public:
+  /// Voxels of a brick lie `apart` from each other in the plane of a slice.
+  NoiseBricks(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart);
+
+  std::int64_t count() const { return std::ssize(places_); }
+  const Extent& size() const { return size_; }
+  std::int64_t voxels() const { return size_.voxels(); }
+  float* brick(std::int64_t i) { return voxels_.data() + i * voxels(); }
+  const float* brick(std::int64_t i) const { return voxels_.data() + i * voxels(); }
+  /// Mean of the volume there, which is not that of the brick where the brick is a difference.
+  double mean(std::int64_t i) const { return means_[static_cast<std::size_t>(i)]; }
+  /// Of the brick's centre: -1 at the first voxel of an axis, 1 at the last.
+  Triple<double> place(std::int64_t i) const;
+  const Extent& extent() const { return extent_; }
+
+  struct Background {
+    double mean;
+    bool constant;
+    std::uint32_t hash;
+  };
+  const std::vector<Background>& background() const { return background_; }
+  float lowest() const { return lowest_; }
+
+  /// Keeps the bricks for which `wanted(i)` is true.
+  template <class Wanted>
+  void keep(const Wanted& wanted);
+
+ private:
+  /// Bricks that begin at the same slice.
+  struct Layer {
+    std::int64_t z;
+    std::vector<Index3> places;
+    std::vector<std::uint32_t> hashes;
+    std::vector<float> voxels;
+  };
+  Layer make_layer(std::int64_t index) const;
+  void add(const Layer&);
+  void thin();
+  void subtract(VolumeSource& neighbour);
+
+  Extent extent_, size_, grid_;
+  std::int64_t apart_;
+  std::uint64_t limit_ = 0;  ///< bricks of lower hash are looked at
+  std::vector<Index3> places_;
+  std::vector<std::uint32_t> hashes_;
+  std::vector<float> voxels_;
+  std::vector<double> means_;
+  std::vector<Background> background_;
+  float lowest_ = std::numeric_limits<float>::infinity();
+};
+
+template <class Wanted>
+void NoiseBricks::keep(const Wanted& wanted) {
+  std::int64_t kept = 0;
+  for (std::int64_t i = 0; i < count(); ++i) {
+    if (!wanted(i)) continue;
+    if (kept != i) {
+      std::copy(brick(i), brick(i) + voxels(), brick(kept));
+      places_[static_cast<std::size_t>(kept)] = places_[static_cast<std::size_t>(i)];
+      hashes_[static_cast<std::size_t>(kept)] = hashes_[static_cast<std::size_t>(i)];
+      means_[static_cast<std::size_t>(kept)] = means_[static_cast<std::size_t>(i)];
+    }
+    ++kept;
+  }
+  places_.resize(static_cast<std::size_t>(kept));
+  hashes_.resize(static_cast<std::size_t>(kept));
+  means_.resize(static_cast<std::size_t>(kept));
+  voxels_.resize(static_cast<std::size_t>(kept * voxels()));
+}
+
+}  // namespace quietvox

@@ -15,6 +15,7 @@
 #include "cli/voxel_output.hpp"
 #include "cli/voxel_sources.hpp"
 #include "cli/work.hpp"
+#include "core/series_noise.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
 #include "io/gzip_packer.hpp"
@@ -184,25 +185,41 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     if (chosen.backend->name() == "cpu") aside += working;
     set_aside(whole, aside, least_memory(extent, chain, whole));
   }
+  const auto source_of = [&](std::size_t volume) {
+    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, volume));
+    return source;
+  };
+  const auto measure_of = [&](std::size_t volume, const VolumeSource& unfiltered) -> NoiseMeasure {
+    return [&, volume](VolumeSource& reaching, const Execution& how) {
+      return &reaching == &unfiltered ? noise_of_volume(image, volume, reaching, how) : measure_noise(reaching, how);
+    };
+  };
+  std::optional<SeriesNoise> of_series;
+  if (image.is_time_series()) {
+    of_series = SeriesNoise::measure(job.chain, image.volume_count(), source_of, *chosen.backend, whole, measure_of);
+    if (of_series) summary.noise_source = of_series->describe();
+  }
   std::vector<Settings> identified;
   for (const Settings& step : job.chain) identified.push_back(step.identified());
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
-    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, volume));
+    const std::unique_ptr<VolumeSource> source = source_of(volume);
     const double index = static_cast<double>(volume);
     const Execution part = whole.part(index / volumes, (index + 1) / volumes);
     std::vector<NoiseModel> noise;
-    const auto measure = [&](VolumeSource& reaching, const Execution& execution) {
-      noise.push_back(&reaching == source.get() ? noise_of_volume(image, volume, reaching, execution)
-                                                : measure_noise(reaching, execution));
-      return noise.back();
+    const auto measure = [&, find = of_series ? of_series->told() : measure_of(volume, *source)](VolumeSource& reaching,
+                                                                                                 const Execution& how) {
+      return noise.emplace_back(find(reaching, how));
     };
     const auto resolved = resolve_chain(job.chain, *source, *chosen.backend, part, measure);
-    const Provenance provenance{identified, resolved, chosen.backend->name(), mask_identity, {}, noise};
+    const Provenance provenance{identified, resolved, chosen.backend->name(), mask_identity,
+                                {},         noise,    summary.noise_source};
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
-    warn_of_no_noise(summary.resolved[volume], provenance.resolved, noise,
-                     volumes > 1 ? "volume " + std::to_string(volume + 1) + ": " : "", summary.warnings);
+    if (!of_series || volume == 0) {
+      const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
+      warn_of_no_noise(summary.resolved[volume], provenance.resolved, noise, which, summary.warnings);
+    }
     summary.resolved[volume] = provenance.resolved;
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
     for (const NoiseModel& model : noise) context.console.detail("noise: " + model.describe());
@@ -266,19 +283,21 @@ Json described(const Job& job, const Summary& summary) {
   }
   Json files = Json::array();
   for (const fs::path& file : summary.files) files.push_back(file.string());
-  return {{"input", job.input.string()},
-          {"output", job.output.string()},
-          {"residual", job.mask.residual.empty() ? Json() : Json(job.mask.residual)},
-          {"format", io::to_string(summary.format)},
-          {"dry_run", job.out.dry_run},
-          {"requested", as_given(job.chain)},
-          {"volumes", volumes},
-          {"backend", summary.backend},
-          {"backend_reason", summary.backend_why},
-          {"files", files},
-          {"clamped", summary.clamped},
-          {"warnings", summary.warnings},
-          {"seconds", summary.seconds}};
+  Json document = {{"input", job.input.string()},
+                   {"output", job.output.string()},
+                   {"residual", job.mask.residual.empty() ? Json() : Json(job.mask.residual)},
+                   {"format", io::to_string(summary.format)},
+                   {"dry_run", job.out.dry_run},
+                   {"requested", as_given(job.chain)},
+                   {"volumes", volumes},
+                   {"backend", summary.backend},
+                   {"backend_reason", summary.backend_why},
+                   {"files", files},
+                   {"clamped", summary.clamped},
+                   {"warnings", summary.warnings},
+                   {"seconds", summary.seconds}};
+  if (!summary.noise_source.empty()) document["noise_source"] = summary.noise_source;
+  return document;
 }
 
 Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends, Context& context) {

@@ -31,6 +31,7 @@ struct Summary {
   std::string extent, backend, backend_why;
   std::vector<std::vector<Settings>> resolved;  ///< per volume
   std::vector<std::vector<NoiseModel>> noise;   ///< per volume that was filtered: what was measured
+  std::string noise_source;                     ///< where, if not in each volume alone
   std::vector<std::filesystem::path> files;
   std::vector<std::string> warnings;
   std::int64_t clamped = 0;

@@ -50,6 +50,7 @@ struct NoiseModel {
   NoiseDistribution distribution = NoiseDistribution::gaussian;
   NoiseSpectrum spectrum{};
   CoarseField map{};        ///< standard deviation over `sigma`; a single 1 where it does not vary
+  double contrast = 0;      ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
   double step = 0;          ///< voxels are multiples of this; 0: of no step to speak of
   double impulses = 0;      ///< share of voxels that no smooth distribution explains
   bool masked = false;      ///< part of the background is one value

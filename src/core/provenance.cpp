@@ -49,7 +49,8 @@ std::string derivation_text(const Provenance& provenance) {
     for (; other != provenance.others.end() && other->before == step; ++other) add(other->name);
     if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
   }
-  return "quietvox " + version() + ": " + steps + mask + "; not for diagnostic use";
+  const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
+  return "quietvox " + version() + ": " + steps + mask + noise + "; not for diagnostic use";
 }
 
 }  // namespace quietvox

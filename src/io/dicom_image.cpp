@@ -177,6 +177,19 @@ class DicomImage final : public Image {
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::string series_uid() const override { return at(0).slices.front().series; }
+  bool is_time_series() const override {
+    const auto& volumes = series_->volumes;
+    const auto same_picture = [&](const Volume& volume) {
+      const auto contrast = [](const Slice& slice) {
+        return std::tie(slice.contrast, slice.echo_time, slice.b_value, slice.gradient, slice.sequence, slice.making,
+                        slice.inversion_time, slice.flip_angle, slice.tube_voltage);
+      };
+      const Geometry &a = volumes.front().geometry, &b = volume.geometry;
+      return contrast(volumes.front().slices.front()) == contrast(volume.slices.front()) && a.extent == b.extent &&
+             a.origin == b.origin && a.direction == b.direction;
+    };
+    return volumes.size() > 1 && std::ranges::all_of(volumes, same_picture);
+  }
   std::optional<double> repetition_time() const override {
     const auto first = at(0).slices.front().repetition_time;
     if (volume_count() < 2 || !first || *first <= 0) return std::nullopt;

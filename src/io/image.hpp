@@ -123,6 +123,8 @@ class Image {
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
+  /// True where the volumes are one picture at several times, by what the headers say.
+  virtual bool is_time_series() const { return false; }
   /// The repetition time of a series of several volumes, in seconds, where its headers say it.
   virtual std::optional<double> repetition_time() const { return {}; }
   /// The series instance UID; empty where it is no DICOM.

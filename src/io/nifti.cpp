@@ -80,6 +80,13 @@ class NiftiImage final : public Image {
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
   std::string why_2d_only(std::size_t) const override { return {}; }
 
+  bool is_time_series() const override {
+    // Diffusion directions are said to be times too, and have their b-values beside them.
+    std::filesystem::path b_values = nifti_->file.paths.header;
+    if (b_values.extension() == ".gz") b_values.replace_extension();
+    return header().has_times() && !std::filesystem::exists(b_values.replace_extension(".bval"));
+  }
+
   double offset() const override {
     nifti_->find_offset();
     return nifti_->file.offset;

@@ -216,6 +216,13 @@ void NiftiHeader::read_rescale(const std::string& name) {
   why_stored_only_ = why_floats_lose_digits(rescale_, min, max, "scl_slope", "scl_inter");
 }
 
+bool NiftiHeader::has_times() const {
+  constexpr std::int64_t time_units = 0x38, seconds = 8, milliseconds = 16, microseconds = 24;
+  const std::int64_t unit = integer(Fields::xyzt_units) & time_units;
+  return volumes_ > 1 && integer(Fields::dim, 4) == volumes_ &&
+         (unit == seconds || unit == milliseconds || unit == microseconds);
+}
+
 bool NiftiHeader::may_lose_digits() const {
   return quietvox::io::may_lose_digits(type_) || (type_ == NiftiType::float32 && rescale_.inter != 0) ||
          !why_stored_only_.empty();

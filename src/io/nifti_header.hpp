@@ -57,6 +57,8 @@ class NiftiHeader {
   Rescale rescale() const { return rescale_; }
   /// Why only the stored numbers can be filtered, not the real values; empty where both can.
   const std::string& why_stored_only() const { return why_stored_only_; }
+  /// True where the volumes are points in time: the fourth axis has a unit of time, and there is no fifth.
+  bool has_times() const;
   /// True where real values may lie so far from 0 that 32-bit floats lose their digits: a voxel must be looked at.
   bool may_lose_digits() const;
   std::int64_t voxel_offset() const { return voxel_offset_; }

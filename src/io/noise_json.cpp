@@ -14,6 +14,7 @@ Json to_json(const NoiseModel& model) {
           {"correlation_length", {length.x, length.y, length.z}},
           {"lowest", model.sigma * static_cast<double>(*low)},
           {"highest", model.sigma * static_cast<double>(*high)},
+          {"contrast", model.contrast},
           {"step", model.step},
           {"impulses", model.impulses},
           {"masked_background", model.masked},

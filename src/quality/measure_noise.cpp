@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "quality/cosine_energies.hpp"
+#include "quality/median_of.hpp"
 #include "quality/noise_estimate.hpp"
 #include "quality/noise_fit.hpp"
 #include "quality/noise_impulses.hpp"
@@ -72,6 +73,17 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   const auto [mean, width] = shortest_half(std::move(means));
   if (width > widest * mean) return std::nullopt;
   return std::sqrt(2 / std::numbers::pi) * mean;
+}
+
+/// Median variance within bricks, of which the energies are given.
+double median_variance(const NoiseBricks& energies) {
+  std::vector<double> variances;
+  for (std::int64_t i = 0; i < energies.count(); ++i) {
+    const float* const brick = energies.brick(i);
+    variances.push_back(std::accumulate(brick + 1, brick + energies.voxels(), 0.0) /
+                        static_cast<double>(energies.voxels() - 1));
+  }
+  return median_of<double>(variances);
 }
 
 /// What the bricks of a volume are, before any is left out.
@@ -228,6 +240,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   fit.run();
   measured.steepness = fit.steepness();
   model.sigma = std::sqrt(fit.variance());
+  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit.variance(), 0.0));
   model.spectrum = fit.spectrum();
   model.map = fit.map();
   model.places = std::ssize(fit.chosen());
@@ -295,6 +308,8 @@ NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour
   NoiseModel model = measure(source, &neighbour, execution);
   if (!(model.sigma > 0 && model.sigma < alone.sigma)) return alone;
   model.distribution = alone.distribution;
+  model.contrast =
+      std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
   model.step = alone.step;
   model.masked = alone.masked;
   return model;

@@ -394,6 +394,41 @@ TEST_F(FarFromZero, InterceptsAreTakenOff) {
   }
 }
 
+TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
+  const Extent size{{24, 24, 6}};
+  const std::size_t count = static_cast<std::size_t>(size.voxels()), volumes = 5;
+  const std::vector<std::int16_t> noise = random_integers(count * volumes, 11);
+  std::vector<std::int16_t> voxels(count * volumes);
+  for (std::size_t i = 0; i < voxels.size(); ++i) {
+    voxels[i] = static_cast<std::int16_t>(1000 + noise[i] % (100 + 5 * static_cast<int>(i / count)));
+  }
+  write_nifti(folder_ / "plain.nii", size, voxels, volumes);
+  std::string bytes = read_file(folder_ / "plain.nii");
+  bytes[123] = 2 + 8;  // millimetres, seconds
+  write_file(folder_ / "times.nii", bytes);
+  write_file(folder_ / "directions.nii", bytes);
+  write_file(folder_ / "directions.bval", "0 1000 1000 1000 1000\n");
+  Json told;
+  const auto sidecar = [&](const std::string& name) {
+    const Result run =
+        quietvox_ok({"bilateral", path(name + ".nii"), path(name + "-out.nii"), "--radius", "1", "--json"});
+    told = Json::parse(run.out);
+    return Json::parse(read_file(folder_ / (name + "-out.json")));
+  };
+  const Json times = sidecar("times");
+  EXPECT_EQ(times["noise_source"], "one noise for the series, the median of volumes 1, 2, 3, 4, 5");
+  EXPECT_EQ(told["noise_source"], times["noise_source"]);
+  ASSERT_EQ(times["volumes"].size(), 1U) << times;
+  EXPECT_EQ(times["volumes"][0]["last"], 4);
+  EXPECT_EQ(told["volumes"][4]["noise"], told["volumes"][0]["noise"]);
+  for (const char* name : {"plain", "directions"}) {
+    const Json each = sidecar(name);
+    EXPECT_FALSE(each.contains("noise_source"));
+    EXPECT_FALSE(told.contains("noise_source"));
+    EXPECT_EQ(each["volumes"].size(), 5U) << each;
+  }
+}
+
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {
   quietvox_ok({"run", path("in.nii"), path("chain.nii"), "--filter", "median:radius=1x1x0", "--filter",
                "median:radius=1,shape=cross"});

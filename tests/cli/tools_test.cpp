@@ -125,7 +125,8 @@ double sigma_taken(const Json& filter) {
   return values["sigma"];
 }
 
-constexpr std::array<const char*, 5> kFiltersThatAskForNoise{"bilateral", "adaptive-bilateral", "nlm", "dct", "prinlm"};
+constexpr std::array<const char*, 6> kFiltersThatAskForNoise{"bilateral", "adaptive-bilateral", "nlm", "dct", "prinlm",
+                                                             "bm4d"};
 
 TEST_F(Tools, FiltersTakeTheWholeOfCorrelatedNoise) {
   quietvox_ok({"phantom", path("clean.nii"), "--kind", "ct", "--size", "128x128x32"});

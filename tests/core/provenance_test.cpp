@@ -59,5 +59,11 @@ TEST(Provenance, NamesTheMask) {
   EXPECT_NE(derivation_text(provenance).find("; within mask 0123456789abcdef; not for"), std::string::npos);
 }
 
+TEST(Provenance, SaysWhereTheNoiseIsFrom) {
+  Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
+  provenance.noise_source = "one noise for the series";
+  EXPECT_NE(derivation_text(provenance).find("; one noise for the series; not for diagnostic use"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace quietvox

@@ -157,7 +157,7 @@ TEST(Bm4d, WindowsAndAutomaticValues) {
   const auto resolved = [](Extent extent, Spacing spacing, const char* quality = "default") {
     Settings settings(find_filter("bm4d"));
     settings.set("quality", quality);
-    return settings.resolved({extent, spacing, [] { return 12.5; }});
+    return settings.resolved({extent, spacing, [] { return NoiseModel{.sigma = 12.5}; }});
   };
   EXPECT_EQ(resolved({{64, 40, 19}}, {1, 1, 1}).get("sigma"), "12.5");
   EXPECT_EQ(resolved({{64, 40, 19}}, {1, 1, 1}).get("search-radius"), "5x5x5");
@@ -170,7 +170,8 @@ TEST(Bm4d, WindowsAndAutomaticValues) {
   EXPECT_EQ(resolved({{64, 40, 1}}, {1, 1, 1}).get("search-radius"), "9x9x0");
   Settings first(find_filter("bm4d"));
   first.set("stages", "1");
-  EXPECT_EQ(first.resolved({{{64, 40, 19}}, {1, 1, 1}, [] { return 12.5; }}).halo(), (Radius3{13, 13, 13}));
+  EXPECT_EQ(first.resolved({{{64, 40, 19}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 12.5}; }}).halo(),
+            (Radius3{13, 13, 13}));
 }
 
 /// PyPI's bm4d 4.2.5, run by hand on this noise with one seed, reached 34.05 and 30.35 dB on the scan (peak 255), and

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/series_noise.hpp"
+
+#include <algorithm>
+
+namespace quietvox {
+namespace {
+
+constexpr std::size_t most_volumes = 9;
+constexpr double same_noise = 1.25;     // times more or less than the median
+constexpr double share_of_same = 0.75;  // of the volumes: a time series may begin with a few of another contrast
+
+/// The model with the median sigma, the lower of two.
+NoiseModel median(std::vector<NoiseModel> models) {
+  const auto middle = models.begin() + static_cast<std::ptrdiff_t>((models.size() - 1) / 2);
+  std::nth_element(models.begin(), middle, models.end(),
+                   [](const NoiseModel& a, const NoiseModel& b) { return a.trusted_sigma() < b.trusted_sigma(); });
+  return *middle;
+}
+
+}  // namespace
+
+std::optional<SeriesNoise> SeriesNoise::measure(
+    std::span<const Settings> chain, std::size_t volumes,
+    const std::function<std::unique_ptr<VolumeSource>(std::size_t)>& volume, const Backend& backend,
+    const Execution& execution, const std::function<NoiseMeasure(std::size_t, VolumeSource&)>& measure_of) {
+  if (volumes < 2) return std::nullopt;
+  const bool any_asks = std::ranges::any_of(resolve_by_header(chain, *volume(0)), [](const Settings& step) {
+    return std::ranges::any_of(step.waiting(), [](const Waiting& one) { return one.fact == VoxelFact::noise; });
+  });
+  if (!any_asks) return std::nullopt;
+  SeriesNoise noise;
+  std::vector<std::vector<NoiseModel>> measured;  // of each step that asks, by volume
+  const std::size_t count = std::min(volumes, most_volumes);
+  for (std::size_t i = 0; i < count; ++i) {
+    noise.looked_at_.push_back(i * (volumes - 1) / (count - 1));
+    const auto source = volume(noise.looked_at_.back());
+    std::size_t step = 0;
+    const auto remember = [&, measure = measure_of(noise.looked_at_.back(), *source)](VolumeSource& reaching,
+                                                                                      const Execution& how) {
+      measured.resize(std::max(measured.size(), step + 1));
+      return measured[step++].emplace_back(measure(reaching, how));
+    };
+    resolve_chain(chain, *source, backend, execution.silent(), remember);
+  }
+  for (const std::vector<NoiseModel>& each : measured) {
+    const NoiseModel& model = noise.models_.emplace_back(median(each));
+    const double sigma = model.trusted_sigma();
+    const auto same = std::ranges::count_if(each, [&](const NoiseModel& other) {
+      return other.trusted_sigma() <= same_noise * sigma && sigma <= same_noise * other.trusted_sigma();
+    });
+    if (static_cast<double>(same) < share_of_same * static_cast<double>(each.size())) return std::nullopt;
+  }
+  return noise;
+}
+
+NoiseMeasure SeriesNoise::told() const {
+  return
+      [models = models_, step = std::size_t{0}](VolumeSource&, const Execution&) mutable { return models.at(step++); };
+}
+
+std::string SeriesNoise::describe() const {
+  std::string list;
+  for (const std::size_t volume : looked_at_) list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
+  return "one noise for the series, the median of volumes " + list;
+}
+
+}  // namespace quietvox

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/series_noise.hpp"
+
+#include <gtest/gtest.h>
+
+#include "backends/choice.hpp"
+#include "filters/registry.hpp"
+#include "support/volumes.hpp"
+
+namespace quietvox::test {
+namespace {
+
+/// Volumes whose voxels all have the value that is measured, and how often that was.
+struct Series {
+  std::vector<float> levels;
+  int measures = 0;
+
+  std::optional<SeriesNoise> noise(const std::vector<Settings>& chain) {
+    std::vector<Volume> volumes;
+    for (const float level : levels) volumes.emplace_back(Extent{{8, 8, 4}}, Spacing{1, 1, 1}, level);
+    const auto backend = make_backend("cpu");
+    return SeriesNoise::measure(
+        chain, volumes.size(), [&](std::size_t i) { return std::make_unique<MemorySource>(volumes.at(i)); }, *backend,
+        {},
+        [this](std::size_t, VolumeSource&) {
+          return [this](VolumeSource& source, const Execution&) {
+            ++measures;
+            return NoiseModel{.sigma = intensities(source).max};
+          };
+        });
+  }
+};
+
+Settings step(const char* filter) { return Settings(find_filter(filter)); }
+
+std::string sigma_of(const SeriesNoise& noise, const std::vector<Settings>& chain, std::size_t at = 0) {
+  const Volume volume({{8, 8, 4}}, {1, 1, 1}, 999);
+  MemorySource source(volume);
+  const auto backend = make_backend("cpu");
+  const Settings resolved = resolve_chain(chain, source, *backend, {}, noise.told())[at];
+  return resolved.get(resolved.filter().name == "nlm" ? "sigma" : "range-sigma");
+}
+
+TEST(SeriesNoise, IsTheMedianOfAFewVolumes) {
+  Series series;
+  for (int i = 0; i < 100; ++i) series.levels.push_back(10 + static_cast<float>(i % 3));
+  const auto noise = series.noise({step("nlm")});
+  ASSERT_TRUE(noise);
+  EXPECT_EQ(series.measures, 9);
+  EXPECT_EQ(sigma_of(*noise, {step("nlm")}), "11");
+  EXPECT_EQ(sigma_of(*noise, {step("nlm")}), "11") << "every volume asks anew";
+  EXPECT_EQ(noise->describe(), "one noise for the series, the median of volumes 1, 13, 25, 38, 50, 62, 75, 87, 100");
+}
+
+TEST(SeriesNoise, LooksPastAFewVolumesOfAnotherContrast) {
+  Series series{{70, 10, 10, 11, 10, 10, 10, 9, 10}};
+  const auto noise = series.noise({step("nlm")});
+  ASSERT_TRUE(noise);
+  EXPECT_EQ(sigma_of(*noise, {step("nlm")}), "10");
+}
+
+TEST(SeriesNoise, IsNoneWhereContrastsDiffer) {
+  EXPECT_FALSE((Series{{10, 20, 10, 20, 10, 20}}.noise({step("nlm")})));
+  EXPECT_FALSE((Series{{10, 40}}.noise({step("nlm")})));
+  EXPECT_FALSE((Series{{10}}.noise({step("nlm")})));
+}
+
+TEST(SeriesNoise, IsMeasuredOnlyWhereAFilterAsks) {
+  Series series{{10, 10, 10}};
+  EXPECT_FALSE(series.noise({step("median"), step("gaussian")}));
+  EXPECT_EQ(series.measures, 0);
+}
+
+TEST(SeriesNoise, EachStepOfAChainHasItsOwn) {
+  const std::vector<Settings> chain{step("bilateral"), step("median"), step("nlm")};
+  Series series{{10, 10, 12}};
+  const auto noise = series.noise(chain);
+  ASSERT_TRUE(noise);
+  EXPECT_EQ(series.measures, 6);
+  EXPECT_EQ(sigma_of(*noise, chain, 0), "20");
+  EXPECT_EQ(sigma_of(*noise, chain, 2), "10");
+}
+
+}  // namespace
+}  // namespace quietvox::test

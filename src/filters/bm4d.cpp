@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <mutex>
 
 #include "filters/bm4d_kernel.hpp"
@@ -162,16 +161,20 @@ class StageRun {
   std::deque<std::mutex> locks_;  ///< of the slices of the ring
 };
 
-Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy, bool second) {
+Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy, bool second,
+                 const Covariances& covariances) {
   const double h = params.h();
   return {noisy,
           noisy,
           second,
           params.lengths,
           *params.search_radius,
-          Bm4dParams::threshold * h,
-          static_cast<float>(std::min<double>(1 / h, std::numeric_limits<float>::max())),
-          static_cast<float>(Bm4dParams::ratio),
+          &covariances,
+          params.map.values.size() > 1 ? &params.map : nullptr,
+          params.volume,
+          params.threshold() * h,
+          1 / h,
+          params.ratio(),
           16 / h,
           std::ldexp(1.0, std::ilogb(h) - 27),
           0x1p-36};
@@ -192,13 +195,25 @@ Bm4dParams Bm4dParams::resolved(const VolumeFacts& facts) const {
     params.search_radius = {in_plane, in_plane, facts.header.slices_are_even ? across : 0};
   }
   params.search_radius = flattened(*params.search_radius, facts.extent);
-  if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
+  if (!sigma) {
+    if (const auto noise = facts.noise_for("sigma")) {
+      params.sigma = noise->trusted_sigma();
+      params.spectrum = noise->spectrum;
+      params.map = noise->map;
+    }
+  }
   return params;
+}
+
+double Bm4dParams::correlated() const {
+  const Triple<double> lengths_of_noise = spectrum.length();
+  return std::clamp(lengths_of_noise.x * lengths_of_noise.y * lengths_of_noise.z - 1, 0.0, 1.0);
 }
 
 std::size_t Bm4dParams::working_bytes(const Extent& extent, int threads) const {
   return static_cast<std::size_t>(stages) * StageRun::bytes(*this, extent) +
          (stages == 1 ? 0 : Intermediate::bytes(extent, reach())) +
+         static_cast<std::size_t>(stages) * covariances_bytes(lengths, *search_radius) +
          static_cast<std::size_t>(threads) * scratch_bytes(lengths, *search_radius, tile_references);
 }
 
@@ -207,12 +222,18 @@ void bm4d_cpu(VolumeView<const float> in, VolumeView<float> out, const Bm4dParam
     keep_all(in, out);
     return;
   }
+  const auto covariances = [&](Basis basis) {
+    return covariances_of(params.spectrum, basis, params.lengths, *params.search_radius);
+  };
+  const Covariances of_wavelets = covariances(Basis::wavelets);
   if (params.stages == 1) {
-    StageRun(params, make_stage(params, in, false), out).make(in, out, execution);
+    StageRun(params, make_stage(params, in, false, of_wavelets), out).make(in, out, execution);
     return;
   }
+  const Covariances of_cosines = covariances(Basis::cosines);
   const VolumeView<const float> place = grown(out, params.reach(), in);
-  StageRun first(params, make_stage(params, in, false), place), second(params, make_stage(params, in, true), out);
+  StageRun first(params, make_stage(params, in, false, of_wavelets), place);
+  StageRun second(params, make_stage(params, in, true, of_cosines), out);
   Intermediate basic(in, out, params.reach());
   for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
     const VolumeView<const float> pilot =

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/noise_model.hpp"
 #include "filters/dct.hpp"
 
 namespace quietvox {
@@ -22,12 +23,24 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 /// the second; of equal ones, by place. A group is transformed along its blocks' axes and, by Haar wavelets, across its
 /// blocks; all transforms are orthonormal. Its coefficients but the first, which stays, are multiplied by g:
 ///
-///     first stage:   Haar wavelets along the axes too,  g = 1 where |c| >= 2.8 h, else 0
-///     second stage:  DCT-II along the axes,  g = b^2 / (b^2 + 0.7 h^2),  b those of the basic estimate's group
+///     first stage:   Haar wavelets along the axes too,  g = 1 where c^2 >= (2.8 + 0.7 t)^2 s^2 v, else 0
+///     second stage:  DCT-II along the axes,  g = b^2 / (b^2 + (0.7 + 0.8 t) s^2 v),  b those of the basic estimate
 ///
 /// and it is transformed back. A voxel becomes the weighted mean of what all blocks of all groups say, with weights
-/// window / sum of g^2 over the group, 1 for the first coefficient included; the window is the product along the axes
+/// window / sum of g^2 s^2 v over the group, g = 1 for the first coefficient; the window is the product along the axes
 /// of a Kaiser window (beta = 2).
+///
+/// s = h map in the middle of the reference. v is the exact variance of the coefficient, of noise of sigma 1 and its
+/// spectrum, for these blocks in their places, which may overlap (Makinen, Azzari and Foi 2020, IEEE Transactions on
+/// Image Processing 29:8339): with B a function of the basis of a block, x_a the places of blocks, n those of voxels,
+/// and w a wavelet across blocks,
+///
+///     v = sum_ab w_a w_b C(x_a - x_b),   C(d) = sum_nm B(n) B(m) correlation(n - m + d)
+///
+/// but at least 2^-10, C as multiples of 2^-16, and correlations of voxels more than 8 apart as none. t = min(1, N -
+/// 1), N the product of the spectrum's correlation lengths: where noise is correlated, blocks are alike by their noise
+/// too, and more has to be taken out. Spectrum and map are those that were measured, where sigma was; a sigma that is
+/// given is that of white noise, everywhere the same.
 ///
 /// The papers take 32 blocks in the second stage; on real scans 16 are as good. `fast` searches within 3 voxels instead
 /// of 5; `best` within 7, with references at every second voxel. Squares search within 5, 9 or 13 voxels of
@@ -47,10 +60,10 @@ struct Bm4dParams {
   std::optional<DctBlock> block;
   int stages = 2;
 
-  static constexpr double threshold = 2.8, ratio = 0.7;
-
   Radius3 lengths{4, 4, 4};  ///< voxels of a block per axis; of resolved parameters
   Extent volume{};           ///< voxels of the whole volume; of resolved parameters
+  NoiseSpectrum spectrum{};  ///< of the noise; of resolved parameters
+  CoarseField map{};         ///< of the noise, over sigma; of resolved parameters
 
   static constexpr std::string_view name = "bm4d";
   static constexpr std::string_view summary = "Block matching in 3-D: shrinks groups of blocks that are alike, twice.";
@@ -59,7 +72,8 @@ struct Bm4dParams {
     using P = Bm4dParams;
     return std::tuple{
         field("sigma", &P::sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
+              "Standard deviation of the noise, which is white; auto: measured, with its correlation and where it is "
+              "how strong; 0 changes nothing."),
         field("strength", &P::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
         field("quality", &P::quality,
               "How far is searched and how densely: fast, default, or best, which takes four times as long."),
@@ -85,6 +99,9 @@ struct Bm4dParams {
   constexpr double core_nanoseconds(const Extent&) const { return 300 + 0.6 * window_voxels(*search_radius); }
 
   double h() const { return strength * *sigma; }
+  double threshold() const { return 2.8 + 0.7 * correlated(); }
+  double ratio() const { return 0.7 + 0.8 * correlated(); }
+  double correlated() const;  ///< t: from 0, for white noise, to 1
   /// From reference to reference along an axis, in voxels.
   constexpr int step(int axis) const { return std::min(quality == Bm4dQuality::best ? 2 : 3, lengths[axis]); }
 };

@@ -51,9 +51,10 @@ struct Region {
   std::int64_t offsets;  ///< of a window, and some that fill the last vector
 };
 
-/// A group: the blocks' places in the region, the reference first.
+/// A group: the blocks' places in the region, the reference first, and how far from it they lie.
 struct Group {
   std::array<std::int64_t, kMostBlocks> places;
+  std::array<Index3, kMostBlocks> steps;
   int count = 0;
 };
 
@@ -175,6 +176,7 @@ HWY_INLINE Group nearest(const Region& region, const float* distances, std::int6
     const Index3 step{offset % region.window.x - r.x, offset / region.window.x % region.window.y - r.y,
                       offset / region.window.slice() - r.z};
     group.places[static_cast<std::size_t>(i)] = reference + region.at(step);
+    group.steps[static_cast<std::size_t>(i)] = step;
   }
   return group;
 }
@@ -349,35 +351,81 @@ HWY_INLINE void transform_group(const Region& region, int count, T* group, T* sp
   if constexpr (kDirection == Direction::forward) transform_stack<kDirection>(kBlockRoom, count, group);
 }
 
-/// Turns noisy voxels into changes by the threshold; returns the sum of g^2.
-HWY_INLINE double shrink_by_threshold(const Region& region, const Group& group, Scratch& scratch) {
+/// Blocks that wavelet `m` across the blocks of a group takes, a power of two: so many is this.
+HWY_INLINE int stack_power(int m, int count) { return std::countr_zero(static_cast<unsigned>(m == 0 ? count : 2 * m)); }
+
+/// Fills the variances of the coefficients of a group, of noise of sigma 1, times the blocks that their wavelets take.
+HWY_INLINE void find_variances(const Covariances& covariances, const Group& group, std::int32_t* variances) {
+  const hn::CappedTag<std::int32_t, 16> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int32_t* const own = covariances.of(0, 0, 0);
+  for (int m = 0; m < group.count; ++m) std::copy_n(own, kBlockRoom, variances + m * kBlockRoom);
+  for (int apart = 1; apart < group.count; apart *= 2) {
+    for (int first = 0; first < group.count; first += 2 * apart) {
+      const std::int32_t* pairs[kMostBlocks * kMostBlocks / 4];
+      int count = 0;
+      for (int a = first; a < first + apart; ++a) {
+        const Index3& from = group.steps[static_cast<std::size_t>(a)];
+        for (int b = first + apart; b < first + 2 * apart; ++b) {
+          const Index3& to = group.steps[static_cast<std::size_t>(b)];
+          pairs[count] = covariances.of(to.x - from.x, to.y - from.y, to.z - from.z);
+          count += pairs[count] != nullptr;
+        }
+      }
+      std::int32_t *const even = variances + first * kBlockRoom, *const odd = even + apart * kBlockRoom;
+      for (std::int64_t k = 0; k < kBlockRoom; k += lanes) {
+        auto across = hn::Zero(d);
+        for (int i = 0; i < count; ++i) across = hn::Add(across, hn::LoadU(d, pairs[i] + k));
+        across = hn::Add(across, across);
+        const auto within = hn::Add(hn::LoadU(d, even + k), hn::LoadU(d, odd + k));
+        hn::StoreU(hn::Add(within, across), d, even + k);
+        hn::StoreU(hn::Sub(within, across), d, odd + k);
+      }
+    }
+  }
+  for (int m = 0; m < group.count; ++m) {
+    constexpr double least = kLeastVariance / kVarianceGrid;
+    const auto floor = hn::Set(d, static_cast<std::int32_t>(least) << stack_power(m, group.count));
+    for (std::int64_t i = m * kBlockRoom; i < (m + 1) * kBlockRoom; i += lanes) {
+      hn::StoreU(hn::Max(hn::LoadU(d, variances + i), floor), d, variances + i);
+    }
+  }
+}
+
+/// Turns noisy voxels into changes by the threshold; returns the sum of g^2 variance.
+HWY_INLINE double shrink_by_threshold(const Stage& stage, const Region& region, const Group& group, double sigma,
+                                      Scratch& scratch) {
   double *const values = scratch.first[0].data(), *const spare = scratch.first[1].data();
   load_group(region, group, scratch.noisy.data(), values);
   transform_group<Direction::forward>(region, group.count, values, spare);
   const hn::CappedTag<double, 16> d;
+  const hn::Rebind<std::int32_t, decltype(d)> of_variances;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const double threshold = stage.threshold * sigma;
+  const auto limit = hn::Set(d, threshold * threshold * kVarianceGrid);
   values[0] = std::numeric_limits<double>::infinity();  // stays, whatever it is
-  std::int64_t dropped = 0;
+  auto kept = hn::Zero(d);
   for (int m = 0; m < group.count; ++m) {
     double* const block = values + m * kBlockRoom;
-    const int power = std::countr_zero(static_cast<unsigned>(m == 0 ? group.count : 2 * m));
-    const Wavelets::Values& thresholds = scratch.wavelets.thresholds[power % 2];
-    const auto scale = hn::Set(d, std::ldexp(1.0, power / 2)), share = hn::Set(d, -std::ldexp(1.0, -power));
+    const std::int32_t* const variances = scratch.variances.data() + m * kBlockRoom;
+    const auto share = hn::Set(d, std::ldexp(1.0, -stack_power(m, group.count)));
+    auto sum = hn::Zero(d);
     for (std::int64_t i = 0; i < kBlockRoom; i += lanes) {
-      const auto value = hn::LoadU(d, block + i);
-      const auto drops = hn::Lt(hn::Abs(value), hn::Mul(scale, hn::LoadU(d, thresholds.data() + i)));
-      const auto change = hn::Mul(hn::Mul(share, hn::LoadU(d, scratch.wavelets.shares.data() + i)), value);
-      hn::StoreU(hn::IfThenElseZero(drops, change), d, block + i);
-      dropped += static_cast<std::int64_t>(hn::CountTrue(d, drops));
+      const auto value = hn::LoadU(d, block + i), part = hn::LoadU(d, scratch.shares.data() + i);
+      const auto variance = hn::PromoteTo(d, hn::LoadU(of_variances, variances + i));
+      const auto drops = hn::Lt(hn::Mul(hn::Mul(value, value), part), hn::Mul(variance, limit));
+      hn::StoreU(hn::IfThenElseZero(drops, hn::Mul(hn::Mul(value, hn::Neg(share)), part)), d, block + i);
+      sum = hn::Add(sum, hn::IfThenZeroElse(drops, variance));
     }
+    kept = hn::MulAdd(sum, share, kept);
   }
   transform_group<Direction::back>(region, group.count, values, spare);
-  // What fills up blocks of fewer voxels is 0, and always dropped.
-  return static_cast<double>(group.count * kBlockRoom - dropped);
+  return hn::GetLane(hn::SumOfLanes(d, kept)) * kVarianceGrid;
 }
 
-/// Turns noisy voxels into changes by the basic estimate; returns the sum of g^2.
-HWY_INLINE double shrink_by_estimate(const Stage& stage, const Region& region, const Group& group, Scratch& scratch) {
+/// Turns noisy voxels into changes by the basic estimate; returns the sum of g^2 variance.
+HWY_INLINE double shrink_by_estimate(const Stage& stage, const Region& region, const Group& group, double sigma,
+                                     Scratch& scratch) {
   float *const values = scratch.second[0].data(), *const basic = scratch.second[1].data();
   float* const spare = scratch.second[2].data();
   load_group(region, group, scratch.noisy.data(), values);
@@ -385,18 +433,27 @@ HWY_INLINE double shrink_by_estimate(const Stage& stage, const Region& region, c
   transform_group<Direction::forward>(region, group.count, values, spare);
   transform_group<Direction::forward>(region, group.count, basic, spare);
   const Floats d;
+  const hn::Rebind<std::int32_t, decltype(d)> of_variances;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto rate = hn::Set(d, stage.rate), ratio = hn::Set(d, stage.ratio), one = hn::Set(d, 1.0F);
+  const auto one = hn::Set(d, 1.0F);
+  const auto rate =
+      hn::Set(d, static_cast<float>(std::min<double>(stage.rate / sigma, std::numeric_limits<float>::max())));
   values[0] = 0;
   basic[0] = std::numeric_limits<float>::infinity();
   auto squares = hn::Zero(d);
   for (int m = 0; m < group.count; ++m) {
+    const double grid = std::ldexp(kVarianceGrid, -stack_power(m, group.count));
+    const auto ratio = hn::Set(d, static_cast<float>(stage.ratio * grid));
+    auto sum = hn::Zero(d);
     for (std::int64_t i = m * kBlockRoom; i < (m + 1) * kBlockRoom; i += lanes) {
+      const auto variance = hn::ConvertTo(d, hn::LoadU(of_variances, scratch.variances.data() + i));
+      const auto noise = hn::Mul(ratio, variance);
       const auto b = hn::Mul(hn::LoadU(d, basic + i), rate);
-      const auto loss = hn::Div(ratio, hn::MulAdd(b, b, ratio)), g = hn::Sub(one, loss);
-      squares = hn::MulAdd(g, g, squares);
+      const auto loss = hn::Div(noise, hn::MulAdd(b, b, noise)), g = hn::Sub(one, loss);
+      sum = hn::MulAdd(hn::Mul(g, g), variance, sum);
       hn::StoreU(hn::Neg(hn::Mul(loss, hn::LoadU(d, values + i))), d, values + i);
     }
+    squares = hn::MulAdd(sum, hn::Set(d, static_cast<float>(grid)), squares);
   }
   transform_group<Direction::back>(region, group.count, values, spare);
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, squares)));
@@ -460,11 +517,15 @@ void filter_tile(const Stage& stage, const Tile& tile, const Region& region, con
         const Group group =
             nearest(region, scratch.distances.data() + static_cast<std::int64_t>(i) * region.offsets, reference);
         if (group.count == 0) continue;
+        find_variances(*stage.covariances, group, scratch.variances.data());
+        const Index3 middle{tile.x[i] + region.lengths.x / 2, y + region.lengths.y / 2, z + region.lengths.z / 2};
+        constexpr double least_sigma = 1e-3;
+        const double sigma = stage.map ? std::max(stage.map->at(middle, stage.volume), least_sigma) : 1;
         if (stage.second) {
-          const double squares = shrink_by_estimate(stage, region, group, scratch);
+          const double squares = sigma * sigma * shrink_by_estimate(stage, region, group, sigma, scratch);
           add_group_by_rows(stage, region, group, window, squares, scratch.second[0].data(), scratch.sums);
         } else {
-          const double squares = shrink_by_threshold(region, group, scratch);
+          const double squares = sigma * sigma * shrink_by_threshold(stage, region, group, sigma, scratch);
           add_group_by_rows(stage, region, group, window, squares, scratch.first[0].data(), scratch.sums);
         }
       }
@@ -487,23 +548,18 @@ int squared_length(int k, int length) {
   return k == 0 ? length : length / static_cast<int>(std::bit_floor(static_cast<unsigned>(k)));
 }
 
-Wavelets wavelets_of(const Stage& stage) {
-  Wavelets wavelets;
-  for (auto& thresholds : wavelets.thresholds) thresholds.fill(std::numeric_limits<double>::infinity());
-  const Radius3 lengths = stage.lengths;
+std::array<double, kBlockRoom> shares_of(Radius3 lengths) {
+  std::array<double, kBlockRoom> shares;
+  shares.fill(1);
   std::size_t i = 0;
   for (int z = 0; z < lengths.z; ++z) {
     for (int y = 0; y < lengths.y; ++y) {
       for (int x = 0; x < lengths.x; ++x, ++i) {
-        const int squared = squared_length(x, lengths.x) * squared_length(y, lengths.y) * squared_length(z, lengths.z);
-        wavelets.shares[i] = 1.0 / squared;
-        // Of whole powers of two exact.
-        for (int more = 0; more < 2; ++more)
-          wavelets.thresholds[more][i] = stage.threshold * std::sqrt(squared << more);
+        shares[i] = 1.0 / (squared_length(x, lengths.x) * squared_length(y, lengths.y) * squared_length(z, lengths.z));
       }
     }
   }
-  return wavelets;
+  return shares;
 }
 
 /// The modified Bessel function of order 0.
@@ -590,7 +646,8 @@ void filter_tile(const Stage& stage, const Tile& tile, Scratch& scratch) {
   if (static_cast<std::int64_t>(scratch.distances.size()) < references * region.offsets) {
     scratch.distances.assign(static_cast<std::size_t>(references * region.offsets), 0);
   }
-  if (!stage.second) scratch.wavelets = wavelets_of(stage);
+  scratch.shares = shares_of(stage.lengths);
+  grow(scratch.variances, kMostBlocks * kBlockRoom);
   for (auto& buffer : scratch.first) grow(buffer, stage.second ? 0 : kMostBlocks * kBlockRoom);
   for (auto& buffer : scratch.second) grow(buffer, stage.second ? kMostBlocks * kBlockRoom : 0);
   const std::vector<double> window = window_of(stage.lengths);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/volume.hpp"
+#include "filters/bm4d_noise.hpp"
 
 /// The inner loops of the CPU's block matching filter, in the widest vectors that the machine has.
 ///
@@ -20,7 +21,6 @@
 namespace quietvox::bm4d_kernel {
 
 constexpr int kMostBlocks = 16;  ///< of a group
-constexpr int kBlockRoom = 64;   ///< voxels of a block, at most
 
 /// One stage over a volume. What lies in none of `noisy` lies outside the volume.
 struct Stage {
@@ -28,8 +28,11 @@ struct Stage {
   VolumeView<const float> pilot;  ///< what is compared: `noisy`, or the basic estimate
   bool second;                    ///< the second stage
   Radius3 lengths, search;
-  double threshold;                 ///< first stage: of coefficients
-  float rate, ratio;                ///< second stage: g = r^2 / (r^2 + ratio), r = rate b
+  const Covariances* covariances;  ///< of the noise of blocks that share some; null: none do, and it is white
+  const CoarseField* map;          ///< of the noise, over that of the whole `volume`; null: it is 1
+  Extent volume;
+  double threshold;                 ///< first stage: of coefficients of variance 1
+  double rate, ratio;               ///< second stage: g = r^2 / (r^2 + ratio variance), r = rate b
   double per_voxel;                 ///< whole numbers that are compared are round(value per_voxel)
   double change_grid, weight_grid;  ///< sums are multiples of these
 };
@@ -49,23 +52,17 @@ struct Tile {
   std::span<const std::int64_t> x, y, z;
 };
 
-/// The first stage's coefficients are sums and differences of voxels: by wavelets of length sqrt(2), 2, sqrt(8), ...
-struct Wavelets {
-  using Values = std::array<double, kBlockRoom>;
-  Values thresholds[2];  ///< of a block; of the sum of two that are alike
-  Values shares{};       ///< 1 / length^2
-};
-
 /// What a thread works in.
 struct Scratch {
-  Sums sums;                        ///< of the tile's groups
-  std::vector<float> noisy, basic;  ///< the same box of voxels
-  std::vector<float> compared;      ///< and of whole numbers; NaN where blocks must not be
-  std::vector<float> row_sums;      ///< squared differences of columns of blocks
-  std::vector<float> distances;     ///< of each reference of a row to each block of its window
-  Wavelets wavelets;
-  std::vector<double> first[2];  ///< groups of the first stage
-  std::vector<float> second[3];  ///< groups of the second: noisy, basic
+  Sums sums;                              ///< of the tile's groups
+  std::vector<float> noisy, basic;        ///< the same box of voxels
+  std::vector<float> compared;            ///< and of whole numbers; NaN where blocks must not be
+  std::vector<float> row_sums;            ///< squared differences of columns of blocks
+  std::vector<float> distances;           ///< of each reference of a row to each block of its window
+  std::array<double, kBlockRoom> shares;  ///< 1 over the squared lengths of the first stage's wavelets of a block
+  std::vector<std::int32_t> variances;    ///< of a group's coefficients, times the blocks that each takes
+  std::vector<double> first[2];           ///< groups of the first stage
+  std::vector<float> second[3];           ///< groups of the second: noisy, basic
 };
 
 std::size_t scratch_bytes(Radius3 lengths, Radius3 search, const Extent& tile_span);

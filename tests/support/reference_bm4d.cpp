@@ -3,9 +3,13 @@
 #include "support/reference_bm4d.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <numbers>
 #include <numeric>
+#include <unordered_map>
 
 namespace quietvox::test {
 namespace {
@@ -87,6 +91,66 @@ std::vector<std::int64_t> references_along(std::int64_t count, int length, int s
   return places;
 }
 
+/// Of the noise of coefficient `k` of a block, with that of a block `d` away.
+class CovarianceOfBlocks {
+ public:
+  CovarianceOfBlocks(const NoiseSpectrum& spectrum, const std::vector<Matrix>& axes) : spectrum_(spectrum) {
+    for (const Matrix& matrix : axes) {
+      std::vector<Values> sums;
+      for (const Values& row : matrix) sums.push_back(autocorrelation(row));
+      sums_.push_back(sums);
+    }
+  }
+
+  double operator()(std::size_t k, const Index3& d) {
+    const std::size_t x = sums_[0].size(), y = sums_[1].size();
+    constexpr std::int64_t most = 64;  // voxels that blocks of a group lie apart
+    Values& known = known_[static_cast<std::size_t>((std::abs(d.z) * most + std::abs(d.y)) * most + std::abs(d.x))];
+    if (known.empty()) known.assign(x * y * sums_[2].size(), std::numeric_limits<double>::quiet_NaN());
+    if (!std::isnan(known[k])) return known[k];
+    const Values &of_x = sums_[0][k % x], &of_y = sums_[1][k / x % y], &of_z = sums_[2][k / x / y];
+    double sum = 0;
+    for_lags(of_x, [&](int i, double by_x) {
+      for_lags(of_y, [&](int j, double by_y) {
+        for_lags(of_z, [&](int l, double by_z) {
+          sum += by_x * by_y * by_z * correlation({d.x + i, d.y + j, d.z + l});
+        });
+      });
+    });
+    return known[k] = on_grid(sum, -16);
+  }
+
+ private:
+  static Values autocorrelation(const Values& row) {
+    Values sums(row.size(), 0);
+    for (std::size_t lag = 0; lag < row.size(); ++lag) {
+      for (std::size_t n = 0; n + lag < row.size(); ++n) sums[lag] += row[n] * row[n + lag] / squared_length(row);
+    }
+    return sums;
+  }
+
+  template <class Body>
+  static void for_lags(const Values& sums, const Body& body) {
+    const int count = static_cast<int>(sums.size());
+    for (int lag = 1 - count; lag < count; ++lag) body(lag, sums[static_cast<std::size_t>(std::abs(lag))]);
+  }
+
+  double correlation(const Index3& d) {
+    if (std::max({std::abs(d.x), std::abs(d.y), std::abs(d.z)}) > 8) return 0;
+    const auto [place, isNew] = correlations_.try_emplace({std::abs(d.x), std::abs(d.y), std::abs(d.z)});
+    if (isNew) {
+      place->second =
+          spectrum_.correlation({static_cast<double>(d.x), static_cast<double>(d.y), static_cast<double>(d.z)});
+    }
+    return place->second;
+  }
+
+  const NoiseSpectrum& spectrum_;
+  std::vector<std::vector<Values>> sums_;
+  std::map<std::array<std::int64_t, 3>, double> correlations_;
+  std::unordered_map<std::size_t, Values> known_;
+};
+
 class Reference {
  public:
   Reference(const Volume& in, const Bm4dParams& params)
@@ -157,6 +221,9 @@ class Reference {
       }
     }
     const auto along = [&](int length) { return second ? cosines(length) : wavelets(length); };
+    CovarianceOfBlocks covariance(params_.spectrum, {along(lengths_.x), along(lengths_.y), along(lengths_.z)});
+    const Triple<double> correlated = params_.spectrum.length();
+    const double t = std::clamp(correlated.x * correlated.y * correlated.z - 1, 0.0, 1.0);
     const auto step = [&](int length) { return std::min(params_.quality == Bm4dQuality::best ? 2 : 3, length); };
     Values sums(in_.voxels.size(), 0), weights(in_.voxels.size(), 0);
     for (const std::int64_t z : references_along(in_.extent.z, lengths_.z, step(lengths_.z))) {
@@ -176,15 +243,33 @@ class Reference {
           noisy = transformed(noisy, axes, false);
           estimate = transformed(estimate, axes, false);
           const Values lengths = squared_lengths(axes);
-          double squares = 1;
-          noisy[0] = 0;
-          for (std::size_t i = 1; i < noisy.size(); ++i) {
-            const double b = estimate[i], threshold = 2.8 * h_ * std::sqrt(lengths[i]);
-            const double g =
-                second ? b * b / (b * b + 0.7 * h_ * h_ * lengths[i]) : (std::abs(noisy[i]) < threshold ? 0 : 1);
+          const double local =
+              params_.map.values.size() > 1
+                  ? std::max(1e-3,
+                             params_.map.at({x + lengths_.x / 2, y + lengths_.y / 2, z + lengths_.z / 2}, in_.extent))
+                  : 1;
+          const double threshold = (2.8 + 0.7 * t) * h_ * local, rate = 1 / (h_ * local);
+          double squares = 0;
+          const std::size_t values = noisy.size() / group.size();
+          for (std::size_t i = 0; i < noisy.size(); ++i) {
+            const Values& across = axes.back()[i / values];
+            double v = 0;
+            for (std::size_t a = 0; a < group.size(); ++a) {
+              for (std::size_t b = 0; b <= a; ++b) {
+                const double both = across[a] * across[b] * (a == b ? 1 : 2);
+                const Index3 d{group[a].x - group[b].x, group[a].y - group[b].y, group[a].z - group[b].z};
+                if (both != 0) v += both * covariance(i % values, d);
+              }
+            }
+            v = std::max(v / squared_length(across), std::ldexp(1.0, -10));
+            const double r = estimate[i] * rate;
+            double g = 1;
+            if (i > 0 && second) g = r * r / (r * r + (0.7 + 0.8 * t) * v * lengths[i]);
+            if (i > 0 && !second && noisy[i] * noisy[i] < threshold * threshold * (v * lengths[i])) g = 0;
             noisy[i] *= (g - 1) / lengths[i];
-            squares += g * g;
+            squares += g * g * v;
           }
+          squares *= local * local;
           const Values changes = transformed(noisy, axes, true);
           for (std::size_t m = 0; m < group.size(); ++m) {
             const std::vector<std::size_t> places = voxels_of(group[m]);

@@ -93,6 +93,7 @@ struct Survey {
   double middle = 0;          ///< between dark and bright bricks
   std::vector<bool> object;   ///< bricks that show noise, if there is any
   std::int64_t constant = 0;  ///< bricks that hold one value, where that is neither background nor saturation
+  std::int64_t partly = 0;    ///< bricks that are part background, part object
 };
 
 Survey survey(const NoiseBricks& bricks) {
@@ -114,6 +115,7 @@ Survey survey(const NoiseBricks& bricks) {
   result.middle = count > 0 ? sum / count : darkest;
   const auto one_value = std::count_if(bricks.background().begin(), bricks.background().end(),
                                        [](const NoiseBricks::Background& one) { return one.constant; });
+  result.partly = std::ssize(bricks.background()) - one_value;
   result.masked = static_cast<double>(one_value) > masked_share * static_cast<double>(means.size());
 
   // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
@@ -126,10 +128,13 @@ Survey survey(const NoiseBricks& bricks) {
     result.impulses = find_impulses(bricks, side);
     const double most = result.impulses.share > 0 ? most_background_with_impulses : most_background;
     result.object.assign(static_cast<std::size_t>(bricks.count()), false);
-    std::int64_t noisy = 0;
+    std::int64_t noisy = 0, partly = 0;
     for (const std::int64_t i : side) {
       const auto background = std::count(bricks.brick(i), bricks.brick(i) + bricks.voxels(), bricks.lowest());
-      if (static_cast<double>(background) > most * static_cast<double>(bricks.voxels())) continue;
+      if (static_cast<double>(background) > most * static_cast<double>(bricks.voxels())) {
+        ++partly;
+        continue;
+      }
       result.object[static_cast<std::size_t>(i)] = true;
       ++noisy;
     }
@@ -141,14 +146,17 @@ Survey survey(const NoiseBricks& bricks) {
       const bool cut = (one.mean == darkest || one.mean == brightest) && darkest < brightest;
       result.constant += !cut;
     }
-    if (noisy > 0 && constant <= noisy) break;
+    if (noisy > 0 && constant <= noisy) {
+      result.partly += partly;
+      break;
+    }
   }
   return result;
 }
 
-void judge(NoiseModel& model, std::int64_t object, double flatness, double floor) {
+void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double flatness, double floor) {
   constexpr double structure_alone = 0.35, spoilt = 0.6;
-  constexpr std::int64_t few = 100, many = 1000;
+  constexpr std::int64_t few = 100, many = 1000, mostly = 16;
   constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
   model.confidence = Confidence::high;
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -161,6 +169,9 @@ void judge(NoiseModel& model, std::int64_t object, double flatness, double floor
   }
   if (flatness < structure_alone) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
+  }
+  if (partly > mostly * object) {
+    because(Confidence::none, "hardly a part of the object is large enough to be measured");
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
   if (object < few) because(Confidence::low, "the object has few parts to go by");
@@ -249,7 +260,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
     for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
     correct_rician(model, signal / static_cast<double>(model.places));
   }
-  judge(model, object, fit.flatness(), fit.floor());
+  judge(model, object, found.partly, fit.flatness(), fit.floor());
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fit.floor();
   if (air.has_value() && is_uniform && model.confidence <= Confidence::low &&

@@ -231,6 +231,25 @@ TEST(MeasureNoise, WithoutNoiseSaysSo) {
   }
 }
 
+/// Vessels cut out of an angiogram: what varies there is the vessels.
+TEST(MeasureNoise, ThinObjectsHoldNoNoiseToMeasure) {
+  const Extent extent{{96, 96, 48}};
+  Scan vessels{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};
+  const auto draw = [&](double x, double y, double radius) {
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const auto z = static_cast<double>(i / extent.slice());
+      const double dx = static_cast<double>(i % extent.x) - x - 6 * std::sin(z / 7 + y);
+      const double dy = static_cast<double>(i / extent.x % extent.y) - y - 6 * std::cos(z / 9 + x);
+      const double distance = std::hypot(dx, dy);
+      if (distance < radius) vessels.voxels[static_cast<std::size_t>(i)] = static_cast<float>(200 - 20 * distance);
+    }
+  };
+  for (int i = 0; i < 16; ++i) draw(12 + 24 * (i % 4), 12 + 24 * (i / 4), i == 5 ? 9 : 3);
+  const NoiseModel model = vessels.measured();
+  EXPECT_EQ(model.trusted_sigma(), 0) << model.describe();
+  EXPECT_FALSE(model.reason.empty());
+}
+
 TEST(MeasureNoise, StepsThatHideTheNoiseAreNamed) {
   QV_NEEDS_TEST_DATA();
   const NoiseModel model =

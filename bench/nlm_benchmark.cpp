@@ -22,6 +22,8 @@ NlmParams params(const Case& c) {
   result.patch_radius = c.patch;
   result.search_radius = c.search;
   result.sigma = 25;
+  result.strength = 1.2;
+  result.noise_bias = 0;
   return result;
 }
 

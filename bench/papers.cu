@@ -630,6 +630,7 @@ void add_nlm(Comparison& comparison, const Extent& extent) {
         {"search-radius", "all"},
         {"sigma", std::to_string(noise)},
         {"strength", "1"},
+        {"noise-bias", "0"},
         {"intensity-sigma", std::to_string(intensity_sigma)}},
        extent,
        0.05},

@@ -48,7 +48,7 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   nlm.whole_slice = !params.search_window();
   nlm.squares = params.noise_model == NoiseDistribution::rician;
   nlm.scale = static_cast<float>(std::min<double>(scale, 3e38));
-  nlm.bias = static_cast<float>(std::numbers::log2e * params.noise_bias / (params.strength * params.strength));
+  nlm.bias = static_cast<float>(std::numbers::log2e * params.noise_bias / (*params.strength * *params.strength));
   nlm.spatial = {spatial(0), spatial(1), spatial(2)};
   nlm.intensity_rate = static_cast<float>(intensity_rate);
   nlm.unscale = 1 / static_cast<double>(nlm.scale);

@@ -46,17 +46,22 @@ RatesOfTile two_pass_rule(const AdaptiveBilateralParams& params) {
 AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& facts) const {
   AdaptiveBilateralParams params = *this;
   BilateralParams window = with_range_sigma(0);
-  window.resolve_window(facts, name);
+  std::optional<NoiseModel> noise = window.resolve_window(facts, name);
+  const auto needed_for = [&](std::string_view field) {
+    if (!noise) noise = facts.noise_for(field);
+  };
   params.domain_sigma = window.domain_sigma;
   params.radius = window.radius;
+  params.widest_radius_ = window.halo();
   if (rule == RangeRule::variance) {
-    std::optional<double> noise;
-    if (!lowest_range_sigma) noise = facts.noise_sigma_for("lowest-range-sigma");
-    if (!highest_range_sigma && !noise) noise = facts.noise_sigma_for("highest-range-sigma");
-    if (noise) {
+    if (!lowest_range_sigma) needed_for("lowest-range-sigma");
+    if (!highest_range_sigma) needed_for("highest-range-sigma");
+    if (noise && !(lowest_range_sigma && highest_range_sigma)) {
+      const double sigma = noise->trusted_sigma();
       if (!lowest_range_sigma)
-        params.lowest_range_sigma = std::min(0.5 * *noise, highest_range_sigma.value_or(INFINITY));
-      if (!highest_range_sigma) params.highest_range_sigma = std::max(4 * *noise, *params.lowest_range_sigma);
+        params.lowest_range_sigma = std::min(0.5 * sigma, highest_range_sigma.value_or(INFINITY));
+      if (!highest_range_sigma)
+        params.highest_range_sigma = std::max(3 * strongest_sigma(*noise), *params.lowest_range_sigma);
     } else if (lowest_range_sigma && highest_range_sigma && *lowest_range_sigma > *highest_range_sigma) {
       throw Error(Errc::invalid_argument,
                   std::string(name) + ": --lowest-range-sigma = " + FieldType<double>::format(*lowest_range_sigma) +
@@ -64,9 +69,8 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
                       "; give a number that is not");
     }
   } else {
-    if (!range_sigma) {
-      if (const auto noise = facts.noise_sigma_for("range-sigma")) params.range_sigma = 2 * *noise;
-    }
+    if (!range_sigma) needed_for("range-sigma");
+    if (!range_sigma && noise) params.range_sigma = range_sigma_for(*noise);
     if (!regularisation) {
       if (const auto range = facts.intensities_for("regularisation")) {
         const double grey_level = (range->max - range->min) / 255;

@@ -50,15 +50,16 @@ struct AdaptiveBilateralParams {
         field("kappa", &P::kappa, {1e-3, 100}, "",
               "Rule variance: range sigma over the standard deviation about the voxel."),
         field("lowest-range-sigma", &P::lowest_range_sigma, {0, 1e30}, "intensity",
-              "Rule variance: the least range sigma; auto: half the estimated noise."),
+              "Rule variance: the least range sigma; auto: half the measured noise."),
         field("highest-range-sigma", &P::highest_range_sigma, {0, 1e30}, "intensity",
-              "Rule variance: the largest range sigma; auto: four times the estimated noise."),
+              "Rule variance: the largest range sigma; auto: three times the measured noise."),
         field("range-sigma", &P::range_sigma, {0, 1e30}, "intensity",
-              "Rule two-pass: range sigma of the first pass; auto: twice the estimated noise."),
+              "Rule two-pass: range sigma of the first pass; auto: as in bilateral."),
         field("regularisation", &P::regularisation, {0, 1e30}, "intensity^2",
               "Rule two-pass: added to the variance of the first pass; auto: 0.01 (intensity range / 255)^2."),
         field("domain-sigma", &P::domain_sigma, {1e-6, 1e6}, "mm",
-              "Standard deviation of the spatial weight per axis; auto: 1.5 in-plane voxels."),
+              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
+              "correlated."),
         field("radius", &P::radius, {0, BilateralParams::largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, or what the volume has."),
         field("truncate", &P::truncate, {0.1, 10}, "domain-sigma",
@@ -71,7 +72,7 @@ struct AdaptiveBilateralParams {
   /// Numbers that the rule does not use stay as they are.
   AdaptiveBilateralParams resolved(const VolumeFacts&) const;
   /// Both passes look at the window of the voxel itself.
-  constexpr Radius3 halo() const { return *radius; }
+  constexpr Radius3 halo() const { return radius.value_or(widest_radius_); }
   constexpr std::string_view window_field() const { return "radius"; }
 
   /// The box of the local standard deviation.
@@ -82,6 +83,9 @@ struct AdaptiveBilateralParams {
   BilateralParams with_range_sigma(double sigma) const;
   /// About the largest range sigma that a voxel may get.
   double scale() const;
+
+ private:
+  Radius3 widest_radius_{};
 };
 
 /// `params` are resolved.

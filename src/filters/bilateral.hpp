@@ -41,9 +41,11 @@ struct BilateralParams {
   static consteval auto fields() {
     return std::tuple{
         field("domain-sigma", &BilateralParams::domain_sigma, {1e-6, 1e6}, "mm",
-              "Standard deviation of the spatial weight per axis; auto: 1.5 in-plane voxels."),
+              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
+              "correlated."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the intensity weight; auto: twice the estimated noise; 0 changes nothing."),
+              "Standard deviation of the intensity weight; auto: 2.5 times the measured noise, 3 times where that is "
+              "stronger than structure; 0 changes nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, or what the volume has."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",
@@ -56,12 +58,24 @@ struct BilateralParams {
   }
 
   BilateralParams resolved(const VolumeFacts&) const;
-  /// Resolves domain_sigma and radius on behalf of `filter`. Throws Error(invalid_argument) where an automatic window
-  /// is wider than `radius` may be.
-  void resolve_window(const VolumeFacts&, std::string_view filter);
-  constexpr Radius3 halo() const { return *radius; }
+  /// Resolves domain_sigma and radius on behalf of `filter`, by the noise where they are automatic; that is returned
+  /// where it was asked for and is known. Throws Error(invalid_argument) where an automatic window is wider than
+  /// `radius` may be.
+  std::optional<NoiseModel> resolve_window(const VolumeFacts&, std::string_view filter);
+  /// Of resolved parameters; as far as any noise makes it reach where that is not known yet.
+  constexpr Radius3 halo() const { return radius.value_or(widest_radius_); }
   constexpr std::string_view window_field() const { return "radius"; }
+
+ private:
+  Radius3 automatic_radius(const VolumeFacts&, const Triple<double>& sigma) const;
+
+  Radius3 widest_radius_{};
 };
+
+/// Range sigma for a noise: what is best on real anatomy (bench/NOTES.md) where the noise is strongest.
+double range_sigma_for(const NoiseModel& noise);
+/// Standard deviation of the noise where it is strongest; 0 where that is not to be trusted.
+double strongest_sigma(const NoiseModel& noise);
 
 /// True where the window, of resolved parameters, holds the voxel at this offset from its centre.
 constexpr bool in_window(const BilateralParams& params, const Triple<int>& offset) {

@@ -70,7 +70,7 @@ struct TileScratch {
 Extent largest_tile(const NlmParams& params) {
   const OrAll<Radius3>& search = params.search_window();
   if (!search) return {{128, 32, 1}};
-  const std::int64_t reach = search->x + 2 * params.patch_radius->x;
+  const std::int64_t reach = search->x + 2 * params.widest_patch().x;
   const bool flat = search->z == 0;
   return {{reach < 64 ? 128 - reach : 128, flat ? 64 : 16, flat ? 1 : 12}};
 }
@@ -130,7 +130,7 @@ class NlmRun {
       intensity_rate = std::min(0.5 * std::numbers::log2e / (sigma * sigma), 0x1p126);
     }
     return {f, static_cast<float>(rate / voxels),
-            static_cast<float>(std::numbers::log2e * params_.noise_bias / (params_.strength * params_.strength)),
+            static_cast<float>(std::numbers::log2e * params_.noise_bias / (*params_.strength * *params_.strength)),
             static_cast<float>(intensity_rate), params_.noise_model == NoiseDistribution::rician};
   }
 
@@ -267,6 +267,8 @@ class NlmRun {
 
 namespace {
 
+bool lies_in_a_plane(Radius3 window) { return std::min({window.x, window.y, window.z}) == 0; }
+
 /// Throws Error(invalid_argument) where voxels are no magnitudes, whose squares would lose their sign.
 void check_magnitudes(const VolumeFacts& facts) {
   facts.need_true_values("nlm: --noise-model = rician");
@@ -286,33 +288,74 @@ void check_magnitudes(const VolumeFacts& facts) {
 NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   NlmParams params = *this;
   params.resolve_window(facts);
-  if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
+  params.resolve_by_noise(facts);
   if (noise_model == NoiseDistribution::rician) check_magnitudes(facts);
   return params;
 }
 
 /// By default the patch leaves the search at least half of the room along each axis; both leave alone what was asked
-/// for.
+/// for. The search does not depend on the noise: it leaves room for the widest patch.
 void NlmParams::resolve_window(const VolumeFacts& facts) {
-  const bool searches_all = search_radius && !*search_radius;
-  const std::optional<Radius3> search =
-      search_radius && *search_radius ? std::optional(flattened(**search_radius, facts.extent)) : std::nullopt;
+  constexpr int in_volumes = 3, in_slices = 5;
+  const bool searches_all = search_radius && !*search_radius, is_given = search_radius && *search_radius;
   const auto at_most = [](int wanted, int room) { return std::clamp(room, 0, wanted); };
-  Radius3 patch = patch_radius ? flattened(*patch_radius, facts.extent) : facts.default_radius(1, largest_patch_radius);
-  Radius3 window = search.value_or(facts.default_radius(5, largest_search_radius));
+  Radius3 patch =
+      patch_radius ? flattened(*patch_radius, facts.extent) : facts.default_radius(wide_patch, largest_patch_radius);
+  const Radius3 usual = facts.default_radius(in_volumes, largest_search_radius);
+  Radius3 window = is_given                 ? flattened(**search_radius, facts.extent)
+                   : lies_in_a_plane(usual) ? facts.default_radius(in_slices, largest_search_radius)
+                                            : usual;
   for (int axis = 0; axis < 3; ++axis) {
     const int room = facts.room(axis);
-    const int left = searches_all ? room : search ? room - (*search)[axis] : room / 2;
+    const int left = searches_all ? room : is_given ? room - window[axis] : room / 2;
     if (!patch_radius) patch[axis] = at_most(patch[axis], left);
-    if (!search) window[axis] = at_most(window[axis], room - patch[axis]);
+    if (!is_given) window[axis] = at_most(window[axis], room - patch[axis]);
   }
-  patch_radius = patch;
+  if (patch_radius) patch_radius = patch;
+  widest_patch_ = patch;
   search_radius = searches_all ? OrAll<Radius3>() : OrAll<Radius3>(window);
+}
+
+/// What was best for noise of every kind of `add-noise` at four levels on a head: bench/NOTES.md.
+void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
+  constexpr double clearest = 4, least = 0.5, most = 1.5;
+  std::optional<NoiseModel> noise;
+  const auto needed_for = [&](std::string_view field) {
+    if (!noise) noise = facts.noise_for(field);
+  };
+  if (!sigma) needed_for("sigma");
+  if (!patch_radius) needed_for("patch-radius");
+  if (!strength) needed_for("strength");
+  if (!noise) return;
+  if (!sigma) sigma = noise->trusted_sigma();
+  const bool in_a_plane = search_window() && lies_in_a_plane(*search_window());
+  double clearness = clearest, correlated = 1, weakest = 1, strongest = 1;  // where the noise is not known
+  if (noise->trusted_sigma() > 0 && *sigma > 0) {
+    clearness = std::min(noise->contrast / *sigma, clearest);
+    const Triple<double> length = noise->spectrum.length();
+    for (int axis = 0; axis < 3; ++axis) {
+      if (widest_patch_[axis] > 0) correlated *= length[axis];
+    }
+    const auto [low, high] = std::minmax_element(noise->map.values.begin(), noise->map.values.end());
+    weakest = static_cast<double>(*low);
+    strongest = static_cast<double>(*high);
+  }
+  if (!patch_radius) {
+    const Radius3 narrow = facts.default_radius(1, largest_patch_radius);
+    patch_radius = widest_patch_;
+    for (int axis = 0; axis < 3 && clearness >= weakest * correlated; ++axis) {
+      (*patch_radius)[axis] = std::min(widest_patch_[axis], narrow[axis]);
+    }
+  }
+  if (!strength) {
+    const double typical = (in_a_plane ? 0.9 : 0.7) * std::pow(clearness, 0.38) * std::pow(correlated, 0.12);
+    strength = std::clamp(typical * strongest, least, most);
+  }
 }
 
 std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {
   const auto [tile, tiles] = Tiling(*this, extent);
-  const Radius3 search = search_window().value_or(Radius3{}), patch = *patch_radius;
+  const Radius3 search = search_window().value_or(Radius3{}), patch = widest_patch();
   Extent seen, weighed;
   for (int axis = 0; axis < 3; ++axis) {
     seen[axis] = tile[axis] + 2 * (search[axis] + patch[axis]);

@@ -26,12 +26,13 @@ namespace quietvox {
 /// root magnifies what was rounded.
 struct NlmParams {
   static constexpr int largest_patch_radius = 7, largest_search_radius = 31;
+  static constexpr int wide_patch = 2;  // in in-plane voxels, of an automatic patch
 
   std::optional<Radius3> patch_radius;
   std::optional<OrAll<Radius3>> search_radius;
   std::optional<double> sigma;
-  double strength = 1.2;
-  double noise_bias = 0;
+  std::optional<double> strength;
+  double noise_bias = 2;
   NoiseDistribution noise_model = NoiseDistribution::gaussian;
   double spatial_sigma = 0;
   double intensity_sigma = 0;
@@ -43,13 +44,16 @@ struct NlmParams {
   static consteval auto fields() {
     return std::tuple{
         field("patch-radius", &NlmParams::patch_radius, {0, largest_patch_radius}, "voxel",
-              "Half width of the surroundings that are compared, per axis; auto: the length of one in-plane voxel."),
+              "Half width of the surroundings that are compared, per axis; auto: the length of one in-plane voxel, of "
+              "two "
+              "where the noise is strong or correlated."),
         field("search-radius", &NlmParams::search_radius, {0, largest_search_radius}, "voxel",
-              "Half width of the window that is averaged, per axis; auto: the length of five in-plane voxels; all: the "
-              "whole slice."),
+              "Half width of the window that is averaged, per axis; auto: the length of three in-plane voxels, of five "
+              "within slices; all: the whole slice."),
         field("sigma", &NlmParams::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
-        field("strength", &NlmParams::strength, {0, 100}, "sigma", "The h of the weights; larger smooths more."),
+        field("strength", &NlmParams::strength, {0, 100}, "sigma",
+              "The h of the weights; larger smooths more; auto: by how far structure stands out of the noise."),
         field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",
               "Patch distance that noise alone is allowed, in noise variances; two patches of pure noise differ by 2."),
         field("noise-model", &NlmParams::noise_model, "Distribution of the noise; rician: of MR magnitude images."),
@@ -64,8 +68,8 @@ struct NlmParams {
   /// Throws Error(invalid_argument) where the noise model is rician and the voxels are no magnitudes.
   NlmParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const {
-    const Radius3 search = search_window().value_or(Radius3{whole_axis, whole_axis, 0});
-    return {search.x + patch_radius->x, search.y + patch_radius->y, search.z + patch_radius->z};
+    const Radius3 search = search_window().value_or(Radius3{whole_axis, whole_axis, 0}), patch = widest_patch();
+    return {search.x + patch.x, search.y + patch.y, search.z + patch.z};
   }
   constexpr std::string_view window_field() const {
     return search_radius && *search_radius ? "search-radius" : "patch-radius";
@@ -76,12 +80,17 @@ struct NlmParams {
     return search_window() ? window_voxels(*search_window()) : static_cast<double>(extent.slice());
   }
 
-  // Of resolved parameters:
+  // Of resolved parameters, where the noise may not be known yet:
+  constexpr Radius3 widest_patch() const { return patch_radius.value_or(widest_patch_); }
   constexpr const OrAll<Radius3>& search_window() const { return *search_radius; }
-  double h() const { return strength * *sigma; }
+  // Of resolved parameters:
+  double h() const { return *strength * *sigma; }
 
  private:
   void resolve_window(const VolumeFacts&);
+  void resolve_by_noise(const VolumeFacts&);
+
+  Radius3 widest_patch_{};  ///< that an automatic patch may have
 };
 
 /// `params` are resolved.

@@ -86,15 +86,16 @@ TEST(Settings, AnEmptyVolumeIsRefused) {
 
 TEST(Settings, AutoIsResolvedFromTheVolume) {
   const Settings resolved = Settings(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 1}, 12));
-  EXPECT_EQ(resolved.get("domain-sigma"), "0.75x0.75x0.75");
-  EXPECT_EQ(resolved.get("range-sigma"), "24");
-  EXPECT_EQ(resolved.get("radius"), "4x4x2");
-  EXPECT_EQ(resolved.halo(), (Radius3{4, 4, 2}));
+  EXPECT_EQ(resolved.get("domain-sigma"), "0.5x0.5x0.5");
+  EXPECT_EQ(resolved.get("range-sigma"), "36");
+  EXPECT_EQ(resolved.get("radius"), "3x3x2");
+  EXPECT_EQ(resolved.halo(), (Radius3{3, 3, 2}));
 }
 
 TEST(Settings, GivenValuesAreNotEstimated) {
   Settings settings(find_filter("bilateral"));
   settings.set("range-sigma", "30");
+  settings.set("domain-sigma", "2");
   settings.set("radius", "2x2x0");
   const VolumeFacts no_estimate{{20, 20, 20}, {1, 1, 1}, []() -> NoiseModel { throw std::logic_error("estimated"); }};
   const Settings resolved = settings.resolved(no_estimate);

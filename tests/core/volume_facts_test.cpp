@@ -28,16 +28,24 @@ TEST(VolumeFacts, ParametersWaitForWhatOnlyVoxelsTell) {
   };
   EXPECT_EQ(waiting_of(resolved("median")), "");
   EXPECT_EQ(waiting_of(resolved("gaussian")), "");
-  EXPECT_EQ(waiting_of(resolved("nlm")), "sigma:noise ");
+  EXPECT_EQ(waiting_of(resolved("nlm")), "sigma:noise patch-radius:noise strength:noise ");
   EXPECT_EQ(resolved("nlm").get("sigma"), "auto");
-  EXPECT_EQ(waiting_of(resolved("nlm", {{"sigma", "3"}})), "");
-  EXPECT_EQ(waiting_of(resolved("nlm", {{"sigma", "3"}, {"noise-model", "rician"}})), "noise-model:intensities ");
-  EXPECT_EQ(waiting_of(resolved("bilateral")), "range-sigma:noise ");
-  EXPECT_EQ(resolved("bilateral").get("radius"), "4x4x4");
-  EXPECT_EQ(waiting_of(resolved("adaptive-bilateral")), "lowest-range-sigma:noise highest-range-sigma:noise ");
-  EXPECT_EQ(waiting_of(resolved("adaptive-bilateral", {{"lowest-range-sigma", "3"}})), "highest-range-sigma:noise ");
+  EXPECT_EQ(resolved("nlm").get("patch-radius"), "auto");
+  EXPECT_EQ(resolved("nlm").get("search-radius"), "3x3x3");
+  EXPECT_EQ(waiting_of(resolved("nlm", {{"sigma", "3"}})), "patch-radius:noise strength:noise ");
+  EXPECT_EQ(waiting_of(resolved("nlm", {{"sigma", "3"}, {"patch-radius", "1"}, {"strength", "1"}})), "");
+  EXPECT_EQ(waiting_of(resolved("nlm", {{"sigma", "3"}, {"noise-model", "rician"}})),
+            "patch-radius:noise strength:noise noise-model:intensities ");
+  EXPECT_EQ(waiting_of(resolved("bilateral")), "domain-sigma:noise radius:noise range-sigma:noise ");
+  EXPECT_EQ(resolved("bilateral").get("radius"), "auto");
+  EXPECT_EQ(resolved("bilateral").halo(), (Radius3{4, 4, 4})) << "the widest that it may become";
+  EXPECT_EQ(waiting_of(resolved("bilateral", {{"domain-sigma", "2"}})), "range-sigma:noise ");
+  EXPECT_EQ(waiting_of(resolved("adaptive-bilateral")),
+            "domain-sigma:noise radius:noise lowest-range-sigma:noise highest-range-sigma:noise ");
+  EXPECT_EQ(waiting_of(resolved("adaptive-bilateral", {{"lowest-range-sigma", "3"}, {"domain-sigma", "2"}})),
+            "highest-range-sigma:noise ");
   EXPECT_EQ(waiting_of(resolved("adaptive-bilateral", {{"rule", "two-pass"}})),
-            "range-sigma:noise regularisation:intensities ");
+            "domain-sigma:noise radius:noise range-sigma:noise regularisation:intensities ");
   EXPECT_EQ(waiting_of(resolved("quadratic")), "lowest:intensities highest:intensities ");
   EXPECT_EQ(waiting_of(resolved("quadratic", {{"lowest", "0"}})), "highest:intensities ");
 }
@@ -62,7 +70,8 @@ TEST(VolumeFacts, NothingWaitsWhereAllIsKnown) {
 }
 
 /// Half widths per axis of a filter's default windows.
-std::string window(const char* filter, const char* field, const VolumeFacts& facts) {
+std::string window(const char* filter, const char* field, VolumeFacts facts) {
+  facts.noise = [] { return NoiseModel{.sigma = 1, .contrast = 10}; };
   return Settings(find_filter(filter)).resolved(facts).get(field);
 }
 
@@ -70,16 +79,16 @@ TEST(DefaultWindows, AreLengthsThatSpacingTurnsIntoVoxels) {
   const VolumeFacts cubic = header({64, 64, 64}, {0.9, 0.9, 0.9});
   EXPECT_EQ(window("median", "radius", cubic), "1x1x1");
   EXPECT_EQ(window("nlm", "patch-radius", cubic), "1x1x1");
-  EXPECT_EQ(window("nlm", "search-radius", cubic), "5x5x5");
-  EXPECT_EQ(window("bilateral", "radius", cubic), "4x4x4");
+  EXPECT_EQ(window("nlm", "search-radius", cubic), "3x3x3");
+  EXPECT_EQ(window("bilateral", "radius", cubic), "3x3x3");
   const VolumeFacts thicker = header({64, 64, 64}, {0.7, 0.7, 1.4});
   EXPECT_EQ(window("median", "radius", thicker), "1x1x1");
   EXPECT_EQ(window("nlm", "patch-radius", thicker), "1x1x1");
-  EXPECT_EQ(window("nlm", "search-radius", thicker), "5x5x3");
-  EXPECT_EQ(window("bilateral", "radius", thicker), "4x4x2");
+  EXPECT_EQ(window("nlm", "search-radius", thicker), "3x3x2");
+  EXPECT_EQ(window("bilateral", "radius", thicker), "3x3x2");
   const VolumeFacts thinner = header({64, 64, 64}, {0.9, 0.9, 0.45});
   EXPECT_EQ(window("median", "radius", thinner), "1x1x2");
-  EXPECT_EQ(window("nlm", "search-radius", thinner), "5x5x10");
+  EXPECT_EQ(window("nlm", "search-radius", thinner), "3x3x6");
   EXPECT_EQ(window("gaussian", "sigma", thinner), "0.9x0.9x0.9");
 }
 
@@ -88,14 +97,14 @@ TEST(DefaultWindows, LeaveAxesOutWhoseVoxelsLieFarApart) {
   EXPECT_EQ(window("median", "radius", ct), "1x1x0");
   EXPECT_EQ(window("nlm", "patch-radius", ct), "1x1x0");
   EXPECT_EQ(window("nlm", "search-radius", ct), "5x5x0");
-  EXPECT_EQ(window("bilateral", "radius", ct), "4x4x0");
-  EXPECT_EQ(window("adaptive-bilateral", "radius", ct), "4x4x0");
+  EXPECT_EQ(window("bilateral", "radius", ct), "3x3x0");
+  EXPECT_EQ(window("adaptive-bilateral", "radius", ct), "3x3x0");
   EXPECT_EQ(window("gaussian", "sigma", ct), "0.45x0.45x0");
   // Slices may lie along any axis.
   const VolumeFacts sagittal = header({20, 256, 256}, {5, 0.9, 0.9});
   EXPECT_EQ(window("median", "radius", sagittal), "0x1x1");
-  EXPECT_EQ(window("bilateral", "domain-sigma", sagittal).substr(0, 4), "1.35");
-  EXPECT_EQ(window("bilateral", "radius", sagittal), "0x4x4");
+  EXPECT_EQ(window("bilateral", "domain-sigma", sagittal).substr(0, 4), "0.9x");
+  EXPECT_EQ(window("bilateral", "radius", sagittal), "0x3x3");
   const VolumeFacts coronal_slice = header({256, 1, 20}, {0.9, 0.9, 5});
   EXPECT_EQ(window("median", "radius", coronal_slice), "1x0x0");
 }
@@ -125,17 +134,19 @@ TEST(DefaultWindows, OfNlmShareTheRoomOfThinVolumes) {
   const auto windows = [](std::int64_t slices, const std::vector<std::pair<std::string, std::string>>& values = {}) {
     Settings settings(find_filter("nlm"));
     for (const auto& [field, value] : values) settings.set(field, value);
-    const Settings resolved = settings.resolved(header({64, 64, slices}));
+    VolumeFacts facts = header({64, 64, slices});
+    facts.noise = [] { return NoiseModel{.sigma = 1, .contrast = 10}; };
+    const Settings resolved = settings.resolved(facts);
     return resolved.get("patch-radius") + " " + resolved.get("search-radius");
   };
   EXPECT_EQ(windows(1), "1x1x0 5x5x0");
   EXPECT_EQ(windows(2), "1x1x0 5x5x0");
-  EXPECT_EQ(windows(3), "1x1x0 5x5x1");
-  EXPECT_EQ(windows(5), "1x1x1 5x5x1");
-  EXPECT_EQ(windows(12), "1x1x1 5x5x4");
-  EXPECT_EQ(windows(13), "1x1x1 5x5x5");
+  EXPECT_EQ(windows(3), "1x1x0 3x3x1");
+  EXPECT_EQ(windows(5), "1x1x1 3x3x1");
+  EXPECT_EQ(windows(12), "1x1x1 3x3x3");
+  EXPECT_EQ(windows(13), "1x1x1 3x3x3");
   EXPECT_EQ(windows(5, {{"search-radius", "2"}}), "1x1x0 2x2x2");
-  EXPECT_EQ(windows(5, {{"patch-radius", "2"}}), "2x2x2 5x5x0");
+  EXPECT_EQ(windows(5, {{"patch-radius", "2"}}), "2x2x2 3x3x0");
   EXPECT_EQ(windows(3, {{"search-radius", "all"}}), "1x1x1 all");
   expect_error(Errc::invalid_argument, "--search-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
     windows(5, {{"search-radius", "3"}});

@@ -129,12 +129,12 @@ TEST(AdaptiveBilateral, AutomaticValues) {
                           }};
   AdaptiveBilateralParams params = AdaptiveBilateralParams{}.resolved(facts);
   EXPECT_EQ(*params.lowest_range_sigma, 5);
-  EXPECT_EQ(*params.highest_range_sigma, 40);
-  EXPECT_EQ(params.halo(), (Radius3{4, 4, 0})) << "3 mm is more than twice 0.8 mm";
+  EXPECT_EQ(*params.highest_range_sigma, 30);
+  EXPECT_EQ(params.halo(), (Radius3{3, 3, 0})) << "3 mm is more than twice 0.8 mm";
   params = {};
   params.rule = RangeRule::two_pass;
   params = params.resolved(facts);
-  EXPECT_EQ(*params.range_sigma, 20);
+  EXPECT_EQ(*params.range_sigma, 30);
   EXPECT_DOUBLE_EQ(*params.regularisation, 0.01);
   params = {};
   params.highest_range_sigma = 3;  // below what would be the lowest

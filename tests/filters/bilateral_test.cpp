@@ -238,16 +238,34 @@ TEST(Bilateral, Window) {
 }
 
 TEST(Bilateral, AutomaticValues) {
-  const VolumeFacts facts{{{64, 64, 32}}, {0.8, 0.8, 3}, [] { return NoiseModel{.sigma = 12.5}; }};
-  const BilateralParams params = BilateralParams{}.resolved(facts);
-  EXPECT_EQ(*params.range_sigma, 25);
-  EXPECT_DOUBLE_EQ(params.domain_sigma->x, 1.2);
-  EXPECT_DOUBLE_EQ(params.domain_sigma->z, 1.2);
-  EXPECT_EQ(params.halo(), (Radius3{4, 4, 0})) << "3 mm is more than twice 0.8 mm";
-  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 32}}, {0.8, 0.8, 1.6}, [] { return NoiseModel{.sigma = 1}; }}).halo(),
-            (Radius3{4, 4, 2}));
-  EXPECT_EQ(BilateralParams{}.resolved({{{64, 64, 1}}, {0.8, 0.8, 3}, [] { return NoiseModel{.sigma = 1}; }}).halo(),
-            (Radius3{4, 4, 0}));
+  NoiseModel noise{.sigma = 12.5, .contrast = 40};
+  const auto resolved = [&](const Extent& extent, const Spacing& spacing) {
+    return BilateralParams{}.resolved({extent, spacing, [&] { return noise; }});
+  };
+  const BilateralParams params = resolved({{64, 64, 32}}, {0.8, 0.8, 3});
+  EXPECT_EQ(*params.range_sigma, 31.25);
+  EXPECT_DOUBLE_EQ(params.domain_sigma->x, 0.8);
+  EXPECT_DOUBLE_EQ(params.domain_sigma->z, 0.8);
+  EXPECT_EQ(params.halo(), (Radius3{3, 3, 0})) << "3 mm is more than twice 0.8 mm";
+  EXPECT_EQ(resolved({{64, 64, 32}}, {0.8, 0.8, 1.6}).halo(), (Radius3{3, 3, 2}));
+  EXPECT_EQ(resolved({{64, 64, 1}}, {0.8, 0.8, 3}).halo(), (Radius3{3, 3, 0}));
+  noise.contrast = 10;
+  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 37.5) << "noise is stronger than structure";
+
+  noise.map = {{{2, 1, 1}}, {0.7F, 1.5F}};
+  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 56.25) << "where it is strongest";
+
+  noise.spectrum = {{{2, 2, 1}}, {2, 2, 0, 0}, {1}};  // of noise that is correlated down the columns
+  ASSERT_GT(noise.spectrum.length().y, 1.5);
+  const BilateralParams along = resolved({{64, 64, 32}}, {1, 1, 1});
+  EXPECT_DOUBLE_EQ(along.domain_sigma->x, 1);
+  EXPECT_GT(along.domain_sigma->y, 1.2);
+  EXPECT_EQ(along.halo(), (Radius3{3, 4, 3}));
+  noise.spectrum = {{{2, 2, 1}}, {4, 0, 0, 0}, {1}};
+  EXPECT_DOUBLE_EQ(resolved({{64, 64, 32}}, {1, 1, 1}).domain_sigma->x, 1.6) << "no further, or structure is lost";
+  noise.confidence = Confidence::none;
+  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 0);
+  EXPECT_EQ(resolved({{64, 64, 32}}, {1, 1, 1}).halo(), (Radius3{3, 3, 3}));
 }
 
 TEST(Bilateral, WindowsLargerThanTheVolumeAreRefused) {
@@ -260,9 +278,9 @@ TEST(Bilateral, WindowsLargerThanTheVolumeAreRefused) {
 TEST(Bilateral, AnAutomaticWindowFitsIntoTheVolume) {
   Settings made(find_filter("bilateral"));
   EXPECT_EQ(made.resolved({{{64, 64, 2}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
-            (Radius3{4, 4, 0}));
+            (Radius3{3, 3, 0}));
   EXPECT_EQ(made.resolved({{{64, 64, 3}}, {1, 1, 0.01}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
-            (Radius3{4, 4, 1}));
+            (Radius3{3, 3, 1}));
   made.set("domain-sigma", "3");
   EXPECT_EQ(made.resolved({{{8, 64, 64}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
             (Radius3{3, 8, 8}));

@@ -28,6 +28,7 @@ NlmParams make_params(Radius3 patch, OrAll<Radius3> search, double sigma = 80) {
   params.search_radius = search;
   params.sigma = sigma;
   params.strength = 1;
+  params.noise_bias = 0;
   return params;
 }
 
@@ -207,7 +208,7 @@ TEST(Nlm, WindowsAndAutomaticValues) {
   const VolumeFacts facts{{{64, 20, 1}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 12.5}; }};
   Settings settings(find_filter("nlm"));
   EXPECT_EQ(settings.resolved(facts).get("sigma"), "12.5");
-  EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{6, 6, 0}));
+  EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{7, 7, 0}));
   settings.set("search-radius", "12x12x0");
   const std::string too_wide =
       "--search-radius = 12x12x0 makes a window of 25 voxels along y, but the volume has 20; a half width of 12x9x0 "
@@ -233,6 +234,50 @@ TEST(Nlm, WindowsAndAutomaticValues) {
                [&] {
                  (void)settings.resolved({{{5, 6, 3}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
                });
+}
+
+TEST(Nlm, AutomaticValuesFollowTheNoise) {
+  const auto resolved = [](const NoiseModel& noise, const char* sigma = "auto", Extent extent = {{64, 64, 64}}) {
+    Settings settings(find_filter("nlm"));
+    settings.set("sigma", sigma);
+    return settings.resolved({extent, {1, 1, 1}, [&] { return noise; }});
+  };
+  const auto strength = [&](const NoiseModel& noise) { return std::stod(resolved(noise).get("strength")); };
+  NoiseModel noise{.sigma = 10, .contrast = 25};
+  EXPECT_EQ(resolved(noise).get("patch-radius"), "1x1x1");
+  EXPECT_EQ(resolved(noise).get("search-radius"), "3x3x3");
+  EXPECT_EQ(resolved(noise, "auto", {{64, 64, 1}}).get("search-radius"), "5x5x0");
+  EXPECT_NEAR(strength(noise), 1, 0.02);
+  NoiseModel strong = noise, correlated = noise, uneven = noise;
+  strong.sigma = 30;
+  EXPECT_EQ(resolved(strong).get("patch-radius"), "2x2x2");
+  EXPECT_LT(strength(strong), 0.7) << "what looks alike is then mostly noise";
+  EXPECT_EQ(resolved(noise, "30").get("patch-radius"), "2x2x2") << "also where the sigma is given";
+  correlated.spectrum = {{{2, 2, 1}}, {2, 2, 0, 0}, {1}};
+  ASSERT_GT(correlated.spectrum.length().x * correlated.spectrum.length().y, 2.5);
+  EXPECT_EQ(resolved(correlated).get("patch-radius"), "2x2x2");
+  EXPECT_GT(strength(correlated), strength(noise));
+  uneven.map = {{{2, 1, 1}}, {0.7F, 1.3F}};
+  EXPECT_NEAR(strength(uneven), 1.3 * strength(noise), 1e-6);
+  // Where the noise cannot be told, what suits most images.
+  noise.confidence = Confidence::none;
+  EXPECT_EQ(resolved(noise).get("patch-radius"), "1x1x1");
+  EXPECT_EQ(resolved(noise, "30").get("patch-radius"), "1x1x1");
+  EXPECT_EQ(resolved(noise).get("sigma"), "0");
+}
+
+/// What the noise is never makes a window wider than what is known before: memory goes by it.
+TEST(Nlm, TheNoiseWidensNoWindow) {
+  for (std::int64_t slices = 1; slices <= 14; ++slices) {
+    for (const double contrast : {0.0, 100.0}) {
+      const Settings settings(find_filter("nlm"));
+      VolumeFacts facts{{{64, 9, slices}}, {1, 1, 1}};
+      const Radius3 before = settings.resolved(facts).halo();
+      facts.noise = [&] { return NoiseModel{.sigma = 10, .contrast = contrast}; };
+      const Radius3 after = settings.resolved(facts).halo();
+      for (int axis = 0; axis < 3; ++axis) EXPECT_LE(after[axis], before[axis]) << slices;
+    }
+  }
 }
 
 }  // namespace

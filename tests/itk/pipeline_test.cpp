@@ -62,6 +62,7 @@ TEST(Streaming, GivesTheWholeImage) {
       const auto bilateral = Bilateral::New();
       bilateral->SetInput(median->GetOutput());
       bilateral->SetRangeSigma(30);
+      bilateral->SetDomainSigma(1);
       return std::tuple(recorder, median, bilateral);
     };
     const auto [whole_recorder, whole_median, whole] = make();

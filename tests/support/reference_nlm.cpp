@@ -48,7 +48,7 @@ double distance(const Padded& u, Radius3 patch, const Index3& p, const Index3& q
 }
 
 double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
-  const double sigma = *params.sigma, h = params.strength * sigma, centre = u(p);
+  const double sigma = *params.sigma, h = *params.strength * sigma, centre = u(p);
   const bool rician = params.noise_model == NoiseDistribution::rician;
   double sum = 0, weights = 0;
   const auto add = [&](const Index3& q) {
@@ -85,7 +85,7 @@ void reference_nlm(VolumeView<const float> in, VolumeView<float> out, const NlmP
     bool leaves = false;
     for (int axis = 0; axis < 3; ++axis) leaves |= p[axis] < reach[axis] || p[axis] + reach[axis] >= in.extent[axis];
     const bool keeps =
-        !std::isfinite(voxel) || params.strength * *params.sigma == 0 || (params.border == Border::copy && leaves);
+        !std::isfinite(voxel) || *params.strength * *params.sigma == 0 || (params.border == Border::copy && leaves);
     out.at(p.x, p.y, p.z) = keeps ? voxel + 0.0F : static_cast<float>(filtered(u, params, p));
   });
 }

@@ -79,21 +79,25 @@ bool merge_whole_numbers(const PixelFormat& format, const PixelFormat& written, 
                          const float* values, std::span<std::uint16_t> cells) {
   std::array<std::uint16_t, cells_at_once> merged;
   const float min = static_cast<float>(format.min()), max = static_cast<float>(format.max());
-  int others = 0;  // without branches or an early end, so that the compiler makes vectors of it
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  const std::size_t count = std::min(cells.size(), cells_at_once);
+  const std::uint16_t* const cell = cells.data();
+  std::uint16_t* const result = merged.data();
+  int others = 0;
+  // Without branches, an early end or checks of bounds, so that the compiler makes vectors of it.
+  for (std::size_t i = 0; i < count; ++i) {
     int number = static_cast<int>(std::min(max, std::max(min, values[i])));
     int is_other = static_cast<float>(number) != values[i];
     if constexpr (has_padding) {
-      const int before = format.stored(cells[i]);
+      const int before = format.stored(cell[i]);
       const int stays = -((before >= padding.first) & (before <= padding.second));  // all bits or none
       const int becomes_padding = (number >= padding.first) & (number <= padding.second);
       is_other = (is_other | becomes_padding) & ~stays;
       number = (before & stays) | (number & ~stays);
     }
     others |= is_other;
-    merged[i] = written.with_stored(cells[i], number);
+    result[i] = written.with_stored(cell[i], number);
   }
-  if (others == 0) std::copy_n(merged.begin(), cells.size(), cells.begin());
+  if (others == 0) std::copy_n(merged.begin(), count, cells.begin());
   return others == 0;
 }
 
@@ -104,13 +108,14 @@ std::int64_t merge_any(const Slice& slice, const PixelFormat& written, const flo
   const PixelFormat format = slice.format;
   const int min = format.min(), max = format.max();
   std::uint32_t clamped = 0;
-  // Without branches where there is no padding, so that the compiler makes vectors of it.
-  for (std::size_t i = 0; !slice.padding && i < cells.size(); ++i) {
+  // Without branches or checks of bounds where there is no padding, so that the compiler makes vectors of it.
+  std::uint16_t* const cell = cells.data();
+  for (std::size_t i = 0, count = slice.padding ? 0 : cells.size(); i < count; ++i) {
     const int number = to_stored.rounded(to_stored.exact(values[i]));
     const int stored = std::clamp(number, min, max);
     const bool finite = std::isfinite(values[i]);
     clamped += static_cast<std::uint32_t>(finite & (number != stored));
-    cells[i] = finite ? written.with_stored(cells[i], stored) : cells[i];
+    cell[i] = finite ? written.with_stored(cell[i], stored) : cell[i];
   }
   for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
     const auto [first, last] = *slice.padding;
@@ -274,20 +279,22 @@ void to_values(const Slice& slice, std::span<const std::uint16_t> frame, Values 
   const std::span<const std::uint16_t> cells = tile.empty() ? frame : tile;
   const double slope = slice.slope, intercept = slice.intercept;
   const PixelFormat format = slice.format;
+  const std::uint16_t* const cell = cells.data();  // without checks of bounds the compiler makes vectors
+  const std::size_t count = cells.size();
   if (kind == Values::stored) {
-    for (std::size_t i = 0; i < cells.size(); ++i) values[i] = static_cast<float>(format.stored(cells[i]));
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(format.stored(cell[i]));
   } else if (!slice.modality_lut.empty()) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      values[i] = static_cast<float>(slice.modality_lut.value(format.stored(cells[i])));
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = static_cast<float>(slice.modality_lut.value(format.stored(cell[i])));
     }
   } else {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      values[i] = static_cast<float>(slope * format.stored(cells[i]) + intercept);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = static_cast<float>(slope * format.stored(cell[i]) + intercept);
     }
   }
   if (!slice.padding || kind == Values::real_with_padding) return;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const int stored = format.stored(cells[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int stored = format.stored(cell[i]);
     if (stored >= slice.padding->first && stored <= slice.padding->second) {
       values[i] = std::numeric_limits<float>::quiet_NaN();
     }

@@ -47,6 +47,7 @@ const std::vector<Command>& commands();
 const Command& find_command(std::string_view name);
 
 std::vector<Command> filter_commands();  ///< one for each filter of the registry
+Command denoise_command();
 Command run_command();
 Command info_command();
 Command filters_command();

@@ -7,7 +7,8 @@ namespace quietvox::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = [] {
-    std::vector<Command> list = filter_commands();
+    std::vector<Command> list{denoise_command()};
+    for (Command command : filter_commands()) list.push_back(std::move(command));
     for (Command command : {run_command(), info_command(), filters_command(), compare_command(), estimate_command(),
                             phantom_command(), add_noise_command(), train_quadratic_command(), benchmark_command()}) {
       list.push_back(std::move(command));

@@ -10,9 +10,13 @@ std::vector<Command> filter_commands() {
   for (const Filter& filter : filters()) {
     std::vector<OptionGroup> groups = filter_option_groups();
     groups.insert(groups.begin(), {"Filter", filter.fields});
+    groups.insert(groups.begin() + 1, option_group<NoiseOptions>());
     list.push_back({filter.name, filter.summary, filter_operands(), std::move(groups),
                     [&filter](const Arguments& arguments, Context& context) {
-                      run_filters({arguments.settings(filter)}, arguments, context);
+                      Job job = job_of(arguments);
+                      job.chain = {arguments.settings(filter)};
+                      job.stabilise = arguments.params<NoiseOptions>().stabilise;
+                      run_filters(job, context);
                     }});
   }
   return list;

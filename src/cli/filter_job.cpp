@@ -153,9 +153,38 @@ void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<
                          " = auto became 0; give a number if it ought to change something");
     }
     if (model != nullptr && model->confidence == Confidence::low) {
-      warnings.push_back(filter + "the noise was measured with low confidence: " + model->reason);
+      warnings.push_back(filter + "the noise was measured with low confidence (" + model->reason +
+                         "); look at the result");
     }
   }
+}
+
+/// True where a filter goes by the measured noise, and by no intensity that was given, which would be none of even
+/// noise.
+bool goes_by_noise_alone(const Settings& given, const Settings& by_header) {
+  const auto is_given = [&](const FieldInfo& field) {
+    const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
+    return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
+  };
+  return std::ranges::any_of(by_header.waiting(), [](const Waiting& one) { return one.fact == VoxelFact::noise; }) &&
+         std::ranges::none_of(given.filter().fields, is_given);
+}
+
+/// How the noise of a volume is made even; none where it is not.
+std::optional<Stabilisation> stabilisation_of(const Job& job, const Settings& by_header, const Extent& extent,
+                                              const std::function<NoiseModel()>& measure) {
+  const bool asked_for = job.stabilise == Stabilise::rician;
+  if (job.stabilise == Stabilise::none) return std::nullopt;
+  if (job.chain.size() > 1 || !goes_by_noise_alone(job.chain.front(), by_header)) {
+    if (!asked_for) return std::nullopt;
+    throw Error(Errc::invalid_argument,
+                "--stabilise rician is for a single filter that goes by the measured noise: "
+                "leave its sigmas auto, or leave out --stabilise");
+  }
+  NoiseModel noise = measure();
+  if (asked_for) noise.distribution = NoiseDistribution::rician;
+  if (!(asked_for ? noise.trusted_sigma() > 0 : Stabilisation::helps(noise))) return std::nullopt;
+  return Stabilisation(noise, extent);
 }
 
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, std::span<const io::FileState> inputs,
@@ -178,7 +207,8 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
   if (whole.memory_limit) {
     const Extent extent = image.geometry(0).extent;
     const std::vector<Settings>& chain = summary.resolved[0];
-    std::size_t aside = block_bytes(extent) * ((mask ? 2 : 0) + (restore ? 2 : 0) + (residual ? 1 : 0)) +
+    std::size_t aside = block_bytes(extent) * ((job.stabilise != Stabilise::none ? 1 : 0) + (mask ? 2 : 0) +
+                                               (restore ? 2 : 0) + (residual ? 1 : 0)) +
                         io::GzipPacker::memory(background) * (residual ? 2 : 1);
     std::size_t working = 0;  // filters run one after another
     for (const Settings& step : chain) working = std::max(working, step.working_bytes(extent, thread_count(whole)));
@@ -212,9 +242,26 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
                                                                                                  const Execution& how) {
       return noise.emplace_back(find(reaching, how));
     };
-    const auto resolved = resolve_chain(job.chain, *source, *chosen.backend, part, measure);
-    const Provenance provenance{identified, resolved, chosen.backend->name(), mask_identity,
-                                {},         noise,    summary.noise_source};
+    const std::optional<Stabilisation> even = stabilisation_of(job, summary.resolved[volume].front(), source->extent(),
+                                                               [&] { return measure(*source, part); });
+    std::optional<StabilisedSource> even_source;
+    if (even) even_source.emplace(*source, *even, part);
+    VolumeSource& filtered = even ? static_cast<VolumeSource&>(*even_source) : *source;
+    const auto measured = [&](VolumeSource& reaching, const Execution& how) {
+      if (even) return even->noise_after();
+      return &reaching == source.get() && !noise.empty() ? noise.front() : measure(reaching, how);
+    };
+    const auto resolved = resolve_chain(job.chain, filtered, *chosen.backend, part, measured);
+    const Provenance provenance{
+        .requested = identified,
+        .resolved = resolved,
+        .backend = chosen.backend->name(),
+        .mask = mask_identity,
+        .noise = noise,
+        .noise_source = summary.noise_source,
+        .stabilise = job.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(job.stabilise),
+        .stabilised = even ? even->describe() : ""};
+    summary.stabilised.push_back(provenance.stabilised);
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
     if (!of_series || volume == 0) {
       const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
@@ -222,15 +269,27 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     }
     summary.resolved[volume] = provenance.resolved;
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
-    for (const NoiseModel& model : noise) context.console.detail("noise: " + model.describe());
+    if (volume > 0 && !of_series) {  // the first is told of with the result
+      for (const NoiseModel& model : noise) context.console.detail("noise: " + model.describe());
+    }
     summary.noise.push_back(noise);
     writer->begin_volume(volume, provenance);
     if (residual) residual->begin_volume(volume, provenance);
     const io::Values original = values == io::Values::real ? io::Values::real_with_padding : values;
     VoxelOutput output(*writer, residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, volume) : nullptr);
-    filter_volume(*source, provenance.resolved, *chosen.backend, part,
-                  [&](VolumeView<const float> slices) { output.write(slices); });
+    filter_volume(filtered, provenance.resolved, *chosen.backend, part, [&](VolumeView<const float> slices) {
+      if (!even) return output.write(slices);
+      const std::int64_t together = slices_in_block(slices.extent);
+      std::vector<float> block;
+      for (std::int64_t z = 0; z < slices.extent.z; z += together) {
+        const VolumeView<const float> some = slices.slices(z, std::min(together, slices.extent.z - z));
+        block.assign(some.data, some.data + some.extent.voxels());
+        const VolumeView<float> back{block.data(), some.extent, some.spacing, some.origin};
+        even->undo(back, part);
+        output.write(back);
+      }
+    });
   }
   const io::WriteReport report = commit_both(*writer, residual.get(), inputs, background);
   summary.files = report.files;
@@ -253,6 +312,11 @@ void tell(const Job& job, const Summary& summary, Context& context) {
   const std::vector<Settings>& chain = summary.resolved[0];
   const std::string what = describe_chain(chain);
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
+  if (!summary.noise.empty() && !summary.noise[0].empty()) {
+    const bool is_even = !summary.stabilised.empty() && !summary.stabilised[0].empty();
+    const std::string even = is_even ? "; made even: " + summary.stabilised[0] : "";
+    context.console.note("noise: " + summary.noise[0][0].describe() + even);
+  }
   if (job.out.dry_run) {
     const bool by_voxels = std::ranges::any_of(chain, [](const Settings& step) {
       return std::ranges::any_of(step.waiting(), [&](const Waiting& one) { return step.get(one.field) == "auto"; });
@@ -280,6 +344,8 @@ Json described(const Job& job, const Summary& summary) {
     volumes.push_back({{"filters", to_json(summary.resolved[volume])}});
     if (volume >= summary.noise.size()) continue;
     for (const NoiseModel& noise : summary.noise[volume]) volumes.back()["noise"].push_back(to_json(noise));
+    if (volume < summary.stabilised.size() && !summary.stabilised[volume].empty())
+      volumes.back()["stabilised"] = summary.stabilised[volume];
   }
   Json files = Json::array();
   for (const fs::path& file : summary.files) files.push_back(file.string());
@@ -310,6 +376,10 @@ Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends,
   const auto mask = open_mask(job.mask.mask, image, background(job.work, context), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
+  if (job.out.dry_run && job.measures_dry) {
+    const auto first = image.volume(0, io::Values::real_less_offset);
+    summary.noise.push_back({noise_of_volume(image, 0, *first, background(job.work, context))});
+  }
   const ChosenBackend& chosen =
       backends.of([&] { return cpu_seconds(image, summary, context.background(job.work.threads)); });
   summary.backend = chosen.backend->name();
@@ -333,17 +403,19 @@ std::vector<OptionGroup> filter_option_groups() {
           option_group<OutputOptions>(), option_group<WorkOptions>()};
 }
 
-void run_filters(const std::vector<Settings>& chain, const Arguments& arguments, Context& context) {
-  const Job job{arguments.operand(0),
-                arguments.operand(1),
-                chain,
-                arguments.params<InputOptions>(),
-                arguments.params<SeriesOptions>(),
-                arguments.params<MaskOptions>(),
-                arguments.params<OutputOptions>(),
-                arguments.params<WorkOptions>()};
+Job job_of(const Arguments& arguments) {
+  return {.input = arguments.operand(0),
+          .output = arguments.operand(1),
+          .in = arguments.params<InputOptions>(),
+          .series = arguments.params<SeriesOptions>(),
+          .mask = arguments.params<MaskOptions>(),
+          .out = arguments.params<OutputOptions>(),
+          .work = arguments.params<WorkOptions>()};
+}
+
+void run_filters(const Job& job, Context& context) {
   if (job.series.all_series) return filter_all_series(job, context);
-  BackendOfRuns backends(job.work.backend, chain);
+  BackendOfRuns backends(job.work.backend, job.chain);
   check_paths(job);
   const auto image = open_input(job.input, job.in, background(job.work, context));
   const Summary summary = run_job(job, *image, backends, context);

@@ -22,7 +22,9 @@ struct Job {
   SeriesOptions series;
   MaskOptions mask;
   OutputOptions out;
+  Stabilise stabilise = Stabilise::none;
   WorkOptions work;
+  bool measures_dry = false;  ///< a dry run measures the noise of the first volume
 };
 
 /// What was done, for people and for programs.
@@ -31,6 +33,7 @@ struct Summary {
   std::string extent, backend, backend_why;
   std::vector<std::vector<Settings>> resolved;  ///< per volume
   std::vector<std::vector<NoiseModel>> noise;   ///< per volume that was filtered: what was measured
+  std::vector<std::string> stabilised;          ///< per volume that was filtered: what of its noise was made even
   std::string noise_source;                     ///< where, if not in each volume alone
   std::vector<std::filesystem::path> files;
   std::vector<std::string> warnings;
@@ -45,9 +48,11 @@ Json described(const Job&, const Summary&);
 
 /// INPUT and OUTPUT.
 std::vector<Operand> filter_operands();
-/// The shared options of such commands.
+/// The shared options of such commands, but for NoiseOptions.
 std::vector<OptionGroup> filter_option_groups();
 
-void run_filters(const std::vector<Settings>& chain, const Arguments&, Context&);
+/// What the arguments say, besides the chain.
+Job job_of(const Arguments&);
+void run_filters(const Job&, Context&);
 
 }  // namespace quietvox::cli

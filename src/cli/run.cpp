@@ -53,12 +53,12 @@ Command run_command() {
   groups.insert(groups.begin(), chain);
   return {"run", "Several filters, one after another, in one go.", filter_operands(), std::move(groups),
           [](const Arguments& arguments, Context& context) {
-            std::vector<Settings> steps;
-            for (const std::string& text : arguments.values("filter")) steps.push_back(parse_step(text));
-            if (steps.empty()) {
+            Job job = job_of(arguments);
+            for (const std::string& text : arguments.values("filter")) job.chain.push_back(parse_step(text));
+            if (job.chain.empty()) {
               throw Error(Errc::invalid_argument, "run: give at least one --filter; see 'quietvox run --help'");
             }
-            run_filters(steps, arguments, context);
+            run_filters(job, context);
           }};
 }
 

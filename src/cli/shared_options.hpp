@@ -83,6 +83,23 @@ constexpr std::array<std::string_view, 5> choices(OutputFormat) {
   return {"auto", "dicom", "nifti", "nrrd", "metaimage"};
 }
 
+enum class Stabilise { none, automatic, rician };
+constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "auto", "rician"}; }
+
+constexpr const char* stabilise_help =
+    "Makes the noise even before a filter that goes by the measured noise, and undoes that after it. auto: divides by "
+    "the "
+    "local noise where it varies, and turns Rician noise into Gaussian noise, without its bias on the way back; "
+    "rician: "
+    "takes the noise for Rician whatever was measured; none: neither.";
+
+struct NoiseOptions {
+  Stabilise stabilise = Stabilise::none;
+
+  static constexpr std::string_view name = "", title = "Noise";
+  static consteval auto fields() { return std::tuple{field("stabilise", &NoiseOptions::stabilise, stabilise_help)}; }
+};
+
 struct OutputOptions {
   OutputType output_type = OutputType::same;
   OutputFormat output_format = OutputFormat::automatic;

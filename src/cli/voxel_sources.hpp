@@ -7,6 +7,7 @@
 
 #include "core/pipeline.hpp"
 #include "io/image.hpp"
+#include "quality/stabilisation.hpp"
 
 namespace quietvox::cli {
 
@@ -27,6 +28,26 @@ class MaskedSource final : public VolumeSource {
  private:
   std::unique_ptr<VolumeSource> source_, mask_;
   std::vector<float> block_;
+};
+
+/// A volume whose noise is made even.
+class StabilisedSource final : public VolumeSource {
+ public:
+  StabilisedSource(VolumeSource& source, const Stabilisation& stabilisation, const Execution& execution)
+      : source_(source), stabilisation_(stabilisation), execution_(execution) {}
+
+  Extent extent() const override { return source_.extent(); }
+  Spacing spacing() const override { return source_.spacing(); }
+  HeaderFacts header() const override { return source_.header(); }
+  void read(VolumeView<float> slices) override {
+    source_.read(slices);
+    stabilisation_.apply(slices, execution_);
+  }
+
+ private:
+  VolumeSource& source_;
+  const Stabilisation& stabilisation_;
+  Execution execution_;
 };
 
 /// A volume read into memory.

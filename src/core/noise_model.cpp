@@ -61,6 +61,13 @@ Triple<double> NoiseSpectrum::length() const {
   return length;
 }
 
+double NoiseModel::coarse_sigma(const Radius3& block) const {
+  const Triple<double> length = spectrum.length();
+  double variance = 1;
+  for (int axis = 0; axis < 3; ++axis) variance *= block[axis] > 1 ? length[axis] : 1;
+  return trusted_sigma() * std::sqrt(variance);
+}
+
 std::string NoiseModel::describe() const {
   const auto number = [](const char* format, double value) {
     char text[48];

@@ -50,7 +50,8 @@ std::string derivation_text(const Provenance& provenance) {
     if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
   }
   const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
-  return "quietvox " + version() + ": " + steps + mask + noise + "; not for diagnostic use";
+  const std::string even = provenance.stabilised.empty() ? "" : "; made even: " + provenance.stabilised;
+  return "quietvox " + version() + ": " + steps + mask + noise + even + "; not for diagnostic use";
 }
 
 }  // namespace quietvox

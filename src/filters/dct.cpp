@@ -57,7 +57,9 @@ DctParams DctParams::resolved(const VolumeFacts& facts) const {
   constexpr double thick = 5;  // chris_t1 with its slices averaged by n: cubes win at 4, squares at 6
   if (!block) params.block = default_block(facts, thick);
   params.lengths = block_lengths(*params.block, facts.extent);
-  if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
+  if (const auto noise = sigma ? std::nullopt : facts.noise_for("sigma")) {
+    params.sigma = noise->coarse_sigma(params.lengths);
+  }
   return params;
 }
 

@@ -44,7 +44,7 @@ struct DctParams {
   static consteval auto fields() {
     return std::tuple{
         field("sigma", &DctParams::sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
+              "Standard deviation of the noise; auto: measured, and more where it is correlated; 0 changes nothing."),
         field("strength", &DctParams::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
         field("block", &DctParams::block,
               "Voxels of a block; auto: 8x8x1 for fewer than 4 slices, uneven ones, or ones above 5 pixels apart; else "

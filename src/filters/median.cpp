@@ -176,7 +176,7 @@ class Median {
 
 MedianParams MedianParams::resolved(const VolumeFacts& facts) const {
   MedianParams params = *this;
-  params.radius = radius ? flattened(*radius, facts.extent) : facts.default_radius(1, largest_radius);
+  params.radius = radius ? flattened(*radius, facts.extent) : facts.default_radius(1, 1);
   return params;
 }
 

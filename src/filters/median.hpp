@@ -32,7 +32,8 @@ struct MedianParams {
   static consteval auto fields() {
     return std::tuple{
         field("radius", &MedianParams::radius, {0, largest_radius}, "voxel",
-              "Half width of the window per axis; auto: the length of one in-plane voxel."),
+              "Half width of the window per axis; auto: 1 where a neighbour is no farther away than two in-plane "
+              "voxels, else 0."),
         field("shape", &MedianParams::shape, "Voxels of the window that count."),
         field("border", &MedianParams::border, "What the window sees beyond the edge of the volume."),
     };

@@ -107,8 +107,8 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
   } else {
     params.search_radius = facts.default_radius(facts.takes_part(2) ? 4 : 7, 15);
   }
-  if (!sigma) params.sigma = facts.noise_sigma_for("sigma");
   params.guide = DctParams{params.sigma, guide_strength, guide_block}.resolved(facts);
+  params.sigma = params.guide.sigma;
   params.guide_block = params.guide.block;
   return params;
 }

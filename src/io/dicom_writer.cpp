@@ -190,6 +190,7 @@ class Writer final : public ImageWriter {
     };
     derivation_.smooths = has(Purpose::smoothing);
     derivation_.enhances = has(Purpose::edge_enhancement);
+    if (!provenance.stabilise.empty()) derivation_.chain += "\nstabilise " + provenance.stabilise;
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
     // Nobody knows what such steps were set to: no two runs may be taken for the same.
     if (!provenance.others.empty()) derivation_.chain += "\nrun " + run_;

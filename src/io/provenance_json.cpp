@@ -125,6 +125,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
     Json entry = {{"first", volume}, {"last", volume}, {"filters", steps_of(volumes_[volume])}};
     for (const NoiseModel& noise : volumes_[volume].noise) entry["noise"].push_back(to_json(noise));
+    if (!volumes_[volume].stabilised.empty()) entry["stabilised"] = volumes_[volume].stabilised;
     if (!volumes.empty() && same_but_for_place(volumes.back(), entry)) {
       volumes.back()["last"] = volume;
     } else {

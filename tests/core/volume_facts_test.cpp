@@ -87,7 +87,7 @@ TEST(DefaultWindows, AreLengthsThatSpacingTurnsIntoVoxels) {
   EXPECT_EQ(window("nlm", "search-radius", thicker), "3x3x2");
   EXPECT_EQ(window("bilateral", "radius", thicker), "3x3x2");
   const VolumeFacts thinner = header({64, 64, 64}, {0.9, 0.9, 0.45});
-  EXPECT_EQ(window("median", "radius", thinner), "1x1x2");
+  EXPECT_EQ(window("median", "radius", thinner), "1x1x1");  // 1x1x2 is a hundred times slower
   EXPECT_EQ(window("nlm", "search-radius", thinner), "3x3x6");
   EXPECT_EQ(window("gaussian", "sigma", thinner), "0.9x0.9x0.9");
 }

@@ -24,8 +24,8 @@ struct DenoiseOptions {
   }
 };
 
-/// The best filter on noise of every kind that scanners write (docs/denoise.md). It goes by the measured noise: how
-/// strong it is where, and how correlated.
+/// The best filter, or nearly, on noise of every kind that scanners write (docs/denoise.md). It goes by the measured
+/// noise: how strong it is where, and how correlated.
 Settings denoising_filter(DenoiseStrength strength) {
   Settings filter(find_filter("bm4d"));
   if (strength == DenoiseStrength::light) filter.set("strength", "0.5");
@@ -43,7 +43,7 @@ Command denoise_command() {
             const auto options = arguments.params<DenoiseOptions>();
             Job job = job_of(arguments);
             job.chain = {denoising_filter(options.strength)};
-            job.measures_dry = true;
+            job.is_denoise = true;
             job.stabilise = options.stabilise;
             run_filters(job, context);
           }};

@@ -137,7 +137,7 @@ io::Values choose_values(const Job& job, const io::Image& image, io::Format form
 
 /// Where no noise was found, or none to be trusted, filters that go by it change nothing, and people ought to know.
 void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<Settings>& chain,
-                      const std::vector<NoiseModel>& noise, const std::string& volume,
+                      const std::vector<NoiseModel>& noise, const std::string& volume, bool is_denoise,
                       std::vector<std::string>& warnings) {
   std::size_t measured = 0;
   for (std::size_t step = 0; step < chain.size(); ++step) {
@@ -149,8 +149,10 @@ void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<
       if (chain[step].get(waiting.field) != "0") continue;
       const std::string why =
           model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
-      warnings.push_back(filter + why + ", so that --" + waiting.field +
-                         " = auto became 0; give a number if it ought to change something");
+      warnings.push_back(filter + why +
+                         (is_denoise ? ", so that nothing was changed"
+                                     : ", so that --" + waiting.field +
+                                           " = auto became 0; give a number if it ought to change something"));
     }
     if (model != nullptr && model->confidence == Confidence::low) {
       warnings.push_back(filter + "the noise was measured with low confidence (" + model->reason +
@@ -170,9 +172,17 @@ bool goes_by_noise_alone(const Settings& given, const Settings& by_header) {
          std::ranges::none_of(given.filter().fields, is_given);
 }
 
-/// How the noise of a volume is made even; none where it is not.
-std::optional<Stabilisation> stabilisation_of(const Job& job, const Settings& by_header, const Extent& extent,
-                                              const std::function<NoiseModel()>& measure) {
+/// Why voxels are no magnitudes; empty where they may be.
+std::string why_no_magnitudes(const Job& job, const io::Image& image, VolumeSource& source) {
+  const HeaderFacts facts = source.header();
+  if (facts.kind && *facts.kind != DataKind::magnitude) return facts.kind_source;
+  if (image.offset() != 0) return "voxels lie far from 0";
+  return intensities(source).min < 0 ? "voxels of " + job.input.string() + " are negative" : "";
+}
+
+/// How the Rician noise of a volume is turned into Gaussian noise; none where it is not.
+std::optional<Stabilisation> stabilisation_of(const Job& job, const Settings& by_header, const io::Image& image,
+                                              VolumeSource& source, const std::function<NoiseModel()>& measure) {
   const bool asked_for = job.stabilise == Stabilise::rician;
   if (job.stabilise == Stabilise::none) return std::nullopt;
   if (job.chain.size() > 1 || !goes_by_noise_alone(job.chain.front(), by_header)) {
@@ -181,10 +191,15 @@ std::optional<Stabilisation> stabilisation_of(const Job& job, const Settings& by
                 "--stabilise rician is for a single filter that goes by the measured noise: "
                 "leave its sigmas auto, or leave out --stabilise");
   }
+  if (const std::string why = asked_for ? why_no_magnitudes(job, image, source) : ""; !why.empty()) {
+    throw Error(Errc::invalid_argument,
+                "--stabilise rician is for magnitudes, which are never negative, but " + why + "; leave it out");
+  }
   NoiseModel noise = measure();
   if (asked_for) noise.distribution = NoiseDistribution::rician;
-  if (!(asked_for ? noise.trusted_sigma() > 0 : Stabilisation::helps(noise))) return std::nullopt;
-  return Stabilisation(noise, extent);
+  if (noise.trusted_sigma() == 0 || !(asked_for || Stabilisation::helps(noise))) return std::nullopt;
+  if (!asked_for && !why_no_magnitudes(job, image, source).empty()) return std::nullopt;
+  return Stabilisation(noise, source.extent());
 }
 
 void filter_image(const Job& job, const io::Image& image, const io::Image* mask, std::span<const io::FileState> inputs,
@@ -242,8 +257,8 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
                                                                                                  const Execution& how) {
       return noise.emplace_back(find(reaching, how));
     };
-    const std::optional<Stabilisation> even = stabilisation_of(job, summary.resolved[volume].front(), source->extent(),
-                                                               [&] { return measure(*source, part); });
+    const std::optional<Stabilisation> even =
+        stabilisation_of(job, summary.resolved[volume].front(), image, *source, [&] { return measure(*source, part); });
     std::optional<StabilisedSource> even_source;
     if (even) even_source.emplace(*source, *even, part);
     VolumeSource& filtered = even ? static_cast<VolumeSource&>(*even_source) : *source;
@@ -260,12 +275,12 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
         .noise = noise,
         .noise_source = summary.noise_source,
         .stabilise = job.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(job.stabilise),
-        .stabilised = even ? even->describe() : ""};
+        .stabilised = even ? "Rician noise" : ""};
     summary.stabilised.push_back(provenance.stabilised);
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
     if (!of_series || volume == 0) {
       const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
-      warn_of_no_noise(summary.resolved[volume], provenance.resolved, noise, which, summary.warnings);
+      warn_of_no_noise(summary.resolved[volume], provenance.resolved, noise, which, job.is_denoise, summary.warnings);
     }
     summary.resolved[volume] = provenance.resolved;
     context.console.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(provenance.resolved));
@@ -314,7 +329,7 @@ void tell(const Job& job, const Summary& summary, Context& context) {
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
   if (!summary.noise.empty() && !summary.noise[0].empty()) {
     const bool is_even = !summary.stabilised.empty() && !summary.stabilised[0].empty();
-    const std::string even = is_even ? "; made even: " + summary.stabilised[0] : "";
+    const std::string even = is_even ? "; its bias was taken out" : "";
     context.console.note("noise: " + summary.noise[0][0].describe() + even);
   }
   if (job.out.dry_run) {
@@ -376,7 +391,7 @@ Summary run_job(const Job& job, const io::Image& image, BackendOfRuns& backends,
   const auto mask = open_mask(job.mask.mask, image, background(job.work, context), summary.warnings);
   check_formats(job, image, summary);
   check_windows(job, image, summary);
-  if (job.out.dry_run && job.measures_dry) {
+  if (job.out.dry_run && job.is_denoise) {
     const auto first = image.volume(0, io::Values::real_less_offset);
     summary.noise.push_back({noise_of_volume(image, 0, *first, background(job.work, context))});
   }

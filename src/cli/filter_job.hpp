@@ -24,7 +24,7 @@ struct Job {
   OutputOptions out;
   Stabilise stabilise = Stabilise::none;
   WorkOptions work;
-  bool measures_dry = false;  ///< a dry run measures the noise of the first volume
+  bool is_denoise = false;  ///< the filter was not chosen by hand; a dry run measures the noise of the first volume
 };
 
 /// What was done, for people and for programs.
@@ -33,8 +33,8 @@ struct Summary {
   std::string extent, backend, backend_why;
   std::vector<std::vector<Settings>> resolved;  ///< per volume
   std::vector<std::vector<NoiseModel>> noise;   ///< per volume that was filtered: what was measured
-  std::vector<std::string> stabilised;          ///< per volume that was filtered: what of its noise was made even
-  std::string noise_source;                     ///< where, if not in each volume alone
+  std::vector<std::string> stabilised;  ///< per volume that was filtered: `Rician noise` where that was made Gaussian
+  std::string noise_source;             ///< where, if not in each volume alone
   std::vector<std::filesystem::path> files;
   std::vector<std::string> warnings;
   std::int64_t clamped = 0;

@@ -87,11 +87,8 @@ enum class Stabilise { none, automatic, rician };
 constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "auto", "rician"}; }
 
 constexpr const char* stabilise_help =
-    "Makes the noise even before a filter that goes by the measured noise, and undoes that after it. auto: divides by "
-    "the "
-    "local noise where it varies, and turns Rician noise into Gaussian noise, without its bias on the way back; "
-    "rician: "
-    "takes the noise for Rician whatever was measured; none: neither.";
+    "Turns Rician noise into Gaussian noise before a filter that goes by the measured noise, and back after it without "
+    "the bias of magnitudes. auto: where the noise was found to be Rician; rician: in any case; none: never.";
 
 struct NoiseOptions {
   Stabilise stabilise = Stabilise::none;

@@ -30,7 +30,7 @@ class MaskedSource final : public VolumeSource {
   std::vector<float> block_;
 };
 
-/// A volume whose noise is made even.
+/// A volume whose Rician noise is made Gaussian.
 class StabilisedSource final : public VolumeSource {
  public:
   StabilisedSource(VolumeSource& source, const Stabilisation& stabilisation, const Execution& execution)

@@ -50,7 +50,7 @@ std::string derivation_text(const Provenance& provenance) {
     if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
   }
   const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
-  const std::string even = provenance.stabilised.empty() ? "" : "; made even: " + provenance.stabilised;
+  const std::string even = provenance.stabilised.empty() ? "" : "; stabilised: " + provenance.stabilised;
   return "quietvox " + version() + ": " + steps + mask + noise + even + "; not for diagnostic use";
 }
 

@@ -29,8 +29,8 @@ struct Provenance {
   std::vector<OtherStep> others{};  ///< in order
   std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
-  std::string stabilise{};          ///< how the noise was to be made even; empty: not at all
-  std::string stabilised{};         ///< what of the noise was made even; empty: nothing
+  std::string stabilise{};          ///< whether Rician noise was to be made Gaussian; empty: not at all
+  std::string stabilised{};         ///< `Rician noise` where that was made Gaussian
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
@@ -42,7 +42,7 @@ std::string brief_chain(std::span<const Settings> chain, std::size_t most);
 
 /// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`, other steps by name in their places; with `;
 /// within mask 0123456789abcdef` behind the filters where there is a mask, `; ` and the source of the noise, and
-/// `; made even: ` and what was.
+/// `; stabilised: Rician noise`.
 std::string derivation_text(const Provenance&);
 
 }  // namespace quietvox

@@ -127,7 +127,7 @@ double unstabilise_rician(double filtered) {
 
 bool Stabilisation::helps(const NoiseModel& noise) {
   if (noise.trusted_sigma() == 0 || noise.confidence < Confidence::medium) return false;
-  return noise.distribution == NoiseDistribution::rician || noise.map.values.size() > 1;
+  return noise.distribution == NoiseDistribution::rician;
 }
 
 template <class Change>
@@ -146,29 +146,16 @@ void Stabilisation::for_each(VolumeView<float> slices, const Execution& executio
 }
 
 void Stabilisation::apply(VolumeView<float> slices, const Execution& execution) const {
-  const bool rician = noise_.distribution == NoiseDistribution::rician;
-  for_each(slices, execution,
-           [&](double voxel, double sigma) { return rician ? stabilise_rician(voxel / sigma) : voxel / sigma; });
+  for_each(slices, execution, [](double voxel, double sigma) { return sigma * stabilise_rician(voxel / sigma); });
 }
 
 void Stabilisation::undo(VolumeView<float> slices, const Execution& execution) const {
-  const bool rician = noise_.distribution == NoiseDistribution::rician;
-  for_each(slices, execution,
-           [&](double voxel, double sigma) { return sigma * (rician ? unstabilise_rician(voxel) : voxel); });
-}
-
-std::string Stabilisation::describe() const {
-  const bool rician = noise_.distribution == NoiseDistribution::rician, local = noise_.map.values.size() > 1;
-  return std::string(rician ? "Rician noise" : "") + (rician && local ? ", " : "") + (local ? "local noise" : "");
+  for_each(slices, execution, [](double voxel, double sigma) { return sigma * unstabilise_rician(voxel / sigma); });
 }
 
 NoiseModel Stabilisation::noise_after() const {
   NoiseModel after = noise_;
-  after.sigma = 1;
   after.distribution = NoiseDistribution::gaussian;
-  after.map = {};
-  after.contrast /= noise_.sigma;
-  after.step /= noise_.sigma;
   return after;
 }
 

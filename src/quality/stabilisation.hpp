@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "core/execution.hpp"
 #include "core/noise_model.hpp"
 #include "core/volume.hpp"
@@ -21,22 +19,20 @@ namespace quietvox {
 double stabilise_rician(double magnitude);
 double unstabilise_rician(double filtered);
 
-/// What makes the noise of a volume even: divided by the local sigma of its noise, and stabilised where that is Rician.
+/// Turns the Rician noise of a volume into Gaussian noise of the same local sigma s: a voxel m becomes s f(m / s),
+/// which is nearly m where the signal is strong.
 class Stabilisation {
  public:
   Stabilisation(const NoiseModel& noise, const Extent& extent) : noise_(noise), extent_(extent) {}
 
-  /// True where noise varies over the volume or is Rician, and its measure is to be trusted.
+  /// True where noise is Rician and its measure is to be trusted.
   static bool helps(const NoiseModel&);
 
   /// Voxels of some slices, in place; missing ones stay as they are.
   void apply(VolumeView<float> slices, const Execution&) const;
   void undo(VolumeView<float> slices, const Execution&) const;
 
-  /// `Rician noise, local noise`: what is made even.
-  std::string describe() const;
-
-  /// The noise of what apply() makes: of sigma 1, Gaussian, the same everywhere.
+  /// The noise of what apply() makes.
   NoiseModel noise_after() const;
 
  private:

@@ -115,6 +115,7 @@ TEST_F(AtomicOutputTest, ForceReplacesAFolderInWhichAProcessWasKilled) {
   const fs::path left = folder_ / "all/.quietvox-0123456789abcdef.part";
   fs::create_directory(left);
   fs::permissions(left, fs::perms::owner_all);
+  put(left / "lock", "");
   put(left / "1.dcm", "half");
   Output output(folder_ / "all", Kind::folder, true, {});
   put(output.staging() / "1.dcm", "new");

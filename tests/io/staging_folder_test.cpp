@@ -99,6 +99,16 @@ TEST_F(StagingFolderTest, AFolderKilledBeforeItsLockGoesToo) {
   EXPECT_FALSE(is_there());
 }
 
+/// Who may rename a private folder of another user in a shared one could else have it removed.
+TEST_F(StagingFolderTest, AFolderThatOnlyGotTheNameStays) {
+  plant();
+  fs::remove(out(planted) / "lock");
+  put(out(planted) / "t1.nii", "precious");
+  remove_stale_stagings(folder_ / "out");
+  EXPECT_TRUE(fs::exists(out(planted) / "t1.nii"));
+  EXPECT_FALSE(fs::exists(out(planted) / "lock"));
+}
+
 TEST_F(StagingFolderTest, LinksInALeftOneLeadNobodyAnywhere) {
   plant();
   fs::create_directory_symlink(folder_ / "precious", out(planted) / "link");

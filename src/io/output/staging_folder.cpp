@@ -44,16 +44,27 @@ enum class Lock { mine, unsupported, none };
 
 /// Takes the lock of a staging folder, whose file it makes where there is none. `none`: another process has it or
 /// removed it meanwhile, or what lies there is no lock of ours.
-Lock take_lock(const fs::path& folder, std::optional<Descriptor>& lock) {
+Lock take_lock(const fs::path& folder, std::optional<Descriptor>& lock, int how = 0) {
   const fs::path path = folder / StagingFolder::lock_name;
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(path, ignored);
   if (fs::exists(there) && !fs::is_regular_file(there)) return Lock::none;
-  lock.emplace(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+  lock.emplace(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | how);
   if (!lock->is_open()) return Lock::none;
   const int error = flock(*lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
   if (error == EWOULDBLOCK || !is_of(*lock, path)) return Lock::none;
   return error == 0 ? Lock::mine : Lock::unsupported;
+}
+
+/// The lock goes last: what is left of a folder whose removal was cut short is still told by it.
+void remove_staging(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::path> others;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().filename() != StagingFolder::lock_name) others.push_back(entry->path());
+  }
+  for (const fs::path& other : others) fs::remove_all(other, error);
+  fs::remove_all(folder, error);
 }
 
 bool is_private_folder(const fs::path& path) {
@@ -83,7 +94,7 @@ StagingFolder::StagingFolder(const fs::path& target) {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent / (std::string(prefix) + random_token() + std::string(suffix));
     // Who looks for stale ones may be faster to lock it, and removes it.
-    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_) != Lock::none) {
+    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_, O_CREAT) != Lock::none) {
       stagings().all.insert(this);
       return;
     }
@@ -108,7 +119,7 @@ mode_t StagingFolder::usual_permissions() const {
 
 int StagingFolder::remove() noexcept {
   std::error_code error;
-  if (!is_lost()) fs::remove_all(path_, error);
+  if (!is_lost()) remove_staging(path_, error);
   // Who found it without its lock, which goes with the rest, removes it too.
   return stands_at(path_) && error.value() != ENOTEMPTY ? error.value() : 0;
 }
@@ -138,8 +149,14 @@ void remove_stale_stagings(const fs::path& folder) {
   }
   for (const fs::path& path : found) {
     std::optional<Descriptor> lock;
-    // Nobody else can change what lies in a private folder, nor put a link in the way of its removal.
-    if (is_private_folder(path) && take_lock(path, lock) == Lock::mine) fs::remove_all(path, ignored);
+    if (!is_private_folder(path)) continue;
+    // Nobody else can change what lies in a private folder, nor put a link in the way of its removal, but others may
+    // have given it this name: it must hold a lock already, which they cannot put there, or nothing.
+    if (take_lock(path, lock) == Lock::mine) {
+      remove_staging(path, ignored);
+    } else {
+      rmdir(path.c_str());
+    }
   }
 }
 

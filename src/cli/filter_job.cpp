@@ -161,8 +161,7 @@ void warn_of_no_noise(const std::vector<Settings>& by_header, const std::vector<
   }
 }
 
-/// True where a filter goes by the measured noise, and by no intensity that was given, which would be none of even
-/// noise.
+/// True where a filter goes by the measured noise alone: no intensity was given by hand, nor a model of the noise.
 bool goes_by_noise_alone(const Settings& given, const Settings& by_header) {
   const auto is_given = [&](const FieldInfo& field) {
     const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
@@ -257,13 +256,13 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
                                                                                                  const Execution& how) {
       return noise.emplace_back(find(reaching, how));
     };
-    const std::optional<Stabilisation> even =
+    const std::optional<Stabilisation> stabilisation =
         stabilisation_of(job, summary.resolved[volume].front(), image, *source, [&] { return measure(*source, part); });
-    std::optional<StabilisedSource> even_source;
-    if (even) even_source.emplace(*source, *even, part);
-    VolumeSource& filtered = even ? static_cast<VolumeSource&>(*even_source) : *source;
+    std::optional<StabilisedSource> stabilised;
+    if (stabilisation) stabilised.emplace(*source, *stabilisation, part);
+    VolumeSource& filtered = stabilised ? static_cast<VolumeSource&>(*stabilised) : *source;
     const auto measured = [&](VolumeSource& reaching, const Execution& how) {
-      if (even) return even->noise_after();
+      if (stabilisation) return stabilisation->noise_after();
       return &reaching == source.get() && !noise.empty() ? noise.front() : measure(reaching, how);
     };
     const auto resolved = resolve_chain(job.chain, filtered, *chosen.backend, part, measured);
@@ -275,7 +274,7 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
         .noise = noise,
         .noise_source = summary.noise_source,
         .stabilise = job.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(job.stabilise),
-        .stabilised = even ? "Rician noise" : ""};
+        .stabilised = stabilisation ? "Rician noise" : ""};
     summary.stabilised.push_back(provenance.stabilised);
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
     if (!of_series || volume == 0) {
@@ -294,14 +293,14 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
     VoxelOutput output(*writer, residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, volume) : nullptr);
     filter_volume(filtered, provenance.resolved, *chosen.backend, part, [&](VolumeView<const float> slices) {
-      if (!even) return output.write(slices);
+      if (!stabilisation) return output.write(slices);
       const std::int64_t together = slices_in_block(slices.extent);
       std::vector<float> block;
       for (std::int64_t z = 0; z < slices.extent.z; z += together) {
         const VolumeView<const float> some = slices.slices(z, std::min(together, slices.extent.z - z));
         block.assign(some.data, some.data + some.extent.voxels());
         const VolumeView<float> back{block.data(), some.extent, some.spacing, some.origin};
-        even->undo(back, part);
+        stabilisation->undo(back, part);
         output.write(back);
       }
     });
@@ -328,9 +327,9 @@ void tell(const Job& job, const Summary& summary, Context& context) {
   const std::string what = describe_chain(chain);
   for (const std::string& warning : summary.warnings) context.console.warning(warning);
   if (!summary.noise.empty() && !summary.noise[0].empty()) {
-    const bool is_even = !summary.stabilised.empty() && !summary.stabilised[0].empty();
-    const std::string even = is_even ? "; its bias was taken out" : "";
-    context.console.note("noise: " + summary.noise[0][0].describe() + even);
+    const bool is_stabilised = !summary.stabilised.empty() && !summary.stabilised[0].empty();
+    context.console.note("noise: " + summary.noise[0][0].describe() +
+                         (is_stabilised ? "; its bias was taken out" : ""));
   }
   if (job.out.dry_run) {
     const bool by_voxels = std::ranges::any_of(chain, [](const Settings& step) {

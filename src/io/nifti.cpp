@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <mutex>
 
 #include "core/input_limits.hpp"

@@ -80,22 +80,28 @@ ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path
 void ProvenanceSidecar::check() const { make_output(); }
 
 std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
-  if (fs::is_regular_file(path_)) {
-    const auto image = image_of_sidecar(path_);
-    if (force_ && !image) {
-      throw Error(Errc::exists,
-                  path_.string() + ": was not made by quietvox and is therefore not replaced; give another output");
-    }
-    // A name that leads elsewhere is none of ours.
-    if (image && !image->empty() && *image != image_.filename() && fs::path(*image).filename() == *image &&
-        fs::exists(fs::path(path_).replace_filename(*image))) {
-      throw Error(Errc::exists, path_.string() + ": says what was done to " + *image +
-                                    " and is therefore not replaced; give an output whose name differs in more than "
-                                    "its ending");
-    }
-  }
+  refuse_replacing(path_);
   for (const fs::path& input : inputs_) refuse_overlap(path_, input);
-  return std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path(), most_);
+  auto output = std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path(), most_);
+  output->refuse_replacing([this](const fs::path& found) { refuse_replacing(found); });
+  return output;
+}
+
+/// What was found at the path; it may have another name by now.
+void ProvenanceSidecar::refuse_replacing(const fs::path& found) const {
+  if (!fs::is_regular_file(found)) return;
+  const auto image = image_of_sidecar(found);
+  if (force_ && !image) {
+    throw Error(Errc::exists,
+                path_.string() + ": was not made by quietvox and is therefore not replaced; give another output");
+  }
+  // A name that leads elsewhere is none of ours.
+  if (image && !image->empty() && *image != image_.filename() && fs::path(*image).filename() == *image &&
+      fs::exists(fs::path(path_).replace_filename(*image))) {
+    throw Error(Errc::exists, path_.string() + ": says what was done to " + *image +
+                                  " and is therefore not replaced; give an output whose name differs in more than "
+                                  "its ending");
+  }
 }
 
 void ProvenanceSidecar::add_volume(const Provenance& provenance) {

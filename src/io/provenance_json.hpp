@@ -39,6 +39,7 @@ class ProvenanceSidecar {
 
  private:
   std::unique_ptr<AtomicOutput> make_output() const;
+  void refuse_replacing(const std::filesystem::path& found) const;
   std::string json(std::int64_t clamped_voxels) const;
 
   std::filesystem::path image_, path_;

@@ -238,6 +238,53 @@ TEST_F(Faults, KilledWhileItPutsOutputsInPlaceARunLeavesAllOrNothingNew) {
   }
 }
 
+/// What comes to stand at an output's name in the instant when --force replaces what stood there, is not removed.
+TEST_F(Faults, WhatComesBetweenTheLookAndTheExchangeIsKept) {
+  struct Case {
+    const char *what, *variable, *target;
+    std::vector<std::string> words;
+  };
+  const std::vector<Case> cases{
+      {"another file", "QUIETVOX_TEST_SWAP", "b.nii", {"gaussian", "in/a.nii", "out/b.nii", "--force"}},
+      {"a folder instead of a file", "QUIETVOX_TEST_SWAP", "b.nii", {"gaussian", "in/a.nii", "out/b.nii", "--force"}},
+      {"another folder", "QUIETVOX_TEST_SWAP", "ct", {"gaussian", "in/ct", "out/ct", "--force"}},
+      {"a file in the folder", "QUIETVOX_TEST_PLANT", "ct/planted", {"gaussian", "in/ct", "out/ct", "--force"}}};
+  for (const Case& one : cases) {
+    for (const bool plain : {false, true}) {
+      SCOPED_TRACE(std::string(one.what) + (plain ? ", plain renames" : ""));
+      const Scenario scenario{one.what, one.words, {one.words[2].substr(4)}};
+      const auto earlier = make_earlier(scenario);
+      const fs::path precious = folder_ / "out/precious";
+      const bool is_folder = std::string(one.what).find(" folder") != std::string::npos && one.variable[14] == 'S';
+      if (is_folder) fs::create_directory(precious);
+      write_file(is_folder ? precious / "letter.txt" : precious, "dear");
+      // The JSON file beside an image is exchanged first.
+      if (fs::exists(folder_ / "out/b.json")) fs::remove(folder_ / "out/b.json");
+      {
+        std::map<std::string, std::string> variables{{one.variable, precious.string()}};
+        if (plain) variables["QUIETVOX_TEST_PLAIN_RENAMES"] = "1";
+        const Preload preload(variables);
+        const Result result = quietvox(words_of(scenario));
+        EXPECT_TRUE(result.status == 7 || result.status == 20) << result.status;
+        EXPECT_NE(result.err.find(path(one.words[2])), std::string::npos) << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+      }
+      const fs::path kept = folder_ / "out" / one.target;
+      EXPECT_TRUE(read_file(is_folder ? kept / "letter.txt" : kept) == "dear");
+      if (one.variable[14] == 'P') {
+        fs::remove(kept);
+        EXPECT_TRUE(found(scenario) == earlier);
+      } else {
+        EXPECT_TRUE(fs::exists(precious.string() + ".was"));
+      }
+      for (const std::string& name : TemporaryFolder::names_in(folder_ / "out")) {
+        EXPECT_EQ(name.find("quietvox"), std::string::npos) << name;
+      }
+      empty_out();
+    }
+  }
+}
+
 /// Stopped while it reads back and syncs what it wrote.
 TEST_F(Faults, SignalsDuringVerificationLeaveNothing) {
   quietvox_ok({"phantom", path("in/large.nii"), "--size", "256x256x64", "--noise", "gaussian:20"});

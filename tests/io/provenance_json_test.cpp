@@ -11,6 +11,7 @@
 #include "nifti_files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -118,6 +119,23 @@ TEST_F(ProvenanceSidecarTest, ForceReplacesOurOwnOnly) {
   }
   EXPECT_EQ(folder_.names(), (Names{"in.nii", "out.json"}));
   EXPECT_EQ(read("out.json")["RepetitionTime"], 2.0);
+}
+
+TEST_F(ProvenanceSidecarTest, OneOfAnotherOriginThatComesMeanwhileIsKept) {
+  write("out.nii");
+  const std::string image = test::get(folder_ / "out.nii"), foreign = R"({"patients": 3})";
+  WriteOptions options;
+  options.force = true;
+  expect_error(Errc::exists, (folder_ / "out.json").string() + ": was not made by quietvox", [&] {
+    test::rewrite(*open_nifti(folder_ / "in.nii"), folder_ / "out.nii", Values::real, options, 2, provenance("1.5"),
+                  [&](float voxel) {
+                    test::put(folder_ / "out.json", foreign);
+                    return voxel + 1;
+                  });
+  });
+  EXPECT_EQ(test::get(folder_ / "out.json"), foreign);
+  EXPECT_TRUE(test::get(folder_ / "out.nii") == image);
+  EXPECT_EQ(folder_.names(), (Names{"in.nii", "out.json", "out.nii"}));
 }
 
 TEST_F(ProvenanceSidecarTest, AppearsTogetherWithTheImageOrNotAtAll) {

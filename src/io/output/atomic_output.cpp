@@ -30,9 +30,9 @@ namespace {
               path.string() + ": " + std::string(what) + ": " + std::generic_category().message(error));
 }
 
-/// Replacing a folder removes all that it holds; what is no earlier result is not ours to remove. `stale`: what a
-/// killed run left there may be there, and goes with it.
-void refuse_foreign_files(const fs::path& folder, bool stale) {
+/// Replacing a folder removes all that it holds; what is no earlier result is not ours to remove. `target`: where it
+/// stands, or stood. `stale`: what a killed run left there may be there, and goes with it.
+void refuse_foreign_files(const fs::path& folder, const fs::path& target, bool stale) {
   for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
     const bool is_folder = entry->is_directory() && !entry->is_symlink();
     if (is_folder && is_staging_name(entry->path().filename().string()) && entry.depth() == 0 && stale) {
@@ -40,7 +40,7 @@ void refuse_foreign_files(const fs::path& folder, bool stale) {
       continue;
     }
     if (is_folder || (entry->is_regular_file() && !entry->is_symlink() && is_dicom_result(entry->path()))) continue;
-    throw Error(Errc::exists, folder.string() + ": holds " + entry->path().lexically_relative(folder).string() +
+    throw Error(Errc::exists, target.string() + ": holds " + entry->path().lexically_relative(folder).string() +
                                   ", which was not made by quietvox, and is therefore not replaced; give another "
                                   "output");
   }
@@ -55,7 +55,7 @@ void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force
                                                                     : ": is not a folder; give the name of a folder"));
   }
   if (!force) throw Error(Errc::exists, target.string() + ": exists already; use --force to replace it");
-  if (kind == AtomicOutput::Kind::folder && fs::exists(status)) refuse_foreign_files(target, stale);
+  if (kind == AtomicOutput::Kind::folder && fs::exists(status)) refuse_foreign_files(target, target, stale);
 }
 
 /// Syncs a file or folder to disk and gives it the access that it is to have. Returns an error number, or 0.
@@ -162,18 +162,31 @@ void AtomicOutput::finish(const Execution& execution) {
 
 /// Something else may have come to the target meanwhile.
 Placement AtomicOutput::placement() {
-  const bool replaces = force_ && stands_at(target_);
-  if (replaces) {
+  const Placement placement(staging(), target_, parent_of(target_) / ("quietvox-" + folder_->token() + ".replaced"),
+                            force_);
+  if (placement.replaces()) {
     if (kind_ == Kind::folder) remove_stale_stagings(target_);
     refuse_existing(target_, kind_, force_, false);
   }
-  return {staging(), target_, parent_of(target_) / ("quietvox-" + folder_->token() + ".replaced"), replaces};
+  return placement;
+}
+
+/// Files may have come into a folder, and other content into a file, until nobody else could reach it any more.
+void AtomicOutput::check_replaced() const {
+  if (!stands_at(staging()) || fs::is_symlink(staging())) return;
+  if (kind_ == Kind::folder) refuse_foreign_files(staging(), target_, false);
+  if (refuse_) refuse_(staging());
 }
 
 void AtomicOutput::fail_to_place(int error) const {
   if (error == EEXIST || error == ENOTEMPTY || error == EINVAL) {
     throw Error(Errc::exists,
                 target_.string() + ": appeared while the output was being made; use --force to replace it");
+  }
+  if (error == ESTALE) {
+    throw Error(Errc::not_writable, target_.string() +
+                                        ": another file or folder took its place just when it was to be replaced, and "
+                                        "was kept; run again");
   }
   if (error == EOWNERDEAD) {
     throw Error(Errc::not_writable, target_.string() + ": cannot be put in place: the process that did so was killed");
@@ -203,11 +216,14 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     if (const PlacementResult result = place_together(placements); result.error != 0) {
       outputs[outputs.size() - 1 - result.index]->fail_to_place(result.error);
     }
-    for (const fs::path& folder : folders) {
-      if (const int error = sync_folder(folder)) {
-        for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->take_back();
-        throw_not_writable(folder, "cannot be synced", error);
+    try {
+      for (const AtomicOutput* const output : outputs) output->check_replaced();
+      for (const fs::path& folder : folders) {
+        if (const int error = sync_folder(folder)) throw_not_writable(folder, "cannot be synced", error);
       }
+    } catch (...) {
+      for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->take_back();
+      throw;
     }
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(error.path1(), "cannot be put in place", error.code().value());

@@ -42,6 +42,10 @@ class AtomicOutput {
   /// So many files must be there to be committed.
   void expect_files(std::size_t count) { expected_files_ = count; }
 
+  /// With `force`, `refuse` is called with what is replaced, which may have another name by then, and throws where it
+  /// is not to be replaced.
+  void refuse_replacing(std::function<void(const std::filesystem::path&)> refuse) { refuse_ = std::move(refuse); }
+
   /// What was made elsewhere on the same file system becomes what is committed. Throws Error(not_writable).
   void take(const std::filesystem::path& made);
 
@@ -53,12 +57,14 @@ class AtomicOutput {
   friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
   void finish(const Execution&);
   Placement placement();
+  void check_replaced() const;
   [[noreturn]] void fail_to_place(int error) const;
   void remove_replaced();
 
   std::filesystem::path target_;
   std::optional<StagingFolder> folder_;
   std::filesystem::path made_parent_;  ///< the target's folder, where this made it and nothing is committed to it
+  std::function<void(const std::filesystem::path&)> refuse_;
   std::size_t expected_files_ = 0;
   Kind kind_;
   bool force_;

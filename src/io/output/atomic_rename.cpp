@@ -38,18 +38,6 @@ int rename_to_free_place(const std::string& from, const std::string& to) noexcep
   return stands(to) ? EEXIST : rename_to(from, to);
 }
 
-/// At one instant where the file system can; otherwise in three steps, while `b` stands at `aside`.
-int exchange(const std::string& a, const std::string& b, const std::string& aside) noexcept {
-  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return 0;
-  if (!lacks_flag(errno)) return errno;
-  if (const int error = rename_to_free_place(b, aside)) return error;
-  if (const int error = rename_to(a, b)) {
-    rename_to(aside, b);
-    return error;
-  }
-  return rename_to(aside, a);
-}
-
 PlacementResult place_all(std::span<const Placement> placements) noexcept {
   for (std::size_t i = 0; i < placements.size(); ++i) {
     const int error = placements[i].place();
@@ -62,29 +50,46 @@ PlacementResult place_all(std::span<const Placement> placements) noexcept {
 
 }  // namespace
 
-Placement::Placement(const fs::path& staged, const fs::path& target, const fs::path& aside, bool replaces)
-    : staged_(staged), target_(target), aside_(aside), replaces_(replaces) {
+std::optional<Placement::Identity> Placement::at(const std::string& path) noexcept {
   struct stat status {};
-  if (lstat(staged_.c_str(), &status) != 0) return;
-  device_ = status.st_dev;
-  number_ = status.st_ino;
+  if (lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return Identity{status.st_dev, status.st_ino, status.st_mode & S_IFMT};
 }
 
-bool Placement::is_in_place() const noexcept {
-  struct stat status {};
-  return lstat(target_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == number_;
+Placement::Placement(const fs::path& staged, const fs::path& target, const fs::path& aside, bool force)
+    : staged_(staged), target_(target), aside_(aside), made_(at(staged_)) {
+  if (force) replaced_ = at(target_);
 }
 
 int Placement::place() const noexcept {
-  return replaces_ ? exchange(staged_, target_, aside_) : rename_to_free_place(staged_, target_);
+  return replaces() ? exchange(replaced_) : rename_to_free_place(staged_, target_);
+}
+
+/// At one instant where the file system can; otherwise in three steps, while what stood at the target stands aside.
+/// Something else than `expected` may have come there: ESTALE then.
+int Placement::exchange(const std::optional<Identity>& expected) const noexcept {
+  if (renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
+    return at(staged_) == expected ? 0 : ESTALE;
+  }
+  if (!lacks_flag(errno)) return errno;
+  if (const int error = rename_to_free_place(target_, aside_)) return error;
+  const int error = at(aside_) == expected ? rename_to_free_place(staged_, target_) : ESTALE;
+  if (error == 0) return rename_to(aside_, staged_);
+  rename_to_free_place(aside_, target_);
+  return error;
 }
 
 int Placement::take_back() const noexcept {
-  if (is_in_place()) {
-    if (replaces_ && !stands(aside_)) return exchange(staged_, target_, aside_);
-    if (const int error = rename_to(target_, staged_)) return error;
+  if (at(target_) == made_) {
+    if (!replaces() || stands(aside_)) {
+      if (const int error = rename_to(target_, staged_)) return error;
+    } else {
+      const int error = exchange(made_);
+      if (error != ESTALE) return error;
+      return rename_to_free_place(staged_, aside_);  // not ours, and must not go with what is
+    }
   }
-  return replaces_ && stands(aside_) && !stands(target_) ? rename_to(aside_, target_) : 0;
+  return replaces() && stands(aside_) && !stands(target_) ? rename_to(aside_, target_) : 0;
 }
 
 PlacementResult place_together(std::span<const Placement> placements) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,25 +14,32 @@ namespace quietvox::io {
 /// How a finished file or folder comes to its place.
 class Placement {
  public:
-  /// `aside`: a free name beside the target, where what is replaced stands for a moment on file systems that cannot
-  /// exchange two names at once. Nothing ever removes it from there by itself.
+  /// With `force`, what stands at the target now is replaced. `aside`: a free name beside the target, where it stands
+  /// for a moment on file systems that cannot exchange two names at once. Nothing ever removes it from there by itself.
   Placement(const std::filesystem::path& staged, const std::filesystem::path& target,
-            const std::filesystem::path& aside, bool replaces);
+            const std::filesystem::path& aside, bool force);
 
-  bool replaces() const noexcept { return replaces_; }
+  bool replaces() const noexcept { return replaced_.has_value(); }
   /// Renames what was staged to the target. What it replaces stands under the staged name after that. Returns an error
-  /// number, or 0: EEXIST where something stands there and nothing was to be replaced.
+  /// number, or 0: EEXIST where something stands there and nothing was to be replaced, ESTALE where something else has
+  /// come to stand there, and stays.
   int place() const noexcept;
   /// Makes all as it was before, however far place() got. Returns an error number, or 0.
   int take_back() const noexcept;
 
  private:
-  bool is_in_place() const noexcept;
+  /// Which file or folder it is, whatever its name.
+  struct Identity {
+    dev_t device;
+    ino_t number;
+    mode_t type;
+    bool operator==(const Identity&) const = default;
+  };
+  static std::optional<Identity> at(const std::string& path) noexcept;
+  int exchange(const std::optional<Identity>& expected) const noexcept;
 
   std::string staged_, target_, aside_;
-  bool replaces_;
-  dev_t device_ = 0;
-  ino_t number_ = 0;  ///< of what was staged
+  std::optional<Identity> made_, replaced_;
 };
 
 /// Which placement failed, and why; error 0: none.

@@ -4,7 +4,9 @@
 // Loaded into the program ahead of its libraries (LD_PRELOAD): files of certain names kill it where they are opened,
 // JPEG images where they are decoded, and files that are renamed once there were QUIETVOX_TEST_RENAMES of them: the
 // process that does so, or where QUIETVOX_TEST_KILL_RUN is set, the one that began. Where QUIETVOX_TEST_PLAIN_RENAMES
-// is set, the file system seems to be one that can only rename.
+// is set, the file system seems to be one that can only rename. Just before the first exchange, what
+// QUIETVOX_TEST_SWAP names comes to stand where the output is to stand, and what stood there, under that name and
+// `.was`; what QUIETVOX_TEST_PLANT names is moved into the folder that stands there.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <utility>
 
 namespace {
 
@@ -23,6 +27,20 @@ FILE* open_or_die(const char* function, const char* path, const char* mode) {
 }
 
 const pid_t run = getpid();
+
+/// What another process does while ours is about to replace something.
+void interfere(const char* target) {
+  static bool done = false;
+  const auto real = reinterpret_cast<int (*)(const char*, const char*)>(dlsym(RTLD_NEXT, "rename"));
+  if (std::exchange(done, true)) return;
+  if (const char* const other = std::getenv("QUIETVOX_TEST_SWAP")) {
+    real(target, (std::string(other) + ".was").c_str());
+    real(other, target);
+  }
+  if (const char* const planted = std::getenv("QUIETVOX_TEST_PLANT")) {
+    real(planted, (std::string(target) + "/planted").c_str());
+  }
+}
 
 int die() {
   raise(SIGKILL);
@@ -52,6 +70,7 @@ int rename(const char* from, const char* to) {
 }
 
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  if (flags == RENAME_EXCHANGE) interfere(to);
   if (std::getenv("QUIETVOX_TEST_PLAIN_RENAMES")) {
     errno = EINVAL;
     return -1;

@@ -234,7 +234,7 @@ class ItkImage final : public io::Image {
     check(options.output_type == "same" ? values : io::Values::real);
     const itk::ImageIOBase& image_io = file_->image_io();
     io::WriteOptions with_access = options;
-    with_access.access = options.access & io::access_of(*this);
+    with_access.access = options.access & io::access_of(*this, output);
     // Apart from the filters' file: what ITK reads whole goes with its last slice.
     const auto stored = std::make_shared<ItkFile>(file_->header(), options.execution);
     const std::shared_ptr<io::ByteReader> reader = stored->take_reader();

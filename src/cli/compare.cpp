@@ -188,7 +188,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(),
                   picture_window(options, a->offset(), region_a.view()), options.force,
-                  io::access_of(*a) & io::access_of(*b), reading);
+                  io::access_of(*a, options.picture) & io::access_of(*b, options.picture), reading);
     context.console.note("wrote picture to " + options.picture);
   }
   if (context.json) {

@@ -28,11 +28,10 @@ namespace quietvox::cli {
 namespace fs = std::filesystem;
 namespace {
 
-/// Everything that is read: the input, the mask, and files that parameters name.
-std::vector<Source> sources_of(const Job& job) {
-  std::vector<Source> sources{{job.input}};
-  if (!job.mask.mask.empty()) sources.push_back({job.mask.mask, "mask"});
-  for (const Settings& step : job.chain) {
+/// Files that parameters name.
+std::vector<Source> named_files(const std::vector<Settings>& chain) {
+  std::vector<Source> sources;
+  for (const Settings& step : chain) {
     for (const FieldInfo& field : step.filter().fields) {
       if (field.kind != FieldKind::text) continue;
       const std::string value = step.get(field.name);
@@ -40,6 +39,22 @@ std::vector<Source> sources_of(const Job& job) {
     }
   }
   return sources;
+}
+
+/// Everything that is read.
+std::vector<Source> sources_of(const Job& job) {
+  std::vector<Source> sources = named_files(job.chain);
+  if (!job.mask.mask.empty()) sources.insert(sources.begin(), {job.mask.mask, "mask"});
+  sources.insert(sources.begin(), {job.input});
+  return sources;
+}
+
+/// Who may read the mask and the files that parameters name: the output shows something of them.
+io::Access access_of_others(const Job& job, const io::Image* mask, const fs::path& output) {
+  std::vector<fs::path> files;
+  for (const Source& source : named_files(job.chain)) files.push_back(source.path);
+  const io::Access access = io::access_of(files, output);
+  return mask ? access & io::access_of(*mask, output) : access;
 }
 
 /// Everything about the names that can be wrong, before anything is read.
@@ -205,12 +220,17 @@ void filter_image(const Job& job, const io::Image& image, const io::Image* mask,
                   const ChosenBackend& chosen, Context& context, Summary& summary) {
   const io::Values values = choose_values(job, image, summary.format);
   const Execution background = quietvox::cli::background(job.work, context);
-  auto writer = make_writer(image, summary.format, job.output, values, write_options(job.out, job.input, background));
+  const auto options_of = [&](const OutputOptions& out, const fs::path& output) {
+    io::WriteOptions options = write_options(out, job.input, background);
+    options.access = access_of_others(job, mask, output);
+    return options;
+  };
+  auto writer = make_writer(image, summary.format, job.output, values, options_of(job.out, job.output));
   std::unique_ptr<io::ImageWriter> residual;
   if (!job.mask.residual.empty()) {
     OutputOptions usual;
     usual.force = job.out.force;
-    io::WriteOptions options = write_options(usual, job.input, background);
+    io::WriteOptions options = options_of(usual, job.mask.residual);
     options.are_differences = true;
     residual = make_writer(image, io::Format::nifti, job.mask.residual, io::Values::real, options);
   }

@@ -210,7 +210,7 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();
   with_series.volume_seconds = image.repetition_time();
-  with_series.access = options.access & io::access_of(image);
+  with_series.access = options.access & io::access_of(image, output);
   return create_image(format, output, common_geometry(image, format), image.volume_count(), "", with_series);
 }
 

@@ -80,7 +80,7 @@ void train(const Arguments& arguments, Context& context) {
       ", clean " + std::filesystem::path(clean_path).filename().string() + ", ridge " +
       FieldType<double>::format(options.ridge) + ", keep-flat " + FieldType<bool>::format(options.keep_flat);
   io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path,
-                          io::access_of(*noisy) & io::access_of(*clean));
+                          io::access_of(*noisy, output_path) & io::access_of(*clean, output_path));
   output.begin();
   const std::string text = to_json(trained.coefficients);
   io::ByteWriter file(output.staging(), false, output_path, reading);

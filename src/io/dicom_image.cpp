@@ -224,7 +224,7 @@ class DicomImage final : public Image {
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values values,
                                       const WriteOptions& options) const override {
     WriteOptions with_access = options;
-    with_access.access = options.access & access_of(*this);
+    with_access.access = options.access & access_of(*this, output);
     return make_writer(series_, output, values, with_access);
   }
 

@@ -28,10 +28,10 @@ WriteReport ImageWriter::commit() {
   return report;
 }
 
-Access access_of(const Image& image) {
+Access access_of(const Image& image, const std::filesystem::path& output) {
   std::vector<std::filesystem::path> paths;
   for (const FileState& file : image.files()) paths.push_back(file.path);
-  return access_of(paths);
+  return access_of(paths, output);
 }
 
 std::unique_ptr<Image> open_image(const std::filesystem::path& path, const ReadOptions& options) {

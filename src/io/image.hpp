@@ -134,8 +134,8 @@ class Image {
                                               const WriteOptions&) const = 0;
 };
 
-/// What all files of an image give.
-Access access_of(const Image&);
+/// What all files of an image give where the output is to lie.
+Access access_of(const Image&, const std::filesystem::path& output);
 
 /// Opens a DICOM file or folder, or a NIfTI file, by content. Null where the content is neither (the caller may ask
 /// other readers); throws Error where it is one of them and cannot be used.

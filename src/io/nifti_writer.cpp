@@ -286,7 +286,7 @@ class SameNiftiWriter final : public NiftiWriter {
 std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source, const fs::path& output, Values values,
                                                const WriteOptions& options) {
   WriteOptions with_access = options;
-  with_access.access = options.access & access_of(source.paths.all());
+  with_access.access = options.access & access_of(source.paths.all(), output);
   return std::make_unique<SameNiftiWriter>(source, nifti_target(output, options.compress), values, with_access);
 }
 

@@ -260,6 +260,30 @@ TEST_F(HostileFolder, PrivateScansStayPrivate) {
   for (const auto& file : fs::directory_iterator(folder_ / "results/ct")) {
     EXPECT_EQ(static_cast<unsigned>(file.status().permissions()) & 0777, 0600U) << file.path();
   }
+
+  // A mask shows in the output, and so do coefficients.
+  write_nifti(folder_ / "data/mask.nii", {{8, 8, 8}}, std::vector<std::int16_t>(512, 1), 1, true);
+  fs::permissions(folder_ / "data/mask.nii", static_cast<fs::perms>(0600));
+  quietvox_ok({"median", path("data/t2.nii"), path("results/masked.nii"), "--mask", path("data/mask.nii")});
+  EXPECT_EQ(mode("results/masked.nii"), 0600U);
+  EXPECT_EQ(mode("results/masked.json"), 0600U);
+  quietvox_ok({"train-quadratic", path("data/t1.nii"), path("data/t2.nii"), path("data/q.json")});
+  EXPECT_EQ(mode("data/q.json"), 0600U);  // as t1.nii
+  quietvox_ok({"quadratic", path("data/t2.nii"), path("results/q.nii"), "--coefficients", path("data/q.json")});
+  EXPECT_EQ(mode("results/q.nii"), 0600U);
+
+  // A folder that keeps others out further up, and a link from elsewhere into it.
+  fs::create_directories(folder_ / "home/study/raw");
+  fs::copy_file(folder_ / "data/t2.nii", folder_ / "home/study/raw/t.nii");
+  fs::permissions(folder_ / "home/study/raw/t.nii", static_cast<fs::perms>(0644));
+  fs::permissions(folder_ / "home", fs::perms::owner_all);
+  fs::create_symlink(folder_ / "home/study/raw/t.nii", folder_ / "data/link.nii");
+  quietvox_ok({"median", path("home/study/raw/t.nii"), path("results/home.nii")});
+  quietvox_ok({"median", path("data/link.nii"), path("results/link.nii")});
+  quietvox_ok({"median", path("home/study/raw/t.nii"), path("home/o.nii")});
+  EXPECT_EQ(mode("results/home.nii"), 0600U);
+  EXPECT_EQ(mode("results/link.nii"), 0600U);
+  EXPECT_EQ(mode("home/o.nii"), 0644U);  // others are kept out of both
   umask(before);
 }
 

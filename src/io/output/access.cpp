@@ -3,39 +3,93 @@
 #include "io/output/access.hpp"
 
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <system_error>
 
 #include "io/files/paths.hpp"
 
 namespace quietvox::io {
+namespace fs = std::filesystem;
 namespace {
 
-constexpr mode_t of_group = 060, of_others = 06;
+constexpr mode_t of_group = 070, of_others = 07;
+constexpr const char* acl_name = "system.posix_acl_access";
+
+/// What everybody has who is not the owner, in the group or not.
+mode_t everybodys(mode_t bits) {
+  const mode_t both = bits & bits >> 3 & of_others;
+  return both << 3 | both;
+}
+
+/// An entry of a POSIX access control list as the kernel gives it, little endian.
+struct AclEntry {
+  std::uint16_t kind, permissions;
+  std::uint32_t id;
+};
+
+/// The permissions of a file or folder. Where it has an access control list, those for its group are the most that any
+/// entry may give; then what is said of the group counts, and nobody gets more than whoever has least by name.
+mode_t permissions(const fs::path& path, mode_t mode) {
+  constexpr std::uint16_t named_user = 0x02, owning_group = 0x04, named_group = 0x08;
+  constexpr std::size_t header = 4;
+  std::array<char, 4096> list;
+  const ssize_t size = getxattr(path.c_str(), acl_name, list.data(), list.size());
+  if (size < 0) return errno == ERANGE ? mode & ~(of_group | of_others) : mode;
+  const mode_t most = mode >> 3 & of_others;
+  mode_t group = most, named = of_others;
+  for (std::size_t at = header; at + sizeof(AclEntry) <= static_cast<std::size_t>(size); at += sizeof(AclEntry)) {
+    AclEntry entry;
+    std::memcpy(&entry, list.data() + at, sizeof entry);
+    if (entry.kind == owning_group) group &= entry.permissions;
+    if (entry.kind == named_user || entry.kind == named_group) named &= entry.permissions & most;
+  }
+  return (mode & ~(of_group | of_others)) | (group & named) << 3 | (mode & named & of_others);
+}
+
+/// Whose bits are the same for the group as for all others, is of no group.
+Access access(mode_t bits, gid_t group) { return everybodys(bits) == bits ? Access{bits, {}} : Access{bits, group}; }
+
+Access of_file(const fs::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return {0, {}};
+  return access(permissions(file, status.st_mode) & 066, status.st_gid);
+}
+
+Access of_folder(const fs::path& folder) {
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0) return {0, {}};
+  const mode_t mode = permissions(folder, status.st_mode);
+  return access((mode & S_IXGRP ? 060 : 0) | (mode & S_IXOTH ? 06 : 0), status.st_gid);
+}
 
 }  // namespace
 
 Access Access::operator&(const Access& other) const {
-  Access both{bits & other.bits, group ? group : other.group};
-  if (group && other.group && *group != *other.group) both.bits &= ~of_group;
-  return both;
+  if (group && other.group && *group != *other.group) return {everybodys(bits) & everybodys(other.bits), {}};
+  return {bits & other.bits, group ? group : other.group};
 }
 
-Access access_of(std::span<const std::filesystem::path> files) {
+Access access_of(std::span<const fs::path> files, const fs::path& output) {
+  const fs::path place = real_path(parent_of(output));
   Access access;
-  std::filesystem::path folder;
-  mode_t entered = of_group | of_others;  // by whom the folder can be entered
-  for (const std::filesystem::path& file : files) {
-    struct stat status {};
-    if (stat(file.c_str(), &status) != 0) continue;
-    const Access own{status.st_mode & (of_group | of_others), status.st_gid};
-    if (auto parent = parent_of(file); parent != folder) {
-      folder = std::move(parent);
-      if (stat(folder.c_str(), &status) != 0) continue;
-      entered = (status.st_mode & S_IXGRP ? of_group : 0) | (status.st_mode & S_IXOTH ? of_others : 0);
+  std::set<fs::path> seen;
+  for (const fs::path& file : files) {
+    std::error_code error;
+    if (!fs::exists(file, error)) continue;
+    access = access & of_file(file);
+    const fs::path real = fs::canonical(file, error);
+    if (error) continue;
+    for (fs::path folder = real.parent_path(); !is_inside(place, folder); folder = folder.parent_path()) {
+      if (!seen.insert(folder).second) break;
+      access = access & of_folder(folder);
     }
-    access = access & own & Access{entered, {}};
   }
   return access;
 }
@@ -43,11 +97,11 @@ Access access_of(std::span<const std::filesystem::path> files) {
 int give_access(int file, mode_t usual, const Access& most) {
   struct stat status {};
   if (fstat(file, &status) != 0) return errno;
-  mode_t mode = usual & (0600 | most.bits);
+  const bool has_list = fgetxattr(file, acl_name, nullptr, 0) > 0;
+  const bool is_of_group = !most.group || *most.group == status.st_gid;
   // The bits of the group are for the input's group only.
-  if (most.group && status.st_gid != *most.group && fchown(file, static_cast<uid_t>(-1), *most.group) != 0) {
-    mode &= ~of_group;
-  }
+  const bool is_for_all = has_list || (!is_of_group && fchown(file, static_cast<uid_t>(-1), *most.group) != 0);
+  mode_t mode = usual & (0600 | (is_for_all ? everybodys(most.bits) : most.bits));
   if (S_ISDIR(status.st_mode)) mode |= (mode & 0444) >> 2;
   return fchmod(file, mode) == 0 ? 0 : errno;
 }

@@ -95,7 +95,7 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     if (!input.empty()) refuse_overlap(target_, input);
     if (fs::exists(fs::symlink_status(target_))) {
       refuse_existing(target_, kind_, force_, true);
-      most_ = most_ & access_of(std::array{target_});
+      most_ = most_ & access_of(std::array{target_}, target_);
     }
     if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
       throw_not_writable(target_, "cannot be created", errno);

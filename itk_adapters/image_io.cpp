@@ -169,7 +169,8 @@ class ItkFile {
   std::int64_t values_ = 0, bytes_ = 0;  // of all volumes
   bool read_here_ = false;               // not by ITK
   io::ReaderPool<io::ByteReader> readers_{[this] {
-    return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset, execution_.stop);
+    return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset, execution_.stop,
+                                            header_.data_folder());
   }};
   std::once_flag offset_once_;
   double offset_ = 0;

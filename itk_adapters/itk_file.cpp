@@ -12,6 +12,9 @@
 #include <map>
 #include <sstream>
 
+#include "io/files/paths.hpp"
+#include "io/raw_file.hpp"
+
 namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
@@ -102,6 +105,7 @@ fs::path data_file(const fs::path& header, const std::string& name) {
   if (std::error_code ignored; !fs::is_regular_file(data, ignored)) {
     throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
   }
+  (void)io::RawReader(data, io::parent_of(header));
   return data;
 }
 
@@ -148,6 +152,8 @@ std::vector<fs::path> ItkHeader::files() const {
   if (data == header) return {header};
   return {header, data};
 }
+
+fs::path ItkHeader::data_folder() const { return data == header ? fs::path() : io::parent_of(header); }
 
 std::optional<ItkHeader> read_itk_header(const fs::path& path) {
   if (!fs::is_regular_file(path)) return std::nullopt;

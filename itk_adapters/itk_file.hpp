@@ -64,6 +64,8 @@ struct ItkHeader {
   bool is_placed = false;  ///< it says where the origin lies
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
+  /// The folder that `data` must lie in, links followed; empty: anywhere.
+  std::filesystem::path data_folder() const;
 };
 
 /// None where the content is neither NRRD nor MetaImage. Throws Error where the voxels lie in several files, or in one

@@ -81,17 +81,21 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
     log_.reset();
     throw Error(code, "--log-file " + file_name + ": " + why);
   };
-  // Opening a pipe or a device may wait for ever, or do something.
+  const auto refuse_other = [&] {
+    refuse(Errc::output_path, "is no regular file of yours with one name; give another file");
+  };
+  // Opening a pipe or a device may wait for ever, or do something. A link, or a second name, may lead anywhere.
   std::error_code ignored;
-  const auto there = std::filesystem::status(file_name, ignored);
-  if (exists(there) && !is_regular_file(there)) refuse(Errc::output_path, "is not a regular file; give another file");
-  log_.emplace(file_name, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
+  const auto there = std::filesystem::symlink_status(file_name, ignored);
+  if (exists(there) && !is_regular_file(there)) refuse_other();
+  log_.emplace(file_name, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_NOFOLLOW, 0600);
   struct stat status {};
   if (!log_->is_open() || fstat(*log_, &status) != 0) refuse(Errc::not_writable, "cannot be opened for writing");
-  if (!S_ISREG(status.st_mode)) refuse(Errc::output_path, "is not a regular file; give another file");
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1) refuse_other();
   if (!may_be_appended_to(*log_)) {
     refuse(Errc::output_path, "exists and is not a log of quietvox; give another file");
   }
+  fchmod(*log_, 0600);
 }
 
 void Console::print(const std::string& line, bool to_stderr) {

@@ -24,8 +24,8 @@ constexpr std::uint64_t deflate_limit = 1032;  // bytes that one byte of deflate
 class ByteReader::Impl {
  public:
   Impl(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
-       const std::stop_token& stop)
-      : file_(path),
+       const std::stop_token& stop, const std::filesystem::path& within)
+      : file_(path, within),
         start_(start),
         stop_(stop),
         compressed_(compressed ? *compressed : begins_gzip_member(file_, start)) {
@@ -87,8 +87,8 @@ class ByteReader::Impl {
 };
 
 ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
-                       const std::stop_token& stop)
-    : impl_(std::make_unique<Impl>(path, compressed, start, stop)) {}
+                       const std::stop_token& stop, const std::filesystem::path& within)
+    : impl_(std::make_unique<Impl>(path, compressed, start, stop, within)) {}
 ByteReader::~ByteReader() = default;
 bool ByteReader::compressed() const { return impl_->compressed(); }
 std::uint64_t ByteReader::file_size() const { return impl_->file().size(); }

@@ -19,9 +19,9 @@ class ByteReader {
  public:
   /// `compressed`: none where the content is to tell; zlib's own wrapping counts as gzip where it is true. `start`:
   /// where in the file that content begins; offsets count from there. Reading ends with Error(cancelled) once a stop is
-  /// requested. Throws Error(input_path) where the file cannot be opened.
+  /// requested. `within` and what is thrown: as of a RawReader.
   explicit ByteReader(const std::filesystem::path&, std::optional<bool> compressed = {}, std::uint64_t start = 0,
-                      const std::stop_token& stop = {});
+                      const std::stop_token& stop = {}, const std::filesystem::path& within = {});
   ~ByteReader();
 
   bool compressed() const;

@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 
+#include "io/files/paths.hpp"
+
 namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
@@ -108,8 +110,8 @@ NiftiTarget nifti_target(const fs::path& output, std::optional<bool> compress) {
 
 ByteReader NiftiFile::voxel_reader(const std::stop_token& stop) const {
   // Bare voxels may look like the start of gzip data: there the name decides.
-  const auto by_name = paths.single_file() ? std::nullopt : std::optional(split(paths.voxels).gz == ".gz");
-  return ByteReader(paths.voxels, by_name, 0, stop);
+  if (paths.single_file()) return ByteReader(paths.voxels, {}, 0, stop);
+  return ByteReader(paths.voxels, split(paths.voxels).gz == ".gz", 0, stop, parent_of(paths.header));
 }
 
 std::optional<NiftiFile> find_nifti(const fs::path& path) {

@@ -12,11 +12,20 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "io/files/paths.hpp"
 
 namespace quietvox::io {
+namespace fs = std::filesystem;
 namespace {
 
 std::string message(int error) { return std::generic_category().message(error); }
+
+/// Whether what was opened, whatever stands at its path by now, really lies in a folder or below.
+bool lies_in(int file, const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::read_symlink("/proc/self/fd/" + std::to_string(file), error);
+  return !error && is_inside(real, fs::canonical(folder, error)) && !error;
+}
 
 }  // namespace
 
@@ -25,12 +34,17 @@ Descriptor::Descriptor(const std::filesystem::path& path, int flags, mode_t perm
 
 bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
-RawReader::RawReader(const std::filesystem::path& path) : path_(path), file_(path, O_RDONLY) {
+RawReader::RawReader(const fs::path& path, const fs::path& within) : path_(path), file_(path, O_RDONLY | O_NONBLOCK) {
   struct stat status {};
   if (!file_.is_open() || fstat(file_, &status) != 0) {
     throw Error(Errc::input_path, path.string() + ": cannot be read: " + message(errno));
   }
   if (!S_ISREG(status.st_mode)) throw Error(Errc::input_path, path.string() + ": is not a regular file");
+  if (!within.empty() && !lies_in(file_, within)) {
+    throw Error(Errc::unsupported, path.string() +
+                                       ": is reached by a link that leads out of the folder of its header; "
+                                       "put the file itself there");
+  }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -31,8 +31,9 @@ class Descriptor {
 /// A regular file that is read from any place, by any number of threads.
 class RawReader {
  public:
-  /// Throws Error(input_path) where the file cannot be opened.
-  explicit RawReader(const std::filesystem::path&);
+  /// `within`: a folder that the file must lie in, links followed; empty: anywhere. Throws Error: input_path (it cannot
+  /// be opened), unsupported (it lies elsewhere).
+  explicit RawReader(const std::filesystem::path&, const std::filesystem::path& within = {});
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }

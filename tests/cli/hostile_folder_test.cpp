@@ -93,6 +93,14 @@ class HostileFolder : public ::testing::Test {
                "ObjectType = Image\nNDims = 3\nBinaryData = True\nDimSize = 8 8 8\n"
                "ElementType = MET_SHORT\nElementDataFile = " +
                    path("precious/voxels.raw") + "\n");
+    // Links beside a header, and folders, that lead out of its folder.
+    fs::create_symlink(path("precious/voxels.raw"), planted("linked.raw"));
+    fs::create_directory_symlink(path("precious"), planted("linked"));
+    write_file(planted("linked.nhdr"), nrrd + "data file: linked.raw\n");
+    write_file(planted("below.nhdr"), nrrd + "data file: linked/voxels.raw\n");
+    write_file(planted("linked.mhd"),
+               "ObjectType = Image\nNDims = 3\nBinaryData = True\nDimSize = 8 8 8\n"
+               "ElementType = MET_SHORT\nElementDataFile = linked.raw\n");
   }
 
   /// Everything below the folder: type, permissions, content or where a link leads.
@@ -183,8 +191,15 @@ TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
   // JSON of another origin is replaced not even with --force.
   expect_only({}, {"median", path("data/t1.nii"), path("data/ct.nii.gz")});
   expect_only({}, {"median", path("data/ct"), path("data/out"), "--force"});
-  for (const char* header : {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd"}) {
+  quietvox_ok({"median", path("data/t1.nii"), path("data/pair.hdr")});
+  fs::remove(folder_ / "data/pair.img");
+  fs::create_symlink(path("precious/voxels.raw"), folder_ / "data/pair.img");
+  for (const char* header : {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd", "linked.nhdr", "below.nhdr",
+                             "linked.mhd", "pair.hdr", "pair.img"}) {
     expect_only({}, {"median", path("data") + "/" + header, path("data/leak.nii")});
+    const Result result = quietvox({"info", path("data") + "/" + header});
+    EXPECT_EQ(result.status, 4) << header;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
 }
 

@@ -207,15 +207,36 @@ TEST_F(Output, AFullDiskUnderTheLogIsToldOnceAndStopsNothing) {
 TEST_F(Output, ALogIsARegularFileForItsOwnerAlone) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   std::filesystem::create_symlink("pipe", folder_ / "link");
-  for (const std::string log : {path("pipe"), path("link"), std::string("/dev/null"), path("")}) {
+  // Logs already, which a link or a second name leads to from elsewhere.
+  const std::string earlier = "2024-05-06T07:08:09Z a line\n";
+  write_file(folder_ / "other", earlier);
+  std::filesystem::create_symlink("other", folder_ / "to-other");
+  std::filesystem::create_hard_link(folder_ / "other", folder_ / "second-name");
+  std::vector<std::string> logs{path("pipe"),     path("link"),  "/dev/null",        path(""),
+                                path("to-other"), path("other"), path("second-name")};
+  std::filesystem::create_symlink("nowhere", folder_ / "dangling");
+  logs.push_back(path("dangling"));
+  if (geteuid() == 0) {
+    write_file(folder_ / "another's", earlier);
+    ASSERT_EQ(chown(path("another's").c_str(), 65534, 65534), 0);
+    logs.push_back(path("another's"));
+  }
+  for (const std::string& log : logs) {
     const Result run = quietvox({"median", path("in.nii"), path("out.nii"), "--log-file", log});
     EXPECT_EQ(run.status, 6) << run.err;
     EXPECT_NE(run.err.find("--log-file " + log), std::string::npos) << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   }
-  quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", path("log")});
-  struct stat status {};
-  ASSERT_EQ(stat(path("log").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  EXPECT_EQ(read_file(folder_ / "other"), earlier);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "nowhere"));
+  write_file(folder_ / "old-log", earlier);
+  std::filesystem::permissions(folder_ / "old-log", static_cast<std::filesystem::perms>(0644));
+  for (const char* log : {"log", "old-log"}) {
+    quietvox_ok({"info", path("in.nii"), "--verbose", "--log-file", path(log)});
+    struct stat status {};
+    ASSERT_EQ(stat(path(log).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U) << log;
+  }
 }
 
 TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {

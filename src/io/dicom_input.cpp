@@ -3,7 +3,9 @@
 #include "io/dicom_input.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "core/input_limits.hpp"
@@ -18,6 +20,11 @@ constexpr std::ptrdiff_t most_stack = 256 << 10;
 constexpr std::uint64_t memory_per_read = 64;
 
 constexpr offile_off_t at_once = 1 << 20;
+
+/// About a second.
+constexpr std::uint64_t most_steps = 100'000'000;
+/// What an element costs that is out of order, or there already, beside the way to its place.
+constexpr std::uint64_t steps_of_disorder = 1000;
 
 const char* stack_here() { return static_cast<const char*>(__builtin_frame_address(0)); }
 
@@ -45,8 +52,12 @@ Error nested_too_deep() {
   return {Errc::corrupt, "sequences are nested more than " + std::to_string(most_nested) + " deep"};
 }
 
-GuardedInput::GuardedInput(const std::filesystem::path& path, const Execution& execution)
-    : DcmInputFileStream(OFFilename(path.c_str())), path_(path), execution_(execution), stack_(stack_here()) {
+GuardedInput::GuardedInput(const std::filesystem::path& path, const Execution& execution, const DcmDataset* into)
+    : DcmInputFileStream(OFFilename(path.c_str())),
+      path_(path),
+      execution_(execution),
+      stack_(stack_here()),
+      into_(into) {
   std::error_code ignored;  // then the stream is not good either
   const auto size = std::filesystem::file_size(path, ignored);
   size_ = ignored ? 0 : size;
@@ -77,6 +88,33 @@ OFBool GuardedInput::eos() { return refusal_ || DcmInputFileStream::eos(); }
 
 offile_off_t GuardedInput::avail() { return may_go_on(0) ? DcmInputFileStream::avail() : 0; }
 
+/// DCMTK marks the place of each tag, and reads its halves.
+void GuardedInput::mark() {
+  may_go_on(0);
+  DcmInputFileStream::mark();
+  reader_ = into_ ? stack_here() : nullptr;
+  group_.reset();
+}
+
+void GuardedInput::take_tag(std::uint16_t group, std::uint16_t element) {
+  while (!levels_.empty() && levels_.back().reader < reader_) levels_.pop_back();
+  if (levels_.empty() || levels_.back().reader != reader_) levels_.push_back({reader_});
+  constexpr std::uint16_t items = 0xfffe;
+  if (group == items) return;
+  Level& level = levels_.back();
+  ++level.elements;
+  const std::uint32_t tag = std::uint32_t{group} << 16 | element;
+  if (tag <= level.highest && level.elements > 1) steps_ += steps_of_disorder + level.elements;
+  level.highest = std::max(level.highest, tag);
+  if (group % 2 == 1) {
+    if (element >= 0x10 && element <= 0xff) ++level.private_creators;
+    steps_ += level.private_creators;
+  }
+  if (steps_ > most_steps && !refusal_) {
+    refusal_.emplace(Errc::corrupt, "too many elements are there twice, out of order, or private creators");
+  }
+}
+
 offile_off_t GuardedInput::read(void* to, offile_off_t count) {
   offile_off_t done = 0;
   while (done < count) {
@@ -86,6 +124,19 @@ offile_off_t GuardedInput::read(void* to, offile_off_t count) {
     done += got;
     if (got < piece) break;
   }
+  if (reader_ == nullptr) return done;
+  std::array<std::uint8_t, 2> bytes;
+  if (done == bytes.size()) {
+    std::memcpy(bytes.data(), to, bytes.size());
+    const bool swapped = into_->getOriginalXfer() == EXS_BigEndianExplicit;
+    const auto half = static_cast<std::uint16_t>(bytes[swapped ? 1 : 0] | bytes[swapped ? 0 : 1] << 8);
+    if (!group_) {
+      group_ = half;
+      return done;
+    }
+    take_tag(*group_, half);
+  }
+  reader_ = nullptr;
   return done;
 }
 
@@ -99,11 +150,6 @@ offile_off_t GuardedInput::skip(offile_off_t count) {
     if (got < piece) break;
   }
   return done;
-}
-
-void GuardedInput::mark() {
-  may_go_on(0);
-  DcmInputFileStream::mark();
 }
 
 DcmInputStreamFactory* GuardedInput::newFactory() const {

@@ -61,7 +61,8 @@ struct Outcome {
   std::vector<Slice> images;
   std::string passed_over;  ///< why it holds no image
   bool is_dicom = true;
-  std::optional<Error> stray = std::nullopt;  ///< why it cannot be told to belong to a series
+  /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be passed over.
+  std::optional<Error> stray = std::nullopt;
 };
 
 Outcome examine(const Found& found, const Execution& execution) {
@@ -79,7 +80,9 @@ Outcome examine(const Found& found, const Execution& execution) {
     file = load_header(found.path, execution);
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
-    slice.series = series_of_broken_file(found.path, execution);
+    const auto series = series_of_broken_file(found.path, execution);
+    if (!series) return {.images = {}, .passed_over = "nothing but zeros where DICOM should stand", .stray = error};
+    slice.series = *series;
     if (slice.series.empty()) return {.images = {}, .passed_over = {}, .stray = error};
     slice.problem = error;
     return {{std::move(slice)}, {}};
@@ -133,7 +136,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
-    if (outcome.stray) {
+    if (outcome.stray && (outcome.passed_over.empty() || files[i].path == path)) {
       result.strays.push_back(std::move(*outcome.stray));
       continue;
     }

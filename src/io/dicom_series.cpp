@@ -24,6 +24,7 @@ constexpr double tilt_degrees = 0.1;
 constexpr double same_direction = 1e-4;
 constexpr double same_time = 1e-3;  // of the time; of a diffusion weight too
 constexpr double same_gradient = 1e-3;
+constexpr std::uint64_t most_comparisons = 1'000'000'000;  // of images with one of each kind, a few seconds
 
 std::string mm(double value) {
   char text[32];
@@ -51,11 +52,11 @@ bool same_gradients(const Slice& a, const Slice& b) {
 
 /// True where two images may be slices of one volume, wherever they lie.
 bool same_kind(const Slice& a, const Slice& b) {
-  if (a.rows != b.rows || a.columns != b.columns || a.format != b.format || a.photometric != b.photometric ||
-      a.intent != b.intent || a.contrast != b.contrast || a.temporal_position != b.temporal_position ||
+  if (a.temporal_position != b.temporal_position || !same_numbers(a.echo_time, b.echo_time) ||
+      !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b) || a.rows != b.rows || a.columns != b.columns ||
+      a.format != b.format || a.photometric != b.photometric || a.intent != b.intent || a.contrast != b.contrast ||
       a.modality_lut != b.modality_lut || a.frame_of_reference != b.frame_of_reference ||
-      a.patient_position != b.patient_position || !same_numbers(a.echo_time, b.echo_time) ||
-      !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b)) {
+      a.patient_position != b.patient_position) {
     return false;
   }
   for (int axis = 0; axis < 2; ++axis) {
@@ -234,8 +235,15 @@ std::vector<Volume> make_volumes(std::vector<Slice> images, const std::stop_toke
   fill_in(images, &Slice::frame_of_reference);
   fill_in(images, &Slice::patient_position);
   std::vector<std::vector<Slice>> kinds;
+  std::uint64_t comparisons = 0;
   for (Slice& slice : in_order(std::move(images))) {
     check_stop(stop);
+    if (has_place(slice)) comparisons += kinds.size();
+    if (comparisons > most_comparisons) {
+      throw Error(Errc::unsupported, slice.path.string() +
+                                         ": the images of its series are of too many kinds, such as " +
+                                         std::to_string(kinds.size()) + " echo times");
+    }
     const auto same = !has_place(slice) ? kinds.end() : std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
       return has_place(kind.front()) && same_kind(kind.front(), slice);
     });

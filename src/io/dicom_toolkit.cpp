@@ -106,7 +106,7 @@ struct ParseOptions {
 void parse(DcmFileFormat& file, const std::filesystem::path& path, const Execution& execution,
            const ParseOptions& options = {}) {
   prepare_toolkit();
-  GuardedInput input(path, execution);
+  GuardedInput input(path, execution, file.getDataset());
   std::string problem = input.good() ? "" : input.status().text();
   if (problem.empty()) {
     try {
@@ -197,7 +197,7 @@ OFCondition save_new_file(DcmFileFormat& file, const std::filesystem::path& path
   return status;
 }
 
-std::string series_of_broken_file(const std::filesystem::path& path, const Execution& execution) {
+std::optional<std::string> series_of_broken_file(const std::filesystem::path& path, const Execution& execution) {
   DcmFileFormat file;
   try {
     parse(file, path, execution);
@@ -205,6 +205,7 @@ std::string series_of_broken_file(const std::filesystem::path& path, const Execu
     if (error.code() == Errc::cancelled) throw;
   }
   DcmDataset& data = *file.getDataset();
+  if (data.card() > 0 && data.getElement(data.card() - 1)->getTag().getGroup() == 0) return std::nullopt;
   // Of the last element parsed, part may be missing.
   const bool goes_on = data.card() > 0 && data.getElement(data.card() - 1)->getTag() > DCM_SeriesInstanceUID;
   return goes_on ? text_of(data, DCM_SeriesInstanceUID) : "";

@@ -36,8 +36,9 @@ std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path&, cons
 /// Writes a new file, for its owner alone; where something stands there already, that is an error.
 OFCondition save_new_file(DcmFileFormat&, const std::filesystem::path&, E_TransferSyntax, E_EncodingType);
 
-/// The series that a file says to belong to which does not parse to its end; empty where it is not certain.
-std::string series_of_broken_file(const std::filesystem::path&, const Execution& = {});
+/// The series that a file says to belong to which does not parse to its end; empty where it is not certain, none where
+/// the file holds zeros and no element.
+std::optional<std::string> series_of_broken_file(const std::filesystem::path&, const Execution& = {});
 
 /// The elements of an item, or the items of a sequence, one after another: `while (DcmObject* part = parts.next())`.
 /// Whoever asks DCMTK for one by its number makes it count from the beginning.

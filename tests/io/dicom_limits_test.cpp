@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <cmath>
 #include <ctime>
 #include <fstream>
 
@@ -162,6 +163,95 @@ TEST_F(DicomLimits, TimeIsInProportionToTheElements) {
   EXPECT_LT(opening, 10 * parsing) << opening << " s, " << parsing << " s";
   const double writing = time_of([&] { write_image(*open(), folder_ / "out.dcm"); });
   EXPECT_LT(writing, 60 * parsing) << writing << " s, " << parsing << " s";
+}
+
+/// So many private elements without values.
+std::string empty_elements(int count, bool descending) {
+  std::string elements;
+  for (int i = 0; i < count; ++i) {
+    const int place = descending ? count - 1 - i : i, each = 0xe000;
+    elements += raw_element(0x0029 + 2 * (place / each), 0x1000 + place % each, "LO", "");
+  }
+  return elements;
+}
+
+TEST_F(DicomLimits, DisorderTakesNoTimeWithoutEnd) {
+  const char* const refusal = "image.dcm: broken DICOM file: too many elements are there twice, out of order";
+  const std::string descending = empty_elements(200000, true);
+  std::string twice;
+  for (int i = 0; i < 500000; ++i) twice += raw_element(0x7fe1, 0x1010, "LO", "");
+  std::string creators;
+  for (int group = 0x0029; group < 0x0029 + 2 * 200; group += 2) {
+    for (int element = 0x10; element < 0x100; ++element) creators += raw_element(group, element, "LO", "MAKER");
+    for (int element = 0x1000; element < 0x1400; ++element) creators += raw_element(group, element, "LO", "");
+  }
+  RawDicom deflated{.before_pixels = descending};
+  deflated.is_deflated = true;
+  for (const RawDicom& file :
+       {RawDicom{.before_pixels = descending},
+        {.before_series = raw_element(0x0008, 0x1140, "SQ", raw_item("") + raw_item(descending))},
+        {.after_pixels = twice},
+        {.before_pixels = creators},
+        deflated}) {
+    write(file);
+    expect_error(Errc::corrupt, refusal, [&] { open(); });
+    EXPECT_FALSE(io::is_dicom_result(file_));
+  }
+
+  // Zeros without end, which take no place on the disk.
+  write({});
+  std::filesystem::resize_file(file_, std::uintmax_t{1} << 40);
+  expect_error(Errc::corrupt, refusal, [&] { open(); });
+  const std::string start = RawDicom().bytes().substr(0, 132);
+  for (const std::string open_item : {std::string(), std::string("\x08\0\x40\x11SQ\0\0\xff\xff\xff\xff"
+                                                                 "\xfe\xff\x00\xe0\xff\xff\xff\xff",
+                                                                 20)}) {
+    std::ofstream(file_, std::ios::binary) << start << open_item;
+    std::filesystem::resize_file(file_, std::uintmax_t{1} << 40);
+    expect_error(Errc::corrupt, refusal, [&] { open(); });
+  }
+}
+
+/// As old writers leave it, and padding to whole blocks.
+TEST_F(DicomLimits, SomeDisorderIsRead) {
+  write({.before_pixels = empty_elements(1000, true), .after_pixels = std::string(1 << 16, '\0')});
+  EXPECT_EQ(read_volume(*open()).extent, (Extent{{4, 4, 1}}));
+  write({.before_pixels = empty_elements(200000, false)});
+  EXPECT_EQ(read_volume(*open()).extent, (Extent{{4, 4, 1}}));
+  // What is in order in one byte order is not in the other.
+  write_dicom(file_, {.change =
+                          [](DcmDataset& data) {
+                            data.putAndInsertString({0x0029, 0x0010}, "MAKER");
+                            for (Uint16 i = 0; i < 30000; ++i) {
+                              const DcmTag tag(0x0029, static_cast<Uint16>(0x1000 + i), EVR_LO);
+                              data.insert(new DcmLongString(tag));
+                            }
+                          },
+                      .syntax = EXS_BigEndianExplicit});
+  EXPECT_EQ(read_volume(*open()).extent, open()->geometry(0).extent);
+}
+
+TEST_F(DicomLimits, ImagesOfTooManyKindsAreRefused) {
+  const auto write_frames = [&](int count) {
+    std::string items;
+    for (int i = 0; i < count; ++i) {
+      const double echo_time = std::pow(1.002, i);
+      const std::string time(reinterpret_cast<const char*>(&echo_time), sizeof echo_time);
+      items +=
+          raw_item(raw_element(0x0018, 0x9114, "SQ", raw_item(raw_element(0x0018, 0x9082, "FD", time))) +
+                   raw_element(0x0020, 0x9113, "SQ", raw_item(raw_element(0x0020, 0x0032, "DS", "0\\0\\0"))) +
+                   raw_element(0x0020, 0x9116, "SQ", raw_item(raw_element(0x0020, 0x0037, "DS", "1\\0\\0\\0\\1\\0"))));
+    }
+    write({.columns = 1,
+           .rows = 1,
+           .frames = count,
+           .sop_class = "1.2.840.10008.5.1.4.1.1.4.1",
+           .before_pixels = raw_element(0x5200, 0x9230, "SQ", items)});
+  };
+  write_frames(900);
+  EXPECT_EQ(open()->volume_count(), 900U);
+  write_frames(50000);
+  expect_error(Errc::unsupported, "image.dcm: the images of its series are of too many kinds", [&] { open(); });
 }
 
 TEST_F(DicomLimits, StreamsAreNoLargerThanTheirHeadersSay) {

@@ -49,6 +49,28 @@ bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem:
          io::is_inside(io::real_path(path), io::real_path(folder));
 }
 
+/// Paths may have thousands of letters: of words without a space, the middle is left out. UTF-8 stays whole.
+std::string without_long_words(const std::string& line) {
+  constexpr std::size_t most = 400, kept = 190;
+  const auto whole = [&](std::size_t at) {
+    while ((static_cast<unsigned char>(line[at]) & 0xc0) == 0x80) --at;
+    return at;
+  };
+  std::string text;
+  for (std::size_t begin = 0; begin < line.size();) {
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    if (end - begin <= most) {
+      text.append(line, begin, end - begin);
+    } else {
+      const std::size_t behind = whole(end - kept);
+      text.append(line, begin, whole(begin + kept) - begin).append("...").append(line, behind, end - behind);
+    }
+    if (end < line.size()) text += ' ';
+    begin = end + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string one_line(std::string text) {
@@ -102,12 +124,12 @@ void Console::print(const std::string& line, bool to_stderr) {
   const std::lock_guard lock(mutex_);
   const auto show = [&](const std::string& text) {
     if (bar_drawn_) std::fputs("\r\033[K", stderr);
-    std::fprintf(stderr, "%s\n", one_line(text).c_str());
+    std::fprintf(stderr, "%s\n", without_long_words(one_line(text)).c_str());
     if (bar_drawn_) draw_bar();
   };
   if (to_stderr) show(line);
   if (!log_) return;
-  const std::string entry = time_stamp() + one_line(line) + "\n";
+  const std::string entry = time_stamp() + without_long_words(one_line(line)) + "\n";
   if (write(*log_, entry.data(), entry.size()) == static_cast<ssize_t>(entry.size())) return;
   log_.reset();
   if (!options_.quiet) {

@@ -70,6 +70,8 @@ class Walker {
     if (fs::is_regular_file(status)) {
       found_.files.push_back({path, name_of(path)});
       if (entry.is_symlink()) found_.linked.push_back(fs::canonical(path));
+    } else if (error == std::errc::too_many_symbolic_link_levels) {
+      found_.passed_over.push_back(name_of(path).string() + ": a link that leads to itself");
     } else if (status.type() == fs::file_type::none) {  // such as a link into a closed folder
       found_.closed.push_back(cannot_be_read(path, error.value()));
     } else if (status.type() == fs::file_type::not_found) {

@@ -71,9 +71,9 @@ std::optional<NiftiHeader> read_header(const fs::path& path) {
 void check_size(const NiftiFile& file) {
   const ByteReader reader = file.voxel_reader();
   const auto offset = static_cast<std::uint64_t>(file.header.voxel_offset());
-  if (reader.compressed() && offset > most_besides_voxels) {
+  if (offset > most_besides_voxels) {
     throw Error(Errc::unsupported, file.paths.voxels.string() + ": the voxels begin at byte " + std::to_string(offset) +
-                                       " of the compressed data; at most " + std::to_string(most_besides_voxels) +
+                                       "; at most " + std::to_string(most_besides_voxels) +
                                        " bytes may stand before them");
   }
   const std::uint64_t needed = offset + static_cast<std::uint64_t>(file.header.voxel_bytes());

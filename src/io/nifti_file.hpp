@@ -51,7 +51,7 @@ struct NiftiFile {
 /// Null where the file is no NIfTI. Throws Error (corrupt, unsupported, input_path).
 std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 
-/// Bytes before or after the voxels of a compressed file: a small file may unpack to any number of them.
+/// Bytes before or after the voxels: a file that takes little place on the disk may hold any number of them.
 inline constexpr std::uint64_t most_besides_voxels = 256 << 20;
 
 /// Voxels of a file, stored and decoded, in pieces of bounded size.

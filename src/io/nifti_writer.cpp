@@ -26,20 +26,23 @@ void copy(ByteReader& reader, std::uint64_t first, std::uint64_t last, ByteWrite
   }
 }
 
-/// Where the bytes of a file end of which those from `first` on are no voxels. Throws Error(unsupported) where
-/// compressed ones do not end soon.
+/// Where the bytes of a file end of which those from `first` on are no voxels. Throws Error(unsupported) where they do
+/// not end soon.
 std::uint64_t end_of(ByteReader& reader, std::uint64_t first, const fs::path& path) {
-  if (!reader.compressed()) return std::max(reader.file_size(), first);
+  const auto check = [&](std::uint64_t end) {
+    if (end - first <= most_besides_voxels) return;
+    throw Error(Errc::unsupported, path.string() + ": more than " + std::to_string(most_besides_voxels) +
+                                       " bytes of what it holds are no voxels; the file is damaged, or made to fill "
+                                       "the disk");
+  };
+  if (!reader.compressed()) {
+    const std::uint64_t end = std::max(reader.file_size(), first);
+    check(end);
+    return end;
+  }
   std::vector<std::byte> piece(1 << 18);
   std::uint64_t end = first;
-  while (const std::size_t got = reader.read(end, piece)) {
-    end += got;
-    if (end - first > most_besides_voxels) {
-      throw Error(Errc::unsupported, path.string() + ": more than " + std::to_string(most_besides_voxels) +
-                                         " bytes of the compressed data are no voxels; the file is damaged, or made to "
-                                         "fill the disk");
-    }
-  }
+  while (const std::size_t got = reader.read(end, piece)) check(end += got);
   return end;
 }
 

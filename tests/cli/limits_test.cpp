@@ -4,7 +4,10 @@
 // Files made to make a run crash, hang or fill the memory: it ends, soon, with one line and the status for bad input.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -84,6 +87,18 @@ TEST_F(Limits, NestedSequencesOverflowNoStack) {
   expect_failure(20, "out", {"median", path("series"), path("out"), "--force"});
 }
 
+TEST_F(Limits, ZerosWithoutEndKeepNoFolderFromBeingRead) {
+  write("in/1.dcm", {});
+  write_file(folder_ / "in/zeros.dcm", RawDicom().bytes().substr(0, 132));
+  fs::resize_file(folder_ / "in/zeros.dcm", std::uintmax_t{1} << 40);
+  for (const std::string command : {"info", "estimate"}) {
+    expect_failure(4, "zeros.dcm: broken DICOM file", {command, path("in/zeros.dcm")});
+  }
+  const Result result = quietvox_ok({"median", path("in"), path("out.dcm")});
+  EXPECT_NE(result.err.find("zeros.dcm: nothing but zeros"), std::string::npos) << result.err;
+  quietvox_ok({"median", path("in"), path("all"), "--all-series"});
+}
+
 TEST_F(Limits, NestedFoldersOverflowNoStack) {
   const SmallStack small;
   fs::path deepest = folder_ / "in";
@@ -92,6 +107,45 @@ TEST_F(Limits, NestedFoldersOverflowNoStack) {
   quietvox_ok({"info", path("in")});
   write_file(deepest / "2.dcm", RawDicom({.before_series = nested_sequences(0x0008, 0x1140, 100)}).bytes());
   expect_failure(4, "nested", {"info", path("in")});
+}
+
+/// Folders one in the other, so deep that no path leads to the last one.
+void make_deep(const fs::path& folder) {
+  constexpr int depth = 400;
+  const std::string name(200, 'a');
+  fs::create_directory(folder);
+  int here = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int i = 0; i < depth; ++i) {
+    ASSERT_EQ(mkdirat(here, name.c_str(), 0700), 0);
+    const int next = openat(here, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(here);
+    here = next;
+  }
+  ASSERT_GE(here, 0);
+  close(openat(here, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  close(here);
+}
+
+TEST_F(Limits, FoldersNestedWithoutEndAreNeitherReplacedNorLeft) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{256, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  write("in.dcm", {});
+  write("in/1.dcm", {});
+  quietvox_ok({"median", path("in"), path("out")});
+  make_deep(folder_ / "out/deep");
+  expect_failure(20, "which was not made by quietvox", {"median", path("in"), path("out"), "--force"});
+  // As an unpacked archive may hold it: named as an unfinished output.
+  const fs::path staging = folder_ / "results/.quietvox-0123456789abcdef.part";
+  fs::create_directory(folder_ / "results");
+  fs::rename(folder_ / "out/deep", staging);
+  fs::permissions(staging, fs::perms::owner_all);
+  write_file(staging / "lock", "");
+  fs::permissions(staging / std::string(200, 'a'), fs::perms::none);
+  quietvox_ok({"median", path("in.dcm"), path("results/out.dcm")});
+  EXPECT_EQ(TemporaryFolder::names_in(folder_ / "results"), std::vector<std::string>{"out.dcm"});
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Limits, NestedJsonOverflowsNoStack) {
@@ -152,9 +206,13 @@ TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   for (int i = 0; i < 300; ++i) packed += member;  // 5 GB
   write_file(folder_ / "in.nii.gz", packed);
   quietvox_ok({"info", path("in.nii.gz")});
-  expect_failure(4, "in.nii.gz: more than 268435456 bytes of the compressed data are no voxels",
+  expect_failure(4, "in.nii.gz: more than 268435456 bytes of what it holds are no voxels",
                  {"median", path("in.nii.gz"), path("out.nii.gz")});
-  EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in.nii", "in.nii.gz"}));
+  fs::remove(folder_ / "in.nii.gz");
+  fs::resize_file(folder_ / "in.nii", std::uintmax_t{1} << 40);  // which takes no place on the disk
+  expect_failure(4, "in.nii: more than 268435456 bytes of what it holds are no voxels",
+                 {"median", path("in.nii"), path("out.nii")});
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
 }
 
 /// ITK reads text whole, and does not ask whether it is to go on.

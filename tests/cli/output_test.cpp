@@ -246,6 +246,23 @@ TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {
   EXPECT_EQ(result.err.find('\033'), std::string::npos);
 }
 
+TEST_F(Output, VeryLongPathsAreShortenedInTheMiddle) {
+  std::string long_path = path("start");
+  while (long_path.size() < 3000) long_path += "/\u00e4\u00e4\u00e4\u00e4";
+  const Result result = quietvox({"info", long_path + "/end"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_LT(result.err.size(), 600U);
+  EXPECT_NE(result.err.find("quietvox: " + path("start")), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("\u00e4/end: "), std::string::npos) << result.err;
+  const std::size_t at = result.err.find("...");
+  ASSERT_NE(at, std::string::npos) << result.err;
+  const auto is_inside_letter = [&](std::size_t i) {
+    return (static_cast<unsigned char>(result.err[i]) & 0xc0) == 0x80;
+  };
+  EXPECT_FALSE(is_inside_letter(at + 3)) << result.err;
+  EXPECT_TRUE(is_inside_letter(at - 1) || result.err[at - 1] == '/') << result.err;
+}
+
 TEST_F(Output, OfInfoSaysWhatTheInputIs) {
   const Result result = quietvox_ok({"info", path("in.nii")});
   EXPECT_EQ(result.err, "");

@@ -79,7 +79,7 @@ TEST_F(NiftiDamageTest, WhatUnpacksToMuchBesidesVoxelsIsRefused) {
     for (int i = 0; i < mib / 16; ++i) packed.insert(packed.end(), member.begin(), member.end());
     test::write_file(folder_ / name, packed);
   };
-  const std::string what = "more than 268435456 bytes of the compressed data are no voxels";
+  const std::string what = "more than 268435456 bytes of what it holds are no voxels";
   const auto copy_of = [&](const std::string& name, const fs::path& output) {
     const auto image = open_nifti(folder_ / name);
     const auto writer = image->writer(folder_ / output, Values::real, {});
@@ -108,6 +108,9 @@ TEST_F(NiftiDamageTest, WhatUnpacksToMuchBesidesVoxelsIsRefused) {
   far.put<float>(start, 108, 0x1p29f);
   unpacks_to(1024, start, "far.nii.gz");
   expect_error(Errc::unsupported, "the voxels begin at byte 536870912", [&] { open_nifti(folder_ / "far.nii.gz"); });
+  test::write_file(folder_ / "far.nii", start);
+  fs::resize_file(folder_ / "far.nii", std::uintmax_t{1} << 40);
+  expect_error(Errc::unsupported, "the voxels begin at byte 536870912", [&] { open_nifti(folder_ / "far.nii"); });
 }
 
 TEST_F(NiftiDamageTest, ImagesThatWouldTakeMuchMoreThanTheirFilesAreRefused) {

@@ -34,7 +34,8 @@ namespace {
 /// stands, or stood. `stale`: what a killed run left there may be there, and goes with it.
 void refuse_foreign_files(const fs::path& folder, const fs::path& target, bool stale) {
   for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
-    const bool is_folder = entry->is_directory() && !entry->is_symlink();
+    constexpr int deepest = 64;
+    const bool is_folder = entry->is_directory() && !entry->is_symlink() && entry.depth() < deepest;
     if (is_folder && is_staging_name(entry->path().filename().string()) && entry.depth() == 0 && stale) {
       entry.disable_recursion_pending();
       continue;

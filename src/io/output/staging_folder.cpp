@@ -56,15 +56,48 @@ Lock take_lock(const fs::path& folder, std::optional<Descriptor>& lock, int how 
   return error == 0 ? Lock::mine : Lock::unsupported;
 }
 
-/// The lock goes last: what is left of a folder whose removal was cut short is still told by it.
-void remove_staging(const fs::path& folder, std::error_code& error) {
-  std::vector<fs::path> others;
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
-    if (entry->path().filename() != StagingFolder::lock_name) others.push_back(entry->path());
+    names.push_back(entry->path().filename());
   }
-  for (const fs::path& other : others) fs::remove_all(other, error);
-  fs::remove_all(folder, error);
+  return names;
+}
+
+bool is_folder(const fs::path& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// Removes a private folder, in which nobody else can change anything, and follows no link. Folders in it are moved up
+/// before what they lie in goes: however deep they are, no path is long. The lock goes last: what is left where this
+/// is cut short is still told by it. Returns an error number, or 0.
+int remove_staging(const fs::path& folder) {
+  std::size_t moved = 0;
+  const auto take_up = [&](const fs::path& path) {
+    chmod(path.c_str(), 0700);  // to move it is to write in it
+    const auto is_taken = [] { return errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR; };
+    while (std::rename(path.c_str(), (folder / std::to_string(moved++)).c_str()) != 0) {
+      if (!is_taken()) return errno;
+    }
+    return 0;
+  };
+  std::vector<std::string> names;
+  while (names = names_in(folder), std::erase(names, StagingFolder::lock_name), !names.empty()) {
+    for (const std::string& name : names) {
+      const fs::path path = folder / name;
+      if (is_folder(path)) chmod(path.c_str(), 0700);
+      for (const std::string& below : is_folder(path) ? names_in(path) : std::vector<std::string>()) {
+        const fs::path inner = path / below;
+        if (const int error = is_folder(inner) ? take_up(inner) : unlink(inner.c_str()) != 0 ? errno : 0) return error;
+      }
+      if (std::remove(path.c_str()) != 0) return errno;
+    }
+  }
+  unlink((folder / StagingFolder::lock_name).c_str());
+  return rmdir(folder.c_str()) == 0 ? 0 : errno;
 }
 
 bool is_private_folder(const fs::path& path) {
@@ -118,10 +151,9 @@ mode_t StagingFolder::usual_permissions() const {
 }
 
 int StagingFolder::remove() noexcept {
-  std::error_code error;
-  if (!is_lost()) remove_staging(path_, error);
+  const int error = is_lost() ? 0 : remove_staging(path_);
   // Who found it without its lock, which goes with the rest, removes it too.
-  return stands_at(path_) && error.value() != ENOTEMPTY ? error.value() : 0;
+  return stands_at(path_) && error != ENOTEMPTY ? error : 0;
 }
 
 std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(stagings().mutex); }
@@ -141,19 +173,14 @@ bool is_staging_name(std::string_view name) {
 }
 
 void remove_stale_stagings(const fs::path& folder) {
-  std::error_code ignored;
-  std::vector<fs::path> found;
-  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
-       entry.increment(ignored)) {
-    if (is_staging_name(entry->path().filename().native())) found.push_back(entry->path());
-  }
-  for (const fs::path& path : found) {
+  for (const std::string& name : names_in(folder)) {
+    const fs::path path = folder / name;
     std::optional<Descriptor> lock;
-    if (!is_private_folder(path)) continue;
+    if (!is_staging_name(name) || !is_private_folder(path)) continue;
     // Nobody else can change what lies in a private folder, nor put a link in the way of its removal, but others may
     // have given it this name: it must hold a lock already, which they cannot put there, or nothing.
     if (take_lock(path, lock) == Lock::mine) {
-      remove_staging(path, ignored);
+      remove_staging(path);
     } else {
       rmdir(path.c_str());
     }

@@ -9,13 +9,13 @@ include(CMakePackageConfigHelpers)
 set(include_folder ${CMAKE_INSTALL_INCLUDEDIR}/quietvox)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/quietvox)
 
-# What users of the library link to; quietvox::itk stands beside it.
+# What users of the library link to; beside it stand quietvox::workflow and quietvox::itk, which need ITK.
 add_library(quietvox_all INTERFACE)
 target_link_libraries(quietvox_all INTERFACE quietvox_core quietvox_filters quietvox_backends quietvox_quality
   quietvox_io)
 target_compile_features(quietvox_core PUBLIC cxx_std_20)
 
-set(names core filters cuda backends quality io itk options)
+set(names core filters cuda backends quality io itk_files workflow itk options)
 foreach(name ${names})
   set_target_properties(quietvox_${name} PROPERTIES EXPORT_NAME ${name})
   # Paths of the source and build trees stay out of the export.
@@ -43,6 +43,8 @@ install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINAT
 install(DIRECTORY src/core src/filters src/backends src/quality DESTINATION ${include_folder} FILES_MATCHING PATTERN "*.hpp"
   PATTERN selection EXCLUDE)
 install(FILES src/io/image.hpp src/io/file_state.hpp DESTINATION ${include_folder}/io)
+install(FILES src/workflow/denoise.hpp src/workflow/observer.hpp src/workflow/options.hpp src/workflow/volume_filter.hpp
+  DESTINATION ${include_folder}/workflow)
 install(FILES src/io/output/access.hpp DESTINATION ${include_folder}/io/output)
 install(DIRECTORY itk_adapters/ ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hxx" PATTERN "*.hpp"

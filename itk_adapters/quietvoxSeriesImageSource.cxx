@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "itk_adapters/image_io.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
 
 namespace quietvox {
 

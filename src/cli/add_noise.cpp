@@ -3,11 +3,11 @@
 #include "cli/command.hpp"
 #include "cli/described.hpp"
 #include "cli/filter_job.hpp"
-#include "cli/images.hpp"
 #include "cli/json.hpp"
-#include "cli/voxel_output.hpp"
-#include "cli/work.hpp"
 #include "quality/scanner_noise.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
 
 namespace quietvox::cli {
 namespace {

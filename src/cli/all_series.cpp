@@ -9,10 +9,10 @@
 
 #include "cli/child_process.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/images.hpp"
-#include "cli/series_choice.hpp"
 #include "cli/series_worker.hpp"
 #include "io/output/staging_folder.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;
@@ -20,22 +20,22 @@ namespace {
 
 void check_all_series(const Job& job) {
   const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
-  check_input(job.input);
-  if (!fs::is_directory(job.input)) refuse("needs a folder; " + job.input.string() + " is not one");
-  if (!job.in.series.empty()) refuse("and --series cannot be given together");
+  check_input(job.request.input);
+  if (!fs::is_directory(job.request.input)) refuse("needs a folder; " + job.request.input.string() + " is not one");
+  if (!job.request.scan.series.empty()) refuse("and --series cannot be given together");
   included_kinds(job.series.include);
-  if (!job.mask.mask.empty() || !job.mask.residual.empty()) {
+  if (!job.request.mask.mask.empty() || !job.request.mask.residual.empty()) {
     refuse("cannot take --mask or --residual; filter each series by itself, with --series UID");
   }
-  if (output_format(job.out.output_format, job.output, std::nullopt) != io::Format::dicom) {
+  if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
   }
   std::error_code ignored;
-  const auto entries = fs::directory_iterator(job.output, ignored);
+  const auto entries = fs::directory_iterator(job.request.output, ignored);
   const bool is_empty = !ignored && std::ranges::all_of(entries, [](const fs::directory_entry& entry) {
     return io::is_staging_name(entry.path().filename().native());
   });
-  check_output(job.output, io::Format::dicom, job.out.force || is_empty, job.input);
+  check_output(job.request.output, io::Format::dicom, job.request.out.force || is_empty, job.request.input);
 }
 
 /// Follows workers, one after the other, until nothing is left to do.
@@ -60,14 +60,14 @@ class Supervisor {
   void report() const {
     std::optional<Error> failure;
     if (first_) {
-      failure.emplace(first_->code(), job_.input.string() + ": " + std::to_string(failures_) +
+      failure.emplace(first_->code(), job_.request.input.string() + ": " + std::to_string(failures_) +
                                           (failures_ == 1 ? " series or file" : " series or files") +
                                           " could not be filtered, " + std::to_string(results_.size() - failures_) +
                                           " series could");
     }
     if (context_.json) {
-      Json document{{"input", job_.input.string()},
-                    {"output", job_.output.string()},
+      Json document{{"input", job_.request.input.string()},
+                    {"output", job_.request.output.string()},
                     {"series", results_},
                     {"skipped", skipped_},
                     {"warnings", warnings_}};
@@ -124,7 +124,7 @@ class Supervisor {
 
   /// A worker crashed: what it was at is left out from now on.
   void blame(const std::string& end) {
-    io::remove_stale_stagings(job_.output);
+    io::remove_stale_stagings(job_.request.output);
     const std::string how = "the process that worked on it ended with " + end + "; the file may be broken";
     context_.console.end_progress();
     if (series_) {
@@ -141,7 +141,8 @@ class Supervisor {
     } else if (!is_careful_) {
       is_careful_ = true;  // at one of the headers: next time the worker says at which
     } else {
-      throw Error(Errc::internal, job_.input.string() + ": the process that filters the series ended with " + end);
+      throw Error(Errc::internal,
+                  job_.request.input.string() + ": the process that filters the series ended with " + end);
     }
   }
 

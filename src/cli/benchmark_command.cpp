@@ -5,8 +5,8 @@
 #include <chrono>
 #include <vector>
 
-#include "cli/images.hpp"
 #include "filters/registry.hpp"
+#include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;

@@ -10,6 +10,7 @@
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "core/execution.hpp"
+#include "workflow/observer.hpp"
 
 namespace quietvox::cli {
 
@@ -20,6 +21,14 @@ struct Context {
   bool json = false;                 ///< the result is wanted as one JSON document
   std::vector<std::string> words{};  ///< the command line
   bool is_worker = false;            ///< works for another process of this program (see series_worker.hpp)
+
+  /// What people hear of a run, and how they stop it.
+  Observer observer() const {
+    return {.stop = stop,
+            .progress = [&to = console](double done) { to.progress(done); },
+            .note = [&to = console](const std::string& line) { to.note(line); },
+            .detail = [&to = console](const std::string& line) { to.detail(line); }};
+  }
 
   /// For readers and writers: threads (0: one per core), stop requests and notes.
   Execution background(int threads = 0) const {

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
-#include "cli/series_choice.hpp"
-#include "cli/voxel_sources.hpp"
 #include "io/displacement.hpp"
 #include "io/output/atomic_output.hpp"
 #include "quality/metrics.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/series_choice.hpp"
+#include "workflow/voxel_sources.hpp"
 
 namespace quietvox::cli {
 namespace {

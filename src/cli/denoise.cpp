@@ -1,13 +1,9 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/filter_job.hpp"
-#include "filters/registry.hpp"
 
 namespace quietvox::cli {
 namespace {
-
-enum class DenoiseStrength { light, medium, strong };
-constexpr std::array<std::string_view, 3> choices(DenoiseStrength) { return {"light", "medium", "strong"}; }
 
 struct DenoiseOptions {
   DenoiseStrength strength = DenoiseStrength::medium;
@@ -24,15 +20,6 @@ struct DenoiseOptions {
   }
 };
 
-/// The best filter, or nearly, on noise of every kind that scanners write (docs/denoise.md). It goes by the measured
-/// noise: how strong it is where, and how correlated.
-Settings denoising_filter(DenoiseStrength strength) {
-  Settings filter(find_filter("bm4d"));
-  if (strength == DenoiseStrength::light) filter.set("strength", "0.5");
-  if (strength == DenoiseStrength::strong) filter.set("strength", "1.5");
-  return filter;
-}
-
 }  // namespace
 
 Command denoise_command() {
@@ -42,9 +29,8 @@ Command denoise_command() {
           filter_operands(), std::move(groups), [](const Arguments& arguments, Context& context) {
             const auto options = arguments.params<DenoiseOptions>();
             Job job = job_of(arguments);
-            job.chain = {denoising_filter(options.strength)};
-            job.is_denoise = true;
-            job.stabilise = options.stabilise;
+            job.request.strength = options.strength;
+            job.request.stabilise = options.stabilise;
             run_filters(job, context);
           }};
 }

@@ -5,12 +5,13 @@
 
 #include "cli/command.hpp"
 #include "cli/described.hpp"
-#include "cli/images.hpp"
+#include "cli/filter_job.hpp"
 #include "cli/json.hpp"
-#include "cli/noise_of_volume.hpp"
-#include "cli/voxel_output.hpp"
 #include "io/noise_json.hpp"
 #include "quality/noise_estimate.hpp"
+#include "workflow/noise_of_volume.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
 
 namespace quietvox::cli {
 namespace {

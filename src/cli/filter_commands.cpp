@@ -14,8 +14,8 @@ std::vector<Command> filter_commands() {
     list.push_back({filter.name, filter.summary, filter_operands(), std::move(groups),
                     [&filter](const Arguments& arguments, Context& context) {
                       Job job = job_of(arguments);
-                      job.chain = {arguments.settings(filter)};
-                      job.stabilise = arguments.params<NoiseOptions>().stabilise;
+                      job.request.filters = {arguments.settings(filter)};
+                      job.request.stabilise = arguments.params<NoiseOptions>().stabilise;
                       run_filters(job, context);
                     }});
   }

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "cli/command.hpp"
-#include "cli/images.hpp"
 #include "cli/json.hpp"
-#include "cli/noise_of_volume.hpp"
-#include "cli/series_choice.hpp"
 #include "filters/registry.hpp"
 #include "io/noise_json.hpp"
+#include "workflow/noise_of_volume.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {
 namespace {

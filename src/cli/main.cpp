@@ -12,12 +12,12 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
-#include "cli/images.hpp"
 #include "cli/json.hpp"
 #include "cli/manual.hpp"
 #include "cli/series_worker.hpp"
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
+#include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -6,11 +6,12 @@
 
 #include "cli/command.hpp"
 #include "cli/described.hpp"
-#include "cli/images.hpp"
+#include "cli/filter_job.hpp"
 #include "cli/json.hpp"
-#include "cli/voxel_output.hpp"
 #include "core/volume_in_memory.hpp"
 #include "quality/scanner_noise.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
 
 namespace quietvox::cli {
 namespace {

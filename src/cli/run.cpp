@@ -54,8 +54,8 @@ Command run_command() {
   return {"run", "Several filters, one after another, in one go.", filter_operands(), std::move(groups),
           [](const Arguments& arguments, Context& context) {
             Job job = job_of(arguments);
-            for (const std::string& text : arguments.values("filter")) job.chain.push_back(parse_step(text));
-            if (job.chain.empty()) {
+            for (const std::string& text : arguments.values("filter")) job.request.filters.push_back(parse_step(text));
+            if (job.request.filters.empty()) {
               throw Error(Errc::invalid_argument, "run: give at least one --filter; see 'quietvox run --help'");
             }
             run_filters(job, context);

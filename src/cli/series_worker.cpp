@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/exit_code.hpp"
-#include "cli/series_choice.hpp"
-#include "cli/work.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;
@@ -60,7 +60,7 @@ std::pair<std::vector<std::size_t>, Json> choose(const std::vector<io::SeriesSum
   std::vector<std::size_t> chosen;
   Json skipped = Json::array();
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const bool is_wanted = is_chosen(list[i], job.in);
+    const bool is_wanted = is_chosen(list[i], job.request.scan);
     if (is_wanted && kinds.contains(list[i].kind)) {
       chosen.push_back(i);
     } else {
@@ -85,8 +85,8 @@ std::string told(const Json& skipped) {
 }
 
 void filter_series(const Job& job, const Json& known, Context& context) {
-  BackendOfRuns backends(job.work.backend, job.chain);
-  Execution background = quietvox::cli::background(job.work, context);
+  BackendOfRuns backends(job.request.work.backend, filters_of(job.request));
+  Execution background = background_of(job.request.work, context.observer());
   io::ScanCare care;
   for (const std::string& file : texts(known["left_out"])) care.left_out.insert(file);
   Execution reading = background;
@@ -94,10 +94,10 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     reading.threads = 1;
     care.before = [](const fs::path& file) { tell({{"file", bytes_to_json(file.string())}}); };
   }
-  const io::DicomFolder folder(job.input, reading, care);
+  const io::DicomFolder folder(job.request.input, reading, care);
   const auto list = folder.series();
   if (list.empty() && folder.strays().empty() && care.left_out.empty()) {
-    throw Error(Errc::no_input, job.input.string() + ": holds no DICOM image");
+    throw Error(Errc::no_input, job.request.input.string() + ": holds no DICOM image");
   }
   const auto [chosen, skipped] = choose(list, job);
   if (!known["announced"]) {
@@ -107,7 +107,7 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     for (const Error& stray : folder.strays()) fail("", stray, context);
   }
   if (chosen.empty() && !list.empty()) {
-    throw Error(Errc::no_input, job.input.string() + ": no series is left to be filtered; " + told(skipped));
+    throw Error(Errc::no_input, job.request.input.string() + ": no series is left to be filtered; " + told(skipped));
   }
   const std::set<std::string> dealt_with = texts(known["dealt_with"]);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -115,12 +115,14 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     if (dealt_with.contains(uid)) continue;
     tell({{"begin", bytes_to_json(uid)}});
     context.console.about("series " + uid, i + 1, chosen.size());
-    Job part = job;
+    DenoiseRequest part = job.request;
     part.output /= folder_name(uid, chosen[i] + 1);
     const auto failure = failure_of([&] {
-      const auto image = folder.open(
-          {.allow_gaps = job.in.allow_gaps, .series_uid = uid, .kind = job.in.force_kind, .execution = background});
-      Json result = described(part, run_job(part, *image, backends, context));
+      const auto image = folder.open({.allow_gaps = job.request.scan.allow_gaps,
+                                      .series_uid = uid,
+                                      .kind = job.request.scan.force_kind,
+                                      .execution = background});
+      Json result = filter_and_tell(part, *image, backends, context);
       result["series_uid"] = uid;
       tell({{"done", result}});
     });

@@ -3,44 +3,16 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "core/fields.hpp"
-#include "io/image.hpp"
+#include "workflow/denoise.hpp"
+#include "workflow/options.hpp"
 
-/// The options that commands share, as parameter tables like those of the filters.
+/// The options that commands share besides those of the workflow.
 namespace quietvox::cli {
-
-struct InputOptions {
-  std::string series, modality;
-  std::optional<int> series_number;
-  std::string series_description;
-  bool allow_gaps = false;
-  std::optional<DataKind> force_kind;
-
-  static constexpr std::string_view name = "", title = "Input";
-  static consteval auto fields() {
-    return std::tuple{
-        field("series", &InputOptions::series, NoRange{}, "UID",
-              "Which DICOM series of a folder that holds several; no effect on other inputs."),
-        field("modality", &InputOptions::modality, NoRange{}, "WORD",
-              "Only series of this modality, such as CT or MR."),
-        field("series-number", &InputOptions::series_number, {-2147483647, 2147483647}, "",
-              "Only series of this number; auto: of any."),
-        field("series-description", &InputOptions::series_description, NoRange{}, "TEXT",
-              "Only series whose description holds this text, in letters of any case."),
-        field("allow-gaps", &InputOptions::allow_gaps,
-              "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
-              "in formats other than DICOM."),
-        field("force-kind", &InputOptions::force_kind,
-              "What the numbers are; auto: as headers and looks say. Labels, vectors and colours are not filtered, "
-              "phases only by the median."),
-    };
-  }
-};
 
 struct SeriesOptions {
   bool all_series = false;
@@ -59,33 +31,6 @@ struct SeriesOptions {
   }
 };
 
-struct MaskOptions {
-  std::string mask;
-  std::string residual;
-
-  static constexpr std::string_view name = "", title = "Mask and residual";
-  static consteval auto fields() {
-    return std::tuple{
-        field(
-            "mask", &MaskOptions::mask, NoRange{}, "FILE",
-            "Image of the same extent; where it is 0, voxels keep their value and do not count for their neighbours."),
-        field("residual", &MaskOptions::residual, NoRange{}, "FILE",
-              "Also write input minus output, in real units, to this NIfTI file."),
-    };
-  }
-};
-
-enum class OutputType { same, int16, uint16, float32 };
-constexpr std::array<std::string_view, 4> choices(OutputType) { return {"same", "int16", "uint16", "float32"}; }
-
-enum class OutputFormat { automatic, dicom, nifti, nrrd, metaimage };
-constexpr std::array<std::string_view, 5> choices(OutputFormat) {
-  return {"auto", "dicom", "nifti", "nrrd", "metaimage"};
-}
-
-enum class Stabilise { none, automatic, rician };
-constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "auto", "rician"}; }
-
 constexpr const char* stabilise_help =
     "Turns Rician noise into Gaussian noise before a filter that goes by the measured noise, and back after it without "
     "the bias of magnitudes. auto: where the noise was found to be Rician; rician: in any case; none: never.";
@@ -95,56 +40,6 @@ struct NoiseOptions {
 
   static constexpr std::string_view name = "", title = "Noise";
   static consteval auto fields() { return std::tuple{field("stabilise", &NoiseOptions::stabilise, stabilise_help)}; }
-};
-
-struct OutputOptions {
-  OutputType output_type = OutputType::same;
-  OutputFormat output_format = OutputFormat::automatic;
-  std::optional<bool> compress;
-  std::optional<io::Codec> codec;
-  bool force = false;
-  std::optional<std::string> series_description_suffix;
-  std::optional<int> series_offset;
-  bool dry_run = false;
-
-  static constexpr std::string_view name = "", title = "Output";
-  static consteval auto fields() {
-    return std::tuple{
-        field("output-type", &OutputOptions::output_type,
-              "Stored voxel type; same: that of the input, and float32 in another format. Integers hold whole numbers "
-              "within their range. DICOM always keeps its own."),
-        field("output-format", &OutputOptions::output_format,
-              "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
-        field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
-        field("codec", &OutputOptions::codec,
-              "How DICOM is compressed, without loss; implies --compress; auto: jpeg-ls, with --compress."),
-        field("force", &OutputOptions::force, "Replace an existing output."),
-        field("series-description-suffix", &OutputOptions::series_description_suffix, NoRange{}, "TEXT",
-              "Appended to the DICOM series description; auto: the filters, with what differs from their defaults."),
-        field("series-offset", &OutputOptions::series_offset, {0, 1000000}, "",
-              "Added to the DICOM series number, where it fits; auto: a multiple of 1000 that differs from filter to "
-              "filter."),
-        field("dry-run", &OutputOptions::dry_run, "Check everything and say what would be written; write nothing."),
-    };
-  }
-};
-
-struct WorkOptions {
-  std::string backend = "auto";
-  int threads = 0;
-  std::optional<int> memory_limit;
-
-  static constexpr std::string_view name = "", title = "Work";
-  static consteval auto fields() {
-    return std::tuple{
-        field(
-            "backend", &WorkOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
-            "Where filters run; auto: a CUDA device where there is one and more to do than to start it, else the CPU."),
-        field("threads", &WorkOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
-        field("memory-limit", &WorkOptions::memory_limit, {1, 1 << 24}, "MiB",
-              "Memory of the process; larger volumes are filtered in slabs, with the same result; auto: no limit."),
-    };
-  }
 };
 
 enum class ProgressStyle { automatic, bar, plain, json, none };

@@ -3,13 +3,13 @@
 #include <cstdio>
 
 #include "cli/command.hpp"
-#include "cli/images.hpp"
 #include "cli/json.hpp"
-#include "cli/voxel_sources.hpp"
 #include "core/provenance.hpp"
 #include "filters/quadratic_training.hpp"
 #include "io/byte_stream.hpp"
 #include "io/output/atomic_output.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_sources.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -22,11 +22,11 @@ struct OtherStep {
 /// What was done to a volume: enough to do it again. DICOM carries it as derivation attributes, other formats as a
 /// JSON file beside the image.
 struct Provenance {
-  std::vector<Settings> requested;  ///< as the caller gave them, `auto` included, but identified
-  std::vector<Settings> resolved;   ///< with every `auto` replaced, for one volume
-  std::string backend;              ///< Backend::name()
-  std::string mask{};               ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
-  std::vector<OtherStep> others{};  ///< in order
+  std::vector<Settings> requested{};  ///< as the caller gave them, `auto` included, but identified
+  std::vector<Settings> resolved{};   ///< with every `auto` replaced, for one volume
+  std::string backend{};              ///< Backend::name()
+  std::string mask{};                 ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
+  std::vector<OtherStep> others{};    ///< in order
   std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
   std::string stabilise{};          ///< whether Rician noise was to be made Gaussian; empty: not at all

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <utility>
 
 #include "core/pipeline.hpp"
 
@@ -11,10 +12,12 @@ namespace quietvox {
 /// A volume in memory that somebody else owns.
 class VolumeInMemory final : public VolumeSource {
  public:
-  explicit VolumeInMemory(VolumeView<const float> volume) : volume_(volume) {}
+  explicit VolumeInMemory(VolumeView<const float> volume, HeaderFacts header = {})
+      : volume_(volume), header_(std::move(header)) {}
 
   Extent extent() const override { return volume_.extent; }
   Spacing spacing() const override { return volume_.spacing; }
+  HeaderFacts header() const override { return header_; }
   void read(VolumeView<float> slices) override {
     std::memcpy(slices.data, volume_.row(0, slices.origin.z),
                 sizeof(float) * static_cast<std::size_t>(slices.extent.voxels()));
@@ -22,6 +25,7 @@ class VolumeInMemory final : public VolumeSource {
 
  private:
   VolumeView<const float> volume_;
+  HeaderFacts header_;
 };
 
 }  // namespace quietvox

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "house/source_tree.hpp"
@@ -58,6 +59,16 @@ TEST(House, HeadersAreIncludedOnce) {
 }
 
 /// Links of the pages to files of the project lead somewhere.
+TEST(House, TheReadmeShowsTheShortExamplesAsTheyAreBuilt) {
+  const std::string readme = text_of(std::filesystem::path(QUIETVOX_SOURCE_DIR) / "README.md");
+  for (const auto& [name, most] : {std::pair{"denoise_file.cpp", 10}, {"denoise_array.cpp", 12}}) {
+    std::string text = text_of(std::filesystem::path(QUIETVOX_SOURCE_DIR) / "tests/package/consumer" / name);
+    text.erase(0, text.find("#include"));
+    EXPECT_NE(readme.find("```cpp\n" + text + "```\n"), std::string::npos) << name;
+    EXPECT_LE(std::ranges::count(text.substr(text.find("int main")), '\n'), most) << name;
+  }
+}
+
 TEST(House, PagesLinkToFilesThatExist) {
   static const std::regex link(R"(\]\(([^)#:]+)(#[^)]*)?\))");
   std::vector<std::filesystem::path> pages = files_of("docs", {".md"});

@@ -25,9 +25,12 @@ const std::map<std::string, Rule>& rules() {
       {"src/quality", {{"core", "quality"}, {}}},
       {"src/io", {{"core", "io"}, {"dcmtk/", "isa-l/", "zlib.h", "openjpeg", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
-      {"itk_adapters", {{"core", "filters", "backends", "io", "quality", "itk_adapters"}, {"itk", "opencv2/"}}},
+      {"itk_adapters",
+       {{"core", "filters", "backends", "io", "quality", "workflow", "itk_adapters"}, {"itk", "opencv2/"}}},
+      {"src/workflow", {{"core", "filters", "backends", "quality", "io", "itk_adapters", "workflow"}, {}}},
       {"src/cli",
-       {{"core", "filters", "backends", "quality", "io", "itk_adapters", "cli"}, {"tclap/", "png.h", "nlohmann/"}}},
+       {{"core", "filters", "backends", "quality", "io", "itk_adapters", "workflow", "cli"},
+        {"tclap/", "png.h", "nlohmann/"}}},
   };
   return all;
 }

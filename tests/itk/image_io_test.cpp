@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NRRD and MetaImage files.
-#include "itk_adapters/image_io.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 #include "files.hpp"
 #include "filters/registry.hpp"
-#include "itk_adapters/itk_file.hpp"
+#include "itk_adapters/file_io/itk_file.hpp"
 #include "support/comma_locale.hpp"
 
 namespace quietvox::test {

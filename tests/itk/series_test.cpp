@@ -13,7 +13,7 @@
 
 #include "files.hpp"
 #include "images.hpp"
-#include "itk_adapters/image_io.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
 #include "quietvoxBilateralImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
 #include "quietvoxSeriesImageSource.h"

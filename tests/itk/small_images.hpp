@@ -10,8 +10,8 @@
 #include "core/pipeline.hpp"
 #include "files.hpp"
 #include "images.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/filter_support.hpp"
-#include "itk_adapters/image_io.hpp"
 #include "quality/measure_noise.hpp"
 
 /// Filters on images that are smaller than their windows.

@@ -9,7 +9,7 @@
 
 #include "io/image.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 /// Opens the mask of an image; null where `path` is empty. It has one volume for all of the image's, or one for each.
 /// Throws Error(invalid_argument) where it differs in extent, or a slice of it lies elsewhere in the patient. Where one
@@ -26,4 +26,4 @@ std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, std::size_t 
 /// The first 16 hex digits of the SHA-256 of the mask's voxels, a byte 0 or 1 each.
 std::string identify_mask(const io::Image& mask);
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

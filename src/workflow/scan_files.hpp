@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/shared_options.hpp"
 #include "io/image.hpp"
+#include "workflow/options.hpp"
 
 /// Inputs and outputs as the command line names them.
-namespace quietvox::cli {
+namespace quietvox {
 
 /// Opens whatever can be read: DICOM, NIfTI, NRRD, MetaImage. Throws Error: input_path, no_input, and what readers
 /// throw.
@@ -68,4 +68,4 @@ std::unique_ptr<io::ImageWriter> create_image(io::Format, const std::filesystem:
 /// `256x256x40`, with `, 20 volumes` where there are several.
 std::string describe_extent(const io::Image&);
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "itk_adapters/image_io.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "io/label_guess.hpp"
 #include "io/reader_pool.hpp"
 #include "io/told.hpp"
-#include "itk_adapters/itk_file.hpp"
+#include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;

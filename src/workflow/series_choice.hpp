@@ -5,11 +5,11 @@
 #include <set>
 #include <string>
 
-#include "cli/shared_options.hpp"
 #include "io/image.hpp"
+#include "workflow/options.hpp"
 
 /// Which series of a folder are meant.
-namespace quietvox::cli {
+namespace quietvox {
 
 /// True where something but the UID chooses series.
 bool chooses_by_header(const InputOptions&);
@@ -24,4 +24,4 @@ std::string only_chosen_series(const io::DicomFolder&, const std::filesystem::pa
 /// The kinds that --include names, and images. Throws Error(invalid_argument) for other words.
 std::set<io::SeriesKind> included_kinds(const std::string& words);
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/mask.hpp"
+#include "workflow/mask.hpp"
 
 #include <algorithm>
 
-#include "cli/images.hpp"
 #include "core/sha256.hpp"
 #include "io/displacement.hpp"
+#include "workflow/scan_files.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& image, const Execution& execution,
                                      std::vector<std::string>& warnings) {
@@ -63,4 +63,4 @@ std::string identify_mask(const io::Image& mask) {
   return to_hex(hash.digest()).substr(0, 16);
 }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -12,8 +12,8 @@
 #include "io/output/atomic_output.hpp"
 #include "io/provenance_json.hpp"
 #include "io/raw_file.hpp"
-#include "itk_adapters/image_io.hpp"
-#include "itk_adapters/itk_file.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
+#include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;

@@ -5,9 +5,9 @@
 #include "core/noise_model.hpp"
 #include "io/image.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 /// Measures the noise of a volume of an image; of a series, by its neighbour too. `source` delivers that volume.
 NoiseModel noise_of_volume(const io::Image&, std::size_t volume, VolumeSource& source, const Execution&);
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "backends/choice.hpp"
-#include "cli/command.hpp"
-#include "cli/shared_options.hpp"
+#include "workflow/observer.hpp"
+#include "workflow/options.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
-/// Threads, memory, progress and stop requests for a command. What the process takes already counts towards
+/// Threads, memory, progress and stop requests of a run. What the process takes already counts towards
 /// --memory-limit; Error(out_of_memory) where that leaves nothing.
-Execution execution(const WorkOptions&, Context&);
+Execution execution_of(const WorkOptions&, const Observer&);
 
-/// The same for readers and writers, which tell no progress: Context::background() within --memory-limit.
-Execution background(const WorkOptions&, Context&);
+/// The same for readers and writers, which tell no progress but notes.
+Execution background_of(const WorkOptions&, const Observer&);
 
 /// Takes `bytes` that are needed besides the voxels from a memory limit; Error(out_of_memory) where that does not leave
 /// `least`.
@@ -22,4 +22,4 @@ void set_aside(Execution&, std::size_t bytes, std::size_t least);
 /// Gives memory back to the system that was freed, which is kept elsewise.
 void give_back_freed_memory();
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

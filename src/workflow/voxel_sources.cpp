@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/voxel_sources.hpp"
+#include "workflow/voxel_sources.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "cli/mask.hpp"
 #include "core/input_limits.hpp"
+#include "workflow/mask.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 std::int64_t slices_in_block(const Extent& extent) {
   constexpr std::int64_t voxels = std::int64_t{1} << 20;
@@ -45,4 +45,4 @@ std::vector<float> read_whole(VolumeSource& source) {
   return voxels;
 }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

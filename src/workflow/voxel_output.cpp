@@ -1,16 +1,15 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/voxel_output.hpp"
+#include "workflow/voxel_output.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/mask.hpp"
-#include "cli/voxel_sources.hpp"
-#include "io/files/paths.hpp"
 #include "io/output/atomic_output.hpp"
+#include "workflow/mask.hpp"
+#include "workflow/voxel_sources.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 VoxelOutput::VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
                          std::unique_ptr<VolumeSource> mask)
@@ -53,23 +52,6 @@ void VoxelOutput::write_block(VolumeView<const float> block) {
   residual_->write(result);
 }
 
-std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files) {
-  const bool is_folder = std::filesystem::is_directory(output);
-  const std::filesystem::path folder = (output / "").parent_path();
-  std::size_t inside = 0;
-  std::string others;
-  for (const std::filesystem::path& file : files) {
-    if (is_folder && io::is_inside(file, folder)) {
-      ++inside;
-    } else if (file != output) {
-      const bool is_beside = file.parent_path() == folder.parent_path();
-      others += (others.empty() ? " with " : ", ") + (is_beside ? file.filename() : file).string();
-    }
-  }
-  if (!is_folder) return output.string() + others;
-  return output.string() + ", " + std::to_string(inside) + (inside == 1 ? " file" : " files") + others;
-}
-
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileState> inputs,
                             const Execution& execution) {
   std::vector<io::AtomicOutput*> outputs;
@@ -84,4 +66,4 @@ io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, 
   return report;
 }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -10,7 +10,7 @@
 
 #include "io/image.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 /// Takes filtered slices of one volume, puts the original voxels back where there is no value and outside the mask, and
 /// hands the result to the writer and what the output then holds less than the original to the residual's writer.
@@ -37,7 +37,4 @@ class VoxelOutput {
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileState> inputs,
                             const Execution&);
 
-/// `out.nii with out.json`, `ct-median, 40 files`: where an output went, for people.
-std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files);
-
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/series_choice.hpp"
+#include "workflow/series_choice.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <vector>
 
-namespace quietvox::cli {
+namespace quietvox {
 namespace {
 
 std::string lower(std::string text) {
@@ -76,4 +76,4 @@ std::set<io::SeriesKind> included_kinds(const std::string& words) {
   return kinds;
 }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

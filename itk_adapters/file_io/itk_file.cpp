@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "itk_adapters/itk_file.hpp"
+#include "itk_adapters/file_io/itk_file.hpp"
 
 #include <itkMetaImageIO.h>
 #include <itkNrrdImageIO.h>

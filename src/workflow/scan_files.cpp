@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/images.hpp"
+#include "workflow/scan_files.hpp"
 
 #include <unistd.h>
 
@@ -8,14 +8,14 @@
 #include <cctype>
 #include <system_error>
 
-#include "cli/series_choice.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/nifti_file.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/provenance_json.hpp"
-#include "itk_adapters/image_io.hpp"
+#include "itk_adapters/file_io/image_io.hpp"
+#include "workflow/series_choice.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
 
@@ -233,4 +233,4 @@ std::string describe_extent(const io::Image& image) {
   return text;
 }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/noise_of_volume.hpp"
+#include "workflow/noise_of_volume.hpp"
 
 #include "quality/measure_noise.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,
                            const Execution& execution) {
@@ -15,4 +15,4 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
   return measure_noise_of_series(source, *image.volume(neighbour, io::Values::real_less_offset), execution);
 }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

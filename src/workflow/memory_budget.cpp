@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/work.hpp"
+#include "workflow/memory_budget.hpp"
 
 #include <malloc.h>
 #include <unistd.h>
 
 #include <fstream>
 
-namespace quietvox::cli {
+namespace quietvox {
 namespace {
 
 /// Bytes of memory that the process holds; 0 where the system does not say.
@@ -25,11 +25,11 @@ std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + 
 
 }  // namespace
 
-Execution execution(const WorkOptions& options, Context& context) {
+Execution execution_of(const WorkOptions& options, const Observer& observer) {
   Execution result;
   result.threads = options.threads;
-  result.stop = context.stop;
-  result.progress = [&console = context.console](double fraction) { console.progress(fraction); };
+  result.stop = observer.stop;
+  result.progress = observer.progress;
   if (options.memory_limit) {
     const std::size_t limit = static_cast<std::size_t>(*options.memory_limit) << 20;
     const std::size_t taken =
@@ -43,9 +43,9 @@ Execution execution(const WorkOptions& options, Context& context) {
   return result;
 }
 
-Execution background(const WorkOptions& options, Context& context) {
-  Execution result = context.background(options.threads);
-  result.memory_limit = execution(options, context).memory_limit;
+Execution background_of(const WorkOptions& options, const Observer& observer) {
+  Execution result = execution_of(options, observer).silent();
+  result.note = observer.note;
   return result;
 }
 
@@ -60,4 +60,4 @@ void set_aside(Execution& execution, std::size_t bytes, std::size_t least) {
 
 void give_back_freed_memory() { malloc_trim(0); }
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

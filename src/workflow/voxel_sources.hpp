@@ -7,9 +7,8 @@
 
 #include "core/pipeline.hpp"
 #include "io/image.hpp"
-#include "quality/stabilisation.hpp"
 
-namespace quietvox::cli {
+namespace quietvox {
 
 /// As many slices, at least one, as take a few MiB: for what is put together from several volumes.
 std::int64_t slices_in_block(const Extent&);
@@ -30,27 +29,7 @@ class MaskedSource final : public VolumeSource {
   std::vector<float> block_;
 };
 
-/// A volume whose Rician noise is made Gaussian.
-class StabilisedSource final : public VolumeSource {
- public:
-  StabilisedSource(VolumeSource& source, const Stabilisation& stabilisation, const Execution& execution)
-      : source_(source), stabilisation_(stabilisation), execution_(execution) {}
-
-  Extent extent() const override { return source_.extent(); }
-  Spacing spacing() const override { return source_.spacing(); }
-  HeaderFacts header() const override { return source_.header(); }
-  void read(VolumeView<float> slices) override {
-    source_.read(slices);
-    stabilisation_.apply(slices, execution_);
-  }
-
- private:
-  VolumeSource& source_;
-  const Stabilisation& stabilisation_;
-  Execution execution_;
-};
-
 /// A volume read into memory.
 std::vector<float> read_whole(VolumeSource&);
 
-}  // namespace quietvox::cli
+}  // namespace quietvox

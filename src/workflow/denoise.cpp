@@ -1,0 +1,344 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/denoise.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "core/series_noise.hpp"
+#include "core/volume_in_memory.hpp"
+#include "filters/registry.hpp"
+#include "io/files/path_overlap.hpp"
+#include "io/files/paths.hpp"
+#include "io/gzip_packer.hpp"
+#include "io/provenance_json.hpp"
+#include "io/rescale.hpp"
+#include "quality/measure_noise.hpp"
+#include "workflow/mask.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/noise_of_volume.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
+#include "workflow/voxel_sources.hpp"
+
+namespace quietvox {
+namespace fs = std::filesystem;
+namespace {
+
+/// Files that parameters name.
+std::vector<Source> named_files(const std::vector<Settings>& chain) {
+  std::vector<Source> sources;
+  for (const Settings& step : chain) {
+    for (const FieldInfo& field : step.filter().fields) {
+      if (field.kind != FieldKind::text) continue;
+      const std::string value = step.get(field.name);
+      if (std::error_code ignored; fs::exists(value, ignored)) sources.push_back({value, field.name});
+    }
+  }
+  return sources;
+}
+
+/// Everything that is read.
+std::vector<Source> sources_of(const DenoiseRequest& request) {
+  std::vector<Source> sources = named_files(request.filters);
+  if (!request.mask.mask.empty()) sources.insert(sources.begin(), {request.mask.mask, "mask"});
+  sources.insert(sources.begin(), {request.input});
+  return sources;
+}
+
+/// Who may read the mask and the files that parameters name: the output shows something of them.
+io::Access access_of_others(const DenoiseRequest& request, const io::Image* mask, const fs::path& output) {
+  std::vector<fs::path> files;
+  for (const Source& source : named_files(request.filters)) files.push_back(source.path);
+  const io::Access access = io::access_of(files, output);
+  return mask ? access & io::access_of(*mask, output) : access;
+}
+
+/// Throws Error(invalid_argument) where --codec says what cannot be.
+void check_codec(const OutputOptions& options, io::Format format) {
+  if (!options.codec) return;
+  if (format != io::Format::dicom) {
+    throw Error(Errc::invalid_argument,
+                "--codec is for DICOM, and the output is " + io::to_string(format) + "; --compress is enough");
+  }
+  if (options.compress == false) {
+    throw Error(Errc::invalid_argument, "--codec and --no-compress contradict each other; give one of them");
+  }
+}
+
+/// Finds outputs that would place irregular slices where they do not lie.
+void check_formats(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
+  const bool residual = !request.mask.residual.empty();
+  if (report.format != io::Format::dicom) {
+    const std::string instead = residual ? "write DICOM, without --residual" : "write DICOM";
+    check_places(image, request.input, request.scan, report.format, instead, report.warnings);
+  } else if (residual) {
+    check_places(image, request.input, request.scan, io::Format::nifti, "leave out --residual", report.warnings);
+  }
+}
+
+/// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
+/// are never sets the size of a window.
+void check_windows(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
+  bool warned = false;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const auto source = image.volume(volume, io::Values::stored);
+    const auto& chain = report.volumes.emplace_back(resolve_by_header(request.filters, *source)).filters;
+    const std::string why = image.why_2d_only(volume);
+    if (total_halo(chain).z > 0 && !why.empty() && !request.scan.allow_gaps) {
+      throw Error(Errc::irregular,
+                  request.input.string() + ": " + why +
+                      "; a window of radius 0 along z filters slice by slice, --allow-gaps across all the same");
+    }
+    for (const Settings& step : chain) {
+      const std::string warning = thick_axis_warning(step, header_facts(*source));
+      if (!warned && !warning.empty()) report.warnings.push_back(warning);
+      warned = warned || !warning.empty();
+    }
+  }
+}
+
+/// Rank filters work on the stored numbers, unless real ones are needed. Where floats would lose digits of real values,
+/// all filters work around the middle of these.
+io::Values choose_values(const DenoiseRequest& request, const io::Image& image, io::Format format) {
+  if (const double offset = image.offset(); offset != 0) {
+    if (format == image.format() && request.out.output_type == OutputType::same) return io::Values::real_less_offset;
+    throw io::far_from_zero(request.input.string(), offset);
+  }
+  bool stored =
+      format == image.format() && request.mask.residual.empty() && request.out.output_type == OutputType::same;
+  for (const Settings& step : request.filters) stored = stored && step.filter().commutes_with_rescale;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    stored = stored && image.can_filter_stored(volume);
+  }
+  return stored ? io::Values::stored : io::Values::real;
+}
+
+/// The image, and where it is asked for, the residual.
+struct Writers {
+  std::unique_ptr<io::ImageWriter> image, residual;
+};
+
+Writers make_writers(const DenoiseRequest& request, const io::Image& image, const io::Image* mask, io::Format format,
+                     io::Values values, const Execution& execution) {
+  const auto options_of = [&](const OutputOptions& out, const fs::path& output) {
+    io::WriteOptions options = write_options(out, request.input, execution);
+    options.access = access_of_others(request, mask, output);
+    return options;
+  };
+  Writers writers;
+  writers.image = make_writer(image, format, request.output, values, options_of(request.out, request.output));
+  if (!request.mask.residual.empty()) {
+    OutputOptions usual;
+    usual.force = request.out.force;
+    io::WriteOptions options = options_of(usual, request.mask.residual);
+    options.are_differences = true;
+    writers.residual = make_writer(image, io::Format::nifti, request.mask.residual, io::Values::real, options);
+  }
+  return writers;
+}
+
+/// Takes from a memory limit what is needed besides the voxels that filter_volume() counts.
+void reserve_memory(Execution& execution, const Extent& extent, const std::vector<Settings>& chain, std::size_t blocks,
+                    std::size_t packers, bool on_cpu) {
+  std::size_t working = 0;  // filters run one after another
+  for (const Settings& step : chain) working = std::max(working, step.working_bytes(extent, thread_count(execution)));
+  set_aside(execution,
+            block_bytes(extent) * blocks + io::GzipPacker::memory(execution) * packers + (on_cpu ? working : 0),
+            least_memory(extent, chain, execution));
+}
+
+void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
+                 std::span<const io::FileState> inputs, const ChosenBackend& chosen, const Observer& observer,
+                 DenoiseReport& report) {
+  const Execution background = background_of(request.work, observer);
+  const io::Values values = choose_values(request, image, report.format);
+  const Writers writers = make_writers(request, image, mask, report.format, values, background);
+  // The writers have checked what can be checked, and vanish without a trace.
+  if (request.out.dry_run && !is_chosen) return;
+
+  const bool restore = mask || writers.residual || report.format != image.format();
+  Execution whole = execution_of(request.work, observer);
+  if (whole.memory_limit) {
+    const std::size_t blocks =
+        (report.stabilise != Stabilise::none ? 1 : 0) + (mask ? 2 : 0) + (restore ? 2 : 0) + (writers.residual ? 1 : 0);
+    reserve_memory(whole, image.geometry(0).extent, report.volumes[0].filters, blocks, writers.residual ? 2 : 1,
+                   chosen.backend->name() == "cpu");
+  }
+  const auto source_of = [&](std::size_t volume) {
+    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, volume));
+    return source;
+  };
+  const auto measure_of = [&](std::size_t volume, const VolumeSource& unfiltered) -> NoiseMeasure {
+    return [&, volume](VolumeSource& reaching, const Execution& how) {
+      return &reaching == &unfiltered ? noise_of_volume(image, volume, reaching, how) : measure_noise(reaching, how);
+    };
+  };
+  std::optional<SeriesNoise> of_series;
+  if (image.is_time_series()) {
+    of_series =
+        SeriesNoise::measure(request.filters, image.volume_count(), source_of, *chosen.backend, whole, measure_of);
+    if (of_series) report.noise_source = of_series->describe();
+  }
+  Provenance provenance{
+      .backend = chosen.backend->name(),
+      .mask = mask ? identify_mask(*mask) : "",
+      .noise_source = report.noise_source,
+      .stabilise = report.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(report.stabilise)};
+  for (const Settings& step : request.filters) provenance.requested.push_back(step.identified());
+  const double volumes = static_cast<double>(image.volume_count());
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const std::unique_ptr<VolumeSource> source = source_of(volume);
+    const double index = static_cast<double>(volume);
+    const VolumeFilter filter(request.filters, report.stabilise, *source, *chosen.backend,
+                              whole.part(index / volumes, (index + 1) / volumes),
+                              of_series ? of_series->told() : measure_of(volume, *source));
+    if (whole.memory_limit) give_back_freed_memory();  // of estimates
+    if (!of_series || volume == 0) {
+      const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
+      for (const std::string& warning : filter.warnings(is_chosen)) report.warnings.push_back(which + warning);
+    }
+    report.volumes[volume] = {filter.resolved(), filter.noise(), filter.is_stabilised()};
+    if (request.out.dry_run) return;
+    if (observer.detail) {
+      observer.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(filter.resolved()));
+      if (volume > 0 && !of_series) {  // the first is told of with the result
+        for (const NoiseModel& model : filter.noise()) observer.detail("noise: " + model.describe());
+      }
+    }
+    provenance.resolved = filter.resolved();
+    provenance.noise = filter.noise();
+    provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
+    writers.image->begin_volume(volume, provenance);
+    if (writers.residual) writers.residual->begin_volume(volume, provenance);
+    const io::Values original = values == io::Values::real ? io::Values::real_with_padding : values;
+    VoxelOutput output(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
+                       mask ? mask_of_volume(*mask, volume) : nullptr);
+    filter.run([&](VolumeView<const float> slices) { output.write(slices); });
+  }
+  const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
+  report.files = written.files;
+  report.clamped = written.clamped;
+  if (written.clamped > 0 && request.out.output_type != OutputType::same) {
+    report.warnings.push_back(request.output.string() + ": " + std::to_string(written.clamped) +
+                              " voxels did not fit into --output-type and were clamped; float32 holds all");
+  }
+  report.warnings.insert(report.warnings.end(), written.warnings.begin(), written.warnings.end());
+}
+
+/// About how long the CPU would filter.
+double cpu_seconds(const io::Image& image, const DenoiseReport& report, const Execution& execution) {
+  double seconds = 0;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    seconds += quietvox::cpu_seconds(report.volumes[volume].filters, image.geometry(volume).extent, execution);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+Settings denoising_filter(DenoiseStrength strength) {
+  Settings filter(find_filter("bm4d"));
+  if (strength == DenoiseStrength::light) filter.set("strength", "0.5");
+  if (strength == DenoiseStrength::strong) filter.set("strength", "1.5");
+  return filter;
+}
+
+std::vector<Settings> filters_of(const DenoiseRequest& request) {
+  return request.filters.empty() ? std::vector{denoising_filter(request.strength)} : request.filters;
+}
+
+void check_paths(const DenoiseRequest& request) {
+  check_input(request.input);
+  const io::Format format = output_format(request.out.output_format, request.output, std::nullopt);
+  const auto output = files_of_output(request.output, format, request.out.compress);
+  refuse_overlaps(output, sources_of(request));
+  check_output(request.output, format, request.out.force, request.input);
+  if (!request.mask.residual.empty()) {
+    output_format(OutputFormat::nifti, request.mask.residual, std::nullopt);
+    check_output(request.mask.residual, io::Format::nifti, request.out.force, request.input);
+    io::refuse_overlap(request.output, request.mask.residual, "residual");
+    const fs::path sidecar = io::sidecar_of(request.mask.residual);
+    if (format != io::Format::dicom && io::real_path(sidecar) == io::real_path(io::sidecar_of(request.output))) {
+      throw Error(Errc::invalid_argument, "--residual " + request.mask.residual +
+                                              ": what was done to it and to the output would both stand in " +
+                                              sidecar.string() + "; give another name");
+    }
+    const auto files = files_of_output(request.mask.residual, io::Format::nifti, std::nullopt);
+    refuse_overlaps(files, sources_of(request));
+    for (const fs::path& file : files) {
+      for (const fs::path& other : output) io::refuse_overlap(other, file, "residual");
+    }
+  }
+}
+
+DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, BackendOfRuns& backends,
+                      const Observer& observer) {
+  const auto start = std::chrono::steady_clock::now();
+  const bool is_chosen = asked_for.filters.empty();
+  DenoiseRequest request = asked_for;
+  request.filters = filters_of(asked_for);
+  DenoiseReport report;
+  report.requested = request.filters;
+  report.stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
+  report.format = output_format(request.out.output_format, request.output, image.format());
+  check_codec(request.out, report.format);
+  report.extent = describe_extent(image);
+  report.warnings = image.warnings();
+  const Execution background = background_of(request.work, observer);
+  const auto mask = open_mask(request.mask.mask, image, background, report.warnings);
+  check_formats(request, image, report);
+  check_windows(request, image, report);
+  const ChosenBackend& chosen = backends.of([&] { return cpu_seconds(image, report, background); });
+  report.backend = chosen.backend->name();
+  report.backend_reason = chosen.why;
+  std::vector<io::FileState> inputs = image.files();
+  if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
+  io::blaming_changes(inputs,
+                      [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, chosen, observer, report); });
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
+  BackendOfRuns backends(request.work.backend, filters_of(request));
+  check_paths(request);
+  const auto image = open_input(request.input, request.scan, background_of(request.work, observer));
+  return denoise(request, *image, backends, observer);
+}
+
+VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& request,
+                     const Observer& observer) {
+  if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
+  const bool is_chosen = request.filters.empty();
+  const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
+  std::unique_ptr<VolumeSource> source = std::make_unique<VolumeInMemory>(input, request.header);
+  if (request.mask.data) {
+    if (request.mask.extent != input.extent) {
+      throw Error(Errc::invalid_argument, "the mask differs from the input in extent");
+    }
+    source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<VolumeInMemory>(request.mask));
+  }
+  const auto by_header = resolve_by_header(filters, *source);
+  const Execution execution = execution_of(request.work, observer);
+  BackendOfRuns backends(request.work.backend, filters);
+  const ChosenBackend& chosen = backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
+  const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
+  const VolumeFilter filter(filters, stabilise, *source, *chosen.backend, execution, measure_noise);
+  filter.run([&](VolumeView<const float> slices) {
+    const float* const before = input.row(0, slices.origin.z);
+    const float* const mask = request.mask.data ? request.mask.row(0, slices.origin.z) : nullptr;
+    float* const after = output.row(0, slices.origin.z);
+    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+      const bool keeps = !std::isfinite(slices.data[i]) || (mask && !is_inside(mask[i]));
+      after[i] = keeps ? before[i] : slices.data[i];
+    }
+  });
+  return {
+      {filter.resolved(), filter.noise(), filter.is_stabilised()}, chosen.backend->name(), filter.warnings(is_chosen)};
+}
+
+}  // namespace quietvox

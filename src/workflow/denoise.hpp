@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/choice.hpp"
+#include "core/noise_model.hpp"
+#include "core/volume.hpp"
+#include "io/image.hpp"
+#include "workflow/observer.hpp"
+#include "workflow/options.hpp"
+#include "workflow/volume_filter.hpp"
+
+/// The whole work: a scan, or a volume in memory, through a chain of filters.
+namespace quietvox {
+
+/// How much of the measured noise is taken for noise: half of it, all, one and a half times as much.
+enum class DenoiseStrength { light, medium, strong };
+constexpr std::array<std::string_view, 3> choices(DenoiseStrength) { return {"light", "medium", "strong"}; }
+
+/// The best filter, or nearly, on noise of every kind that scanners write (docs/denoise.md). It goes by the measured
+/// noise: how strong it is where, and how correlated.
+Settings denoising_filter(DenoiseStrength);
+
+/// What is to be done to a scan. Input and output are enough.
+struct DenoiseRequest {
+  std::filesystem::path input;      ///< a DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series
+  std::filesystem::path output;     ///< a file, or a folder for a DICOM series
+  std::vector<Settings> filters{};  ///< one after another; empty: denoising_filter(strength)
+  DenoiseStrength strength = DenoiseStrength::medium;  ///< where `filters` is empty
+  std::optional<Stabilise> stabilise{};                ///< empty: automatic where `filters` is empty, else none
+  InputOptions scan{};
+  MaskOptions mask{};
+  OutputOptions out{};
+  WorkOptions work{};
+};
+
+/// What was done to one volume.
+struct DenoisedVolume {
+  std::vector<Settings> filters;    ///< with every `auto` replaced; in a dry run, those that headers are enough for
+  std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
+  bool is_stabilised = false;       ///< Rician noise was made Gaussian, and its bias taken out
+};
+
+/// What was done to a scan.
+struct DenoiseReport {
+  io::Format format{};              ///< of the output
+  std::string extent;               ///< `256x256x40, 20 volumes`
+  std::vector<Settings> requested;  ///< the filters, before `auto` was replaced
+  Stabilise stabilise = Stabilise::none;
+  std::string backend, backend_reason;
+  std::vector<DenoisedVolume> volumes;
+  std::string noise_source;  ///< where the noise was measured, if not in each volume alone
+  std::vector<std::filesystem::path> files;
+  std::vector<std::string> warnings;
+  std::int64_t clamped = 0;  ///< voxels that did not fit into the stored type and got its nearest value
+  double seconds = 0;
+};
+
+/// Filters a scan from file to file. The output appears whole or not at all; everything that can be checked is checked
+/// before voxels are read. Throws Error.
+DenoiseReport denoise(const DenoiseRequest&, const Observer& = {});
+
+/// Throws Error for everything about the names of a request that can be wrong. Nothing is read.
+void check_paths(const DenoiseRequest&);
+
+/// The same for a scan that is open already, on the backend of several runs. request.input names it in messages.
+DenoiseReport denoise(const DenoiseRequest&, const io::Image&, BackendOfRuns&, const Observer&);
+
+/// The filters of a request.
+std::vector<Settings> filters_of(const DenoiseRequest&);
+
+/// What is to be done to a volume in memory.
+struct VolumeRequest {
+  std::vector<Settings> filters{};  ///< as in DenoiseRequest
+  DenoiseStrength strength = DenoiseStrength::medium;
+  std::optional<Stabilise> stabilise{};
+  HeaderFacts header{};            ///< what the voxels are, where that is known
+  VolumeView<const float> mask{};  ///< of the same extent; where it is 0, voxels keep their value; empty: everywhere
+  WorkOptions work{};
+};
+
+struct VolumeReport {
+  DenoisedVolume volume;
+  std::string backend;
+  std::vector<std::string> warnings;
+};
+
+/// Filters a volume from memory to memory. `output` has the extent of `input` and does not overlap it. Voxels that are
+/// not finite are missing: they count for no neighbour and stay as they are. `input.spacing` is in mm. Throws Error.
+VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& = {},
+                     const Observer& = {});
+
+}  // namespace quietvox

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/volume_filter.hpp"
+
+#include <algorithm>
+
+#include "workflow/voxel_sources.hpp"
+
+namespace quietvox {
+namespace {
+
+/// A volume whose Rician noise is made Gaussian.
+class StabilisedSource final : public VolumeSource {
+ public:
+  StabilisedSource(VolumeSource& source, const Stabilisation& stabilisation, const Execution& execution)
+      : source_(source), stabilisation_(stabilisation), execution_(execution) {}
+
+  Extent extent() const override { return source_.extent(); }
+  Spacing spacing() const override { return source_.spacing(); }
+  HeaderFacts header() const override { return source_.header(); }
+  void read(VolumeView<float> slices) override {
+    source_.read(slices);
+    stabilisation_.apply(slices, execution_);
+  }
+
+ private:
+  VolumeSource& source_;
+  const Stabilisation& stabilisation_;
+  Execution execution_;
+};
+
+bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
+
+/// True where a filter goes by the measured noise alone: no intensity was given by hand, nor a model of the noise.
+bool goes_by_noise_alone(const Settings& given, const Settings& by_header) {
+  const auto is_given = [&](const FieldInfo& field) {
+    const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
+    return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
+  };
+  return std::ranges::any_of(by_header.waiting(), waits_for_noise) &&
+         std::ranges::none_of(given.filter().fields, is_given);
+}
+
+/// Why voxels are no magnitudes; empty where they may be.
+std::string why_no_magnitudes(VolumeSource& source) {
+  const HeaderFacts facts = source.header();
+  if (facts.kind && *facts.kind != DataKind::magnitude) return facts.kind_source;
+  if (facts.offset != 0) return "voxels lie far from 0";
+  return intensities(source).min < 0 ? "voxels are negative" : "";
+}
+
+/// How the Rician noise of a volume is turned into Gaussian noise; none where it is not.
+std::optional<Stabilisation> stabilisation_of(std::span<const Settings> chain, const Settings& by_header,
+                                              Stabilise choice, VolumeSource& source,
+                                              const std::function<NoiseModel()>& measure) {
+  const bool asked_for = choice == Stabilise::rician;
+  if (choice == Stabilise::none) return std::nullopt;
+  if (chain.size() > 1 || !goes_by_noise_alone(chain.front(), by_header)) {
+    if (!asked_for) return std::nullopt;
+    throw Error(Errc::invalid_argument,
+                "--stabilise rician is for a single filter that goes by the measured noise: "
+                "leave its sigmas auto, or leave out --stabilise");
+  }
+  if (const std::string why = asked_for ? why_no_magnitudes(source) : ""; !why.empty()) {
+    throw Error(Errc::invalid_argument,
+                "--stabilise rician is for magnitudes, which are never negative, but " + why + "; leave it out");
+  }
+  NoiseModel noise = measure();
+  if (asked_for) noise.distribution = NoiseDistribution::rician;
+  if (noise.trusted_sigma() == 0 || !(asked_for || Stabilisation::helps(noise))) return std::nullopt;
+  if (!asked_for && !why_no_magnitudes(source).empty()) return std::nullopt;
+  return Stabilisation(noise, source.extent());
+}
+
+}  // namespace
+
+VolumeFilter::VolumeFilter(std::span<const Settings> chain, Stabilise choice, VolumeSource& source,
+                           const Backend& backend, const Execution& execution, const NoiseMeasure& measure)
+    : source_(source), backend_(backend), execution_(execution), by_header_(resolve_by_header(chain, source)) {
+  const auto remember = [&](VolumeSource& reaching, const Execution& how) {
+    return noise_.emplace_back(measure(reaching, how));
+  };
+  stabilisation_ =
+      stabilisation_of(chain, by_header_.front(), choice, source, [&] { return remember(source, execution); });
+  if (stabilisation_) {
+    StabilisedSource stabilised(source, *stabilisation_, execution);
+    resolved_ = resolve_chain(chain, stabilised, backend, execution,
+                              [&](VolumeSource&, const Execution&) { return stabilisation_->noise_after(); });
+    return;
+  }
+  resolved_ = resolve_chain(chain, source, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
+    return &reaching == &source && !noise_.empty() ? noise_.front() : remember(reaching, how);
+  });
+}
+
+std::vector<std::string> VolumeFilter::warnings(bool is_chosen) const {
+  std::vector<std::string> warnings;
+  std::size_t measured = 0;
+  for (std::size_t step = 0; step < resolved_.size(); ++step) {
+    const std::string filter = resolved_[step].filter().name + ": ";
+    const NoiseModel* model = nullptr;
+    for (const Waiting& waiting : by_header_[step].waiting()) {
+      if (!waits_for_noise(waiting)) continue;
+      if (model == nullptr) model = &noise_.at(measured++);
+      if (resolved_[step].get(waiting.field) != "0") continue;
+      const std::string why =
+          model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
+      warnings.push_back(filter + why +
+                         (is_chosen ? ", so that nothing was changed"
+                                    : ", so that --" + waiting.field +
+                                          " = auto became 0; give a number if it ought to change something"));
+    }
+    if (model != nullptr && model->confidence == Confidence::low) {
+      warnings.push_back(filter + "the noise was measured with low confidence (" + model->reason +
+                         "); look at the result");
+    }
+  }
+  return warnings;
+}
+
+void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {
+  if (!stabilisation_) return filter_volume(source_, resolved_, backend_, execution_, consume);
+  StabilisedSource stabilised(source_, *stabilisation_, execution_);
+  std::vector<float> block;
+  filter_volume(stabilised, resolved_, backend_, execution_, [&](VolumeView<const float> slices) {
+    const std::int64_t together = slices_in_block(slices.extent);
+    for (std::int64_t z = 0; z < slices.extent.z; z += together) {
+      const VolumeView<const float> some = slices.slices(z, std::min(together, slices.extent.z - z));
+      block.assign(some.data, some.data + some.extent.voxels());
+      const VolumeView<float> back{block.data(), some.extent, some.spacing, some.origin};
+      stabilisation_->undo(back, execution_);
+      consume(back);
+    }
+  });
+}
+
+}  // namespace quietvox

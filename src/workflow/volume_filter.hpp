@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/pipeline.hpp"
+#include "quality/stabilisation.hpp"
+
+namespace quietvox {
+
+/// Whether Rician noise is made Gaussian before a filter, and its bias taken out behind it.
+enum class Stabilise { none, automatic, rician };
+constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "auto", "rician"}; }
+
+/// A chain of filters made ready for one volume: the noise is measured, where a filter asks for it or it may have to be
+/// made Gaussian, and every `auto` is replaced.
+class VolumeFilter {
+ public:
+  /// Throws Error(invalid_argument) where Stabilise::rician cannot be done.
+  VolumeFilter(std::span<const Settings> chain, Stabilise, VolumeSource&, const Backend&, const Execution&,
+               const NoiseMeasure&);
+
+  const std::vector<Settings>& resolved() const { return resolved_; }
+  const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
+  bool is_stabilised() const { return stabilisation_.has_value(); }
+  /// Where no noise was found, or none to be trusted, filters that go by it change little, and people ought to know.
+  /// `is_chosen`: the filter was not chosen by hand.
+  std::vector<std::string> warnings(bool is_chosen) const;
+
+  /// Hands filtered slices to `consume` in ascending order.
+  void run(const std::function<void(VolumeView<const float> slices)>& consume) const;
+
+ private:
+  VolumeSource& source_;
+  const Backend& backend_;
+  Execution execution_;
+  std::vector<Settings> by_header_, resolved_;
+  std::vector<NoiseModel> noise_;
+  std::optional<Stabilisation> stabilisation_;
+};
+
+}  // namespace quietvox

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls behind the command line. What the commands do with files, tests/cli shows.
+#include "workflow/denoise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "filters/registry.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr Extent extent{{48, 40, 24}};
+
+/// A bright box in the dark, with white noise.
+std::vector<float> noisy_box(float sigma) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> noise;
+  std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));
+  for (float& voxel : voxels) voxel = sigma * noise(random);
+  const VolumeView<float> view{voxels.data(), extent};
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      for (std::int64_t x = 0; x < extent.x; ++x) view.at(x, y, z) += x > 12 && x < 36 && y > 10 && y < 30 ? 800 : 200;
+    }
+  }
+  return voxels;
+}
+
+struct Result {
+  std::vector<float> voxels;
+  VolumeReport report;
+};
+
+Result denoised(const std::vector<float>& noisy, const VolumeRequest& request = {}) {
+  Result result{std::vector<float>(noisy.size(), -1), {}};
+  result.report = denoise({noisy.data(), extent}, {result.voxels.data(), extent}, request);
+  return result;
+}
+
+Settings filter(const char* name, std::initializer_list<std::pair<const char*, const char*>> values = {}) {
+  Settings settings(find_filter(name));
+  for (const auto& [key, value] : values) settings.set(key, value);
+  return settings;
+}
+
+void write_nifti(const std::filesystem::path& path, const std::vector<float>& voxels) {
+  io::Geometry geometry;
+  geometry.extent = extent;
+  const auto writer = io::create_nifti(path, geometry, 1, {});
+  writer->begin_volume(0, {});
+  writer->write({voxels.data(), extent});
+  writer->commit();
+}
+
+std::vector<float> read_nifti(const std::filesystem::path& path) {
+  const auto image = io::open_image(path, {});
+  std::vector<float> voxels(static_cast<std::size_t>(image->geometry(0).extent.voxels()));
+  image->volume(0, io::Values::real)->read({voxels.data(), image->geometry(0).extent});
+  return voxels;
+}
+
+TEST(Workflow, AVolumeInMemoryIsDenoisedWithoutBeingToldAnything) {
+  const std::vector<float> clean = noisy_box(0), noisy = noisy_box(20);
+  const Result result = denoised(noisy);
+  double before = 0, after = 0;
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    before += std::pow(noisy[i] - clean[i], 2);
+    after += std::pow(result.voxels[i] - clean[i], 2);
+  }
+  EXPECT_LT(std::sqrt(after / before), 0.4);
+  ASSERT_EQ(result.report.volume.noise.size(), 1U);
+  EXPECT_NEAR(result.report.volume.noise[0].sigma, 20, 2);
+  EXPECT_EQ(result.report.volume.filters.at(0).filter().name, "bm4d");
+  EXPECT_EQ(result.report.backend, "cpu");
+}
+
+TEST(Workflow, MemoryAndFilesGiveTheSameVoxels) {
+  const TemporaryFolder folder;
+  const std::vector<float> noisy = noisy_box(20);
+  write_nifti(folder / "in.nii", noisy);
+  for (const auto& filters : {std::vector<Settings>{}, {filter("median")}, {filter("gaussian"), filter("nlm")}}) {
+    denoise({.input = folder / "in.nii", .output = folder / "out.nii", .filters = filters, .out = {.force = true}});
+    EXPECT_EQ(read_nifti(folder / "out.nii"), denoised(noisy, {.filters = filters}).voxels)
+        << (filters.empty() ? "denoise" : describe_chain(filters));
+  }
+}
+
+TEST(Workflow, VoxelsOutsideTheMaskAndMissingOnesStayAndCountForNobody) {
+  std::vector<float> noisy = noisy_box(20), mask(noisy.size(), 1);
+  noisy[5000] = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 20000; i < 30000; ++i) mask[i] = 0;
+  const VolumeRequest request{.filters = {filter("gaussian", {{"sigma", "1.5"}})}, .mask = {mask.data(), extent}};
+  const Result result = denoised(noisy, request);
+  EXPECT_TRUE(std::isnan(result.voxels[5000]));
+  for (std::size_t i = 20000; i < 30000; ++i) ASSERT_EQ(result.voxels[i], noisy[i]) << i;
+  std::vector<float> others = noisy;
+  for (std::size_t i = 20000; i < 30000; ++i) others[i] = 1e6F;
+  const Result again = denoised(others, request);
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    if (i != 5000 && mask[i] != 0) {
+      ASSERT_EQ(again.voxels[i], result.voxels[i]) << i;
+    }
+  }
+}
+
+TEST(Workflow, ADryRunOfTheChosenFilterTellsWhatTheRunDoes) {
+  const TemporaryFolder folder;
+  std::vector<float> noisy = noisy_box(20), mask(noisy.size(), 0);
+  for (std::size_t i = noisy.size() / 2; i < noisy.size(); ++i) {
+    mask[i] = 1;
+    noisy[i] += 10000;
+  }
+  write_nifti(folder / "in.nii", noisy);
+  write_nifti(folder / "mask.nii", mask);
+  DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii"};
+  request.mask.mask = folder / "mask.nii";
+  request.out.dry_run = true;
+  const DenoiseReport dry = denoise(request);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.nii"));
+  request.out.dry_run = false;
+  const DenoiseReport run = denoise(request);
+  EXPECT_TRUE(std::filesystem::exists(folder / "out.nii"));
+  EXPECT_EQ(describe_chain(dry.volumes.at(0).filters), describe_chain(run.volumes.at(0).filters));
+  EXPECT_EQ(dry.volumes[0].noise.at(0).describe(), run.volumes[0].noise.at(0).describe());
+}
+
+TEST(Workflow, TellsOfProgressAndStops) {
+  const std::vector<float> noisy = noisy_box(20);
+  std::vector<float> out(noisy.size());
+  double done = 0;
+  denoise({noisy.data(), extent}, {out.data(), extent}, {.filters = {filter("median")}},
+          {.progress = [&](double fraction) { done = std::max(done, fraction); }});
+  EXPECT_EQ(done, 1);
+  std::stop_source stop;
+  stop.request_stop();
+  expect_error(Errc::cancelled, "stopped", [&] {
+    denoise({noisy.data(), extent}, {out.data(), extent}, {.filters = {filter("median")}}, {.stop = stop.get_token()});
+  });
+}
+
+TEST(Workflow, RefusesExtentsThatDiffer) {
+  const std::vector<float> noisy = noisy_box(20);
+  std::vector<float> out(noisy.size());
+  const Extent other{{40, 48, 24}};
+  expect_error(Errc::invalid_argument, "output", [&] { denoise({noisy.data(), extent}, {out.data(), other}); });
+  expect_error(Errc::invalid_argument, "mask", [&] {
+    denoise({noisy.data(), extent}, {out.data(), extent}, {.mask = {noisy.data(), other}});
+  });
+}
+
+}  // namespace
+}  // namespace quietvox::test

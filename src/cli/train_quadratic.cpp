@@ -60,8 +60,8 @@ void train(const Arguments& arguments, Context& context) {
                                             describe_extent(*clean) + "; both must have the same extent");
   }
   const auto noisy_source = noisy->volume(0, io::Values::real), clean_source = clean->volume(0, io::Values::real);
-  const Range<double> range = intensities(*noisy_source);
   const std::vector<float> noisy_voxels = read_whole(*noisy_source), clean_voxels = read_whole(*clean_source);
+  const Range<double> range = intensities(*noisy_source);
   Execution execution;
   execution.threads = options.threads;
   execution.stop = context.stop;

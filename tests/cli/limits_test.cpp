@@ -199,6 +199,19 @@ TEST_F(Limits, MemoryThatThereIsNotIsNoFaultOfTheFile) {
   EXPECT_EQ(result.status, 22) << result.err;
 }
 
+/// A file of 180 GB that takes no place on the disk.
+TEST_F(Limits, VolumesThatAreNeededWholeMustFit) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
+  std::string bytes = read_file(folder_ / "in.nii").substr(0, 352);
+  const std::int16_t extent[] = {30000, 1000, 3000};
+  bytes.replace(42, sizeof extent, reinterpret_cast<const char*>(extent), sizeof extent);
+  write_file(folder_ / "in.nii", bytes);
+  fs::resize_file(folder_ / "in.nii", 352 + std::uintmax_t{180'000'000'000});
+  const std::string text = "the volume, which is needed whole, would take 343323 MiB of memory";
+  expect_failure(22, text, {"compare", path("in.nii"), path("in.nii")});
+  expect_failure(22, text, {"train-quadratic", path("in.nii"), path("in.nii"), path("q.json")});
+}
+
 TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
   std::string packed = deflated(read_file(folder_ / "in.nii"), MAX_WBITS + 16);
@@ -213,6 +226,25 @@ TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   expect_failure(4, "in.nii: more than 268435456 bytes of what it holds are no voxels",
                  {"median", path("in.nii"), path("out.nii")});
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+}
+
+/// A parser that does not return for half a minute, and would be told nothing then.
+TEST_F(Limits, SignalsEndWhatDoesNotReturn) {
+  write("in/keeps-the-parser", {});
+  const auto before = folder_.names();
+  const Preload preload({});
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Process process({"median", path("in"), path("out.dcm"), "--log-file", path("log"), "--verbose"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const auto sent = std::chrono::steady_clock::now();
+    process.send(signal);
+    const Result result = process.finish();
+    EXPECT_EQ(result.status, 128 + signal) << result.err;
+    EXPECT_NE(result.err.find("quietvox: stopped by a signal"), std::string::npos) << result.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - sent, std::chrono::seconds(10));
+    fs::remove(folder_ / "log");
+    EXPECT_EQ(folder_.names(), before);
+  }
 }
 
 /// ITK reads text whole, and does not ask whether it is to go on.

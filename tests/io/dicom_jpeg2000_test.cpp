@@ -35,18 +35,19 @@ struct CodeStream {
   }
 };
 
-/// A lossless JPEG 2000 code stream of one component.
+/// A lossless JPEG 2000 code stream of one component, which has a number for every `step` columns and rows of the
+/// image.
 std::vector<std::uint8_t> encode(const std::vector<int>& numbers, std::uint32_t columns, std::uint32_t rows,
-                                 std::uint32_t precision, bool is_signed) {
+                                 std::uint32_t precision, bool is_signed, std::uint32_t step = 1) {
   opj_image_cmptparm_t component{};
-  component.dx = component.dy = 1;
+  component.dx = component.dy = step;
   component.w = columns;
   component.h = rows;
   component.prec = precision;
   component.sgnd = is_signed;
   opj_image_t* const image = opj_image_create(1, &component, OPJ_CLRSPC_GRAY);
-  image->x1 = columns;
-  image->y1 = rows;
+  image->x1 = columns * step;
+  image->y1 = rows * step;
   std::copy(numbers.begin(), numbers.end(), image->comps[0].data);
   opj_cparameters_t parameters;
   opj_set_default_encoder_parameters(&parameters);
@@ -136,6 +137,8 @@ TEST_F(DicomJpeg2000, BrokenStreamsAreAnError) {
   expect_error(Errc::corrupt, "they are 40 x 30, the header says 30 x 40", [&] { stored(); });
   write({.columns = 40, .rows = 30, .bits_allocated = 8, .bits_stored = 8}, stream, 10000);
   expect_error(Errc::corrupt, "12 bits do not fit into 8", [&] { stored(); });
+  write({.columns = 40, .rows = 30}, encode(numbers_of(20 * 15, 12, false), 20, 15, 12, false, 2), 10000);
+  expect_error(Errc::corrupt, "a part of them is missing", [&] { stored(); });
 }
 
 /// Big-endian.

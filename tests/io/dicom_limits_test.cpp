@@ -111,6 +111,24 @@ TEST_F(DicomLimits, ReadingKeepsToTheMemoryLimit) {
                [&] { read_volume(*io::open_dicom(file_, {.series_uid = {}, .execution = execution})); });
 }
 
+TEST_F(DicomLimits, DecodingKeepsToTheMemoryLimit) {
+  Execution execution{.threads = 1, .memory_limit = std::size_t{30} << 20};
+  write_dicom(
+      file_,
+      {.columns = 2048, .rows = 2048, .cells = std::vector<std::uint16_t>(2048 * 2048, 7), .syntax = EXS_RLELossless});
+  expect_error(Errc::out_of_memory, "image.dcm: decoding a frame would take 40 MiB",
+               [&] { read_volume(*io::open_dicom(file_, {.series_uid = {}, .execution = execution})); });
+  write_dicom(file_, {.columns = 512,
+                      .rows = 512,
+                      .frames = 20,
+                      .cells = std::vector<std::uint16_t>(20 * 512 * 512, 7),
+                      .syntax = EXS_RLELossless});
+  execution.memory_limit = std::size_t{8} << 20;
+  expect_error(Errc::out_of_memory, "image.dcm: the pixels of 20 frames would take 10 MiB",
+               [&] { write_image(*open(), folder_ / "out.dcm", io::Values::real, {}, {.execution = execution}); });
+}
+
+/// Before it is parsed, and while it is.
 TEST_F(DicomLimits, ParsingEndsOnAStopRequest) {
   write({});
   std::stop_source stop;
@@ -252,6 +270,18 @@ TEST_F(DicomLimits, ImagesOfTooManyKindsAreRefused) {
   EXPECT_EQ(open()->volume_count(), 900U);
   write_frames(50000);
   expect_error(Errc::unsupported, "image.dcm: the images of its series are of too many kinds", [&] { open(); });
+}
+
+TEST_F(DicomLimits, ParsingEndsOnAStopRequestThatComesMeanwhile) {
+  write({.before_pixels = empty_elements(400000, false)});
+  std::stop_source stop;
+  const Execution execution{.threads = 1, .memory_limit = {}, .stop = stop.get_token()};
+  const double whole = time_of([&] { io::DicomFolder(file_, execution); });
+  io::ScanCare care;
+  care.before = [&](const std::filesystem::path&) { stop.request_stop(); };
+  const double stopped =
+      time_of([&] { expect_error(Errc::cancelled, "stopped", [&] { io::DicomFolder(file_, execution, care); }); });
+  EXPECT_LT(stopped, whole / 4) << stopped << " s, " << whole << " s";
 }
 
 TEST_F(DicomLimits, StreamsAreNoLargerThanTheirHeadersSay) {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loaded into the program ahead of its libraries (LD_PRELOAD): files of certain names kill it where they are opened,
+// Loaded into the program ahead of its libraries (LD_PRELOAD): files of certain names kill it where they are opened, or
+// keep it there for half a minute,
 // JPEG images where they are decoded, and files that are renamed once there were QUIETVOX_TEST_RENAMES of them: the
 // process that does so, or where QUIETVOX_TEST_KILL_RUN is set, the one that began. Where QUIETVOX_TEST_PLAIN_RENAMES
 // is set, the file system seems to be one that can only rename. Just before the first exchange, what
@@ -22,6 +23,7 @@ namespace {
 
 FILE* open_or_die(const char* function, const char* path, const char* mode) {
   if (std::strstr(path, "crashes-the-parser")) raise(SIGKILL);
+  for (int i = 0; i < 30 && std::strstr(path, "keeps-the-parser"); ++i) sleep(1);
   const auto real = reinterpret_cast<FILE* (*)(const char*, const char*)>(dlsym(RTLD_NEXT, function));
   return real(path, mode);
 }

@@ -36,6 +36,7 @@ class ItkFile {
         io_(make_image_io(header_.format, header_.header)),
         execution_(std::move(execution)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
+    check_data_name(header_, *io_);
     const unsigned int axes = io_->GetNumberOfDimensions();
     if (io_->GetComponentType() == itk::IOComponentEnum::UNKNOWNCOMPONENTTYPE) refuse("its voxel type is not handled");
     if (io_->GetNumberOfComponents() != 1 || io_->GetPixelType() != itk::IOPixelEnum::SCALAR) {

@@ -46,12 +46,16 @@ struct HeaderLines {
   std::size_t longest_key = 0, longest_value = 0;
   std::size_t longest_field = 0;  // of the lines that are no free text
   std::uintmax_t end = 0;         // where the bytes after the header start
+  bool has_end = false;           // it came before the text was over
+  bool has_return = false;        // within a line: a new line to some readers
 
   HeaderLines(const std::string& text, char separator, const std::string& last) {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
       end += line.size() + 1;
-      if (trimmed(line).empty()) return;
+      has_return = has_return || line.find('\r') < line.size() - 1;
+      has_end = trimmed(line).empty();
+      if (has_end) return;
       const auto place = line.find(separator);
       const bool free_text =
           line.starts_with('#') || line.starts_with("content:") || line.find(":=") != std::string::npos;
@@ -61,8 +65,10 @@ struct HeaderLines {
       longest_value = std::max(longest_value, line.size() - place);
       const std::string key = lower(trimmed(line.substr(0, place)));
       values.emplace(key, trimmed(line.substr(place + 1)));
-      if (key == last) return;
+      has_end = key == last;
+      if (has_end) return;
     }
+    has_end = text.size() < longest_header;
   }
   bool has(const std::string& key) const { return values.contains(key); }
   std::string at(const std::string& key) const { return has(key) ? values.at(key) : ""; }
@@ -73,6 +79,8 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   const auto refuse = [&](const std::string& why) {
     throw Error(Errc::corrupt, path.string() + ": " + why + "; the header is damaged");
   };
+  if (lines.has_return) refuse("a header line has a carriage return within");
+  if (!lines.has_end) refuse("the header does not end within 1 MiB");
   if (format == io::Format::nrrd) {
     if (lines.longest_field > 400) refuse("a header line has " + std::to_string(lines.longest_field) + " letters");
     return;
@@ -194,7 +202,8 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      lines.end,
                      lower(lines.at(order)).starts_with('t'),
                      lines.has("offset") || lines.has("position") || lines.has("origin")};
-    if (lower(name) != "local") {
+    header.data_name = name;
+    if (name != "LOCAL" && name != "Local" && name != "local") {  // any other is the name of a file to ITK
       header.data = data_file(path, name);
       header.offset = 0;
     }
@@ -238,6 +247,12 @@ itk::ImageIOBase::Pointer make_image_io(io::Format format, const fs::path& path)
   }
   image_io->SetFileName(path.string());
   return image_io;
+}
+
+void check_data_name(const ItkHeader& header, itk::ImageIOBase& image_io) {
+  auto* const metaimage = dynamic_cast<itk::MetaImageIO*>(&image_io);
+  if (metaimage == nullptr || metaimage->GetMetaImagePointer()->ElementDataFileName() == header.data_name) return;
+  throw Error(Errc::corrupt, header.header.string() + ": names its data file in several ways; the header is damaged");
 }
 
 io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path) {

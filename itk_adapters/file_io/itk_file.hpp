@@ -62,6 +62,7 @@ struct ItkHeader {
   std::optional<std::uintmax_t> offset;  ///< where in `data` the voxels start; none: further on, told by the header
   bool big_endian = false;
   bool is_placed = false;  ///< it says where the origin lies
+  std::string data_name;   ///< of MetaImage: as it says where the voxels are
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
   /// The folder that `data` must lie in, links followed; empty: anywhere.
@@ -80,6 +81,9 @@ std::optional<io::Format> itk_format_of_name(const std::filesystem::path&);
 
 /// The reader and writer of a format, with the file's name set.
 itk::ImageIOBase::Pointer make_image_io(io::Format, const std::filesystem::path&);
+
+/// Throws Error(corrupt) where ITK, which has read the header too, would read the voxels from another file.
+void check_data_name(const ItkHeader&, itk::ImageIOBase&);
 
 /// The geometry of the first three axes; an image of two has one slice. Throws Error for axes that span no volume.
 io::Geometry geometry_of(const itk::ImageIOBase&, const std::filesystem::path&);

@@ -29,6 +29,9 @@ class HostileFolder : public ::testing::Test {
     fs::create_directories(folder_ / "precious/letters");
     write_file(folder_ / "precious/letters/letter.txt", "dear");
     write_file(folder_ / "precious/voxels.raw", std::string(2 * 512, 's'));
+    std::string numbers;
+    for (int i = 0; i < 512; ++i) numbers += "7 ";
+    write_file(folder_ / "precious/numbers.txt", numbers);
     fs::create_directories(folder_ / "data/out");
     write_nifti(folder_ / "data/t1.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
     write_nifti(folder_ / "data/t2.nii", {{8, 8, 8}}, random_integers(512, 2), 1, true);
@@ -101,6 +104,23 @@ class HostileFolder : public ::testing::Test {
     write_file(planted("linked.mhd"),
                "ObjectType = Image\nNDims = 3\nBinaryData = True\nDimSize = 8 8 8\n"
                "ElementType = MET_SHORT\nElementDataFile = linked.raw\n");
+    // Headers in which ITK would find another file than who looks at them before.
+    std::string numbers;
+    for (int i = 0; i < 512; ++i) numbers += "1 ";
+    write_file(planted("numbers.txt"), numbers);
+    const std::string meta =
+        "ObjectType = Image\nNDims = 3\nBinaryData = False\nDimSize = 8 8 8\nElementType = MET_SHORT\n";
+    const std::string there = path("precious/numbers.txt"), here = "ElementDataFile = numbers.txt\n";
+    write_file(planted("colon.mhd"), meta + "ElementDataFile : " + there + "\n" + here);
+    write_file(planted("letters.mhd"), meta + "elementdatafile = numbers.txt\nElementDataFile = " + there + "\n");
+    fs::create_symlink(there, planted("LoCaL"));
+    write_file(planted("local.mhd"), meta + "ElementDataFile = LoCaL\n" + numbers);
+    const std::string text = "NRRD0004\ntype: short\ndimension: 3\nsizes: 8 8 8\nencoding: text\n";
+    const std::string data = "data file: " + there + "\n\n" + numbers;
+    write_file(planted("return.nhdr"), text + "content: a\r" + data);
+    std::string comments;
+    while (comments.size() <= 1 << 20) comments += "# a comment\n";
+    write_file(planted("long.nhdr"), text + comments + data);
   }
 
   /// Everything below the folder: type, permissions, content or where a link leads.
@@ -194,8 +214,9 @@ TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
   quietvox_ok({"median", path("data/t1.nii"), path("data/pair.hdr")});
   fs::remove(folder_ / "data/pair.img");
   fs::create_symlink(path("precious/voxels.raw"), folder_ / "data/pair.img");
-  for (const char* header : {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd", "linked.nhdr", "below.nhdr",
-                             "linked.mhd", "pair.hdr", "pair.img"}) {
+  for (const char* header :
+       {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd", "linked.nhdr", "below.nhdr", "linked.mhd",
+        "pair.hdr", "pair.img", "colon.mhd", "letters.mhd", "local.mhd", "return.nhdr", "long.nhdr"}) {
     expect_only({}, {"median", path("data") + "/" + header, path("data/leak.nii")});
     const Result result = quietvox({"info", path("data") + "/" + header});
     EXPECT_EQ(result.status, 4) << header;
@@ -214,7 +235,11 @@ TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
       {"median data/ct data/out/ct", "data/out"},
       {"gaussian data/ct data/out/ct --force", "data/out"},
       {"median data/t1.nii data/out/m.mhd", "data/out"},
-      {"median data/ct all --all-series", "all"}};
+      {"median data/ct all --all-series", "all"},
+      {"median data/ct all --all-series --force", "all"},
+      {"run data/ct data/out/run --filter median", "data/out"},
+      {"denoise data/t1.nii data/out/d.nii", "data/out"},
+      {"denoise data/t1.nii data/out/d.nii --force", "data/out"}};
   for (const auto& [words, allowed] : runs) {
     SCOPED_TRACE(words);
     const std::string trace = path("trace.txt");

@@ -157,8 +157,9 @@ class ItkFile {
       region.SetSize(axis, io_->GetDimensions(axis));
     }
     io_->SetIORegion(region);
-    voxels_.resize(static_cast<std::size_t>(bytes_));
-    with_itk_errors(header_.header, Errc::corrupt, [&] { io_->Read(voxels_.data()); });
+    std::vector<std::byte> voxels(static_cast<std::size_t>(bytes_));
+    with_itk_errors(header_.header, Errc::corrupt, [&] { io_->Read(voxels.data()); });
+    voxels_ = std::move(voxels);
   }
 
   ItkHeader header_;

@@ -226,6 +226,16 @@ TEST_P(ItkImageFile, CutShortOrDamagedIsCorrupt) {
 INSTANTIATE_TEST_SUITE_P(Endings, ItkImageFile, testing::Values("a.nrrd", "a.nhdr", "a.mha", "a.mhd"),
                          [](const auto& ending) { return fs::path(ending.param).extension().string().substr(1); });
 
+/// What ITK could not read is not there, however often it is asked for.
+TEST(Nrrd, WordsThatAreNoNumbersAreAnErrorEachTime) {
+  const Folder folder;
+  folder.write("a.nrrd",
+               "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nencoding: text\n\n0 1 2 three 4 5 6 7\n");
+  const auto image = open_itk_image(folder / "a.nrrd");
+  ASSERT_TRUE(image);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of([&] { read_volume(*image); }), Errc::corrupt);
+}
+
 /// A hand-written NRRD of 2 x 2 x 2 int16 voxels.
 std::string nrrd(const std::string& fields, const std::string& voxels, const std::string& type = "short") {
   return "NRRD0004\ntype: " + type + "\ndimension: 3\nsizes: 2 2 2\n" + fields + "\n" + voxels;

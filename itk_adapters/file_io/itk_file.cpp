@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -218,13 +219,31 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
   file.seekg(static_cast<std::streamoff>(header.offset.value_or(0)));
   std::array<char, std::size_t{1} << 16> buffer;
   std::int64_t words = 0;
-  for (bool within = false; file.read(buffer.data(), buffer.size()), file.gcount() > 0;) {
+  std::string word;
+  const auto end_word = [&] {
+    const char* const end = word.data() + word.size();
+    double number = 0;
+    const bool is_number = std::from_chars(word.data() + word.starts_with('+'), end, number).ptr == end;
+    // Of NRRD, ITK itself says so.
+    if (header.format == io::Format::metaimage && words < values && !is_number) {
+      throw Error(Errc::corrupt, header.header.string() + ": '" + word.substr(0, 20) + "' is no number, but stands " +
+                                     "where voxel " + std::to_string(words + 1) + " should");
+    }
+    ++words;
+    word.clear();
+  };
+  while (file.read(buffer.data(), buffer.size()), file.gcount() > 0) {
     for (std::streamsize i = 0; i < file.gcount(); ++i) {
-      const bool letter = buffer[static_cast<std::size_t>(i)] > ' ';
-      words += letter && !within;
-      within = letter;
+      const char letter = buffer[static_cast<std::size_t>(i)];
+      constexpr std::size_t longest_number = 400;
+      if (letter > ' ') {
+        if (word.size() < longest_number) word += letter;
+      } else if (!word.empty()) {
+        end_word();
+      }
     }
   }
+  if (!word.empty()) end_word();
   if (words < values) {
     throw Error(Errc::corrupt, header.header.string() + ": " + std::to_string(values) + " voxels are promised, and " +
                                    header.data.filename().string() + " holds " + std::to_string(words));

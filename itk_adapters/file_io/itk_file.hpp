@@ -73,7 +73,8 @@ struct ItkHeader {
 /// that is missing.
 std::optional<ItkHeader> read_itk_header(const std::filesystem::path&);
 
-/// Throws Error(corrupt) where voxels written as text are fewer than `values`; ITK's readers make zeros of the others.
+/// Throws Error(corrupt) where voxels written as text are fewer than `values`, or no numbers; ITK's readers make zeros
+/// of the others.
 void check_text_complete(const ItkHeader&, std::int64_t values);
 
 /// The format that the ending names; in lower case, as ITK wants it.

@@ -227,13 +227,22 @@ INSTANTIATE_TEST_SUITE_P(Endings, ItkImageFile, testing::Values("a.nrrd", "a.nhd
                          [](const auto& ending) { return fs::path(ending.param).extension().string().substr(1); });
 
 /// What ITK could not read is not there, however often it is asked for.
-TEST(Nrrd, WordsThatAreNoNumbersAreAnErrorEachTime) {
+TEST(ItkText, WordsThatAreNoNumbersAreAnErrorEachTime) {
   const Folder folder;
-  folder.write("a.nrrd",
-               "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nencoding: text\n\n0 1 2 three 4 5 6 7\n");
-  const auto image = open_itk_image(folder / "a.nrrd");
-  ASSERT_TRUE(image);
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of([&] { read_volume(*image); }), Errc::corrupt);
+  const std::string nrrd = "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nencoding: text\n\n";
+  const std::string meta =
+      "ObjectType = Image\nNDims = 3\nBinaryData = False\nDimSize = 2 2 2\nElementType = MET_FLOAT\n"
+      "ElementDataFile = LOCAL\n";
+  folder.write("a.mha", meta + "0 -1 +2 3.5 .4 5. 6e1 7\n");
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mha")), (std::vector<float>{0, -1, 2, 3.5, .4F, 5, 60, 7}));
+  for (const std::string& header : {nrrd, meta}) {
+    for (const char* word : {"three", "-", "."}) {
+      folder.write("a", header + "0 1 2 " + word + " 4 5 6 7\n");
+      const auto image = open_itk_image(folder / "a");
+      ASSERT_TRUE(image);
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of([&] { read_volume(*image); }), Errc::corrupt) << header << word;
+    }
+  }
 }
 
 /// A hand-written NRRD of 2 x 2 x 2 int16 voxels.

@@ -424,7 +424,11 @@ std::vector<SeriesSummary> DicomFolder::series() const {
 
 std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened(impl_->found.passed_over); }
 
-const std::vector<Error>& DicomFolder::strays() const { return impl_->found.strays; }
+std::vector<Error> DicomFolder::strays() const {
+  std::vector<Error> strays = impl_->found.unreadable;
+  std::ranges::copy(impl_->found.without_series, std::back_inserter(strays));
+  return strays;
+}
 
 std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const {
   return impl_->open(options, impl_->found.images, {});
@@ -438,9 +442,13 @@ std::vector<std::array<double, 3>> slice_places(const Image& image, std::size_t 
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
   DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};
   if (!folder.found.any_dicom) return nullptr;
-  if (!folder.found.strays.empty()) throw folder.found.strays.front();
+  if (!folder.found.unreadable.empty()) throw folder.found.unreadable.front();
   std::vector<std::string> passed_over = folder.found.passed_over;
-  if (!options.series_uid.empty()) {
+  const std::vector<Error>& without_series = folder.found.without_series;
+  if (options.series_uid.empty()) {
+    if (!without_series.empty()) throw without_series.front();
+  } else {
+    for (const Error& other : without_series) passed_over.emplace_back(other.what());
     for (const dicom::Slice& image : folder.found.images) {
       const bool is_broken = image.problem && image.problem->code() == Errc::corrupt;
       if (is_broken && image.series != options.series_uid) passed_over.emplace_back(image.problem->what());

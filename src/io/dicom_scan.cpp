@@ -131,20 +131,20 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanCare& care
   });
   Scan result;
   result.any_dicom = !folder.closed.empty();  // perhaps
-  result.strays = std::move(folder.closed);
+  result.unreadable = std::move(folder.closed);
   result.passed_over = std::move(folder.passed_over);
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
     if (outcome.stray && (outcome.passed_over.empty() || files[i].path == path)) {
-      result.strays.push_back(std::move(*outcome.stray));
+      result.unreadable.push_back(std::move(*outcome.stray));
       continue;
     }
     if (outcome.images.empty()) result.passed_over.push_back(files[i].name.string() + ": " + outcome.passed_over);
     for (Slice& image : outcome.images) {
       check_identity(image);
       if (image.series.empty()) {
-        result.strays.push_back(std::move(*image.problem));
+        result.without_series.push_back(std::move(*image.problem));
         break;
       }
       result.images.push_back(std::move(image));

@@ -143,7 +143,8 @@ struct Slice {
 struct Scan {
   std::vector<Slice> images;             ///< in the order of their relative names and of frames and tiles
   std::vector<std::string> passed_over;  ///< `NAME: reason`, for files that hold no image
-  std::vector<Error> strays;             ///< files that cannot be told to belong to a series, or not be read
+  std::vector<Error> unreadable;         ///< files that cannot be read: whose they are cannot be told
+  std::vector<Error> without_series;     ///< files that name no series
   bool any_dicom = false;
 };
 

@@ -180,7 +180,7 @@ class DicomFolder {
   bool any_dicom() const;
   std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
   std::vector<std::string> warnings() const;  ///< files that were passed over
-  const std::vector<Error>& strays() const;   ///< files that belong to no series or cannot be read
+  std::vector<Error> strays() const;          ///< files that belong to no series or cannot be read
   /// One series, without warnings about other files. Throws as open_dicom does.
   std::unique_ptr<Image> open(const ReadOptions&) const;
 

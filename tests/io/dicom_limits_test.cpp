@@ -221,9 +221,9 @@ TEST_F(DicomLimits, DisorderTakesNoTimeWithoutEnd) {
   std::filesystem::resize_file(file_, std::uintmax_t{1} << 40);
   expect_error(Errc::corrupt, refusal, [&] { open(); });
   const std::string start = RawDicom().bytes().substr(0, 132);
-  for (const std::string open_item : {std::string(), std::string("\x08\0\x40\x11SQ\0\0\xff\xff\xff\xff"
-                                                                 "\xfe\xff\x00\xe0\xff\xff\xff\xff",
-                                                                 20)}) {
+  for (const std::string& open_item : {std::string(), std::string("\x08\0\x40\x11SQ\0\0\xff\xff\xff\xff"
+                                                                  "\xfe\xff\x00\xe0\xff\xff\xff\xff",
+                                                                  20)}) {
     std::ofstream(file_, std::ios::binary) << start << open_item;
     std::filesystem::resize_file(file_, std::uintmax_t{1} << 40);
     expect_error(Errc::corrupt, refusal, [&] { open(); });

@@ -344,8 +344,8 @@ TEST(ItkImage, ThatCannotBeUsedSaysWhy) {
   expect(Errc::corrupt, nrrd("encoding: raw\nendian: little\ndata file: nowhere.raw\n", ""));
   expect(Errc::unsupported, nrrd("encoding: raw\nendian: little\ndata file: LIST\n", ""));
   folder.write("elsewhere.raw", eight);
-  for (const std::string name : {(folder / "elsewhere.raw").string(), std::string("../x/elsewhere.raw"),
-                                 std::string("./a/../../x/elsewhere.raw"), std::string("..")}) {
+  for (const std::string& name : {(folder / "elsewhere.raw").string(), std::string("../x/elsewhere.raw"),
+                                  std::string("./a/../../x/elsewhere.raw"), std::string("..")}) {
     expect(Errc::unsupported, nrrd("encoding: raw\nendian: little\ndata file: " + name + "\n", ""));
   }
   expect(Errc::unsupported,

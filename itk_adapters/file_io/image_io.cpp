@@ -80,7 +80,7 @@ class ItkFile {
         read_stored(z, stored, reader.get());
         io::widen(range, stored, {type()});
       }
-      if (range) offset_ = io::middle_if_far(*range);
+      if (range) offset_ = middle_if_far(*range);
     });
     return offset_;
   }
@@ -215,6 +215,7 @@ class ItkImage final : public io::Image {
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
   std::string why_2d_only(std::size_t) const override { return ""; }
   double offset() const override { return file_->offset(); }
+  bool may_lose_digits() const override { return io::may_lose_digits(file_->type()); }
   std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values values) const override {
     check(values);
     return std::make_unique<ItkVolume>(file_, volume, values == io::Values::real_less_offset ? offset() : 0);

@@ -178,6 +178,12 @@ void for_each_slab(VolumeSource& source, const std::function<void(VolumeView<flo
   }
 }
 
+double middle_if_far(const Range<double>& range) {
+  constexpr double far = 1024;  // half ranges: a thousandth of one is 8 steps of a float there
+  const double middle = range.min / 2 + range.max / 2, half = range.max / 2 - range.min / 2;
+  return half > 0 && std::abs(middle) > far * half ? middle : 0;
+}
+
 Range<double> intensities(VolumeSource& source) {
   float min = std::numeric_limits<float>::infinity(), max = -min;
   for_each_slab(source, [&](VolumeView<const float> slab) {

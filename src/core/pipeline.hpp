@@ -28,6 +28,9 @@ void for_each_slab(VolumeSource&, const std::function<void(VolumeView<float> sli
 /// Smallest and largest voxel; missing ones do not count, and a volume of nothing else has 0 and 0.
 Range<double> intensities(VolumeSource&);
 
+/// The middle of values that lie so far from 0, for their spread, that 32-bit floats would lose digits of them; else 0.
+double middle_if_far(const Range<double>&);
+
 /// Measures the noise of a volume.
 using NoiseMeasure = std::function<NoiseModel(VolumeSource&, const Execution&)>;
 

@@ -119,6 +119,8 @@ class Image {
   /// About the middle of voxels so far from 0 that 32-bit floats would lose digits; 0 where they are not. May read a
   /// volume to know.
   virtual double offset() const { return 0; }
+  /// True where voxels are stored with more digits than 32-bit floats have.
+  virtual bool may_lose_digits() const { return false; }
   /// Throws Error(unsupported) for real values that floats cannot tell apart.
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
   virtual Facts facts() const = 0;

@@ -90,6 +90,7 @@ class NiftiImage final : public Image {
     nifti_->find_offset();
     return nifti_->file.offset;
   }
+  bool may_lose_digits() const override { return header().may_lose_digits(); }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, Values values) const override {
     check_values(values);

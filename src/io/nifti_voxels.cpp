@@ -130,12 +130,6 @@ void widen(std::optional<Range<double>>& range, std::span<const std::byte> store
   });
 }
 
-double middle_if_far(const Range<double>& range) {
-  constexpr double far = 1024;  // half ranges: a thousandth of one is 8 steps of a float there
-  const double middle = range.min / 2 + range.max / 2, half = range.max / 2 - range.min / 2;
-  return half > 0 && std::abs(middle) > far * half ? middle : 0;
-}
-
 std::int64_t encode_changes(std::span<const float> values, std::span<const float> before, const VoxelFormat& format,
                             std::span<std::byte> stored) {
   std::int64_t clamped = 0;

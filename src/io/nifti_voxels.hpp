@@ -29,9 +29,6 @@ void decode(std::span<const std::byte> stored, const VoxelFormat&, std::span<flo
 /// Widens a range to hold the rescaled values of stored voxels, as doubles, but for those that are not finite.
 void widen(std::optional<Range<double>>&, std::span<const std::byte> stored, const VoxelFormat&);
 
-/// The middle of a range that lies so far from 0 that floats would lose digits of it; 0 for other ranges.
-double middle_if_far(const Range<double>&);
-
 /// Stores `values`, rounding half away from zero and moving what lies outside the stored range back into it. Where a
 /// value equals what `before` says of the same voxel, the bytes that are in `stored` already stay; so they do where it
 /// is not finite and the type holds integers. Returns how many were moved.

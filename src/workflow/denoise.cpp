@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "core/series_noise.hpp"
@@ -116,6 +117,33 @@ io::Values choose_values(const DenoiseRequest& request, const io::Image& image, 
   return stored ? io::Values::stored : io::Values::real;
 }
 
+/// A volume whose smallest and largest voxel are remembered as it is read.
+class RangedSource final : public VolumeSource {
+ public:
+  explicit RangedSource(VolumeSource& source) : source_(source) {}
+
+  Extent extent() const override { return source_.extent(); }
+  Spacing spacing() const override { return source_.spacing(); }
+  HeaderFacts header() const override { return source_.header(); }
+  void read(VolumeView<float> slices) override {
+    source_.read(slices);
+    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+      const float voxel = slices.data[i];
+      if (voxel < min_ && std::isfinite(voxel)) min_ = voxel;
+      if (voxel > max_ && std::isfinite(voxel)) max_ = voxel;
+    }
+  }
+  /// Where floats made one value of all, it counts as far from 32768 on.
+  double middle_if_far() const {
+    if (min_ == max_) return std::abs(min_) >= 32768 ? min_ : 0;
+    return min_ > max_ ? 0 : quietvox::middle_if_far({min_, max_});
+  }
+
+ private:
+  VolumeSource& source_;
+  float min_ = std::numeric_limits<float>::infinity(), max_ = -std::numeric_limits<float>::infinity();
+};
+
 /// The image, and where it is asked for, the residual.
 struct Writers {
   std::unique_ptr<io::ImageWriter> image, residual;
@@ -191,11 +219,12 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   for (const Settings& step : request.filters) provenance.requested.push_back(step.identified());
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const std::unique_ptr<VolumeSource> source = source_of(volume);
+    const std::unique_ptr<VolumeSource> unranged = source_of(volume);
+    RangedSource source(*unranged);
     const double index = static_cast<double>(volume);
-    const VolumeFilter filter(request.filters, report.stabilise, *source, *chosen.backend,
+    const VolumeFilter filter(request.filters, report.stabilise, source, *chosen.backend,
                               whole.part(index / volumes, (index + 1) / volumes),
-                              of_series ? of_series->told() : measure_of(volume, *source));
+                              of_series ? of_series->told() : measure_of(volume, source));
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
     if (!of_series || volume == 0) {
       const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
@@ -218,6 +247,14 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     VoxelOutput output(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, volume) : nullptr);
     filter.run([&](VolumeView<const float> slices) { output.write(slices); });
+    // The offset of the image is that of its first volume. A mask may leave little of a range.
+    const double middle = volume > 0 && !mask && image.may_lose_digits() ? source.middle_if_far() : 0;
+    if (middle != 0 && values != io::Values::stored) {
+      report.warnings.push_back("volume " + std::to_string(volume + 1) + ": its voxels lie around " +
+                                FieldType<double>::format(middle + image.offset()) +
+                                ", far from those of volume 1, and 32-bit floats lose digits of them; filter it in a "
+                                "file of its own");
+    }
   }
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;

@@ -394,6 +394,27 @@ TEST_F(FarFromZero, InterceptsAreTakenOff) {
   }
 }
 
+TEST_F(FarFromZero, AVolumeFarFromTheFirstIsNamed) {
+  const std::size_t bytes_of_header = 352;
+  const auto write_two = [&](const std::string& name, double first, double second) {
+    write_doubles("a.nii", first);
+    write_doubles("b.nii", second);
+    std::string bytes = read_file(folder_ / "a.nii") + read_file(folder_ / "b.nii").substr(bytes_of_header);
+    const std::int16_t axes = 4, volumes = 2;
+    std::memcpy(bytes.data() + 40, &axes, sizeof axes);
+    std::memcpy(bytes.data() + 48, &volumes, sizeof volumes);
+    write_file(folder_ / name, bytes);
+  };
+  for (const auto& [first, second] : {std::pair{0.0, 1e8}, {1e8, 0.0}}) {
+    write_two("two.nii", first, second);
+    const Result result = quietvox_ok({"gaussian", path("two.nii"), path("out.nii"), "--force"});
+    EXPECT_NE(result.err.find("volume 2: its voxels lie around"), std::string::npos) << result.err;
+  }
+  write_two("two.nii", 1e8, 1e8);
+  const Result alike = quietvox_ok({"gaussian", path("two.nii"), path("out.nii"), "--force"});
+  EXPECT_EQ(alike.err.find("its voxels lie around"), std::string::npos) << alike.err;
+}
+
 TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
   const Extent size{{24, 24, 6}};
   const std::size_t count = static_cast<std::size_t>(size.voxels()), volumes = 5;

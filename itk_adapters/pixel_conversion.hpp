@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +69,19 @@ float to_float(T pixel) {
                 "pixel value " + text + " does not fit into a 32-bit float, in which this filter computes");
   }
   return number;
+}
+
+/// The smallest and the largest of the finite values; 0 and 0 where there are none.
+template <class T>
+Range<double> finite_range(const T* values, std::int64_t count) {
+  std::optional<Range<double>> range;
+  for (const T* value = values; value != values + count; ++value) {
+    const auto number = static_cast<double>(*value);
+    if (!std::isfinite(number)) continue;
+    if (!range) range = {number, number};
+    range = {std::min(range->min, number), std::max(range->max, number)};
+  }
+  return range.value_or(Range<double>{0, 0});
 }
 
 /// Calls `to[i] = change(from[i])` for `count` values.

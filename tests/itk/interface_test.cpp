@@ -12,7 +12,9 @@
 #include "itk_adapters/names.hpp"
 #include "itk_adapters/pixel_conversion.hpp"
 #include "quietvoxBilateralImageFilter.h"
+#include "quietvoxGaussianImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
+#include "warnings.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -232,6 +234,21 @@ TEST(PixelTypes, BeyondFloatAreRefusedWhereFiltersCompute) {
   EXPECT_EQ(refusal_of<unsigned>(16777218), "no exception");
   EXPECT_EQ(refusal_of<long>(1L << 62), "no exception");
   EXPECT_EQ(refusal_of<double>(std::numeric_limits<double>::infinity()), "no exception") << "a missing voxel";
+}
+
+TEST(PixelTypes, DoublesFarFromZeroAreWarnedOf) {
+  const auto warning_of = [](const auto& filter, double offset) {
+    const auto warnings = Warnings::New();
+    itk::OutputWindow::SetInstance(warnings);
+    filter->SetInput(image_of<double>({offset, offset + 1}));
+    filter->Update();
+    itk::OutputWindow::SetInstance(nullptr);
+    return warnings->text;
+  };
+  const auto gaussian = GaussianImageFilter<Volume<double>>::New();
+  EXPECT_NE(warning_of(gaussian, 1e9).find("the pixels lie around 1e+09"), std::string::npos);
+  EXPECT_EQ(warning_of(gaussian, 0), "");
+  EXPECT_EQ(warning_of(MedianImageFilter<Volume<double>>::New(), 1e9), "") << "it picks among the very pixels";
 }
 
 TEST(PixelTypes, KeepTheDigitsOfVoxelsThatDoNotChange) {

@@ -6,7 +6,6 @@
 #include <itkChangeInformationImageFilter.h>
 #include <itkFlipImageFilter.h>
 #include <itkOrientImageFilter.h>
-#include <itkOutputWindow.h>
 #include <itkShiftScaleImageFilter.h>
 
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "quietvoxSeriesImageSource.h"
 #include "quietvoxSeriesImageWriter.h"
 #include "support/test_data.hpp"
+#include "warnings.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -324,17 +324,6 @@ TEST(SeriesImageWriter, GivesNewIdentifiersWhereOtherFiltersTookPart) {
   ASSERT_EQ(refusal(again.bilateral->GetOutput(), folder / "b"), "");
   EXPECT_EQ(source_of(folder / "a")->GetImage().series_uid(), source_of(folder / "b")->GetImage().series_uid());
 }
-
-/// Keeps what ITK's classes warn of.
-class Warnings : public itk::OutputWindow {
- public:
-  using Self = Warnings;
-  using Superclass = itk::OutputWindow;
-  using Pointer = itk::SmartPointer<Self>;
-  itkNewMacro(Self);
-  void DisplayWarningText(const char* warning) override { text += warning; }
-  std::string text;
-};
 
 TEST(SeriesImageWriter, WarnsOfVoxelsBeyondTheStoredType) {
   const Folder folder;

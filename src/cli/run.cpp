@@ -50,10 +50,11 @@ Command run_command() {
   OptionGroup chain = option_group<ChainOptions>();
   chain.repeatable = true;
   std::vector<OptionGroup> groups = filter_option_groups();
-  groups.insert(groups.begin(), chain);
+  groups.insert(groups.begin(), {chain, option_group<NoiseOptions>()});
   return {"run", "Several filters, one after another, in one go.", filter_operands(), std::move(groups),
           [](const Arguments& arguments, Context& context) {
             Job job = job_of(arguments);
+            job.request.stabilise = arguments.params<NoiseOptions>().stabilise;
             for (const std::string& text : arguments.values("filter")) job.request.filters.push_back(parse_step(text));
             if (job.request.filters.empty()) {
               throw Error(Errc::invalid_argument, "run: give at least one --filter; see 'quietvox run --help'");

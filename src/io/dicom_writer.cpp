@@ -196,7 +196,9 @@ class Writer final : public ImageWriter {
     if (!provenance.others.empty()) derivation_.chain += "\nrun " + run_;
     if (volume == 0) {                  // all images of a series say the same of it
       constexpr std::size_t most = 40;  // of the 64 characters of a description
-      derivation_.series_suffix = options_.series_description_suffix.value_or(brief_chain(provenance.requested, most));
+      const std::string_view and_more = provenance.stabilised.empty() ? "" : ", stabilised";
+      derivation_.series_suffix = options_.series_description_suffix.value_or(
+          brief_chain(provenance.requested, most - and_more.size()).append(and_more));
       derivation_.series_offset = options_.series_offset.value_or(series_offset_of(derivation_.chain));
     }
     text_ = derivation_text(provenance);

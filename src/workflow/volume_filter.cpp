@@ -49,13 +49,18 @@ std::string why_no_magnitudes(VolumeSource& source) {
   return intensities(source).min < 0 ? "voxels are negative" : "";
 }
 
+/// True for one filter that goes by the noise of the volume itself.
+bool can_be_stabilised(std::span<const Settings> chain, const Settings& by_header) {
+  return chain.size() == 1 && goes_by_noise_alone(chain.front(), by_header);
+}
+
 /// How the Rician noise of a volume is turned into Gaussian noise; none where it is not.
 std::optional<Stabilisation> stabilisation_of(std::span<const Settings> chain, const Settings& by_header,
                                               Stabilise choice, VolumeSource& source,
                                               const std::function<NoiseModel()>& measure) {
   const bool asked_for = choice == Stabilise::rician;
   if (choice == Stabilise::none) return std::nullopt;
-  if (chain.size() > 1 || !goes_by_noise_alone(chain.front(), by_header)) {
+  if (!can_be_stabilised(chain, by_header)) {
     if (!asked_for) return std::nullopt;
     throw Error(Errc::invalid_argument,
                 "--stabilise rician is for a single filter that goes by the measured noise: "
@@ -80,6 +85,7 @@ VolumeFilter::VolumeFilter(std::span<const Settings> chain, Stabilise choice, Vo
   const auto remember = [&](VolumeSource& reaching, const Execution& how) {
     return noise_.emplace_back(measure(reaching, how));
   };
+  is_stabilised_in_vain_ = choice == Stabilise::automatic && !can_be_stabilised(chain, by_header_.front());
   stabilisation_ =
       stabilisation_of(chain, by_header_.front(), choice, source, [&] { return remember(source, execution); });
   if (stabilisation_) {
@@ -95,6 +101,11 @@ VolumeFilter::VolumeFilter(std::span<const Settings> chain, Stabilise choice, Vo
 
 std::vector<std::string> VolumeFilter::warnings(bool is_chosen) const {
   std::vector<std::string> warnings;
+  if (is_stabilised_in_vain_) {
+    warnings.push_back(
+        "--stabilise auto does nothing here: it is for a single filter that goes by the measured noise, with its "
+        "sigmas auto");
+  }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
     const std::string filter = resolved_[step].filter().name + ": ";

@@ -30,7 +30,8 @@ class VolumeFilter {
   const std::vector<Settings>& resolved() const { return resolved_; }
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
   bool is_stabilised() const { return stabilisation_.has_value(); }
-  /// Where no noise was found, or none to be trusted, filters that go by it change little, and people ought to know.
+  /// Where no noise was found, or none to be trusted, filters that go by it change little, and people ought to know. So
+  /// they ought where Stabilise::automatic was given to filters that it is not for.
   /// `is_chosen`: the filter was not chosen by hand.
   std::vector<std::string> warnings(bool is_chosen) const;
 
@@ -44,6 +45,7 @@ class VolumeFilter {
   std::vector<Settings> by_header_, resolved_;
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
+  bool is_stabilised_in_vain_ = false;
 };
 
 }  // namespace quietvox

@@ -133,7 +133,17 @@ TEST_F(Denoise, StabilisationSuitsOneFilterThatGoesByTheMeasuredNoise) {
                                        "50",  "--stabilise",     "rician"};
   EXPECT_EQ(quietvox(given).status, 64);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out.nii"));
-  filtered({"bilateral", path("noisy.nii"), path("out.nii"), "--stabilise", "auto"});
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"median", path("noisy.nii"), path("out.nii")},
+        {"run", path("noisy.nii"), path("out.nii"), "--filter", "median", "--filter", "bilateral"}}) {
+    std::vector<std::string> with_auto = words;
+    with_auto.insert(with_auto.end(), {"--stabilise", "auto", "--force"});
+    EXPECT_NE(quietvox_ok(with_auto).err.find("--stabilise auto does nothing here"), std::string::npos) << words[0];
+    EXPECT_FALSE(sidecar().contains("stabilised")) << words[0];
+  }
+  const std::vector<float> by_run =
+      filtered({"run", path("noisy.nii"), path("out.nii"), "--filter", "bilateral", "--stabilise", "auto"});
+  EXPECT_EQ(by_run, filtered({"bilateral", path("noisy.nii"), path("out.nii"), "--stabilise", "auto"}));
   EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
 }
 

@@ -146,6 +146,14 @@ class ItkFile {
     }
     values_ = *values;
     bytes_ = *bytes;
+    constexpr std::int64_t longest_number = 64;
+    const bool is_text = header_.encoding == "text";
+    for (const fs::path& file : header_.files()) {
+      const std::int64_t most = file != header_.data ? 0
+                                : is_text            ? product(longest_number, values_).value_or(0)
+                                                     : bytes_;
+      naming(file.string(), [&] { check_file_size(fs::file_size(file), static_cast<std::uint64_t>(most)); });
+    }
   }
 
   bool swapped() const { return header_.big_endian != (std::endian::native == std::endian::big); }

@@ -87,6 +87,14 @@ void check_memory(const std::string& what, std::uint64_t bytes, const Execution&
   check_memory(what, bytes, unlimited, execution);
 }
 
+void check_file_size(std::uint64_t file_size, std::uint64_t voxel_bytes) {
+  const std::uint64_t most = voxel_bytes + voxel_bytes / 8 + 2 * most_besides_voxels;
+  if (file_size <= most) return;
+  throw Error(Errc::unsupported, "a file of " + mib(file_size) + " for " + mib(voxel_bytes) +
+                                     " of voxels is damaged, or made to keep readers busy; at most " + mib(most) +
+                                     " are read");
+}
+
 void check_image_size(const Extent& extent, std::int64_t volumes, std::uint64_t file_size, const Execution& execution) {
   check_memory("a slice of " + std::to_string(extent.x) + " x " + std::to_string(extent.y) + " voxels",
                sizeof(float) * static_cast<std::uint64_t>(extent.slice()), file_size, execution);

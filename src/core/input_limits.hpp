@@ -32,8 +32,15 @@ void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t fi
 /// The same where nothing is said of the size of a file.
 void check_memory(const std::string& what, std::uint64_t bytes, const Execution&);
 
-/// The same for an image that stands in files of `file_size` bytes: a slice of it as floats, and what is kept of each
-/// volume while it is filtered.
+/// Bytes before or after the voxels: a file that takes little place on the disk may hold any number of them.
+inline constexpr std::uint64_t most_besides_voxels = std::uint64_t{256} << 20;
+
+/// Throws Error(unsupported) where a file has many more bytes than its voxels, as they are stored or badly packed, and
+/// what may stand before and after them.
+void check_file_size(std::uint64_t file_size, std::uint64_t voxel_bytes);
+
+/// As check_memory() for an image that stands in files of `file_size` bytes: a slice of it as floats, and what is kept
+/// of each volume while it is filtered.
 void check_image_size(const Extent&, std::int64_t volumes, std::uint64_t file_size, const Execution&);
 
 }  // namespace quietvox

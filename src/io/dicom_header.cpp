@@ -346,6 +346,8 @@ void read_pixel_data(DcmDataset& data, Slice& slice) {
   if (slice.is_compressed && !can_decode(slice.syntax_uid)) {
     unsupported("pixels in " + slice.syntax_name + " are not supported");
   }
+  constexpr std::uint64_t most_in_file = std::uint64_t{16} << 30;
+  if (slice.file.bytes > most_in_file) unsupported("files of more than 16 GiB are not supported");
   const std::int64_t needed = slice.frames * slice.rows * slice.columns * slice.format.bits_allocated / 8;
   if (needed > std::numeric_limits<std::uint32_t>::max() - 1) {
     unsupported("pixels of more than 4 GiB in one file are not supported");

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "core/input_limits.hpp"
 #include "io/files/paths.hpp"
 
 namespace quietvox::io {
@@ -75,6 +76,11 @@ void check_size(const NiftiFile& file) {
     throw Error(Errc::unsupported, file.paths.voxels.string() + ": the voxels begin at byte " + std::to_string(offset) +
                                        "; at most " + std::to_string(most_besides_voxels) +
                                        " bytes may stand before them");
+  }
+  naming(file.paths.voxels.string(),
+         [&] { check_file_size(reader.file_size(), static_cast<std::uint64_t>(file.header.voxel_bytes())); });
+  if (!file.paths.single_file()) {
+    naming(file.paths.header.string(), [&] { check_file_size(file.states.front().bytes, 0); });
   }
   const std::uint64_t needed = offset + static_cast<std::uint64_t>(file.header.voxel_bytes());
   if (reader.can_hold(needed)) return;

@@ -51,9 +51,6 @@ struct NiftiFile {
 /// Null where the file is no NIfTI. Throws Error (corrupt, unsupported, input_path).
 std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 
-/// Bytes before or after the voxels: a file that takes little place on the disk may hold any number of them.
-inline constexpr std::uint64_t most_besides_voxels = 256 << 20;
-
 /// Voxels of a file, stored and decoded, in pieces of bounded size.
 class NiftiVoxelReader {
  public:

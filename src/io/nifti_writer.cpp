@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "core/input_limits.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/provenance_json.hpp"

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "cli/images.hpp"
@@ -199,6 +200,30 @@ TEST_F(Limits, MemoryThatThereIsNotIsNoFaultOfTheFile) {
   EXPECT_EQ(result.status, 22) << result.err;
 }
 
+/// A terabyte behind what is needed, which takes no place on the disk.
+TEST_F(Limits, FilesMuchLargerThanTheirVoxelsAreRefused) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
+  for (const char* name : {"in.nii.gz", "in.hdr", "in.nrrd", "in.mha", "in.mhd"}) {
+    quietvox_ok({"median", path("in.nii"), path(name)});
+    fs::remove(folder_ / "in.json");
+  }
+  std::string text = "NRRD0004\ntype: short\ndimension: 3\nsizes: 8 8 8\nencoding: text\n\n";
+  for (int i = 0; i < 512; ++i) text += "1 ";
+  write_file(folder_ / "text.nrrd", text);
+  const std::map<std::string, std::string> opened_by{{"in.img", "in.hdr"}, {"in.raw", "in.mhd"}};
+  for (const std::string name :
+       {"in.nii", "in.nii.gz", "in.hdr", "in.img", "in.nrrd", "in.mha", "in.mhd", "in.raw", "text.nrrd"}) {
+    const auto size = fs::file_size(folder_ / name);
+    fs::resize_file(folder_ / name, std::uintmax_t{1} << 40);
+    const std::string opened = opened_by.contains(name) ? opened_by.at(name) : name;
+    for (const std::string command : {"info", "estimate"}) {
+      expect_failure(4, name + ": a file of 1048576 MiB for ", {command, path(opened)});
+    }
+    expect_failure(4, name + ": a file of 1048576 MiB for ", {"median", path(opened), path("out.mha")});
+    fs::resize_file(folder_ / name, size);
+  }
+}
+
 /// A file of 180 GB that takes no place on the disk.
 TEST_F(Limits, VolumesThatAreNeededWholeMustFit) {
   write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
@@ -222,7 +247,7 @@ TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   expect_failure(4, "in.nii.gz: more than 268435456 bytes of what it holds are no voxels",
                  {"median", path("in.nii.gz"), path("out.nii.gz")});
   fs::remove(folder_ / "in.nii.gz");
-  fs::resize_file(folder_ / "in.nii", std::uintmax_t{1} << 40);  // which takes no place on the disk
+  fs::resize_file(folder_ / "in.nii", std::uintmax_t{400} << 20);  // which takes no place on the disk
   expect_failure(4, "in.nii: more than 268435456 bytes of what it holds are no voxels",
                  {"median", path("in.nii"), path("out.nii")});
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/input_limits.hpp"
 #include "io/nifti_file.hpp"
 #include "nifti_files.hpp"
 #include "support/expect_error.hpp"

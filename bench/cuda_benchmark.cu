@@ -21,6 +21,7 @@
 #include "cuda_ceilings.hpp"
 #include "cuda_program.hpp"
 #include "cuda_timing.cuh"
+#include "filters/bm4d.hpp"
 #include "filters/quadratic_coefficients.hpp"
 #include "filters/registry.hpp"
 #include "filters/selection/network.hpp"
@@ -56,6 +57,11 @@ Case nlm_case(const std::string& patch, const Radius3& r, const Extent& extent) 
           {{"patch-radius", patch}, {"search-radius", search}, {"sigma", "50"}},
           extent,
           r};
+}
+
+Case bm4d_case(const std::string& block, const std::string& quality, const Extent& extent) {
+  const std::string slices = block == "8x8x1" ? ", " + std::to_string(extent.z) + " slices" : "";
+  return {"bm4d", block + ", " + quality + slices, {{"block", block}, {"quality", quality}, {"sigma", "50"}}, extent};
 }
 
 /// A quadratic filter of 5x5 pixels, for want of a preset: the mean, and a little of every product.
@@ -215,12 +221,22 @@ class Benchmark {
     const auto slower = [&](double rate, const char* name) { return rate < copy.rate ? Limit{rate, name} : copy; };
     if (c.filter == "gaussian") return {copy.rate / 3, "three copies"};
     if (c.filter == "dct") return {copy.rate / 2, "two copies"};
+    if (c.filter == "bm4d") return {ceilings_.fma / bm4d_operations(c), "fma, comparing"};
     if (c.filter == "quadratic") return c.setting == "5x5" ? slower(ceilings_.fma / (24 * 25 / 2 + 24), "fma") : copy;
     if (c.filter != "median") return slower(ceilings_.exp2 / taps(c), "exp2");
     const auto operations = network_operations(c.window);
     if (!operations) return {copy.rate, "copy (no network)"};
     // A third of them can be made by sums of twice the operations in another unit, as fast as these.
     return slower(1.5 * (packed ? ceilings_.minmax_s16x2 : ceilings_.minmax_f32) / *operations, "min-or-max, sums");
+  }
+
+  /// A difference and a multiply-add for each voxel of each block that is compared, in both stages.
+  static double bm4d_operations(const Case& c) {
+    const Settings settings = make_settings(c.filter, c.options, c.extent);
+    const auto& params = std::any_cast<const Bm4dParams&>(settings.params());
+    double operations = 4 * window_voxels(*params.search_radius);
+    for (int axis = 0; axis < 3; ++axis) operations *= static_cast<double>(params.lengths[axis]) / params.step(axis);
+    return operations;
   }
 
   static double taps(const Case& c) { return c.passes * window_voxels(c.window); }
@@ -302,6 +318,11 @@ void run_cases(Benchmark& benchmark, const std::string& only) {
   }
   if (wanted("prinlm")) {
     benchmark.kernel<float>({"prinlm", "search 5x5x5", {{"sigma", "50"}, {"search-radius", "5x5x5"}}, cube, {5, 5, 5}});
+  }
+  if (wanted("bm4d")) {
+    for (const char* quality : {"fast", "default", "best"}) benchmark.kernel<float>(bm4d_case("4x4x4", quality, cube));
+    benchmark.kernel<float>(bm4d_case("8x8x1", "default", deep));
+    benchmark.kernel<float>(bm4d_case("8x8x1", "default", flat));
   }
   if (wanted("gaussian")) {
     for (const char* sigma : {"1", "3", "6", "8"}) {

@@ -15,6 +15,7 @@ namespace quietvox::cuda {
 namespace {
 
 constexpr std::int64_t piece_bytes = 16 << 20;  // long enough to hide the cost of a launch, short enough to overlap
+constexpr std::int64_t least_halos = 8;         // slices filtered together, so that little lies in the reach of two
 constexpr std::int64_t piece_slices = 8192;     // kernels have slices along an axis of the grid that ends at 65535
 
 /// The slices [first, last) of the whole volume's numbering, which lie in `box`.
@@ -55,7 +56,7 @@ class Chunk {
       const bool complete = ready_[step] == end_of(from);
       const std::int64_t stop = complete ? end_of(to) : std::min(end_of(to), ready_[step] - halo.z);
       const std::int64_t start = ready_[step + 1];
-      if (stop <= start) continue;
+      if (stop <= start || (!complete && stop - start < least_halos * halo.z)) continue;
       const VolumeView<T> part = between(to, start, stop);
       const auto& run = find_entry(cuda_entries(), chain_[step].filter())->template run<T>();
       run(near_slices(from, part, halo), part, chain_[step].params(), queue_);

@@ -9,6 +9,7 @@
 
 #include "cuda/filters/box.cuh"
 #include "cuda/filters/copy.hpp"
+#include "cuda/filters/cosines.cuh"
 #include "cuda/resources.hpp"
 
 namespace quietvox {
@@ -67,69 +68,6 @@ struct Pass {
   Marched<float> out;
   float rate;  ///< r = rate coefficient
 };
-
-/// Orthonormal DCT-II of a few values, and back. Products are rounded before they are added to, so that all copies of
-/// the code, one for each place in a ring, come to the same bits.
-template <int N>
-__device__ __forceinline__ void transform(float (&v)[N]) {
-  static_assert(N == 1 || N == 4 || N == 8);
-  if constexpr (N == 4) {
-    constexpr float major = 0.65328148243818826F, minor = 0.27059805007309849F;
-    const float outer = v[0] + v[3], inner = v[1] + v[2], far = v[0] - v[3], near = v[1] - v[2];
-    v[0] = (outer + inner) * 0.5F;
-    v[2] = (outer - inner) * 0.5F;
-    v[1] = fmaf(far, major, near * minor);
-    v[3] = fmaf(far, minor, -(near * major));
-  } else if constexpr (N == 8) {
-    constexpr float root = 0.70710678118654752F;
-    constexpr float c1 = 0.49039264020161522F, c3 = 0.41573480615127262F;
-    constexpr float c5 = 0.27778511650980114F, c7 = 0.09754516100806412F;
-    float even[4], odd[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      even[i] = __fmul_rn(v[i] + v[7 - i], root);
-      odd[i] = v[i] - v[7 - i];
-    }
-    transform<4>(even);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) v[2 * i] = even[i];
-    v[1] = fmaf(c1, odd[0], fmaf(c3, odd[1], fmaf(c5, odd[2], c7 * odd[3])));
-    v[3] = fmaf(c3, odd[0], fmaf(-c7, odd[1], fmaf(-c1, odd[2], -(c5 * odd[3]))));
-    v[5] = fmaf(c5, odd[0], fmaf(-c1, odd[1], fmaf(c7, odd[2], c3 * odd[3])));
-    v[7] = fmaf(c7, odd[0], fmaf(-c5, odd[1], fmaf(c3, odd[2], -(c1 * odd[3]))));
-  }
-}
-
-template <int N>
-__device__ __forceinline__ void turn_back(float (&v)[N]) {
-  static_assert(N == 1 || N == 4 || N == 8);
-  if constexpr (N == 4) {
-    constexpr float major = 0.65328148243818826F, minor = 0.27059805007309849F;
-    const float outer = (v[0] + v[2]) * 0.5F, inner = (v[0] - v[2]) * 0.5F;
-    const float far = fmaf(v[1], major, v[3] * minor), near = fmaf(v[1], minor, -(v[3] * major));
-    v[0] = outer + far;
-    v[1] = inner + near;
-    v[2] = inner - near;
-    v[3] = outer - far;
-  } else if constexpr (N == 8) {
-    constexpr float root = 0.70710678118654752F;
-    constexpr float c1 = 0.49039264020161522F, c3 = 0.41573480615127262F;
-    constexpr float c5 = 0.27778511650980114F, c7 = 0.09754516100806412F;
-    float even[4], odd[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) even[i] = __fmul_rn(v[2 * i], root);
-    turn_back<4>(even);
-    odd[0] = fmaf(c1, v[1], fmaf(c3, v[3], fmaf(c5, v[5], c7 * v[7])));
-    odd[1] = fmaf(c3, v[1], fmaf(-c7, v[3], fmaf(-c1, v[5], -(c5 * v[7]))));
-    odd[2] = fmaf(c5, v[1], fmaf(-c1, v[3], fmaf(c7, v[5], c3 * v[7])));
-    odd[3] = fmaf(c7, v[1], fmaf(-c5, v[3], fmaf(c3, v[5], -(c1 * v[7]))));
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      v[i] = even[i] + odd[i];
-      v[7 - i] = even[i] - odd[i];
-    }
-  }
-}
 
 /// G(r, n) for r = rate coefficient: n = 8, or with the oracle 4. Where r^n is beyond all floats, 1.
 template <bool Oracle>

@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-#include "filters/bm4d_kernel.hpp"
+#include "filters/bm4d_stage.hpp"
 #include "filters/intermediate.hpp"
 #include "filters/kept.hpp"
 
@@ -15,18 +15,6 @@ namespace quietvox {
 namespace {
 
 using namespace bm4d_kernel;
-
-using Places = std::vector<std::int64_t>;
-
-/// Where references begin along an axis of `count` voxels whose groups may say something about voxels [first, last).
-Places reference_places(std::int64_t count, int length, int search, int step, std::int64_t first, std::int64_t last) {
-  Places places;
-  const std::int64_t end = count - length;
-  for (std::int64_t place = 0;; place = std::min(place + step, end)) {
-    if (place + search + length > first && place - search < last) places.push_back(place);
-    if (place == end) return places;
-  }
-}
 
 /// References of a tile along each axis.
 constexpr Extent tile_references{{16, 4, 2}};
@@ -40,8 +28,7 @@ class StageRun {
   StageRun(const Bm4dParams& params, const Stage& stage, const VolumeView<const float>& place)
       : stage_(stage), origin_(place.origin), extent_(place.extent), done_(place.origin.z) {
     for (int axis = 0; axis < 3; ++axis) {
-      places_[axis] = reference_places(params.volume[axis], params.lengths[axis], stage.search[axis], params.step(axis),
-                                       origin_[axis], origin_[axis] + extent_[axis]);
+      places_[axis] = reference_places(params, axis, origin_[axis], origin_[axis] + extent_[axis]);
     }
     slices_ = held_slices(params);
     const auto voxels = static_cast<std::size_t>(slices_ * extent_.slice());
@@ -161,6 +148,20 @@ class StageRun {
   std::deque<std::mutex> locks_;  ///< of the slices of the ring
 };
 
+}  // namespace
+
+namespace bm4d_kernel {
+
+Places reference_places(const Bm4dParams& params, int axis, std::int64_t first, std::int64_t last) {
+  Places places;
+  const int length = params.lengths[axis], search = (*params.search_radius)[axis];
+  const std::int64_t end = params.volume[axis] - length;
+  for (std::int64_t place = 0;; place = std::min(place + params.step(axis), end)) {
+    if (place + search + length > first && place - search < last) places.push_back(place);
+    if (place == end) return places;
+  }
+}
+
 Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy, bool second,
                  const Covariances& covariances) {
   const double h = params.h();
@@ -180,7 +181,7 @@ Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy,
           0x1p-36};
 }
 
-}  // namespace
+}  // namespace bm4d_kernel
 
 Bm4dParams Bm4dParams::resolved(const VolumeFacts& facts) const {
   Bm4dParams params = *this;

@@ -108,5 +108,6 @@ struct Bm4dParams {
 
 /// `params` are resolved.
 void bm4d_cpu(VolumeView<const float>, VolumeView<float>, const Bm4dParams& params, const Execution&);
+void bm4d_cuda(VolumeView<const float>, VolumeView<float>, const Bm4dParams& params, const cuda::Queue&);
 
 }  // namespace quietvox

@@ -548,20 +548,6 @@ int squared_length(int k, int length) {
   return k == 0 ? length : length / static_cast<int>(std::bit_floor(static_cast<unsigned>(k)));
 }
 
-std::array<double, kBlockRoom> shares_of(Radius3 lengths) {
-  std::array<double, kBlockRoom> shares;
-  shares.fill(1);
-  std::size_t i = 0;
-  for (int z = 0; z < lengths.z; ++z) {
-    for (int y = 0; y < lengths.y; ++y) {
-      for (int x = 0; x < lengths.x; ++x, ++i) {
-        shares[i] = 1.0 / (squared_length(x, lengths.x) * squared_length(y, lengths.y) * squared_length(z, lengths.z));
-      }
-    }
-  }
-  return shares;
-}
-
 /// The modified Bessel function of order 0.
 double bessel_i0(double x) {
   double sum = 1, term = 1;
@@ -577,18 +563,6 @@ double kaiser(int n, int length) {
   constexpr double beta = 2;
   const double place = length > 1 ? 2.0 * n / (length - 1) - 1 : 0;
   return bessel_i0(beta * std::sqrt(1 - place * place)) / bessel_i0(beta);
-}
-
-std::vector<double> window_of(Radius3 lengths) {
-  std::vector<double> window;
-  for (int z = 0; z < lengths.z; ++z) {
-    for (int y = 0; y < lengths.y; ++y) {
-      for (int x = 0; x < lengths.x; ++x) {
-        window.push_back(kaiser(x, lengths.x) * kaiser(y, lengths.y) * kaiser(z, lengths.z));
-      }
-    }
-  }
-  return window;
 }
 
 template <class T>
@@ -614,6 +588,32 @@ void fill(const VolumeView<const float>& box, const Region& region, std::vector<
 }
 
 }  // namespace
+
+std::array<double, kBlockRoom> shares_of(Radius3 lengths) {
+  std::array<double, kBlockRoom> shares;
+  shares.fill(1);
+  std::size_t i = 0;
+  for (int z = 0; z < lengths.z; ++z) {
+    for (int y = 0; y < lengths.y; ++y) {
+      for (int x = 0; x < lengths.x; ++x, ++i) {
+        shares[i] = 1.0 / (squared_length(x, lengths.x) * squared_length(y, lengths.y) * squared_length(z, lengths.z));
+      }
+    }
+  }
+  return shares;
+}
+
+std::vector<double> window_of(Radius3 lengths) {
+  std::vector<double> window;
+  for (int z = 0; z < lengths.z; ++z) {
+    for (int y = 0; y < lengths.y; ++y) {
+      for (int x = 0; x < lengths.x; ++x) {
+        window.push_back(kaiser(x, lengths.x) * kaiser(y, lengths.y) * kaiser(z, lengths.z));
+      }
+    }
+  }
+  return window;
+}
 
 std::size_t scratch_bytes(Radius3 lengths, Radius3 search, const Extent& references) {
   Extent size;

@@ -54,18 +54,24 @@ struct Tile {
 
 /// What a thread works in.
 struct Scratch {
-  Sums sums;                              ///< of the tile's groups
-  std::vector<float> noisy, basic;        ///< the same box of voxels
-  std::vector<float> compared;            ///< and of whole numbers; NaN where blocks must not be
-  std::vector<float> row_sums;            ///< squared differences of columns of blocks
-  std::vector<float> distances;           ///< of each reference of a row to each block of its window
-  std::array<double, kBlockRoom> shares;  ///< 1 over the squared lengths of the first stage's wavelets of a block
-  std::vector<std::int32_t> variances;    ///< of a group's coefficients, times the blocks that each takes
-  std::vector<double> first[2];           ///< groups of the first stage
-  std::vector<float> second[3];           ///< groups of the second: noisy, basic
+  Sums sums;                        ///< of the tile's groups
+  std::vector<float> noisy, basic;  ///< the same box of voxels
+  std::vector<float> compared;      ///< and of whole numbers; NaN where blocks must not be
+  std::vector<float> row_sums;      ///< squared differences of columns of blocks
+  std::vector<float> distances;     ///< of each reference of a row to each block of its window
+  std::array<double, kBlockRoom> shares;
+  std::vector<std::int32_t> variances;  ///< of a group's coefficients, times the blocks that each takes
+  std::vector<double> first[2];         ///< groups of the first stage
+  std::vector<float> second[3];         ///< groups of the second: noisy, basic
 };
 
 std::size_t scratch_bytes(Radius3 lengths, Radius3 search, const Extent& tile_span);
+
+/// 1 over the squared lengths of the first stage's wavelets of a block; 1 where it has none.
+std::array<double, kBlockRoom> shares_of(Radius3 lengths);
+
+/// By which the voxels of a block are weighed, x fastest.
+std::vector<double> window_of(Radius3 lengths);
 
 /// Fills scratch.sums with what the groups of a tile say.
 void filter_tile(const Stage&, const Tile&, Scratch&);

@@ -3,6 +3,7 @@
 #include "cuda/filters/copy.hpp"
 
 #include "cuda/filters/box.cuh"
+#include "cuda/launch.cuh"
 
 namespace quietvox::cuda {
 namespace {
@@ -18,8 +19,7 @@ __global__ void copy_box(Box<const float> in, Box<float> out, int3 offset) {
 
 void copy_voxels(VolumeView<const float> in, VolumeView<float> out, const Queue& queue) {
   const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
-  copy_box<<<grid, block, 0, queue.stream>>>(in, out, offset_within(in, out));
-  QV_CUDA(cudaGetLastError());
+  launch(copy_box, grid, block, 0, queue, in, out, offset_within(in, out));
 }
 
 }  // namespace quietvox::cuda

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cuda/filters/bm4d/groups.cuh"
+
+/// The noise of coefficients.
+namespace quietvox::cuda::bm4d {
+
+using bm4d_kernel::kLeastVariance, bm4d_kernel::kVarianceGrid;
+
+constexpr int variance_pitch = 68;  ///< of a block's variances
+
+/// Noise that varies; values are null where it does not.
+struct NoiseMap {
+  const float* values;
+  int3 size, volume, origin;  ///< origin: of the box that is compared, in the volume
+
+  /// As CoarseField::at has it, to the bit.
+  __device__ double at(int3 p) const {
+    int node[3];
+    double weight[3];
+    const int sizes[3] = {size.x, size.y, size.z}, extents[3] = {volume.x, volume.y, volume.z};
+    const int voxel[3] = {origin.x + p.x, origin.y + p.y, origin.z + p.z};
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      node[axis] = 0;
+      weight[axis] = 0;
+      if (sizes[axis] == 1 || extents[axis] == 1) continue;
+      const double place = __ddiv_rn(static_cast<double>(static_cast<std::int64_t>(voxel[axis]) * (sizes[axis] - 1)),
+                                     static_cast<double>(extents[axis] - 1));
+      node[axis] = min(static_cast<int>(place), sizes[axis] - 2);
+      weight[axis] = place - node[axis];
+    }
+    double sum = 0;
+    for (int corner = 0; corner < 8; ++corner) {
+      double share = 1;
+      int n[3];
+#pragma unroll
+      for (int axis = 0; axis < 3; ++axis) {
+        const bool next = corner >> axis & 1;
+        share = __dmul_rn(share, next ? weight[axis] : 1 - weight[axis]);
+        n[axis] = node[axis] + next;
+      }
+      if (!(share > 0)) continue;
+      const double value = values[(static_cast<std::int64_t>(n[2]) * size.y + n[1]) * size.x + n[0]];
+      sum = __dadd_rn(sum, __dmul_rn(share, value));
+    }
+    return sum;
+  }
+};
+
+/// Covariances of the coefficients of blocks, two a lane; none of blocks so far apart as `size`.
+struct CovarianceTable {
+  const int2* values;
+  int3 size;
+};
+
+/// Blocks that wavelet m across the blocks of a group takes, a power of two: so many is this.
+__device__ __forceinline__ int stack_power(int m, int count) { return __ffs(m == 0 ? count : 2 * m) - 1; }
+
+/// Sums of covariances of the pairs of blocks whose bits are set, two coefficients a lane. `place` is where those of
+/// the lane's own pair begin.
+__device__ __forceinline__ int2 sum_of_pairs(const int2* values, int place, unsigned pairs, int lane) {
+  int2 sum{0, 0};
+  while (pairs != 0) {
+    const int first = __ffs(pairs) - 1;
+    pairs &= pairs - 1;
+    const bool two = pairs != 0;
+    const int second = two ? __ffs(pairs) - 1 : first;
+    pairs &= pairs - 1;
+    const int2 a = __ldg(values + __shfl_sync(all_lanes, place, first) + lane);
+    const int2 b = __ldg(values + __shfl_sync(all_lanes, place, second) + lane);
+    sum.x += a.x + (two ? b.x : 0);
+    sum.y += a.y + (two ? b.y : 0);
+  }
+  return sum;
+}
+
+/// Fills `room` with the variances of a group's coefficients, times the blocks that their wavelets take, for noise of
+/// sigma 1. Pairs of blocks count by how far apart the halves are that wavelets compare: 8, 4, 2, 1 blocks.
+__device__ __forceinline__ void find_variances(const CovarianceTable& table, unsigned block, int count, int lane,
+                                               int* room) {
+  int places[4];
+  unsigned pairs[4];
+#pragma unroll
+  for (int word = 0; word < 4; ++word) {
+    const int i = word * 32 + lane;
+    const int power = word < 2 ? 3 : word == 2 ? 2 : lane < 16 ? 1 : 0;  // halves of 2^power blocks
+    const int pair = word < 2 ? i : word == 2 ? lane : lane & 15, apart = 1 << power;
+    const int of_node = pair & ((1 << 2 * power) - 1), node = pair >> 2 * power;
+    const int a = 2 * node * apart + (of_node >> power), b = (2 * node + 1) * apart + (of_node & (apart - 1));
+    const unsigned from = __shfl_sync(all_lanes, block, a), to = __shfl_sync(all_lanes, block, b & 15);
+    const auto distance = [&](int shift) {
+      return abs(static_cast<int>(to >> shift & 255U) - static_cast<int>(from >> shift & 255U));
+    };
+    const int x = distance(0), y = distance(8), z = distance(16);
+    places[word] = ((z * table.size.y + y) * table.size.x + x) * (kBlockRoom / 2);
+    const bool shares = b < count && x < table.size.x && y < table.size.y && z < table.size.z;
+    pairs[word] = __ballot_sync(all_lanes, shares);
+  }
+
+  const int2 own = __ldg(table.values + lane);
+  int2 sums[kMostBlocks];  // of all pairs within so many blocks from here
+  const auto store = [&](int m, int2 variance) {
+    const int least = static_cast<int>(kLeastVariance / kVarianceGrid) << stack_power(m, count);
+    *reinterpret_cast<int2*>(room + m * variance_pitch + 2 * lane) =
+        int2{max(variance.x, least), max(variance.y, least)};
+  };
+#pragma unroll
+  for (int i = 0; i < kMostBlocks; ++i) sums[i] = own;
+#pragma unroll
+  for (int power = 0; power < 4; ++power) {
+    const int apart = 1 << power;
+    if (apart >= count) continue;
+#pragma unroll
+    for (int node = 0; node < 8 >> power; ++node) {
+      const int first = 2 * node * apart;
+      int2 across;
+      if (power == 3) {
+        across = sum_of_pairs(table.values, places[0], pairs[0], lane);
+        const int2 others = sum_of_pairs(table.values, places[1], pairs[1], lane);
+        across = {across.x + others.x, across.y + others.y};
+      } else {
+        const int word = power == 2 ? 2 : 3, bits = 1 << 2 * power;
+        const int shift = power == 0 ? 16 + node : node * bits;
+        across = sum_of_pairs(table.values, places[word], pairs[word] & ((1U << bits) - 1) << shift, lane);
+      }
+      const int2 a = sums[first], b = sums[first + apart], within{a.x + b.x, a.y + b.y};
+      sums[first] = {within.x + 2 * across.x, within.y + 2 * across.y};
+      store(first + apart, {within.x - 2 * across.x, within.y - 2 * across.y});
+    }
+  }
+  store(0, sums[0]);
+}
+
+}  // namespace quietvox::cuda::bm4d

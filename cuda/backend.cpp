@@ -32,6 +32,10 @@ class CudaBackend final : public Backend {
     const auto* entry = find(filter);
     return entry && entry->has_integer();
   }
+  bool by_name_only(const Filter& filter) const override {
+    const auto* entry = find(filter);
+    return entry && entry->by_name_only;
+  }
 
   void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {

@@ -10,18 +10,20 @@
 namespace quietvox {
 namespace {
 
+template <class Says>
+const Filter* first_of(std::span<const Settings> chain, const Says& says) {
+  const auto found =
+      std::find_if(chain.begin(), chain.end(), [&](const Settings& step) { return says(step.filter()); });
+  return found == chain.end() ? nullptr : &found->filter();
+}
+
 const Filter* first_missing(const Backend& backend, std::span<const Settings> chain) {
-  const auto missing =
-      std::find_if(chain.begin(), chain.end(), [&](const Settings& step) { return !backend.has(step.filter()); });
-  return missing == chain.end() ? nullptr : &missing->filter();
+  return first_of(chain, [&](const Filter& filter) { return !backend.has(filter); });
 }
 
 ChosenBackend choose_for(std::span<const Settings> chain) {
   try {
-    auto cuda = make_cuda_backend(-1);
-    const Filter* missing = first_missing(*cuda, chain);
-    if (!missing) return {std::move(cuda), "auto: a usable device is here"};
-    return {make_cpu_backend(), "auto: " + cuda->name() + " has no " + missing->name};
+    return choose_between(make_cuda_backend(-1), chain);
   } catch (const Error& error) {
     // Others may have filled the device.
     if (error.code() != Errc::device && error.code() != Errc::out_of_memory) throw;
@@ -31,6 +33,17 @@ ChosenBackend choose_for(std::span<const Settings> chain) {
 }
 
 }  // namespace
+
+ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const Settings> chain) {
+  if (const Filter* missing = first_missing(*cuda, chain)) {
+    return {make_cpu_backend(), "auto: " + cuda->name() + " has no " + missing->name};
+  }
+  if (const Filter* unproven = first_of(chain, [&](const Filter& filter) { return cuda->by_name_only(filter); })) {
+    return {make_cpu_backend(),
+            "auto: " + unproven->name + " on CUDA has not been proven on a device yet; --backend cuda takes it"};
+  }
+  return {std::move(cuda), "auto: a usable device is here"};
+}
 
 ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain) {
   if (is_word(choice, "auto")) return choose_for(chain);

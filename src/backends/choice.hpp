@@ -25,9 +25,14 @@ struct ChosenBackend {
   std::string description() const { return backend->name() + (why.empty() ? "" : " (" + why + ")"); }
 };
 
-/// The backend for a chain, by a word that make_backend() knows. `auto` takes the CPU where CUDA cannot be used or
-/// lacks a filter of the chain, and says so; a backend asked for by name is taken or Error(device) is thrown.
+/// The backend for a chain, by a word that make_backend() knows. `auto` takes the CPU where CUDA cannot be used,
+/// lacks a filter of the chain or has it by name only, and says so; a backend asked for by name is taken or
+/// Error(device) is thrown.
 ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain);
+
+/// What `auto` takes for a chain where `cuda` is there: it, or the CPU where it lacks a filter or has one that is taken
+/// by name only.
+ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const Settings> chain);
 
 /// About how long the CPU takes for a volume, in seconds; what is estimated or read and written aside. `chain` is
 /// resolved but for what only the voxels tell.

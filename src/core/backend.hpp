@@ -28,6 +28,7 @@ struct Kernels {
   Kernel<float> f32;
   Kernel<std::int16_t> i16 = nullptr;
   Kernel<std::uint16_t> u16 = nullptr;
+  bool by_name_only = false;  ///< as in BackendEntry
 };
 
 template <class T, class How>
@@ -40,6 +41,7 @@ struct BackendEntry {
   Run<float, How> f32;
   Run<std::int16_t, How> i16;
   Run<std::uint16_t, How> u16;
+  bool by_name_only = false;  ///< `auto` does not take it: it has not been proven on a device yet
 
   bool has_integer() const { return i16 && u16; }
 
@@ -62,7 +64,7 @@ BackendEntry<How> backend_entry(Kernels<P, How> kernels) {
                                          const How& how) { kernel(in, out, std::any_cast<const P&>(params), how); })
                   : Run<T, How>();
   };
-  return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16)};
+  return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16), kernels.by_name_only};
 }
 
 /// The line of a filter, or null where the list has none.
@@ -80,6 +82,8 @@ class Backend {
   virtual std::string name() const = 0;  ///< as recorded in provenance: `cpu`, `cuda:0 (NVIDIA H200)`
   virtual bool has(const Filter&) const = 0;
   virtual bool has_integer(const Filter&) const = 0;  ///< 16-bit volumes are filtered as they are
+  /// True where `auto` must not take it: it has not been proven on a device yet.
+  virtual bool by_name_only(const Filter&) const { return false; }
 
   /// Runs the filters, at least one, one after another. `in` holds `out` grown by the sum of their halos, cut at the
   /// volume's edge.

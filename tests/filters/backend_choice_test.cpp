@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu_backend.hpp"
 #include "filters/registry.hpp"
 
 namespace quietvox::test {
@@ -37,6 +38,35 @@ TEST(BackendOfRuns, WhatIsAskedForByNameIsTaken) {
     EXPECT_EQ(backends.of([&] { return seconds; }).backend->name(), "cpu");
     EXPECT_EQ(backends.of([&] { return seconds; }).why, "");
   }
+}
+
+/// A device that has all filters but `missing`; `unproven` is taken by name only.
+class Device final : public Backend {
+ public:
+  Device(std::string missing, std::string unproven) : missing_(std::move(missing)), unproven_(std::move(unproven)) {}
+  std::string name() const override { return "cuda:0 (made up)"; }
+  bool has(const Filter& filter) const override { return filter.name != missing_; }
+  bool has_integer(const Filter&) const override { return false; }
+  bool by_name_only(const Filter& filter) const override { return filter.name == unproven_; }
+  void run(std::span<const Settings>, VolumeView<const float>, VolumeView<float>, const Execution&) const override {}
+  void run(const Settings&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const Execution&) const override {
+  }
+  void run(const Settings&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
+           const Execution&) const override {}
+
+ private:
+  std::string missing_, unproven_;
+};
+
+TEST(AutomaticChoice, TakesADeviceThatIsProvenForEveryFilter) {
+  const std::vector<Settings> both{Settings(find_filter("median")), Settings(find_filter("nlm"))};
+  const auto choice = [&](const std::string& missing, const std::string& unproven) {
+    return choose_between(std::make_unique<Device>(missing, unproven), both).description();
+  };
+  EXPECT_EQ(choice("", ""), "cuda:0 (made up) (auto: a usable device is here)");
+  EXPECT_EQ(choice("dct", "bm4d"), "cuda:0 (made up) (auto: a usable device is here)");
+  EXPECT_EQ(choice("nlm", ""), "cpu (auto: cuda:0 (made up) has no nlm)");
+  EXPECT_EQ(choice("", "nlm"), "cpu (auto: nlm on CUDA has not been proven on a device yet; --backend cuda takes it)");
 }
 
 TEST(CpuSeconds, AreForWholeVolumesOnSoManyThreads) {

@@ -39,6 +39,12 @@ using CudaDevice = OnGpu;
 
 TEST_F(CudaDevice, IsTakenByAuto) { EXPECT_TRUE(make_backend("auto")->name().starts_with("cuda")); }
 
+TEST_F(CudaDevice, IsTakenForBm4dByNameOnly) {
+  const std::vector<Settings> chain{settings("bm4d")};
+  EXPECT_EQ(choose_backend("auto", chain).backend->name(), "cpu");
+  EXPECT_TRUE(choose_backend("cuda:0", chain).backend->name().starts_with("cuda:0"));
+}
+
 TEST_F(CudaDevice, IsTakenForLittleWhereAskedForByName) {
   EXPECT_TRUE(BackendOfRuns("cuda:0", {}).of([] { return 0.0; }).backend->name().starts_with("cuda:0"));
 }

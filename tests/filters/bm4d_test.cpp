@@ -89,6 +89,22 @@ TEST(Bm4d, AnyScaleOfData) {
   for (const double sigma : {1e-3, 1e10}) expect_reference(in, make_params(in, DctBlock::cube, {2, 2, 2}, sigma));
 }
 
+TEST(Bm4d, NoiseFarAboveTheData) {
+  const Volume in = busy_volume({21, 14, 9}, 3);
+  double largest = 0;
+  for (const float voxel : in.voxels) largest = std::max(largest, std::abs(static_cast<double>(voxel)));
+  for (const DctBlock block : {DctBlock::cube, DctBlock::square}) {
+    for (const double times : {1.0, 4.0, 16.0})
+      expect_reference(in, make_params(in, block, {2, 2, 2}, times * largest));
+    for (const double times : {64.0, 1e3}) {
+      const Bm4dParams params = make_params(in, block, {2, 2, 2}, times * largest);
+      EXPECT_EQ(
+          first_difference(reference_bm4d(in, params), filtered(in, params), dct_tolerance(in) + 1e-6 * params.h()),
+          "");
+    }
+  }
+}
+
 /// A texture of which each voxel has its like at every second place, and noise: blocks side by side differ, but those
 /// that are alike are found, and what is common to them stays.
 TEST(Bm4d, FindsBlocksThatAreAlike) {

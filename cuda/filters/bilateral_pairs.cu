@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "cuda/filters/bilateral_taps.cuh"
+#include "cuda/filters/exp2.cuh"
 
 namespace quietvox::cuda {
 namespace {

@@ -32,13 +32,6 @@ __device__ inline int device_border_index(Border border, int index, int count) {
   return min(max(index, 0), count - 1);
 }
 
-/// 2^exponent; results below the smallest normal number are 0.
-__device__ inline float exp2_fast(float exponent) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-  return power;
-}
-
 /// Where the first voxel of `out` lies in `in`.
 template <class In, class Out>
 int3 offset_within(const In& in, const Out& out) {

@@ -9,6 +9,7 @@
 
 #include "cuda/filters/box.cuh"
 #include "cuda/filters/copy.hpp"
+#include "cuda/filters/exp2.cuh"
 #include "cuda/resources.hpp"
 
 namespace quietvox {

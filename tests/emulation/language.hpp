@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 
 #include "emulation/machine.hpp"
 
@@ -24,8 +23,6 @@ using std::max;
 using std::min;
 
 namespace quietvox::emulation {
-
-using Place = std::source_location;
 
 template <class T>
 std::uint64_t to_bits(T value) {

@@ -21,7 +21,7 @@ namespace {
 
 struct Warp {
   std::uint64_t values[2][warp_lanes];  ///< of this exchange and the one before, which some have not read yet
-  std::source_location places[warp_lanes];
+  Place places[warp_lanes];
   int waiting = 0;
   unsigned exchanges = 0;
 };
@@ -49,9 +49,7 @@ constexpr unsigned char untouched = 0xff;
   for (;;) Fiber::wait();
 }
 
-std::string text_of(const std::source_location& place) {
-  return std::string(place.file_name()) + ":" + std::to_string(place.line());
-}
+std::string text_of(const Place& place) { return std::string(place.file) + ":" + std::to_string(place.line); }
 
 void start_block() {
   Block& block = block_of_launch;
@@ -131,7 +129,7 @@ float4* shared_memory() { return block_of_launch.shared.data(); }
 
 int lane() { return static_cast<int>(block_of_launch.current % warp_lanes); }
 
-const std::uint64_t* exchange_values(std::uint64_t value, const std::source_location& place) {
+const std::uint64_t* exchange_values(std::uint64_t value, const Place& place) {
   const auto own = static_cast<std::size_t>(lane());
   Warp& warp = block_of_launch.warps[block_of_launch.current / warp_lanes];
   const unsigned number = warp.exchanges;
@@ -142,8 +140,8 @@ const std::uint64_t* exchange_values(std::uint64_t value, const std::source_loca
     while (warp.exchanges == number) Fiber::wait();
     return values;
   }
-  for (const std::source_location& other : warp.places) {
-    if (other.line() != place.line() || other.file_name() != place.file_name()) {
+  for (const Place& other : warp.places) {
+    if (other.line != place.line || other.file != place.file) {
       fail("lanes of a warp wait for each other in " + text_of(place) + " and in " + text_of(other));
     }
   }

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <source_location>
 
 #include "emulation/types.hpp"
 
@@ -35,8 +34,16 @@ float4* shared_memory();
 
 int lane();
 
+/// A line of a kernel. std::source_location is not known to clang 14, which checks the style.
+struct Place {
+  const char* file = "";
+  int line = 0;
+
+  static Place current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
 /// Waits for all lanes of the warp; returns what each has put in.
-const std::uint64_t* exchange_values(std::uint64_t value, const std::source_location&);
+const std::uint64_t* exchange_values(std::uint64_t value, const Place&);
 
 /// Waits for all threads of the block.
 void wait_for_block();

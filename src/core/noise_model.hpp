@@ -54,6 +54,7 @@ struct NoiseModel {
   double step = 0;          ///< voxels are multiples of this; 0: of no step to speak of
   double impulses = 0;      ///< share of voxels that no smooth distribution explains
   bool masked = false;      ///< part of the background is one value
+  float background = 0;     ///< that value
   std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on
   Confidence confidence = Confidence::high;
   std::string reason{};  ///< why the confidence is not high; a sentence without its stop

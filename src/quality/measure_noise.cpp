@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -90,6 +91,7 @@ double median_variance(const NoiseBricks& energies) {
 struct Survey {
   Impulses impulses;
   bool masked = false;
+  float background = 0;       ///< the value of most bricks that hold one
   double middle = 0;          ///< between dark and bright bricks
   std::vector<bool> object;   ///< bricks that show noise, if there is any
   std::int64_t constant = 0;  ///< bricks that hold one value, where that is neither background nor saturation
@@ -113,8 +115,16 @@ Survey survey(const NoiseBricks& bricks) {
     ++count;
   }
   result.middle = count > 0 ? sum / count : darkest;
-  const auto one_value = std::count_if(bricks.background().begin(), bricks.background().end(),
-                                       [](const NoiseBricks::Background& one) { return one.constant; });
+  std::map<double, std::int64_t> values;
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    if (one.constant) ++values[one.mean];
+  }
+  std::int64_t one_value = 0, most_bricks = 0;
+  for (const auto& [value, bricks_of_it] : values) {
+    one_value += bricks_of_it;
+    if (bricks_of_it > most_bricks) result.background = static_cast<float>(value);
+    most_bricks = std::max(most_bricks, bricks_of_it);
+  }
   result.partly = std::ssize(bricks.background()) - one_value;
   result.masked = static_cast<double>(one_value) > masked_share * static_cast<double>(means.size());
 
@@ -215,6 +225,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   }
   const Survey found = survey(bricks);
   model.masked = found.masked;
+  model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
   const std::optional<double> air = neighbour == nullptr ? air_sigma(bricks, found.middle) : std::nullopt;
@@ -323,6 +334,7 @@ NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
   model.step = alone.step;
   model.masked = alone.masked;
+  model.background = alone.background;
   return model;
 }
 

@@ -169,13 +169,11 @@ Writers make_writers(const DenoiseRequest& request, const io::Image& image, cons
 }
 
 /// Takes from a memory limit what is needed besides the voxels that filter_volume() counts.
-void reserve_memory(Execution& execution, const Extent& extent, const std::vector<Settings>& chain, std::size_t blocks,
-                    std::size_t packers, bool on_cpu) {
+void reserve_memory(Execution& execution, const Extent& extent, const std::vector<Settings>& chain, std::size_t bytes,
+                    bool on_cpu) {
   std::size_t working = 0;  // filters run one after another
   for (const Settings& step : chain) working = std::max(working, step.working_bytes(extent, thread_count(execution)));
-  set_aside(execution,
-            block_bytes(extent) * blocks + io::GzipPacker::memory(execution) * packers + (on_cpu ? working : 0),
-            least_memory(extent, chain, execution));
+  set_aside(execution, bytes + (on_cpu ? working : 0), least_memory(extent, chain, execution));
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
@@ -190,9 +188,12 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const bool restore = mask || writers.residual || report.format != image.format();
   Execution whole = execution_of(request.work, observer);
   if (whole.memory_limit) {
-    const std::size_t blocks =
-        (report.stabilise != Stabilise::none ? 1 : 0) + (mask ? 2 : 0) + (restore ? 2 : 0) + (writers.residual ? 1 : 0);
-    reserve_memory(whole, image.geometry(0).extent, report.volumes[0].filters, blocks, writers.residual ? 2 : 1,
+    const Extent& extent = image.geometry(0).extent;
+    const std::size_t blocks = (report.stabilise != Stabilise::none || is_chosen ? 1 : 0) + (mask ? 2 : 0) +
+                               (restore ? 2 : 0) + (writers.residual ? 1 : 0);
+    const std::size_t marks = is_chosen ? static_cast<std::size_t>(extent.voxels()) / 8 : 0;
+    reserve_memory(whole, extent, report.volumes[0].filters,
+                   block_bytes(extent) * blocks + marks + io::GzipPacker::memory(whole) * (writers.residual ? 2 : 1),
                    chosen.backend->name() == "cpu");
   }
   const auto source_of = [&](std::size_t volume) {
@@ -222,13 +223,13 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     const std::unique_ptr<VolumeSource> unranged = source_of(volume);
     RangedSource source(*unranged);
     const double index = static_cast<double>(volume);
-    const VolumeFilter filter(request.filters, report.stabilise, source, *chosen.backend,
+    const VolumeFilter filter({request.filters, report.stabilise, is_chosen}, source, *chosen.backend,
                               whole.part(index / volumes, (index + 1) / volumes),
                               of_series ? of_series->told() : measure_of(volume, source));
     if (whole.memory_limit) give_back_freed_memory();  // of estimates
     if (!of_series || volume == 0) {
       const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
-      for (const std::string& warning : filter.warnings(is_chosen)) report.warnings.push_back(which + warning);
+      for (const std::string& warning : filter.warnings()) report.warnings.push_back(which + warning);
     }
     report.volumes[volume] = {filter.resolved(), filter.noise(), filter.is_stabilised()};
     if (request.out.dry_run) return;
@@ -364,7 +365,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   BackendOfRuns backends(request.work.backend, filters);
   const ChosenBackend& chosen = backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
-  const VolumeFilter filter(filters, stabilise, *source, *chosen.backend, execution, measure_noise);
+  const VolumeFilter filter({filters, stabilise, is_chosen}, *source, *chosen.backend, execution, measure_noise);
   filter.run([&](VolumeView<const float> slices) {
     const float* const before = input.row(0, slices.origin.z);
     const float* const mask = request.mask.data ? request.mask.row(0, slices.origin.z) : nullptr;
@@ -374,8 +375,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       after[i] = keeps ? before[i] : slices.data[i];
     }
   });
-  return {
-      {filter.resolved(), filter.noise(), filter.is_stabilised()}, chosen.backend->name(), filter.warnings(is_chosen)};
+  return {{filter.resolved(), filter.noise(), filter.is_stabilised()}, chosen.backend->name(), filter.warnings()};
 }
 
 }  // namespace quietvox

@@ -29,6 +29,41 @@ class StabilisedSource final : public VolumeSource {
   Execution execution_;
 };
 
+/// A volume of which the voxels of one value are remembered as it is read.
+class MarkedSource final : public VolumeSource {
+ public:
+  MarkedSource(VolumeSource& source, float value)
+      : source_(source), value_(value), slices_(static_cast<std::size_t>(source.extent().z)) {}
+
+  Extent extent() const override { return source_.extent(); }
+  Spacing spacing() const override { return source_.spacing(); }
+  HeaderFacts header() const override { return source_.header(); }
+  void read(VolumeView<float> slices) override {
+    source_.read(slices);
+    for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+      const float* const voxels = slices.row(0, z);
+      std::vector<bool>& marks = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+      marks.resize(static_cast<std::size_t>(slices.extent.slice()));
+      for (std::size_t i = 0; i < marks.size(); ++i) marks[i] = voxels[i] == value_;
+    }
+  }
+  /// Gives voxels of slices that were read their value back.
+  void restore(VolumeView<float> slices) const {
+    for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+      float* const voxels = slices.row(0, z);
+      const std::vector<bool>& marks = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+      for (std::size_t i = 0; i < marks.size(); ++i) {
+        if (marks[i]) voxels[i] = value_;
+      }
+    }
+  }
+
+ private:
+  VolumeSource& source_;
+  float value_;
+  std::vector<std::vector<bool>> slices_;  // of their own, as one may be read while another is written
+};
+
 bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
 
 /// True where a filter goes by the measured noise alone: no intensity was given by hand, nor a model of the noise.
@@ -79,27 +114,33 @@ std::optional<Stabilisation> stabilisation_of(std::span<const Settings> chain, c
 
 }  // namespace
 
-VolumeFilter::VolumeFilter(std::span<const Settings> chain, Stabilise choice, VolumeSource& source,
-                           const Backend& backend, const Execution& execution, const NoiseMeasure& measure)
-    : source_(source), backend_(backend), execution_(execution), by_header_(resolve_by_header(chain, source)) {
+VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const Backend& backend,
+                           const Execution& execution, const NoiseMeasure& measure)
+    : source_(source),
+      backend_(backend),
+      execution_(execution),
+      by_header_(resolve_by_header(chain.filters, source)),
+      is_chosen_(chain.is_chosen),
+      is_stabilised_in_vain_(chain.stabilise == Stabilise::automatic &&
+                             !can_be_stabilised(chain.filters, by_header_.front())) {
   const auto remember = [&](VolumeSource& reaching, const Execution& how) {
     return noise_.emplace_back(measure(reaching, how));
   };
-  is_stabilised_in_vain_ = choice == Stabilise::automatic && !can_be_stabilised(chain, by_header_.front());
-  stabilisation_ =
-      stabilisation_of(chain, by_header_.front(), choice, source, [&] { return remember(source, execution); });
+  stabilisation_ = stabilisation_of(chain.filters, by_header_.front(), chain.stabilise, source,
+                                    [&] { return remember(source, execution); });
   if (stabilisation_) {
     StabilisedSource stabilised(source, *stabilisation_, execution);
-    resolved_ = resolve_chain(chain, stabilised, backend, execution,
+    resolved_ = resolve_chain(chain.filters, stabilised, backend, execution,
                               [&](VolumeSource&, const Execution&) { return stabilisation_->noise_after(); });
     return;
   }
-  resolved_ = resolve_chain(chain, source, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
-    return &reaching == &source && !noise_.empty() ? noise_.front() : remember(reaching, how);
-  });
+  resolved_ =
+      resolve_chain(chain.filters, source, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
+        return &reaching == &source && !noise_.empty() ? noise_.front() : remember(reaching, how);
+      });
 }
 
-std::vector<std::string> VolumeFilter::warnings(bool is_chosen) const {
+std::vector<std::string> VolumeFilter::warnings() const {
   std::vector<std::string> warnings;
   if (is_stabilised_in_vain_) {
     warnings.push_back(
@@ -117,9 +158,9 @@ std::vector<std::string> VolumeFilter::warnings(bool is_chosen) const {
       const std::string why =
           model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
       warnings.push_back(filter + why +
-                         (is_chosen ? ", so that nothing was changed"
-                                    : ", so that --" + waiting.field +
-                                          " = auto became 0; give a number if it ought to change something"));
+                         (is_chosen_ ? ", so that nothing was changed"
+                                     : ", so that --" + waiting.field +
+                                           " = auto became 0; give a number if it ought to change something"));
     }
     if (model != nullptr && model->confidence == Confidence::low) {
       warnings.push_back(filter + "the noise was measured with low confidence (" + model->reason +
@@ -129,18 +170,31 @@ std::vector<std::string> VolumeFilter::warnings(bool is_chosen) const {
   return warnings;
 }
 
+std::optional<float> VolumeFilter::kept_background() const {
+  if (!is_chosen_ || noise_.empty()) return std::nullopt;
+  constexpr double fine = 0.01;  // of sigma: noise hardly ever makes one value of values so fine
+  const NoiseModel& noise = noise_.front();
+  return noise.masked && noise.step < fine * noise.sigma ? std::optional(noise.background) : std::nullopt;
+}
+
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {
-  if (!stabilisation_) return filter_volume(source_, resolved_, backend_, execution_, consume);
-  StabilisedSource stabilised(source_, *stabilisation_, execution_);
+  std::optional<MarkedSource> marked;
+  if (const auto background = kept_background()) marked.emplace(source_, *background);
+  VolumeSource& source = marked ? *marked : source_;
+  std::optional<StabilisedSource> stabilised;
+  if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);
+  VolumeSource& filtered = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;
+  if (!marked && !stabilised) return filter_volume(filtered, resolved_, backend_, execution_, consume);
   std::vector<float> block;
-  filter_volume(stabilised, resolved_, backend_, execution_, [&](VolumeView<const float> slices) {
+  filter_volume(filtered, resolved_, backend_, execution_, [&](VolumeView<const float> slices) {
     const std::int64_t together = slices_in_block(slices.extent);
     for (std::int64_t z = 0; z < slices.extent.z; z += together) {
       const VolumeView<const float> some = slices.slices(z, std::min(together, slices.extent.z - z));
       block.assign(some.data, some.data + some.extent.voxels());
-      const VolumeView<float> back{block.data(), some.extent, some.spacing, some.origin};
-      stabilisation_->undo(back, execution_);
-      consume(back);
+      const VolumeView<float> result{block.data(), some.extent, some.spacing, some.origin};
+      if (stabilised) stabilisation_->undo(result, execution_);
+      if (marked) marked->restore(result);
+      consume(result);
     }
   });
 }

@@ -19,33 +19,43 @@ namespace quietvox {
 enum class Stabilise { none, automatic, rician };
 constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "auto", "rician"}; }
 
+/// What a volume is filtered by.
+struct VolumeChain {
+  std::span<const Settings> filters;  ///< one after another
+  Stabilise stabilise = Stabilise::none;
+  /// The filters were not chosen by hand. Then voxels of a background that was cut out keep their value to the digit
+  /// where noise could not have made it: masks are often made from what is 0.
+  bool is_chosen = false;
+};
+
 /// A chain of filters made ready for one volume: the noise is measured, where a filter asks for it or it may have to be
 /// made Gaussian, and every `auto` is replaced.
 class VolumeFilter {
  public:
   /// Throws Error(invalid_argument) where Stabilise::rician cannot be done.
-  VolumeFilter(std::span<const Settings> chain, Stabilise, VolumeSource&, const Backend&, const Execution&,
-               const NoiseMeasure&);
+  VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
 
   const std::vector<Settings>& resolved() const { return resolved_; }
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
   bool is_stabilised() const { return stabilisation_.has_value(); }
   /// Where no noise was found, or none to be trusted, filters that go by it change little, and people ought to know. So
   /// they ought where Stabilise::automatic was given to filters that it is not for.
-  /// `is_chosen`: the filter was not chosen by hand.
-  std::vector<std::string> warnings(bool is_chosen) const;
+  std::vector<std::string> warnings() const;
 
   /// Hands filtered slices to `consume` in ascending order.
   void run(const std::function<void(VolumeView<const float> slices)>& consume) const;
 
  private:
+  /// The value that the background keeps, if it does.
+  std::optional<float> kept_background() const;
+
   VolumeSource& source_;
   const Backend& backend_;
   Execution execution_;
   std::vector<Settings> by_header_, resolved_;
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
-  bool is_stabilised_in_vain_ = false;
+  bool is_chosen_, is_stabilised_in_vain_;
 };
 
 }  // namespace quietvox

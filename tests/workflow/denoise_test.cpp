@@ -111,6 +111,26 @@ TEST(Workflow, VoxelsOutsideTheMaskAndMissingOnesStayAndCountForNobody) {
   }
 }
 
+TEST(Workflow, ABackgroundThatWasCutOutStaysZero) {
+  std::vector<float> noisy = noisy_box(20);
+  const std::vector<float> box = noisy_box(0);
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    if (box[i] < 500) noisy[i] = 0;
+  }
+  const Result result = denoised(noisy);
+  EXPECT_TRUE(result.report.volume.noise.at(0).masked);
+  EXPECT_GT(result.report.volume.noise[0].sigma, 10);
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    if (noisy[i] == 0) {
+      ASSERT_EQ(result.voxels[i], 0) << i;
+    } else {
+      changed += result.voxels[i] != noisy[i];
+    }
+  }
+  EXPECT_GT(changed, 1000U);
+}
+
 TEST(Workflow, ADryRunOfTheChosenFilterTellsWhatTheRunDoes) {
   const TemporaryFolder folder;
   std::vector<float> noisy = noisy_box(20), mask(noisy.size(), 0);

@@ -61,8 +61,8 @@ struct ItkHeader {
   std::string encoding;                  ///< raw, gzip (zlib too), bzip2 or text
   std::optional<std::uintmax_t> offset;  ///< where in `data` the voxels start; none: further on, told by the header
   bool big_endian = false;
-  bool is_placed = false;  ///< it says where the origin lies
-  std::string data_name;   ///< of MetaImage: as it says where the voxels are
+  bool is_placed = false;   ///< it says where the origin lies
+  std::string data_name{};  ///< of MetaImage: as it says where the voxels are
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
   /// The folder that `data` must lie in, links followed; empty: anywhere.

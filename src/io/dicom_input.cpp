@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "core/input_limits.hpp"
@@ -126,7 +127,7 @@ offile_off_t GuardedInput::read(void* to, offile_off_t count) {
   }
   if (reader_ == nullptr) return done;
   std::array<std::uint8_t, 2> bytes;
-  if (done == bytes.size()) {
+  if (done == std::ssize(bytes)) {
     std::memcpy(bytes.data(), to, bytes.size());
     const bool swapped = into_->getOriginalXfer() == EXS_BigEndianExplicit;
     const auto half = static_cast<std::uint16_t>(bytes[swapped ? 1 : 0] | bytes[swapped ? 0 : 1] << 8);

@@ -117,16 +117,17 @@ io::Values choose_values(const DenoiseRequest& request, const io::Image& image, 
   return stored ? io::Values::stored : io::Values::real;
 }
 
-/// A volume whose smallest and largest voxel are remembered as it is read.
+/// A volume whose smallest and largest voxel are remembered as it is read, where that is wanted.
 class RangedSource final : public VolumeSource {
  public:
-  explicit RangedSource(VolumeSource& source) : source_(source) {}
+  RangedSource(VolumeSource& source, bool is_wanted) : source_(source), is_wanted_(is_wanted) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override {
     source_.read(slices);
+    if (!is_wanted_) return;
     for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
       const float voxel = slices.data[i];
       if (voxel < min_ && std::isfinite(voxel)) min_ = voxel;
@@ -141,6 +142,7 @@ class RangedSource final : public VolumeSource {
 
  private:
   VolumeSource& source_;
+  bool is_wanted_;
   float min_ = std::numeric_limits<float>::infinity(), max_ = -std::numeric_limits<float>::infinity();
 };
 
@@ -221,7 +223,8 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::unique_ptr<VolumeSource> unranged = source_of(volume);
-    RangedSource source(*unranged);
+    // The offset of the image is that of its first volume. A mask may leave little of a range.
+    RangedSource source(*unranged, volume > 0 && !mask && values != io::Values::stored && image.may_lose_digits());
     const double index = static_cast<double>(volume);
     const VolumeFilter filter({request.filters, report.stabilise, is_chosen}, source, *chosen.backend,
                               whole.part(index / volumes, (index + 1) / volumes),
@@ -248,9 +251,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     VoxelOutput output(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, volume) : nullptr);
     filter.run([&](VolumeView<const float> slices) { output.write(slices); });
-    // The offset of the image is that of its first volume. A mask may leave little of a range.
-    const double middle = volume > 0 && !mask && image.may_lose_digits() ? source.middle_if_far() : 0;
-    if (middle != 0 && values != io::Values::stored) {
+    if (const double middle = source.middle_if_far(); middle != 0) {
       report.warnings.push_back("volume " + std::to_string(volume + 1) + ": its voxels lie around " +
                                 FieldType<double>::format(middle + image.offset()) +
                                 ", far from those of volume 1, and 32-bit floats lose digits of them; filter it in a "

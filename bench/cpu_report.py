@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# cpu_report.py: writes docs/cpu-speed.md from bench/results/cpu_2_cores.json.
+# cpu_report.py: writes docs/reports/cpu-speed.md from bench/results/cpu_2_cores.json.
 # cpu_report.py BUILD FOLDER [RUNS]: measures that first, RUNS times, with the programs in BUILD/bin and files in FOLDER.
 # Figures are the best of the runs; ratios are taken within each run, and their median counts.
 import csv
@@ -54,7 +54,7 @@ the wall time of `cp -r` of that series:
 |---|---|---|---|---|---|---|---|
 {command}
 
-How the filters gain from more cores, and what was tried, stands in [bench/NOTES.md](../bench/NOTES.md).
+How the filters gain from more cores, and what was tried, stands in [bench/NOTES.md](../../bench/NOTES.md).
 """
 
 
@@ -121,7 +121,7 @@ def main():
         figures = fastest[program]
         lines.append(f"| `{program}` | {figures['wall']:.2f} | {figures['user']:.2f} | {figures['system']:.2f} | "
                      f"{figures['peak_kib'] / 1024:.0f} | {aims} |")
-    (ROOT / "docs" / "cpu-speed.md").write_text(PAGE.format(
+    (ROOT / "docs" / "reports" / "cpu-speed.md").write_text(PAGE.format(
         **{key: data[key] for key in ("processor", "cores", "itk")}, runs=len(runs), rows="\n".join(rows),
         others="\n".join(others), command="\n".join(lines)), encoding="utf-8")
 

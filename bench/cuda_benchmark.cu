@@ -22,14 +22,14 @@
 #include "cuda_program.hpp"
 #include "cuda_timing.cuh"
 #include "filters/bm4d.hpp"
-#include "filters/quadratic_coefficients.hpp"
+#include "filters/median/generator/network.hpp"
+#include "filters/quadratic/coefficients.hpp"
 #include "filters/registry.hpp"
-#include "filters/selection/network.hpp"
 
 namespace quietvox::bench {
 namespace {
 
-using cuda::Queue;
+using cuda::LaunchContext;
 
 constexpr Extent flat{4096, 4096, 1}, deep{512, 512, 256}, cube{512, 512, 512};
 constexpr Extent odd{500, 500, 256};  // rows of no power of two
@@ -99,7 +99,7 @@ const std::vector<T>& shared_noise(const Extent& extent) {
 
 /// Largest difference from the CPU in a box in the middle of the volume.
 template <class T>
-double difference_from_cpu(const Settings& settings, const Extent& extent, const std::vector<T>& in,
+double difference_from_cpu(const FilterConfig& settings, const Extent& extent, const std::vector<T>& in,
                            const std::vector<T>& out) {
   const auto cpu = make_backend("cpu");
   const VolumeView<const T> whole{in.data(), extent};
@@ -108,7 +108,7 @@ double difference_from_cpu(const Settings& settings, const Extent& extent, const
     box.extent[axis] = std::min<std::int64_t>(extent[axis], 37);
     box.origin[axis] = (extent[axis] - box.extent[axis]) / 2;
   }
-  const VolumeView<float> around = grown(box, settings.halo(), {nullptr, extent});
+  const VolumeView<float> around = expanded(box, settings.halo(), {nullptr, extent});
   const auto cut = [&](const std::vector<T>& from, const VolumeView<float>& place) {
     std::vector<T> part;
     for (std::int64_t z = 0; z < place.extent.z; ++z) {
@@ -156,9 +156,9 @@ class Benchmark {
 
   template <class T>
   void kernel(const Case& c) {
-    const Settings settings = make_settings(c.filter, c.options, c.extent);
-    const BackendEntry<Queue>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
-    const Queue queue{device_.compute, device_.pool, device_.multiprocessors};
+    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
+    const BackendEntry<LaunchContext>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
+    const LaunchContext queue{device_.compute, device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
     std::vector<T> out(in.size());
     const std::size_t bytes = in.size() * sizeof(T);
@@ -178,7 +178,7 @@ class Benchmark {
 
   /// From host memory to host memory, through the backend.
   void host_to_host(const Backend& backend, const Case& c, bool pinned) {
-    const Settings settings = make_settings(c.filter, c.options, c.extent);
+    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
     const std::vector<float>& noise = shared_noise<float>(c.extent);
     const auto voxels = static_cast<std::size_t>(c.extent.voxels());
     std::vector<float> pageable(pinned ? 0 : 2 * voxels);
@@ -232,7 +232,7 @@ class Benchmark {
 
   /// A difference and a multiply-add for each voxel of each block that is compared, in both stages.
   static double bm4d_operations(const Case& c) {
-    const Settings settings = make_settings(c.filter, c.options, c.extent);
+    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
     const auto& params = std::any_cast<const Bm4dParams&>(settings.params());
     double operations = 4 * window_voxels(*params.search_radius);
     for (int axis = 0; axis < 3; ++axis) operations *= static_cast<double>(params.lengths[axis]) / params.step(axis);

@@ -19,8 +19,8 @@ namespace quietvox::bench {
 /// Parameters of a filter and their values, as text.
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-inline Settings make_settings(const std::string& filter, const Options& options, const Extent& extent) {
-  Settings settings(find_filter(filter));
+inline FilterConfig make_settings(const std::string& filter, const Options& options, const Extent& extent) {
+  FilterConfig settings(find_filter(filter));
   for (const auto& [name, value] : options) settings.set(name, value);
   return settings.resolved({extent,
                             {1, 1, 1},

@@ -18,12 +18,12 @@
 #include "cuda/resources.hpp"
 #include "cuda_program.hpp"
 #include "cuda_timing.cuh"
-#include "filters/quadratic_coefficients.hpp"
+#include "filters/quadratic/coefficients.hpp"
 
 namespace quietvox::bench {
 namespace {
 
-using cuda::Queue;
+using cuda::LaunchContext;
 
 // Lee, Ko and Choe 2014, "Two-way partitioning of a recursive Gaussian filter in CUDA": three threads a line, one from
 // each end to the middle and back, and one for the pixel in the middle, where they meet.
@@ -436,7 +436,7 @@ class Comparison {
   }
 
   cudaStream_t stream() const { return queue_.stream; }
-  const Queue& queue() const { return queue_; }
+  const LaunchContext& queue() const { return queue_; }
 
   /// `theirs(in, out)` queues the method on `input`, which is `image` as the paper's kernel wants it.
   template <class In, class Out = float, class Theirs>
@@ -445,8 +445,8 @@ class Comparison {
     const cuda::DeviceBuffer<float> our_in = on_device(image), our_out(image.size(), queue_);
     const cuda::DeviceBuffer<Out> their_out(image.size(), queue_);
     QV_CUDA(cudaMemsetAsync(their_out.get(), 0x7f, image.size() * sizeof(Out), stream()));
-    const Settings settings = make_settings(c.filter, c.options, c.extent);
-    const BackendEntry<Queue>& filter = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
+    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
+    const BackendEntry<LaunchContext>& filter = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
     const auto run_theirs = [&] { theirs(their_in.get(), their_out.get()); };
     const auto run_ours = [&] {
       filter.f32(VolumeView<const float>{our_in.get(), c.extent}, VolumeView<float>{our_out.get(), c.extent},
@@ -497,7 +497,7 @@ class Comparison {
     return values;
   }
 
-  Queue queue_;
+  LaunchContext queue_;
   nlohmann::json rows_ = nlohmann::json::array();
 };
 

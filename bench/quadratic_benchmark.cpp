@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "filters/quadratic_coefficients.hpp"
+#include "filters/quadratic/coefficients.hpp"
 #include "support.hpp"
 
 namespace quietvox::bench {

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# report.py: writes docs/gpu-speed.md and docs/gpu-speed.svg from what the benchmarks left in bench/results.
+# report.py: writes docs/reports/gpu-speed.md and docs/reports/gpu-speed.svg from what the benchmarks left in bench/results.
 import json
 import math
 import pathlib
@@ -245,7 +245,7 @@ def main():
                 for whose, rate in (("theirs", "gvoxel_per_s"), ("ours", "ours_gvoxel_per_s"))}
     per_second = {name: rate / (1e9 if name in ("upload", "download") else 1e12)
                   for name, rate in ours["ceilings"].items()}
-    (ROOT / "docs" / "gpu-speed.md").write_text(PAGE.format(
+    (ROOT / "docs" / "reports" / "gpu-speed.md").write_text(PAGE.format(
         gpu=ours["gpu"], runtime=version(ours["cuda_runtime"]), driver=version(ours["cuda_driver"]),
         commit=ours["commit"], **per_second, **shortest, psnr=f"PSNR {min(psnrs):.0f} to {max(psnrs):.0f} dB",
         **{key: cpu[key] for key in ("processor", "threads", "itk", "opencv")},
@@ -273,7 +273,7 @@ def main():
             points = peer_2d(rates, name)
             if points:
                 series.append((f"{name} 2-D, {peer}", points, colour, dash))
-    plot([entry for entry in series if entry[1]], ROOT / "docs" / "gpu-speed.svg")
+    plot([entry for entry in series if entry[1]], ROOT / "docs" / "reports" / "gpu-speed.svg")
 
 
 if __name__ == "__main__":

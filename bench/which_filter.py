@@ -4,7 +4,7 @@
 #
 # which_filter.py [--quietvox PROGRAM] [--from-results]: filters phantoms with noise of every kind by every filter, with
 # its default parameters and with those of a small grid; leaves the figures in bench/results/which_filter.json and makes
-# docs/which-filter.md and its pictures of them. --from-results: the page alone, from those figures. Needs Debian's
+# docs/reports/which-filter.md and its pictures of them. --from-results: the page alone, from those figures. Needs Debian's
 # python3-nibabel, as the tests do.
 import argparse
 import itertools
@@ -141,7 +141,7 @@ def measure(tool, kind, noise_name, voxels, spacing):
               f"{max(row['psnr'] for row in tried):.2f} dB", flush=True)
     if kind == pictured:
         first, size, (middle, width) = PICTURES[kind]
-        picture = ROOT / "docs" / f"which-filter-{noise_name.split(' %')[0].replace(', ', '-').lower()}.png"
+        picture = ROOT / "docs" / "reports" / f"which-filter-{noise_name.split(' %')[0].replace(', ', '-').lower()}.png"
         tool("compare", "noisy.nii", "best.nii", "--picture", str(picture), "--picture-from", "x".join(map(str, first)),
              "--picture-size", "x".join(map(str, size)), "--window-center", str(middle), "--window-width", str(width))
     return case
@@ -171,7 +171,7 @@ def main():
         results = measure_all(arguments.quietvox.resolve())
         text = json.dumps(results).replace('{"p', '\n{"p')  # a line for each run
         RESULTS.write_text(text + "\n", encoding="utf-8")
-    write_page(json.loads(RESULTS.read_text(encoding="utf-8")), ROOT / "docs" / "which-filter.md")
+    write_page(json.loads(RESULTS.read_text(encoding="utf-8")), ROOT / "docs" / "reports" / "which-filter.md")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The page docs/which-filter.md of the figures that which_filter.py measured.
+# The page docs/reports/which-filter.md of the figures that which_filter.py measured.
 
 PAGE = """# Which filter when
 
@@ -72,7 +72,7 @@ Means over the 15 cases without impulses, gain over the noisy image and edges:
 - nlm: a strength of 1.2 was as good as any here (4.6 dB). 1.8 gains 0.2 dB in the mean, but loses 0.2 dB on CT.
 - bilateral: so were a domain sigma of 1.5 voxels and a range sigma of twice the noise (3.3 dB).
 - Phantoms of even pieces flatter wide windows, though: on real anatomy other values are 0.5 to 2.5 dB better, and became
-  the defaults of nlm and both bilateral filters ([how they follow the noise](noise.md)).
+  the defaults of nlm and both bilateral filters ([how they follow the noise](../noise.md)).
 - gaussian keeps one voxel, although 0.4 to 0.6 leave the smaller error at this noise: who takes it wants to smooth.
   median keeps radius 1, the best for what it is for. quadratic keeps its preset."""
 

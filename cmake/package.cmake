@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# `cmake --install` and find_package(quietvox). Headers go to include/quietvox with the folders of src, so that
-# <quietvox/filters/median.hpp> works; they name each other from there ("core/volume.hpp").
+# `cmake --install` and find_package(quietvox).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,11 +10,11 @@ set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/quietvox)
 
 # What users of the library link to; beside it stand quietvox::workflow and quietvox::itk, which need ITK.
 add_library(quietvox_all INTERFACE)
-target_link_libraries(quietvox_all INTERFACE quietvox_core quietvox_filters quietvox_backends quietvox_quality
-  quietvox_io)
+target_link_libraries(quietvox_all INTERFACE quietvox_core quietvox_filters quietvox_backends quietvox_analysis
+  quietvox_phantom quietvox_io)
 target_compile_features(quietvox_core PUBLIC cxx_std_20)
 
-set(names core filters cuda backends quality io itk_files workflow itk options)
+set(names core filters cuda backends analysis phantom io itk_files workflow itk options)
 foreach(name ${names})
   set_target_properties(quietvox_${name} PROPERTIES EXPORT_NAME ${name})
   # Paths of the source and build trees stay out of the export.
@@ -27,9 +26,7 @@ foreach(name ${names})
   endforeach()
 endforeach()
 set_target_properties(quietvox_all PROPERTIES EXPORT_NAME quietvox)
-foreach(folder ${CMAKE_INSTALL_INCLUDEDIR} ${include_folder})
-  target_include_directories(quietvox_core PUBLIC "$<INSTALL_INTERFACE:${folder}>")
-endforeach()
+target_include_directories(quietvox_core PUBLIC "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_include_directories(quietvox_itk PUBLIC "$<INSTALL_INTERFACE:${include_folder}/itk_adapters>")
 
 list(TRANSFORM names PREPEND quietvox_)
@@ -40,15 +37,44 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/manual/quietvox
 install(TARGETS quietvox_all ${names} EXPORT quietvox)
 install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINATION ${config_folder})
 
-install(DIRECTORY src/core src/filters src/backends src/quality DESTINATION ${include_folder} FILES_MATCHING PATTERN "*.hpp"
-  PATTERN selection EXCLUDE)
-install(FILES src/io/image.hpp src/io/file_state.hpp DESTINATION ${include_folder}/io)
-install(FILES src/workflow/denoise.hpp src/workflow/observer.hpp src/workflow/options.hpp src/workflow/volume_filter.hpp
-  DESTINATION ${include_folder}/workflow)
-install(FILES src/io/output/access.hpp DESTINATION ${include_folder}/io/output)
-install(DIRECTORY itk_adapters/ ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.hxx" PATTERN "*.hpp"
-  PATTERN itk_file.hpp EXCLUDE PATTERN peers EXCLUDE PATTERN examples EXCLUDE PATTERN generate EXCLUDE)
+# The headers that users include, as <quietvox/filters/median.hpp>.
+set(public_headers
+  core/backend.hpp core/border.hpp core/error.hpp core/execution.hpp core/fields.hpp core/filter.hpp
+  core/memory_volume.hpp core/message.hpp core/noise_model.hpp core/pipeline.hpp core/provenance.hpp core/volume.hpp core/volume_facts.hpp
+  filters/adaptive_bilateral.hpp filters/bilateral.hpp filters/bm4d.hpp filters/dct.hpp filters/gaussian.hpp
+  filters/median.hpp filters/nlm.hpp filters/prinlm.hpp filters/quadratic.hpp filters/quadratic/coefficients.hpp
+  filters/quadratic/training.hpp filters/registry.hpp
+  backends/choice.hpp
+  analysis/measure_noise.hpp analysis/metrics.hpp analysis/stabilisation.hpp
+  phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp
+  io/files/file_stamp.hpp io/image.hpp io/output/access.hpp
+  workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/volume_filter.hpp)
+set(public_itk_headers
+  quietvoxImageFilterBase.h quietvoxImageFilterBase.hxx quietvoxSeriesImageSource.h quietvoxSeriesImageWriter.h
+  filters/filter_support.hpp filters/names.hpp filters/pixel_conversion.hpp)
+# The reference of these headers in HTML: cmake --build build --target quietvox_api
+find_package(Doxygen)
+if(DOXYGEN_FOUND)
+  list(TRANSFORM public_headers PREPEND src/ OUTPUT_VARIABLE documented)
+  set(DOXYGEN_STRIP_FROM_PATH ${PROJECT_SOURCE_DIR}/src)
+  set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
+  set(DOXYGEN_WARN_IF_UNDOCUMENTED NO)
+  set(DOXYGEN_HAVE_DOT NO)
+  set(DOXYGEN_QUIET YES)
+  doxygen_add_docs(quietvox_api ${documented})
+endif()
+
+foreach(header ${public_headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES src/${header} DESTINATION ${include_folder}/${folder})
+endforeach()
+foreach(header ${public_itk_headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES itk_adapters/${header} DESTINATION ${include_folder}/itk_adapters/${folder})
+endforeach()
+install(DIRECTORY ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters)
+install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${include_folder}\")")
+install(SCRIPT cmake/spell_includes.cmake)
 
 # find_package looks into the parents of the folders of PATH, among them that of build/bin; what lies here is not for it.
 set(config_files ${PROJECT_BINARY_DIR}/generated/package)

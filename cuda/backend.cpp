@@ -15,7 +15,7 @@ namespace quietvox {
 namespace cuda {
 namespace {
 
-const BackendEntry<Queue>* find(const Filter& filter) { return find_entry(cuda_entries(), filter); }
+const BackendEntry<LaunchContext>* find(const Filter& filter) { return find_entry(cuda_entries(), filter); }
 
 class CudaBackend final : public Backend {
  public:
@@ -37,15 +37,15 @@ class CudaBackend final : public Backend {
     return entry && entry->by_name_only;
   }
 
-  void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
+  void run(std::span<const FilterConfig> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {
     run_on_all(chain, in, out, execution);
   }
-  void run(const Settings& settings, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
+  void run(const FilterConfig& settings, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
            const Execution& execution) const override {
     run_on_all({&settings, 1}, in, out, execution);
   }
-  void run(const Settings& settings, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
+  void run(const FilterConfig& settings, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
            const Execution& execution) const override {
     run_on_all({&settings, 1}, in, out, execution);
   }
@@ -53,7 +53,7 @@ class CudaBackend final : public Backend {
  private:
   /// Every device takes a share of the slices.
   template <class T>
-  void run_on_all(std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
+  void run_on_all(std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
                   const Execution& execution) const {
     const std::int64_t count = std::min<std::int64_t>(std::ssize(devices_), out.extent.z);
     if (count == 1) {
@@ -74,7 +74,7 @@ class CudaBackend final : public Backend {
         if (execution.progress) execution.progress(std::reduce(done.begin(), done.end()) / static_cast<double>(count));
       };
       try {
-        run_chain(*devices_[static_cast<std::size_t>(share)], chain, near_slices(in, to, halo), to, part);
+        run_chain(*devices_[static_cast<std::size_t>(share)], chain, halo_slices(in, to, halo), to, part);
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();

@@ -18,18 +18,18 @@ int device_count() {
   if (status == cudaErrorInsufficientDriver) {
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    throw Error(Errc::device, driver == 0
-                                  ? "no CUDA device can be used: the NVIDIA driver is not installed; use --backend cpu"
-                                  : "no CUDA device can be used: the NVIDIA driver supports CUDA " +
-                                        cuda_version(driver) + ", this build needs " + cuda_version(CUDART_VERSION) +
-                                        " or later; update the driver or use --backend cpu");
+    throw Error(Errc::device,
+                driver == 0 ? std::string("no CUDA device can be used: the NVIDIA driver is not installed")
+                            : "no CUDA device can be used: the NVIDIA driver supports CUDA " + cuda_version(driver) +
+                                  ", this build needs " + cuda_version(CUDART_VERSION) + " or later",
+                "update the driver or use " + Parameter{"backend", "cpu"});
   }
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
-    throw Error(Errc::device, "no CUDA device was found on this machine; use --backend cpu");
+    throw Error(Errc::device, "no CUDA device was found on this machine", "use " + Parameter{"backend", "cpu"});
   }
   if (status != cudaSuccess) {
-    throw Error(Errc::device,
-                std::string("no CUDA device can be used: ") + cudaGetErrorString(status) + "; use --backend cpu");
+    throw Error(Errc::device, std::string("no CUDA device can be used: ") + cudaGetErrorString(status),
+                "use " + Parameter{"backend", "cpu"});
   }
   return count;
 }

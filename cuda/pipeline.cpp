@@ -34,12 +34,12 @@ std::int64_t end_of(const View& box) {
 template <class T>
 class Chunk {
  public:
-  Chunk(const Queue& queue, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out)
+  Chunk(const LaunchContext& queue, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out)
       : queue_(queue), chain_(chain) {
     VolumeView<T> first{nullptr, in.extent, in.spacing, in.origin, in.missing};
     add(first);
     for (std::size_t step = 0; step < chain.size(); ++step) {
-      add(grown(out, total_halo(chain.subspan(step + 1)), in));
+      add(expanded(out, total_halo(chain.subspan(step + 1)), in));
     }
   }
 
@@ -59,7 +59,7 @@ class Chunk {
       if (stop <= start || (!complete && stop - start < least_halos * halo.z)) continue;
       const VolumeView<T> part = between(to, start, stop);
       const auto& run = find_entry(cuda_entries(), chain_[step].filter())->template run<T>();
-      run(near_slices(from, part, halo), part, chain_[step].params(), queue_);
+      run(halo_slices(from, part, halo), part, chain_[step].params(), queue_);
       ready_[step + 1] = stop;
     }
   }
@@ -72,8 +72,8 @@ class Chunk {
     ready_.push_back(box.origin.z);
   }
 
-  Queue queue_;
-  std::span<const Settings> chain_;
+  LaunchContext queue_;
+  std::span<const FilterConfig> chain_;
   std::vector<DeviceBuffer<T>> buffers_;
   std::vector<VolumeView<T>> boxes_;
   std::vector<std::int64_t> ready_;  // end of the slices that are there, or queued, per box
@@ -88,9 +88,9 @@ struct Drain {
 };
 
 template <class T>
-void run_chunk(Device& device, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
+void run_chunk(Device& device, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
                const Execution& execution) {
-  const Queue queue{device.compute, device.pool, device.multiprocessors};
+  const LaunchContext queue{device.compute, device.pool, device.multiprocessors};
   Chunk<T> chunk(queue, chain, in, out);
   const Drain drain{device};
   const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
@@ -129,7 +129,7 @@ void run_chunk(Device& device, std::span<const Settings> chain, VolumeView<const
 
 /// Output slices per chunk that fit into the memory there is.
 template <class T>
-std::int64_t chunk_slices(const Device& device, std::span<const Settings> chain, const VolumeView<const T>& in,
+std::int64_t chunk_slices(const Device& device, std::span<const FilterConfig> chain, const VolumeView<const T>& in,
                           const VolumeView<T>& out, const Execution& execution) {
   double budget = 0.9 * static_cast<double>(device.pool.available());
   if (execution.memory_limit) budget = std::min(budget, static_cast<double>(*execution.memory_limit));
@@ -144,7 +144,7 @@ std::int64_t chunk_slices(const Device& device, std::span<const Settings> chain,
 }  // namespace
 
 template <class T>
-void run_chain(Device& device, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out,
+void run_chain(Device& device, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
                const Execution& execution) {
   const std::lock_guard lock(device.mutex);
   const CurrentDevice current(device.index);
@@ -156,7 +156,7 @@ void run_chain(Device& device, std::span<const Settings> chain, VolumeView<const
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z - out.origin.z) / out.extent.z; };
     const VolumeView<T> part = between(out, first, last);
     try {
-      run_chunk(device, chain, near_slices(in, part, halo), part, execution.part(fraction(first), fraction(last)));
+      run_chunk(device, chain, halo_slices(in, part, halo), part, execution.part(fraction(first), fraction(last)));
       first = last;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_memory || slices == 1) throw;
@@ -166,11 +166,11 @@ void run_chain(Device& device, std::span<const Settings> chain, VolumeView<const
   }
 }
 
-template void run_chain(Device&, std::span<const Settings>, VolumeView<const float>, VolumeView<float>,
+template void run_chain(Device&, std::span<const FilterConfig>, VolumeView<const float>, VolumeView<float>,
                         const Execution&);
-template void run_chain(Device&, std::span<const Settings>, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
-                        const Execution&);
-template void run_chain(Device&, std::span<const Settings>, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
-                        const Execution&);
+template void run_chain(Device&, std::span<const FilterConfig>, VolumeView<const std::int16_t>,
+                        VolumeView<std::int16_t>, const Execution&);
+template void run_chain(Device&, std::span<const FilterConfig>, VolumeView<const std::uint16_t>,
+                        VolumeView<std::uint16_t>, const Execution&);
 
 }  // namespace quietvox::cuda

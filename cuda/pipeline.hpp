@@ -14,6 +14,7 @@ namespace quietvox::cuda {
 /// A volume larger than the device's memory, or than execution.memory_limit, goes through in several chunks.
 /// Throws Error(out_of_memory) where not even a chunk of one slice fits.
 template <class T>
-void run_chain(Device&, std::span<const Settings> chain, VolumeView<const T> in, VolumeView<T> out, const Execution&);
+void run_chain(Device&, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
+               const Execution&);
 
 }  // namespace quietvox::cuda

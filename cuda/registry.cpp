@@ -8,14 +8,14 @@ namespace quietvox::cuda {
 namespace {
 
 template <FilterParams P>
-BackendEntry<Queue> cuda_filter(Kernels<P, Queue> kernels) {
+BackendEntry<LaunchContext> cuda_filter(Kernels<P, LaunchContext> kernels) {
   return backend_entry(kernels);
 }
 
 }  // namespace
 
-const std::vector<BackendEntry<Queue>>& cuda_entries() {
-  static const std::vector<BackendEntry<Queue>> all{
+const std::vector<BackendEntry<LaunchContext>>& cuda_entries() {
+  static const std::vector<BackendEntry<LaunchContext>> all{
       cuda_filter<MedianParams>({.f32 = median_cuda, .i16 = median_cuda, .u16 = median_cuda}),
       cuda_filter<BilateralParams>({.f32 = bilateral_cuda}),
       cuda_filter<GaussianParams>({.f32 = gaussian_cuda}),

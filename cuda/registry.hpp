@@ -11,6 +11,6 @@ namespace quietvox::cuda {
 
 /// The CUDA implementations, one line per filter. They queue work on views whose voxels lie on the device and return at
 /// once.
-const std::vector<BackendEntry<Queue>>& cuda_entries();
+const std::vector<BackendEntry<LaunchContext>>& cuda_entries();
 
 }  // namespace quietvox::cuda

@@ -12,8 +12,8 @@ MemoryPool::MemoryPool(int device) {
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = device;
   QV_CUDA(cudaMemPoolCreate(&handle_, &properties));
-  std::uint64_t keep_all = UINT64_MAX;
-  QV_CUDA(cudaMemPoolSetAttribute(handle_, cudaMemPoolAttrReleaseThreshold, &keep_all));
+  std::uint64_t copy_unfiltered = UINT64_MAX;
+  QV_CUDA(cudaMemPoolSetAttribute(handle_, cudaMemPoolAttrReleaseThreshold, &copy_unfiltered));
 }
 
 std::size_t MemoryPool::available() const {

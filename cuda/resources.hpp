@@ -57,7 +57,7 @@ class MemoryPool {
 };
 
 /// Where kernels are queued and where their scratch memory comes from.
-struct Queue {
+struct LaunchContext {
   cudaStream_t stream;
   cudaMemPool_t pool;
   int multiprocessors;
@@ -72,7 +72,7 @@ template <class T>
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  DeviceBuffer(std::size_t size, const Queue& queue) : stream_(queue.stream) {
+  DeviceBuffer(std::size_t size, const LaunchContext& queue) : stream_(queue.stream) {
     void* data = nullptr;
     QV_CUDA(cudaMallocFromPoolAsync(&data, size * sizeof(T), queue.pool, queue.stream));
     data_ = static_cast<T*>(data);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "filters/selection/lanes.hpp"
+#include "filters/median/lanes.hpp"
 
 namespace quietvox::cuda {
 namespace {

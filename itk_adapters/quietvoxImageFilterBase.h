@@ -18,7 +18,7 @@
 
 #include "core/backend.hpp"
 #include "filters/registry.hpp"
-#include "itk_adapters/filter_support.hpp"
+#include "itk_adapters/filters/filter_support.hpp"
 
 namespace quietvox {
 
@@ -91,8 +91,8 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   void SetBackend(const std::string& choice);
   const std::string& GetBackend() const { return m_BackendChoice; }
 
-  Settings GetRequestedSettings() const override { return {RegistryEntry(), m_Parameters}; }
-  Settings GetResolvedSettings() const override;
+  FilterConfig GetRequestedSettings() const override { return {RegistryEntry(), m_Parameters}; }
+  FilterConfig GetResolvedSettings() const override;
   std::string GetBackendName() const override { return m_Backend ? m_Backend->name() : m_BackendChoice; }
 
  protected:
@@ -130,7 +130,7 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   std::string m_BackendChoice{"auto"};
   std::unique_ptr<Backend> m_Backend;
 
-  std::optional<Settings> m_Resolved;            // none while it takes the voxels of the whole input to know
+  std::optional<FilterConfig> m_Resolved;        // none while it takes the voxels of the whole input to know
   itk::ModifiedTimeType m_ResolvedFilterTime{};  // what m_Resolved was made from
   itk::ModifiedTimeType m_ResolvedInputTime{};
 };

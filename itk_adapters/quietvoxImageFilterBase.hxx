@@ -14,8 +14,8 @@
 
 #include "backends/choice.hpp"
 #include "core/provenance.hpp"
-#include "itk_adapters/names.hpp"
-#include "itk_adapters/pixel_conversion.hpp"
+#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/pixel_conversion.hpp"
 #include "quietvoxImageFilterBase.h"
 
 namespace quietvox {
@@ -54,14 +54,14 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetParameters(cons
   try {
     validate(parameters);
   } catch (const Error& error) {
-    itkExceptionMacro(<< error.what());
+    itkExceptionMacro(<< with_setters(error.message()));
   }
   m_Parameters = parameters;
   this->Modified();
 }
 
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
-Settings ImageFilterBase<TInputImage, TOutputImage, TParameters>::GetResolvedSettings() const {
+FilterConfig ImageFilterBase<TInputImage, TOutputImage, TParameters>::GetResolvedSettings() const {
   if (!m_Resolved) itkExceptionMacro(<< TParameters::name << ": the parameters are resolved by Update()");
   return *m_Resolved;
 }
@@ -115,10 +115,10 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
     try {
       const VolumeFacts facts{
           .extent = ExtentOf(whole), .spacing = ViewOf(input, whole).spacing, .header = header_upstream(input)};
-      const Settings by_header = this->GetRequestedSettings().resolved(facts);
+      const FilterConfig by_header = this->GetRequestedSettings().resolved(facts);
       if (by_header.waiting().empty()) m_Resolved = by_header;
     } catch (const Error& error) {
-      itkExceptionMacro(<< error.what());
+      itkExceptionMacro(<< with_setters(error.message()));
     }
   }
   if (!m_Resolved) {
@@ -154,7 +154,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
   std::stop_source stop;
   this->AllocateOutputs();
   try {
-    const Settings requested = this->GetRequestedSettings();
+    const FilterConfig requested = this->GetRequestedSettings();
     if (!m_Backend) m_Backend = choose_backend(m_BackendChoice, std::span(&requested, 1)).backend;
     this->Run(this->MakeExecution(stop));
     this->UpdateProgress(1);
@@ -164,7 +164,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
       aborted.SetLocation(ITK_LOCATION);
       throw aborted;
     }
-    itkExceptionMacro(<< error.what());
+    itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {
     itkExceptionMacro(<< "out of memory");
   }
@@ -180,10 +180,10 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
 
   if (!m_Resolved) {
-    MemoryVolume<In> volume(buffered, header_upstream(image));
+    PixelVolume<In> volume(buffered, header_upstream(image));
     m_Resolved = resolved_with_voxels(this->GetRequestedSettings(), volume);
   }
-  const VolumeView<const In> input = near_slices(buffered, output, m_Resolved->halo());
+  const VolumeView<const In> input = halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
     if (m_Backend->has_integer(m_Resolved->filter())) return m_Backend->run(*m_Resolved, input, output, execution);
   }

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "itk_adapters/file_io/image_io.hpp"
+#include "itk_adapters/filters/names.hpp"
 
 namespace quietvox {
 
@@ -45,7 +46,7 @@ const io::Image& SeriesImageSource::GetImage() {
     m_Image = io::open_image(m_FileName, options);
     if (!m_Image) m_Image = open_itk_image(m_FileName, options);
   } catch (const Error& error) {
-    itkExceptionMacro(<< error.what());
+    itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {
     itkExceptionMacro(<< "out of memory");
   }
@@ -113,7 +114,7 @@ void SeriesImageSource::GenerateData() {
                                {0, 0, region.GetIndex(2)}};
   try {
     if (!m_Volume || m_OpenedVolume != m_VolumeIndex) {
-      m_Volume = m_Image->volume(m_VolumeIndex, io::Values::real);
+      m_Volume = m_Image->volume(m_VolumeIndex, io::VoxelDomain::real);
       m_OpenedVolume = m_VolumeIndex;
     }
     // Slices are decoded at the same time; an abort is noticed between the blocks.
@@ -125,7 +126,7 @@ void SeriesImageSource::GenerateData() {
       this->UpdateProgress(static_cast<float>(z + count) / static_cast<float>(view.extent.z));
     }
   } catch (const Error& error) {
-    itkExceptionMacro(<< error.what());
+    itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {
     itkExceptionMacro(<< "out of memory");
   }

@@ -7,7 +7,8 @@
 #include <set>
 
 #include "io/displacement.hpp"
-#include "itk_adapters/filter_support.hpp"
+#include "itk_adapters/filters/filter_support.hpp"
+#include "itk_adapters/filters/names.hpp"
 
 namespace quietvox {
 namespace {
@@ -49,7 +50,7 @@ Provenance provenance_of(const Upstream& upstream) {
       provenance.others.push_back({provenance.resolved.size(), process->GetNameOfClass()});
       continue;
     }
-    provenance.requested.push_back(step->GetRequestedSettings().identified());
+    provenance.requested.push_back(step->GetRequestedSettings().with_content_hashes());
     provenance.resolved.push_back(step->GetResolvedSettings());
     provenance.backend = step->GetBackendName();
   }
@@ -100,7 +101,7 @@ void SeriesImageWriter::Update() {
   try {
     this->Write();
   } catch (const Error& error) {
-    itkExceptionMacro(<< error.what());
+    itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {
     itkExceptionMacro(<< "out of memory");
   }
@@ -120,7 +121,7 @@ void SeriesImageWriter::Write() {
   if (image.volume_count() > 1 && source != upstream.source) {
     itkExceptionMacro(<< "a scan of " << image.volume_count() << " volumes needs its source upstream of the input");
   }
-  const auto writer = image.writer(m_FileName, io::Values::real, m_WriteOptions);
+  const auto writer = image.writer(m_FileName, io::VoxelDomain::real, m_WriteOptions);
   const std::size_t chosen = source->GetVolumeIndex();
   try {
     for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {

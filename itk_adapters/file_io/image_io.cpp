@@ -8,10 +8,10 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
-#include "io/byte_stream.hpp"
+#include "io/files/byte_stream.hpp"
+#include "io/files/reader_pool.hpp"
+#include "io/format_text.hpp"
 #include "io/label_guess.hpp"
-#include "io/reader_pool.hpp"
-#include "io/told.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
@@ -36,7 +36,7 @@ class ItkFile {
         io_(make_image_io(header_.format, header_.header)),
         execution_(std::move(execution)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
-    check_data_name(header_, *io_);
+    settle_data(header_, *io_);
     const unsigned int axes = io_->GetNumberOfDimensions();
     if (io_->GetComponentType() == itk::IOComponentEnum::UNKNOWNCOMPONENTTYPE) refuse("its voxel type is not handled");
     if (io_->GetNumberOfComponents() != 1 || io_->GetPixelType() != itk::IOPixelEnum::SCALAR) {
@@ -50,7 +50,7 @@ class ItkFile {
     check_size();
     const bool gzip = header_.encoding == "gzip";
     read_here_ = header_.offset && (gzip || header_.encoding == "raw");
-    naming(header_.header.string(), [&] {
+    with_error_context(header_.header.string(), [&] {
       const auto file_size = fs::file_size(header_.data);
       check_image_size(geometry_.extent, static_cast<std::int64_t>(volumes_), file_size, execution_);
       if (!read_here_) check_memory("its voxels", static_cast<std::uint64_t>(bytes_), file_size, execution_);
@@ -94,7 +94,7 @@ class ItkFile {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       check_stop(execution_.stop);
       read_stored(first + static_cast<std::size_t>(z), stored, reader);
-      naming(header_.header.string(), [&] {
+      with_error_context(header_.header.string(), [&] {
         io::decode(stored, {type(), false, {1, -offset}}, {slices.row(0, z), voxels});
       });
     }
@@ -152,7 +152,8 @@ class ItkFile {
       const std::int64_t most = file != header_.data ? 0
                                 : is_text            ? product(longest_number, values_).value_or(0)
                                                      : bytes_;
-      naming(file.string(), [&] { check_file_size(fs::file_size(file), static_cast<std::uint64_t>(most)); });
+      with_error_context(file.string(),
+                         [&] { check_file_size(fs::file_size(file), static_cast<std::uint64_t>(most)); });
     }
   }
 
@@ -212,38 +213,38 @@ class ItkVolume final : public VolumeSource {
 
 class ItkImage final : public io::Image {
  public:
-  ItkImage(ItkHeader header, std::vector<io::FileState> files, const io::ReadOptions& options)
+  ItkImage(ItkHeader header, std::vector<io::FileStamp> files, const io::ReadOptions& options)
       : files_(std::move(files)),
         file_(std::make_shared<ItkFile>(std::move(header), options.execution, facts_given(options))) {}
 
   io::Format format() const override { return file_->header().format; }
-  std::vector<io::FileState> files() const override { return files_; }
+  std::vector<io::FileStamp> files() const override { return files_; }
   std::size_t volume_count() const override { return file_->volumes(); }
   const io::Geometry& geometry(std::size_t) const override { return file_->geometry(); }
   bool can_filter_stored(std::size_t) const override { return false; }  // stored values are the real ones
   std::string why_2d_only(std::size_t) const override { return ""; }
   double offset() const override { return file_->offset(); }
   bool may_lose_digits() const override { return io::may_lose_digits(file_->type()); }
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::Values values) const override {
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::VoxelDomain values) const override {
     check(values);
-    return std::make_unique<ItkVolume>(file_, volume, values == io::Values::real_less_offset ? offset() : 0);
+    return std::make_unique<ItkVolume>(file_, volume, values == io::VoxelDomain::real_less_offset ? offset() : 0);
   }
   std::vector<std::string> warnings() const override { return {}; }
 
   io::Facts facts() const override {
     const io::Geometry& place = file_->geometry();
     return {{"format", io::to_string(format()) + (file_->header().files().size() > 1 ? ", two files" : "")},
-            {"extent", io::told(place.extent) + " voxels"},
+            {"extent", io::format_text(place.extent) + " voxels"},
             {"volumes", std::to_string(file_->volumes())},
-            {"spacing", io::told(place.spacing)},
-            {"origin", io::told_place(place.origin)},
+            {"spacing", io::format_text(place.spacing)},
+            {"origin", io::format_point(place.origin)},
             {"stored-type", std::string(to_string(file_->type()))},
             {"encoding", file_->header().encoding}};
   }
 
-  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::Values values,
+  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::VoxelDomain values,
                                           const io::WriteOptions& options) const override {
-    check(options.output_type == "same" ? values : io::Values::real);
+    check(options.output_type == "same" ? values : io::VoxelDomain::real);
     const itk::ImageIOBase& image_io = file_->image_io();
     io::WriteOptions with_access = options;
     with_access.access = options.access & io::access_of(*this, output);
@@ -256,7 +257,7 @@ class ItkImage final : public io::Image {
                             .volumes = file_->volumes(),
                             .geometry = file_->geometry(),
                             .type = image_io.GetComponentType(),
-                            .offset = values == io::Values::real_less_offset ? offset() : 0,
+                            .offset = values == io::VoxelDomain::real_less_offset ? offset() : 0,
                             .metadata = &image_io,
                             .read_stored =
                                 [stored, reader](std::size_t slice, std::span<std::byte> bytes) {
@@ -266,19 +267,19 @@ class ItkImage final : public io::Image {
   }
 
  private:
-  void check(io::Values values) const {
-    if (values == io::Values::real_less_offset || values == io::Values::stored || offset() == 0) return;
+  void check(io::VoxelDomain values) const {
+    if (values == io::VoxelDomain::real_less_offset || values == io::VoxelDomain::stored || offset() == 0) return;
     throw io::far_from_zero(file_->header().header.string(), offset());
   }
 
-  std::vector<io::FileState> files_;
+  std::vector<io::FileStamp> files_;
   std::shared_ptr<ItkFile> file_;
 };
 
 }  // namespace
 
 std::unique_ptr<io::Image> open_itk_image(const fs::path& path, const io::ReadOptions& options) {
-  std::vector<io::FileState> files{io::FileState(path)};
+  std::vector<io::FileStamp> files{io::FileStamp(path)};
   auto header = read_itk_header(path);
   if (!header) return nullptr;
   if (header->data != path) files.emplace_back(header->data);

@@ -9,12 +9,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include "io/files/paths.hpp"
-#include "io/raw_file.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
@@ -34,14 +34,13 @@ std::string trimmed(const std::string& text) {
 }
 
 std::string start_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
   std::string text(longest_header, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  text.resize(io::RawReader(path).read(0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 
 /// The start of a file as lines `key SEPARATOR value`, keys in lower case, up to an empty line or the key `last`.
+/// NRRD: lines `key:=value` are free text, and a key that has blanks around it is none of ITK's.
 struct HeaderLines {
   std::map<std::string, std::string> values;
   std::size_t longest_key = 0, longest_value = 0;
@@ -50,7 +49,9 @@ struct HeaderLines {
   bool has_end = false;           // it came before the text was over
   bool has_return = false;        // within a line: a new line to some readers
 
-  HeaderLines(const std::string& text, char separator, const std::string& last) {
+  HeaderLines(const std::string& text, io::Format format, const std::string& last = "") {
+    const bool is_nrrd = format == io::Format::nrrd;
+    const std::string separator = is_nrrd ? ": " : "=";
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
       end += line.size() + 1;
@@ -58,14 +59,13 @@ struct HeaderLines {
       has_end = trimmed(line).empty();
       if (has_end) return;
       const auto place = line.find(separator);
-      const bool free_text =
-          line.starts_with('#') || line.starts_with("content:") || line.find(":=") != std::string::npos;
-      if (!free_text) longest_field = std::max(longest_field, line.size());
+      if (is_nrrd && (line.starts_with('#') || line.find(":=") < place)) continue;
+      if (!line.starts_with("content:")) longest_field = std::max(longest_field, line.size());
       if (place == std::string::npos) continue;
       longest_key = std::max(longest_key, place);
       longest_value = std::max(longest_value, line.size() - place);
-      const std::string key = lower(trimmed(line.substr(0, place)));
-      values.emplace(key, trimmed(line.substr(place + 1)));
+      const std::string key = lower(is_nrrd ? line.substr(0, place) : trimmed(line.substr(0, place)));
+      values.emplace(key, trimmed(line.substr(place + separator.size())));
       has_end = key == last;
       if (has_end) return;
     }
@@ -101,20 +101,25 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
 /// The file beside `header` that `name` stands for.
 fs::path data_file(const fs::path& header, const std::string& name) {
   if (name.rfind("LIST", 0) == 0 || name.find('%') != std::string::npos) {
-    throw Error(Errc::unsupported, header.string() + ": the voxels lie in several files; join them into one");
+    throw Error(Errc::unsupported, header.string() + ": the voxels lie in several files", "join them into one");
   }
   // What stands in a header is not to lead anywhere else on this machine.
   const fs::path plain = fs::path(name).lexically_normal();
   if (plain.is_absolute() || plain.begin() == plain.end() || *plain.begin() == "..") {
     throw Error(Errc::unsupported,
-                header.string() + ": its data file " + name +
-                    " lies outside the folder of the header; put it there and name it without a folder");
+                header.string() + ": its data file " + name + " lies outside the folder of the header",
+                "put it there and name it without a folder");
   }
   fs::path data = header.parent_path() / plain;
   if (std::error_code ignored; !fs::is_regular_file(data, ignored)) {
     throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
   }
   (void)io::RawReader(data, io::parent_of(header));
+  // A folder in the name may be a link, and `..` behind it leads to where that lies.
+  if (std::error_code ignored; !fs::equivalent(data, header.parent_path() / name, ignored)) {
+    throw Error(Errc::unsupported,
+                header.string() + ": its data file " + name + " is reached by a link; name it without a folder");
+  }
   return data;
 }
 
@@ -142,7 +147,7 @@ io::NiftiType voxel_type(itk::IOComponentEnum type) {
     case Type::LONGLONG: return io::NiftiType::int64;
     case Type::FLOAT: return io::NiftiType::float32;
     case Type::DOUBLE: return io::NiftiType::float64;
-    default: throw Error(Errc::internal, "a voxel type that was accepted and is not known");
+    default: throw Error(Errc::internal, "an accepted voxel type is not handled");
   }
 }
 
@@ -168,7 +173,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
   if (!fs::is_regular_file(path)) return std::nullopt;
   const std::string text = start_of(path);
   if (text.rfind("NRRD000", 0) == 0) {
-    const HeaderLines lines(text, ':', "");
+    const HeaderLines lines(text, io::Format::nrrd);
     refuse_strange_header(path, lines, io::Format::nrrd);
     const std::string name = lines.has("data file") ? lines.at("data file") : lines.at("datafile");
     ItkHeader header{io::Format::nrrd,
@@ -178,6 +183,10 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      lines.end,
                      lower(lines.at("endian")) == "big",
                      lines.has("space origin") || lines.has("axis mins") || lines.has("axismins")};
+    if (name == "-") {
+      throw Error(Errc::unsupported, path.string() + ": its voxels are to be piped in",
+                  "put them into a file beside it");
+    }
     if (!name.empty()) {
       header.data = data_file(path, name);
       header.offset = 0;
@@ -187,7 +196,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
     }
     return header;
   }
-  const HeaderLines lines(text, '=', "elementdatafile");
+  const HeaderLines lines(text, io::Format::metaimage, "elementdatafile");
   if (lines.has("ndims") && lines.has("elementdatafile")) {
     refuse_strange_header(path, lines, io::Format::metaimage);
     const std::string name = lines.at("elementdatafile");
@@ -208,15 +217,13 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
       header.data = data_file(path, name);
       header.offset = 0;
     }
-    if (lines.has("headersize")) header.offset.reset();
     return header;
   }
   return std::nullopt;
 }
 
 void check_text_complete(const ItkHeader& header, std::int64_t values) {
-  std::ifstream file(header.data, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(header.offset.value_or(0)));
+  const io::RawReader file(header.data, header.data_folder());
   std::array<char, std::size_t{1} << 16> buffer;
   std::int64_t words = 0;
   std::string word;
@@ -226,15 +233,16 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
     const bool is_number = std::from_chars(word.data() + word.starts_with('+'), end, number).ptr == end;
     // Of NRRD, ITK itself says so.
     if (header.format == io::Format::metaimage && words < values && !is_number) {
-      throw Error(Errc::corrupt, header.header.string() + ": '" + word.substr(0, 20) + "' is no number, but stands " +
-                                     "where voxel " + std::to_string(words + 1) + " should");
+      throw Error(Errc::corrupt, header.header.string() + ": '" + word.substr(0, 20) + "' is no number, but is " +
+                                     "where voxel " + std::to_string(words + 1) + " should be");
     }
     ++words;
     word.clear();
   };
-  while (file.read(buffer.data(), buffer.size()), file.gcount() > 0) {
-    for (std::streamsize i = 0; i < file.gcount(); ++i) {
-      const char letter = buffer[static_cast<std::size_t>(i)];
+  std::uintmax_t at = header.offset.value_or(0);
+  while (const std::size_t got = file.read(at, std::as_writable_bytes(std::span(buffer)))) {
+    at += got;
+    for (const char letter : std::span(buffer).first(got)) {
       constexpr std::size_t longest_number = 400;
       if (letter > ' ') {
         if (word.size() < longest_number) word += letter;
@@ -268,10 +276,15 @@ itk::ImageIOBase::Pointer make_image_io(io::Format format, const fs::path& path)
   return image_io;
 }
 
-void check_data_name(const ItkHeader& header, itk::ImageIOBase& image_io) {
+void settle_data(ItkHeader& header, itk::ImageIOBase& image_io) {
   auto* const metaimage = dynamic_cast<itk::MetaImageIO*>(&image_io);
-  if (metaimage == nullptr || metaimage->GetMetaImagePointer()->ElementDataFileName() == header.data_name) return;
-  throw Error(Errc::corrupt, header.header.string() + ": names its data file in several ways; the header is damaged");
+  if (metaimage == nullptr) return;
+  const MetaImage& read = *metaimage->GetMetaImagePointer();
+  if (read.ElementDataFileName() != header.data_name) {
+    throw Error(Errc::corrupt, header.header.string() + ": names its data file in several ways; the header is damaged");
+  }
+  if (read.HeaderSize() > 0) header.offset = static_cast<std::uintmax_t>(read.HeaderSize());
+  if (read.HeaderSize() == -1) header.offset.reset();  // the voxels end with the file
 }
 
 io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path) {

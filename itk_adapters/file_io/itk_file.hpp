@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "io/image.hpp"
-#include "io/nifti_voxels.hpp"
+#include "io/nifti/voxels.hpp"
 
 /// What the reader and the writer of NRRD and MetaImage files share.
 namespace quietvox {
@@ -52,7 +52,7 @@ auto with_itk_errors(const std::filesystem::path& path, Errc code, Action&& acti
   }
 }
 
-/// What stands in the header of an NRRD or MetaImage file about where the voxels are; read without ITK, so that sizes
+/// What the header of an NRRD or MetaImage file says about where the voxels are; parsed without ITK, so that sizes
 /// can be checked before ITK is asked for anything.
 struct ItkHeader {
   io::Format format{};
@@ -83,8 +83,9 @@ std::optional<io::Format> itk_format_of_name(const std::filesystem::path&);
 /// The reader and writer of a format, with the file's name set.
 itk::ImageIOBase::Pointer make_image_io(io::Format, const std::filesystem::path&);
 
-/// Throws Error(corrupt) where ITK, which has read the header too, would read the voxels from another file.
-void check_data_name(const ItkHeader&, itk::ImageIOBase&);
+/// Takes over what ITK, which has read the header too, found in it of where the voxels start. Throws Error(corrupt)
+/// where it would read them from another file.
+void settle_data(ItkHeader&, itk::ImageIOBase&);
 
 /// The geometry of the first three axes; an image of two has one slice. Throws Error for axes that span no volume.
 io::Geometry geometry_of(const itk::ImageIOBase&, const std::filesystem::path&);

@@ -7,11 +7,11 @@
 #include <span>
 #include <system_error>
 
-#include "io/byte_stream.hpp"
+#include "io/files/byte_stream.hpp"
 #include "io/files/path_overlap.hpp"
+#include "io/files/raw_file.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/provenance_json.hpp"
-#include "io/raw_file.hpp"
+#include "io/output/provenance_json.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
@@ -24,8 +24,8 @@ itk::IOComponentEnum stored_type(const std::string& output_type, itk::IOComponen
   if (output_type == "int16") return itk::IOComponentEnum::SHORT;
   if (output_type == "uint16") return itk::IOComponentEnum::USHORT;
   if (output_type == "float32") return itk::IOComponentEnum::FLOAT;
-  throw Error(Errc::invalid_argument,
-              "--output-type = '" + output_type + "' is not known; give same, int16, uint16 or float32");
+  throw Error(Errc::invalid_argument, Parameter{"output-type"} + " = '" + output_type + "' is not known",
+              "give same, int16, uint16 or float32");
 }
 
 /// Replaces what follows the first `key` that begins a line, up to the line's end; lines without it stay.
@@ -52,8 +52,8 @@ class ItkWriter final : public io::ImageWriter {
         sidecar_(output, inputs(source, options), options) {
     const auto format = itk_format_of_name(output);
     if (!format) {
-      throw Error(Errc::output_path,
-                  output.string() + ": the ending does not name a format; give .nrrd, .nhdr, .mha or .mhd");
+      throw Error(Errc::output_path, output.string() + ": the ending does not name a format",
+                  "give .nrrd, .nhdr, .mha or .mhd");
     }
     format_ = *format;
     targets_ = itk_output_files(output, compress_);
@@ -129,7 +129,7 @@ class ItkWriter final : public io::ImageWriter {
 
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
     if (!source_.read_stored || type_ != source_.type) {
-      clamped_ += naming(output_.string(), [&] { return io::encode(values, format(), stored); });
+      clamped_ += with_error_context(output_.string(), [&] { return io::encode(values, format(), stored); });
       return;
     }
     source_.read_stored(
@@ -195,7 +195,7 @@ class ItkWriter final : public io::ImageWriter {
     const fs::path voxels = *scratch_ / "voxels";
     const bool detached = targets_.size() > 1;
     const io::RawReader by_itk(made);
-    if (!header || !header->offset) throw Error(Errc::internal, output_.string() + ": ITK made no such header");
+    if (!header || !header->offset) throw Error(Errc::internal, output_.string() + ": ITK wrote a bad header");
     std::string text(detached ? by_itk.size() : *header->offset, '\0');
     by_itk.read(0, std::as_writable_bytes(std::span(text)));
     std::string list;

@@ -11,61 +11,61 @@ namespace quietvox {
 namespace {
 
 template <class Says>
-const Filter* first_of(std::span<const Settings> chain, const Says& says) {
+const Filter* first_of(std::span<const FilterConfig> chain, const Says& says) {
   const auto found =
-      std::find_if(chain.begin(), chain.end(), [&](const Settings& step) { return says(step.filter()); });
+      std::find_if(chain.begin(), chain.end(), [&](const FilterConfig& step) { return says(step.filter()); });
   return found == chain.end() ? nullptr : &found->filter();
 }
 
-const Filter* first_missing(const Backend& backend, std::span<const Settings> chain) {
+const Filter* first_missing(const Backend& backend, std::span<const FilterConfig> chain) {
   return first_of(chain, [&](const Filter& filter) { return !backend.has(filter); });
 }
 
-ChosenBackend choose_for(std::span<const Settings> chain) {
+ChosenBackend choose_for(std::span<const FilterConfig> chain) {
   try {
     return choose_between(make_cuda_backend(-1), chain);
   } catch (const Error& error) {
     // Others may have filled the device.
     if (error.code() != Errc::device && error.code() != Errc::out_of_memory) throw;
-    const std::string reason = error.what();
-    return {make_cpu_backend(), "auto: " + reason.substr(0, reason.find(';'))};
+    return {make_cpu_backend(), "auto: " + error.problem()};
   }
 }
 
 }  // namespace
 
-ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const Settings> chain) {
+ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const FilterConfig> chain) {
   if (const Filter* missing = first_missing(*cuda, chain)) {
     return {make_cpu_backend(), "auto: " + cuda->name() + " has no " + missing->name};
   }
   if (const Filter* unproven = first_of(chain, [&](const Filter& filter) { return cuda->by_name_only(filter); })) {
-    return {make_cpu_backend(),
-            "auto: " + unproven->name + " on CUDA has not been proven on a device yet; --backend cuda takes it"};
+    return {make_cpu_backend(), "auto: " + unproven->name + " on CUDA has not been proven on a device yet; " +
+                                    Parameter{"backend", "cuda"} + " takes it"};
   }
   return {std::move(cuda), "auto: a usable device is here"};
 }
 
-ChosenBackend choose_backend(std::string_view choice, std::span<const Settings> chain) {
+ChosenBackend choose_backend(std::string_view choice, std::span<const FilterConfig> chain) {
   if (is_word(choice, "auto")) return choose_for(chain);
   auto backend = make_backend(choice);
   if (const Filter* missing = first_missing(*backend, chain)) {
-    throw Error(Errc::device, "--backend " + std::string(choice) + " has no " + missing->name + "; give cpu or auto");
+    throw Error(Errc::device, Parameter{"backend", std::string(choice)} + " has no " + missing->name,
+                "give cpu or auto");
   }
   return {std::move(backend), ""};
 }
 
-double cpu_seconds(std::span<const Settings> chain, const Extent& extent, const Execution& execution) {
+double cpu_seconds(std::span<const FilterConfig> chain, const Extent& extent, const Execution& execution) {
   double nanoseconds = 0;
-  for (const Settings& step : chain) nanoseconds += step.core_nanoseconds(extent);
+  for (const FilterConfig& step : chain) nanoseconds += step.cpu_ns_per_voxel(extent);
   return 1e-9 * nanoseconds * static_cast<double>(extent.voxels()) / thread_count(execution);
 }
 
-BackendOfRuns::BackendOfRuns(std::string choice, std::vector<Settings> chain)
+BackendSelector::BackendSelector(std::string choice, std::vector<FilterConfig> chain)
     : choice_(std::move(choice)), chain_(std::move(chain)) {
   if (!is_word(choice_, "auto")) asked_for_ = choose_backend(choice_, chain_);
 }
 
-const ChosenBackend& BackendOfRuns::of(const std::function<double()>& seconds) {
+const ChosenBackend& BackendSelector::of(const std::function<double()>& seconds) {
   constexpr double start_of_gpu = 0.4;  // seconds, an H200
   if (is_word(choice_, "auto") && seconds() < start_of_gpu) {
     if (!for_little_) for_little_ = {make_cpu_backend(), "auto: too little work for a GPU"};
@@ -83,8 +83,8 @@ std::unique_ptr<Backend> make_backend(std::string_view choice) {
     const auto device = FieldType<int>::parse(choice.substr(5));
     if (device && *device >= 0) return make_cuda_backend(*device);
   }
-  throw Error(Errc::invalid_argument,
-              "--backend = '" + std::string(choice) + "' is not known; give auto, cpu, cuda or cuda:N");
+  throw Error(Errc::invalid_argument, Parameter{"backend"} + " = '" + std::string(choice) + "' is not known",
+              "give auto, cpu, cuda or cuda:N");
 }
 
 }  // namespace quietvox

@@ -18,7 +18,7 @@ class CpuBackend final : public Backend {
     return entry && entry->has_integer();
   }
 
-  void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
+  void run(std::span<const FilterConfig> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {
     std::vector<float> between;  // owns `in` from the second filter on
     for (std::size_t step = 0; step < chain.size(); ++step) {
@@ -29,7 +29,7 @@ class CpuBackend final : public Backend {
         kernel(in, out, chain[step].params(), piece);
         return;
       }
-      VolumeView<float> next = grown(out, total_halo(chain.subspan(step + 1)), in);
+      VolumeView<float> next = expanded(out, total_halo(chain.subspan(step + 1)), in);
       std::vector<float> buffer(static_cast<std::size_t>(next.extent.voxels()));
       next.data = buffer.data();
       kernel(in, next, chain[step].params(), piece);
@@ -38,13 +38,18 @@ class CpuBackend final : public Backend {
     }
   }
 
-  void run(const Settings& settings, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
+  void run(const FilterConfig& settings, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
            const Execution& execution) const override {
     find(settings.filter())->i16(in, out, settings.params(), execution);
   }
-  void run(const Settings& settings, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
+  void run(const FilterConfig& settings, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
            const Execution& execution) const override {
     find(settings.filter())->u16(in, out, settings.params(), execution);
+  }
+
+  void run(const FilterConfig& settings, std::span<const VolumeView<const float>> volumes,
+           std::span<const VolumeView<float>> outputs, const Execution& execution) const override {
+    find(settings.filter())->series(volumes, outputs, settings.params(), execution);
   }
 
  private:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/console.hpp"
-#include "cli/options.hpp"
+#include "cli/parsing/options.hpp"
 #include "core/execution.hpp"
 #include "workflow/observer.hpp"
 

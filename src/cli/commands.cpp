@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/parsing/arguments.hpp"
 
 namespace quietvox::cli {
 
@@ -25,8 +25,8 @@ const Command& find_command(std::string_view name) {
     if (command.name == name) return command;
     names.push_back(command.name);
   }
-  throw Error(Errc::invalid_argument,
-              "unknown command '" + std::string(name) + "'" + hint(name, names) + "; see 'quietvox --help'");
+  throw Error(Errc::invalid_argument, "unknown command '" + std::string(name) + "'" + hint(name, names),
+              "see 'quietvox --help'");
 }
 
 }  // namespace quietvox::cli

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/spelling.hpp"
 #include "io/files/paths.hpp"
 
 namespace quietvox::cli {
@@ -74,9 +75,17 @@ std::string without_long_words(const std::string& line) {
 }  // namespace
 
 std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\t') c = ' ';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  for (std::size_t i = 0, length = 1; i < text.size(); i += length) {
+    const unsigned c = at(i);
+    length = c < 0xc2 || c > 0xf4 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;  // of a letter in UTF-8
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((at(i + k) & 0xc0) != 0x80) length = 1;
+    }
+    if (c == '\n' || c == '\t') text[i] = ' ';
+    const bool is_second_set = length == 1 ? c >= 0x80 && c < 0xa0 : c == 0xc2 && at(i + 1) < 0xa0;
+    if (at(i) < 0x20 || c == 0x7f || is_second_set)
+      std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(i), length, '?');
   }
   return text;
 }
@@ -95,8 +104,8 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
   if (file_name.empty()) return;
   for (const std::filesystem::path& file : files) {
     if (is_same_or_inside(options_.log_file, file)) {
-      throw Error(Errc::output_path,
-                  "--log-file " + options_.log_file + ": would change " + file.string() + "; give another file");
+      throw Error(Errc::output_path, "--log-file " + options_.log_file + ": would change " + file.string(),
+                  "give another file");
     }
   }
   const auto refuse = [&](Errc code, const std::string& why) {
@@ -154,11 +163,13 @@ void Console::note(const std::string& line) { print(with_subject(line), !options
 
 void Console::detail(const std::string& line) { print(with_subject(line), options_.verbose && !options_.quiet); }
 
-void Console::warning(const std::string& line) { print("quietvox: warning: " + with_subject(line), !options_.quiet); }
+void Console::warning(const Message& message) {
+  print("quietvox: warning: " + with_subject(as_text(message)), !options_.quiet);
+}
 
-void Console::error(const std::string& line) {
+void Console::error(const Message& message) {
   end_progress();
-  print("quietvox: " + line, true);
+  print("quietvox: " + as_text(message), true);
 }
 
 void Console::causes(const std::exception& error) {

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/shared_options.hpp"
-#include "io/raw_file.hpp"
+#include "cli/parsing/shared_options.hpp"
+#include "core/message.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace quietvox::cli {
 
@@ -28,11 +29,11 @@ class Console {
   /// `count` such.
   void about(const std::string& subject, std::size_t number = 1, std::size_t count = 1);
 
-  void note(const std::string& line);     ///< unless --quiet
-  void detail(const std::string& line);   ///< with --verbose
-  void warning(const std::string& line);  ///< unless --quiet
-  void error(const std::string& line);    ///< always
-  void causes(const std::exception&);     ///< with --verbose: the exceptions behind this one
+  void note(const std::string& line);    ///< unless --quiet
+  void detail(const std::string& line);  ///< with --verbose
+  void warning(const Message& message);  ///< unless --quiet
+  void error(const Message& message);    ///< always
+  void causes(const std::exception&);    ///< with --verbose: the exceptions behind this one
 
   void progress(double fraction);
   void end_progress();  ///< leaves no half-drawn bar behind

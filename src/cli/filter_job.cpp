@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/all_series.hpp"
+#include "cli/commands/series/all_series.hpp"
+#include "cli/spelling.hpp"
 #include "io/files/paths.hpp"
-#include "io/noise_json.hpp"
+#include "io/output/noise_json.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/scan_files.hpp"
 
@@ -21,17 +22,17 @@ std::string seconds_text(double seconds) {
 }
 
 /// True where a parameter is still to be found from the voxels.
-bool waits_for_voxels(const Settings& filter) {
+bool waits_for_voxels(const FilterConfig& filter) {
   return std::ranges::any_of(filter.waiting(),
                              [&](const Waiting& waiting) { return filter.get(waiting.field) == "auto"; });
 }
 
 void print_report(const DenoiseRequest& request, const DenoiseReport& report, Console& console) {
   const std::string backend =
-      report.backend + (report.backend_reason.empty() ? "" : " (" + report.backend_reason + ")");
+      report.backend + (report.backend_reason.empty() ? "" : " (" + as_text(report.backend_reason) + ")");
   const DenoisedVolume& first = report.volumes[0];
   const std::string what = describe_chain(first.filters);
-  for (const std::string& warning : report.warnings) console.warning(warning);
+  for (const Message& warning : report.warnings) console.warning(warning);
   if (!first.noise.empty()) {
     console.note("noise: " + first.noise[0].describe() + (first.is_stabilised ? "; its bias was taken out" : ""));
   }
@@ -69,10 +70,10 @@ Json to_json(const DenoiseRequest& request, const DenoiseReport& report) {
                    {"stabilise", FieldType<Stabilise>::format(report.stabilise)},
                    {"volumes", volumes},
                    {"backend", report.backend},
-                   {"backend_reason", report.backend_reason},
+                   {"backend_reason", as_text(report.backend_reason)},
                    {"files", files},
                    {"clamped", report.clamped},
-                   {"warnings", report.warnings},
+                   {"warnings", as_texts(report.warnings)},
                    {"seconds", report.seconds}};
   if (!report.noise_source.empty()) document["noise_source"] = report.noise_source;
   return document;
@@ -87,7 +88,7 @@ std::vector<Operand> filter_operands() {
 
 std::vector<OptionGroup> filter_option_groups() {
   return {option_group<InputOptions>(), option_group<SeriesOptions>(), option_group<MaskOptions>(),
-          option_group<OutputOptions>(), option_group<WorkOptions>()};
+          option_group<OutputOptions>(), option_group<ExecutionOptions>()};
 }
 
 Job job_of(const Arguments& arguments) {
@@ -96,11 +97,12 @@ Job job_of(const Arguments& arguments) {
                       .scan = arguments.params<InputOptions>(),
                       .mask = arguments.params<MaskOptions>(),
                       .out = arguments.params<OutputOptions>(),
-                      .work = arguments.params<WorkOptions>()},
+                      .execution = arguments.params<ExecutionOptions>()},
           .series = arguments.params<SeriesOptions>()};
 }
 
-Json filter_and_tell(const DenoiseRequest& request, const io::Image& image, BackendOfRuns& backends, Context& context) {
+Json filter_and_tell(const DenoiseRequest& request, const io::Image& image, BackendSelector& backends,
+                     Context& context) {
   const DenoiseReport report = denoise(request, image, backends, context.observer());
   context.console.end_progress();
   print_report(request, report, context.console);
@@ -110,9 +112,9 @@ Json filter_and_tell(const DenoiseRequest& request, const io::Image& image, Back
 void run_filters(const Job& job, Context& context) {
   if (job.series.all_series) return filter_all_series(job, context);
   const DenoiseRequest& request = job.request;
-  BackendOfRuns backends(request.work.backend, filters_of(request));
+  BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
-  const auto image = open_input(request.input, request.scan, background_of(request.work, context.observer()));
+  const auto image = open_input(request.input, request.scan, background_of(request.execution, context.observer()));
   const Json document = filter_and_tell(request, *image, backends, context);
   if (context.json) print_json(document);
 }

@@ -8,7 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
-#include "cli/shared_options.hpp"
+#include "cli/parsing/shared_options.hpp"
 #include "workflow/denoise.hpp"
 
 /// What `quietvox median`, `quietvox run` and every other filter command do: input -> chain of filters -> output.
@@ -30,7 +30,7 @@ Job job_of(const Arguments&);
 void run_filters(const Job&, Context&);
 
 /// Filters an opened image, tells people of it, and returns what is told to programs.
-Json filter_and_tell(const DenoiseRequest&, const io::Image&, BackendOfRuns&, Context&);
+Json filter_and_tell(const DenoiseRequest&, const io::Image&, BackendSelector&, Context&);
 
 /// `out.nii with out.json`, `ct-median, 40 files`: where an output went, for people.
 std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files);

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/exit_code.hpp"
+#include "cli/spelling.hpp"
 
 namespace quietvox::cli {
 
@@ -15,8 +16,13 @@ void print_json(const Json& document) {
   std::cout << versioned.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-Json error_json(const std::string& message, Errc code, int status) {
-  return {{"code", name_of(code)}, {"status", status}, {"message", message}};
+Json error_json(const Error& error, std::optional<int> status) {
+  Json json{{"code", name_of(error.code())},
+            {"status", status.value_or(exit_code(error.code()))},
+            {"message", as_text(error.message())}};
+  if (const Parameter* const parameter = error.parameter()) json["parameter"] = parameter->name;
+  if (!error.remedy().empty()) json["remedy"] = as_text(error.remedy());
+  return json;
 }
 
 }  // namespace quietvox::cli

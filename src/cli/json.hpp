@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "io/settings_json.hpp"
+#include "io/output/settings_json.hpp"
 
 namespace quietvox::cli {
 
@@ -11,6 +11,6 @@ namespace quietvox::cli {
 void print_json(const Json&);
 
 /// What a command says of an error: `{"code": "corrupt", "status": 4, "message": ...}`.
-Json error_json(const std::string& message, Errc, int status);
+Json error_json(const Error&, std::optional<int> status = std::nullopt);
 
 }  // namespace quietvox::cli

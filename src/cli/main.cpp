@@ -8,13 +8,13 @@
 #include <csignal>
 #include <iostream>
 
-#include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/commands/series/series_worker.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
 #include "cli/json.hpp"
 #include "cli/manual.hpp"
-#include "cli/series_worker.hpp"
+#include "cli/parsing/arguments.hpp"
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
 #include "workflow/scan_files.hpp"
@@ -34,7 +34,7 @@ void run_command_line(std::vector<std::string> words, Context& context) {
     context.is_worker = true;
     words.erase(words.begin());
   }
-  if (words.empty()) throw Error(Errc::invalid_argument, "no command was given; see 'quietvox --help'");
+  if (words.empty()) throw Error(Errc::invalid_argument, "no command was given", "see 'quietvox --help'");
   if (words[0] == "--version") {
     std::cout << "quietvox " << version() << "\n";
     return;
@@ -78,9 +78,9 @@ bool reader_is_gone() {
 }
 
 /// Tells of an error in one line, and on stdout where JSON was asked for; returns its exit status.
-int fail(const std::string& message, Errc code, int status, const Context& context) {
-  context.console.error(message);
-  if (context.json && !context.is_worker) print_json({{"error", error_json(message, code, status)}});
+int fail(const Error& error, int status, const Context& context) {
+  context.console.error(error.message());
+  if (context.json && !context.is_worker) print_json({{"error", error_json(error, status)}});
   return status;
 }
 
@@ -98,14 +98,14 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
   } catch (const std::exception& exception) {
     const Error error = as_error(exception);
     if (error.code() == Errc::cancelled && signals.received() != 0) {
-      return fail("stopped by a signal; nothing was left half written", error.code(), exit_signal + signals.received(),
-                  context);
+      return fail({Errc::cancelled, "stopped by a signal; nothing was left half written"},
+                  exit_signal + signals.received(), context);
     }
-    const int status = fail(error.what(), error.code(), exit_code(error.code()), context);
+    const int status = fail(error, exit_code(error.code()), context);
     console.causes(exception);
     return status;
   } catch (...) {
-    return fail("internal error", Errc::internal, exit_internal, context);
+    return fail({Errc::internal, "internal error"}, exit_internal, context);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "io/byte_stream.hpp"
+#include "io/files/byte_stream.hpp"
 #include "io/output/atomic_output.hpp"
 
 namespace quietvox::cli {

@@ -14,39 +14,48 @@
 #include "core/filter.hpp"
 
 namespace quietvox::cuda {
-struct Queue;  ///< where filters queue their kernels; what it holds is known to cuda/ alone
+struct LaunchContext;  ///< where filters queue their kernels; what it holds is known to cuda/ alone
 }
 
 namespace quietvox {
 
-/// The implementations of one filter on one backend, which run as How says: an Execution, or the cuda::Queue of a
-/// device whose memory holds the voxels. The 16-bit ones are there where a filter can work on integers.
-template <FilterParams P, class How>
+/// The implementations of one filter on one backend, which run as Context says: an Execution, or the
+/// cuda::LaunchContext of a device whose memory holds the voxels. The 16-bit ones are there where a filter can work on
+/// integers.
+template <FilterParams P, class Context>
 struct Kernels {
   template <class T>
-  using Kernel = void (*)(VolumeView<const T>, VolumeView<T>, const P&, const How&);
-  Kernel<float> f32;
+  using Kernel = void (*)(VolumeView<const T>, VolumeView<T>, const P&, const Context&);
+  Kernel<float> f32 = nullptr;
   Kernel<std::int16_t> i16 = nullptr;
   Kernel<std::uint16_t> u16 = nullptr;
+  /// In place of f32, of a filter that gives maps or takes all volumes: `outputs` are a result for each volume, and
+  /// then the maps.
+  void (*series)(std::span<const VolumeView<const float>> volumes, std::span<const VolumeView<float>> outputs, const P&,
+                 const Context&) = nullptr;
   bool by_name_only = false;  ///< as in BackendEntry
 };
 
-template <class T, class How>
-using Run = std::function<void(VolumeView<const T>, VolumeView<T>, const std::any&, const How&)>;
+template <class T, class Context>
+using Run = std::function<void(VolumeView<const T>, VolumeView<T>, const std::any&, const Context&)>;
+template <class Context>
+using SeriesRun = std::function<void(std::span<const VolumeView<const float>>, std::span<const VolumeView<float>>,
+                                     const std::any&, const Context&)>;
 
 /// One line of a backend's list of filters.
-template <class How>
+template <class Context>
 struct BackendEntry {
   std::string filter;
-  Run<float, How> f32;
-  Run<std::int16_t, How> i16;
-  Run<std::uint16_t, How> u16;
+  Run<float, Context> f32;
+  Run<std::int16_t, Context> i16;
+  Run<std::uint16_t, Context> u16;
+  SeriesRun<Context> series;
   bool by_name_only = false;  ///< `auto` does not take it: it has not been proven on a device yet
 
   bool has_integer() const { return i16 && u16; }
 
   template <class T>
-  const Run<T, How>& run() const {
+  const Run<T, Context>& run() const {
     if constexpr (std::same_as<T, float>) {
       return f32;
     } else if constexpr (std::same_as<T, std::int16_t>) {
@@ -57,21 +66,29 @@ struct BackendEntry {
   }
 };
 
-template <FilterParams P, class How>
-BackendEntry<How> backend_entry(Kernels<P, How> kernels) {
-  const auto erased = []<class T>(void (*kernel)(VolumeView<const T>, VolumeView<T>, const P&, const How&)) {
-    return kernel ? Run<T, How>([kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
-                                         const How& how) { kernel(in, out, std::any_cast<const P&>(params), how); })
-                  : Run<T, How>();
+template <FilterParams P, class Context>
+BackendEntry<Context> backend_entry(Kernels<P, Context> kernels) {
+  const auto erased = []<class T>(void (*kernel)(VolumeView<const T>, VolumeView<T>, const P&, const Context&)) {
+    return kernel ? Run<T, Context>(
+                        [kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
+                                 const Context& how) { kernel(in, out, std::any_cast<const P&>(params), how); })
+                  : Run<T, Context>();
   };
-  return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16), kernels.by_name_only};
+  SeriesRun<Context> series;
+  if (kernels.series) {
+    series = [kernel = kernels.series](auto volumes, auto outputs, const std::any& params, const Context& how) {
+      kernel(volumes, outputs, std::any_cast<const P&>(params), how);
+    };
+  }
+  return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16), series,
+          kernels.by_name_only};
 }
 
 /// The line of a filter, or null where the list has none.
-template <class How>
-const BackendEntry<How>* find_entry(const std::vector<BackendEntry<How>>& entries, const Filter& filter) {
+template <class Context>
+const BackendEntry<Context>* find_entry(const std::vector<BackendEntry<Context>>& entries, const Filter& filter) {
   const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [&](const BackendEntry<How>& entry) { return entry.filter == filter.name; });
+                                  [&](const BackendEntry<Context>& entry) { return entry.filter == filter.name; });
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -87,20 +104,24 @@ class Backend {
 
   /// Runs the filters, at least one, one after another. `in` holds `out` grown by the sum of their halos, cut at the
   /// volume's edge.
-  virtual void run(std::span<const Settings> chain, VolumeView<const float> in, VolumeView<float> out,
+  virtual void run(std::span<const FilterConfig> chain, VolumeView<const float> in, VolumeView<float> out,
                    const Execution&) const = 0;
-  virtual void run(const Settings&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
+  virtual void run(const FilterConfig&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
                    const Execution&) const = 0;
-  virtual void run(const Settings&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
+  virtual void run(const FilterConfig&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
                    const Execution&) const = 0;
+  /// Of a filter that gives maps or takes all volumes. `outputs`: a result for each volume, and then the maps. Throws
+  /// Error(device) where the backend runs none of these.
+  virtual void run(const FilterConfig&, std::span<const VolumeView<const float>> volumes,
+                   std::span<const VolumeView<float>> outputs, const Execution&) const;
 };
 
 /// Reach of a chain of filters: the sum of their halos.
-Radius3 total_halo(std::span<const Settings> chain);
+Radius3 total_halo(std::span<const FilterConfig> chain);
 
 /// The place of `box` grown by `halo` and cut at `whole`, a part of the same volume; `data` is left to the caller.
 template <class T>
-VolumeView<T> grown(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
+VolumeView<T> expanded(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
   box.data = nullptr;
   box.spacing = whole.spacing;
   box.missing = whole.missing;
@@ -115,7 +136,7 @@ VolumeView<T> grown(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& 
 
 /// The slices of `in` that a window of reach `halo` around `out` can see.
 template <class T, class U>
-VolumeView<T> near_slices(const VolumeView<T>& in, const VolumeView<U>& out, Radius3 halo) {
+VolumeView<T> halo_slices(const VolumeView<T>& in, const VolumeView<U>& out, Radius3 halo) {
   const std::int64_t first = std::max(in.origin.z, out.origin.z - halo.z);
   const std::int64_t last = std::min(in.origin.z + in.extent.z, out.origin.z + out.extent.z + halo.z);
   return in.slices(first - in.origin.z, last - first);

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <stdexcept>
-#include <string>
+#include <utility>
+
+#include "core/message.hpp"
 
 namespace quietvox {
 
@@ -25,24 +28,36 @@ enum class Errc {
   internal,          ///< a broken promise inside quietvox
 };
 
-/// The one exception type of the library. The message is one line: file or parameter, what is wrong, what would be
-/// right.
+/// The one exception type of the library. It says what is wrong and where, and often what would be right.
 class Error : public std::runtime_error {
  public:
-  Error(Errc code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// `what()` is `problem; remedy`, on one line.
+  Error(Errc code, Message problem, Message remedy = {})
+      : runtime_error((remedy.empty() ? problem : problem + "; " + remedy).text()),
+        code_(code),
+        parts_(std::make_shared<const Parts>(std::move(problem), std::move(remedy))) {}
+
   Errc code() const noexcept { return code_; }
+  const Message& problem() const noexcept { return parts_->first; }
+  const Message& remedy() const noexcept { return parts_->second; }  ///< empty where there is none, or it is plain
+  /// What what() says, its parameters as data.
+  Message message() const { return remedy().empty() ? problem() : problem() + "; " + remedy(); }
+  /// The parameter that is to be changed or given, or null.
+  const Parameter* parameter() const { return problem().parameter() ? problem().parameter() : remedy().parameter(); }
 
  private:
+  using Parts = std::pair<Message, Message>;
   Errc code_;
+  std::shared_ptr<const Parts> parts_;  // copies of exceptions do not throw
 };
 
-/// Calls `body`, and puts what it is about, a file or an option, before the message of an Error that leaves it.
+/// Calls `body`, and puts what it is about, a file or a parameter, before the message of an Error that leaves it.
 template <class Body>
-auto naming(const std::string& what, const Body& body) {
+auto with_error_context(const Message& what, const Body& body) {
   try {
     return body();
   } catch (const Error& error) {
-    throw Error(error.code(), what + ": " + error.what());
+    throw Error(error.code(), what + ": " + error.problem(), error.remedy());
   }
 }
 

@@ -110,7 +110,7 @@ void parallel_for(const Execution& execution, std::int64_t count, std::int64_t g
   in_arena(execution, [&] { tbb::this_task_arena::isolate(loop); });
 }
 
-void run_together(const Execution& execution, std::span<const std::function<void()>> jobs) {
+void parallel_invoke(const Execution& execution, std::span<const std::function<void()>> jobs) {
   in_arena(execution, [&] {
     LoopOrder order;
     tbb::task_group group;

@@ -43,7 +43,7 @@ void parallel_for(const Execution&, std::int64_t count, std::int64_t grain,
 /// Runs the jobs at the same time, as far as there are threads; each may use parallel_for. The first exception of a job
 /// keeps those that have not begun from running, and is rethrown when the others have ended. The caller holds no lock
 /// that other work may want: a thread that waits for jobs takes any.
-void run_together(const Execution&, std::span<const std::function<void()>> jobs);
+void parallel_invoke(const Execution&, std::span<const std::function<void()>> jobs);
 
 /// Threads that parallel_for uses for this execution.
 int thread_count(const Execution&);
@@ -51,7 +51,7 @@ int thread_count(const Execution&);
 /// Calls `body(worker, item)` for each item of [0, count), in parallel like parallel_for. Workers, made by `make`, hold
 /// buffers that are costly to make; they go from item to item, and serve one at a time.
 template <class Make, class Body>
-void parallel_for_workers(const Execution& execution, std::int64_t count, const Make& make, const Body& body) {
+void parallel_for_with_scratch(const Execution& execution, std::int64_t count, const Make& make, const Body& body) {
   using Worker = std::invoke_result_t<const Make&>;
   std::mutex mutex;
   std::vector<std::unique_ptr<Worker>> idle;

@@ -36,16 +36,17 @@ std::string FieldInfo::allowed() const {
 }
 
 void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string_view given) {
-  throw Error(Errc::invalid_argument, (owner.empty() ? "" : std::string(owner) + ": ") + "--" + field.name + " = '" +
-                                          std::string(given) + "' is not allowed; give " + field.allowed() +
-                                          (field.unit.empty() ? "" : " (" + field.unit + ")"));
+  throw Error(Errc::invalid_argument,
+              (owner.empty() ? "" : std::string(owner) + ": ") + Parameter{field.name} + " = '" + std::string(given) +
+                  "' is not allowed",
+              "give " + field.allowed() + (field.unit.empty() ? "" : " (" + field.unit + ")"));
 }
 
 void throw_unknown_field(std::string_view owner, const std::vector<FieldInfo>& fields, std::string_view given) {
   std::vector<std::string> names;
   for (const auto& field : fields) names.push_back(field.name);
-  throw Error(Errc::invalid_argument,
-              std::string(owner) + ": no parameter is called '" + std::string(given) + "'; there are " + joined(names));
+  throw Error(Errc::invalid_argument, std::string(owner) + ": no parameter is called '" + std::string(given) + "'",
+              "there are " + joined(names));
 }
 
 }  // namespace quietvox

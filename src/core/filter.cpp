@@ -7,9 +7,9 @@
 
 namespace quietvox {
 
-Settings Settings::identified() const {
-  Settings result = *this;
-  if (filter_->identified) result.params_ = filter_->identified(params_);
+FilterConfig FilterConfig::with_content_hashes() const {
+  FilterConfig result = *this;
+  if (filter_->with_content_hashes) result.params_ = filter_->with_content_hashes(params_);
   return result;
 }
 
@@ -18,8 +18,8 @@ namespace {
 /// Throws Error(unsupported) where filtering makes nonsense of what the numbers are.
 void check_kind(const Filter& filter, const HeaderFacts& header) {
   const auto refuse = [&](const std::string& why) {
-    throw Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why +
-                                       "; --force-kind scalar filters the numbers all the same");
+    throw Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why,
+                Parameter{"force-kind", "scalar"} + " filters the numbers all the same");
   };
   if (!header.kind) return;
   switch (*header.kind) {
@@ -39,21 +39,20 @@ void check_kind(const Filter& filter, const HeaderFacts& header) {
 
 }  // namespace
 
-Settings Settings::resolved(const VolumeFacts& facts) const {
+FilterConfig FilterConfig::resolved(const VolumeFacts& facts) const {
   if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
   }
   check_kind(*filter_, facts.header);
-  Settings result = *this;
+  FilterConfig result = *this;
   result.waiting_.clear();
   VolumeFacts watched = facts;
   watched.waiting = &result.waiting_;
   result.params_ = filter_->resolved(params_, watched);
   const std::string field(filter_->window_field(params_));
   if (field.empty()) return result;
-  Radius3 reach = result.halo();
-  for (int axis = 0; axis < 3; ++axis) reach[axis] %= whole_axis;
-  std::string hint;
+  const Radius3 reach = result.reach().radius;
+  std::string remedy;
   if (const auto given = FieldType<Radius3>::parse(result.get(field))) {
     Radius3 fitting;
     for (int axis = 0; axis < 3; ++axis) {
@@ -62,27 +61,28 @@ Settings Settings::resolved(const VolumeFacts& facts) const {
       fitting[axis] = static_cast<int>(std::min<std::int64_t>(reach[axis], room)) - patch;
     }
     const bool fits = fitting.x >= 0 && fitting.y >= 0 && fitting.z >= 0;
-    hint =
-        fits ? "; a half width of " + FieldType<Radius3>::format(fitting) + " fits" : "; its patches alone are wider";
+    remedy = fits ? "a half width of " + FieldType<Radius3>::format(fitting) + " fits" : "its patches alone are wider";
   }
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t window = 2 * std::int64_t{reach[axis]} + 1;
     if (window <= facts.extent[axis]) continue;
-    throw Error(Errc::invalid_argument, filter_->name + ": --" + field + " = " + get(field) + " makes a window of " +
-                                            std::to_string(window) + " voxels along " + "xyz"[axis] +
-                                            ", but the volume has " + std::to_string(facts.extent[axis]) + hint);
+    throw Error(Errc::invalid_argument,
+                filter_->name + ": " + Parameter{field} + " = " + get(field) + " makes a window of " +
+                    std::to_string(window) + " voxels along " + std::string(1, "xyz"[axis]) + ", but the volume has " +
+                    std::to_string(facts.extent[axis]),
+                remedy);
   }
   return result;
 }
 
-std::string thick_axis_warning(const Settings& resolved, const VolumeFacts& facts) {
+std::string thick_axis_warning(const FilterConfig& resolved, const VolumeFacts& facts) {
   const auto mm = [](double distance) {
     std::ostringstream text;
     text << distance << " mm";  // six digits are enough
     return text.str();
   };
   const VolumeFacts header{.extent = facts.extent, .spacing = facts.spacing, .header = facts.header};
-  const Radius3 halo = resolved.halo(), by_default = Settings(resolved.filter()).resolved(header).halo();
+  const Radius3 halo = resolved.halo(), by_default = FilterConfig(resolved.filter()).resolved(header).halo();
   for (int axis = 0; axis < 3; ++axis) {
     if (!facts.is_thick(axis) || halo[axis] == 0 || by_default[axis] > 0) continue;
     const std::string name(1, "xyz"[axis]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <any>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,9 +15,37 @@
 
 namespace quietvox {
 
-/// Reach of a window along an axis of which it takes all there is: more voxels than any has. What the window reaches
-/// besides is added.
-constexpr int whole_axis = 1 << 24;
+/// How far from an output a filter reads: so many voxels to either side, and along some axes all there are.
+struct Reach {
+  Radius3 radius{};
+  std::array<bool, 3> whole{};
+
+  constexpr Reach(Radius3 half_widths, std::array<bool, 3> whole_axes = {}) : radius(half_widths), whole(whole_axes) {}
+  /// In voxels, of which no axis has more.
+  constexpr Radius3 in_voxels() const {
+    constexpr int all = 1 << 24;
+    return {whole[0] ? all : radius.x, whole[1] ? all : radius.y, whole[2] ? all : radius.z};
+  }
+};
+
+/// What a filter may offer beside what every filter must. Its parameter struct lists it in hooks(), where a misspelt
+/// name does not compile.
+template <class P>
+struct FilterHooks {
+  /// True where it enhances edges; filters without this smooth. Of resolved parameters, as all that follows.
+  bool (P::*enhances)() const = nullptr;
+  /// The parameters with a hash of what a file holds in place of its name, for provenance.
+  P (P::*with_content_hashes)() const = nullptr;
+  /// About what so many threads of the CPU work in, all together, while a volume of `extent` is filtered, if that is
+  /// much.
+  std::size_t (P::*working_bytes)(const Extent& extent, int threads) const = nullptr;
+  /// About how long a voxel takes one core of a CPU, where 0.3 ns for each voxel under the window is far off.
+  double (P::*cpu_ns_per_voxel)(const Extent&) const = nullptr;
+  /// The names of what it gives besides, on the same grid: `sigma` for a map of the noise.
+  std::vector<std::string> maps{};
+  /// It reads all volumes of a 4-D series at once.
+  bool takes_all_volumes = false;
+};
 
 /// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
 template <class P>
@@ -28,16 +57,17 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   P::fields();
   /// With every `auto` replaced, but for those that depend on facts which are not known yet.
   { params.resolved(facts) } -> std::same_as<P>;
-  { params.halo() } -> std::same_as<Radius3>;  // of resolved parameters
-  /// The parameter that sets the size of the window, which must fit into the volume but along a `whole_axis`; empty
-  /// where the window takes what there is of the volume, and may reach across it.
+  { params.halo() } -> std::convertible_to<Reach>;  // of resolved parameters
+  /// The parameter that sets the size of the window, which must fit into the volume but where it takes an axis whole;
+  /// empty where the window takes what there is of the volume, and may reach across it.
   { params.window_field() } -> std::same_as<std::string_view>;
+  { P::hooks() } -> std::same_as<FilterHooks<P>>;
 };
 
 /// What is done to an image, in the terms of DICOM's derivation codes; `other` has no code.
 enum class Purpose { other, smoothing, edge_enhancement };
 
-class Settings;
+class FilterConfig;
 
 /// A filter as the registry knows it, whatever its parameter type.
 struct Filter {
@@ -49,20 +79,22 @@ struct Filter {
   void (*set)(std::any&, std::string_view field, std::string_view text) = nullptr;
   std::string (*get)(const std::any&, std::string_view field) = nullptr;
   std::any (*resolved)(const std::any&, const VolumeFacts&) = nullptr;
-  Radius3 (*halo)(const std::any&) = nullptr;
+  Reach (*reach)(const std::any&) = nullptr;
   std::string_view (*window_field)(const std::any&) = nullptr;
   Purpose (*purpose)(const std::any&) = nullptr;                                        ///< null: other
-  std::any (*identified)(const std::any&) = nullptr;                                    ///< null: as they are
+  std::any (*with_content_hashes)(const std::any&) = nullptr;                           ///< null: as they are
   std::size_t (*working_bytes)(const std::any&, const Extent&, int threads) = nullptr;  ///< null: 0
-  double (*core_nanoseconds)(const std::any&, const Extent&) = nullptr;
+  double (*cpu_ns_per_voxel)(const std::any&, const Extent&) = nullptr;
+  std::vector<std::string> maps{};  ///< as in FilterHooks
+  bool takes_all_volumes = false;
 };
 
 /// One filter together with values for its parameters.
-class Settings {
+class FilterConfig {
  public:
-  explicit Settings(const Filter& filter) : filter_(&filter), params_(filter.defaults) {}
+  explicit FilterConfig(const Filter& filter) : filter_(&filter), params_(filter.defaults) {}
   template <FilterParams P>
-  Settings(const Filter& filter, const P& params) : filter_(&filter), params_(params) {
+  FilterConfig(const Filter& filter, const P& params) : filter_(&filter), params_(params) {
     validate(params);
   }
 
@@ -75,24 +107,21 @@ class Settings {
   /// yet stay as they are, and wait. Axes of a single voxel are flat: the window does not extend along them. Throws
   /// Error(invalid_argument) where a window that was asked for is larger than the volume, and where the filter is wrong
   /// for the kind of data.
-  Settings resolved(const VolumeFacts&) const;
+  FilterConfig resolved(const VolumeFacts&) const;
   /// Of resolved settings: the parameters that wait. Until there are none, the settings are not fit to be run.
   const std::vector<Waiting>& waiting() const { return waiting_; }
-  /// Reach of the window per axis, in voxels; of resolved settings.
-  Radius3 halo() const { return filter_->halo(params_); }
-  /// Filters smooth, but where the parameter struct has `enhances()` and that is true.
+  /// Reach of the window; of resolved settings.
+  Reach reach() const { return filter_->reach(params_); }
+  /// The same in voxels, per axis.
+  Radius3 halo() const { return reach().in_voxels(); }
   Purpose purpose() const { return filter_->purpose ? filter_->purpose(params_) : Purpose::other; }
-  /// About what `threads` threads of the CPU work in, all together, while they filter a volume of `extent`, if that is
-  /// much: what `working_bytes()` of the parameter struct says. Of resolved settings.
+  /// As in FilterHooks, of resolved settings.
   std::size_t working_bytes(const Extent& extent, int threads) const {
     return filter_->working_bytes ? filter_->working_bytes(params_, extent, threads) : 0;
   }
-  /// About how long a voxel takes one core of a CPU: what `core_nanoseconds()` of the parameter struct says, else 0.3
-  /// ns for each voxel under the window. Of resolved settings.
-  double core_nanoseconds(const Extent& extent) const { return filter_->core_nanoseconds(params_, extent); }
-  /// The same settings as provenance tells them: the name of a file gives way to a hash of what the file holds, if the
-  /// parameter struct has `identified()`. Resolved settings are identified.
-  Settings identified() const;
+  double cpu_ns_per_voxel(const Extent& extent) const { return filter_->cpu_ns_per_voxel(params_, extent); }
+  /// The same settings as provenance tells them. Resolved settings have the hashes.
+  FilterConfig with_content_hashes() const;
 
  private:
   const Filter* filter_;
@@ -102,7 +131,7 @@ class Settings {
 
 /// What users are to be told where the window of resolved settings extends along an axis whose voxels lie far apart
 /// (see VolumeFacts::is_thick), and would not by default; else empty.
-std::string thick_axis_warning(const Settings& resolved, const VolumeFacts&);
+std::string thick_axis_warning(const FilterConfig& resolved, const VolumeFacts&);
 
 /// Voxels of a box of these half widths.
 constexpr double window_voxels(Radius3 radius) {
@@ -124,41 +153,32 @@ Filter describe_filter() {
                 std::string_view field) { return get_field(std::any_cast<const P&>(params), field); },
       .resolved = [](const std::any& params,
                      const VolumeFacts& facts) { return std::any(std::any_cast<const P&>(params).resolved(facts)); },
-      .halo = [](const std::any& params) { return std::any_cast<const P&>(params).halo(); },
+      .reach = [](const std::any& params) { return Reach(std::any_cast<const P&>(params).halo()); },
       .window_field = [](const std::any& params) { return std::any_cast<const P&>(params).window_field(); },
       .purpose =
-          [](const std::any& any) {
-            if constexpr (requires(const P& params) { params.enhances(); }) {
-              if (std::any_cast<const P&>(any).enhances()) return Purpose::edge_enhancement;
-            }
-            return Purpose::smoothing;
+          [](const std::any& params) {
+            const auto enhances = P::hooks().enhances;
+            return enhances && (std::any_cast<const P&>(params).*enhances)() ? Purpose::edge_enhancement
+                                                                             : Purpose::smoothing;
           },
-      .identified =
-          [](const std::any& any) {
-            const P& params = std::any_cast<const P&>(any);
-            if constexpr (requires { params.identified(); }) {
-              return std::any(params.identified());
-            } else {
-              return any;
-            }
+      .with_content_hashes =
+          [](const std::any& params) {
+            const auto with_hashes = P::hooks().with_content_hashes;
+            return with_hashes ? std::any((std::any_cast<const P&>(params).*with_hashes)()) : params;
           },
       .working_bytes =
-          [](const std::any& any, const Extent& extent, int threads) {
-            if constexpr (requires(const P& params) { params.working_bytes(extent, threads); }) {
-              return std::any_cast<const P&>(any).working_bytes(extent, threads);
-            } else {
-              return std::size_t{0};
-            }
+          [](const std::any& params, const Extent& extent, int threads) {
+            const auto bytes = P::hooks().working_bytes;
+            return bytes ? (std::any_cast<const P&>(params).*bytes)(extent, threads) : std::size_t{0};
           },
-      .core_nanoseconds =
+      .cpu_ns_per_voxel =
           [](const std::any& any, const Extent& extent) {
             const P& params = std::any_cast<const P&>(any);
-            if constexpr (requires { params.core_nanoseconds(extent); }) {
-              return params.core_nanoseconds(extent);
-            } else {
-              return 0.3 * window_voxels(params.halo());
-            }
-          }};
+            const auto nanoseconds = P::hooks().cpu_ns_per_voxel;
+            return nanoseconds ? (params.*nanoseconds)(extent) : 0.3 * window_voxels(Reach(params.halo()).in_voxels());
+          },
+      .maps = P::hooks().maps,
+      .takes_all_volumes = P::hooks().takes_all_volumes};
 }
 
 /// Axes of a single voxel take part in no window.

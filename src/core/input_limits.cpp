@@ -90,9 +90,9 @@ void check_memory(const std::string& what, std::uint64_t bytes, const Execution&
 void check_file_size(std::uint64_t file_size, std::uint64_t voxel_bytes) {
   const std::uint64_t most = voxel_bytes + voxel_bytes / 8 + 2 * most_besides_voxels;
   if (file_size <= most) return;
-  throw Error(Errc::unsupported, "a file of " + mib(file_size) + " for " + mib(voxel_bytes) +
-                                     " of voxels is damaged, or made to keep readers busy; at most " + mib(most) +
-                                     " are read");
+  throw Error(Errc::unsupported,
+              "a file of " + mib(file_size) + " for " + mib(voxel_bytes) + " of voxels is damaged or malicious",
+              "at most " + mib(most) + " are read");
 }
 
 void check_image_size(const Extent& extent, std::int64_t volumes, std::uint64_t file_size, const Execution& execution) {

@@ -26,7 +26,7 @@ struct Plan {
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
-  Demand(Extent extent, std::span<const Settings> chain, const Execution& execution)
+  Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution)
       : extent_(extent),
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
         filters_(static_cast<std::int64_t>(chain.size())),
@@ -70,9 +70,8 @@ class Demand {
     if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
       const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
-      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " +
-                                           mib(least_bytes()) + "; give at least " + mib(least_bytes() - limit) +
-                                           " more");
+      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + mib(least_bytes()),
+                  "give at least " + mib(least_bytes() - limit) + " more");
     }
     return {std::max<std::int64_t>(alone, 1), false};
   }
@@ -130,8 +129,8 @@ class SliceWindow {
 };
 
 /// The slices that filtering [first, last) reaches.
-std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t last, std::span<const Settings> chain,
-                                              Extent extent) {
+std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t last,
+                                              std::span<const FilterConfig> chain, Extent extent) {
   const std::int64_t halo = total_halo(chain).z;
   return {std::max<std::int64_t>(first - halo, 0), std::min(last + halo, extent.z)};
 }
@@ -139,7 +138,7 @@ std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t l
 /// A source seen through filters.
 class FilteredVolume final : public VolumeSource {
  public:
-  FilteredVolume(VolumeSource& source, std::span<const Settings> chain, const Backend& backend, Execution execution)
+  FilteredVolume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend, Execution execution)
       : source_(source), window_(source, 0), chain_(chain), backend_(backend), execution_(std::move(execution)) {}
 
   Extent extent() const override { return source_.extent(); }
@@ -156,7 +155,7 @@ class FilteredVolume final : public VolumeSource {
  private:
   VolumeSource& source_;
   SliceWindow window_;
-  std::span<const Settings> chain_;
+  std::span<const FilterConfig> chain_;
   const Backend& backend_;
   Execution execution_;
 };
@@ -200,16 +199,17 @@ VolumeFacts header_facts(const VolumeSource& source) {
   return {.extent = source.extent(), .spacing = source.spacing(), .header = source.header()};
 }
 
-std::vector<Settings> resolve_by_header(std::span<const Settings> chain, const VolumeSource& source) {
-  std::vector<Settings> resolved;
-  for (const Settings& step : chain) resolved.push_back(step.resolved(header_facts(source)));
+std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource& source) {
+  std::vector<FilterConfig> resolved;
+  for (const FilterConfig& step : chain) resolved.push_back(step.resolved(header_facts(source)));
   return resolved;
 }
 
-std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource& source, const Backend& backend,
-                                    const Execution& execution, const NoiseMeasure& measure) {
-  std::vector<Settings> resolved;
-  for (const Settings& step : chain) {
+std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, VolumeSource& source,
+                                        const Backend& backend, const Execution& execution,
+                                        const NoiseMeasure& measure) {
+  std::vector<FilterConfig> resolved;
+  for (const FilterConfig& step : chain) {
     const auto ask = [&](const auto& question) {
       if (resolved.empty()) return question(source);
       FilteredVolume filtered(source, resolved, backend, execution.silent());
@@ -224,11 +224,11 @@ std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSourc
   return resolved;
 }
 
-std::size_t least_memory(const Extent& extent, std::span<const Settings> chain, const Execution& execution) {
+std::size_t least_memory(const Extent& extent, std::span<const FilterConfig> chain, const Execution& execution) {
   return static_cast<std::size_t>(Demand(extent, chain, execution).least_bytes());
 }
 
-void filter_volume(VolumeSource& source, std::span<const Settings> chain, const Backend& backend,
+void filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
                    const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
   const Demand demand(extent, chain, execution);
@@ -281,7 +281,7 @@ void filter_volume(VolumeSource& source, std::span<const Settings> chain, const 
     if (step < slabs) jobs.emplace_back([&, step] { read(step); });
     if (step >= 2) jobs.emplace_back([&, step] { consume(output(step - 2)); });
     if (step >= 1 && step <= slabs) jobs.emplace_back([&, step] { filter(step - 1); });
-    run_together(execution, jobs);
+    parallel_invoke(execution, jobs);
   }
 }
 

@@ -38,21 +38,29 @@ using NoiseMeasure = std::function<NoiseModel(VolumeSource&, const Execution&)>;
 VolumeFacts header_facts(const VolumeSource&);
 
 /// Replaces every `auto` of the chain that headers are enough for; the others wait.
-std::vector<Settings> resolve_by_header(std::span<const Settings> chain, const VolumeSource&);
+std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource&);
 
 /// Replaces every `auto` of the chain. What a filter estimates, it estimates on what reaches it: the source after the
 /// filters before it. Resolved once per volume, so that no slab, thread or device can change the result.
-std::vector<Settings> resolve_chain(std::span<const Settings> chain, VolumeSource&, const Backend&, const Execution&,
-                                    const NoiseMeasure&);
+std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, VolumeSource&, const Backend&,
+                                        const Execution&, const NoiseMeasure&);
 
 /// The smallest memory_limit that filter_volume() takes for a volume of this extent, in bytes.
-std::size_t least_memory(const Extent&, std::span<const Settings> resolved_chain, const Execution&);
+std::size_t least_memory(const Extent&, std::span<const FilterConfig> resolved_chain, const Execution&);
 
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
 /// ascending order. Each slice of the source is read once. The slabs never change a voxel. Where memory allows, one
 /// slab is filtered while the next is read and the one before it is consumed, on other threads. Throws
 /// Error(out_of_memory) where not even one slice at a time fits into the limit.
-void filter_volume(VolumeSource&, std::span<const Settings> resolved_chain, const Backend&, const Execution&,
+void filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
                    const std::function<void(VolumeView<const float> slices)>& consume);
+
+/// Runs a filter that gives maps or takes all volumes, slab by slab within execution.memory_limit, and hands the
+/// results of the volumes and then the maps to `consume`, in ascending order. The slabs never change a voxel. The
+/// volumes are all of a series, or one. Throws Error: invalid_argument where their extents differ, out_of_memory where
+/// not even one slice of each fits into the limit.
+void filter_series(std::span<VolumeSource* const> volumes, const FilterConfig& resolved, const Backend&,
+                   const Execution&,
+                   const std::function<void(std::span<const VolumeView<const float>> outputs)>& consume);
 
 }  // namespace quietvox

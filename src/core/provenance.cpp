@@ -16,18 +16,18 @@ std::string brief_value(const FieldInfo& field, const std::string& value) {
 
 std::string version() { return QUIETVOX_VERSION; }
 
-std::string describe_chain(std::span<const Settings> chain) {
+std::string describe_chain(std::span<const FilterConfig> chain) {
   std::string text;
-  for (const Settings& step : chain) {
+  for (const FilterConfig& step : chain) {
     text += (text.empty() ? "" : " -> ") + step.filter().name;
     for (const FieldInfo& field : step.filter().fields) text += " " + field.name + "=" + step.get(field.name);
   }
   return text;
 }
 
-std::string brief_chain(std::span<const Settings> chain, std::size_t most) {
+std::string brief_chain(std::span<const FilterConfig> chain, std::size_t most) {
   std::string names, text;
-  for (const Settings& step : chain) {
+  for (const FilterConfig& step : chain) {
     const std::string between = names.empty() ? "" : ", ";
     names += between + step.filter().name;
     text += between + step.filter().name;

@@ -22,11 +22,11 @@ struct OtherStep {
 /// What was done to a volume: enough to do it again. DICOM carries it as derivation attributes, other formats as a
 /// JSON file beside the image.
 struct Provenance {
-  std::vector<Settings> requested{};  ///< as the caller gave them, `auto` included, but identified
-  std::vector<Settings> resolved{};   ///< with every `auto` replaced, for one volume
-  std::string backend{};              ///< Backend::name()
-  std::string mask{};                 ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
-  std::vector<OtherStep> others{};    ///< in order
+  std::vector<FilterConfig> requested{};  ///< as the caller gave them, `auto` included, with content hashes
+  std::vector<FilterConfig> resolved{};   ///< with every `auto` replaced, for one volume
+  std::string backend{};                  ///< Backend::name()
+  std::string mask{};                     ///< tells masks apart: 16 hex digits of a hash of its voxels; empty: no mask
+  std::vector<OtherStep> others{};        ///< in order
   std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
   std::string stabilise{};          ///< whether Rician noise was to be made Gaussian; empty: not at all
@@ -34,11 +34,11 @@ struct Provenance {
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
-std::string describe_chain(std::span<const Settings> chain);
+std::string describe_chain(std::span<const FilterConfig> chain);
 
 /// The filters, each with what differs from its defaults: `median radius 2x2x0, nlm`. Where that takes more than `most`
 /// characters, their names alone, and where those do, their number.
-std::string brief_chain(std::span<const Settings> chain, std::size_t most);
+std::string brief_chain(std::span<const FilterConfig> chain, std::size_t most);
 
 /// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`, other steps by name in their places; with `;
 /// within mask 0123456789abcdef` behind the filters where there is a mask, `; ` and the source of the noise, and

@@ -22,11 +22,11 @@ NoiseModel median(std::vector<NoiseModel> models) {
 }  // namespace
 
 std::optional<SeriesNoise> SeriesNoise::measure(
-    std::span<const Settings> chain, std::size_t volumes,
+    std::span<const FilterConfig> chain, std::size_t volumes,
     const std::function<std::unique_ptr<VolumeSource>(std::size_t)>& volume, const Backend& backend,
     const Execution& execution, const std::function<NoiseMeasure(std::size_t, VolumeSource&)>& measure_of) {
   if (volumes < 2) return std::nullopt;
-  const bool any_asks = std::ranges::any_of(resolve_by_header(chain, *volume(0)), [](const Settings& step) {
+  const bool any_asks = std::ranges::any_of(resolve_by_header(chain, *volume(0)), [](const FilterConfig& step) {
     return std::ranges::any_of(step.waiting(), [](const Waiting& one) { return one.fact == VoxelFact::noise; });
   });
   if (!any_asks) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<SeriesNoise> SeriesNoise::measure(
   return noise;
 }
 
-NoiseMeasure SeriesNoise::told() const {
+NoiseMeasure SeriesNoise::as_measure() const {
   return
       [models = models_, step = std::size_t{0}](VolumeSource&, const Execution&) mutable { return models.at(step++); };
 }

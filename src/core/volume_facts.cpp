@@ -31,11 +31,12 @@ std::optional<Range<double>> VolumeFacts::intensities_for(std::string_view field
   return std::nullopt;
 }
 
-void VolumeFacts::need_true_values(std::string_view filter) const {
+void VolumeFacts::need_true_values(const Message& filter) const {
   if (header.offset == 0) return;
-  throw Error(Errc::unsupported, std::string(filter) + ": the voxels lie around " +
-                                     FieldType<double>::format(header.offset) +
-                                     ", where 32-bit floats would lose digits; subtract that first");
+  throw Error(Errc::unsupported,
+              filter + ": the voxels lie around " + FieldType<double>::format(header.offset) +
+                  ", where 32-bit floats would lose digits",
+              "subtract that first");
 }
 
 double VolumeFacts::in_plane_spacing() const {

@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 6> choices(DataKind) {
 struct HeaderFacts {
   std::optional<DataKind> kind{};  ///< none: the headers do not say
   std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
-  bool low_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
+  bool min_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
   double offset = 0;               ///< was taken off the values, near which 32-bit floats would lose digits
   bool slices_are_even = true;     ///< false where windows may not extend along z
 };
@@ -71,7 +71,7 @@ struct VolumeFacts {
   std::optional<Range<double>> intensities_for(std::string_view field) const;
 
   /// On behalf of a filter to which it matters: throws Error(unsupported) where an offset was taken off the values.
-  void need_true_values(std::string_view filter) const;
+  void need_true_values(const Message& filter) const;
 
   /// The distance of voxels within a slice, whichever axes that is: of the spacings of the axes with more than one
   /// voxel the middle one, of two the smaller.

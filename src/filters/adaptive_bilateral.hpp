@@ -47,8 +47,7 @@ struct AdaptiveBilateralParams {
     using P = AdaptiveBilateralParams;
     return std::tuple{
         field("rule", &P::rule, "What the range sigma of a voxel follows."),
-        field("kappa", &P::kappa, {1e-3, 100}, "",
-              "Rule variance: range sigma over the standard deviation about the voxel."),
+        field("kappa", &P::kappa, {1e-3, 100}, "", "Rule variance: range sigma / local standard deviation."),
         field("lowest-range-sigma", &P::lowest_range_sigma, {0, 1e30}, "intensity",
               "Rule variance: the least range sigma; auto: half the measured noise."),
         field("highest-range-sigma", &P::highest_range_sigma, {0, 1e30}, "intensity",
@@ -61,7 +60,7 @@ struct AdaptiveBilateralParams {
               "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
               "correlated."),
         field("radius", &P::radius, {0, BilateralParams::largest_radius}, "voxel",
-              "Half width of the window per axis; auto: truncate x domain-sigma, or what the volume has."),
+              "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &P::truncate, {0.1, 10}, "domain-sigma",
               "Half width of an automatic window, in domain sigmas."),
         field("support", &P::support, "Shape of the window."),
@@ -74,6 +73,7 @@ struct AdaptiveBilateralParams {
   /// Both passes look at the window of the voxel itself.
   constexpr Radius3 halo() const { return radius.value_or(widest_radius_); }
   constexpr std::string_view window_field() const { return "radius"; }
+  static FilterHooks<AdaptiveBilateralParams> hooks() { return {}; }
 
   /// The box of the local standard deviation.
   constexpr Radius3 statistics_radius() const {
@@ -92,6 +92,6 @@ struct AdaptiveBilateralParams {
 void adaptive_bilateral_cpu(VolumeView<const float>, VolumeView<float>, const AdaptiveBilateralParams& params,
                             const Execution&);
 void adaptive_bilateral_cuda(VolumeView<const float>, VolumeView<float>, const AdaptiveBilateralParams& params,
-                             const cuda::Queue&);
+                             const cuda::LaunchContext&);
 
 }  // namespace quietvox

@@ -47,7 +47,7 @@ struct BilateralParams {
               "Standard deviation of the intensity weight; auto: 2.5 times the measured noise, 3 times where that is "
               "stronger than structure; 0 changes nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
-              "Half width of the window per axis; auto: truncate x domain-sigma, or what the volume has."),
+              "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",
               "Half width of an automatic window, in domain sigmas."),
         field("range-cut", &BilateralParams::range_cut, {0, 100}, "range-sigma",
@@ -65,6 +65,7 @@ struct BilateralParams {
   /// Of resolved parameters; as far as any noise makes it reach where that is not known yet.
   constexpr Radius3 halo() const { return radius.value_or(widest_radius_); }
   constexpr std::string_view window_field() const { return "radius"; }
+  static FilterHooks<BilateralParams> hooks() { return {}; }
 
  private:
   Radius3 automatic_radius(const VolumeFacts&, const Triple<double>& sigma) const;
@@ -103,6 +104,7 @@ constexpr double log2_domain_weight(const BilateralParams& params, const Spacing
 
 /// `params` are resolved: no member is `auto`.
 void bilateral_cpu(VolumeView<const float>, VolumeView<float>, const BilateralParams& params, const Execution&);
-void bilateral_cuda(VolumeView<const float>, VolumeView<float>, const BilateralParams& params, const cuda::Queue&);
+void bilateral_cuda(VolumeView<const float>, VolumeView<float>, const BilateralParams& params,
+                    const cuda::LaunchContext&);
 
 }  // namespace quietvox

@@ -73,17 +73,17 @@ struct Bm4dParams {
     using P = Bm4dParams;
     return std::tuple{
         field("sigma", &P::sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the noise, which is white; auto: measured, with its correlation and where it is "
-              "how strong; 0 changes nothing."),
+              "Standard deviation of the noise, taken as white; auto: measured, with its correlation and local "
+              "strength; 0 changes nothing."),
         field("strength", &P::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
         field("quality", &P::quality,
-              "How far is searched and how densely: fast, default, or best, which takes four times as long."),
+              "How far and how densely to search: fast, default, or best, which takes four times as long."),
         field("search-radius", &P::search_radius, {0, 31}, "voxel",
-              "Half width of the window in which blocks are looked for, per axis; auto: 3, 5 or 7 by quality, 5, 9 or "
-              "13 for 8x8x1."),
+              "Half width of the search window, per axis; auto: 3, 5 or 7 by quality; for 8x8x1 blocks 5, 9 or "
+              "13."),
         field("block", &P::block,
-              "Voxels of a block; auto: 8x8x1 for fewer than 4 slices, uneven ones, or ones above 3.5 pixels apart."),
-        field("stages", &P::stages, {1, 2}, "", "2: both; 1: the first alone."),
+              "Block size; auto: 8x8x1 for under 4 slices, uneven or over 3.5 pixels apart; else 4x4x4."),
+        field("stages", &P::stages, {1, 2}, "", "1: first stage; 2: both."),
     };
   }
 
@@ -95,9 +95,12 @@ struct Bm4dParams {
   }
   constexpr Radius3 halo() const { return {stages * reach().x, stages * reach().y, stages * reach().z}; }
   constexpr std::string_view window_field() const { return ""; }
+  static FilterHooks<Bm4dParams> hooks() {
+    return {.working_bytes = &Bm4dParams::working_bytes, .cpu_ns_per_voxel = &Bm4dParams::cpu_ns_per_voxel};
+  }
 
   std::size_t working_bytes(const Extent&, int threads) const;
-  constexpr double core_nanoseconds(const Extent&) const { return 300 + 0.6 * window_voxels(*search_radius); }
+  constexpr double cpu_ns_per_voxel(const Extent&) const { return 300 + 0.6 * window_voxels(*search_radius); }
 
   double h() const { return strength * *sigma; }
   double threshold() const { return 2.8 + 0.7 * correlated(); }
@@ -109,6 +112,6 @@ struct Bm4dParams {
 
 /// `params` are resolved.
 void bm4d_cpu(VolumeView<const float>, VolumeView<float>, const Bm4dParams& params, const Execution&);
-void bm4d_cuda(VolumeView<const float>, VolumeView<float>, const Bm4dParams& params, const cuda::Queue&);
+void bm4d_cuda(VolumeView<const float>, VolumeView<float>, const Bm4dParams& params, const cuda::LaunchContext&);
 
 }  // namespace quietvox

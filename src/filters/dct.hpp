@@ -47,7 +47,7 @@ struct DctParams {
               "Standard deviation of the noise; auto: measured, and more where it is correlated; 0 changes nothing."),
         field("strength", &DctParams::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
         field("block", &DctParams::block,
-              "Voxels of a block; auto: 8x8x1 for fewer than 4 slices, uneven ones, or ones above 5 pixels apart; else "
+              "Block size; auto: 8x8x1 for under 4 slices, uneven slices, or slices over 5 pixels apart; else "
               "4x4x4."),
     };
   }
@@ -58,15 +58,18 @@ struct DctParams {
   /// Of both passes.
   constexpr Radius3 halo() const { return {2 * reach().x, 2 * reach().y, 2 * reach().z}; }
   constexpr std::string_view window_field() const { return ""; }
+  static FilterHooks<DctParams> hooks() {
+    return {.working_bytes = &DctParams::working_bytes, .cpu_ns_per_voxel = &DctParams::cpu_ns_per_voxel};
+  }
 
   std::size_t working_bytes(const Extent&, int threads) const;
-  constexpr double core_nanoseconds(const Extent&) const { return 100; }
+  constexpr double cpu_ns_per_voxel(const Extent&) const { return 100; }
 
   double h() const { return strength * *sigma; }
 };
 
 /// `params` are resolved.
 void dct_cpu(VolumeView<const float>, VolumeView<float>, const DctParams& params, const Execution&);
-void dct_cuda(VolumeView<const float>, VolumeView<float>, const DctParams& params, const cuda::Queue&);
+void dct_cuda(VolumeView<const float>, VolumeView<float>, const DctParams& params, const cuda::LaunchContext&);
 
 }  // namespace quietvox

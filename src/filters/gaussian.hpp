@@ -8,7 +8,7 @@
 namespace quietvox {
 
 enum class GaussianAlgorithm {
-  by_sigma,   ///< per axis: fir up to 6 voxels of sigma, recursive above
+  by_sigma,   ///< per axis: fir for sigma up to 6 voxels, recursive above
   fir,        ///< the sampled Gaussian
   recursive,  ///< its approximation by a recursive filter, whose cost does not grow with sigma
 };
@@ -54,11 +54,13 @@ struct GaussianParams {
   GaussianParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const { return reach; }
   constexpr std::string_view window_field() const { return ""; }
-  constexpr double core_nanoseconds(const Extent&) const { return 10; }
+  static FilterHooks<GaussianParams> hooks() { return {.cpu_ns_per_voxel = &GaussianParams::cpu_ns_per_voxel}; }
+  constexpr double cpu_ns_per_voxel(const Extent&) const { return 10; }
 };
 
 /// `params` are resolved.
 void gaussian_cpu(VolumeView<const float>, VolumeView<float>, const GaussianParams& params, const Execution&);
-void gaussian_cuda(VolumeView<const float>, VolumeView<float>, const GaussianParams& params, const cuda::Queue&);
+void gaussian_cuda(VolumeView<const float>, VolumeView<float>, const GaussianParams& params,
+                   const cuda::LaunchContext&);
 
 }  // namespace quietvox

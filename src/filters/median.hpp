@@ -48,7 +48,8 @@ struct MedianParams {
     }
   }
   constexpr std::string_view window_field() const { return "radius"; }
-  double core_nanoseconds(const Extent&) const;
+  static FilterHooks<MedianParams> hooks() { return {.cpu_ns_per_voxel = &MedianParams::cpu_ns_per_voxel}; }
+  double cpu_ns_per_voxel(const Extent&) const;
 };
 
 /// `params` are resolved.
@@ -56,8 +57,10 @@ void median_cpu(VolumeView<const float>, VolumeView<float>, const MedianParams& 
 void median_cpu(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&, const Execution&);
 void median_cpu(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&, const Execution&);
 
-void median_cuda(VolumeView<const float>, VolumeView<float>, const MedianParams&, const cuda::Queue&);
-void median_cuda(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&, const cuda::Queue&);
-void median_cuda(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&, const cuda::Queue&);
+void median_cuda(VolumeView<const float>, VolumeView<float>, const MedianParams&, const cuda::LaunchContext&);
+void median_cuda(VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const MedianParams&,
+                 const cuda::LaunchContext&);
+void median_cuda(VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>, const MedianParams&,
+                 const cuda::LaunchContext&);
 
 }  // namespace quietvox

@@ -44,18 +44,18 @@ struct NlmParams {
   static consteval auto fields() {
     return std::tuple{
         field("patch-radius", &NlmParams::patch_radius, {0, largest_patch_radius}, "voxel",
-              "Half width of the surroundings that are compared, per axis; auto: the length of one in-plane voxel, of "
+              "Half width of the patches compared, per axis; auto: the length of one in-plane voxel, or "
               "two "
               "where the noise is strong or correlated."),
         field("search-radius", &NlmParams::search_radius, {0, largest_search_radius}, "voxel",
-              "Half width of the window that is averaged, per axis; auto: the length of three in-plane voxels, of five "
+              "Half width of the search window, per axis; auto: three in-plane voxels, or five for windows "
               "within slices; all: the whole slice."),
         field("sigma", &NlmParams::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
         field("strength", &NlmParams::strength, {0, 100}, "sigma",
-              "The h of the weights; larger smooths more; auto: by how far structure stands out of the noise."),
+              "The h of the weights; larger smooths more; auto: from the ratio of contrast to noise."),
         field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",
-              "Patch distance that noise alone is allowed, in noise variances; two patches of pure noise differ by 2."),
+              "Patch distance put down to noise alone, in noise variances; two patches of pure noise differ by 2."),
         field("noise-model", &NlmParams::noise_model, "Distribution of the noise; rician: of MR magnitude images."),
         field("spatial-sigma", &NlmParams::spatial_sigma, {0, 1e6}, "mm",
               "Standard deviation of a further weight by distance; 0: none."),
@@ -67,16 +67,20 @@ struct NlmParams {
 
   /// Throws Error(invalid_argument) where the noise model is rician and the voxels are no magnitudes.
   NlmParams resolved(const VolumeFacts&) const;
-  constexpr Radius3 halo() const {
-    const Radius3 search = search_window().value_or(Radius3{whole_axis, whole_axis, 0}), patch = widest_patch();
-    return {search.x + patch.x, search.y + patch.y, search.z + patch.z};
+  constexpr Reach halo() const {
+    const Radius3 search = search_window().value_or(Radius3{}), patch = widest_patch();
+    const bool whole = !search_window();
+    return {{search.x + patch.x, search.y + patch.y, search.z + patch.z}, {whole, whole, false}};
   }
   constexpr std::string_view window_field() const {
     return search_radius && *search_radius ? "search-radius" : "patch-radius";
   }
+  static FilterHooks<NlmParams> hooks() {
+    return {.working_bytes = &NlmParams::working_bytes, .cpu_ns_per_voxel = &NlmParams::cpu_ns_per_voxel};
+  }
 
   std::size_t working_bytes(const Extent&, int threads) const;
-  constexpr double core_nanoseconds(const Extent& extent) const {
+  constexpr double cpu_ns_per_voxel(const Extent& extent) const {
     return search_window() ? window_voxels(*search_window()) : static_cast<double>(extent.slice());
   }
 
@@ -95,6 +99,6 @@ struct NlmParams {
 
 /// `params` are resolved.
 void nlm_cpu(VolumeView<const float>, VolumeView<float>, const NlmParams& params, const Execution&);
-void nlm_cuda(VolumeView<const float>, VolumeView<float>, const NlmParams& params, const cuda::Queue&);
+void nlm_cuda(VolumeView<const float>, VolumeView<float>, const NlmParams& params, const cuda::LaunchContext&);
 
 }  // namespace quietvox

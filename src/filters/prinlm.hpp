@@ -54,10 +54,13 @@ struct PrinlmParams {
     return {reach().x + of_guide.x, reach().y + of_guide.y, reach().z + of_guide.z};
   }
   constexpr std::string_view window_field() const { return ""; }
+  static FilterHooks<PrinlmParams> hooks() {
+    return {.working_bytes = &PrinlmParams::working_bytes, .cpu_ns_per_voxel = &PrinlmParams::cpu_ns_per_voxel};
+  }
 
   std::size_t working_bytes(const Extent&, int threads) const;
-  constexpr double core_nanoseconds(const Extent& extent) const {
-    return guide.core_nanoseconds(extent) + 0.5 * window_voxels(*search_radius);
+  constexpr double cpu_ns_per_voxel(const Extent& extent) const {
+    return guide.cpu_ns_per_voxel(extent) + 0.5 * window_voxels(*search_radius);
   }
 
   double h() const { return strength * *sigma; }
@@ -65,6 +68,6 @@ struct PrinlmParams {
 
 /// `params` are resolved.
 void prinlm_cpu(VolumeView<const float>, VolumeView<float>, const PrinlmParams& params, const Execution&);
-void prinlm_cuda(VolumeView<const float>, VolumeView<float>, const PrinlmParams& params, const cuda::Queue&);
+void prinlm_cuda(VolumeView<const float>, VolumeView<float>, const PrinlmParams& params, const cuda::LaunchContext&);
 
 }  // namespace quietvox

@@ -75,9 +75,12 @@ struct QuadraticParams {
   QuadraticParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const { return reach; }
   /// A preset keeps its name, a file is told by the first 16 digits of its SHA-256, as in sha256:0123456789abcdef.
-  QuadraticParams identified() const;
+  QuadraticParams with_content_hashes() const;
   bool enhances() const { return coefficients == "mammogram-enhance"; }
   constexpr std::string_view window_field() const { return "coefficients"; }
+  static FilterHooks<QuadraticParams> hooks() {
+    return {.enhances = &QuadraticParams::enhances, .with_content_hashes = &QuadraticParams::with_content_hashes};
+  }
 
   /// x = (u - origin) * scale, and y * unscale is an intensity again. Of resolved parameters.
   double origin() const { return *white == White::high ? *lowest : *highest; }
@@ -86,6 +89,7 @@ struct QuadraticParams {
 
 /// `params` are resolved.
 void quadratic_cpu(VolumeView<const float>, VolumeView<float>, const QuadraticParams& params, const Execution&);
-void quadratic_cuda(VolumeView<const float>, VolumeView<float>, const QuadraticParams& params, const cuda::Queue&);
+void quadratic_cuda(VolumeView<const float>, VolumeView<float>, const QuadraticParams& params,
+                    const cuda::LaunchContext&);
 
 }  // namespace quietvox

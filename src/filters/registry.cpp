@@ -49,7 +49,7 @@ const Filter& find_filter(std::string_view name) {
     if (filter.name == name) return filter;
     names += (names.empty() ? "" : ", ") + filter.name;
   }
-  throw Error(Errc::invalid_argument, "no filter is called '" + std::string(name) + "'; there are " + names);
+  throw Error(Errc::invalid_argument, "no filter is called '" + std::string(name) + "'", "there are " + names);
 }
 
 const std::vector<BackendEntry<Execution>>& cpu_entries() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "io/slice_places.hpp"
+#include "io/slice_positions.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -20,7 +20,7 @@ std::string listed(double x, double y, double z) {
 
 /// Where the slices of a volume lie; evenly where only its geometry says it.
 std::vector<std::array<double, 3>> places_of(const Image& image, std::size_t volume) {
-  auto places = slice_places(image, volume);
+  auto places = slice_positions(image, volume);
   if (!places.empty()) return places;
   const Geometry& geometry = image.geometry(volume);
   for (std::int64_t z = 0; z < geometry.extent.z; ++z) {

@@ -8,7 +8,7 @@ namespace quietvox::io {
 
 HeaderFacts facts_given(const ReadOptions& options) {
   if (!options.kind) return {};
-  return {.kind = options.kind, .kind_source = "--force-kind is " + FieldType<DataKind>::format(*options.kind)};
+  return {.kind = options.kind, .kind_source = "the kind given is " + FieldType<DataKind>::format(*options.kind)};
 }
 
 std::string to_string(Format format) {
@@ -30,7 +30,7 @@ WriteReport ImageWriter::commit() {
 
 Access access_of(const Image& image, const std::filesystem::path& output) {
   std::vector<std::filesystem::path> paths;
-  for (const FileState& file : image.files()) paths.push_back(file.path);
+  for (const FileStamp& file : image.files()) paths.push_back(file.path);
   return access_of(paths, output);
 }
 

@@ -17,7 +17,7 @@
 #include "core/execution.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
-#include "io/file_state.hpp"
+#include "io/files/file_stamp.hpp"
 #include "io/output/access.hpp"
 
 /// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
@@ -42,7 +42,7 @@ struct Geometry {
 /// Voxel values as the filters see them: rescaled to real units (HU, ...), or the stored numbers themselves. What
 /// the source says is no value (DICOM pixel padding) is NaN, but for `real_with_padding`, which is for reading alone.
 /// `real_less_offset` are real values less Image::offset(), for what a constant makes no difference to.
-enum class Values { real, stored, real_with_padding, real_less_offset };
+enum class VoxelDomain { real, stored, real_with_padding, real_less_offset };
 
 struct ReadOptions {
   bool allow_gaps = false;         ///< accept missing, uneven or tilted slices
@@ -105,7 +105,7 @@ class Image {
  public:
   virtual ~Image() = default;
   virtual Format format() const = 0;
-  virtual std::vector<FileState> files() const = 0;  ///< that hold it, as they were before they were read
+  virtual std::vector<FileStamp> files() const = 0;  ///< that hold it, as they were before they were read
   virtual std::size_t volume_count() const = 0;
   virtual const Geometry& geometry(std::size_t volume) const = 0;
   /// True where the stored numbers may be filtered instead of the real values by a filter that commutes with a
@@ -122,17 +122,18 @@ class Image {
   /// True where voxels are stored with more digits than 32-bit floats have.
   virtual bool may_lose_digits() const { return false; }
   /// Throws Error(unsupported) for real values that floats cannot tell apart.
-  virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, Values) const = 0;
+  virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
   /// True where the volumes are one picture at several times, by what the headers say.
   virtual bool is_time_series() const { return false; }
-  /// The repetition time of a series of several volumes, in seconds, where its headers say it.
+  /// From one of several volumes to the next, in seconds, where headers say that they were made in turn: the repetition
+  /// time of a series.
   virtual std::optional<double> repetition_time() const { return {}; }
   /// The series instance UID; empty where it is no DICOM.
   virtual std::string series_uid() const { return {}; }
   /// The same format, with this image's metadata. `values` is what write() will receive.
-  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, Values,
+  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain,
                                               const WriteOptions&) const = 0;
 };
 
@@ -169,7 +170,7 @@ struct SeriesSummary {
 };
 
 /// For folders with files at which a parser may crash.
-struct ScanCare {
+struct ScanGuard {
   std::set<std::filesystem::path> left_out{};                       ///< files that are not looked at
   std::function<void(const std::filesystem::path& file)> before{};  ///< called before a file is parsed, by any thread
 };
@@ -177,12 +178,12 @@ struct ScanCare {
 /// A DICOM folder that may hold several series. Its headers are read once.
 class DicomFolder {
  public:
-  explicit DicomFolder(const std::filesystem::path&, const Execution& = {}, const ScanCare& = {});
+  explicit DicomFolder(const std::filesystem::path&, const Execution& = {}, const ScanGuard& = {});
   ~DicomFolder();
   bool any_dicom() const;
   std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
   std::vector<std::string> warnings() const;  ///< files that were passed over
-  std::vector<Error> strays() const;          ///< files that belong to no series or cannot be read
+  std::vector<Error> unassigned() const;      ///< files that belong to no series or cannot be read
   /// One series, without warnings about other files. Throws as open_dicom does.
   std::unique_ptr<Image> open(const ReadOptions&) const;
 

@@ -4,14 +4,16 @@
 
 #include <functional>
 #include <mutex>
+#include <string>
 
 #include "io/image.hpp"
 
 namespace quietvox::io {
 
-/// True where integers are labels by their looks: in a few slices nearly all neighbours outside the background are
-/// equal, as the noise of a scan never leaves them. Reads those slices.
-bool look_like_labels(VolumeSource& stored);
+/// Why integers are labels by their looks; empty where they are none. In a few slices nearly all neighbours outside the
+/// background are equal, as the noise of a scan never leaves them; or there are two different numbers only, or eight
+/// and half of the neighbours equal, as in thin structures. Reads those slices.
+std::string why_labels(VolumeSource& stored);
 
 /// What headers say about voxels; where they do not say what integers are, a look at the first volume does, once
 /// somebody asks.

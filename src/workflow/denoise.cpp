@@ -8,15 +8,16 @@
 #include <limits>
 #include <optional>
 
+#include "analysis/measure_noise.hpp"
+#include "core/memory_volume.hpp"
 #include "core/series_noise.hpp"
-#include "core/volume_in_memory.hpp"
 #include "filters/registry.hpp"
+#include "io/files/gzip_writer.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
-#include "io/gzip_packer.hpp"
-#include "io/provenance_json.hpp"
+#include "io/format_text.hpp"
+#include "io/output/provenance_json.hpp"
 #include "io/rescale.hpp"
-#include "quality/measure_noise.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/noise_of_volume.hpp"
@@ -29,9 +30,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Files that parameters name.
-std::vector<Source> named_files(const std::vector<Settings>& chain) {
+std::vector<Source> named_files(const std::vector<FilterConfig>& chain) {
   std::vector<Source> sources;
-  for (const Settings& step : chain) {
+  for (const FilterConfig& step : chain) {
     for (const FieldInfo& field : step.filter().fields) {
       if (field.kind != FieldKind::text) continue;
       const std::string value = step.get(field.name);
@@ -62,10 +63,12 @@ void check_codec(const OutputOptions& options, io::Format format) {
   if (!options.codec) return;
   if (format != io::Format::dicom) {
     throw Error(Errc::invalid_argument,
-                "--codec is for DICOM, and the output is " + io::to_string(format) + "; --compress is enough");
+                Parameter{"codec"} + " is for DICOM, and the output is " + io::to_string(format),
+                Parameter{"compress"} + " is enough");
   }
   if (options.compress == false) {
-    throw Error(Errc::invalid_argument, "--codec and --no-compress contradict each other; give one of them");
+    throw Error(Errc::invalid_argument,
+                Parameter{"codec"} + " and " + Parameter{"no-compress"} + " contradict each other", "give one of them");
   }
 }
 
@@ -73,10 +76,11 @@ void check_codec(const OutputOptions& options, io::Format format) {
 void check_formats(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
   const bool residual = !request.mask.residual.empty();
   if (report.format != io::Format::dicom) {
-    const std::string instead = residual ? "write DICOM, without --residual" : "write DICOM";
+    const Message instead = residual ? "write DICOM, without " + Parameter{"residual"} : Message("write DICOM");
     check_places(image, request.input, request.scan, report.format, instead, report.warnings);
   } else if (residual) {
-    check_places(image, request.input, request.scan, io::Format::nifti, "leave out --residual", report.warnings);
+    check_places(image, request.input, request.scan, io::Format::nifti, "leave out " + Parameter{"residual"},
+                 report.warnings);
   }
 }
 
@@ -85,15 +89,15 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
 void check_windows(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
   bool warned = false;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto source = image.volume(volume, io::Values::stored);
+    const auto source = image.volume(volume, io::VoxelDomain::stored);
     const auto& chain = report.volumes.emplace_back(resolve_by_header(request.filters, *source)).filters;
     const std::string why = image.why_2d_only(volume);
     if (total_halo(chain).z > 0 && !why.empty() && !request.scan.allow_gaps) {
-      throw Error(Errc::irregular,
-                  request.input.string() + ": " + why +
-                      "; a window of radius 0 along z filters slice by slice, --allow-gaps across all the same");
+      throw Error(
+          Errc::irregular, request.input.string() + ": " + why,
+          "a window of radius 0 along z filters slice by slice, " + Parameter{"allow-gaps"} + " across all the same");
     }
-    for (const Settings& step : chain) {
+    for (const FilterConfig& step : chain) {
       const std::string warning = thick_axis_warning(step, header_facts(*source));
       if (!warned && !warning.empty()) report.warnings.push_back(warning);
       warned = warned || !warning.empty();
@@ -103,18 +107,19 @@ void check_windows(const DenoiseRequest& request, const io::Image& image, Denois
 
 /// Rank filters work on the stored numbers, unless real ones are needed. Where floats would lose digits of real values,
 /// all filters work around the middle of these.
-io::Values choose_values(const DenoiseRequest& request, const io::Image& image, io::Format format) {
+io::VoxelDomain choose_values(const DenoiseRequest& request, const io::Image& image, io::Format format) {
   if (const double offset = image.offset(); offset != 0) {
-    if (format == image.format() && request.out.output_type == OutputType::same) return io::Values::real_less_offset;
+    if (format == image.format() && request.out.output_type == OutputType::same)
+      return io::VoxelDomain::real_less_offset;
     throw io::far_from_zero(request.input.string(), offset);
   }
   bool stored =
       format == image.format() && request.mask.residual.empty() && request.out.output_type == OutputType::same;
-  for (const Settings& step : request.filters) stored = stored && step.filter().commutes_with_rescale;
+  for (const FilterConfig& step : request.filters) stored = stored && step.filter().commutes_with_rescale;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     stored = stored && image.can_filter_stored(volume);
   }
-  return stored ? io::Values::stored : io::Values::real;
+  return stored ? io::VoxelDomain::stored : io::VoxelDomain::real;
 }
 
 /// A volume whose smallest and largest voxel are remembered as it is read, where that is wanted.
@@ -152,7 +157,7 @@ struct Writers {
 };
 
 Writers make_writers(const DenoiseRequest& request, const io::Image& image, const io::Image* mask, io::Format format,
-                     io::Values values, const Execution& execution) {
+                     io::VoxelDomain values, const Execution& execution) {
   const auto options_of = [&](const OutputOptions& out, const fs::path& output) {
     io::WriteOptions options = write_options(out, request.input, execution);
     options.access = access_of_others(request, mask, output);
@@ -165,37 +170,65 @@ Writers make_writers(const DenoiseRequest& request, const io::Image& image, cons
     usual.force = request.out.force;
     io::WriteOptions options = options_of(usual, request.mask.residual);
     options.are_differences = true;
-    writers.residual = make_writer(image, io::Format::nifti, request.mask.residual, io::Values::real, options);
+    writers.residual = make_writer(image, io::Format::nifti, request.mask.residual, io::VoxelDomain::real, options);
   }
   return writers;
 }
 
 /// Takes from a memory limit what is needed besides the voxels that filter_volume() counts.
-void reserve_memory(Execution& execution, const Extent& extent, const std::vector<Settings>& chain, std::size_t bytes,
-                    bool on_cpu) {
+void reserve_memory(Execution& execution, const Extent& extent, const std::vector<FilterConfig>& chain,
+                    std::size_t bytes, bool on_cpu) {
   std::size_t working = 0;  // filters run one after another
-  for (const Settings& step : chain) working = std::max(working, step.working_bytes(extent, thread_count(execution)));
-  set_aside(execution, bytes + (on_cpu ? working : 0), least_memory(extent, chain, execution));
+  for (const FilterConfig& step : chain)
+    working = std::max(working, step.working_bytes(extent, thread_count(execution)));
+  reserve_memory(execution, bytes + (on_cpu ? working : 0), least_memory(extent, chain, execution));
 }
 
+/// What rounding to whole numbers takes from values.
+class Rounding {
+ public:
+  void look_at(VolumeView<const float> slices) {
+    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+      const float value = slices.data[i];
+      if (!std::isfinite(value)) continue;
+      least_ = std::min(least_, value);
+      most_ = std::max(most_, value);
+      is_lossy_ = is_lossy_ || value != std::round(value);
+    }
+  }
+  /// Empty where little is lost.
+  Message warning() const {
+    constexpr float enough = 50;  // whole numbers
+    if (!is_lossy_ || most_ - least_ >= enough) return "";
+    return "values from " + io::format_text(least_) + " to " + io::format_text(most_) +
+           " were rounded to whole numbers by " + Parameter{"output-type"} + "; float32 holds all";
+  }
+
+ private:
+  float least_ = std::numeric_limits<float>::max(), most_ = std::numeric_limits<float>::lowest();
+  bool is_lossy_ = false;
+};
+
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
-                 std::span<const io::FileState> inputs, const ChosenBackend& chosen, const Observer& observer,
+                 std::span<const io::FileStamp> inputs, const ChosenBackend& chosen, const Observer& observer,
                  DenoiseReport& report) {
-  const Execution background = background_of(request.work, observer);
-  const io::Values values = choose_values(request, image, report.format);
+  const Execution background = background_of(request.execution, observer);
+  const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
 
   const bool restore = mask || writers.residual || report.format != image.format();
-  Execution whole = execution_of(request.work, observer);
+  Execution whole = execution_of(request.execution, observer);
   if (whole.memory_limit) {
     const Extent& extent = image.geometry(0).extent;
     const std::size_t blocks = (report.stabilise != Stabilise::none || is_chosen ? 1 : 0) + (mask ? 2 : 0) +
                                (restore ? 2 : 0) + (writers.residual ? 1 : 0);
-    const std::size_t marks = is_chosen ? static_cast<std::size_t>(extent.voxels()) / 8 : 0;
+    const std::size_t marks = is_chosen ? static_cast<std::size_t>(extent.voxels()) / 8 +
+                                              static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole))
+                                        : 0;
     reserve_memory(whole, extent, report.volumes[0].filters,
-                   block_bytes(extent) * blocks + marks + io::GzipPacker::memory(whole) * (writers.residual ? 2 : 1),
+                   block_bytes(extent) * blocks + marks + io::GzipWriter::memory(whole) * (writers.residual ? 2 : 1),
                    chosen.backend->name() == "cpu");
   }
   const auto source_of = [&](std::size_t volume) {
@@ -219,20 +252,23 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       .mask = mask ? identify_mask(*mask) : "",
       .noise_source = report.noise_source,
       .stabilise = report.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(report.stabilise)};
-  for (const Settings& step : request.filters) provenance.requested.push_back(step.identified());
+  for (const FilterConfig& step : request.filters) provenance.requested.push_back(step.with_content_hashes());
+  const bool makes_integers =
+      request.out.output_type == OutputType::int16 || request.out.output_type == OutputType::uint16;
+  Rounding rounding;
   const double volumes = static_cast<double>(image.volume_count());
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::unique_ptr<VolumeSource> unranged = source_of(volume);
     // The offset of the image is that of its first volume. A mask may leave little of a range.
-    RangedSource source(*unranged, volume > 0 && !mask && values != io::Values::stored && image.may_lose_digits());
+    RangedSource source(*unranged, volume > 0 && !mask && values != io::VoxelDomain::stored && image.may_lose_digits());
     const double index = static_cast<double>(volume);
     const VolumeFilter filter({request.filters, report.stabilise, is_chosen}, source, *chosen.backend,
                               whole.part(index / volumes, (index + 1) / volumes),
-                              of_series ? of_series->told() : measure_of(volume, source));
-    if (whole.memory_limit) give_back_freed_memory();  // of estimates
+                              of_series ? of_series->as_measure() : measure_of(volume, source));
+    if (whole.memory_limit) trim_heap();  // of estimates
     if (!of_series || volume == 0) {
       const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
-      for (const std::string& warning : filter.warnings()) report.warnings.push_back(which + warning);
+      for (const Message& warning : filter.warnings()) report.warnings.push_back(which + warning);
     }
     report.volumes[volume] = {filter.resolved(), filter.noise(), filter.is_stabilised()};
     if (request.out.dry_run) return;
@@ -247,10 +283,13 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
     writers.image->begin_volume(volume, provenance);
     if (writers.residual) writers.residual->begin_volume(volume, provenance);
-    const io::Values original = values == io::Values::real ? io::Values::real_with_padding : values;
+    const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
     VoxelOutput output(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, volume) : nullptr);
-    filter.run([&](VolumeView<const float> slices) { output.write(slices); });
+    filter.run([&](VolumeView<const float> slices) {
+      if (makes_integers) rounding.look_at(slices);
+      output.write(slices);
+    });
     if (const double middle = source.middle_if_far(); middle != 0) {
       report.warnings.push_back("volume " + std::to_string(volume + 1) + ": its voxels lie around " +
                                 FieldType<double>::format(middle + image.offset()) +
@@ -263,8 +302,11 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   report.clamped = written.clamped;
   if (written.clamped > 0 && request.out.output_type != OutputType::same) {
     report.warnings.push_back(request.output.string() + ": " + std::to_string(written.clamped) +
-                              " voxels did not fit into --output-type and were clamped; float32 holds all");
+                              " voxels did not fit into " + Parameter{"output-type"} +
+                              " and were clamped; float32 holds all");
   }
+  if (const Message warning = rounding.warning(); !warning.empty())
+    report.warnings.push_back(request.output.string() + ": " + warning);
   report.warnings.insert(report.warnings.end(), written.warnings.begin(), written.warnings.end());
 }
 
@@ -279,14 +321,14 @@ double cpu_seconds(const io::Image& image, const DenoiseReport& report, const Ex
 
 }  // namespace
 
-Settings denoising_filter(DenoiseStrength strength) {
-  Settings filter(find_filter("bm4d"));
+FilterConfig denoising_filter(DenoiseStrength strength) {
+  FilterConfig filter(find_filter("bm4d"));
   if (strength == DenoiseStrength::light) filter.set("strength", "0.5");
   if (strength == DenoiseStrength::strong) filter.set("strength", "1.5");
   return filter;
 }
 
-std::vector<Settings> filters_of(const DenoiseRequest& request) {
+std::vector<FilterConfig> filters_of(const DenoiseRequest& request) {
   return request.filters.empty() ? std::vector{denoising_filter(request.strength)} : request.filters;
 }
 
@@ -302,9 +344,10 @@ void check_paths(const DenoiseRequest& request) {
     io::refuse_overlap(request.output, request.mask.residual, "residual");
     const fs::path sidecar = io::sidecar_of(request.mask.residual);
     if (format != io::Format::dicom && io::real_path(sidecar) == io::real_path(io::sidecar_of(request.output))) {
-      throw Error(Errc::invalid_argument, "--residual " + request.mask.residual +
-                                              ": what was done to it and to the output would both stand in " +
-                                              sidecar.string() + "; give another name");
+      throw Error(Errc::invalid_argument,
+                  Parameter{"residual", request.mask.residual} + ": it and the output would share the JSON file " +
+                      sidecar.string(),
+                  "give another name");
     }
     const auto files = files_of_output(request.mask.residual, io::Format::nifti, std::nullopt);
     refuse_overlaps(files, sources_of(request));
@@ -314,7 +357,7 @@ void check_paths(const DenoiseRequest& request) {
   }
 }
 
-DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, BackendOfRuns& backends,
+DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, BackendSelector& backends,
                       const Observer& observer) {
   const auto start = std::chrono::steady_clock::now();
   const bool is_chosen = asked_for.filters.empty();
@@ -326,26 +369,26 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   report.format = output_format(request.out.output_format, request.output, image.format());
   check_codec(request.out, report.format);
   report.extent = describe_extent(image);
-  report.warnings = image.warnings();
-  const Execution background = background_of(request.work, observer);
+  for (const std::string& warning : image.warnings()) report.warnings.emplace_back(warning);
+  const Execution background = background_of(request.execution, observer);
   const auto mask = open_mask(request.mask.mask, image, background, report.warnings);
   check_formats(request, image, report);
   check_windows(request, image, report);
   const ChosenBackend& chosen = backends.of([&] { return cpu_seconds(image, report, background); });
   report.backend = chosen.backend->name();
   report.backend_reason = chosen.why;
-  std::vector<io::FileState> inputs = image.files();
+  std::vector<io::FileStamp> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
-  io::blaming_changes(inputs,
-                      [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, chosen, observer, report); });
+  io::with_change_check(inputs,
+                        [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, chosen, observer, report); });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
 DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
-  BackendOfRuns backends(request.work.backend, filters_of(request));
+  BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
-  const auto image = open_input(request.input, request.scan, background_of(request.work, observer));
+  const auto image = open_input(request.input, request.scan, background_of(request.execution, observer));
   return denoise(request, *image, backends, observer);
 }
 
@@ -354,16 +397,16 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
   const bool is_chosen = request.filters.empty();
   const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
-  std::unique_ptr<VolumeSource> source = std::make_unique<VolumeInMemory>(input, request.header);
+  std::unique_ptr<VolumeSource> source = std::make_unique<MemoryVolume>(input, request.header);
   if (request.mask.data) {
     if (request.mask.extent != input.extent) {
       throw Error(Errc::invalid_argument, "the mask differs from the input in extent");
     }
-    source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<VolumeInMemory>(request.mask));
+    source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<MemoryVolume>(request.mask));
   }
   const auto by_header = resolve_by_header(filters, *source);
-  const Execution execution = execution_of(request.work, observer);
-  BackendOfRuns backends(request.work.backend, filters);
+  const Execution execution = execution_of(request.execution, observer);
+  BackendSelector backends(request.execution.backend, filters);
   const ChosenBackend& chosen = backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
   const VolumeFilter filter({filters, stabilise, is_chosen}, *source, *chosen.backend, execution, measure_noise);

@@ -27,39 +27,40 @@ constexpr std::array<std::string_view, 3> choices(DenoiseStrength) { return {"li
 
 /// The best filter, or nearly, on noise of every kind that scanners write (docs/denoise.md). It goes by the measured
 /// noise: how strong it is where, and how correlated.
-Settings denoising_filter(DenoiseStrength);
+FilterConfig denoising_filter(DenoiseStrength);
 
 /// What is to be done to a scan. Input and output are enough.
 struct DenoiseRequest {
-  std::filesystem::path input;      ///< a DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series
-  std::filesystem::path output;     ///< a file, or a folder for a DICOM series
-  std::vector<Settings> filters{};  ///< one after another; empty: denoising_filter(strength)
+  std::filesystem::path input;          ///< a DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series
+  std::filesystem::path output;         ///< a file, or a folder for a DICOM series
+  std::vector<FilterConfig> filters{};  ///< one after another; empty: denoising_filter(strength)
   DenoiseStrength strength = DenoiseStrength::medium;  ///< where `filters` is empty
   std::optional<Stabilise> stabilise{};                ///< empty: automatic where `filters` is empty, else none
   InputOptions scan{};
   MaskOptions mask{};
   OutputOptions out{};
-  WorkOptions work{};
+  ExecutionOptions execution{};
 };
 
 /// What was done to one volume.
 struct DenoisedVolume {
-  std::vector<Settings> filters;    ///< with every `auto` replaced; in a dry run, those that headers are enough for
-  std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
-  bool is_stabilised = false;       ///< Rician noise was made Gaussian, and its bias taken out
+  std::vector<FilterConfig> filters;  ///< with every `auto` replaced; in a dry run, those that headers are enough for
+  std::vector<NoiseModel> noise{};    ///< what was measured, in the order of the filters
+  bool is_stabilised = false;         ///< Rician noise was made Gaussian, and its bias taken out
 };
 
 /// What was done to a scan.
 struct DenoiseReport {
-  io::Format format{};              ///< of the output
-  std::string extent;               ///< `256x256x40, 20 volumes`
-  std::vector<Settings> requested;  ///< the filters, before `auto` was replaced
+  io::Format format{};                  ///< of the output
+  std::string extent;                   ///< `256x256x40, 20 volumes`
+  std::vector<FilterConfig> requested;  ///< the filters, before `auto` was replaced
   Stabilise stabilise = Stabilise::none;
-  std::string backend, backend_reason;
+  std::string backend;
+  Message backend_reason;
   std::vector<DenoisedVolume> volumes;
   std::string noise_source;  ///< where the noise was measured, if not in each volume alone
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> warnings;
+  std::vector<Message> warnings;
   std::int64_t clamped = 0;  ///< voxels that did not fit into the stored type and got its nearest value
   double seconds = 0;
 };
@@ -72,25 +73,25 @@ DenoiseReport denoise(const DenoiseRequest&, const Observer& = {});
 void check_paths(const DenoiseRequest&);
 
 /// The same for a scan that is open already, on the backend of several runs. request.input names it in messages.
-DenoiseReport denoise(const DenoiseRequest&, const io::Image&, BackendOfRuns&, const Observer&);
+DenoiseReport denoise(const DenoiseRequest&, const io::Image&, BackendSelector&, const Observer&);
 
 /// The filters of a request.
-std::vector<Settings> filters_of(const DenoiseRequest&);
+std::vector<FilterConfig> filters_of(const DenoiseRequest&);
 
 /// What is to be done to a volume in memory.
 struct VolumeRequest {
-  std::vector<Settings> filters{};  ///< as in DenoiseRequest
+  std::vector<FilterConfig> filters{};  ///< as in DenoiseRequest
   DenoiseStrength strength = DenoiseStrength::medium;
   std::optional<Stabilise> stabilise{};
   HeaderFacts header{};            ///< what the voxels are, where that is known
   VolumeView<const float> mask{};  ///< of the same extent; where it is 0, voxels keep their value; empty: everywhere
-  WorkOptions work{};
+  ExecutionOptions execution{};
 };
 
 struct VolumeReport {
   DenoisedVolume volume;
   std::string backend;
-  std::vector<std::string> warnings;
+  std::vector<Message> warnings;
 };
 
 /// Filters a volume from memory to memory. `output` has the extent of `input` and does not overlap it. Voxels that are

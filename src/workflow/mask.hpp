@@ -15,7 +15,7 @@ namespace quietvox {
 /// Throws Error(invalid_argument) where it differs in extent, or a slice of it lies elsewhere in the patient. Where one
 /// of the two does not say where it lies, that becomes a warning, as do those of the mask itself.
 std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, const Execution&,
-                                     std::vector<std::string>& warnings);
+                                     std::vector<Message>& warnings);
 
 /// False for 0 and for what is no number.
 inline bool is_inside(float mask_voxel) { return std::isfinite(mask_voxel) && mask_voxel != 0; }

@@ -25,7 +25,7 @@ std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + 
 
 }  // namespace
 
-Execution execution_of(const WorkOptions& options, const Observer& observer) {
+Execution execution_of(const ExecutionOptions& options, const Observer& observer) {
   Execution result;
   result.threads = options.threads;
   result.stop = observer.stop;
@@ -35,7 +35,7 @@ Execution execution_of(const WorkOptions& options, const Observer& observer) {
     const std::size_t taken =
         resident_bytes() + reserve + reserve_of_thread * static_cast<std::size_t>(thread_count(result));
     if (limit <= taken) {
-      throw Error(Errc::out_of_memory, "--memory-limit = " + std::to_string(*options.memory_limit) +
+      throw Error(Errc::out_of_memory, Parameter{"memory-limit"} + " = " + std::to_string(*options.memory_limit) +
                                            " is too small: without any voxels quietvox takes " + mib(taken));
     }
     result.memory_limit = limit - taken;
@@ -43,21 +43,22 @@ Execution execution_of(const WorkOptions& options, const Observer& observer) {
   return result;
 }
 
-Execution background_of(const WorkOptions& options, const Observer& observer) {
+Execution background_of(const ExecutionOptions& options, const Observer& observer) {
   Execution result = execution_of(options, observer).silent();
   result.note = observer.note;
   return result;
 }
 
-void set_aside(Execution& execution, std::size_t bytes, std::size_t least) {
+void reserve_memory(Execution& execution, std::size_t bytes, std::size_t least) {
   if (*execution.memory_limit < bytes + least) {
-    throw Error(Errc::out_of_memory, "--memory-limit is too small: what readers, writers and threads work in takes " +
-                                         mib(bytes) + ", filtering one slice " + mib(least) + "; give at least " +
-                                         mib(bytes + least - *execution.memory_limit - 1) + " more");
+    throw Error(Errc::out_of_memory,
+                Parameter{"memory-limit"} + " is too small: readers, writers and threads need " + mib(bytes) +
+                    ", filtering one slice " + mib(least),
+                "give at least " + mib(bytes + least - *execution.memory_limit - 1) + " more");
   }
   *execution.memory_limit -= bytes;
 }
 
-void give_back_freed_memory() { malloc_trim(0); }
+void trim_heap() { malloc_trim(0); }
 
 }  // namespace quietvox

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/noise_of_volume.hpp"
 
-#include "quality/measure_noise.hpp"
+#include "analysis/measure_noise.hpp"
 
 namespace quietvox {
 
@@ -12,7 +12,7 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
   if (image.volume_count() == 1 || !(image.geometry(neighbour).extent == source.extent())) {
     return measure_noise(source, execution);
   }
-  return measure_noise_of_series(source, *image.volume(neighbour, io::Values::real_less_offset), execution);
+  return measure_noise_of_series(source, *image.volume(neighbour, io::VoxelDomain::real_less_offset), execution);
 }
 
 }  // namespace quietvox

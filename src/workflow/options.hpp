@@ -37,7 +37,7 @@ struct InputOptions {
               "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
               "in formats other than DICOM."),
         field("force-kind", &InputOptions::force_kind,
-              "What the numbers are; auto: as headers and looks say. Labels, vectors and colours are not filtered, "
+              "What the voxels mean; auto: by header and content. Labels, vectors and colours are not filtered, "
               "phases only by the median."),
     };
   }
@@ -50,9 +50,8 @@ struct MaskOptions {
   static constexpr std::string_view name = "", title = "Mask and residual";
   static consteval auto fields() {
     return std::tuple{
-        field(
-            "mask", &MaskOptions::mask, NoRange{}, "FILE",
-            "Image of the same extent; where it is 0, voxels keep their value and do not count for their neighbours."),
+        field("mask", &MaskOptions::mask, NoRange{}, "FILE",
+              "Image of the same extent; where it is 0, voxels stay unchanged and their neighbours ignore them."),
         field("residual", &MaskOptions::residual, NoRange{}, "FILE",
               "Also write input minus output, in real units, to this NIfTI file."),
     };
@@ -81,8 +80,8 @@ struct OutputOptions {
   static consteval auto fields() {
     return std::tuple{
         field("output-type", &OutputOptions::output_type,
-              "Stored voxel type; same: that of the input, and float32 in another format. Integers hold whole numbers "
-              "within their range. DICOM always keeps its own."),
+              "Stored voxel type; same: the input's, or float32 if the format changes. Integers are rounded and "
+              "clamped. DICOM always keeps its own type."),
         field("output-format", &OutputOptions::output_format,
               "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
         field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
@@ -99,7 +98,7 @@ struct OutputOptions {
   }
 };
 
-struct WorkOptions {
+struct ExecutionOptions {
   std::string backend = "auto";
   int threads = 0;
   std::optional<int> memory_limit{};
@@ -107,11 +106,10 @@ struct WorkOptions {
   static constexpr std::string_view name = "", title = "Work";
   static consteval auto fields() {
     return std::tuple{
-        field(
-            "backend", &WorkOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
-            "Where filters run; auto: a CUDA device where there is one and more to do than to start it, else the CPU."),
-        field("threads", &WorkOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
-        field("memory-limit", &WorkOptions::memory_limit, {1, 1 << 24}, "MiB",
+        field("backend", &ExecutionOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
+              "Where filters run; auto: a CUDA device if there is one and starting it pays off, else the CPU."),
+        field("threads", &ExecutionOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
+        field("memory-limit", &ExecutionOptions::memory_limit, {1, 1 << 24}, "MiB",
               "Memory of the process; larger volumes are filtered in slabs, with the same result; auto: no limit."),
     };
   }

@@ -8,10 +8,11 @@
 #include <cctype>
 #include <system_error>
 
+#include "io/dicom/result.hpp"
 #include "io/files/path_overlap.hpp"
-#include "io/nifti_file.hpp"
+#include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/provenance_json.hpp"
+#include "io/output/provenance_json.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "workflow/series_choice.hpp"
 
@@ -69,7 +70,7 @@ void check_input(const fs::path& path) {
   if (!fs::is_regular_file(status) && !fs::is_directory(status)) {
     throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
   }
-  if (access(path.c_str(), R_OK) != 0) throw Error(Errc::input_path, path.string() + ": may not be read");
+  if (access(path.c_str(), R_OK) != 0) throw Error(Errc::input_path, path.string() + ": is not readable");
 }
 
 std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& options, const Execution& execution) {
@@ -94,7 +95,8 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
 void check_output(const fs::path& output, io::Format format, bool force, const fs::path& input) {
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
-  const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input);
+  const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input, {},
+                                         io::is_dicom_result);
   if (format == io::Format::dicom) return;
   io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
 }
@@ -162,30 +164,32 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
     return std::nullopt;
   }();
   if (!wanted) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending names no format; give " + endings(input));
+    throw Error(Errc::invalid_argument, output.string() + ": the ending names no format", "give " + endings(input));
   }
   if (*wanted != io::Format::dicom && format_of_ending(output) != wanted) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending is not that of a " + io::to_string(*wanted) +
-                                            " file; give " + endings(wanted));
+    throw Error(Errc::invalid_argument,
+                output.string() + ": the ending is not that of a " + io::to_string(*wanted) + " file",
+                "give " + endings(wanted));
   }
   if (*wanted == io::Format::dicom && input && *input != io::Format::dicom) {
-    throw Error(Errc::invalid_argument, output.string() + ": DICOM can be written from DICOM only, and the input is " +
-                                            io::to_string(*input) + "; give .nii, .nii.gz, .nrrd or .mha");
+    throw Error(Errc::invalid_argument,
+                output.string() + ": DICOM can be written from DICOM only, and the input is " + io::to_string(*input),
+                "give .nii, .nii.gz, .nrrd or .mha");
   }
   return *wanted;
 }
 
 void check_places(const io::Image& image, const fs::path& input, const InputOptions& options, io::Format format,
-                  const std::string& instead, std::vector<std::string>& warnings) {
+                  const Message& instead, std::vector<Message>& warnings) {
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::string why = image.why_uneven(volume);
     if (why.empty()) continue;
     if (!options.allow_gaps) {
       throw Error(Errc::irregular, input.string() + ": " + why + "; " + io::to_string(format) +
-                                       " can only hold evenly spaced slices: " + instead +
-                                       ", or give --allow-gaps to space them evenly");
+                                       " can only hold evenly spaced slices: " + instead + ", or give " +
+                                       Parameter{"allow-gaps"} + " to space them evenly");
     }
-    warnings.push_back("the slices are placed evenly in " + io::to_string(format) + ", and do not lie so");
+    warnings.push_back("the slices are placed evenly in " + io::to_string(format) + ", but are uneven");
     return;
   }
 }
@@ -202,9 +206,10 @@ io::WriteOptions write_options(const OutputOptions& options, const fs::path& inp
 }
 
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,
-                                             io::Values values, const io::WriteOptions& options) {
+                                             io::VoxelDomain values, const io::WriteOptions& options) {
   if (format == io::Format::dicom && options.output_type != "same") {
-    throw Error(Errc::invalid_argument, "--output-type: DICOM keeps its stored type; give same, or another format");
+    throw Error(Errc::invalid_argument, Parameter{"output-type"} + ": DICOM keeps its stored type",
+                "give same, or another format");
   }
   if (format == image.format()) return image.writer(output, values, options);
   io::WriteOptions with_series = options;

@@ -52,13 +52,14 @@ io::Format output_format(OutputFormat, const std::filesystem::path& output, std:
 /// Before an image is written in a format other than DICOM, which can only hold slices that lie as the geometry says.
 /// Where they do not, throws Error(irregular) with `instead`, what would be right, or warns where gaps are allowed.
 void check_places(const io::Image&, const std::filesystem::path& input, const InputOptions&, io::Format,
-                  const std::string& instead, std::vector<std::string>& warnings);
+                  const Message& instead, std::vector<Message>& warnings);
 
 io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path& input, const Execution&);
 
 /// A writer that gives `image` back in `format`. One of another format than the image's takes real values.
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format,
-                                             const std::filesystem::path& output, io::Values, const io::WriteOptions&);
+                                             const std::filesystem::path& output, io::VoxelDomain,
+                                             const io::WriteOptions&);
 
 /// A writer for volumes that came from nowhere. DICOM objects are of `modality`.
 std::unique_ptr<io::ImageWriter> create_image(io::Format, const std::filesystem::path& output, const io::Geometry&,

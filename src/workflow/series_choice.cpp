@@ -54,9 +54,11 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
   for (const io::SeriesSummary& series : chosen.empty() ? all : chosen) {
     list += (list.empty() ? "" : ", ") + listed(series);
   }
-  throw Error(Errc::invalid_argument,
-              path.string() + (chosen.empty() ? ": holds no such series; it holds " + list
-                                              : ": holds several such series; choose one by --series UID: " + list));
+  if (chosen.empty()) {
+    throw Error(Errc::invalid_argument, path.string() + ": holds no such series; it holds " + list);
+  }
+  throw Error(Errc::invalid_argument, path.string() + ": holds several such series",
+              "choose one by " + Parameter{"series", "UID"} + ": " + list);
 }
 
 std::set<io::SeriesKind> included_kinds(const std::string& words) {
@@ -66,9 +68,9 @@ std::set<io::SeriesKind> included_kinds(const std::string& words) {
     const std::string word = words.substr(begin, end - begin);
     const auto kind = FieldType<io::SeriesKind>::parse(word);
     if (!kind || *kind == io::SeriesKind::images) {
-      throw Error(Errc::invalid_argument, "--include = '" + word +
-                                              "' is not known; give derived, localizer, secondary-capture, or several "
-                                              "with commas between");
+      throw Error(Errc::invalid_argument, Parameter{"include"} + " = '" + word + "' is not known",
+                  "give derived, localizer, secondary-capture, or several "
+                  "with commas between");
     }
     kinds.insert(*kind);
     begin = end + 1;

@@ -29,23 +29,68 @@ class StabilisedSource final : public VolumeSource {
   Execution execution_;
 };
 
-/// A volume of which the voxels of one value are remembered as it is read.
+/// The background of a slice that was cut out: connected squares of 2 x 2 voxels of one value, from such on that lie in
+/// the middle of 10 x 10. Noise that is cut off at that value makes single voxels and small patches of it. Beyond the
+/// edge of the slice all is background.
+std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
+  constexpr std::int64_t reach = 4;  // of the middle of a core
+  const std::int64_t width = columns + 1, height = rows + 1;
+  std::vector<std::int32_t> others(static_cast<std::size_t>(width * height));  // above and left of a corner
+  for (std::int64_t y = 1; y < height; ++y) {
+    std::int32_t in_row = 0;
+    for (std::int64_t x = 1; x < width; ++x) {
+      in_row += voxels[(y - 1) * columns + x - 1] != value;
+      others[y * width + x] = others[(y - 1) * width + x] + in_row;
+    }
+  }
+  const auto is_clear = [&](std::int64_t x, std::int64_t y, std::int64_t half) {  // around a corner of voxels
+    const std::int64_t left = std::max<std::int64_t>(x - half, 0), right = std::min(x + half, columns),
+                       top = std::max<std::int64_t>(y - half, 0), bottom = std::min(y + half, rows);
+    return others[bottom * width + right] - others[bottom * width + left] ==
+           others[top * width + right] - others[top * width + left];
+  };
+  std::vector<bool> squares(others.size()), marks(static_cast<std::size_t>(columns * rows));
+  std::vector<std::pair<std::int64_t, std::int64_t>> reached;
+  const auto enter = [&](std::int64_t x, std::int64_t y, std::int64_t half) {
+    if (x < 0 || y < 0 || x >= width || y >= height || squares[y * width + x] || !is_clear(x, y, half)) return;
+    squares[y * width + x] = true;
+    reached.emplace_back(x, y);
+  };
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) enter(x, y, 1 + reach);
+  }
+  while (!reached.empty()) {
+    const auto [x, y] = reached.back();
+    reached.pop_back();
+    for (const auto& [dx, dy] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) enter(x + dx, y + dy, 1);
+    for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 1, rows); ++row) {
+      for (std::int64_t column = std::max<std::int64_t>(x - 1, 0); column < std::min(x + 1, columns); ++column)
+        marks[row * columns + column] = true;
+    }
+  }
+  return marks;
+}
+
+/// A volume whose background that was cut out is remembered as it is read.
 class MarkedSource final : public VolumeSource {
  public:
-  MarkedSource(VolumeSource& source, float value)
-      : source_(source), value_(value), slices_(static_cast<std::size_t>(source.extent().z)) {}
+  MarkedSource(VolumeSource& source, float value, const Execution& execution)
+      : source_(source),
+        value_(value),
+        execution_(execution.silent()),
+        slices_(static_cast<std::size_t>(source.extent().z)) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override {
     source_.read(slices);
-    for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-      const float* const voxels = slices.row(0, z);
-      std::vector<bool>& marks = slices_[static_cast<std::size_t>(slices.origin.z + z)];
-      marks.resize(static_cast<std::size_t>(slices.extent.slice()));
-      for (std::size_t i = 0; i < marks.size(); ++i) marks[i] = voxels[i] == value_;
-    }
+    parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t z = begin; z < end; ++z) {
+        slices_[static_cast<std::size_t>(slices.origin.z + z)] =
+            cut_out_background(slices.row(0, z), slices.extent.x, slices.extent.y, value_);
+      }
+    });
   }
   /// Gives voxels of slices that were read their value back.
   void restore(VolumeView<float> slices) const {
@@ -61,13 +106,14 @@ class MarkedSource final : public VolumeSource {
  private:
   VolumeSource& source_;
   float value_;
+  Execution execution_;
   std::vector<std::vector<bool>> slices_;  // of their own, as one may be read while another is written
 };
 
 bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
 
 /// True where a filter goes by the measured noise alone: no intensity was given by hand, nor a model of the noise.
-bool goes_by_noise_alone(const Settings& given, const Settings& by_header) {
+bool goes_by_noise_alone(const FilterConfig& given, const FilterConfig& by_header) {
   const auto is_given = [&](const FieldInfo& field) {
     const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
     return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
@@ -85,12 +131,12 @@ std::string why_no_magnitudes(VolumeSource& source) {
 }
 
 /// True for one filter that goes by the noise of the volume itself.
-bool can_be_stabilised(std::span<const Settings> chain, const Settings& by_header) {
+bool can_be_stabilised(std::span<const FilterConfig> chain, const FilterConfig& by_header) {
   return chain.size() == 1 && goes_by_noise_alone(chain.front(), by_header);
 }
 
 /// How the Rician noise of a volume is turned into Gaussian noise; none where it is not.
-std::optional<Stabilisation> stabilisation_of(std::span<const Settings> chain, const Settings& by_header,
+std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chain, const FilterConfig& by_header,
                                               Stabilise choice, VolumeSource& source,
                                               const std::function<NoiseModel()>& measure) {
   const bool asked_for = choice == Stabilise::rician;
@@ -98,12 +144,13 @@ std::optional<Stabilisation> stabilisation_of(std::span<const Settings> chain, c
   if (!can_be_stabilised(chain, by_header)) {
     if (!asked_for) return std::nullopt;
     throw Error(Errc::invalid_argument,
-                "--stabilise rician is for a single filter that goes by the measured noise: "
-                "leave its sigmas auto, or leave out --stabilise");
+                Parameter{"stabilise", "rician"} + " is for a single filter that goes by the measured noise",
+                "leave its sigmas auto, or leave out " + Parameter{"stabilise"});
   }
   if (const std::string why = asked_for ? why_no_magnitudes(source) : ""; !why.empty()) {
     throw Error(Errc::invalid_argument,
-                "--stabilise rician is for magnitudes, which are never negative, but " + why + "; leave it out");
+                Parameter{"stabilise", "rician"} + " is for magnitudes, which are never negative, but " + why,
+                "leave it out");
   }
   NoiseModel noise = measure();
   if (asked_for) noise.distribution = NoiseDistribution::rician;
@@ -140,12 +187,12 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
       });
 }
 
-std::vector<std::string> VolumeFilter::warnings() const {
-  std::vector<std::string> warnings;
+std::vector<Message> VolumeFilter::warnings() const {
+  std::vector<Message> warnings;
   if (is_stabilised_in_vain_) {
-    warnings.push_back(
-        "--stabilise auto does nothing here: it is for a single filter that goes by the measured noise, with its "
-        "sigmas auto");
+    warnings.push_back(Parameter{"stabilise", "auto"} +
+                       " does nothing here: it is for a single filter that goes by the measured noise, with "
+                       "its sigmas auto");
   }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
@@ -158,8 +205,8 @@ std::vector<std::string> VolumeFilter::warnings() const {
       const std::string why =
           model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
       warnings.push_back(filter + why +
-                         (is_chosen_ ? ", so that nothing was changed"
-                                     : ", so that --" + waiting.field +
+                         (is_chosen_ ? Message(", so that nothing was changed")
+                                     : ", so that " + Parameter{waiting.field} +
                                            " = auto became 0; give a number if it ought to change something"));
     }
     if (model != nullptr && model->confidence == Confidence::low) {
@@ -179,7 +226,7 @@ std::optional<float> VolumeFilter::kept_background() const {
 
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {
   std::optional<MarkedSource> marked;
-  if (const auto background = kept_background()) marked.emplace(source_, *background);
+  if (const auto background = kept_background()) marked.emplace(source_, *background, execution_);
   VolumeSource& source = marked ? *marked : source_;
   std::optional<StabilisedSource> stabilised;
   if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/stabilisation.hpp"
 #include "core/pipeline.hpp"
-#include "quality/stabilisation.hpp"
 
 namespace quietvox {
 
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "
 
 /// What a volume is filtered by.
 struct VolumeChain {
-  std::span<const Settings> filters;  ///< one after another
+  std::span<const FilterConfig> filters;  ///< one after another
   Stabilise stabilise = Stabilise::none;
   /// The filters were not chosen by hand. Then voxels of a background that was cut out keep their value to the digit
   /// where noise could not have made it: masks are often made from what is 0.
@@ -35,12 +35,12 @@ class VolumeFilter {
   /// Throws Error(invalid_argument) where Stabilise::rician cannot be done.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
 
-  const std::vector<Settings>& resolved() const { return resolved_; }
+  const std::vector<FilterConfig>& resolved() const { return resolved_; }
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
   bool is_stabilised() const { return stabilisation_.has_value(); }
   /// Where no noise was found, or none to be trusted, filters that go by it change little, and people ought to know. So
   /// they ought where Stabilise::automatic was given to filters that it is not for.
-  std::vector<std::string> warnings() const;
+  std::vector<Message> warnings() const;
 
   /// Hands filtered slices to `consume` in ascending order.
   void run(const std::function<void(VolumeView<const float> slices)>& consume) const;
@@ -52,7 +52,7 @@ class VolumeFilter {
   VolumeSource& source_;
   const Backend& backend_;
   Execution execution_;
-  std::vector<Settings> by_header_, resolved_;
+  std::vector<FilterConfig> by_header_, resolved_;
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
   bool is_chosen_, is_stabilised_in_vain_;

@@ -52,7 +52,7 @@ void VoxelOutput::write_block(VolumeView<const float> block) {
   residual_->write(result);
 }
 
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileState> inputs,
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileStamp> inputs,
                             const Execution& execution) {
   std::vector<io::AtomicOutput*> outputs;
   io::WriteReport report = writer.finish(outputs);

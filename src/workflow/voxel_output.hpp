@@ -34,7 +34,7 @@ class VoxelOutput {
 
 /// Puts the output and, where there is one, its residual in place: both or neither, and neither where one of the inputs
 /// changed.
-io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileState> inputs,
+io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileStamp> inputs,
                             const Execution&);
 
 }  // namespace quietvox

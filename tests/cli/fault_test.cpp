@@ -339,7 +339,7 @@ TEST_F(Faults, InputThatChangesIsAnErrorAndLeavesNothing) {
     process.send(SIGCONT);
     const Result result = process.finish();
     EXPECT_EQ(result.status, 5) << result.err;
-    EXPECT_NE(result.err.find(path("changing/" + file) + ": changed while it was read"), std::string::npos)
+    EXPECT_NE(result.err.find(path("changing/" + file) + ": changed while it was being read"), std::string::npos)
         << result.err;
     EXPECT_TRUE(TemporaryFolder::names_in(folder_ / "out").empty());
   }
@@ -365,7 +365,7 @@ TEST_F(Faults, ASeriesWhoseFilesChangeBeforeItsTurnIsAnError) {
   fs::rename(folder_ / "changing/aside", folder / "slice_0030.dcm");
   const Result result = process.finish();
   EXPECT_EQ(result.status, 5) << result.err;
-  EXPECT_NE(result.err.find(": changed while it was read"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(": changed while it was being read"), std::string::npos) << result.err;
   EXPECT_TRUE(fs::exists(folder_ / "out/all" / uid(first)));
   EXPECT_FALSE(fs::exists(folder_ / "out/all" / uid(last)));
 }

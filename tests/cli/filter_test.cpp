@@ -253,12 +253,34 @@ TEST_F(FilterCommand, IntegersThatLookLikeLabelsAreRefused) {
   quietvox_ok({"median", path("floats.nii"), path("out.nii"), "--force"});
 }
 
+TEST_F(FilterCommand, IntegersOfFewNumbersAreLabelsHoweverThinTheyAre) {
+  const Extent size{{80, 80, 5}};
+  const auto run = [&](const std::function<int(int, int)>& label) {
+    std::vector<std::int16_t> voxels;
+    for (std::int64_t i = 0; i < size.voxels(); ++i) {
+      voxels.push_back(static_cast<std::int16_t>(label(static_cast<int>(i % 80), static_cast<int>(i / 80 % 80))));
+    }
+    write_nifti(folder_ / "in.nii", size, voxels);
+    return quietvox({"median", path("in.nii"), path("out.nii"), "--force"});
+  };
+  const auto vessels = [](int x, int y) { return x % 10 == 0 || y % 10 == 3; };
+  const auto tracts = [](int x, int y) { return x % 10 < 2 ? 1 + x / 30 : y % 10 < 2 ? 5 : 0; };
+  for (const Result& refused : {run(vessels), run([&](int x, int y) { return vessels(x, y) * 255; }), run(tracts)}) {
+    EXPECT_EQ(refused.status, 4) << refused.err;
+    EXPECT_NE(refused.err.find(" different whole numbers"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("--force-kind"), std::string::npos) << refused.err;
+  }
+  const auto counts = random_integers(6400, 9);
+  const auto poor = run([&](int x, int y) { return std::abs(counts[static_cast<std::size_t>(80 * y + x)]) % 6; });
+  EXPECT_EQ(poor.status, 0) << poor.err;
+}
+
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
   QV_NEEDS_TEST_DATA();
   const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();
   const Result refused = quietvox({"bilateral", phase, path("out.dcm")});
   EXPECT_EQ(refused.status, 4);
-  EXPECT_NE(refused.err.find("Image Type says SW_P; a mean of phases is wrong"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("Image Type says SW_P_FFE; a mean of phases is wrong"), std::string::npos) << refused.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out.dcm"));
   quietvox_ok({"bilateral", phase, path("out.dcm"), "--force-kind", "scalar"});
   quietvox_ok({"median", phase, path("median.dcm")});

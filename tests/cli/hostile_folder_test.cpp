@@ -77,9 +77,10 @@ class HostileFolder : public ::testing::Test {
       fs::create_directory_symlink("../../precious/letters", staging / "letters");
       fs::create_hard_link(letter, staging / "hard");
       fs::create_symlink(letter, staging / "t1.nii");
-      if (digit == '3') fs::create_symlink(letter, staging / "lock");
-      if (digit == '4') mkfifo((staging / "lock").c_str(), 0600);
-      if (digit == '5') fs::create_hard_link(letter, staging / "lock");
+      const fs::path lock = staging / (name.substr(10, 16) + ".lock");
+      if (digit == '3') fs::create_symlink(letter, lock);
+      if (digit == '4') mkfifo(lock.c_str(), 0600);
+      if (digit == '5') write_file(lock, "");
       fs::permissions(staging, digit == '6' ? fs::perms::all : fs::perms::owner_all);
     }
     // JSON that names what it does not belong to, and headers whose voxels lie elsewhere.
@@ -118,6 +119,10 @@ class HostileFolder : public ::testing::Test {
     const std::string text = "NRRD0004\ntype: short\ndimension: 3\nsizes: 8 8 8\nencoding: text\n";
     const std::string data = "data file: " + there + "\n\n" + numbers;
     write_file(planted("return.nhdr"), text + "content: a\r" + data);
+    write_file(planted("=numbers.txt"), numbers);
+    write_file(planted("-"), numbers);
+    write_file(planted("free.nhdr"), text + "data file:=numbers.txt\n" + data);
+    write_file(planted("piped.nhdr"), text + "data file: -\n");
     std::string comments;
     while (comments.size() <= 1 << 20) comments += "# a comment\n";
     write_file(planted("long.nhdr"), text + comments + data);
@@ -214,9 +219,9 @@ TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
   quietvox_ok({"median", path("data/t1.nii"), path("data/pair.hdr")});
   fs::remove(folder_ / "data/pair.img");
   fs::create_symlink(path("precious/voxels.raw"), folder_ / "data/pair.img");
-  for (const char* header :
-       {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd", "linked.nhdr", "below.nhdr", "linked.mhd",
-        "pair.hdr", "pair.img", "colon.mhd", "letters.mhd", "local.mhd", "return.nhdr", "long.nhdr"}) {
+  for (const char* header : {"absolute.nhdr", "above.nhdr", "hidden.nhdr", "absolute.mhd", "linked.nhdr", "below.nhdr",
+                             "linked.mhd", "pair.hdr", "pair.img", "colon.mhd", "letters.mhd", "local.mhd",
+                             "return.nhdr", "long.nhdr", "free.nhdr", "piped.nhdr"}) {
     expect_only({}, {"median", path("data") + "/" + header, path("data/leak.nii")});
     const Result result = quietvox({"info", path("data") + "/" + header});
     EXPECT_EQ(result.status, 4) << header;

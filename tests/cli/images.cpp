@@ -52,7 +52,7 @@ void write_nifti(const std::filesystem::path& path, Extent extent, const std::ve
 
 std::vector<float> read_voxels(const std::filesystem::path& path, std::size_t volume) {
   const auto image = io::open_image(path, {});
-  const auto source = image->volume(volume, io::Values::real);
+  const auto source = image->volume(volume, io::VoxelDomain::real);
   std::vector<float> voxels(static_cast<std::size_t>(source->extent().voxels()));
   source->read({voxels.data(), source->extent(), source->spacing()});
   return voxels;

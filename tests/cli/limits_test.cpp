@@ -142,7 +142,7 @@ TEST_F(Limits, FoldersNestedWithoutEndAreNeitherReplacedNorLeft) {
   fs::create_directory(folder_ / "results");
   fs::rename(folder_ / "out/deep", staging);
   fs::permissions(staging, fs::perms::owner_all);
-  write_file(staging / "lock", "");
+  write_file(staging / "0123456789abcdef.lock", "");
   fs::permissions(staging / std::string(200, 'a'), fs::perms::none);
   quietvox_ok({"median", path("in.dcm"), path("results/out.dcm")});
   EXPECT_EQ(TemporaryFolder::names_in(folder_ / "results"), std::vector<std::string>{"out.dcm"});
@@ -160,8 +160,33 @@ TEST_F(Limits, NestedJsonOverflowsNoStack) {
     write_file(folder_ / "j.json", deep);
     expect_failure(20, "j.json", {"median", path("good.dcm"), path("j.nii"), "--force"});
   }
-  write_file(folder_ / "big.json", "\"" + std::string(std::size_t{64} << 20, 'x') + "\"");
+  write_file(folder_ / "big.json", std::string(1, '"').append(std::size_t{64} << 20, 'x').append("\""));
   expect_failure(4, "big.json", {"quadratic", path("good.dcm"), path("o.nii"), "--coefficients", path("big.json")});
+}
+
+/// It is looked at only to see whether it may be replaced.
+TEST_F(Limits, JsonBesideAnOutputTakesLittleMemory) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
+  {
+    std::string json = "{\"quietvox\": \"1\"";
+    for (int i = 0; i < 4000000; ++i) json.append(",\"").append(std::to_string(i)).append("\":1");
+    write_file(folder_ / "o.json", json);
+  }
+  const Result result = quietvox({"median", path("in.nii"), path("o.nii"), "--force"});
+  EXPECT_EQ(result.status, 0) << result.err;  // as far as anybody reads it, it is of quietvox
+  EXPECT_LT(result.peak_kib, 200 << 10);
+}
+
+TEST_F(Limits, CoefficientsOfManyEntriesTakeLittleTime) {
+  write("good.dcm", {});
+  for (const std::string begin : {"{\"size\":3", "{\"size\":{\"a\":3"}) {
+    std::string json = begin;
+    for (int i = 0; i < 80000; ++i) json.append(",\"").append(std::to_string(i)).append("\":1");
+    write_file(folder_ / "q.json", json + (begin.size() > 10 ? "}}" : "}"));
+    const auto start = std::chrono::steady_clock::now();
+    expect_failure(4, "q.json: ", {"quadratic", path("good.dcm"), path("o.nii"), "--coefficients", path("q.json")});
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  }
 }
 
 TEST_F(Limits, SmallFilesTakeLittleMemory) {
@@ -244,11 +269,11 @@ TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   for (int i = 0; i < 300; ++i) packed += member;  // 5 GB
   write_file(folder_ / "in.nii.gz", packed);
   quietvox_ok({"info", path("in.nii.gz")});
-  expect_failure(4, "in.nii.gz: more than 268435456 bytes of what it holds are no voxels",
+  expect_failure(4, "in.nii.gz: more than 268435456 bytes in it are not voxels",
                  {"median", path("in.nii.gz"), path("out.nii.gz")});
   fs::remove(folder_ / "in.nii.gz");
   fs::resize_file(folder_ / "in.nii", std::uintmax_t{400} << 20);  // which takes no place on the disk
-  expect_failure(4, "in.nii: more than 268435456 bytes of what it holds are no voxels",
+  expect_failure(4, "in.nii: more than 268435456 bytes in it are not voxels",
                  {"median", path("in.nii"), path("out.nii")});
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
 }

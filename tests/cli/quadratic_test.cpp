@@ -141,6 +141,39 @@ TEST_F(Quadratic, ProvenanceTellsWhichCoefficientsByTheirHash) {
   EXPECT_TRUE(instances.contains(dicom_text(path("out.dcm"), DCM_SOPInstanceUID)));
 }
 
+/// With --force too: a JSON file may be anything.
+TEST_F(Quadratic, TrainingReplacesCoefficientsAlone) {
+  quietvox_ok({"phantom", path("clean.nii"), "--size", "40x40x2"});
+  quietvox_ok({"add-noise", path("clean.nii"), path("noisy.nii"), "--amount", "60"});
+  const auto train = [&](const std::string& output) {
+    return quietvox({"train-quadratic", path("noisy.nii"), path("clean.nii"), path(output), "--force"});
+  };
+  EXPECT_EQ(train("h.json").status, 0);
+  EXPECT_EQ(train("h.json").status, 0);
+  std::string by_hand = read_file(folder_ / "h.json");
+  by_hand.replace(by_hand.find("quietvox"), 8, "somebody");
+  const std::string sidecar = read_file(folder_ / "noisy.json");
+  for (const std::string& foreign :
+       {std::string(R"({"name": "quietvox"})"), by_hand, sidecar, std::string("quietvox")}) {
+    write_file(folder_ / "foreign.json", foreign);
+    const Result result = train("foreign.json");
+    EXPECT_EQ(result.status, 20) << result.err;
+    EXPECT_NE(result.err.find("foreign.json: was not made by"), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(read_file(folder_ / "foreign.json"), foreign);
+  }
+}
+
+TEST_F(Quadratic, WhereNoRowsAreHeldOutNoPsnrIsTold) {
+  quietvox_ok({"phantom", path("clean.nii"), "--size", "16x16x2"});
+  quietvox_ok({"add-noise", path("clean.nii"), path("noisy.nii"), "--amount", "60"});
+  const Result text = quietvox_ok({"train-quadratic", path("noisy.nii"), path("clean.nii"), path("a.json")});
+  EXPECT_EQ(text.out.find("nan"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("unknown"), std::string::npos) << text.out;
+  const Result json = quietvox_ok({"train-quadratic", path("noisy.nii"), path("clean.nii"), path("b.json"), "--json"});
+  EXPECT_TRUE(Json::parse(json.out)["psnr"]["noisy"].is_null()) << json.out;
+}
+
 TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
   write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
   const std::string nine = "[0,0,0,0,1,0,0,0,0]";

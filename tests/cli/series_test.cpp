@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,24 @@ TEST_F(SeriesOnDisk, PhantomsAreTheSameInEveryFormat) {
   quietvox_ok({"phantom", path("a.nii"), "--size", "32x24x5"});
   const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a"), "--json"}).out)["volumes"][0];
   EXPECT_LE(result["max_error"].get<double>(), 0.5);  // DICOM stores whole numbers
+}
+
+/// Terminals take some bytes of a text for commands.
+TEST_F(SeriesOnDisk, InfoPrintsNoControlCharacters) {
+  fs::create_directory(folder_ / "in");
+  for (const std::string series : {"1.2.3",
+                                   "1.2\x1b[31m.3\xc2\x9b"
+                                   "1m"}) {
+    write_dicom(folder_ / "in" / std::to_string(series.size()), {.series = series,
+                                                                 .more = {{DCM_SeriesDescription,
+                                                                           "caf\xc3\xa9 \xc2\x9b"
+                                                                           "1m \x9b"
+                                                                           "2m \xe2\x82\xac"}}});
+  }
+  const std::string text = quietvox_ok({"info", path("in")}).out;
+  for (const char* bytes : {"\x1b", "\xc2\x9b", "\x9b"}) EXPECT_EQ(text.find(bytes), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2?[31m.3??1m"), std::string::npos) << text;
+  EXPECT_NE(text.find("caf\xc3\xa9 ??1m ?2m \xe2\x82\xac"), std::string::npos) << text;
 }
 
 TEST_F(SeriesOnDisk, RadiusZeroKeepsEveryVoxelAndNamesAndCounts) {
@@ -115,24 +134,41 @@ TEST_F(SeriesOnDisk, StayCompressedAsTheyWere) {
   EXPECT_EQ(read_voxels(folder_ / "same"), read_voxels(folder_ / "raw"));
 }
 
+/// Times and diffusion directions are made one after the other, echoes and kinds of images in the same time.
 TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
-  fs::create_directory(folder_ / "in");
-  for (int file = 0; file < 6; ++file) {
-    const int z = file % 3, time = file / 3;
-    write_dicom(folder_ / ("in/" + std::to_string(file)),
-                {.position = {0, 0, 1.0 * z},
-                 .instance_number = file + 1,
-                 .more = {{DCM_TemporalPositionIdentifier, std::to_string(time + 1)}, {DCM_RepetitionTime, "2500"}}});
-  }
-  quietvox_ok({"median", path("in"), path("out.nii"), "--radius", "0", "--residual", path("residual.nii")});
-  for (const char* name : {"out.nii", "residual.nii"}) {
-    std::ifstream file(folder_ / name, std::ios::binary);
-    float seconds = 0;
-    char units = 0;
-    file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
-    file.seekg(123).read(&units, 1);
-    EXPECT_EQ(seconds, 2.5F) << name;
-    EXPECT_EQ(units, 2 + 8) << name << ": mm and s";
+  using Elements = std::vector<std::pair<DcmTagKey, std::string>>;
+  const std::tuple<std::string, std::array<Elements, 2>, float> cases[] = {
+      {"times", {{{{DCM_TemporalPositionIdentifier, "1"}}, {{DCM_TemporalPositionIdentifier, "2"}}}}, 2.5F},
+      {"diffusion",
+       {{{{DCM_DiffusionBValue, "0"}, {DCM_DiffusionDirectionality, "NONE"}},
+         {{DCM_DiffusionBValue, "800"}, {DCM_DiffusionDirectionality, "DIRECTIONAL"}}}},
+       2.5F},
+      {"echoes", {{{{DCM_EchoTime, "3"}}, {{DCM_EchoTime, "6"}}}}, 0},
+      {"kinds", {{{{DCM_ImageType, "ORIGINAL\\PRIMARY\\M"}}, {{DCM_ImageType, "ORIGINAL\\PRIMARY\\P"}}}}, 0}};
+  for (const auto& [name, volumes, expected] : cases) {
+    fs::create_directory(folder_ / name);
+    for (int file = 0; file < 6; ++file) {
+      const int z = file % 3;
+      DicomSpec spec{.position = {0, 0, 1.0 * z}, .instance_number = file + 1, .more = volumes[file / 3]};
+      spec.more.emplace_back(DCM_RepetitionTime, "2500");
+      write_dicom(folder_ / (name + "/" + std::to_string(file)), spec);
+    }
+    const std::string output = name + ".nii", residual = name + "-residual.nii";
+    quietvox_ok({"median", path(name), path(output), "--radius", "0", "--residual", path(residual)});
+    for (const std::string& made : {output, residual}) {
+      std::ifstream file(folder_ / made, std::ios::binary);
+      float seconds = -1;
+      char units = 0;
+      file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
+      file.seekg(123).read(&units, 1);
+      if (expected > 0) {
+        EXPECT_EQ(seconds, expected) << made;
+        EXPECT_EQ(units, 2 + 8) << made << ": mm and s";
+      } else {
+        EXPECT_NE(seconds, 2.5F) << made;
+        EXPECT_EQ(units, 2) << made << ": mm";
+      }
+    }
   }
 }
 

@@ -59,7 +59,7 @@ TEST_P(ParallelFor, LendsEachWorkerToOneItemAtATime) {
   std::atomic<int> made = 0;
   std::vector<std::atomic<int>> visits(1000);
   std::atomic<bool> shared = false;
-  parallel_for_workers(
+  parallel_for_with_scratch(
       execution(), std::ssize(visits),
       [&] {
         ++made;

@@ -75,7 +75,7 @@ class BadValue : public testing::TestWithParam<Case> {};
 TEST_P(BadValue, IsRefusedByNameAndLeavesTheOldOne) {
   EveryKind params;
   const std::string before = get_field(params, GetParam().field);
-  expect_error(Errc::invalid_argument, "every-kind: --" + GetParam().field + " = '" + GetParam().given + "'",
+  expect_error(Errc::invalid_argument, "every-kind: " + GetParam().field + " = '" + GetParam().given + "'",
                [&] { set_field(params, GetParam().field, GetParam().given); });
   expect_error(Errc::invalid_argument, GetParam().read_back,
                [&] { set_field(params, GetParam().field, GetParam().given); });
@@ -116,13 +116,13 @@ TEST(Fields, ValidateFindsWhatWasSetDirectly) {
   EveryKind params;
   validate(params);
   params.radius.z = 16;
-  expect_error(Errc::invalid_argument, "every-kind: --radius = '1x2x16'", [&] { validate(params); });
+  expect_error(Errc::invalid_argument, "every-kind: radius = '1x2x16'", [&] { validate(params); });
   params = {};
   params.share = std::numeric_limits<double>::quiet_NaN();
-  expect_error(Errc::invalid_argument, "every-kind: --share = 'nan'", [&] { validate(params); });
+  expect_error(Errc::invalid_argument, "every-kind: share = 'nan'", [&] { validate(params); });
   params = {};
   params.auto_count = 10;
-  expect_error(Errc::invalid_argument, "every-kind: --auto-count = '10'", [&] { validate(params); });
+  expect_error(Errc::invalid_argument, "every-kind: auto-count = '10'", [&] { validate(params); });
 }
 
 TEST(Fields, AreDescribedAsData) {

@@ -41,35 +41,36 @@ TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {
   }
 }
 
-TEST(Settings, StartWithTheDefaultsAndTakeValues) {
-  Settings settings(find_filter("median"));
+TEST(FilterConfig, StartWithTheDefaultsAndTakeValues) {
+  FilterConfig settings(find_filter("median"));
   EXPECT_EQ(settings.get("radius"), "auto");
   settings.set("radius", "2x0x1");
   EXPECT_EQ(settings.get("radius"), "2x0x1");
   EXPECT_EQ(std::any_cast<const MedianParams&>(settings.params()).radius, (Radius3{2, 0, 1}));
 }
 
-TEST(Settings, AreCheckedWhenMadeFromAStruct) {
+TEST(FilterConfig, AreCheckedWhenMadeFromAStruct) {
   MedianParams params;
   params.radius = Radius3{16, 1, 1};
-  expect_error(Errc::invalid_argument, "median: --radius = '16x1x1'", [&] { Settings(find_filter("median"), params); });
+  expect_error(Errc::invalid_argument, "median: radius = '16x1x1'",
+               [&] { FilterConfig(find_filter("median"), params); });
 }
 
-TEST(Settings, AxesOfOneVoxelAreFlat) {
-  Settings settings(find_filter("median"));
+TEST(FilterConfig, AxesOfOneVoxelAreFlat) {
+  FilterConfig settings(find_filter("median"));
   settings.set("radius", "3x2x1");
   EXPECT_EQ(settings.resolved(facts({7, 5, 1})).halo(), (Radius3{3, 2, 0}));
   EXPECT_EQ(settings.resolved(facts({1, 5, 3})).halo(), (Radius3{0, 2, 1}));
   EXPECT_EQ(settings.resolved(facts({1, 1, 1})).halo(), (Radius3{0, 0, 0}));
 }
 
-TEST(Settings, AWindowLargerThanTheVolumeIsRefused) {
-  Settings settings(find_filter("median"));
+TEST(FilterConfig, AWindowLargerThanTheVolumeIsRefused) {
+  FilterConfig settings(find_filter("median"));
   settings.set("radius", "1x3x1");
   EXPECT_NO_THROW(settings.resolved(facts({3, 7, 3})));
   expect_error(
       Errc::invalid_argument,
-      "median: --radius = 1x3x1 makes a window of 7 voxels along y, but the volume has 6; a half width of 1x2x1 fits",
+      "median: radius = 1x3x1 makes a window of 7 voxels along y, but the volume has 6; a half width of 1x2x1 fits",
       [&] {
         settings.resolved(facts({3, 6, 3}));
       });
@@ -78,27 +79,27 @@ TEST(Settings, AWindowLargerThanTheVolumeIsRefused) {
   });
 }
 
-TEST(Settings, AnEmptyVolumeIsRefused) {
+TEST(FilterConfig, AnEmptyVolumeIsRefused) {
   expect_error(Errc::invalid_argument, "median: the volume is empty", [] {
-    Settings(find_filter("median")).resolved(facts({5, 0, 5}));
+    FilterConfig(find_filter("median")).resolved(facts({5, 0, 5}));
   });
 }
 
-TEST(Settings, AutoIsResolvedFromTheVolume) {
-  const Settings resolved = Settings(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 1}, 12));
+TEST(FilterConfig, AutoIsResolvedFromTheVolume) {
+  const FilterConfig resolved = FilterConfig(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 1}, 12));
   EXPECT_EQ(resolved.get("domain-sigma"), "0.5x0.5x0.5");
   EXPECT_EQ(resolved.get("range-sigma"), "36");
   EXPECT_EQ(resolved.get("radius"), "3x3x2");
   EXPECT_EQ(resolved.halo(), (Radius3{3, 3, 2}));
 }
 
-TEST(Settings, GivenValuesAreNotEstimated) {
-  Settings settings(find_filter("bilateral"));
+TEST(FilterConfig, GivenValuesAreNotEstimated) {
+  FilterConfig settings(find_filter("bilateral"));
   settings.set("range-sigma", "30");
   settings.set("domain-sigma", "2");
   settings.set("radius", "2x2x0");
   const VolumeFacts no_estimate{{20, 20, 20}, {1, 1, 1}, []() -> NoiseModel { throw std::logic_error("estimated"); }};
-  const Settings resolved = settings.resolved(no_estimate);
+  const FilterConfig resolved = settings.resolved(no_estimate);
   EXPECT_EQ(resolved.get("range-sigma"), "30");
   EXPECT_EQ(resolved.get("radius"), "2x2x0");
 }

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <chrono>
 
+#include "analysis/measure_noise.hpp"
 #include "backends/cpu_backend.hpp"
 #include "core/provenance.hpp"
 #include "filters/bilateral.hpp"
 #include "filters/registry.hpp"
-#include "quality/measure_noise.hpp"
 #include "support/expect_error.hpp"
 #include "support/volumes.hpp"
 
@@ -23,21 +23,21 @@ using test::expect_error;
 using test::MemorySource;
 using test::Volume;
 
-Settings median(const std::string& radius) {
-  Settings settings(find_filter("median"));
+FilterConfig median(const std::string& radius) {
+  FilterConfig settings(find_filter("median"));
   settings.set("radius", radius);
   return settings;
 }
 
-Settings bilateral(const std::string& radius) {
-  Settings settings(find_filter("bilateral"));
+FilterConfig bilateral(const std::string& radius) {
+  FilterConfig settings(find_filter("bilateral"));
   settings.set("radius", radius);
   return settings;
 }
 
 class Pipeline : public testing::Test {
  protected:
-  Volume run(const Volume& volume, const std::vector<Settings>& chain, const Execution& execution = {}) {
+  Volume run(const Volume& volume, const std::vector<FilterConfig>& chain, const Execution& execution = {}) {
     MemorySource source(volume);
     const auto resolved = resolve_chain(chain, source, *backend, execution, measure_noise);
     MemorySource counted(volume);
@@ -66,7 +66,7 @@ class Pipeline : public testing::Test {
 
 TEST_F(Pipeline, SlabsNeverChangeAVoxel) {
   const Volume volume = busy_volume({23, 17, 29}, 1);
-  const std::vector<std::vector<Settings>> chains{
+  const std::vector<std::vector<FilterConfig>> chains{
       {median("1x1x1")},
       {median("1x2x0")},
       {bilateral("2x1x3")},
@@ -95,7 +95,7 @@ TEST_F(Pipeline, AChainIsItsFiltersOneAfterAnother) {
 
 TEST_F(Pipeline, WhatAFilterEstimatesItEstimatesOnWhatReachesIt) {
   const Volume volume = busy_volume({32, 32, 8}, 3);
-  const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};
+  const std::vector<FilterConfig> chain{median("1x1x1"), bilateral("1x1x1")};
   MemorySource source(volume);
   const auto resolved = resolve_chain(chain, source, *backend, {}, measure_noise);
   const Volume once = run(volume, {median("1x1x1")});
@@ -121,7 +121,7 @@ TEST(Intensities, AreTheSmallestAndTheLargestPresentVoxel) {
 
 TEST_F(Pipeline, TheEstimateDoesNotDependOnTheMemoryLimit) {
   const Volume volume = busy_volume({32, 32, 16}, 4);
-  const std::vector<Settings> chain{median("1x1x1"), bilateral("1x1x1")};
+  const std::vector<FilterConfig> chain{median("1x1x1"), bilateral("1x1x1")};
   EXPECT_TRUE(run(volume, chain) == run(volume, chain, limited_to_slices(24, volume)));
 }
 
@@ -236,7 +236,7 @@ TEST_F(Pipeline, WithoutALimitMemoryIsNotTakenThatTheMachineDoesNotHave) {
 TEST(GrownBox, IsCutAtTheVolume) {
   VolumeView<const float> whole{nullptr, {10, 10, 10}, {1, 1, 1}, {0, 0, 4}};
   VolumeView<float> box{nullptr, {10, 10, 2}, {1, 1, 1}, {0, 0, 5}};
-  const auto result = grown(box, {1, 2, 3}, whole);
+  const auto result = expanded(box, {1, 2, 3}, whole);
   EXPECT_EQ(result.origin, (Index3{0, 0, 4}));
   EXPECT_EQ(result.extent.z, 6);
   EXPECT_EQ(result.extent.x, 10);

@@ -10,21 +10,21 @@ namespace quietvox {
 namespace {
 
 TEST(Provenance, NamesEveryFilterAndParameter) {
-  Settings median(find_filter("median"));
+  FilterConfig median(find_filter("median"));
   median.set("radius", "1x1x0");
-  const Settings bilateral(find_filter("bilateral"));
-  const std::vector<Settings> chain{median, bilateral};
+  const FilterConfig bilateral(find_filter("bilateral"));
+  const std::vector<FilterConfig> chain{median, bilateral};
   const std::string text = describe_chain(chain);
   EXPECT_EQ(text.find("median radius=1x1x0 shape=box border=replicate"), 0U) << text;
   EXPECT_NE(text.find(" -> bilateral domain-sigma=auto range-sigma=auto"), std::string::npos) << text;
 }
 
 TEST(Provenance, IsToldBriefly) {
-  Settings median(find_filter("median"));
+  FilterConfig median(find_filter("median"));
   median.set("radius", "2x2x0");
   median.set("border", "copy");
-  const Settings nlm(find_filter("nlm"));
-  const std::vector<Settings> chain{median, nlm};
+  const FilterConfig nlm(find_filter("nlm"));
+  const std::vector<FilterConfig> chain{median, nlm};
   EXPECT_EQ(brief_chain(chain, 64), "median radius 2x2x0 border copy, nlm");
   EXPECT_EQ(brief_chain(chain, 36), "median radius 2x2x0 border copy, nlm");
   EXPECT_EQ(brief_chain(chain, 35), "median, nlm");
@@ -34,14 +34,14 @@ TEST(Provenance, IsToldBriefly) {
 }
 
 TEST(Provenance, SaysThatItIsNotForDiagnosticUse) {
-  const Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
+  const Provenance provenance{{FilterConfig(find_filter("median"))}, {FilterConfig(find_filter("median"))}, "cpu"};
   const std::string text = derivation_text(provenance);
   EXPECT_EQ(text.find("quietvox " + version() + ": median radius=auto"), 0U) << text;
   EXPECT_NE(text.find("not for diagnostic use"), std::string::npos) << text;
 }
 
 TEST(Provenance, NamesOtherStepsInTheirPlaces) {
-  const Settings median(find_filter("median")), bilateral(find_filter("bilateral"));
+  const FilterConfig median(find_filter("median")), bilateral(find_filter("bilateral"));
   const Provenance provenance{
       {median, bilateral}, {median, bilateral}, "cpu", "", {{0, "Shift"}, {1, "Scale"}, {1, "Add"}, {2, "Flip"}}};
   const std::string text = derivation_text(provenance);
@@ -53,14 +53,14 @@ TEST(Provenance, NamesOtherStepsInTheirPlaces) {
 }
 
 TEST(Provenance, NamesTheMask) {
-  Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
+  Provenance provenance{{FilterConfig(find_filter("median"))}, {FilterConfig(find_filter("median"))}, "cpu"};
   EXPECT_EQ(derivation_text(provenance).find("mask"), std::string::npos);
   provenance.mask = "0123456789abcdef";
   EXPECT_NE(derivation_text(provenance).find("; within mask 0123456789abcdef; not for"), std::string::npos);
 }
 
 TEST(Provenance, SaysWhereTheNoiseIsFrom) {
-  Provenance provenance{{Settings(find_filter("median"))}, {Settings(find_filter("median"))}, "cpu"};
+  Provenance provenance{{FilterConfig(find_filter("median"))}, {FilterConfig(find_filter("median"))}, "cpu"};
   provenance.noise_source = "one noise for the series";
   EXPECT_NE(derivation_text(provenance).find("; one noise for the series; not for diagnostic use"), std::string::npos);
 }

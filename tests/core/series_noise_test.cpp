@@ -16,7 +16,7 @@ struct Series {
   std::vector<float> levels;
   int measures = 0;
 
-  std::optional<SeriesNoise> noise(const std::vector<Settings>& chain) {
+  std::optional<SeriesNoise> noise(const std::vector<FilterConfig>& chain) {
     std::vector<Volume> volumes;
     for (const float level : levels) volumes.emplace_back(Extent{{8, 8, 4}}, Spacing{1, 1, 1}, level);
     const auto backend = make_backend("cpu");
@@ -32,13 +32,13 @@ struct Series {
   }
 };
 
-Settings step(const char* filter) { return Settings(find_filter(filter)); }
+FilterConfig step(const char* filter) { return FilterConfig(find_filter(filter)); }
 
-std::string sigma_of(const SeriesNoise& noise, const std::vector<Settings>& chain, std::size_t at = 0) {
+std::string sigma_of(const SeriesNoise& noise, const std::vector<FilterConfig>& chain, std::size_t at = 0) {
   const Volume volume({{8, 8, 4}}, {1, 1, 1}, 999);
   MemorySource source(volume);
   const auto backend = make_backend("cpu");
-  const Settings resolved = resolve_chain(chain, source, *backend, {}, noise.told())[at];
+  const FilterConfig resolved = resolve_chain(chain, source, *backend, {}, noise.as_measure())[at];
   return resolved.get(resolved.filter().name == "nlm" ? "sigma" : "range-sigma");
 }
 
@@ -73,7 +73,7 @@ TEST(SeriesNoise, IsMeasuredOnlyWhereAFilterAsks) {
 }
 
 TEST(SeriesNoise, EachStepOfAChainHasItsOwn) {
-  const std::vector<Settings> chain{step("bilateral"), step("median"), step("nlm")};
+  const std::vector<FilterConfig> chain{step("bilateral"), step("median"), step("nlm")};
   Series series{{10, 10, 12}};
   const auto noise = series.noise(chain);
   ASSERT_TRUE(noise);

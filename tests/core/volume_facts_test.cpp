@@ -12,7 +12,7 @@ namespace {
 
 VolumeFacts header(Extent extent, Spacing spacing = {1, 1, 1}) { return {.extent = extent, .spacing = spacing}; }
 
-std::string waiting_of(const Settings& resolved) {
+std::string waiting_of(const FilterConfig& resolved) {
   std::string text;
   for (const Waiting& waiting : resolved.waiting()) {
     text += waiting.field + (waiting.fact == VoxelFact::noise ? ":noise " : ":intensities ");
@@ -22,7 +22,7 @@ std::string waiting_of(const Settings& resolved) {
 
 TEST(VolumeFacts, ParametersWaitForWhatOnlyVoxelsTell) {
   const auto resolved = [](const char* filter, const std::vector<std::pair<std::string, std::string>>& values = {}) {
-    Settings settings(find_filter(filter));
+    FilterConfig settings(find_filter(filter));
     for (const auto& [field, value] : values) settings.set(field, value);
     return settings.resolved(header({32, 32, 32}));
   };
@@ -60,11 +60,11 @@ TEST(VolumeFacts, NothingWaitsWhereAllIsKnown) {
   facts.intensities = [] { return Range<double>{0, 255}; };
   for (const Filter& filter : filters()) {
     estimates = 0;
-    EXPECT_EQ(waiting_of(Settings(filter).resolved(facts)), "") << filter.name;
+    EXPECT_EQ(waiting_of(FilterConfig(filter).resolved(facts)), "") << filter.name;
     EXPECT_LE(estimates, 1) << filter.name << ": an estimate reads the whole volume";
   }
   // What was known for another volume is not known for the next one.
-  const Settings again = Settings(find_filter("nlm")).resolved(header({32, 32, 32})).resolved(facts);
+  const FilterConfig again = FilterConfig(find_filter("nlm")).resolved(header({32, 32, 32})).resolved(facts);
   EXPECT_EQ(waiting_of(again), "");
   EXPECT_EQ(again.get("sigma"), "10");
 }
@@ -72,7 +72,7 @@ TEST(VolumeFacts, NothingWaitsWhereAllIsKnown) {
 /// Half widths per axis of a filter's default windows.
 std::string window(const char* filter, const char* field, VolumeFacts facts) {
   facts.noise = [] { return NoiseModel{.sigma = 1, .contrast = 10}; };
-  return Settings(find_filter(filter)).resolved(facts).get(field);
+  return FilterConfig(find_filter(filter)).resolved(facts).get(field);
 }
 
 TEST(DefaultWindows, AreLengthsThatSpacingTurnsIntoVoxels) {
@@ -112,7 +112,7 @@ TEST(DefaultWindows, LeaveAxesOutWhoseVoxelsLieFarApart) {
 TEST(DefaultWindows, StayWithinUnevenSlices) {
   VolumeFacts facts = header({64, 64, 64});
   facts.header.slices_are_even = false;
-  for (const Filter& filter : filters()) EXPECT_EQ(Settings(filter).resolved(facts).halo().z, 0) << filter.name;
+  for (const Filter& filter : filters()) EXPECT_EQ(FilterConfig(filter).resolved(facts).halo().z, 0) << filter.name;
 }
 
 TEST(DefaultWindows, FitIntoEveryVolume) {
@@ -123,7 +123,7 @@ TEST(DefaultWindows, FitIntoEveryVolume) {
           if (filter.name == "quadratic") continue;  // its window is that of its coefficients
           const std::string what = filter.name + " " + std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" +
                                    std::to_string(extent.z);
-          EXPECT_NO_THROW(EXPECT_TRUE(Settings(filter).resolved(header(extent, spacing)).halo().x >= 0)) << what;
+          EXPECT_NO_THROW(EXPECT_TRUE(FilterConfig(filter).resolved(header(extent, spacing)).halo().x >= 0)) << what;
         }
       }
     }
@@ -132,11 +132,11 @@ TEST(DefaultWindows, FitIntoEveryVolume) {
 
 TEST(DefaultWindows, OfNlmShareTheRoomOfThinVolumes) {
   const auto windows = [](std::int64_t slices, const std::vector<std::pair<std::string, std::string>>& values = {}) {
-    Settings settings(find_filter("nlm"));
+    FilterConfig settings(find_filter("nlm"));
     for (const auto& [field, value] : values) settings.set(field, value);
     VolumeFacts facts = header({64, 64, slices});
     facts.noise = [] { return NoiseModel{.sigma = 1, .contrast = 10}; };
-    const Settings resolved = settings.resolved(facts);
+    const FilterConfig resolved = settings.resolved(facts);
     return resolved.get("patch-radius") + " " + resolved.get("search-radius");
   };
   EXPECT_EQ(windows(1), "1x1x0 5x5x0");
@@ -148,10 +148,10 @@ TEST(DefaultWindows, OfNlmShareTheRoomOfThinVolumes) {
   EXPECT_EQ(windows(5, {{"search-radius", "2"}}), "1x1x0 2x2x2");
   EXPECT_EQ(windows(5, {{"patch-radius", "2"}}), "2x2x2 3x3x0");
   EXPECT_EQ(windows(3, {{"search-radius", "all"}}), "1x1x1 all");
-  expect_error(Errc::invalid_argument, "--search-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
+  expect_error(Errc::invalid_argument, "search-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
     windows(5, {{"search-radius", "3"}});
   });
-  expect_error(Errc::invalid_argument, "--patch-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
+  expect_error(Errc::invalid_argument, "patch-radius = 3x3x3 makes a window of 7 voxels along z", [&] {
     windows(5, {{"patch-radius", "3"}});
   });
 }
@@ -159,7 +159,7 @@ TEST(DefaultWindows, OfNlmShareTheRoomOfThinVolumes) {
 TEST(DefaultWindows, WhatIsGivenByHandIsTakenAndWarnedOf) {
   const VolumeFacts ct = header({512, 512, 40}, {0.45, 0.45, 5});
   const auto warning = [&](const char* filter, const char* field, const char* value) {
-    Settings settings(find_filter(filter));
+    FilterConfig settings(find_filter(filter));
     settings.set(field, value);
     return thick_axis_warning(settings.resolved(ct), ct);
   };
@@ -171,12 +171,12 @@ TEST(DefaultWindows, WhatIsGivenByHandIsTakenAndWarnedOf) {
   EXPECT_NE(warning("gaussian", "sigma", "4"), "");
   EXPECT_EQ(warning("median", "radius", "1x1x0"), "");
   for (const Filter& filter : filters()) {
-    EXPECT_EQ(thick_axis_warning(Settings(filter).resolved(ct), ct), "") << filter.name;
+    EXPECT_EQ(thick_axis_warning(FilterConfig(filter).resolved(ct), ct), "") << filter.name;
   }
 }
 
 TEST(VolumeFacts, RicianNoiseIsThatOfMagnitudes) {
-  Settings settings(find_filter("nlm"));
+  FilterConfig settings(find_filter("nlm"));
   settings.set("noise-model", "rician");
   settings.set("sigma", "5");
   VolumeFacts facts = header({32, 32, 32});
@@ -186,11 +186,11 @@ TEST(VolumeFacts, RicianNoiseIsThatOfMagnitudes) {
     EXPECT_NO_THROW((void)settings.resolved(facts));
   }
   facts.intensities = [] { return Range<double>{-0.5, 255}; };
-  expect_error(Errc::invalid_argument, "never negative, but the smallest value is -0.5; give --noise-model gaussian",
+  expect_error(Errc::invalid_argument, "never negative, but the smallest value is -0.5; give noise-model gaussian",
                [&] { (void)settings.resolved(facts); });
   facts.intensities = {};
   facts.header = {.kind = DataKind::scalar, .kind_source = "the modality is CT"};
-  expect_error(Errc::invalid_argument, "never negative, but the modality is CT; give --noise-model gaussian",
+  expect_error(Errc::invalid_argument, "never negative, but the modality is CT; give noise-model gaussian",
                [&] { (void)settings.resolved(facts); });
 }
 
@@ -202,7 +202,7 @@ TEST(VolumeFacts, LabelsVectorsAndColoursAreNotFiltered) {
     facts.header = {.kind = kind, .kind_source = "the header says so"};
     for (const Filter& filter : filters()) {
       expect_error(Errc::unsupported, filter.name + ": the header says so; " + why,
-                   [&] { (void)Settings(filter).resolved(facts); });
+                   [&] { (void)FilterConfig(filter).resolved(facts); });
     }
   }
 }
@@ -212,10 +212,10 @@ TEST(VolumeFacts, PhasesAreNotAveraged) {
   facts.header = {.kind = DataKind::phase, .kind_source = "Image Type says P"};
   for (const Filter& filter : filters()) {
     if (filter.name == "median") {
-      EXPECT_NO_THROW((void)Settings(filter).resolved(facts));
+      EXPECT_NO_THROW((void)FilterConfig(filter).resolved(facts));
     } else {
       expect_error(Errc::unsupported, filter.name + ": Image Type says P; a mean of phases is wrong",
-                   [&] { (void)Settings(filter).resolved(facts); });
+                   [&] { (void)FilterConfig(filter).resolved(facts); });
     }
   }
 }

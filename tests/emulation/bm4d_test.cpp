@@ -43,7 +43,7 @@ Volume on_cpu(const Volume& in, const Bm4dParams& params) {
 Volume emulated(const Volume& in, const Bm4dParams& params) {
   constexpr float not_written = -7777;
   Volume out(in.extent, in.spacing, not_written);
-  bm4d_cuda(in.view(), out.view(), params, cuda::Queue());
+  bm4d_cuda(in.view(), out.view(), params, cuda::LaunchContext());
   return out;
 }
 
@@ -151,7 +151,7 @@ TEST(EmulatedBm4d, ABoxComesOutAsItDoesInTheWhole) {
   for (const DctBlock block : blocks) {
     const Bm4dParams params = make_params(whole, block, Radius3{2, 1, 1});
     const Volume box = filtered_box(whole, origin, extent, params.halo(),
-                                    [&](auto from, auto to) { bm4d_cuda(from, to, params, cuda::Queue()); });
+                                    [&](auto from, auto to) { bm4d_cuda(from, to, params, cuda::LaunchContext()); });
     EXPECT_TRUE(same_bytes(box, box_of(emulated(whole, params), origin, extent)));
   }
 }

@@ -4,5 +4,5 @@
 // The sources of cuda/ that the tests of this folder run, as C++.
 #include "emulation/language.hpp"
 
-#include "cuda/filters/bm4d.cu"
-#include "cuda/filters/copy.cu"
+#include "cuda/filters/bm4d/bm4d.cu"
+#include "cuda/filters/common/copy.cu"

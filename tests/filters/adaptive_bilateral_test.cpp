@@ -146,14 +146,14 @@ TEST(AdaptiveBilateral, AutomaticValues) {
 
 TEST(AdaptiveBilateral, WhatCannotBeIsRefused) {
   const VolumeFacts facts{{{64, 64, 32}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 10.0}; }};
-  Settings crossed(find_filter("adaptive-bilateral"));
+  FilterConfig crossed(find_filter("adaptive-bilateral"));
   crossed.set("lowest-range-sigma", "5");
   crossed.set("highest-range-sigma", "3");
-  expect_error(Errc::invalid_argument, "adaptive-bilateral: --lowest-range-sigma = 5 is above",
+  expect_error(Errc::invalid_argument, "adaptive-bilateral: lowest-range-sigma = 5 is above",
                [&] { (void)crossed.resolved(facts); });
-  Settings wide(find_filter("adaptive-bilateral"));
+  FilterConfig wide(find_filter("adaptive-bilateral"));
   wide.set("domain-sigma", "100");
-  expect_error(Errc::invalid_argument, "adaptive-bilateral: --domain-sigma = 100x100x100", [&] {
+  expect_error(Errc::invalid_argument, "adaptive-bilateral: domain-sigma = 100x100x100", [&] {
     (void)wide.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 10.0}; }});
   });
 }

@@ -13,30 +13,30 @@ namespace {
 constexpr Extent slice{{512, 512, 1}}, series{{512, 512, 600}};
 
 double seconds(const std::string& filter, const Extent& extent, int threads = 2, const std::string& radius = "") {
-  Settings settings(find_filter(filter));
+  FilterConfig settings(find_filter(filter));
   if (!radius.empty()) settings.set("radius", radius);
-  const Settings step = settings.resolved({extent,
-                                           {1, 1, 1},
-                                           [] { return NoiseModel{.sigma = 10}; },
-                                           [] {
-                                             return Range<double>{0, 1000};
-                                           }});
+  const FilterConfig step = settings.resolved({extent,
+                                               {1, 1, 1},
+                                               [] { return NoiseModel{.sigma = 10}; },
+                                               [] {
+                                                 return Range<double>{0, 1000};
+                                               }});
   return cpu_seconds(std::span(&step, 1), extent, {.threads = threads, .memory_limit = {}});
 }
 
-TEST(BackendOfRuns, AutoTakesTheCpuForLittleWhateverWasRunBefore) {
-  BackendOfRuns backends("auto", {});
+TEST(BackendSelector, AutoTakesTheCpuForLittleWhateverWasRunBefore) {
+  BackendSelector backends("auto", {});
   EXPECT_EQ(backends.of([] { return 0.01; }).backend->name(), "cpu");
   EXPECT_EQ(backends.of([] { return 1000.0; }).backend->name(), make_backend("auto")->name());
   EXPECT_EQ(backends.of([] { return 0.01; }).backend->name(), "cpu");
-  EXPECT_EQ(backends.of([] { return 0.01; }).why, "auto: too little work for a GPU");
+  EXPECT_EQ(backends.of([] { return 0.01; }).why.text(), "auto: too little work for a GPU");
 }
 
-TEST(BackendOfRuns, WhatIsAskedForByNameIsTaken) {
-  BackendOfRuns backends("cpu", {});
+TEST(BackendSelector, WhatIsAskedForByNameIsTaken) {
+  BackendSelector backends("cpu", {});
   for (const double seconds : {0.0, 1000.0}) {
     EXPECT_EQ(backends.of([&] { return seconds; }).backend->name(), "cpu");
-    EXPECT_EQ(backends.of([&] { return seconds; }).why, "");
+    EXPECT_EQ(backends.of([&] { return seconds; }).why.text(), "");
   }
 }
 
@@ -48,10 +48,11 @@ class Device final : public Backend {
   bool has(const Filter& filter) const override { return filter.name != missing_; }
   bool has_integer(const Filter&) const override { return false; }
   bool by_name_only(const Filter& filter) const override { return filter.name == unproven_; }
-  void run(std::span<const Settings>, VolumeView<const float>, VolumeView<float>, const Execution&) const override {}
-  void run(const Settings&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>, const Execution&) const override {
+  void run(std::span<const FilterConfig>, VolumeView<const float>, VolumeView<float>, const Execution&) const override {
   }
-  void run(const Settings&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
+  void run(const FilterConfig&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
+           const Execution&) const override {}
+  void run(const FilterConfig&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
            const Execution&) const override {}
 
  private:
@@ -59,14 +60,14 @@ class Device final : public Backend {
 };
 
 TEST(AutomaticChoice, TakesADeviceThatIsProvenForEveryFilter) {
-  const std::vector<Settings> both{Settings(find_filter("median")), Settings(find_filter("nlm"))};
+  const std::vector<FilterConfig> both{FilterConfig(find_filter("median")), FilterConfig(find_filter("nlm"))};
   const auto choice = [&](const std::string& missing, const std::string& unproven) {
-    return choose_between(std::make_unique<Device>(missing, unproven), both).description();
+    return choose_between(std::make_unique<Device>(missing, unproven), both).description().text();
   };
   EXPECT_EQ(choice("", ""), "cuda:0 (made up) (auto: a usable device is here)");
   EXPECT_EQ(choice("dct", "bm4d"), "cuda:0 (made up) (auto: a usable device is here)");
   EXPECT_EQ(choice("nlm", ""), "cpu (auto: cuda:0 (made up) has no nlm)");
-  EXPECT_EQ(choice("", "nlm"), "cpu (auto: nlm on CUDA has not been proven on a device yet; --backend cuda takes it)");
+  EXPECT_EQ(choice("", "nlm"), "cpu (auto: nlm on CUDA has not been proven on a device yet; backend cuda takes it)");
 }
 
 TEST(CpuSeconds, AreForWholeVolumesOnSoManyThreads) {

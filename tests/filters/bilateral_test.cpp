@@ -271,12 +271,12 @@ TEST(Bilateral, AutomaticValues) {
 TEST(Bilateral, WindowsLargerThanTheVolumeAreRefused) {
   const Filter& filter = find_filter("bilateral");
   const VolumeFacts facts{{{8, 64, 64}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }};
-  Settings given(filter, make_params({4, 1, 1}));
-  expect_error(Errc::invalid_argument, "--radius = 4x1x1", [&] { (void)given.resolved(facts); });
+  FilterConfig given(filter, make_params({4, 1, 1}));
+  expect_error(Errc::invalid_argument, "radius = 4x1x1", [&] { (void)given.resolved(facts); });
 }
 
 TEST(Bilateral, AnAutomaticWindowFitsIntoTheVolume) {
-  Settings made(find_filter("bilateral"));
+  FilterConfig made(find_filter("bilateral"));
   EXPECT_EQ(made.resolved({{{64, 64, 2}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
             (Radius3{3, 3, 0}));
   EXPECT_EQ(made.resolved({{{64, 64, 3}}, {1, 1, 0.01}, [] { return NoiseModel{.sigma = 1.0}; }}).halo(),
@@ -287,9 +287,9 @@ TEST(Bilateral, AnAutomaticWindowFitsIntoTheVolume) {
 }
 
 TEST(Bilateral, RadiiBeyondTheRangeAreRefused) {
-  Settings made(find_filter("bilateral"));
+  FilterConfig made(find_filter("bilateral"));
   made.set("domain-sigma", "100");
-  expect_error(Errc::invalid_argument, "--domain-sigma = 100x100x100", [&] {
+  expect_error(Errc::invalid_argument, "domain-sigma = 100x100x100", [&] {
     (void)made.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
   });
 }

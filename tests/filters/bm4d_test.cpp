@@ -9,9 +9,9 @@
 #include <numbers>
 #include <numeric>
 
+#include "analysis/measure_noise.hpp"
 #include "filters/registry.hpp"
-#include "quality/measure_noise.hpp"
-#include "quality/scanner_noise.hpp"
+#include "phantom/scanner_noise.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
 #include "support/instruction_sets.hpp"
@@ -248,7 +248,7 @@ TEST(Bm4d, StopsOnRequest) {
 
 TEST(Bm4d, WindowsAndAutomaticValues) {
   const auto resolved = [](Extent extent, Spacing spacing, const char* quality = "default") {
-    Settings settings(find_filter("bm4d"));
+    FilterConfig settings(find_filter("bm4d"));
     settings.set("quality", quality);
     return settings.resolved({extent, spacing, [] { return NoiseModel{.sigma = 12.5}; }});
   };
@@ -261,7 +261,7 @@ TEST(Bm4d, WindowsAndAutomaticValues) {
   EXPECT_EQ(resolved({{64, 40, 19}}, {1, 1, 6}).get("search-radius"), "9x9x1");
   EXPECT_EQ(resolved({{64, 40, 19}}, {1, 1, 6}).get("block"), "8x8x1");
   EXPECT_EQ(resolved({{64, 40, 1}}, {1, 1, 1}).get("search-radius"), "9x9x0");
-  Settings first(find_filter("bm4d"));
+  FilterConfig first(find_filter("bm4d"));
   first.set("stages", "1");
   EXPECT_EQ(first.resolved({{{64, 40, 19}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 12.5}; }}).halo(),
             (Radius3{13, 13, 13}));

@@ -156,7 +156,7 @@ TEST(Dct, StopsOnRequest) {
 
 TEST(Dct, BlocksAndAutomaticValues) {
   const auto resolved = [](Extent extent, Spacing spacing, const char* block = "auto") {
-    Settings settings(find_filter("dct"));
+    FilterConfig settings(find_filter("dct"));
     settings.set("block", block);
     return settings.resolved({extent, spacing, [] { return NoiseModel{.sigma = 12.5}; }});
   };

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "filters/gaussian_axis.hpp"
+#include "filters/gaussian/axis.hpp"
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
@@ -168,11 +168,11 @@ TEST(Gaussian, TheDefaultSigmaIsOneInPlaneVoxel) {
 }
 
 TEST(Gaussian, ASigmaMayBeLargerThanTheVolumeButNotThan500Voxels) {
-  Settings settings(find_filter("gaussian"));
+  FilterConfig settings(find_filter("gaussian"));
   settings.set("sigma", "250");
   EXPECT_EQ(settings.resolved({{{64, 64, 32}}, {0.5, 0.5, 0.5}, {}}).halo(), (Radius3{63, 63, 31}));
   expect_error(Errc::invalid_argument,
-               "gaussian: --sigma = 250x250x250 is more than 500 voxels along y; give at most 200", [&] {
+               "gaussian: sigma = 250x250x250 is more than 500 voxels along y; give at most 200", [&] {
                  (void)settings.resolved({{{64, 64, 32}}, {0.5, 0.4, 0.5}, {}});
                });
   EXPECT_NO_THROW((void)settings.resolved({{{64, 64, 1}}, {0.5, 0.5, 0.1}, {}})) << "a flat axis is not filtered";

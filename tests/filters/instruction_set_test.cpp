@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/instruction_set.hpp"
+#include "filters/simd/instruction_set.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <set>
 
-#include "filters/selection/lanes.hpp"
+#include "filters/median/lanes.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/programs.hpp"
 #include "support/reference_median.hpp"
@@ -315,6 +316,18 @@ TEST(MedianSpecial, TakesTheLowerMiddleOfWhatIsLeft) {
   const auto out = filtered(in, {Radius3{1, 0, 0}, MedianShape::box, Border::replicate});
   EXPECT_EQ(out.voxels[1], 2);
   EXPECT_EQ(out.voxels[2], 2);
+}
+
+TEST(MedianSpecial, TakesTimeInProportionToALongRow) {
+  const auto seconds = [](std::int64_t columns) {
+    Volume<float> in(Extent{{columns, 1, 1}}), out(in.extent);
+    in.voxels[0] = std::numeric_limits<float>::quiet_NaN();
+    const auto start = std::chrono::steady_clock::now();
+    median_cpu(in.view(), out.view(), {.radius = Radius3{1, 0, 0}}, {.threads = 1, .memory_limit = {}});
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const double one = seconds(1 << 18);
+  EXPECT_LT(seconds(1 << 21), 8 * 4 * one);
 }
 
 TEST(MedianSpecial, StopsWhenAsked) {

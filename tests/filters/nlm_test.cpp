@@ -172,8 +172,8 @@ TEST(Nlm, TilesNeverShow) {
   const Volume whole = filtered(in, params);
   const Index3 origin{7, 3, 5};
   const Extent extent{131, 30, 13};
-  const Volume box =
-      filtered_box(in, origin, extent, params.halo(), [&](auto from, auto to) { nlm_cpu(from, to, params, {}); });
+  const Volume box = filtered_box(in, origin, extent, params.halo().in_voxels(),
+                                  [&](auto from, auto to) { nlm_cpu(from, to, params, {}); });
   EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
 }
 
@@ -206,12 +206,12 @@ TEST(Nlm, StopsOnRequest) {
 
 TEST(Nlm, WindowsAndAutomaticValues) {
   const VolumeFacts facts{{{64, 20, 1}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 12.5}; }};
-  Settings settings(find_filter("nlm"));
+  FilterConfig settings(find_filter("nlm"));
   EXPECT_EQ(settings.resolved(facts).get("sigma"), "12.5");
   EXPECT_EQ(settings.resolved(facts).halo(), (Radius3{7, 7, 0}));
   settings.set("search-radius", "12x12x0");
   const std::string too_wide =
-      "--search-radius = 12x12x0 makes a window of 25 voxels along y, but the volume has 20; a half width of 12x9x0 "
+      "search-radius = 12x12x0 makes a window of 25 voxels along y, but the volume has 20; a half width of 12x9x0 "
       "fits";
   expect_error(Errc::invalid_argument, too_wide, [&] { (void)settings.resolved(facts); });
   settings.set("search-radius", "12x8x0");
@@ -222,14 +222,14 @@ TEST(Nlm, WindowsAndAutomaticValues) {
                  (void)settings.resolved({{{64, 2, 1}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
                });
   settings.set("search-radius", "all");
-  const Settings all = settings.resolved(facts);
+  const FilterConfig all = settings.resolved(facts);
   EXPECT_EQ(all.get("search-radius"), "all");
   EXPECT_GE(all.halo().x, 64);
   EXPECT_EQ(all.halo().z, 0);
   EXPECT_EQ(settings.resolved({{{64, 20, 9}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }}).halo().z, 1);
   settings.set("patch-radius", "2x3x4");
   expect_error(Errc::invalid_argument,
-               "--patch-radius = 2x3x4 makes a window of 7 voxels along y, but the volume has 6; a half width of 2x2x1 "
+               "patch-radius = 2x3x4 makes a window of 7 voxels along y, but the volume has 6; a half width of 2x2x1 "
                "fits",
                [&] {
                  (void)settings.resolved({{{5, 6, 3}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
@@ -238,7 +238,7 @@ TEST(Nlm, WindowsAndAutomaticValues) {
 
 TEST(Nlm, AutomaticValuesFollowTheNoise) {
   const auto resolved = [](const NoiseModel& noise, const char* sigma = "auto", Extent extent = {{64, 64, 64}}) {
-    Settings settings(find_filter("nlm"));
+    FilterConfig settings(find_filter("nlm"));
     settings.set("sigma", sigma);
     return settings.resolved({extent, {1, 1, 1}, [&] { return noise; }});
   };
@@ -270,7 +270,7 @@ TEST(Nlm, AutomaticValuesFollowTheNoise) {
 TEST(Nlm, TheNoiseWidensNoWindow) {
   for (std::int64_t slices = 1; slices <= 14; ++slices) {
     for (const double contrast : {0.0, 100.0}) {
-      const Settings settings(find_filter("nlm"));
+      const FilterConfig settings(find_filter("nlm"));
       VolumeFacts facts{{{64, 9, slices}}, {1, 1, 1}};
       const Radius3 before = settings.resolved(facts).halo();
       facts.noise = [&] { return NoiseModel{.sigma = 10, .contrast = contrast}; };

@@ -116,7 +116,7 @@ TEST(Prinlm, StopsOnRequest) {
 
 TEST(Prinlm, WindowsAndAutomaticValues) {
   const auto resolved = [](Extent extent, Spacing spacing) {
-    return Settings(find_filter("prinlm")).resolved({extent, spacing, [] { return NoiseModel{.sigma = 12.5}; }});
+    return FilterConfig(find_filter("prinlm")).resolved({extent, spacing, [] { return NoiseModel{.sigma = 12.5}; }});
   };
   EXPECT_EQ(resolved({{64, 40, 19}}, {1, 1, 1}).get("sigma"), "12.5");
   EXPECT_EQ(resolved({{64, 40, 19}}, {1, 1, 1}).get("search-radius"), "4x4x4");

@@ -10,8 +10,8 @@
 #include <random>
 #include <regex>
 
-#include "filters/quadratic_coefficients.hpp"
-#include "filters/quadratic_training.hpp"
+#include "filters/quadratic/coefficients.hpp"
+#include "filters/quadratic/training.hpp"
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
 #include "support/expect_error.hpp"
@@ -119,11 +119,11 @@ TEST(Quadratic, AnImageWhoseSmallValuesAreWhiteIsFilteredAsItsNegative) {
 }
 
 TEST(Quadratic, WhatIsWhiteIsWhatTheVolumeSaysUnlessToldOtherwise) {
-  for (const bool low_is_white : {false, true}) {
+  for (const bool min_is_white : {false, true}) {
     VolumeFacts facts{{{9, 9, 1}}, {1, 1, 1}, {}, [] { return Range<double>{0, 65535}; }};
-    facts.header.low_is_white = low_is_white;
+    facts.header.min_is_white = min_is_white;
     QuadraticParams params;
-    EXPECT_EQ(params.resolved(facts).white, low_is_white ? White::low : White::high);
+    EXPECT_EQ(params.resolved(facts).white, min_is_white ? White::low : White::high);
     for (const White white : {White::high, White::low}) {
       params.white = white;
       EXPECT_EQ(params.resolved(facts).white, white);
@@ -200,8 +200,8 @@ TEST(QuadraticFile, WhatIsWrongWithItIsNamed) {
 
 TEST(QuadraticFile, ProvenanceTellsFilesApartByWhatTheyHold) {
   const TemporaryFolder folder;
-  Settings settings(find_filter("quadratic"));
-  const auto identified = [&] { return settings.identified().get("coefficients"); };
+  FilterConfig settings(find_filter("quadratic"));
+  const auto identified = [&] { return settings.with_content_hashes().get("coefficients"); };
   EXPECT_EQ(identified(), "denoise");
   settings.set("coefficients", file_of(folder, to_json(random_coefficients(3, 1))));
   const std::string first = identified();
@@ -219,7 +219,7 @@ TEST(QuadraticFile, ProvenanceTellsFilesApartByWhatTheyHold) {
 }
 
 TEST(QuadraticFile, AMissingOneIsAnErrorThatNamesThePresets) {
-  Settings settings(find_filter("quadratic"));
+  FilterConfig settings(find_filter("quadratic"));
   const TemporaryFolder folder;
   for (const std::string& name : {std::string("no-such-file.json"), folder.path().string()}) {
     settings.set("coefficients", name);
@@ -233,7 +233,7 @@ TEST(Quadratic, LowestAboveHighestIsRefused) {
   QuadraticParams params;
   params.lowest = 5;
   params.highest = 4;
-  expect_error(Errc::invalid_argument, "--lowest = 5 is above --highest = 4", [&] {
+  expect_error(Errc::invalid_argument, "lowest = 5 is above highest = 4", [&] {
     (void)params.resolved({{{9, 9, 1}}, {1, 1, 1}, {}, {}});
   });
 }

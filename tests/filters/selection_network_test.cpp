@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/selection/network.hpp"
+#include "filters/median/generator/network.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "cli/options.hpp"
+#include "cli/parsing/options.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "filters/quadratic_coefficients.hpp"
+#include "filters/quadratic/coefficients.hpp"
 
 /// What is taken must come back the same from its own text; what is not must be called broken.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

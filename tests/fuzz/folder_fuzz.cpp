@@ -133,9 +133,9 @@ void try_to(const Body& body) {
 void copy(const fs::path& input, const fs::path& output, bool force) {
   const auto image = quietvox::io::open_image(input, {});
   if (!image) return;
-  const auto writer = image->writer(output, quietvox::io::Values::real, {.force = force});
+  const auto writer = image->writer(output, quietvox::io::VoxelDomain::real, {.force = force});
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    const auto source = image->volume(volume, quietvox::io::Values::real);
+    const auto source = image->volume(volume, quietvox::io::VoxelDomain::real);
     const quietvox::Extent extent = source->extent();
     if (extent.voxels() > 1 << 16) return;
     std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));

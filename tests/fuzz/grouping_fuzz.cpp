@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <set>
 
-#include "io/dicom_series.hpp"
+#include "io/dicom/series.hpp"
 
 namespace {
 
-using quietvox::io::dicom::Slice;
+using quietvox::io::dicom::SliceHeader;
 using quietvox::io::dicom::Vector3;
 
 void require(bool condition) {
@@ -18,12 +18,12 @@ void require(bool condition) {
 }
 
 /// A slice whose numbers are few, so that many agree, or any that a header can hold.
-Slice make_slice(FuzzedDataProvider& data) {
+SliceHeader make_slice(FuzzedDataProvider& data) {
   const auto number = [&] {
     return data.ConsumeBool() ? data.ConsumeIntegralInRange(-3, 3) * 0.5
                               : data.ConsumeFloatingPointInRange<double>(-1e300, 1e300);
   };
-  Slice slice;
+  SliceHeader slice;
   slice.columns = slice.frame_columns = data.ConsumeIntegralInRange(1, 2);
   slice.rows = slice.frame_rows = 1;
   if (data.ConsumeBool()) slice.position = {number(), number(), number()};
@@ -35,12 +35,12 @@ Slice make_slice(FuzzedDataProvider& data) {
   slice.contrast = std::string(data.ConsumeIntegralInRange<std::size_t>(0, 1), 'x');
   if (data.ConsumeBool()) slice.echo_time = number();
   if (data.ConsumeBool()) slice.temporal_position = number();
-  for (const auto trait :
-       {&Slice::b_value, &Slice::inversion_time, &Slice::flip_angle, &Slice::trigger_time, &Slice::reference_time,
-        &Slice::acquired_at, &Slice::made_at, &Slice::acquisition, &Slice::instance_number}) {
+  for (const auto trait : {&SliceHeader::b_value, &SliceHeader::inversion_time, &SliceHeader::flip_angle,
+                           &SliceHeader::trigger_time, &SliceHeader::reference_time, &SliceHeader::acquired_at,
+                           &SliceHeader::made_at, &SliceHeader::acquisition, &SliceHeader::instance_number}) {
     if (data.ConsumeBool()) slice.*trait = number();
   }
-  for (const auto text : {&Slice::sequence, &Slice::making, &Slice::frame_of_reference}) {
+  for (const auto text : {&SliceHeader::sequence, &SliceHeader::making, &SliceHeader::frame_of_reference}) {
     slice.*text = std::string(data.ConsumeIntegralInRange<std::size_t>(0, 2), 'x');
   }
   for (auto* const numbers : {&slice.gradient, &slice.dimension_indices}) {
@@ -53,7 +53,7 @@ Slice make_slice(FuzzedDataProvider& data) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   FuzzedDataProvider data(bytes, size);
-  std::vector<Slice> slices;
+  std::vector<SliceHeader> slices;
   while (data.remaining_bytes() > 0 && slices.size() < 40) {
     slices.push_back(make_slice(data));
     slices.back().name = std::to_string(slices.size());
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   for (const auto& volume : quietvox::io::dicom::make_volumes(slices)) {
     require(!volume.slices.empty());
     require(volume.geometry.extent.z == static_cast<std::int64_t>(volume.slices.size()));
-    for (const Slice& slice : volume.slices) {
+    for (const SliceHeader& slice : volume.slices) {
       require(found.insert(slice.name.string()).second);
       require(slice.columns == volume.geometry.extent.x);
     }

@@ -55,7 +55,7 @@ void read_all(const Open& open) {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
       image->why_2d_only(volume);
       const auto source =
-          image->volume(volume, image->can_filter_stored(volume) ? io::Values::stored : io::Values::real);
+          image->volume(volume, image->can_filter_stored(volume) ? io::VoxelDomain::stored : io::VoxelDomain::real);
       const Extent extent = source->extent();
       if (extent.voxels() > most_voxels) continue;
       std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));

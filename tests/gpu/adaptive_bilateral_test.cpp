@@ -13,7 +13,7 @@ Volume result(const Backend& backend, const Options& options, const Volume& volu
 }
 
 void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const Settings step = resolved(settings("adaptive-bilateral", options), volume);
+  const FilterConfig step = resolved(settings("adaptive-bilateral", options), volume);
   const Reference& exact = reference("adaptive-bilateral");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("rule") << " radius " << step.get("radius");
@@ -39,7 +39,7 @@ TEST_F(GpuAdaptiveBilateral, EqualsTheReferenceForEveryOption) {
 
 TEST_F(GpuAdaptiveBilateral, AConstantSigmaIsTheBilateralFilter) {
   const Volume volume = busy_volume({70, 45, 9}, 4);
-  const Settings plain = resolved(settings("bilateral", {{"radius", "3x3x1"}, {"range-sigma", "60"}}), volume);
+  const FilterConfig plain = resolved(settings("bilateral", {{"radius", "3x3x1"}, {"range-sigma", "60"}}), volume);
   const Volume expected = run(*backend, {plain}, volume);
   const double tolerance = reference("bilateral").tolerance(volume, plain);
   const Options variance{{"radius", "3x3x1"}, {"lowest-range-sigma", "60"}, {"highest-range-sigma", "60"}};

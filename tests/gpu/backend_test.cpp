@@ -20,7 +20,7 @@ bool has_device() {
 TEST(CudaBackend, SaysWhyThereIsNone) {
   if (has_device()) GTEST_SKIP() << "this machine has a CUDA device";
   for (const char* choice : {"cuda", "cuda:0", "cuda:3"}) {
-    expect_error(Errc::device, "--backend cpu", [&] { make_backend(choice); });
+    expect_error(Errc::device, "use backend cpu", [&] { make_backend(choice); });
   }
 }
 
@@ -40,13 +40,13 @@ using CudaDevice = OnGpu;
 TEST_F(CudaDevice, IsTakenByAuto) { EXPECT_TRUE(make_backend("auto")->name().starts_with("cuda")); }
 
 TEST_F(CudaDevice, IsTakenForBm4dByNameOnly) {
-  const std::vector<Settings> chain{settings("bm4d")};
+  const std::vector<FilterConfig> chain{settings("bm4d")};
   EXPECT_EQ(choose_backend("auto", chain).backend->name(), "cpu");
   EXPECT_TRUE(choose_backend("cuda:0", chain).backend->name().starts_with("cuda:0"));
 }
 
 TEST_F(CudaDevice, IsTakenForLittleWhereAskedForByName) {
-  EXPECT_TRUE(BackendOfRuns("cuda:0", {}).of([] { return 0.0; }).backend->name().starts_with("cuda:0"));
+  EXPECT_TRUE(BackendSelector("cuda:0", {}).of([] { return 0.0; }).backend->name().starts_with("cuda:0"));
 }
 
 TEST_F(CudaDevice, IsNamed) { EXPECT_TRUE(backend->name().starts_with("cuda:0 (")) << backend->name(); }

@@ -7,8 +7,8 @@ namespace {
 
 using GpuBilateral = OnGpu;
 
-void expect_near(const Backend& backend, const Settings& chosen, const Volume& volume) {
-  const Settings step = resolved(chosen, volume);
+void expect_near(const Backend& backend, const FilterConfig& chosen, const Volume& volume) {
+  const FilterConfig step = resolved(chosen, volume);
   const Reference& exact = reference("bilateral");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << chosen.get("radius") << " range-sigma " << chosen.get("range-sigma") << " " << chosen.get("support") << ", "
@@ -68,10 +68,10 @@ TEST_F(GpuBilateral, WeightsThatServePairsEqualTheReferenceAndDependOnNoBlock) {
   for (const char* support : {"box", "disc"}) {
     for (const char* radius :
          {"2x2x0", "3x3x0", "4x4x0", "5x5x0", "6x6x0", "7x7x0", "7x2x0", "6x3x0", "2x4x0", "3x5x0", "0x6x0", "1x7x0"}) {
-      const Settings chosen =
+      const FilterConfig chosen =
           settings("bilateral", {{"radius", radius}, {"support", support}, {"border", "copy"}, {"domain-sigma", "2"}});
       expect_near(*backend, chosen, volume);
-      const Settings step = resolved(chosen, volume);
+      const FilterConfig step = resolved(chosen, volume);
       const Volume whole = run(*backend, {step}, volume);
       const Volume box = filtered_box(volume, origin, size, step.halo(),
                                       [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });

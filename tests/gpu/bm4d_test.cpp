@@ -15,14 +15,14 @@ namespace {
 using GpuBm4d = OnGpu;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-std::string text_of(const Settings& step, const Volume& volume) {
+std::string text_of(const FilterConfig& step, const Volume& volume) {
   std::string text =
       std::to_string(volume.extent.x) + "x" + std::to_string(volume.extent.y) + "x" + std::to_string(volume.extent.z);
   for (const char* field : {"block", "search-radius", "quality", "sigma", "stages"}) text += ", " + step.get(field);
   return text;
 }
 
-void expect_near(const Backend& backend, const Settings& step, const Volume& volume) {
+void expect_near(const Backend& backend, const FilterConfig& step, const Volume& volume) {
   const Reference& exact = reference("bm4d");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << text_of(step, volume);
@@ -32,7 +32,7 @@ void expect_near(const Backend& backend, const Options& options, const Volume& v
   expect_near(backend, resolved(settings("bm4d", options), volume), volume);
 }
 
-Volume on_cpu(const Settings& step, const Volume& volume) {
+Volume on_cpu(const FilterConfig& step, const Volume& volume) {
   Volume out(volume.extent, volume.spacing);
   bm4d_cpu(volume.view(), out.view(), std::any_cast<const Bm4dParams&>(step.params()), {});
   return out;
@@ -75,7 +75,7 @@ TEST_F(GpuBm4d, EqualsTheReferenceForEveryStrength) {
 /// The second stage would group other blocks else.
 TEST_F(GpuBm4d, TheFirstStageGivesTheBytesOfTheCpu) {
   const auto expect_same = [&](const Options& options, const Volume& volume) {
-    const Settings step = resolved(settings("bm4d", options), volume);
+    const FilterConfig step = resolved(settings("bm4d", options), volume);
     EXPECT_TRUE(same_bytes(on_cpu(step, volume), run(*backend, {step}, volume))) << text_of(step, volume);
   };
   const Volume volume = with_holes(busy_volume({110, 61, 40}, 4), 1031);
@@ -98,14 +98,14 @@ TEST_F(GpuBm4d, CorrelatedNoiseAndNoiseThatVaries) {
   const Volume large = with_holes(busy_volume({110, 61, 40}, 7), 1031);
   for (const char* block : {"4x4x4", "8x8x1"}) {
     const auto step = [&](const Volume& volume, const Options& more) {
-      Settings wanted = settings("bm4d", more);
+      FilterConfig wanted = settings("bm4d", more);
       wanted.set("block", block);
       return wanted.resolved({volume.extent, volume.spacing, [&] { return noise; }});
     };
     expect_near(*backend, step(small, {{"search-radius", "3x2x1"}}), small);
-    const Settings first = step(large, {{"stages", "1"}});
+    const FilterConfig first = step(large, {{"stages", "1"}});
     EXPECT_TRUE(same_bytes(on_cpu(first, large), run(*backend, {first}, large)));
-    const Settings both = step(large, {});
+    const FilterConfig both = step(large, {});
     EXPECT_EQ(
         first_difference(on_cpu(both, large), run(*backend, {both}, large), reference("bm4d").tolerance(large, both)),
         "");
@@ -116,7 +116,7 @@ TEST_F(GpuBm4d, CorrelatedNoiseAndNoiseThatVaries) {
 TEST_F(GpuBm4d, FlatVolumesWithAFewNoisyVoxels) {
   Volume volume({60, 40, 20}, {1, 1, 1}, 100);
   for (std::size_t i = 1000; i < volume.voxels.size(); i += 1601) volume.voxels[i] = 150;
-  const Settings step = resolved(settings("bm4d", {{"sigma", "20"}}), volume);
+  const FilterConfig step = resolved(settings("bm4d", {{"sigma", "20"}}), volume);
   EXPECT_EQ(
       first_difference(on_cpu(step, volume), run(*backend, {step}, volume), reference("bm4d").tolerance(volume, step)),
       "");
@@ -126,7 +126,7 @@ TEST_F(GpuBm4d, FlatVolumesWithAFewNoisyVoxels) {
 TEST_F(GpuBm4d, ComesOutTheSameEveryTime) {
   const Volume volume = with_holes(busy_volume({150, 90, 50}, 8), 1031);
   for (const char* block : {"4x4x4", "8x8x1"}) {
-    const Settings step = resolved(settings("bm4d", {{"block", block}}), volume);
+    const FilterConfig step = resolved(settings("bm4d", {{"block", block}}), volume);
     const Volume once = run(*backend, {step}, volume);
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(same_bytes(once, run(*backend, {step}, volume)));
   }
@@ -135,7 +135,7 @@ TEST_F(GpuBm4d, ComesOutTheSameEveryTime) {
 TEST_F(GpuBm4d, ABoxComesOutAsItDoesInTheWhole) {
   const Volume whole = with_holes(busy_volume({150, 60, 80}, 9), 1031);
   for (const char* block : {"4x4x4", "8x8x1"}) {
-    const Settings step = resolved(settings("bm4d", {{"block", block}, {"search-radius", "3x2x1"}}), whole);
+    const FilterConfig step = resolved(settings("bm4d", {{"block", block}, {"search-radius", "3x2x1"}}), whole);
     const Volume expected = run(*backend, {step}, whole);
     for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 33}}) {
       const Extent extent{whole.extent.x - origin.x - 1, whole.extent.y - origin.y - 2, whole.extent.z - origin.z - 3};

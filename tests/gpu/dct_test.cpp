@@ -13,7 +13,7 @@ using GpuDct = OnGpu;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const Settings step = resolved(settings("dct", options), volume);
+  const FilterConfig step = resolved(settings("dct", options), volume);
   const Reference& exact = reference("dct");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("block") << ", " << volume.extent.x << "x" << volume.extent.y << "x" << volume.extent.z;
@@ -42,7 +42,7 @@ TEST_F(GpuDct, EqualsTheReferenceForEveryStrength) {
 TEST_F(GpuDct, ABoxComesOutAsItDoesInTheWhole) {
   const Volume whole = with_holes(busy_volume({150, 90, 80}, 3), 1031);
   for (const char* block : {"4x4x4", "8x8x1"}) {
-    const Settings step = resolved(settings("dct", {{"block", block}}), whole);
+    const FilterConfig step = resolved(settings("dct", {{"block", block}}), whole);
     const Volume expected = run(*backend, {step}, whole);
     for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
       const Extent extent{whole.extent.x - origin.x - 1, whole.extent.y - origin.y - 2, whole.extent.z - origin.z - 3};

@@ -12,12 +12,12 @@ namespace {
 
 using GpuGaussian = OnGpu;
 
-Settings gaussian(const Volume& volume, const std::string& sigma, const std::string& border = "replicate",
-                  const std::string& algorithm = "by-sigma") {
+FilterConfig gaussian(const Volume& volume, const std::string& sigma, const std::string& border = "replicate",
+                      const std::string& algorithm = "by-sigma") {
   return resolved(settings("gaussian", {{"sigma", sigma}, {"border", border}, {"algorithm", algorithm}}), volume);
 }
 
-void expect_near(const Backend& backend, const Settings& step, const Volume& volume) {
+void expect_near(const Backend& backend, const FilterConfig& step, const Volume& volume) {
   const Reference& exact = reference("gaussian");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("sigma") << " " << step.get("border");
@@ -91,7 +91,7 @@ TEST_F(GpuGaussian, BoxesComeOutAsTheyDoInTheWhole) {
   Volume volume = busy_volume({{140, 45, 110}}, 5);
   volume.view().at(5, 7, 3) = std::numeric_limits<float>::quiet_NaN();
   for (const char* sigma : {"1", "2.3", "3", "6", "9"}) {
-    const Settings step = gaussian(volume, sigma);
+    const FilterConfig step = gaussian(volume, sigma);
     const Volume whole = run(*backend, {step}, volume);
     for (const auto& [origin, extent] :
          {std::pair(Index3{0, 0, 40}, Extent{{140, 45, 3}}), std::pair(Index3{61, 3, 107}, Extent{{9, 40, 3}}),

@@ -17,8 +17,8 @@ const std::vector<std::string> radii{"1x1x0", "2x2x0", "3x3x0", "4x4x0", "5x5x0"
                                      "0x1x0", "0x2x0", "0x3x0", "0x4x0", "0x0x1",  "0x0x2", "0x0x3", "0x0x4",
                                      "3x3x3", "2x1x0", "1x2x3", "9x1x0", "11x9x0", "4x4x3", "5x0x0"};
 
-void expect_equal(const Backend& backend, const Settings& chosen, const Volume& volume) {
-  const Settings step = resolved(chosen, volume);
+void expect_equal(const Backend& backend, const FilterConfig& chosen, const Volume& volume) {
+  const FilterConfig step = resolved(chosen, volume);
   const Volume expected = reference("median").run(volume, step);
   EXPECT_EQ(first_difference(expected, run(backend, {step}, volume)), "")
       << chosen.get("radius") << " " << chosen.get("shape") << " " << chosen.get("border") << ", " << volume.extent.x
@@ -29,7 +29,7 @@ class GpuMedianWindow : public OnGpu, public testing::WithParamInterface<std::st
 
 TEST_P(GpuMedianWindow, EqualsTheReference) {
   for (const char* border : {"replicate", "reflect", "copy"}) {
-    const Settings chosen = settings("median", {{"radius", GetParam()}, {"border", border}});
+    const FilterConfig chosen = settings("median", {{"radius", GetParam()}, {"border", border}});
     expect_equal(*backend, chosen, busy_volume({67, 45, 9}, 1));
     expect_equal(*backend, chosen, with_holes(busy_volume({41, 38, 11}, 2, true), 97));
   }
@@ -43,7 +43,7 @@ TEST_F(GpuMedian, EqualsTheCpuOnLargeVolumes) {
   const Volume volume = with_holes(busy_volume({2053, 1026, 3}, 10), 9973);
   for (const char* radius : {"1x1x0", "2x2x0", "3x3x0", "1"}) {
     for (const char* border : {"replicate", "reflect", "copy"}) {
-      const Settings step = resolved(settings("median", {{"radius", radius}, {"border", border}}), volume);
+      const FilterConfig step = resolved(settings("median", {{"radius", radius}, {"border", border}}), volume);
       EXPECT_EQ(first_difference(run(*make_backend("cpu"), {step}, volume), run(*backend, {step}, volume)), "")
           << radius << " " << border;
     }
@@ -93,7 +93,7 @@ void expect_integers_equal(const Backend& backend, const std::string& radius, bo
       if (voxel == static_cast<float>(*missing)) voxel = std::nanf("");
     }
   }
-  const Settings step = resolved(settings("median", {{"radius", radius}}), volume);
+  const FilterConfig step = resolved(settings("median", {{"radius", radius}}), volume);
   backend.run(step, VolumeView<const T>{in.data(), volume.extent, {1, 1, 1}, {}, missing},
               VolumeView<T>{out.data(), volume.extent, {1, 1, 1}, {}, missing}, {});
   const Volume expected = reference("median").run(volume, step);
@@ -119,7 +119,7 @@ TEST_F(GpuMedian, TakesLargeImagesOfOddWidth) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     in[i] = static_cast<std::int16_t>(pattern.voxels[i % pattern.voxels.size()]);
   }
-  const Settings step = settings("median", {{"radius", "3x3x0"}});
+  const FilterConfig step = settings("median", {{"radius", "3x3x0"}});
   make_backend("cpu")->run(step, VolumeView<const std::int16_t>{in.data(), three},
                            VolumeView<std::int16_t>{expected.data(), three}, {});
   backend->run(step, VolumeView<const std::int16_t>{in.data(), large}, VolumeView<std::int16_t>{out.data(), large}, {});

@@ -17,7 +17,7 @@ using Option = std::pair<std::string, std::string>;
 using Options = std::vector<Option>;
 
 void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const Settings step = resolved(settings("nlm", options), volume, {0, 3000});
+  const FilterConfig step = resolved(settings("nlm", options), volume, {0, 3000});
   const Reference& exact = reference("nlm");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("patch-radius") << " " << step.get("search-radius") << " " << step.get("noise-model") << ", "
@@ -79,7 +79,7 @@ TEST_F(GpuNlm, WhereVoxelsAreMissingDoesNotShowElsewhere) {
   holed.voxels[0] = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [radius, reach] : {std::pair{1, 2}, {2, 2}, {1, 5}, {2, 5}}) {
     const std::string patch = std::to_string(radius), search = "2x" + std::to_string(reach) + "x2";
-    const Settings step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
+    const FilterConfig step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
     const Volume expected = run(*backend, {step}, whole), actual = run(*backend, {step}, holed);
     for (std::int64_t z = 0; z < 24; ++z) {
       for (std::int64_t y = 0; y < 40; ++y) {
@@ -102,7 +102,7 @@ TEST_P(GpuNlmBox, ComesOutAsItDoesInTheWhole) {
   // A search of whole slices takes every block to every voxel of them; two blocks side by side are enough there.
   const Extent size = search == "all" ? Extent{70, 20, 9} : Extent{150, 61, 9};
   const Volume present = busy_volume(size, 6), whole = holed ? with_holes(present, 1031) : present;
-  const Settings step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
+  const FilterConfig step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
   const Volume expected = run(*backend, {step}, whole);
   for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
     const Extent extent{size.x - origin.x - 1, size.y - origin.y - 2, size.z - origin.z - 3};

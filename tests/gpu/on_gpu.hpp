@@ -31,9 +31,9 @@ class OnGpu : public testing::Test {
 };
 
 /// Settings from words: `settings("median", {{"radius", "1x1x0"}})`.
-inline Settings settings(const std::string& filter,
-                         const std::vector<std::pair<std::string, std::string>>& values = {}) {
-  Settings result(find_filter(filter));
+inline FilterConfig settings(const std::string& filter,
+                             const std::vector<std::pair<std::string, std::string>>& values = {}) {
+  FilterConfig result(find_filter(filter));
   for (const auto& [field, value] : values) result.set(field, value);
   return result;
 }
@@ -45,12 +45,13 @@ inline std::string fitting_radius(const Extent& extent, int radius) {
   return FieldType<Radius3>::format(fitting);
 }
 
-inline Settings resolved(const Settings& from, const Volume& volume, Range<double> intensities = {-1000, 3000}) {
+inline FilterConfig resolved(const FilterConfig& from, const Volume& volume,
+                             Range<double> intensities = {-1000, 3000}) {
   return from.resolved(
       {volume.extent, volume.spacing, [] { return NoiseModel{.sigma = 25}; }, [&] { return intensities; }});
 }
 
-inline Volume run(const Backend& backend, const std::vector<Settings>& chain, const Volume& in,
+inline Volume run(const Backend& backend, const std::vector<FilterConfig>& chain, const Volume& in,
                   const Execution& execution = {}) {
   Volume out(in.extent, in.spacing);
   backend.run(chain, in.view(), out.view(), execution);

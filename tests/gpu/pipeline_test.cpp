@@ -10,7 +10,7 @@ namespace {
 
 using GpuPipeline = OnGpu;
 
-std::vector<Settings> chain_for(const Volume& volume) {
+std::vector<FilterConfig> chain_for(const Volume& volume) {
   return {resolved(settings("median", {{"radius", "1"}}), volume),
           resolved(settings("bilateral", {{"radius", "2x2x1"}}), volume),
           resolved(settings("median", {{"radius", "2x2x0"}}), volume)};
@@ -23,7 +23,7 @@ TEST_F(GpuPipeline, AChainIsItsFiltersOneAfterAnother) {
   const Volume volume = large_volume();
   const auto chain = chain_for(volume);
   Volume one_by_one = volume;
-  for (const Settings& step : chain) one_by_one = run(*backend, {step}, one_by_one);
+  for (const FilterConfig& step : chain) one_by_one = run(*backend, {step}, one_by_one);
   EXPECT_TRUE(same_bytes(run(*backend, chain, volume), one_by_one));
 }
 
@@ -38,7 +38,7 @@ TEST_F(GpuPipeline, ChunksNeverChangeAByte) {
 
 TEST_F(GpuPipeline, TakesVeryManySmallSlices) {
   const Volume volume = busy_volume({5, 4, 70'000}, 3);
-  const Settings step = resolved(settings("median", {{"radius", "1x1x0"}}), volume);
+  const FilterConfig step = resolved(settings("median", {{"radius", "1x1x0"}}), volume);
   EXPECT_EQ(first_difference(reference("median").run(volume, step), run(*backend, {step}, volume)), "");
 }
 

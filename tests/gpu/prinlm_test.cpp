@@ -13,7 +13,7 @@ using GpuPrinlm = OnGpu;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const Settings step = resolved(settings("prinlm", options), volume);
+  const FilterConfig step = resolved(settings("prinlm", options), volume);
   const Reference& exact = reference("prinlm");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("search-radius") << ", " << volume.extent.x << "x" << volume.extent.y << "x" << volume.extent.z;
@@ -40,7 +40,7 @@ TEST_F(GpuPrinlm, EqualsTheReferenceForEveryStrength) {
 
 TEST_F(GpuPrinlm, ABoxComesOutAsItDoesInTheWhole) {
   const Volume whole = with_holes(busy_volume({150, 60, 40}, 3), 1031);
-  const Settings step = resolved(settings("prinlm", {{"search-radius", "3x2x3"}}), whole);
+  const FilterConfig step = resolved(settings("prinlm", {{"search-radius", "3x2x3"}}), whole);
   const Volume expected = run(*backend, {step}, whole);
   for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
     const Extent extent{whole.extent.x - origin.x - 1, whole.extent.y - origin.y - 2, whole.extent.z - origin.z - 3};

@@ -16,7 +16,7 @@ TEST_F(GpuQuadratic, EqualsTheReferenceForEverySize) {
       for (const bool has_holes : {false, true}) {
         Volume volume = busy_volume(extent, 2);
         if (has_holes) volume = with_holes(volume, 211);
-        const Settings step = resolved(settings("quadratic", {{"border", border}}), volume);
+        const FilterConfig step = resolved(settings("quadratic", {{"border", border}}), volume);
         const Reference& exact = reference("quadratic");
         EXPECT_EQ(
             first_difference(exact.run(volume, step), run(*backend, {step}, volume), exact.tolerance(volume, step)), "")
@@ -33,11 +33,11 @@ TEST_F(GpuQuadratic, IntensitiesMayLieFarFromZero) {
     Volume far = volume;
     for (float& voxel : far.voxels) voxel = static_cast<float>(lowest + 50 + voxel / 100);
     for (const char* coefficients : {"denoise", "mammogram-enhance"}) {
-      const Settings step = resolved(settings("quadratic", {{"coefficients", coefficients},
-                                                            {"gain", "5"},
-                                                            {"lowest", std::to_string(lowest)},
-                                                            {"highest", std::to_string(lowest + 100)}}),
-                                     far);
+      const FilterConfig step = resolved(settings("quadratic", {{"coefficients", coefficients},
+                                                                {"gain", "5"},
+                                                                {"lowest", std::to_string(lowest)},
+                                                                {"highest", std::to_string(lowest + 100)}}),
+                                         far);
       const Reference& exact = reference("quadratic");
       EXPECT_EQ(first_difference(exact.run(far, step), run(*backend, {step}, far), exact.tolerance(far, step)), "")
           << coefficients << " from " << lowest;

@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "io/files/staging_name.hpp"
 #include "io/image.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/output/commit_lock.hpp"
@@ -109,7 +110,7 @@ TEST_F(ConcurrencyTest, AFolderThatAnotherHasLockedIsLeftToIt) {
   int file = -1;
   before_lock = [&] {
     before_lock = nullptr;
-    file = open((only_entry() / "lock").c_str(), O_RDWR | O_CLOEXEC);
+    file = open(fs::directory_iterator(only_entry())->path().c_str(), O_RDWR | O_CLOEXEC);
     return static_cast<int>(syscall(SYS_flock, file, LOCK_EX | LOCK_NB));
   };
   {
@@ -148,7 +149,7 @@ TEST_F(ConcurrencyTest, ASeriesThatLostFilesIsAnError) {
   for (const char* lost : {"", "out/0", "out/sub"}) {
     SCOPED_TRACE(lost);
     expect_error(Errc::not_writable, (folder_ / "out").string() + ": ", [&] {
-      const auto writer = image->writer(folder_ / "out", Values::real, {});
+      const auto writer = image->writer(folder_ / "out", VoxelDomain::real, {});
       writer->begin_volume(0, {});
       for (std::int64_t z = 0; z < extent.z; ++z) {
         if (z == 4) {
@@ -319,6 +320,27 @@ TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
   EXPECT_NE(notes[0].find((folder_ / "sub").string() + ": waiting for another process"), std::string::npos) << notes[0];
   expect_error(Errc::cancelled, "", [&] { run.commit(stop.get_token()); });
   EXPECT_EQ(get(folder_ / "a.nii"), "old");
+}
+
+/// A file may get the number of one that was removed.
+TEST_F(ConcurrencyTest, AnotherFileOfTheSameNumberIsKept) {
+  const fs::path target = folder_ / "a.nii", staged = folder_ / "staged";
+  const auto written = [&](int second) {
+    const timespec times[2]{{second, 0}, {second, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, target.c_str(), times, 0), 0);
+  };
+  for (const bool is_larger : {false, true}) {
+    put(target, "old");
+    put(staged, "new");
+    written(1000);
+    const Placement placement(staged, target, folder_ / "aside", true);
+    put(target, is_larger ? "mine!" : "own");
+    written(is_larger ? 1000 : 2000);
+    EXPECT_EQ(placement.place(), ESTALE);
+    EXPECT_EQ(placement.roll_back(), 0);
+    EXPECT_EQ(get(target), is_larger ? "mine!" : "own");
+    EXPECT_EQ(get(staged), "new");
+  }
 }
 
 TEST_F(TogetherTest, NobodyWaitsForEver) {

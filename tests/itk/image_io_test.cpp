@@ -4,6 +4,8 @@
 // NRRD and MetaImage files.
 #include "itk_adapters/file_io/image_io.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -33,7 +35,7 @@ std::vector<float> made_up_voxels(std::int64_t count, float scale = 1) {
 }
 
 Provenance some_provenance() {
-  const Settings median(find_filter("median"));
+  const FilterConfig median(find_filter("median"));
   return {{median}, {median}, "cpu"};
 }
 
@@ -51,7 +53,7 @@ std::vector<float> read_volume(const io::Image& image, std::size_t volume = 0) {
   const io::Geometry& place = image.geometry(volume);
   std::vector<float> voxels(static_cast<std::size_t>(place.extent.voxels()), -1.5F);
   const VolumeView<float> view{voxels.data(), place.extent, place.spacing};
-  const auto source = image.volume(volume, io::Values::real);
+  const auto source = image.volume(volume, io::VoxelDomain::real);
   for (std::int64_t z = 0; z < place.extent.z; ++z) source->read(view.slices(z, 1));
   return voxels;
 }
@@ -168,7 +170,7 @@ TEST_P(ItkImageFile, KeepsTypeAndEncodingOfItsSource) {
   voxels[1] = -3;
   voxels[2] = 2.5F;
   const fs::path path = folder / (std::string("out") + fs::path(GetParam()).extension().string());
-  const auto report = write_volumes(*source->writer(path, io::Values::real, {}), geometry, {voxels});
+  const auto report = write_volumes(*source->writer(path, io::VoxelDomain::real, {}), geometry, {voxels});
   EXPECT_EQ(report.clamped, 2);
   const auto image = open_itk_image(path);
   EXPECT_EQ(fact(*image, "stored-type"), "uint16");
@@ -197,7 +199,7 @@ TEST_P(ItkImageFile, IsNotReplacedUnasked) {
   write_volumes(*create_itk_image(path, geometry, 1, {}), geometry, {voxels});
   EXPECT_EQ(code_of([&] { create_itk_image(path, geometry, 1, {}); }), Errc::exists);
   const auto image = open_itk_image(path);
-  EXPECT_EQ(code_of([&] { image->writer(path, io::Values::real, {.force = true}); }), Errc::output_path);
+  EXPECT_EQ(code_of([&] { image->writer(path, io::VoxelDomain::real, {.force = true}); }), Errc::output_path);
   EXPECT_EQ(read_volume(*image), voxels);
   write_volumes(*create_itk_image(path, geometry, 1, {.force = true}), geometry, {std::vector<float>(60, 5)});
   EXPECT_EQ(read_volume(*open_itk_image(path))[7], 5);
@@ -287,7 +289,8 @@ TEST(Nrrd, KeepsItsFields) {
                               "kinds: domain domain domain\nendian: little\nencoding: raw\nscanner:=made up\n",
                               bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
   const auto source = open_itk_image(folder / "a.nrrd");
-  write_volumes(*source->writer(folder / "b.nrrd", io::Values::real, {}), source->geometry(0), {read_volume(*source)});
+  write_volumes(*source->writer(folder / "b.nrrd", io::VoxelDomain::real, {}), source->geometry(0),
+                {read_volume(*source)});
   const std::string written = folder.read("b.nrrd");
   for (const auto* field : {"type: short", "content: a phantom", "scanner:=made up", "kinds: domain domain domain",
                             "space directions: (2,0,0) (0,3,0) (0,0,4)", "space origin: (1,2,3)", "encoding: raw"}) {
@@ -308,7 +311,8 @@ TEST(MetaImage, KeepsItsFields) {
   ASSERT_TRUE(source);
   EXPECT_EQ(read_volume(*source), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, -7}));
   EXPECT_TRUE(source->geometry(0).is_placed);
-  write_volumes(*source->writer(folder / "b.mha", io::Values::real, {}), source->geometry(0), {read_volume(*source)});
+  write_volumes(*source->writer(folder / "b.mha", io::VoxelDomain::real, {}), source->geometry(0),
+                {read_volume(*source)});
   const std::string written = folder.read("b.mha");
   for (const auto* field :
        {"Scanner = made up", "ElementType = MET_SHORT", "Offset = 1 2 3", "ElementSpacing = 2 3 4"}) {
@@ -381,6 +385,34 @@ TEST(MetaImage, MaySkipBytesOfItsData) {
   EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mhd")), (std::vector<float>{0, 1, 2, -7}));
 }
 
+/// What ITK cannot read it fills with zeros.
+TEST(MetaImage, WithLessThanItSkipsAndHoldsIsCorrupt) {
+  const Folder folder;
+  const auto write = [&](const std::string& skipped, const std::string& more = "") {
+    folder.write("a.mhd", "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\n" + more +
+                              "HeaderSize = " + skipped +
+                              "\nDimSize = 2 2 1\nElementType = MET_SHORT\nElementDataFile = a.raw\n");
+  };
+  folder.write("a.raw", "abc" + bytes<std::int16_t>({0, 1, 2, -7}));
+  for (const char* skipped : {"-1", "3"}) {
+    write(skipped);
+    EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mhd")), (std::vector<float>{0, 1, 2, -7})) << skipped;
+  }
+  write("0");
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "a.mhd"))[0], 'a' + 256 * 'b');
+  for (const char* skipped : {"4", "11", "999999999"}) {
+    write(skipped);
+    EXPECT_EQ(code_of_reading(folder / "a.mhd"), Errc::corrupt) << skipped;
+  }
+  write("9", "HeaderSize = 0\n");
+  EXPECT_EQ(code_of_reading(folder / "a.mhd"), Errc::corrupt);
+  folder.write("a.raw", bytes<std::int16_t>({0, 1, 2}));
+  for (const char* skipped : {"-1", "0"}) {
+    write(skipped);
+    EXPECT_EQ(code_of_reading(folder / "a.mhd"), Errc::corrupt) << skipped;
+  }
+}
+
 TEST(MetaImage, OfTextIsReadAndCountsItsVoxels) {
   const Folder folder;
   const std::string header =
@@ -419,6 +451,40 @@ TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
   EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
 }
 
+/// `key:=value` is no field, whatever the key; ITK goes by the fields alone.
+TEST(Nrrd, OnlyFieldsSayWhereTheVoxelsAre) {
+  const Folder folder;
+  folder.write("a.raw", bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+  folder.write("=decoy", bytes<std::int16_t>({9, 9, 9, 9, 9, 9, 9, 9}));
+  const std::string raw = "encoding:=x\nencoding: raw\nendian:=big\nendian: little\nbyte skip:=1\n";
+  folder.write("a.nhdr", nrrd(raw + "data file:=decoy\ndata file: a.raw\n", ""));
+  EXPECT_EQ(read_volume(*open_itk_image(folder / "a.nhdr")), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
+
+  const Folder elsewhere;
+  elsewhere.write("secret", "7 7 7 7 7 7 7 7");
+  elsewhere.write("decoy", "1 1 1 1 1 1 1 1");
+  const std::string secret = (elsewhere / "secret").string();
+  for (const char* name : {"=decoy", "-", "decoy", "x:=decoy"}) folder.write(name, "1 1 1 1 1 1 1 1");
+  fs::create_directory(elsewhere / "below");
+  fs::create_directory_symlink(elsewhere / "below", folder / "link");
+  const auto expect_refused = [&](const std::string& fields) {
+    folder.write("a.nhdr", nrrd("encoding: text\n" + fields, ""));
+    const Errc code = code_of_reading(folder / "a.nhdr");
+    EXPECT_TRUE(code == Errc::unsupported || code == Errc::corrupt) << fields;
+  };
+  expect_refused("data file:=decoy\ndata file: " + secret + "\n");
+  expect_refused("data file:=decoy\ndatafile: " + secret + "\n");
+  expect_refused(" data file: x:=decoy\ndata file: " + secret + "\n");
+  expect_refused("data file : x:=decoy\ndata file: " + secret + "\n");
+  expect_refused("data file:x:=decoy\ndata file: " + secret + "\n");
+  expect_refused("data file: -\n");              // what is piped into the program
+  expect_refused("data file: link/../decoy\n");  // beside what the link leads to
+  expect_refused(std::string("data file: no\0/../decoy\n", 26));
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect_refused("data file:=decoy\ndata file: " + (folder / "pipe").string() + "\n");
+  expect_refused("data file: pipe\n");
+}
+
 TEST(ItkImage, OfTwoAxesHasOneSlice) {
   const Folder folder;
   folder.write(
@@ -430,7 +496,7 @@ TEST(ItkImage, OfTwoAxesHasOneSlice) {
   auto voxels = read_volume(*image);
   EXPECT_TRUE(std::isnan(voxels[5]));
   voxels[5] = 6;
-  write_volumes(*image->writer(folder / "b.nrrd", io::Values::real, {}), image->geometry(0), {voxels});
+  write_volumes(*image->writer(folder / "b.nrrd", io::VoxelDomain::real, {}), image->geometry(0), {voxels});
   EXPECT_NE(folder.read("b.nrrd").find("dimension: 2"), std::string::npos);
   EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), voxels);
 }
@@ -454,7 +520,7 @@ TEST(ItkImage, KeepsTheBytesOfVoxelsThatAreNotChanged) {
     voxels[1] = 0;  // the other zero is no change
     voxels[5] = 6;
     const std::string output = "out-" + name;
-    write_volumes(*source->writer(folder / output, io::Values::real, {}), source->geometry(0), {voxels});
+    write_volumes(*source->writer(folder / output, io::VoxelDomain::real, {}), source->geometry(0), {voxels});
     std::vector<double> expected = stored;
     expected[5] = 6;
     const std::string written = folder.read(output);
@@ -468,7 +534,7 @@ TEST(ItkImage, OfIntegersKeepsItsVoxelWhereAFilterGivesNone) {
   const auto source = open_itk_image(folder / "a.nrrd");
   std::vector<float> voxels(8, 9);
   voxels[7] = std::nanf("");
-  write_volumes(*source->writer(folder / "b.nrrd", io::Values::real, {}), source->geometry(0), {voxels});
+  write_volumes(*source->writer(folder / "b.nrrd", io::VoxelDomain::real, {}), source->geometry(0), {voxels});
   EXPECT_EQ(read_volume(*open_itk_image(folder / "b.nrrd")), (std::vector<float>{9, 9, 9, 9, 9, 9, 9, -7}));
   EXPECT_EQ(code_of([&] {
               write_volumes(*create_itk_image(folder / "c.nrrd", source->geometry(0), 1, {.output_type = "int16"}),
@@ -484,7 +550,8 @@ TEST(ItkImage, NeverOverwritesTheVoxelsOfItsSource) {
   write_volumes(*create_itk_image(folder / "a.mhd", geometry, 1, {}), geometry, {std::vector<float>(60, 5)});
   const auto image = open_itk_image(folder / "a.mhd");
   // a.nhdr would keep its voxels in a.raw, where those of a.mhd are.
-  EXPECT_EQ(code_of([&] { image->writer(folder / "a.nhdr", io::Values::real, {.force = true}); }), Errc::output_path);
+  EXPECT_EQ(code_of([&] { image->writer(folder / "a.nhdr", io::VoxelDomain::real, {.force = true}); }),
+            Errc::output_path);
   EXPECT_EQ(read_volume(*image)[0], 5);
 }
 

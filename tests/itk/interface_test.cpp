@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "images.hpp"
-#include "itk_adapters/names.hpp"
-#include "itk_adapters/pixel_conversion.hpp"
+#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/pixel_conversion.hpp"
 #include "quietvoxBilateralImageFilter.h"
 #include "quietvoxGaussianImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
@@ -87,7 +87,7 @@ TEST(Parameters, ArePrinted) {
 TEST(Errors, OfRangeAreExceptionsThatNameTheParameter) {
   const auto median = Median::New();
   const auto message = message_of([&] { median->SetRadius(16); });
-  for (const auto* part : {"median", "radius", "16x16x16", "0 to 15"}) {
+  for (const auto* part : {"median", "SetRadius = '16x16x16'", "0 to 15"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
   EXPECT_EQ(median->GetRadius(), std::nullopt) << "a refused value changes nothing";

@@ -39,7 +39,7 @@ std::unique_ptr<io::ImageWriter> create_scan(const fs::path& path, std::size_t v
 
 /// Writes a scan of noisy volumes: a DICOM series where the name has no ending.
 void make_scan(const fs::path& path, std::size_t volumes = 1) {
-  const Settings median(find_filter("median"));
+  const FilterConfig median(find_filter("median"));
   const auto writer = create_scan(path, volumes);
   for (std::size_t volume = 0; volume < volumes; ++volume) {
     const auto image = noisy_image<Image>({{24, 20, 12}}, 0, 200.0 * static_cast<double>(volume + 1));

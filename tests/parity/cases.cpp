@@ -6,24 +6,24 @@
 #include <map>
 #include <stdexcept>
 
+#include "analysis/measure_noise.hpp"
 #include "backends/choice.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
-#include "quality/measure_noise.hpp"
 
 namespace quietvox::test {
 namespace {
 
 /// As far as the header of a volume that has room for any window resolves them: far enough for windows.
-Settings with_room(const Settings& settings) {
+FilterConfig with_room(const FilterConfig& settings) {
   constexpr std::int64_t roomy = 1 << 20;
   return settings.resolved({.extent = {{roomy, roomy, roomy}}, .spacing = busy_volume({{1, 1, 1}}, 0).spacing});
 }
 
 /// Makes what is given per axis smaller along one axis: half widths in voxels, or else distances, which decide how wide
 /// an automatic window is.
-void shrink(Settings& settings, int axis) {
+void shrink(FilterConfig& settings, int axis) {
   for (const FieldInfo& field : settings.filter().fields) {
     if (field.kind != FieldKind::integer_triple) continue;
     auto radius = FieldType<std::optional<Radius3>>::parse(settings.get(field.name)).value();
@@ -41,11 +41,11 @@ void shrink(Settings& settings, int axis) {
 }
 
 /// The settings with a window that is no larger than the volume.
-Settings fitted(Settings settings, const Extent& extent) {
+FilterConfig fitted(FilterConfig settings, const Extent& extent) {
   if (settings.filter().window_field(settings.params()).empty()) return settings;  // may reach across the volume
   for (int axis = 0; axis < 3; ++axis) {
     if (extent[axis] == 1) continue;  // windows are flat there
-    while (2 * std::int64_t{with_room(settings).halo()[axis] % whole_axis} + 1 > extent[axis]) {
+    while (2 * std::int64_t{with_room(settings).reach().radius[axis]} + 1 > extent[axis]) {
       const std::string before = describe_chain(std::vector{settings});
       shrink(settings, axis);
       if (describe_chain(std::vector{settings}) == before) throw std::runtime_error("no window fits: " + before);
@@ -55,8 +55,8 @@ Settings fitted(Settings settings, const Extent& extent) {
 }
 
 /// Half widths in voxels are `radius`, or less where that does not fit.
-Settings with_windows(const Filter& filter, const Extent& extent, int radius) {
-  Settings settings(filter);
+FilterConfig with_windows(const Filter& filter, const Extent& extent, int radius) {
+  FilterConfig settings(filter);
   for (const FieldInfo& field : filter.fields) {
     if (field.kind == FieldKind::integer_triple) settings.set(field.name, std::to_string(radius));
   }
@@ -105,14 +105,14 @@ BackendOrReason find_backend(const std::string& name) {
   }
 }
 
-std::vector<Settings> fitting_settings(const Filter& filter, const Extent& extent) {
-  const Settings base = with_windows(filter, extent, 1);
-  std::vector<Settings> all{base, with_windows(filter, extent, 2)};
+std::vector<FilterConfig> fitting_settings(const Filter& filter, const Extent& extent) {
+  const FilterConfig base = with_windows(filter, extent, 1);
+  std::vector<FilterConfig> all{base, with_windows(filter, extent, 2)};
   for (const FieldInfo& field : filter.fields) {
     const auto& values = field.kind == FieldKind::flag ? std::vector<std::string>{"false", "true"} : field.choices;
     for (const std::string& value : values) {
       if (value == field.default_text) continue;
-      Settings varied = base;
+      FilterConfig varied = base;
       varied.set(field.name, value);
       all.push_back(fitted(varied, extent));
     }
@@ -127,7 +127,7 @@ const Reference* find_reference(const std::string& filter) {
   return nullptr;
 }
 
-Settings resolved_for(const Settings& settings, const Volume& volume, const Backend& backend) {
+FilterConfig resolved_for(const FilterConfig& settings, const Volume& volume, const Backend& backend) {
   const auto resolve = [&](const Volume& like) {
     MemorySource source(like);
     return resolve_chain(std::vector{settings}, source, backend, {}, measure_noise).front();
@@ -141,7 +141,7 @@ Settings resolved_for(const Settings& settings, const Volume& volume, const Back
   }
 }
 
-Volume filtered(const Backend& backend, const Settings& resolved, const Volume& in, int threads) {
+Volume filtered(const Backend& backend, const FilterConfig& resolved, const Volume& in, int threads) {
   Volume out(in.extent, in.spacing);
   backend.run(std::vector{resolved}, in.view(), out.view(), {.threads = threads, .memory_limit = {}});
   return out;

@@ -34,13 +34,13 @@ BackendOrReason find_backend(const std::string& name);
 
 /// Settings whose windows fit the extent: the defaults with small windows, then, one at a time, every choice, both
 /// states of every flag, and a larger window where there is room.
-std::vector<Settings> fitting_settings(const Filter&, const Extent&);
+std::vector<FilterConfig> fitting_settings(const Filter&, const Extent&);
 
 /// Null where there is none.
 const Reference* find_reference(const std::string& filter);
 
-Settings resolved_for(const Settings&, const Volume&, const Backend&);
+FilterConfig resolved_for(const FilterConfig&, const Volume&, const Backend&);
 
-Volume filtered(const Backend&, const Settings& resolved, const Volume&, int threads = 0);
+Volume filtered(const Backend&, const FilterConfig& resolved, const Volume&, int threads = 0);
 
 }  // namespace quietvox::test

@@ -65,9 +65,9 @@ class Parity : public testing::TestWithParam<ParityCase> {
 TEST_P(Parity, EqualsTheReference) {
   auto variants = fitting_settings(*filter, extent);
   if (!small(extent)) variants.resize(1, variants.front());
-  for (const Settings& settings : variants) {
+  for (const FilterConfig& settings : variants) {
     for (const Volume& volume : {busy_volume(extent, 1), busy_volume(extent, 2, true), volume_with_holes(extent, 3)}) {
-      const Settings resolved = resolved_for(settings, volume, *backend);
+      const FilterConfig resolved = resolved_for(settings, volume, *backend);
       const Volume expected = reference->run(volume, resolved);
       on_every_instruction_set([&] {
         EXPECT_EQ(
@@ -81,8 +81,8 @@ TEST_P(Parity, EqualsTheReference) {
 
 /// What is `auto` comes from another volume: a constant has no noise, where a filter may just copy.
 TEST_P(Parity, KeepsConstants) {
-  for (const Settings& settings : fitting_settings(*filter, extent)) {
-    const Settings resolved = resolved_for(settings, busy_volume(extent, 10), *backend);
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, busy_volume(extent, 10), *backend);
     for (const float value : {0.0F, -1024.0F, 37.25F, 3e30F}) {
       const Volume volume(extent, {1, 1, 1}, value);
       const Volume expected = reference->keeps_constants(resolved) ? volume : reference->run(volume, resolved);
@@ -97,8 +97,8 @@ TEST_P(Parity, WritesEveryVoxelAndNothingElse) {
   constexpr std::size_t guard = 1000;
   const auto marker = std::bit_cast<float>(0x7fc0beefU);
   const Volume volume = busy_volume(extent, 4);
-  for (const Settings& settings : fitting_settings(*filter, extent)) {
-    const Settings resolved = resolved_for(settings, volume, *backend);
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, volume, *backend);
     std::vector<float> buffer(volume.voxels.size() + 2 * guard, marker);
     backend->run(std::vector{resolved}, volume.view(), VolumeView<float>{buffer.data() + guard, extent, volume.spacing},
                  {});
@@ -112,8 +112,8 @@ TEST_P(Parity, WritesEveryVoxelAndNothingElse) {
 
 TEST_P(Parity, MissingVoxelsKeepTheirValue) {
   const Volume volume = volume_with_holes(extent, 5);
-  for (const Settings& settings : fitting_settings(*filter, extent)) {
-    const Settings resolved = resolved_for(settings, volume, *backend);
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, volume, *backend);
     const Volume result = filtered(*backend, resolved, volume);
     for (std::size_t i = 0; i < volume.voxels.size(); ++i) {
       if (std::isfinite(volume.voxels[i])) {
@@ -129,8 +129,8 @@ TEST_P(Parity, MissingVoxelsKeepTheirValue) {
 TEST_P(Parity, NegativeZeroIsReadAsZero) {
   Volume volume(extent, {1, 1, 1}, -0.0F);
   for (std::size_t i = 0; i < volume.voxels.size(); i += 5) volume.voxels[i] = -1;
-  for (const Settings& settings : fitting_settings(*filter, extent)) {
-    const Settings resolved = resolved_for(settings, volume, *backend);
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, volume, *backend);
     const Volume result = filtered(*backend, resolved, volume);
     EXPECT_TRUE(std::none_of(result.voxels.begin(), result.voxels.end(), [](float v) {
       return v == 0 && std::signbit(v);
@@ -140,7 +140,7 @@ TEST_P(Parity, NegativeZeroIsReadAsZero) {
 
 TEST_P(Parity, ThreadsNeverChangeAByte) {
   const Volume volume = volume_with_holes(extent, 6);
-  const Settings resolved = resolved_for(fitting_settings(*filter, extent).front(), volume, *backend);
+  const FilterConfig resolved = resolved_for(fitting_settings(*filter, extent).front(), volume, *backend);
   on_every_instruction_set([&] {
     const Volume one = filtered(*backend, resolved, volume, 1);
     EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 2)));
@@ -151,8 +151,8 @@ TEST_P(Parity, ThreadsNeverChangeAByte) {
 /// So many slices at a time, and as many more as their windows see.
 void expect_no_byte_changed_by_slabs(const Backend& backend, const Filter& filter, const Extent& extent, int slices) {
   const Volume volume = volume_with_holes(extent, 7);
-  for (const Settings& settings : fitting_settings(filter, extent)) {
-    const Settings resolved = resolved_for(settings, volume, backend);
+  for (const FilterConfig& settings : fitting_settings(filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, volume, backend);
     const std::int64_t halos = std::min<std::int64_t>(2 * resolved.halo().z, extent.z);
     Volume pieces(extent, volume.spacing);
     MemorySource source(volume);
@@ -179,8 +179,8 @@ TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
     origin[axis] = extent[axis] / 4;
     size[axis] = std::max<std::int64_t>(1, extent[axis] / 2);
   }
-  for (const Settings& settings : fitting_settings(*filter, extent)) {
-    const Settings resolved = resolved_for(settings, volume, *backend);
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, volume, *backend);
     on_every_instruction_set([&] {
       const Volume whole = filtered(*backend, resolved, volume);
       const Volume box = filtered_box(volume, origin, size, resolved.halo(),
@@ -191,7 +191,8 @@ TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
 }
 
 template <class T>
-void expect_integers_as_floats(const Backend& backend, const Settings& settings, const Extent& extent, float offset) {
+void expect_integers_as_floats(const Backend& backend, const FilterConfig& settings, const Extent& extent,
+                               float offset) {
   Volume volume = busy_volume(extent, 9, true);
   for (float& voxel : volume.voxels) voxel += offset;
   const auto missing = static_cast<T>(volume.voxels[volume.voxels.size() / 2]);
@@ -200,7 +201,7 @@ void expect_integers_as_floats(const Backend& backend, const Settings& settings,
   for (float& voxel : volume.voxels) {
     if (voxel == static_cast<float>(missing)) voxel = nan;
   }
-  const Settings resolved = resolved_for(settings, volume, backend);
+  const FilterConfig resolved = resolved_for(settings, volume, backend);
   backend.run(resolved, VolumeView<const T>{in.data(), extent, volume.spacing, {}, missing},
               VolumeView<T>{out.data(), extent, volume.spacing, {}, missing}, {});
   const Volume expected = filtered(backend, resolved, volume);
@@ -214,7 +215,7 @@ using IntegerParity = Parity;
 
 TEST_P(IntegerParity, IntegersComeOutAsTheFloatsDo) {
   ASSERT_TRUE(backend->has_integer(*filter)) << filter->name << " filters integers on the CPU alone";
-  for (const Settings& settings : fitting_settings(*filter, extent)) {
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
     on_every_instruction_set([&] {
       expect_integers_as_floats<std::int16_t>(*backend, settings, extent, 0);
       expect_integers_as_floats<std::uint16_t>(*backend, settings, extent, 20'000);
@@ -258,13 +259,13 @@ TEST(EveryFilter, RefusesBadValuesOfEveryField) {
     for (const FieldInfo& field : filter.fields) {
       if (field.kind == FieldKind::text) continue;
       for (const std::string& value : bad_values(field)) {
-        Settings settings(filter);
+        FilterConfig settings(filter);
         try {
           settings.set(field.name, value);
           ADD_FAILURE() << filter.name << " took --" << field.name << " '" << value << "'";
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), Errc::invalid_argument);
-          EXPECT_NE(std::string(error.what()).find(filter.name + ": --" + field.name), std::string::npos);
+          EXPECT_NE(std::string(error.what()).find(filter.name + ": " + field.name), std::string::npos);
           EXPECT_NE(std::string(error.what()).find(field.allowed()), std::string::npos);
         }
         EXPECT_EQ(settings.get(field.name), field.default_text);
@@ -278,7 +279,7 @@ TEST(EveryFilter, TakesTheEndsOfEveryRange) {
     for (const FieldInfo& field : filter.fields) {
       for (const std::string& value : {field.min, field.max, field.default_text}) {
         if (value.empty()) continue;
-        EXPECT_NO_THROW(Settings(filter).set(field.name, value)) << filter.name << " " << field.name;
+        EXPECT_NO_THROW(FilterConfig(filter).set(field.name, value)) << filter.name << " " << field.name;
       }
     }
   }

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "filters/instruction_set.hpp"
+#include "filters/simd/instruction_set.hpp"
 
 namespace quietvox::test {
 

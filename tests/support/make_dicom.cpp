@@ -194,17 +194,17 @@ std::vector<std::uint8_t> dicom_pixel_bytes(const std::filesystem::path& path) {
   return {bytes, bytes + pixels->getLength()};
 }
 
-Volume read_volume(const io::Image& image, std::size_t volume, io::Values values) {
+Volume read_volume(const io::Image& image, std::size_t volume, io::VoxelDomain values) {
   const auto source = image.volume(volume, values);
   Volume result(source->extent(), source->spacing());
   source->read(result.view());
   return result;
 }
 
-io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::Values values,
+io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain values,
                             const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
-  const std::vector<Settings> requested{Settings(find_filter("median"))};
-  std::vector<Settings> resolved = requested;
+  const std::vector<FilterConfig> requested{FilterConfig(find_filter("median"))};
+  std::vector<FilterConfig> resolved = requested;
   resolved[0].set("radius", "1x1x1");
   const auto writer = image.writer(output, values, options);
   std::vector<Volume> told;  // to be in the output
@@ -218,7 +218,7 @@ io::WriteReport write_image(const io::Image& image, const std::filesystem::path&
   const io::WriteReport report = writer->commit();
   const auto written = io::open_dicom(output, {.allow_gaps = true, .series_uid = {}});
   for (std::size_t i = 0; i < told.size(); ++i) {
-    EXPECT_EQ(told[i].voxels, read_volume(*written, i, io::Values::real_with_padding).voxels);
+    EXPECT_EQ(told[i].voxels, read_volume(*written, i, io::VoxelDomain::real_with_padding).voxels);
   }
   return report;
 }

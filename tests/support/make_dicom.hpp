@@ -58,11 +58,12 @@ std::vector<std::uint16_t> dicom_cells(const std::filesystem::path&);
 std::vector<std::uint8_t> dicom_pixel_bytes(const std::filesystem::path&);
 
 /// All voxels of one volume of an image.
-Volume read_volume(const io::Image&, std::size_t volume = 0, io::Values = io::Values::real);
+Volume read_volume(const io::Image&, std::size_t volume = 0, io::VoxelDomain = io::VoxelDomain::real);
 
 /// Writes an image anew, each volume changed by `change`, as if by the median filter. What the writer tells of the
 /// values that it stores is expected to be what a reader sees.
-io::WriteReport write_image(const io::Image&, const std::filesystem::path& output, io::Values = io::Values::real,
-                            const std::function<void(Volume&)>& change = {}, const io::WriteOptions& = {});
+io::WriteReport write_image(const io::Image&, const std::filesystem::path& output,
+                            io::VoxelDomain = io::VoxelDomain::real, const std::function<void(Volume&)>& change = {},
+                            const io::WriteOptions& = {});
 
 }  // namespace quietvox::test

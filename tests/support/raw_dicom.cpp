@@ -39,7 +39,7 @@ std::string repeated(const std::string& text, int times) {
 
 std::string raw_element(int group, int element, const std::string& vr, std::string value) {
   if (value.size() % 2) value += vr == "UI" || vr == "OB" || vr == "UN" ? '\0' : ' ';
-  const bool is_long = vr == "OB" || vr == "OW" || vr == "SQ" || vr == "UN" || vr == "UT";
+  const bool is_long = vr == "OB" || vr == "OW" || vr == "SQ" || vr == "UN" || vr == "UT" || vr == "UC";
   const auto length = static_cast<std::uint32_t>(value.size());
   return tag(group, element) + vr + (is_long ? word(0) + long_word(length) : word(static_cast<int>(length))) + value;
 }

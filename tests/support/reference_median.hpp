@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "filters/median.hpp"
+#include "support/volumes.hpp"
 
 namespace quietvox::test {
 
@@ -45,6 +46,12 @@ std::vector<T> reference_median(VolumeView<const T> in, const MedianParams& para
     }
   }
   return result;
+}
+
+inline Volume reference_median_of_volume(const Volume& in, const MedianParams& params) {
+  Volume out(in.extent, in.spacing);
+  out.voxels = reference_median(in.view(), params);
+  return out;
 }
 
 }  // namespace quietvox::test

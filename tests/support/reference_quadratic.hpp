@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "filters/quadratic_coefficients.hpp"
+#include "filters/quadratic/coefficients.hpp"
 #include "support/volumes.hpp"
 
 namespace quietvox::test {

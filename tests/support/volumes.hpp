@@ -39,7 +39,7 @@ Volume filtered_box(const Volume& volume, const Index3& origin, const Extent& ex
   Volume result(extent, volume.spacing);
   VolumeView<float> out = result.view();
   out.origin = origin;
-  VolumeView<float> reach = grown(out, halo, volume.view());
+  VolumeView<float> reach = expanded(out, halo, volume.view());
   Volume seen = box_of(volume, reach.origin, reach.extent);
   reach.data = seen.voxels.data();
   filter(VolumeView<const float>(reach), out);

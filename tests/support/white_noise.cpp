@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "io/image.hpp"
-#include "quality/noise.hpp"
+#include "phantom/noise.hpp"
 #include "support/test_data.hpp"
 
 namespace quietvox::test {
@@ -14,7 +14,7 @@ namespace {
 
 Volume read(const std::filesystem::path& path) {
   const auto image = io::open_nifti(path);
-  const auto source = image->volume(0, io::Values::real);
+  const auto source = image->volume(0, io::VoxelDomain::real);
   Volume volume(source->extent(), source->spacing());
   source->read(volume.view());
   return volume;

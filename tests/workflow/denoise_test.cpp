@@ -45,8 +45,8 @@ Result denoised(const std::vector<float>& noisy, const VolumeRequest& request = 
   return result;
 }
 
-Settings filter(const char* name, std::initializer_list<std::pair<const char*, const char*>> values = {}) {
-  Settings settings(find_filter(name));
+FilterConfig filter(const char* name, std::initializer_list<std::pair<const char*, const char*>> values = {}) {
+  FilterConfig settings(find_filter(name));
   for (const auto& [key, value] : values) settings.set(key, value);
   return settings;
 }
@@ -63,7 +63,7 @@ void write_nifti(const std::filesystem::path& path, const std::vector<float>& vo
 std::vector<float> read_nifti(const std::filesystem::path& path) {
   const auto image = io::open_image(path, {});
   std::vector<float> voxels(static_cast<std::size_t>(image->geometry(0).extent.voxels()));
-  image->volume(0, io::Values::real)->read({voxels.data(), image->geometry(0).extent});
+  image->volume(0, io::VoxelDomain::real)->read({voxels.data(), image->geometry(0).extent});
   return voxels;
 }
 
@@ -86,7 +86,7 @@ TEST(Workflow, MemoryAndFilesGiveTheSameVoxels) {
   const TemporaryFolder folder;
   const std::vector<float> noisy = noisy_box(20);
   write_nifti(folder / "in.nii", noisy);
-  for (const auto& filters : {std::vector<Settings>{}, {filter("median")}, {filter("gaussian"), filter("nlm")}}) {
+  for (const auto& filters : {std::vector<FilterConfig>{}, {filter("median")}, {filter("gaussian"), filter("nlm")}}) {
     denoise({.input = folder / "in.nii", .output = folder / "out.nii", .filters = filters, .out = {.force = true}});
     EXPECT_EQ(read_nifti(folder / "out.nii"), denoised(noisy, {.filters = filters}).voxels)
         << (filters.empty() ? "denoise" : describe_chain(filters));
@@ -129,6 +129,68 @@ TEST(Workflow, ABackgroundThatWasCutOutStaysZero) {
     }
   }
   EXPECT_GT(changed, 1000U);
+}
+
+/// A CT of floats: air, noisy and cut off at -1024, and a body; -1024 outside the scan circle, and in a slit two voxels
+/// wide that leads into it.
+TEST(Workflow, AFloorThatCutsOffNoiseIsNoBackground) {
+  constexpr Extent size{{96, 96, 12}};
+  std::mt19937 random(5);
+  std::normal_distribution<float> noise(0, 60);
+  std::vector<float> noisy(static_cast<std::size_t>(size.voxels())), result(noisy.size());
+  enum Part { outside, air, body };
+  const auto part = [](std::int64_t i) {
+    const auto x = i % 96 - 48, y = i / 96 % 96 - 48, radius2 = x * x + y * y;
+    const bool is_slit = x > 30 && (y == 0 || y == 1);
+    return radius2 > 46 * 46 || is_slit ? outside : radius2 > 22 * 22 ? air : body;
+  };
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const float value = part(i) == body ? 40.F : -1000.F;
+    noisy[static_cast<std::size_t>(i)] = part(i) == outside ? -1024 : std::max(value + noise(random), -1024.F);
+  }
+  denoise({noisy.data(), size}, {result.data(), size}, {.header = {.kind = DataKind::scalar}});
+  double count = 0, cut = 0;
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const float value = result[static_cast<std::size_t>(i)];
+    if (part(i) == outside) {
+      ASSERT_EQ(value, -1024) << i;
+    }
+    if (part(i) == air) {
+      ++count;
+      cut += value == -1024;
+    }
+  }
+  EXPECT_LT(cut / count, 0.05);
+}
+
+TEST(Workflow, WholeNumbersTooCoarseForTheValuesAreToldOf) {
+  for (const float scale : {1e-5F, 0.02F, 1.F}) {
+    const TemporaryFolder folder;
+    std::vector<float> noisy = noisy_box(20);
+    for (float& voxel : noisy) voxel *= scale;
+    write_nifti(folder / "in.nii", noisy);
+    for (const char* output : {"out.nii", "other.mha"}) {
+      const auto warnings = denoise({.input = folder / "in.nii",
+                                     .output = folder / output,
+                                     .filters = {filter("gaussian")},
+                                     .out = {.output_type = OutputType::int16, .force = true}})
+                                .warnings;
+      ASSERT_EQ(warnings.size(), scale < 1 ? 1U : 0U);
+      if (scale == 1) continue;
+      const std::string text = warnings[0].text();
+      EXPECT_NE(text.find("whole numbers"), std::string::npos) << text;
+      EXPECT_NE(text.find("float32 holds all"), std::string::npos) << text;
+    }
+  }
+  const TemporaryFolder folder;
+  std::vector<float> whole = noisy_box(2);
+  for (float& voxel : whole) voxel = std::round(voxel / 40);
+  write_nifti(folder / "in.nii", whole);
+  const DenoiseRequest median{.input = folder / "in.nii",
+                              .output = folder / "out.nii",
+                              .filters = {filter("median")},
+                              .out = {.output_type = OutputType::int16, .force = true}};
+  EXPECT_TRUE(denoise(median).warnings.empty());
 }
 
 TEST(Workflow, ADryRunOfTheChosenFilterTellsWhatTheRunDoes) {

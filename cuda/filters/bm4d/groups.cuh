@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "filters/bm4d_kernel.hpp"
+#include "filters/bm4d/kernel.hpp"
 
 /// What matching and shrinking know of each other: where references are, and how the blocks of a group are written.
 namespace quietvox::cuda::bm4d {

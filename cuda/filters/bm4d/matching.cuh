@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "cuda/filters/bm4d/groups.cuh"
-#include "cuda/filters/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 
 /// Finds the groups. A strip is a few blocks of a window side by side; each lane compares one strip at a time. Strips
@@ -279,7 +279,7 @@ std::size_t plan_tile(Matching& m) {
 }
 
 template <int Length, int Rows, int Width, bool Staged>
-void launch_matching(const Matching& m, std::size_t bytes, const Queue& queue) {
+void launch_matching(const Matching& m, std::size_t bytes, const LaunchContext& queue) {
   const int3 count = m.references.count;
   const dim3 tiles(ceil_div(count.x, m.tile.x), ceil_div(count.y, m.tile.y), ceil_div(count.z, m.tile.z));
   launch(find_groups<Length, Rows, Width, Staged>, tiles, 32 * match_warps, bytes, queue, m);
@@ -295,7 +295,7 @@ inline Matching in_strips(Matching m, int width) {
 
 /// In shared memory, by strips that fit best; false where it is too small.
 template <int Length, int Rows, int... Widths>
-bool match_staged(const Matching& m, const Queue& queue) {
+bool match_staged(const Matching& m, const LaunchContext& queue) {
   const auto reach = [&](int width) { return ceil_div(m.window.x, width) * width; };
   int best = 0;
   for (const int width : {Widths...}) {
@@ -313,7 +313,7 @@ bool match_staged(const Matching& m, const Queue& queue) {
   return done;
 }
 
-inline void match(const Matching& m, Radius3 lengths, const Queue& queue) {
+inline void match(const Matching& m, Radius3 lengths, const LaunchContext& queue) {
   if (lengths == Radius3{4, 4, 4} && match_staged<4, 4, 7, 11, 15>(m, queue)) return;
   if (lengths == Radius3{8, 8, 1} && match_staged<8, 8, 11, 15, 19>(m, queue)) return;
   constexpr int width = 8;

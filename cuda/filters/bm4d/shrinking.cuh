@@ -7,7 +7,7 @@
 
 #include "cuda/filters/bm4d/transforms.cuh"
 #include "cuda/filters/bm4d/variances.cuh"
-#include "cuda/filters/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 
 /// Shrinks groups and adds up what they say. A lane has two voxels of every block while the blocks are transformed
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
 }
 
 template <class S>
-void shrink_all(const Shrinking& s, bool second, const Queue& queue) {
+void shrink_all(const Shrinking& s, bool second, const LaunchContext& queue) {
   const int3 count = s.references.count;
   const dim3 groups(ceil_div(count.x, shrink_warps) * count.y, count.z);
   launch(second ? shrink_groups<S, float> : shrink_groups<S, double>, groups, 32 * shrink_warps, 0, queue, s);

@@ -6,13 +6,13 @@
 #include <cfloat>
 #include <vector>
 
-#include "cuda/filters/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/resources.hpp"
-#include "filters/gaussian_axis.hpp"
+#include "filters/gaussian/axis.hpp"
 
 namespace quietvox::gaussian {
 
-using cuda::Box, cuda::Queue, cuda::ceil_div, cuda::is_present;
+using cuda::Box, cuda::LaunchContext, cuda::ceil_div, cuda::is_present;
 
 /// Layers of the grid along z for kernels that have nothing to do most of the time.
 inline unsigned few_layers(std::int64_t planes) { return static_cast<unsigned>(std::min<std::int64_t>(planes, 8)); }
@@ -107,14 +107,14 @@ __device__ inline float written(double value) { return static_cast<float>(value)
 __device__ inline float bounded(float value) { return fminf(fmaxf(value, -FLT_MAX), FLT_MAX); }
 
 /// Runs a pass with these weights of the offsets 0, 1, ... in doubles.
-void convolve(const Pass&, const std::vector<double>& of_offset, const Queue&);
+void convolve(const Pass&, const std::vector<double>& of_offset, const LaunchContext&);
 
 /// The same in floats, which needs a voxel that all outputs of a strip see, and few taps; false where that is not so.
 /// `origin` is the place of the input in the volume.
 bool convolves_in_floats(const std::vector<double>& of_offset);
-void convolve_in_floats(const Pass&, const std::vector<double>& of_offset, std::int64_t origin, const Queue&);
+void convolve_in_floats(const Pass&, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext&);
 
 /// Runs a pass by recursion; `origin` is the place of the input in the volume.
-void recurse(const Pass&, double sigma, std::int64_t origin, const Queue&);
+void recurse(const Pass&, double sigma, std::int64_t origin, const LaunchContext&);
 
 }  // namespace quietvox::gaussian

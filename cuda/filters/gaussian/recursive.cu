@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
 
 }  // namespace
 
-void recurse(const Pass& pass, double sigma, std::int64_t origin, const Queue& queue) {
+void recurse(const Pass& pass, double sigma, std::int64_t origin, const LaunchContext& queue) {
   const std::int64_t place = (origin + pass.begin) % kRestart;
   const RecursivePass recursive{pass, make_recursion(sigma), static_cast<int>(pass.begin - place),
                                 static_cast<int>(warm_up(sigma))};

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "core/host_device.hpp"
+#include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/filters/median/network.hpp"
-#include "cuda/filters/overlap.cuh"
 
 /// Selection networks as kernels: each thread holds the windows of a tile of outputs in registers.
 namespace quietvox::cuda {
@@ -105,8 +105,8 @@ __device__ __forceinline__ unsigned minus_one_for() {
   return sizeof(T) == 2 ? (blockDim.y >> 31) - 1 : minus_one;
 }
 
-/// Lanes of which `percent` of the larger values beside smaller ones are made as what their sum has beyond the smaller
-/// one. As integers, that is exact whatever the bits mean, NaN aside, whose windows are mended; of packed voxels too,
+/// Lanes that compute `percent` of the maxima whose minimum is known too as a + b - min(a, b).
+/// As integers, that is exact whatever the bits mean, NaN aside, whose windows are mended; of packed voxels too,
 /// since no half carries. It keeps the multiply-add unit busy, which would be idle while minima and maxima queue.
 ///
 /// Long networks run `in_step`: now and then the warps of a block wait for each other, since the instructions stay in
@@ -209,7 +209,7 @@ __device__ Place find_place(const Deal& deal, int parts) {
           row % blocks.y * (threads / blocks.width) + threadIdx.x / blocks.width, row / blocks.y};
 }
 
-/// How many tiles, one below the other, a thread makes. Where loading counts for more than arithmetic, it goes down the
+/// How many vertically adjacent tiles a thread makes. Where loads cost more than arithmetic, it moves down the
 /// rows, and loads each once.
 template <class Network>
 constexpr int steps_of() {

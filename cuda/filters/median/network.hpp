@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "cuda/filters/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 
 namespace quietvox::cuda {
 

@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "io/files/folder_walk.hpp"
 #include "io/files/paths.hpp"
-#include "io/folder_walk.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -17,15 +17,16 @@ void refuse_overlap(const fs::path& target, const fs::path& other, const std::st
     const fs::path real_source = real_path(source);
     std::error_code ignored;
     if (real_target == real_source || fs::equivalent(target, source, ignored)) {
-      throw Error(Errc::output_path, target.string() + ": output and " + role + " are the same; give another output");
+      throw Error(Errc::output_path, target.string() + ": output and " + role + " are the same", "give another output");
     }
     if (is_inside(real_target, real_source)) {
-      throw Error(Errc::output_path,
-                  target.string() + ": the output lies inside the " + role + "; give a place outside it");
+      throw Error(Errc::output_path, target.string() + ": the output lies inside the " + role,
+                  "give a place outside it");
     }
     if (is_inside(real_source, real_target)) {
-      throw Error(Errc::output_path, target.string() + ": the " + role + " " + source.string() +
-                                         " lies inside the output; give another place");
+      throw Error(Errc::output_path,
+                  target.string() + ": the " + role + " " + source.string() + " lies inside the output",
+                  "give another place");
     }
   };
   refuse(other);

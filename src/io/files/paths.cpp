@@ -27,7 +27,7 @@ fs::path real_path(const fs::path& path) {
   std::error_code error;
   fs::path real = fs::absolute(without_trailing_slash(path), error);
   if (!error) real = fs::weakly_canonical(real, error);
-  if (error) throw Error(Errc::output_path, path.string() + ": " + error.message() + "; give another path");
+  if (error) throw Error(Errc::output_path, path.string() + ": " + error.message(), "give another path");
   return real;
 }
 

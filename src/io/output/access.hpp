@@ -19,14 +19,14 @@ struct Access {
   Access operator&(const Access&) const;
 };
 
-/// What all of these files give to those who can reach them, links followed: every folder that they really lie in
-/// counts, up to the first that `output` lies in too, which keeps from both whom it keeps out. Access control lists
-/// count. Files that are not there do not.
+/// The access that all of these files grant, links followed and limited by the folders that they really lie in,
+/// up to the first that `output` lies in too, since that one limits both alike. Access control lists
+/// count; missing files do not.
 Access access_of(std::span<const std::filesystem::path> files, const std::filesystem::path& output);
 
-/// Gives a file or folder, which only its owner can reach so far, the permissions `usual` of a new one (rw only) within
+/// Sets the mode of a file or folder that only its owner can reach so far: `usual`, that of a new one (rw only), within
 /// `most`; folders may be entered by whoever may read them. Where its folder gave it an access control list, nobody on
-/// it gets more than everybody else has by `most`. Returns an error number, or 0.
+/// it gets more than `most` gives to all others. Returns an error number, or 0.
 int give_access(int file, mode_t usual, const Access& most);
 
 }  // namespace quietvox::io

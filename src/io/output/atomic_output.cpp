@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,9 +18,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "io/dicom_result.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
+#include "io/files/staging_name.hpp"
 #include "io/output/commit_lock.hpp"
 
 namespace quietvox::io {
@@ -30,24 +32,50 @@ namespace {
               path.string() + ": " + std::string(what) + ": " + std::generic_category().message(error));
 }
 
-/// Replacing a folder removes all that it holds; what is no earlier result is not ours to remove. `target`: where it
-/// stands, or stood. `stale`: what a killed run left there may be there, and goes with it.
-void refuse_foreign_files(const fs::path& folder, const fs::path& target, bool stale) {
-  for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
-    constexpr int deepest = 64;
-    const bool is_folder = entry->is_directory() && !entry->is_symlink() && entry.depth() < deepest;
-    if (is_folder && is_staging_name(entry->path().filename().string()) && entry.depth() == 0 && stale) {
-      entry.disable_recursion_pending();
-      continue;
+/// Calls `take` for all that lies in a folder, and in the folders below for which that returns true. One is open at a
+/// time, however deep they lie.
+template <class Take>
+void walk(const fs::path& folder, const Take& take) {
+  for (std::vector<fs::path> folders{folder}; !folders.empty();) {
+    const fs::path next = std::move(folders.back());
+    folders.pop_back();
+    for (const fs::directory_entry& entry : fs::directory_iterator(next)) {
+      if (take(entry)) folders.push_back(entry.path());
     }
-    if (is_folder || (entry->is_regular_file() && !entry->is_symlink() && is_dicom_result(entry->path()))) continue;
-    throw Error(Errc::exists, target.string() + ": holds " + entry->path().lexically_relative(folder).string() +
-                                  ", which was not made by quietvox, and is therefore not replaced; give another "
-                                  "output");
   }
 }
 
-void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force, bool stale) {
+bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
+
+/// Replacing a folder removes all that it holds, so anything but an earlier result is refused. `target`: where it
+/// stands, or stood. `stale`: leftovers of a killed run may be in it, and are removed too.
+void refuse_foreign_files(const fs::path& folder, const fs::path& target, AtomicOutput::IsOwn is_own, bool stale,
+                          const Execution& execution) {
+  const auto refuse = [&](const fs::path& path) {
+    throw Error(Errc::exists,
+                target.string() + ": holds " + path.lexically_relative(folder).string() +
+                    ", which was not made by quietvox, and is therefore not replaced",
+                "give another "
+                "output");
+  };
+  try {
+    walk(folder, [&](const fs::directory_entry& entry) {
+      check_stop(execution.stop);
+      const fs::path& path = entry.path();
+      if (is_real_folder(entry)) {
+        return !stale || path.parent_path() != folder || !is_staging_name(path.filename().string());
+      }
+      if (!entry.is_regular_file() || entry.is_symlink() || !is_own || !is_own(path, execution)) refuse(path);
+      return false;
+    });
+  } catch (const fs::filesystem_error& error) {
+    if (error.code() == std::errc::filename_too_long) refuse(error.path1());  // no path of ours is
+    throw;
+  }
+}
+
+void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force, AtomicOutput::IsOwn is_own,
+                     bool stale, const Execution& execution) {
   const fs::file_status status = fs::status(target);
   const bool fits = kind == AtomicOutput::Kind::file ? fs::is_regular_file(status) : fs::is_directory(status);
   if (fs::exists(status) && !fits) {
@@ -55,8 +83,11 @@ void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force
                 target.string() + (kind == AtomicOutput::Kind::file ? ": is not a regular file; give the name of a file"
                                                                     : ": is not a folder; give the name of a folder"));
   }
-  if (!force) throw Error(Errc::exists, target.string() + ": exists already; use --force to replace it");
-  if (kind == AtomicOutput::Kind::folder && fs::exists(status)) refuse_foreign_files(target, target, stale);
+  if (!force)
+    throw Error(Errc::exists, target.string() + ": exists already", "use " + Parameter{"force"} + " to replace it");
+  if (kind == AtomicOutput::Kind::folder && fs::exists(status)) {
+    refuse_foreign_files(target, target, is_own, stale, execution);
+  }
 }
 
 /// Syncs a file or folder to disk and gives it the access that it is to have. Returns an error number, or 0.
@@ -72,30 +103,45 @@ int sync_folder(const fs::path& path) {
   return fsync(folder) == 0 || errno == EINVAL ? 0 : errno;  // some file systems cannot sync a folder, and say so
 }
 
+/// Makes a folder, which goes where it is empty with the last of this process's outputs in it. Null where another
+/// process made it. Throws std::system_error.
+std::shared_ptr<const void> make_parent(const fs::path& folder, mode_t permissions) {
+  static std::mutex mutex;
+  static std::map<fs::path, std::weak_ptr<const void>> made;
+  const std::lock_guard lock(mutex);
+  const fs::path name = fs::absolute(folder).lexically_normal();
+  if (auto known = made[name].lock()) return known;
+  if (mkdir(name.c_str(), permissions) != 0) {
+    if (errno == EEXIST) return nullptr;
+    throw std::system_error(errno, std::generic_category());
+  }
+  const std::shared_ptr<const void> folder_made(&made, [name](const void*) { rmdir(name.c_str()); });
+  made[name] = folder_made;
+  return folder_made;
+}
+
 }  // namespace
 
-AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most)
-    : target_(without_trailing_slash(target)), kind_(kind), force_(force), most_(most) {
+AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most,
+                           IsOwn is_own)
+    : target_(without_trailing_slash(target)), kind_(kind), force_(force), most_(most), is_own_(is_own) {
   try {
     const fs::path name = target_.filename();
-    if (!target_.has_filename() || name == "." || name == ".." || name == StagingFolder::lock_name) {
-      throw Error(Errc::output_path, target.string() + ": cannot name an output; give a file or a new folder");
+    if (!target_.has_filename() || name == "." || name == "..") {
+      throw Error(Errc::output_path, target.string() + ": cannot name an output", "give a file or a new folder");
     }
     if (kind_ == Kind::file && target_ != target) {
-      throw Error(Errc::output_path, target.string() + ": is the name of a folder; give the name of a file");
+      throw Error(Errc::output_path, target.string() + ": is the name of a folder", "give the name of a file");
     }
     fs::path parent = parent_of(target_);
-    if (!stands_at(parent)) {
-      made_parent_ = parent;
-      parent = parent_of(without_trailing_slash(parent));
-    }
+    if (!stands_at(parent)) parent = parent_of(without_trailing_slash(parent));
     if (!fs::is_directory(parent)) {
-      throw Error(Errc::output_path, target_.string() + ": there is no folder " + parent_of(target_).string() +
-                                         "; make it first or give another output");
+      throw Error(Errc::output_path, target_.string() + ": there is no folder " + parent_of(target_).string(),
+                  "make it first or give another output");
     }
     if (!input.empty()) refuse_overlap(target_, input);
     if (fs::exists(fs::symlink_status(target_))) {
-      refuse_existing(target_, kind_, force_, true);
+      refuse_existing(target_, kind_, force_, is_own_, true, {});
       most_ = most_ & access_of(std::array{target_}, target_);
     }
     if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
@@ -106,20 +152,13 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
   }
 }
 
-AtomicOutput::~AtomicOutput() {
-  folder_.reset();
-  std::error_code ignored;
-  if (!made_parent_.empty()) fs::remove(made_parent_, ignored);  // where nothing else came to lie in it
-}
-
 void AtomicOutput::begin() {
-  if (!made_parent_.empty()) {
-    // Access to it is that of its first output.
-    const mode_t group_and_others = most_.bits | (most_.bits & 044) >> 2;
-    if (mkdir(made_parent_.c_str(), 0700 | group_and_others) != 0) {
-      if (errno != EEXIST) throw_not_writable(target_, "cannot be created", errno);
-      made_parent_.clear();
-    }
+  // Access to it is that of its first output.
+  const mode_t group_and_others = most_.bits | (most_.bits & 044) >> 2;
+  try {
+    parent_ = make_parent(parent_of(target_), 0700 | group_and_others);
+  } catch (const std::system_error& error) {
+    throw_not_writable(target_, "cannot be created", error.code().value());
   }
   folder_.emplace(target_);
   if (kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) {
@@ -137,15 +176,16 @@ void AtomicOutput::commit(const Execution& execution) { commit_together(std::arr
 
 void AtomicOutput::finish(const Execution& execution) {
   if (folder_->is_lost() || !stands_at(staging())) {
-    throw Error(Errc::not_writable,
-                target_.string() + ": another program removed it before it was finished; run again");
+    throw Error(Errc::not_writable, target_.string() + ": another program removed it before it was finished",
+                "run again");
   }
   std::vector<fs::path> files{staging()}, folders;
   if (kind_ == Kind::folder) {
     folders.swap(files);
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging())) {
-      (entry.is_directory() ? folders : files).push_back(entry.path());
-    }
+    walk(staging(), [&](const fs::directory_entry& entry) {
+      (is_real_folder(entry) ? folders : files).push_back(entry.path());
+      return is_real_folder(entry);
+    });
   }
   if (files.size() < expected_files_) {
     throw Error(Errc::not_writable, target_.string() + ": another program removed files of it while it was being made");
@@ -162,42 +202,48 @@ void AtomicOutput::finish(const Execution& execution) {
 }
 
 /// Something else may have come to the target meanwhile.
-Placement AtomicOutput::placement() {
+Placement AtomicOutput::placement(const Execution& execution) {
   const Placement placement(staging(), target_, parent_of(target_) / ("quietvox-" + folder_->token() + ".replaced"),
                             force_);
   if (placement.replaces()) {
     if (kind_ == Kind::folder) remove_stale_stagings(target_);
-    refuse_existing(target_, kind_, force_, false);
+    refuse_existing(target_, kind_, force_, is_own_, false, execution);
   }
   return placement;
 }
 
-/// Files may have come into a folder, and other content into a file, until nobody else could reach it any more.
-void AtomicOutput::check_replaced() const {
+/// Checks again, now that nobody else can reach it: files may have been added, or contents changed, until then.
+void AtomicOutput::check_replaced(const Execution& execution) const {
   if (!stands_at(staging()) || fs::is_symlink(staging())) return;
-  if (kind_ == Kind::folder) refuse_foreign_files(staging(), target_, false);
+  if (kind_ == Kind::folder) refuse_foreign_files(staging(), target_, is_own_, false, execution);
+  check_stop(execution.stop);
   if (refuse_) refuse_(staging());
 }
 
 void AtomicOutput::fail_to_place(int error) const {
   if (error == EEXIST || error == ENOTEMPTY || error == EINVAL) {
-    throw Error(Errc::exists,
-                target_.string() + ": appeared while the output was being made; use --force to replace it");
+    throw Error(Errc::exists, target_.string() + ": appeared while the output was being made",
+                "use " + Parameter{"force"} + " to replace it");
   }
   if (error == ESTALE) {
-    throw Error(Errc::not_writable, target_.string() +
-                                        ": another file or folder took its place just when it was to be replaced, and "
-                                        "was kept; run again");
+    throw Error(Errc::not_writable,
+                target_.string() +
+                    ": another file or folder took its place just when it was to be replaced, and "
+                    "was kept",
+                "run again");
   }
   if (error == EOWNERDEAD) {
-    throw Error(Errc::not_writable, target_.string() + ": cannot be put in place: the process that did so was killed");
+    throw Error(Errc::not_writable, target_.string() + ": not put in place: the process doing it was killed");
   }
   throw_not_writable(target_, "cannot be put in place", error);
 }
 
-void AtomicOutput::remove_replaced() {
-  made_parent_.clear();
-  if (const int error = folder_->remove()) throw_not_writable(staging(), "was replaced and cannot be removed", error);
+/// The output stands, whatever comes of this.
+void AtomicOutput::remove_replaced(const Execution& execution) {
+  const int error = folder_->remove();
+  if (error == 0 || !execution.note) return;
+  execution.note(target_.string() + ": what it replaced cannot be removed: " + std::generic_category().message(error) +
+                 "; it is left in " + staging().parent_path().string());
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
@@ -212,24 +258,24 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     const CommitLock lock(folders, execution);
     whole = keep_stagings();
     for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
-      placements.push_back((*output)->placement());
+      placements.push_back((*output)->placement(execution));
     }
     if (const PlacementResult result = place_together(placements); result.error != 0) {
       outputs[outputs.size() - 1 - result.index]->fail_to_place(result.error);
     }
     try {
-      for (const AtomicOutput* const output : outputs) output->check_replaced();
+      for (const AtomicOutput* const output : outputs) output->check_replaced(execution);
       for (const fs::path& folder : folders) {
         if (const int error = sync_folder(folder)) throw_not_writable(folder, "cannot be synced", error);
       }
     } catch (...) {
-      for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->take_back();
+      for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->roll_back();
       throw;
     }
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(error.path1(), "cannot be put in place", error.code().value());
   }
-  for (AtomicOutput* const output : outputs) output->remove_replaced();
+  for (AtomicOutput* const output : outputs) output->remove_replaced(execution);
 }
 
 }  // namespace quietvox::io

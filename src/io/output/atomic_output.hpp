@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -20,15 +21,15 @@ namespace quietvox::io {
 class AtomicOutput {
  public:
   enum class Kind { file, folder };
+  using IsOwn = bool (*)(const std::filesystem::path& file, const Execution&);
 
   /// Changes nothing on disk. `input` may be empty: there is none. The output is given no more access than `most`, nor
-  /// than what it replaces. Throws Error: exists (the target is there and `force` is false, or it is a folder that
-  /// holds other things than DICOM files made by quietvox, which `force` does not replace), output_path (the folder it
-  /// is to lie in is not there and neither is the one above; the target is of another kind; it is the input, lies
-  /// inside it or holds it, links followed), not_writable.
+  /// than what it replaces. `is_own` says which files of a folder `force` may replace; without it, none. Throws Error:
+  /// exists (the target is there and `force` is false, or it is a folder that holds other files), output_path (the
+  /// folder it is to lie in is not there and neither is the one above; the target is of another kind; it is the input,
+  /// lies inside it or holds it, links followed), not_writable.
   AtomicOutput(const std::filesystem::path& target, Kind, bool force, const std::filesystem::path& input,
-               const Access& most = {});
-  ~AtomicOutput();
+               const Access& most = {}, IsOwn is_own = nullptr);
   AtomicOutput(const AtomicOutput&) = delete;
   AtomicOutput& operator=(const AtomicOutput&) = delete;
 
@@ -50,25 +51,26 @@ class AtomicOutput {
   void take(const std::filesystem::path& made);
 
   /// Syncs what was written to disk and renames it to the target; with `force`, what stood there goes only then. A stop
-  /// request ends the sync with Error(cancelled).
+  /// request ends that with Error(cancelled). `execution.note` is told where what was replaced cannot be removed.
   void commit(const Execution& = {});
 
  private:
   friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
   void finish(const Execution&);
-  Placement placement();
-  void check_replaced() const;
+  Placement placement(const Execution&);
+  void check_replaced(const Execution&) const;
   [[noreturn]] void fail_to_place(int error) const;
-  void remove_replaced();
+  void remove_replaced(const Execution&);
 
   std::filesystem::path target_;
+  std::shared_ptr<const void> parent_;  ///< where this process made it: removes it again where it stays empty
   std::optional<StagingFolder> folder_;
-  std::filesystem::path made_parent_;  ///< the target's folder, where this made it and nothing is committed to it
   std::function<void(const std::filesystem::path&)> refuse_;
   std::size_t expected_files_ = 0;
   Kind kind_;
   bool force_;
   Access most_;
+  IsOwn is_own_;
 };
 
 /// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there

@@ -4,14 +4,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -42,7 +43,7 @@ PlacementResult place_all(std::span<const Placement> placements) noexcept {
   for (std::size_t i = 0; i < placements.size(); ++i) {
     const int error = placements[i].place();
     if (error == 0) continue;
-    for (std::size_t done = i + 1; done-- > 0;) placements[done].take_back();
+    for (std::size_t done = i + 1; done-- > 0;) placements[done].roll_back();
     return {i, error};
   }
   return {};
@@ -53,7 +54,9 @@ PlacementResult place_all(std::span<const Placement> placements) noexcept {
 std::optional<Placement::Identity> Placement::at(const std::string& path) noexcept {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return std::nullopt;
-  return Identity{status.st_dev, status.st_ino, status.st_mode & S_IFMT};
+  if (S_ISDIR(status.st_mode)) status.st_size = status.st_mtim.tv_sec = status.st_mtim.tv_nsec = 0;
+  return Identity{status.st_dev,  status.st_ino,         status.st_mode & S_IFMT,
+                  status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
 Placement::Placement(const fs::path& staged, const fs::path& target, const fs::path& aside, bool force)
@@ -79,7 +82,7 @@ int Placement::exchange(const std::optional<Identity>& expected) const noexcept 
   return error;
 }
 
-int Placement::take_back() const noexcept {
+int Placement::roll_back() const noexcept {
   if (at(target_) == made_) {
     if (!replaces() || stands(aside_)) {
       if (const int error = rename_to(target_, staged_)) return error;
@@ -93,32 +96,28 @@ int Placement::take_back() const noexcept {
 }
 
 PlacementResult place_together(std::span<const Placement> placements) {
-  std::array<int, 2> ends{};
   const bool is_one_step = placements.size() == 1 && !placements.front().replaces();
-  if (is_one_step || pipe2(ends.data(), O_CLOEXEC) != 0) return place_all(placements);
+  void* const shared =
+      is_one_step ? MAP_FAILED
+                  : mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return place_all(placements);
+  auto* const told = new (shared) PlacementResult{0, EOWNERDEAD};
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // a handler of the program is not for the child to run
   const pid_t child = fork();
   if (child == 0) {
     setsid();  // what is sent to the group of the program, such as Ctrl-C, is not for it
-    const PlacementResult result = place_all(placements);
-    const ssize_t told = write(ends[1], &result, sizeof result);
-    _exit(told == sizeof result ? 0 : 1);
+    *told = place_all(placements);
+    _exit(0);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  close(ends[1]);
-  PlacementResult result;
-  ssize_t got = 0;
-  while (child > 0 && (got = read(ends[0], &result, sizeof result)) < 0 && errno == EINTR) {
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  close(ends[0]);
-  if (child < 0) return place_all(placements);
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  if (got == sizeof result) return result;
-  for (std::size_t i = placements.size(); i-- > 0;) placements[i].take_back();
-  return {0, EOWNERDEAD};
+  const PlacementResult result = child < 0 ? place_all(placements) : *told;
+  munmap(shared, sizeof *told);
+  for (std::size_t i = result.error == EOWNERDEAD ? placements.size() : 0; i-- > 0;) placements[i].roll_back();
+  return result;
 }
 
 }  // namespace quietvox::io

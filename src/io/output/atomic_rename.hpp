@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -25,14 +26,17 @@ class Placement {
   /// come to stand there, and stays.
   int place() const noexcept;
   /// Makes all as it was before, however far place() got. Returns an error number, or 0.
-  int take_back() const noexcept;
+  int roll_back() const noexcept;
 
  private:
-  /// Which file or folder it is, whatever its name.
+  /// Which file or folder it is, whatever its name. The number of one that is removed may go to the next that is made,
+  /// so that a file is told by its size and time too; what a folder holds is looked at apart.
   struct Identity {
     dev_t device;
     ino_t number;
     mode_t type;
+    off_t size;
+    std::int64_t seconds, nanoseconds;
     bool operator==(const Identity&) const = default;
   };
   static std::optional<Identity> at(const std::string& path) noexcept;

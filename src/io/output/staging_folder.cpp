@@ -17,43 +17,50 @@
 
 #include "core/error.hpp"
 #include "io/files/paths.hpp"
+#include "io/files/staging_name.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view prefix = ".quietvox-", suffix = ".part";
-constexpr std::size_t token_digits = 16;
-
 std::string random_token() {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
-  char text[token_digits + 1];
+  char text[staging_digits + 1];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
   return text;
 }
 
-bool is_of(int file, const fs::path& path) {
+/// The digits in the name of a staging folder.
+std::string digits_of(const fs::path& folder) {
+  return folder.filename().string().substr(staging_prefix.size(), staging_digits);
+}
+
+/// Others may give a folder the name of a staging folder, but cannot put such a file into it.
+std::string lock_name(const fs::path& folder) { return digits_of(folder) + ".lock"; }
+
+/// Whether an open file is the empty one that stands at a path, under that name alone.
+bool is_lock_at(int file, const fs::path& path) {
   struct stat mine {
   }, standing{};
   return fstat(file, &mine) == 0 && lstat(path.c_str(), &standing) == 0 && mine.st_dev == standing.st_dev &&
-         mine.st_ino == standing.st_ino;
+         mine.st_ino == standing.st_ino && mine.st_size == 0 && mine.st_nlink == 1;
 }
 
-enum class Lock { mine, unsupported, none };
+enum class Lock { acquired, unsupported, held };
 
-/// Takes the lock of a staging folder, whose file it makes where there is none. `none`: another process has it or
+/// Takes the lock of a staging folder, whose file it makes where there is none. `held`: another process has it or
 /// removed it meanwhile, or what lies there is no lock of ours.
 Lock take_lock(const fs::path& folder, std::optional<Descriptor>& lock, int how = 0) {
-  const fs::path path = folder / StagingFolder::lock_name;
+  const fs::path path = folder / lock_name(folder);
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(path, ignored);
-  if (fs::exists(there) && !fs::is_regular_file(there)) return Lock::none;
+  if (fs::exists(there) && !fs::is_regular_file(there)) return Lock::held;
   lock.emplace(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | how);
-  if (!lock->is_open()) return Lock::none;
+  if (!lock->is_open()) return Lock::held;
   const int error = flock(*lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  if (error == EWOULDBLOCK || !is_of(*lock, path)) return Lock::none;
-  return error == 0 ? Lock::mine : Lock::unsupported;
+  if (error == EWOULDBLOCK || !is_lock_at(*lock, path)) return Lock::held;
+  return error == 0 ? Lock::acquired : Lock::unsupported;
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -66,9 +73,11 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-bool is_folder(const fs::path& path) {
+/// `is_private`: of this user, and for nobody else.
+bool is_folder(const fs::path& path, bool is_private = false) {
   struct stat status {};
-  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  if (lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return false;
+  return !is_private || (status.st_uid == geteuid() && (status.st_mode & 0777) == 0700);
 }
 
 /// Removes a private folder, in which nobody else can change anything, and follows no link. Folders in it are moved up
@@ -85,7 +94,7 @@ int remove_staging(const fs::path& folder) {
     return 0;
   };
   std::vector<std::string> names;
-  while (names = names_in(folder), std::erase(names, StagingFolder::lock_name), !names.empty()) {
+  while (names = names_in(folder), std::erase(names, lock_name(folder)), !names.empty()) {
     for (const std::string& name : names) {
       const fs::path path = folder / name;
       if (is_folder(path)) chmod(path.c_str(), 0700);
@@ -96,14 +105,8 @@ int remove_staging(const fs::path& folder) {
       if (std::remove(path.c_str()) != 0) return errno;
     }
   }
-  unlink((folder / StagingFolder::lock_name).c_str());
+  unlink((folder / lock_name(folder)).c_str());
   return rmdir(folder.c_str()) == 0 ? 0 : errno;
-}
-
-bool is_private_folder(const fs::path& path) {
-  struct stat status {};
-  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-         (status.st_mode & 0777) == 0700;
 }
 
 /// Those of this process.
@@ -125,9 +128,9 @@ StagingFolder::StagingFolder(const fs::path& target) {
   const std::lock_guard lock(stagings().mutex);
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    path_ = parent / (std::string(prefix) + random_token() + std::string(suffix));
+    path_ = parent / (std::string(staging_prefix) + random_token() + std::string(staging_suffix));
     // Who looks for stale ones may be faster to lock it, and removes it.
-    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_, O_CREAT) != Lock::none) {
+    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_, O_CREAT) != Lock::held) {
       stagings().all.insert(this);
       return;
     }
@@ -141,9 +144,9 @@ StagingFolder::~StagingFolder() {
   remove();
 }
 
-std::string StagingFolder::token() const { return path_.filename().string().substr(prefix.size(), token_digits); }
+std::string StagingFolder::token() const { return digits_of(path_); }
 
-bool StagingFolder::is_lost() const { return !is_of(*lock_, path_ / lock_name); }
+bool StagingFolder::is_lost() const { return !is_lock_at(*lock_, path_ / lock_name(path_)); }
 
 mode_t StagingFolder::usual_permissions() const {
   struct stat status {};
@@ -166,20 +169,14 @@ bool abandon_stagings() {
   return true;
 }
 
-bool is_staging_name(std::string_view name) {
-  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return false;
-  if (name.size() != prefix.size() + token_digits + suffix.size()) return false;
-  return name.substr(prefix.size(), token_digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 void remove_stale_stagings(const fs::path& folder) {
   for (const std::string& name : names_in(folder)) {
     const fs::path path = folder / name;
     std::optional<Descriptor> lock;
-    if (!is_staging_name(name) || !is_private_folder(path)) continue;
+    if (!is_staging_name(name) || !is_folder(path, true)) continue;
     // Nobody else can change what lies in a private folder, nor put a link in the way of its removal, but others may
-    // have given it this name: it must hold a lock already, which they cannot put there, or nothing.
-    if (take_lock(path, lock) == Lock::mine) {
+    // have given it this name: it must hold the lock of that name, which they cannot put there, or nothing.
+    if (take_lock(path, lock) == Lock::acquired) {
       remove_staging(path);
     } else {
       rmdir(path.c_str());

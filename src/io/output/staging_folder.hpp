@@ -10,14 +10,14 @@
 #include <string>
 #include <string_view>
 
-#include "io/raw_file.hpp"
+#include "io/files/raw_file.hpp"
 
 namespace quietvox::io {
 
 /// A private folder (mode 0700) beside an output, in which the output is made: `.quietvox-0123456789abcdef.part`. It
-/// goes with this object. Its maker holds a lock on the file `lock` in it, and the lock ends with the process, however
-/// that ends: a folder of such a name whose lock is free is what a killed process left. On file systems without locks
-/// nobody can tell, and such folders stay.
+/// goes with this object. Its maker holds a lock on the empty file `0123456789abcdef.lock` in it, and the lock ends
+/// with the process, however that ends: a folder of such a name whose lock is free is what a killed process left. On
+/// file systems without locks nobody can tell, and such folders stay.
 class StagingFolder {
  public:
   /// Tidies up in the parent first. Throws Error(not_writable) that names `target`, what is to be made in it.
@@ -36,8 +36,6 @@ class StagingFolder {
   /// Removes it now, with all that it holds. Returns an error number, or 0.
   int remove() noexcept;
 
-  static constexpr std::string_view lock_name = "lock";
-
  private:
   std::filesystem::path path_;
   std::optional<Descriptor> lock_;
@@ -50,11 +48,8 @@ std::unique_lock<std::mutex> keep_stagings();
 /// one, removes one or calls keep_stagings() from now on waits for the end. False while keep_stagings() is held.
 bool abandon_stagings();
 
-/// True of the names that staging folders have.
-bool is_staging_name(std::string_view);
-
 /// Removes the staging folders in a folder whose processes are gone: folders, not links, of such a name and of this
-/// user, which nobody else may enter, and whose lock is free.
+/// user, which nobody else may enter, and which hold a free lock with the digits of their name, or nothing.
 void remove_stale_stagings(const std::filesystem::path& folder);
 
 }  // namespace quietvox::io

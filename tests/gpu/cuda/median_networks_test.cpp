@@ -35,7 +35,7 @@ class GpuMedianNetwork : public testing::TestWithParam<NetworkCase> {
   template <class T>
   std::vector<T> run(const std::vector<T>& voxels, const VolumeView<const float>& shape, const VolumeView<T>& box,
                      Border border) const {
-    const cuda::Queue queue{device_->compute, device_->pool, 4};
+    const cuda::LaunchContext queue{device_->compute, device_->pool, 4};
     const cuda::DeviceBuffer<T> in(voxels.size(), queue);
     const auto count = static_cast<std::size_t>(box.extent.voxels());
     const cuda::DeviceBuffer<T> out(count, queue);
@@ -57,7 +57,7 @@ class GpuMedianNetwork : public testing::TestWithParam<NetworkCase> {
     std::transform(volume.voxels.begin(), volume.voxels.end(), voxels.begin(),
                    [&](float v) { return missing && std::isnan(v) ? *missing : static_cast<T>(v); });
     for (const Border border : {Border::replicate, Border::reflect, Border::copy}) {
-      Settings step = settings("median", {{"radius", FieldType<Radius3>::format(GetParam().radius)}});
+      FilterConfig step = settings("median", {{"radius", FieldType<Radius3>::format(GetParam().radius)}});
       step.set("border", choices(border)[static_cast<std::size_t>(border)]);
       const Volume expected = reference("median").run(volume, resolved(step, volume));
       const Extent& whole = volume.extent;

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "filters/registry.hpp"
-#include "itk_adapters/names.hpp"
+#include "itk_adapters/filters/names.hpp"
 
 namespace quietvox {
 namespace {
@@ -59,7 +59,7 @@ void write_calls(std::ostream& out, const FieldInfo& field) {
 void write_small_images(std::ostream& out, const Filter& filter) {
   const std::string window(filter.window_field(filter.defaults));
   out << "\nTEST(SmallImages, Of" << camel_case(filter.name) << ") {\n"
-      << "  Settings settings(find_filter(\"" << filter.name << "\"));\n";
+      << "  FilterConfig settings(find_filter(\"" << filter.name << "\"));\n";
   const std::string check = "  test::expect_alike_on_small_images<" + camel_case(filter.name) +
                             "ImageFilter<itk::Image<float, 3>>>(settings);\n";
   out << check;

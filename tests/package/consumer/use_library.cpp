@@ -3,12 +3,12 @@
 //
 // The library from outside: one voxel of another value in a flat volume, which a median removes; a file that is none.
 #include <iostream>
+#include <quietvox/analysis/measure_noise.hpp>
 #include <quietvox/backends/choice.hpp>
 #include <quietvox/core/pipeline.hpp>
 #include <quietvox/filters/median.hpp>
 #include <quietvox/filters/registry.hpp>
 #include <quietvox/io/image.hpp>
-#include <quietvox/quality/measure_noise.hpp>
 #include <vector>
 
 namespace {
@@ -30,7 +30,7 @@ class FlatVolume final : public quietvox::VolumeSource {
 int main() {
   FlatVolume volume;
   const auto backend = quietvox::make_backend("cpu");
-  const std::vector chain{quietvox::Settings(quietvox::find_filter("median"), quietvox::MedianParams{})};
+  const std::vector chain{quietvox::FilterConfig(quietvox::find_filter("median"), quietvox::MedianParams{})};
   const auto resolved = quietvox::resolve_chain(chain, volume, *backend, {}, quietvox::measure_noise);
   int voxels = 0, wrong = 0;
   quietvox::filter_volume(volume, resolved, *backend, {}, [&](quietvox::VolumeView<const float> slices) {

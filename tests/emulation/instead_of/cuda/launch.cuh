@@ -8,7 +8,7 @@
 namespace quietvox::cuda {
 
 template <class... Params, class... Args>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, std::size_t shared_bytes, const Queue&,
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, std::size_t shared_bytes, const LaunchContext&,
             const Args&... args) {
   emulation::run(grid, block, shared_bytes, [&] { kernel(args...); });
 }

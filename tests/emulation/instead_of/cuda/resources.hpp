@@ -16,7 +16,7 @@ namespace quietvox::cuda {
 
 using Stream = void*;
 
-struct Queue {
+struct LaunchContext {
   Stream stream = nullptr;
 };
 
@@ -27,7 +27,7 @@ template <class T>
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  DeviceBuffer(std::size_t size, const Queue&) : data_(static_cast<T*>(std::malloc(size * sizeof(T)))) {
+  DeviceBuffer(std::size_t size, const LaunchContext&) : data_(static_cast<T*>(std::malloc(size * sizeof(T)))) {
     std::memset(static_cast<void*>(data_), 0xff, size * sizeof(T));
   }
   ~DeviceBuffer() { std::free(data_); }

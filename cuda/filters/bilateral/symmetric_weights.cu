@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/filters/bilateral/symmetric_weights.hpp"
+
+#include <type_traits>
+
+#include "cuda/filters/bilateral/taps.cuh"
+#include "cuda/filters/common/exp2.cuh"
+
+namespace quietvox::cuda {
+namespace {
+
+constexpr int max_rx = 7;
+
+/// What a kernel needs to know about the filter.
+template <int Radius>
+struct PairWeights {
+  float exponent[max_rx + 1][Radius + 1];  ///< log2 of the spatial weight by |dx|, |dy|; -inf outside the window
+  int rx;
+  float scale, unscale;
+  Border border;
+};
+
+// A block filters a tile of a slice: strips one below the other, with lanes side by side. A lane weighs the pairs of
+// its strip, a few voxels along y, with the strips up to rx ahead, and adds each to the sums of both strips: its own
+// are in registers, those of the others in shared memory. Pairs that reach beyond the ends of a strip are weighed once
+// for each voxel. All strips add in the same order, so that a sum does not depend on where a strip begins or how long
+// it is.
+
+/// Vectors of 4 voxels of a column that windows of this radius about the voxels of a strip reach.
+constexpr int vectors_reached(int strip, int radius) { return (strip + 2 * radius + 3) / 4; }
+
+/// Weighted differences and weights of a strip's windows. In shared memory, vectors of differences, then of weights.
+template <int Strip>
+struct Sums {
+  float change[Strip], weight[Strip];
+
+  __device__ __forceinline__ void read(const float4* from, int pitch) {
+    read_vectors(&from->x, change, pitch);
+    read_vectors(&from[Strip / 4 * pitch].x, weight, pitch);
+  }
+};
+
+__device__ __forceinline__ void read_four(const float4* from, float* to) {
+  const float4 four = *from;
+  to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
+
+__device__ __forceinline__ float4 vector_of(const float* four) {
+  return make_float4(four[0], four[1], four[2], four[3]);
+}
+
+/// Adds the pairs of voxel i with the voxels first <= offset <= Radius further down another column, or the same, to the
+/// sums of both strips, which begin at voxel[Radius]. Either may lie beyond its strip, but not both.
+template <int Radius, int first, int Strip, int Seen>
+__device__ __forceinline__ void add_pairs_of(int i, const float (&own_voxel)[Seen], const float (&other_voxel)[Seen],
+                                             const float (&exponent)[Radius + 1], Sums<Strip>& own,
+                                             Sums<Strip>& other) {
+#pragma unroll
+  for (int offset = first; offset <= Radius; ++offset) {
+    const int j = i + offset;
+    const bool adds_to_own = i >= 0 && i < Strip, adds_to_other = j >= 0 && j < Strip;
+    if (!adds_to_own && !adds_to_other) continue;
+    const float difference = other_voxel[Radius + j] - own_voxel[Radius + i];
+    const float w = exp2_fast(fmaf(-difference, difference, exponent[offset < 0 ? -offset : offset]));
+    if (adds_to_own) own.change[i] = fmaf(w, difference, own.change[i]), own.weight[i] += w;
+    if (adds_to_other) other.change[j] = fmaf(-w, difference, other.change[j]), other.weight[j] += w;
+  }
+}
+
+/// Adds the pairs within a strip.
+template <int Radius, int Strip, int Seen>
+__device__ __forceinline__ void add_pairs_within(const float (&voxel)[Seen], const float (&exponent)[Radius + 1],
+                                                 Sums<Strip>& sums) {
+#pragma unroll
+  for (int i = -Radius; i < Strip; ++i) add_pairs_of<Radius, 1>(i, voxel, voxel, exponent, sums, sums);
+}
+
+/// Adds the pairs of two strips of different columns to the sums of both. Goes down the strips voxel by voxel and keeps
+/// of columns and sums what the next ones need: registers stay few, and reads come between exponentials.
+template <int Radius, int Strip>
+__device__ __forceinline__ void add_pairs_between(const float4* own_column, const float4* other_column,
+                                                  float4* other_sums, int pitch, const float (&exponent)[Radius + 1],
+                                                  Sums<Strip>& own) {
+  constexpr int seen = 4 * vectors_reached(Strip, Radius);
+  float own_voxel[seen], other_voxel[seen];
+  Sums<Strip> other;
+#pragma unroll
+  for (int at = 0; at < Radius; at += 4) read_four(other_column + at / 4 * pitch, other_voxel + at);
+#pragma unroll
+  for (int i = -Radius; i < Strip + Radius; ++i) {
+    const int own_at = Radius + i, furthest = own_at + Radius, done = i - Radius;
+    if (furthest % 4 == 0 && furthest < seen) read_four(other_column + furthest / 4 * pitch, other_voxel + furthest);
+    if (own_at % 4 == 0) read_four(own_column + own_at / 4 * pitch, own_voxel + own_at);
+    if (own_at % 4 == 0 && own_at < Strip) {
+      read_four(other_sums + own_at / 4 * pitch, other.change + own_at);
+      read_four(other_sums + (Strip + own_at) / 4 * pitch, other.weight + own_at);
+    }
+    add_pairs_of<Radius, -Radius>(i, own_voxel, other_voxel, exponent, own, other);
+    if (done >= 0 && done % 4 == 3) {
+      other_sums[done / 4 * pitch] = vector_of(other.change + done - 3);
+      other_sums[(Strip + done - 3) / 4 * pitch] = vector_of(other.weight + done - 3);
+    }
+  }
+}
+
+/// Columns of outputs that a row of lanes makes.
+constexpr int most_outputs(int lanes, int rx) { return lanes - rx; }
+
+template <int Radius, int Strip, int Lanes>
+struct Shape {
+  static constexpr int threads = 128, strips = threads / Lanes, height = strips * Strip;
+  static constexpr int pitch = Lanes + max_rx;                    ///< columns, at most: the last rx have no lane
+  static constexpr int planes = vectors_reached(height, Radius);  ///< voxels of a column in vectors of 4
+  static constexpr int blocks = Strip == 16 ? 4 : 5;              ///< of a multiprocessor
+};
+
+/// A block makes `width` columns of outputs. The first rx lanes have none: they add to those that lie ahead of them.
+template <int Radius, int Strip, int Lanes>
+__global__ void __launch_bounds__(Shape<Radius, Strip, Lanes>::threads, Shape<Radius, Strip, Lanes>::blocks)
+    bilateral_pairs(Box<const float> in, Box<float> out, int3 offset, int width,
+                    const __grid_constant__ PairWeights<Radius> weights) {
+  using S = Shape<Radius, Strip, Lanes>;
+  __shared__ float4 voxels[S::planes * S::pitch], sums[S::strips * Strip / 2 * S::pitch];
+  const int rx = weights.rx, columns = width + 2 * rx;
+  const int column = threadIdx.x % Lanes, strip = threadIdx.x / Lanes;
+  const int left = blockIdx.x * width + offset.x - rx, top = blockIdx.y * S::height + offset.y - Radius;
+  const int z = blockIdx.z + offset.z;
+
+  const auto store = [&](int plane, int x, const float(&v)[4]) {
+    const auto scaled = [&](int i) { return scaled_voxel(v[i], weights.scale); };
+    voxels[plane * S::pitch + x] = make_float4(scaled(0), scaled(1), scaled(2), scaled(3));
+  };
+  const bool inside = left >= 0 && top >= 0 && left + columns <= in.x && top + 4 * S::planes <= in.y;
+  if (inside) {  // all loads before the first is used
+    constexpr int count = (S::planes + S::strips - 1) / S::strips;
+    const auto exists = [&](int k) { return S::planes % S::strips == 0 || k * S::strips + strip < S::planes; };
+    constexpr int group = 8;  // columns without a lane: each thread reads a vector of them at most
+    static_assert(group >= max_rx && group * S::planes <= S::threads);
+    const int plane_beside = threadIdx.x / group, x_beside = Lanes + threadIdx.x % group;
+    const bool reads_beside = x_beside < columns && plane_beside < S::planes;
+    float read[count][4], read_beside[4];
+    if (column < columns) {
+      const float* from = in.row(top + 4 * strip, z) + left + column;
+#pragma unroll
+      for (int k = 0; k < count; ++k, from += 4 * (S::strips - 1) * in.x) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i, from += in.x) {
+          if (exists(k)) read[k][i] = *from;
+        }
+      }
+    }
+    if (reads_beside) {
+      const float* from = in.row(top + 4 * plane_beside, z) + left + x_beside;
+#pragma unroll
+      for (int i = 0; i < 4; ++i, from += in.x) read_beside[i] = *from;
+    }
+    if (column < columns) {
+#pragma unroll
+      for (int k = 0; k < count; ++k) {
+        if (exists(k)) store(k * S::strips + strip, column, read[k]);
+      }
+    }
+    if (reads_beside) store(plane_beside, x_beside, read_beside);
+  } else {
+    for (int x = column; x < columns; x += Lanes) {
+      const int from_x = device_border_index(weights.border, left + x, in.x);
+#pragma unroll 1
+      for (int plane = strip; plane < S::planes; plane += S::strips) {
+        float read[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          read[i] = in.row(device_border_index(weights.border, top + 4 * plane + i, in.y), z)[from_x];
+        }
+        store(plane, x, read);
+      }
+    }
+  }
+  float4* const lane_sums = sums + strip * (Strip / 2) * S::pitch + column;
+#pragma unroll
+  for (int i = 0; i < Strip / 2; ++i) lane_sums[i * S::pitch] = make_float4(0, 0, 0, 0);
+  __syncthreads();
+
+  const float4* const lane_voxels = voxels + strip * (Strip / 4) * S::pitch + column;
+  float exponent[Radius + 1];
+  const auto find_exponents = [&](int dx) {
+#pragma unroll
+    for (int dy = 0; dy <= Radius; ++dy) exponent[dy] = weights.exponent[dx][dy];
+  };
+  Sums<Strip> own{};
+#pragma unroll
+  for (int i = 0; i < Strip; ++i) own.weight[i] = 1;  // the voxel's own
+  find_exponents(0);
+  float voxel[4 * vectors_reached(Strip, Radius)];
+  read_vectors(&lane_voxels->x, voxel, S::pitch);
+  add_pairs_within<Radius>(voxel, exponent, own);
+  const float4* other_voxels = lane_voxels;
+  float4* other_sums = lane_sums;
+#pragma unroll 1
+  for (int dx = 1; dx <= rx; ++dx) {
+    ++other_voxels, ++other_sums;
+    if (column < width + rx) {
+      find_exponents(dx);
+      add_pairs_between<Radius>(lane_voxels, other_voxels, other_sums, S::pitch, exponent, own);
+    }
+    __syncthreads();  // the next dx leads to strips that others have just added to
+  }
+
+  const int out_x = blockIdx.x * width + column - rx, out_y = blockIdx.y * S::height + strip * Strip;
+  if (column < rx || column >= rx + width || out_x >= out.x) return;
+  Sums<Strip> behind;
+  behind.read(lane_sums, S::pitch);
+  const int at_x = out_x + offset.x, at_y = out_y + offset.y;
+  const float* from = in.row(at_y, z) + at_x;
+  float* to = out.row(out_y, blockIdx.z) + out_x;
+  const auto write = [&](auto is_whole) {
+    const int count = is_whole ? Strip : out.y - out_y;
+    float original[Strip], mean[Strip];
+#pragma unroll
+    for (int i = 0; i < Strip; ++i) {
+      original[i] = i < count ? from[i * in.x] : 0.0F;
+      mean[i] = (own.change[i] + behind.change[i]) * reciprocal_fast(own.weight[i] + behind.weight[i]);
+    }
+    if (weights.border == Border::copy) {
+      const bool leaves = at_x < rx || at_x + rx >= in.x;
+#pragma unroll
+      for (int i = 0; i < Strip; ++i) {
+        if (leaves || at_y + i < Radius || at_y + i + Radius >= in.y) mean[i] = 0;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < Strip; ++i) {
+      const float result = fmaf(mean[i], weights.unscale, original[i]) + 0.0F;
+      if (i < count) to[i * out.x] = is_present(original[i]) ? result : original[i];
+    }
+  };
+  if (out.y - out_y >= Strip) {
+    write(std::true_type{});  // no conditions at reads and writes
+  } else {
+    write(std::false_type{});
+  }
+}
+
+template <int Radius>
+PairWeights<Radius> make_weights(const BilateralParams& params, const Spacing& spacing) {
+  PairWeights<Radius> weights{};
+  weights.rx = params.halo().x;
+  for (int x = 0; x <= weights.rx; ++x) {
+    for (int y = 0; y <= Radius; ++y) {
+      const double exponent = in_window(params, {x, y, 0}) ? log2_domain_weight(params, spacing, {x, y, 0}) : -INFINITY;
+      weights.exponent[x][y] = static_cast<float>(exponent);
+    }
+  }
+  const RangeScale scale(*params.range_sigma);
+  weights.scale = scale.to;
+  weights.unscale = scale.from;
+  weights.border = params.border;
+  return weights;
+}
+
+template <int Radius, int Strip, int Lanes>
+void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const PairWeights<Radius>& weights,
+            const LaunchContext& queue) {
+  using S = Shape<Radius, Strip, Lanes>;
+  const dim3 grid(ceil_div(out.x, most_outputs(Lanes, weights.rx)), ceil_div(out.y, S::height), out.z);
+  const int width = static_cast<int>(ceil_div(out.x, grid.x));
+  bilateral_pairs<Radius, Strip, Lanes><<<grid, S::threads, 0, queue.stream>>>(in, out, offset, width, weights);
+  QV_CUDA(cudaGetLastError());
+}
+
+/// Long strips weigh fewer pairs twice; short ones make more blocks, where there are few. Of wide rows of lanes fewer
+/// have no outputs, unless narrow ones fit the image better.
+template <int Radius>
+bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, const BilateralParams& params,
+               const LaunchContext& queue) {
+  if (params.halo().y != Radius) return false;
+  const PairWeights<Radius> weights = make_weights<Radius>(params, in.spacing);
+  const int3 offset = offset_within(in, out);
+  const Box<float> to(out);
+  const auto rows_of = [&](int lanes) { return ceil_div(to.x, most_outputs(lanes, weights.rx)); };
+  if (rows_of(64) * ceil_div(to.y, Shape<Radius, 16, 64>::height) * to.z < 8 * queue.multiprocessors) {
+    launch<Radius, 8, 64>(in, to, offset, weights, queue);
+  } else if (128 * rows_of(128) < 64 * rows_of(64)) {
+    launch<Radius, 16, 128>(in, to, offset, weights, queue);
+  } else {
+    launch<Radius, 16, 64>(in, to, offset, weights, queue);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool bilateral_by_pairs(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                        const LaunchContext& queue) {
+  const Radius3 r = params.halo();
+  if (r.x > max_rx || r.z > 0 || params.range_cut > 0) return false;
+  return launch_if<2>(in, out, params, queue) || launch_if<3>(in, out, params, queue) ||
+         launch_if<4>(in, out, params, queue) || launch_if<5>(in, out, params, queue) ||
+         launch_if<6>(in, out, params, queue) || launch_if<7>(in, out, params, queue);
+}
+
+}  // namespace quietvox::cuda

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/host_device.hpp"
+#include "cuda/resources.hpp"
+#include "filters/bilateral.hpp"
+
+/// The bilateral filter's kernel where each output has a range sigma of its own, given by its rate: the range weight is
+/// 2^-(rate d)^2, where d is a difference times rated_scale(params.range_sigma).
+namespace quietvox::cuda {
+
+/// A power of two that makes the range sigma a number between 1 and 2, so that voxels are scaled without rounding, as
+/// far as floats reach.
+inline float rated_scale(double range_sigma) {
+  int exponent = 0;
+  std::frexp(1 / range_sigma, &exponent);
+  return std::ldexp(1.0F, std::min(exponent, 127));
+}
+
+/// Differences times the largest rate, and their squares' sums, stay finite or become infinite, never NaN.
+inline constexpr float largest_rate = 1e19F;
+
+/// The rate of a mean squared difference, which comes scaled by the kernel: 1 / sqrt(gain mean + offset).
+struct RateOfSquares {
+  float gain, offset;
+#ifdef __CUDACC__
+  __device__ float operator()(float mean) const { return fminf(rsqrtf(fmaf(gain, mean, offset)), largest_rate); }
+#endif
+};
+
+/// The rate of the standard deviation of a box: clamp(1 / sqrt(gain variance), lowest_rate, highest_rate).
+struct RateOfVariance {
+  float gain, lowest_rate, highest_rate;
+#ifdef __CUDACC__
+  /// From the sums of the scaled differences to the centre and of their squares. The centre is one of the voxels, so
+  /// that it lies within a few standard deviations of their mean, and little is lost by subtraction. Rounded alike
+  /// wherever it is inlined. Squares beyond all floats give the lowest rate.
+  __device__ float operator()(float sum, float squares, float count) const {
+    const float about_mean = fmaf(__fmul_rn(sum, -1.0F / fmaxf(count, 1)), sum, squares);
+    const float variance = about_mean < 0 ? 0.0F : about_mean * (1.0F / fmaxf(count - 1, 1));
+    return fminf(fmaxf(rsqrtf(gain * variance), lowest_rate), highest_rate);
+  }
+#endif
+};
+
+/// `rates` lie on the device as the voxels of `out` do.
+void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                          const float* rates, const LaunchContext&);
+
+/// The same with the rates of boxes of 3x3 voxels, for windows of one slice that hold such a box.
+void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                          const RateOfVariance&, const LaunchContext&);
+
+/// Rates from the mean squared differences that the weights of `params` give. The kernel scales differences by
+/// sqrt(log2(e) / 2) / params.range_sigma.
+void rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const BilateralParams& params,
+                      const RateOfSquares&, const LaunchContext&);
+
+}  // namespace quietvox::cuda

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/bm4d.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/filters/bm4d/matching.cuh"
+#include "cuda/filters/bm4d/shrinking.cuh"
+#include "cuda/filters/common/copy.hpp"
+#include "cuda/launch.cuh"
+#include "filters/bm4d/stage.hpp"
+
+namespace quietvox {
+namespace {
+
+using namespace cuda;
+using namespace cuda::bm4d;
+using bm4d_kernel::Basis, bm4d_kernel::Covariances, bm4d_kernel::Places, bm4d_kernel::Stage;
+using bm4d_kernel::reference_places;
+
+// A stage finds the groups of some layers of references, then shrinks them, layers after layers; in the end it divides
+// the sums that groups added to. A warp makes a group. Sums are whole numbers, so that their order does not show. The
+// first stage rounds nothing but what the CPU rounds, in the same way: the second would group other blocks else.
+
+/// Whole numbers to be compared; NaN where no block may have a voxel, and around the box.
+__global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 margin, double per_voxel) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  if (x >= compared.x || y >= compared.y) return;
+  const int3 p{x - margin.x, y - margin.y, z - margin.z};
+  const bool inside = p.x >= 0 && p.x < pilot.x && p.y >= 0 && p.y < pilot.y && p.z >= 0 && p.z < pilot.z;
+  const float value = inside ? pilot.row(p.y, p.z)[p.x] : NAN;
+  compared.row(y, z)[x] = is_present(value) ? static_cast<float>(rint(value * per_voxel)) : NAN;
+}
+
+/// Divides the sums.
+__global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, Box<float> out, int3 noisy_offset,
+                            int3 sums_offset, double change_grid, double weight_grid) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  if (x >= out.x || y >= out.y) return;
+  const float voxel = noisy.row(y + noisy_offset.y, z + noisy_offset.z)[x + noisy_offset.x];
+  const ulonglong2 sum = sums.row(y + sums_offset.y, z + sums_offset.z)[x + sums_offset.x];
+  const double change = static_cast<double>(static_cast<long long>(sum.x)) * change_grid;
+  const double weight = static_cast<double>(static_cast<long long>(sum.y)) * weight_grid;
+  const bool changes = sum.y > 0 && is_present(voxel);
+  out.row(y, z)[x] = (changes ? static_cast<float>(voxel + change / weight) : voxel) + 0.0F;
+}
+
+template <class T>
+DeviceBuffer<T> upload(const T* from, std::size_t count, const LaunchContext& queue) {
+  DeviceBuffer<T> buffer(count, queue);
+  QV_CUDA(cudaMemcpyAsync(buffer.get(), from, count * sizeof(T), cudaMemcpyHostToDevice, queue.stream));
+  return buffer;
+}
+
+template <class T>
+int3 triple(const Triple<T>& t) {
+  return {static_cast<int>(t.x), static_cast<int>(t.y), static_cast<int>(t.z)};
+}
+
+dim3 grid_of(const Extent& extent, dim3 block) {
+  return dim3(ceil_div(extent.x, block.x), ceil_div(extent.y, block.y), extent.z);
+}
+
+/// Leaves out distances at and beyond which blocks share no noise.
+Covariances without_zeros(const Covariances& all) {
+  Covariances some;
+  some.size = {{1, 1, 1}};
+  for (std::int64_t i = 0; i < all.size.voxels(); ++i) {
+    const Index3 distance{i % all.size.x, i / all.size.x % all.size.y, i / all.size.slice()};
+    const std::int32_t* const values = all.of(distance.x, distance.y, distance.z);
+    if (std::all_of(values, values + kBlockRoom, [](std::int32_t value) { return value == 0; })) continue;
+    for (int axis = 0; axis < 3; ++axis) some.size[axis] = std::max(some.size[axis], distance[axis] + 1);
+  }
+  for (std::int64_t i = 0; i < some.size.voxels(); ++i) {
+    const std::int32_t* const values = all.of(i % some.size.x, i / some.size.x % some.size.y, i / some.size.slice());
+    some.values.insert(some.values.end(), values, values + kBlockRoom);
+  }
+  return some;
+}
+
+/// Those that may say something about the voxels of `out`.
+References references_for(const Bm4dParams& params, const VolumeView<float>& out, const Index3& origin) {
+  Index3 count, first, step, last;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Places places = reference_places(params, axis, out.origin[axis], out.origin[axis] + out.extent[axis]);
+    count[axis] = std::ssize(places);
+    first[axis] = places.front() - origin[axis];
+    step[axis] = params.step(axis);
+    last[axis] = places.back() - origin[axis];
+  }
+  return {triple(count), triple(first), triple(step), triple(last)};
+}
+
+/// `pilot` is what is compared, and lies where groups can be that say something about `out`.
+void run_stage(const VolumeView<const float>& noisy, const VolumeView<const float>& pilot, const VolumeView<float>& out,
+               const Bm4dParams& params, bool second, const LaunchContext& queue) {
+  const Radius3 r = *params.search_radius, lengths = params.lengths;
+  const Covariances covariances =
+      without_zeros(covariances_of(params.spectrum, second ? Basis::cosines : Basis::wavelets, lengths, r));
+  const Stage stage = make_stage(params, noisy, second, covariances);
+  const DeviceBuffer<std::int32_t> table = upload(covariances.values.data(), covariances.values.size(), queue);
+  const auto& nodes = params.map.values;
+  const DeviceBuffer<float> map = stage.map ? upload(nodes.data(), nodes.size(), queue) : DeviceBuffer<float>();
+
+  const dim3 block(32, 4);
+  const auto voxels = static_cast<std::size_t>(pilot.extent.voxels());
+  VolumeView<ulonglong2> sums{nullptr, pilot.extent, pilot.spacing, pilot.origin};
+  const DeviceBuffer<ulonglong2> sums_buffer(voxels, queue);
+  sums.data = sums_buffer.get();
+  QV_CUDA(cudaMemsetAsync(sums.data, 0, voxels * sizeof(ulonglong2), queue.stream));
+
+  VolumeView<float> compared{nullptr, pilot.extent};
+  for (int axis = 0; axis < 3; ++axis) compared.extent[axis] += 2 * r[axis];
+  constexpr std::size_t slack = 64;  // strips may end beyond
+  const DeviceBuffer<float> compared_buffer(static_cast<std::size_t>(compared.extent.voxels()) + slack, queue);
+  compared.data = compared_buffer.get();
+  launch(make_compared, grid_of(compared.extent, block), block, 0, queue, pilot, compared, triple(r), stage.per_voxel);
+
+  const References all = references_for(params, out, pilot.origin);
+  const int3 window{2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
+  constexpr std::int64_t groups_together = std::int64_t{1} << 21;
+  const std::int64_t of_layer = std::int64_t{all.count.x} * all.count.y;
+  const int together = static_cast<int>(std::clamp<std::int64_t>(groups_together / of_layer, 1, all.count.z));
+  const DeviceBuffer<unsigned> groups(static_cast<std::size_t>(together * of_layer * kMostBlocks), queue);
+  Shrinking shrinking{noisy,
+                      pilot,
+                      offset_within(noisy, pilot),
+                      reinterpret_cast<unsigned long long*>(sums.data),
+                      all,
+                      groups.get(),
+                      triple(r),
+                      triple(lengths),
+                      lengths.x * lengths.y * lengths.z,
+                      {reinterpret_cast<const int2*>(table.get()), triple(covariances.size)},
+                      {map.get(), triple(params.map.size), triple(params.volume), triple(pilot.origin)},
+                      stage.threshold,
+                      stage.rate,
+                      stage.ratio,
+                      1 / stage.change_grid,
+                      1 / stage.weight_grid,
+                      {},
+                      {}};
+  std::ranges::copy(bm4d_kernel::window_of(lengths), shrinking.window);
+  std::ranges::copy(bm4d_kernel::shares_of(lengths), shrinking.shares);
+  for (int layer = 0; layer < all.count.z; layer += together) {
+    References some = all;
+    some.first.z += layer * all.step.z;
+    some.count.z = std::min(together, all.count.z - layer);
+    match({compared.data,
+           compared.extent.x,
+           compared.extent.slice(),
+           static_cast<int>(compared.extent.x),
+           some,
+           window,
+           lengths.y,
+           lengths.z,
+           0,
+           0,
+           Divider(1),
+           Divider(window.y),
+           {},
+           0,
+           0,
+           groups.get()},
+          lengths, queue);
+    shrinking.references = some;
+    if (lengths == Radius3{4, 4, 4}) {
+      shrink_all<Cubes>(shrinking, second, queue);
+    } else if (lengths == Radius3{8, 8, 1}) {
+      shrink_all<Squares>(shrinking, second, queue);
+    } else {
+      shrink_all<Any>(shrinking, second, queue);
+    }
+  }
+  launch(add_changes, grid_of(out.extent, block), block, 0, queue, noisy, VolumeView<const ulonglong2>(sums), out,
+         offset_within(noisy, out), offset_within(pilot, out), stage.change_grid, stage.weight_grid);
+}
+
+}  // namespace
+
+void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dParams& params,
+               const LaunchContext& queue) {
+  if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
+    copy_voxels(in, out, queue);
+    return;
+  }
+  if (params.stages == 1) {
+    run_stage(in, in, out, params, false, queue);
+    return;
+  }
+  VolumeView<float> basic = expanded(out, params.reach(), in);
+  const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), queue);
+  basic.data = buffer.get();
+  run_stage(in, in, basic, params, false, queue);
+  run_stage(in, basic, out, params, true, queue);
+}
+
+}  // namespace quietvox

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/filters/common/copy.hpp"
+
+#include "cuda/filters/common/device_view.cuh"
+#include "cuda/launch.cuh"
+
+namespace quietvox::cuda {
+namespace {
+
+__global__ void copy_box(Box<const float> in, Box<float> out, int3 offset) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  if (x >= out.x || y >= out.y) return;
+  const float value = in.row(y + offset.y, z + offset.z)[x + offset.x];
+  out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
+}
+
+}  // namespace
+
+void copy_voxels(VolumeView<const float> in, VolumeView<float> out, const LaunchContext& queue) {
+  const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
+  launch(copy_box, grid, block, 0, queue, in, out, offset_within(in, out));
+}
+
+}  // namespace quietvox::cuda

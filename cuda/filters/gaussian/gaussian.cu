@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
+#include "cuda/filters/gaussian/pass.cuh"
+
+namespace quietvox {
+namespace {
+
+using namespace cuda;
+using namespace gaussian;
+
+/// What a sampled Gaussian is added up in. Sums of differences to a voxel nearby do in floats, but where that one is
+/// missing they come to almost the voxel itself.
+enum class Sums { floats, doubles };
+
+bool uses_floats(const Axis& axis) { return !axis.recursive && convolves_in_floats(sampled_weights(axis)); }
+
+void filter_axes(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params, Reading reading,
+                 Sums sums, int* incomplete, const LaunchContext& queue) {
+  const std::vector<int> axes = filtered_axes(params);
+  Radius3 halo = params.reach;
+  VolumeView<const float> from = in;
+  DeviceBuffer<float> between;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const int axis = axes[i];
+    halo[axis] = 0;
+    VolumeView<float> to = expanded(out, halo, in);
+    DeviceBuffer<float> buffer;
+    if (to.extent == out.extent && (i + 1 == axes.size() || i + 3 == axes.size())) {
+      to.data = out.data;  // the first of three passes does not come in the way of the last
+    } else {
+      buffer = DeviceBuffer<float>(static_cast<std::size_t>(to.extent.voxels()), queue);
+      to.data = buffer.get();
+    }
+    const Axis plan = axis_of(params, in.spacing, axis);
+    const Pass pass(from, to, axis, params.border, i == 0 ? reading : Reading::plain, sums == Sums::doubles,
+                    incomplete);
+    if (plan.recursive) {
+      recurse(pass, plan.sigma, from.origin[axis], queue);
+    } else if (sums == Sums::floats && uses_floats(plan)) {
+      convolve_in_floats(pass, sampled_weights(plan), from.origin[axis], queue);
+    } else {
+      convolve(pass, sampled_weights(plan), queue);
+    }
+    between = std::move(buffer);
+    from = to;
+  }
+}
+
+struct Finish {
+  Box<const float> in;
+  Box<float> out;
+  Box<float> sums, presence;  ///< where voxels are missing; the sums may be the outputs
+  int3 offset, rim;
+  Border border;
+  bool filters;
+  float least;
+  const int* incomplete;
+};
+
+/// Divides the sums by the weights of the voxels present, and gives the voxels that are to keep their value that value.
+__global__ void finish(const __grid_constant__ Finish job) {
+  const bool incomplete = job.filters && *job.incomplete != 0;
+  if (!incomplete && job.filters && job.border != Border::copy) return;
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= job.out.x || y >= job.out.y) return;
+  const int in_x = x + job.offset.x, in_y = y + job.offset.y;
+  const bool in_rim_of_slice =
+      in_x < job.rim.x || in_x + job.rim.x >= job.in.x || in_y < job.rim.y || in_y + job.rim.y >= job.in.y;
+  for (int z = blockIdx.z; z < job.out.z; z += gridDim.z) {
+    const int in_z = z + job.offset.z;
+    const bool in_rim = in_rim_of_slice || in_z < job.rim.z || in_z + job.rim.z >= job.in.z;
+    const float centre = job.in.row(in_y, in_z)[in_x];
+    float& result = job.out.row(y, z)[x];
+    const float weight = incomplete ? job.presence.row(y, z)[x] : 1.0F;
+    if (!is_present(centre)) {
+      result = centre;
+    } else if (!job.filters || weight < job.least || (job.border == Border::copy && in_rim)) {
+      result = centre + 0.0F;
+    } else if (weight != 1.0F) {
+      result = bounded(job.sums.row(y, z)[x] / weight) + 0.0F;
+    }
+  }
+}
+
+}  // namespace
+
+void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params,
+                   const LaunchContext& queue) {
+  const std::vector<int> axes = filtered_axes(params);
+  const bool filters = !axes.empty();
+  const bool in_floats =
+      std::any_of(axes.begin(), axes.end(), [&](int axis) { return uses_floats(axis_of(params, in.spacing, axis)); });
+  const DeviceBuffer<int> incomplete(1, queue);
+  QV_CUDA(cudaMemsetAsync(incomplete.get(), 0, sizeof(int), queue.stream));
+  const auto voxels = static_cast<std::size_t>(out.extent.voxels());
+  DeviceBuffer<float> of_voxels, of_presence;
+  VolumeView<float> sums = out, presence = out;
+  filter_axes(in, out, params, Reading::present, Sums::floats, incomplete.get(), queue);
+  if (in_floats) {
+    of_voxels = DeviceBuffer<float>(voxels, queue);
+    sums.data = of_voxels.get();
+    filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), queue);
+  }
+  if (filters) {
+    of_presence = DeviceBuffer<float>(voxels, queue);
+    presence.data = of_presence.get();
+    filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), queue);
+  }
+  const Radius3 width = rim(params, in.spacing);
+  const Finish job{in,
+                   out,
+                   sums,
+                   presence,
+                   offset_within(in, out),
+                   {width.x, width.y, width.z},
+                   params.border,
+                   filters,
+                   has_recursion(params, in.spacing) ? kLeastPresent : 0.0F,
+                   incomplete.get()};
+  const dim3 block(32, 8);
+  const dim3 grid(static_cast<unsigned>(ceil_div(out.extent.x, block.x)),
+                  static_cast<unsigned>(ceil_div(out.extent.y, block.y)), few_layers(out.extent.z));
+  finish<<<grid, block, 0, queue.stream>>>(job);
+  QV_CUDA(cudaGetLastError());
+}
+
+}  // namespace quietvox

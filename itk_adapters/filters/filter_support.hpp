@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/backend.hpp"
+#include "core/pipeline.hpp"
+#include "itk_adapters/filters/pixel_conversion.hpp"
+
+namespace itk {
+class DataObject;
+}
+
+/// What the ITK filters do that needs no pixel type.
+namespace quietvox {
+
+/// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
+HeaderFacts header_upstream(const itk::DataObject*);
+
+/// The settings with every `auto` replaced for this volume.
+FilterConfig resolved_with_voxels(const FilterConfig&, VolumeSource&);
+
+/// A whole volume in memory, read as float.
+template <class T>
+class PixelVolume final : public VolumeSource {
+ public:
+  PixelVolume(const VolumeView<const T>& volume, HeaderFacts header) : volume_(volume), header_(std::move(header)) {}
+  Extent extent() const override { return volume_.extent; }
+  Spacing spacing() const override { return volume_.spacing; }
+  HeaderFacts header() const override { return header_; }
+  void read(VolumeView<float> slices) override {
+    convert_pixels(volume_.row(0, slices.origin.z), slices.data, slices.extent.voxels(), {});
+  }
+
+ private:
+  VolumeView<const T> volume_;
+  HeaderFacts header_;
+};
+
+/// What a filter tells the writer at the end of its pipeline.
+class FilterStep {
+ public:
+  virtual ~FilterStep() = default;
+  virtual FilterConfig GetRequestedSettings() const = 0;
+  virtual FilterConfig GetResolvedSettings() const = 0;  ///< throws itk::ExceptionObject before the filter has run
+  virtual std::string GetBackendName() const = 0;
+};
+
+}  // namespace quietvox

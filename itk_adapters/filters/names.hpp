@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/message.hpp"
+
+namespace quietvox {
+
+/// `range-sigma` as ITK writes it: `RangeSigma`.
+inline std::string camel_case(std::string_view kebab) {
+  std::string name;
+  bool upper = true;
+  for (const char letter : kebab) {
+    if (letter != '-') name += upper && letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+    upper = letter == '-';
+  }
+  return name;
+}
+
+/// `range-sigma` as C++ members and file names are written: `range_sigma`.
+inline std::string snake_case(std::string_view kebab) {
+  std::string name(kebab);
+  for (char& letter : name) {
+    if (letter == '-') letter = '_';
+  }
+  return name;
+}
+
+/// A message as ITK's users know its parameters: `SetRadius`, `SetBackend("cpu")`.
+inline std::string with_setters(const Message& message) {
+  return message.text([](const Parameter& parameter) {
+    if (parameter.name == "series") return std::string("SetSeriesUID");
+    return "Set" + camel_case(parameter.name) + (parameter.value.empty() ? "" : "(\"" + parameter.value + "\")");
+  });
+}
+
+}  // namespace quietvox

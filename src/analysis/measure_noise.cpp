@@ -1,0 +1,341 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/measure_noise.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <numeric>
+#include <optional>
+
+#include "analysis/cosine_energies.hpp"
+#include "analysis/median_of.hpp"
+#include "analysis/noise_estimate.hpp"
+#include "analysis/noise_fit.hpp"
+#include "analysis/noise_impulses.hpp"
+#include "analysis/rician.hpp"
+
+namespace quietvox {
+namespace {
+
+constexpr double kLeastFloor = 0.5;  // of noise, which has about 0.8; less is structure
+/// The step of which all voxels are multiples; 0 where there is none that shows.
+double quantisation_step(const NoiseBricks& bricks) {
+  constexpr std::size_t most_values = std::size_t{1} << 14;
+  std::vector<float> values;
+  const std::int64_t all = bricks.count() * bricks.voxels();
+  const std::int64_t stride = all / static_cast<std::int64_t>(most_values) + 1;
+  for (std::int64_t i = 0; i < all; i += stride) {
+    if (std::isfinite(bricks.brick(0)[i])) values.push_back(bricks.brick(0)[i]);
+  }
+  const std::size_t sampled = values.size();
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  if (values.size() < 2 || 4 * values.size() > sampled) return 0;
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    step = std::min(step, static_cast<double>(values[i]) - static_cast<double>(values[i - 1]));
+  }
+  std::size_t multiples = 0;
+  for (const float value : values) {
+    const double steps = (static_cast<double>(value) - static_cast<double>(values.front())) / step;
+    multiples += std::abs(steps - std::nearbyint(steps)) < 0.05;
+  }
+  return 10 * multiples >= 9 * values.size() ? step : 0;
+}
+
+/// Sigma of Rician noise from bricks without a signal; none where there are none.
+std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
+  constexpr std::size_t fewest = 32;
+  constexpr double least_share = 0.25;  // of the dark part of the volume
+  constexpr double tolerance = 0.12, widest = 0.3, most_zeros = 0.02;
+  std::vector<double> means;
+  double dark = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    const float* const brick = bricks.brick(i);
+    if (bricks.mean(i) >= middle) continue;
+    ++dark;
+    double sum = 0, squares = 0, zeros = 0;
+    for (std::int64_t j = 0; j < bricks.voxels(); ++j) {
+      const auto value = static_cast<double>(brick[j]);
+      sum += value;
+      squares += value * value;
+      zeros += value <= 0;
+    }
+    const auto voxels = static_cast<double>(bricks.voxels());
+    const double mean = sum / voxels;
+    if (!(mean > 0) || zeros > most_zeros * voxels) continue;
+    const double ratio = std::sqrt(std::max(squares / voxels - mean * mean, 0.0)) / mean;
+    if (std::abs(ratio - kRayleighRatio) < tolerance) means.push_back(mean);
+  }
+  if (means.size() < fewest || static_cast<double>(means.size()) < least_share * dark) return std::nullopt;
+  const auto [mean, width] = shortest_half(std::move(means));
+  if (width > widest * mean) return std::nullopt;
+  return std::sqrt(2 / std::numbers::pi) * mean;
+}
+
+/// Median variance within bricks, of which the energies are given.
+double median_variance(const NoiseBricks& energies) {
+  std::vector<double> variances;
+  for (std::int64_t i = 0; i < energies.count(); ++i) {
+    const float* const brick = energies.brick(i);
+    variances.push_back(std::accumulate(brick + 1, brick + energies.voxels(), 0.0) /
+                        static_cast<double>(energies.voxels() - 1));
+  }
+  return median_of<double>(variances);
+}
+
+/// What the bricks of a volume are, before any is left out.
+struct Survey {
+  Impulses impulses;
+  bool masked = false;
+  float background = 0;       ///< the value of most bricks that hold one
+  double middle = 0;          ///< between dark and bright bricks
+  std::vector<bool> object;   ///< bricks that show noise, if there is any
+  std::int64_t constant = 0;  ///< bricks that hold one value, where that is neither background nor saturation
+  std::int64_t partly = 0;    ///< bricks that are part background, part object
+};
+
+Survey survey(const NoiseBricks& bricks) {
+  constexpr double most_background = 0.02, most_background_with_impulses = 0.6, masked_share = 0.05;
+  Survey result;
+  std::vector<double> means;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));
+  for (const NoiseBricks::Background& one : bricks.background()) means.push_back(one.mean);
+  const auto [darkest, brightest] = [&] {
+    const auto [low, high] = std::minmax_element(means.begin(), means.end());
+    return std::pair(*low, *high);
+  }();
+  double sum = 0, count = 0;
+  for (const double mean : means) {
+    if (!(mean > darkest)) continue;
+    sum += mean;
+    ++count;
+  }
+  result.middle = count > 0 ? sum / count : darkest;
+  std::map<double, std::int64_t> values;
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    if (one.constant) ++values[one.mean];
+  }
+  std::int64_t one_value = 0, most_bricks = 0;
+  for (const auto& [value, bricks_of_it] : values) {
+    one_value += bricks_of_it;
+    if (bricks_of_it > most_bricks) result.background = static_cast<float>(value);
+    most_bricks = std::max(most_bricks, bricks_of_it);
+  }
+  result.partly = std::ssize(bricks.background()) - one_value;
+  result.masked = static_cast<double>(one_value) > masked_share * static_cast<double>(means.size());
+
+  // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
+  for (const bool bright : {true, false}) {
+    const auto on_this_side = [&](double mean) { return (mean >= result.middle) == bright; };
+    std::vector<std::int64_t> side;
+    for (std::int64_t i = 0; i < bricks.count(); ++i) {
+      if (on_this_side(bricks.mean(i))) side.push_back(i);
+    }
+    result.impulses = find_impulses(bricks, side);
+    const double most = result.impulses.share > 0 ? most_background_with_impulses : most_background;
+    result.object.assign(static_cast<std::size_t>(bricks.count()), false);
+    std::int64_t noisy = 0, partly = 0;
+    for (const std::int64_t i : side) {
+      const auto background = std::count(bricks.brick(i), bricks.brick(i) + bricks.voxels(), bricks.lowest());
+      if (static_cast<double>(background) > most * static_cast<double>(bricks.voxels())) {
+        ++partly;
+        continue;
+      }
+      result.object[static_cast<std::size_t>(i)] = true;
+      ++noisy;
+    }
+    result.constant = 0;
+    std::int64_t constant = 0;
+    for (const NoiseBricks::Background& one : bricks.background()) {
+      if (!one.constant || !on_this_side(one.mean)) continue;
+      ++constant;
+      const bool cut = (one.mean == darkest || one.mean == brightest) && darkest < brightest;
+      result.constant += !cut;
+    }
+    if (noisy > 0 && constant <= noisy) {
+      result.partly += partly;
+      break;
+    }
+  }
+  return result;
+}
+
+void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double flatness, double floor) {
+  constexpr double structure_alone = 0.35, spoilt = 0.6;
+  constexpr std::int64_t few = 100, many = 1000, mostly = 16;
+  constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
+  model.confidence = Confidence::high;
+  const auto because = [&](Confidence confidence, std::string reason) {
+    if (confidence >= model.confidence) return;
+    model.confidence = confidence;
+    model.reason = std::move(reason);
+  };
+  if (model.sigma < finest * model.step) {
+    because(Confidence::none, "the noise is weaker than the step of the voxels' values");
+  }
+  if (flatness < structure_alone) {
+    because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
+  }
+  if (partly > mostly * object) {
+    because(Confidence::none, "hardly a part of the object is large enough to be measured");
+  }
+  if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
+  if (object < few) because(Confidence::low, "the object has few parts to go by");
+  if (floor < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
+  if (flatness < kMixedFlatness) because(Confidence::medium, "even the flattest parts hold some structure");
+  if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
+  if (object < many) because(Confidence::medium, "the object is small");
+}
+
+/// Where the signal is weak Rician noise varies less than its sigma.
+void correct_rician(NoiseModel& model, double signal) {
+  constexpr double weak = 5;  // sigmas
+  model.distribution = NoiseDistribution::rician;
+  if (signal > 0 && signal < weak * model.sigma) model.sigma = koay_sigma(signal, model.sigma);
+}
+
+struct Measured {
+  NoiseModel model;
+  double steepness = 1, floor = 1;
+  bool nothing_to_go_by = false;
+};
+
+Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart, const Execution& execution) {
+  constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
+  constexpr double calmest = 0.25;                      // of those of a difference
+  constexpr double most_constant = 0.05;
+  constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
+  Measured measured;
+  NoiseModel& model = measured.model;
+  NoiseBricks bricks(source, neighbour, apart);
+  check_stop(execution.stop);
+  bricks.keep([&](std::int64_t i) {
+    const float* const brick = bricks.brick(i);
+    const auto missing =
+        std::count_if(brick, brick + bricks.voxels(), [](float value) { return !std::isfinite(value); });
+    return static_cast<double>(missing) <= ImpulseRepair::most * static_cast<double>(bricks.voxels());
+  });
+  if ((bricks.count() == 0 && bricks.background().empty()) || bricks.size().slice() == 1) {
+    measured.nothing_to_go_by = true;
+    return measured;
+  }
+  const Survey found = survey(bricks);
+  model.masked = found.masked;
+  model.background = found.background;
+  model.impulses = found.impulses.share;
+  model.step = quantisation_step(bricks);
+  const std::optional<double> air = neighbour == nullptr ? air_sigma(bricks, found.middle) : std::nullopt;
+  bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
+  const std::int64_t object = bricks.count();
+  if (object == 0 ||
+      static_cast<double>(found.constant) > most_constant * static_cast<double>(object + found.constant)) {
+    model.reason =
+        "the flat parts of the object hold one value each: there is no noise, or less than a step of the values";
+    model.confidence = Confidence::none;
+    return measured;
+  }
+
+  const CosineEnergies cosine(bricks.size());
+  std::vector<double> mended(static_cast<std::size_t>(object));
+  parallel_for(execution.silent(), object, 256, [&](std::int64_t begin, std::int64_t end) {
+    ImpulseRepair repair(bricks.size());
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* const brick = bricks.brick(i);
+      const double share = std::min(repair.mend(brick, found.impulses), ImpulseRepair::most);
+      mended[static_cast<std::size_t>(i)] = share;
+      cosine.energies(brick);
+      const auto correction = static_cast<float>(1 / (1 - share));
+      for (std::int64_t j = 0; j < bricks.voxels(); ++j) brick[j] *= correction;
+    }
+  });
+  if (model.impulses > 0) {
+    model.impulses = std::accumulate(mended.begin(), mended.end(), 0.0) / static_cast<double>(object);
+  }
+  check_stop(execution.stop);
+
+  NoiseFit fit(bricks, neighbour == nullptr ? flattest : calmest, neighbour == nullptr ? may_be_flat : 1,
+               model.impulses > 0);
+  fit.run();
+  measured.steepness = fit.steepness();
+  model.sigma = std::sqrt(fit.variance());
+  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit.variance(), 0.0));
+  model.spectrum = fit.spectrum();
+  model.map = fit.map();
+  model.places = std::ssize(fit.chosen());
+  if (air) {
+    double signal = 0;
+    for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
+    correct_rician(model, signal / static_cast<double>(model.places));
+  }
+  judge(model, object, found.partly, fit.flatness(), fit.floor());
+  const bool is_uniform = model.map.values.size() == 1;
+  measured.floor = fit.floor();
+  if (air.has_value() && is_uniform && model.confidence <= Confidence::low &&
+      *air<model.sigma&& * air> most_below_tissue * model.sigma) {
+    model.sigma = air.value();
+    model.reason += "; the air was measured instead";
+  }
+  return measured;
+}
+
+/// Adds variance to the lowest frequencies, of which bricks with voxels side by side see little.
+void add_low_frequencies(NoiseModel& model, double sigma) {
+  const double gain = (sigma / model.sigma) * (sigma / model.sigma);
+  const std::vector<bool> lowest = NoiseBands(model.spectrum.size).lowest;
+  const auto frequencies = static_cast<double>(lowest.size());
+  const double more = (gain - 1) * frequencies / static_cast<double>(std::count(lowest.begin(), lowest.end(), true));
+  for (std::size_t p = 0; p < lowest.size(); ++p) {
+    const double power = static_cast<double>(model.spectrum.in_plane[p]) + (lowest[p] ? more : 0);
+    model.spectrum.in_plane[p] = static_cast<float>(power / gain);
+  }
+  model.sigma = sigma;
+}
+
+NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
+  constexpr double steep = 5.5, least_between_neighbours = 0.1;
+  constexpr std::int64_t least_extent = 64;
+  Measured near = measure(source, neighbour, 1, execution);
+  const Extent extent = source.extent();
+  if (near.steepness > steep && near.model.confidence >= Confidence::medium && extent.x >= least_extent &&
+      extent.y >= least_extent) {
+    const Measured far = measure(source, neighbour, 2, execution);
+    if (far.model.sigma > near.model.sigma) add_low_frequencies(near.model, far.model.sigma);
+  }
+  if (near.floor < kLeastFloor && estimate_noise(source) < least_between_neighbours * near.model.sigma) {
+    near.model.sigma *= std::sqrt(near.floor);
+    near.model.confidence = Confidence::none;
+    near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
+  }
+  if (near.nothing_to_go_by) {
+    near.model.sigma = estimate_noise(source);
+    near.model.confidence = near.model.sigma > 0 ? Confidence::low : Confidence::none;
+    near.model.reason = near.model.sigma > 0 ? "too much is missing for more than neighbouring voxels to be compared"
+                                             : "there is no noise, or too much is missing";
+  }
+  return near.model;
+}
+
+}  // namespace
+
+NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
+  return measure(source, nullptr, execution);
+}
+
+NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
+  const NoiseModel alone = measure(source, nullptr, execution);
+  NoiseModel model = measure(source, &neighbour, execution);
+  if (!(model.sigma > 0 && model.sigma < alone.sigma)) return alone;
+  model.distribution = alone.distribution;
+  model.contrast =
+      std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
+  model.step = alone.step;
+  model.masked = alone.masked;
+  model.background = alone.background;
+  return model;
+}
+
+}  // namespace quietvox

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/noise_estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <vector>
+
+#include "analysis/rician.hpp"
+
+namespace quietvox {
+namespace {
+
+/// A 2x2 block of voxels (1x2 where slices are a single voxel wide) by its orthonormal Haar coefficients. In Gaussian
+/// noise they are independent, so blocks may be chosen by mean and edge without changing what `detail` tells.
+struct Block {
+  float mean;
+  float edge;    ///< larger absolute value of the horizontal and the vertical coefficient
+  float detail;  ///< absolute value of the diagonal coefficient; its variance is that of the noise
+};
+
+/// Blocks spread evenly over a volume, at most `capacity`: once full, every second one goes and half as many are taken.
+class BlockSample {
+ public:
+  void add(const Block& block) {
+    if (!std::isfinite(block.mean) || !std::isfinite(block.detail) || seen_++ % stride_ != 0) return;
+    blocks_.push_back(block);
+    if (blocks_.size() < capacity) return;
+    for (std::size_t i = 0; i < capacity / 2; ++i) blocks_[i] = blocks_[2 * i];
+    blocks_.resize(capacity / 2);
+    stride_ *= 2;
+  }
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  static constexpr std::size_t capacity = std::size_t{1} << 21;
+  std::vector<Block> blocks_;
+  std::int64_t seen_ = 0, stride_ = 1;
+};
+
+void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
+  const Extent extent = slice.extent;
+  if (extent.x == 1 || extent.y == 1) {
+    for (std::int64_t i = 0; i + 1 < extent.slice(); i += 2) {
+      const float a = slice.data[i], b = slice.data[i + 1];
+      sample.add({0.5F * (a + b), 0, std::abs(a - b) * std::sqrt(0.5F)});
+    }
+    return;
+  }
+  for (std::int64_t y = 0; y + 1 < extent.y; y += 2) {
+    for (std::int64_t x = 0; x + 1 < extent.x; x += 2) {
+      const float* a = slice.row(y, 0) + x;
+      const float* b = slice.row(y + 1, 0) + x;
+      const float left = a[0] + b[0], right = a[1] + b[1], top = a[0] + a[1], bottom = b[0] + b[1];
+      sample.add({0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
+                  0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))});
+    }
+  }
+}
+
+BlockSample sample_blocks(VolumeSource& source) {
+  BlockSample sample;
+  for_each_slab(source, [&](VolumeView<const float> slab) {
+    for (std::int64_t z = 0; z < slab.extent.z; ++z) add_slice(sample, slab.slices(z, 1));
+  });
+  return sample;
+}
+
+/// Median of values that may stand on a lattice (integer voxels): each value stands for the cell about it, and the
+/// median lies inside a cell in proportion. 0 where at least half of the values are 0.
+double interpolated_median(std::vector<float> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  const float median = *middle;
+  if (median == 0) return 0;
+  double below = 0, equal = 0;
+  float previous = 0, next = std::numeric_limits<float>::infinity();
+  for (const float value : values) {
+    below += value < median;
+    equal += value == median;
+    if (value < median) previous = std::max(previous, value);
+    if (value > median) next = std::min(next, value);
+  }
+  if (!std::isfinite(next)) next = median;
+  const double low = 0.5 * (static_cast<double>(previous) + median), high = 0.5 * (static_cast<double>(median) + next);
+  const double inside = (0.5 * static_cast<double>(values.size()) - below) / equal;
+  return low + std::clamp(inside, 0.0, 1.0) * (high - low);
+}
+
+struct Flat {
+  double sigma = 0, mean = 0;
+  std::int64_t blocks = 0;
+};
+
+/// Sigma of the noise in blocks with mean in [low, high). Each round but the first leaves out the blocks that
+/// hold an edge, by the sigma of the round before.
+Flat flat_blocks(const std::vector<Block>& blocks, double low, double high) {
+  constexpr double normal_mad = 0.6744897501960817;  // median absolute value of a standard normal number
+  Flat flat;
+  double largest_edge = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 4; ++round) {
+    std::vector<float> details;
+    double sum = 0;
+    for (const Block& block : blocks) {
+      if (!(low <= block.mean && block.mean < high && block.edge <= largest_edge)) continue;
+      details.push_back(block.detail);
+      sum += block.mean;
+    }
+    flat.blocks = std::ssize(details);
+    flat.mean = details.empty() ? 0 : sum / static_cast<double>(flat.blocks);
+    flat.sigma = interpolated_median(std::move(details)) / normal_mad;
+    largest_edge = 2 * flat.sigma;
+  }
+  return flat;
+}
+
+Flat flat_foreground(VolumeSource& source) {
+  const BlockSample sample = sample_blocks(source);
+  const auto& blocks = sample.blocks();
+  if (blocks.empty()) return {};
+  const auto darker = [](const Block& a, const Block& b) { return a.mean < b.mean; };
+  const float lowest = std::min_element(blocks.begin(), blocks.end(), darker)->mean;
+  // Padding and clipped air would pull the mean below the air that is noisy.
+  double sum = 0, count = 0;
+  for (const Block& block : blocks) {
+    if (block.mean == lowest) continue;
+    sum += block.mean;
+    ++count;
+  }
+  const double middle = count > 0 ? sum / count : lowest;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Flat bright = flat_blocks(blocks, middle, infinity);
+  // A bright background that is clipped (X-ray images stored inverted) has no noise.
+  return bright.sigma > 0 ? bright : flat_blocks(blocks, -infinity, middle);
+}
+
+/// Means of the 8x8 blocks of a slice that look like air: noise without a signal has a Rayleigh distribution, whose
+/// standard deviation is 0.5227 of its mean. Blocks that vary because of an edge hold little in their diagonal Haar
+/// coefficients.
+void add_air(std::vector<double>& means, const VolumeView<const float>& slice) {
+  constexpr std::int64_t side = 8;
+  constexpr double voxels = side * side, coefficients = voxels / 4;
+  constexpr double tolerance = 0.12, diagonal_tolerance = 0.2;  // about 2.5 deviations each
+  for (std::int64_t y = 0; y + side <= slice.extent.y; y += side) {
+    for (std::int64_t x = 0; x + side <= slice.extent.x; x += side) {
+      double sum = 0, squares = 0, diagonals = 0, zeros = 0;
+      for (std::int64_t j = y; j < y + side; j += 2) {
+        for (std::int64_t i = x; i < x + side; i += 2) {
+          const double a = slice.row(j, 0)[i], b = slice.row(j, 0)[i + 1];
+          const double c = slice.row(j + 1, 0)[i], d = slice.row(j + 1, 0)[i + 1];
+          sum += a + b + c + d;
+          squares += a * a + b * b + c * c + d * d;
+          diagonals += 0.25 * (a - b - c + d) * (a - b - c + d);
+          zeros += (a == 0) + (b == 0) + (c == 0) + (d == 0);
+        }
+      }
+      const double mean = sum / voxels, variance = (squares - sum * mean) / (voxels - 1);
+      const bool is_cut = zeros > 4;  // at the edge of what is masked
+      if (!std::isfinite(variance) || mean <= 0 || is_cut) continue;
+      const double ratio = std::sqrt(std::max(variance, 0.0)) / mean;
+      const double diagonal_ratio = std::sqrt(diagonals / coefficients) / mean;
+      if (std::abs(ratio - kRayleighRatio) < tolerance &&
+          std::abs(diagonal_ratio - kRayleighRatio) < diagonal_tolerance) {
+        means.push_back(mean);
+      }
+    }
+  }
+}
+
+NoiseEstimate air_estimate(VolumeSource& source) {
+  constexpr std::size_t fewest = 32;     // fewer may be tissue by chance
+  constexpr double widest_spread = 0.3;  // of what is one thing: air has 0.09
+  std::vector<double> means;
+  for_each_slab(source, [&](VolumeView<const float> slab) {
+    for (std::int64_t z = 0; z < slab.extent.z; ++z) add_air(means, slab.slices(z, 1));
+  });
+  const std::int64_t blocks = std::ssize(means);
+  if (means.size() < fewest) return {NoiseMethod::air, 0, 0, 0};
+  const auto [mean, width] = shortest_half(std::move(means));
+  if (width > widest_spread * mean) return {NoiseMethod::air, 0, 0, 0};
+  // A Rayleigh mean is sigma sqrt(pi / 2); that of half of the blocks varies by 0.5227 / 8 of it per block.
+  const double error = kRayleighRatio / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
+  return {NoiseMethod::air, std::sqrt(2 / std::numbers::pi) * mean, blocks, error};
+}
+
+}  // namespace
+
+double estimate_noise(VolumeSource& source) { return flat_foreground(source).sigma; }
+
+std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source) {
+  const Flat flat = flat_foreground(source);
+  // The median absolute deviation has 0.37 of the efficiency of the standard deviation.
+  const double error = flat.blocks > 0 ? std::sqrt(0.5 / 0.37 / static_cast<double>(flat.blocks)) : 0;
+  const bool rician = flat.sigma > 0 && flat.mean > 0;
+  return {
+      {NoiseMethod::haar, flat.sigma, flat.blocks, error},
+      {NoiseMethod::koay, rician ? koay_sigma(flat.mean, flat.sigma) : 0, rician ? flat.blocks : 0, rician ? error : 0},
+      air_estimate(source)};
+}
+
+}  // namespace quietvox

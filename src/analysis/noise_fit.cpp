@@ -1,0 +1,330 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/noise_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "analysis/median_of.hpp"
+
+namespace quietvox {
+namespace {
+
+constexpr std::size_t kFewestBricks = 60;
+constexpr double kSoft = 0.1;                         // of the strongest power: what is weaker hardly counts
+constexpr double kNormalMedian = 0.6744897501960817;  // median absolute value of a standard normal number
+
+double square(double value) { return value * value; }
+
+/// In eight sums, which the compiler can hold in one register.
+double weighted_sum(const float* weights, const float* values, std::size_t count) {
+  std::array<float, 8> sums{};
+  std::size_t i = 0;
+  for (; i + sums.size() <= count; i += sums.size()) {
+    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += weights[i + j] * values[i + j];
+  }
+  for (std::size_t j = 0; i < count; ++i, ++j) sums[j] += weights[i] * values[i];
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+/// Standard normal quantile.
+double normal_quantile(double probability) {
+  double low = -8, high = 8;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle / std::numbers::sqrt2) < probability ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Mean of the smallest `share` of numbers that are chi squared with `freedom` degrees, over the mean of all (Wilson
+/// and Hilferty 1931).
+double mean_of_smallest(double share, double freedom) {
+  if (share >= 1) return 1;
+  const double spread = 2 / (9 * freedom);
+  const double quantile = std::pow(1 - spread + normal_quantile(share) * std::sqrt(spread), 3);
+  const double wider = 2 / (9 * (freedom + 2));
+  const double z = (std::cbrt(quantile * freedom / (freedom + 2)) - (1 - wider)) / std::sqrt(wider);
+  return 0.5 * std::erfc(-z / std::numbers::sqrt2) / share;
+}
+
+}  // namespace
+
+NoiseBands::NoiseBands(const Extent& size) {
+  const bool plane = size.x > 1 && size.y > 1;
+  std::vector<std::int64_t> order;
+  for (std::int64_t y = 0; y < size.y; ++y) {
+    for (std::int64_t x = 0; x < size.x; ++x) {
+      const std::int64_t k = x * 8 / size.x + y * 8 / size.y;  // in units of 1 / 16 cycles per voxel
+      order.push_back(k);
+      lowest.push_back(k <= 2);
+      next.push_back(k == 3);
+      after_next.push_back(k == 4 || k == 5);
+      low.push_back(k <= 5);
+      high.push_back(k >= (plane ? 7 : 5));
+    }
+  }
+  by_frequency.resize(order.size());
+  std::iota(by_frequency.begin(), by_frequency.end(), std::size_t{0});
+  std::stable_sort(by_frequency.begin(), by_frequency.end(),
+                   [&](std::size_t a, std::size_t b) { return order[a] < order[b]; });
+}
+
+NoiseFit::NoiseFit(const NoiseBricks& energies, double share, double flat, bool mended)
+    : energies_(energies),
+      bands_(energies.size()),
+      bricks_(static_cast<std::size_t>(energies.count())),
+      plane_(static_cast<std::size_t>(energies.size().slice())),
+      depth_(static_cast<std::size_t>(energies.size().z)),
+      chosen_(std::max(static_cast<std::size_t>(share * static_cast<double>(bricks_)),
+                       std::min(kFewestBricks, (bricks_ + 2) / 3))),
+      chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(bricks_)))),
+      mended_(mended),
+      level_(energies),
+      in_plane_(plane_),
+      across_(depth_, 1) {}
+
+void NoiseFit::run() {
+  constexpr int rounds = 5, rounds_with_map = 3;
+  std::vector<double> energy(bricks_);
+  for (std::size_t i = 0; i < bricks_; ++i) {
+    for (std::size_t k = 0; k < depth_; ++k) {
+      for (std::size_t p = 0; p < plane_; ++p) energy[i] += bands_.lowest[p] ? 0 : at(i, k, p);
+    }
+  }
+  choose(energy);
+  correction_ = 1;
+  for (int round = 0; round < rounds + rounds_with_map; ++round) {
+    fit_spectrum();
+    const Whitened whitened = whiten();
+    if (round + 1 >= rounds) fit_level(whitened);
+    for (std::size_t i = 0; i < bricks_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
+    choose(energy);
+    correction_ = 1 / mean_of_smallest(chosen_share_, whitened.freedom);
+  }
+  floor_ = floor_of(std::move(energy));
+  fit_spectrum();
+  bound_lowest();
+}
+
+double NoiseFit::variance() const {
+  return std::accumulate(in_plane_.begin(), in_plane_.end(), 0.0) / static_cast<double>(plane_);
+}
+
+NoiseSpectrum NoiseFit::spectrum() const {
+  NoiseSpectrum spectrum{energies_.size(), {}, {}};
+  for (const double power : in_plane_) spectrum.in_plane.push_back(static_cast<float>(power / variance()));
+  for (const double power : across_) spectrum.across.push_back(static_cast<float>(power));
+  return spectrum;
+}
+
+double NoiseFit::at(std::size_t brick, std::size_t k, std::size_t p) const {
+  return static_cast<double>(energies_.brick(static_cast<std::int64_t>(brick))[k * plane_ + p]);
+}
+
+void NoiseFit::choose(const std::vector<double>& energy) {
+  order_.resize(bricks_);
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  const auto less = [&](std::size_t a, std::size_t b) {
+    return energy[a] != energy[b] ? energy[a] < energy[b] : a < b;
+  };
+  std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(chosen_ - 1), order_.end(), less);
+  order_.resize(chosen_);
+  std::sort(order_.begin(), order_.end());
+}
+
+void NoiseFit::fit_spectrum() {
+  const std::size_t frequencies = depth_ * plane_;
+  std::vector<double> power(frequencies);
+  std::vector<float> values(frequencies * chosen_);
+  for (std::size_t i = 0; i < chosen_; ++i) {
+    const float* const energies = energies_.brick(static_cast<std::int64_t>(order_[i]));
+    const auto scale = static_cast<float>(1 / level_.variance(order_[i]));
+    for (std::size_t f = 0; f < frequencies; ++f) values[f * chosen_ + i] = energies[f] * scale;
+  }
+  for (std::size_t f = 0; f < frequencies; ++f) {
+    power[f] = correction_ * middle(std::span(values).subspan(f * chosen_, chosen_));
+  }
+  double high = 0, all = 0;
+  std::vector<double> high_across(depth_), all_across(depth_);
+  for (std::size_t k = 0; k < depth_; ++k) {
+    for (std::size_t p = 0; p < plane_; ++p) {
+      if (bands_.high[p]) high_across[k] += power[k * plane_ + p];
+      if (!bands_.lowest[p]) all_across[k] += power[k * plane_ + p];
+    }
+    high += high_across[k];
+    all += all_across[k];
+  }
+  const bool high_enough = high > 0.05 * all && !mended_;
+  for (std::size_t k = 0; k < depth_; ++k) {
+    const double sum = high_enough ? high : all;
+    across_[k] = sum > 0 ? (high_enough ? high_across[k] : all_across[k]) * static_cast<double>(depth_) / sum : 1;
+  }
+  const auto fitted = [&](std::size_t p, std::size_t begin, std::size_t end) {
+    double sum = 0, weights = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      sum += power[k * plane_ + p] * across_[k];
+      weights += square(across_[k]);
+    }
+    return weights > 0 ? sum / weights : 0;
+  };
+  double reaching = 0, not_reaching = 0;
+  for (std::size_t p = 0; p < plane_; ++p) {
+    in_plane_[p] = fitted(p, bands_.low[p] ? depth_ / 2 : 0, depth_);
+    if (!bands_.low[p] || bands_.lowest[p] || depth_ < 4) continue;
+    reaching += fitted(p, 0, depth_ / 2);
+    not_reaching += in_plane_[p];
+  }
+  flatness_ = reaching > 0 ? not_reaching / reaching : 1;
+}
+
+double NoiseFit::floor_of(std::vector<double> energy) {
+  constexpr double very_flattest = 0.005, flat = 0.05;
+  constexpr std::size_t fewest_bricks = 50;
+  if (energy.size() < fewest_bricks) return 1;
+  const auto quantile = [&](double share) {
+    const auto at = energy.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(energy.size() - 1));
+    std::nth_element(energy.begin(), at, energy.end());
+    return *at;
+  };
+  const double above = quantile(flat);
+  return above > 0 ? quantile(very_flattest) / above : 1;
+}
+
+double NoiseFit::middle(std::span<float> squares) {
+  constexpr std::size_t few = 30;
+  if (squares.size() >= few) return median_of(squares) / square(kNormalMedian);
+  return std::accumulate(squares.begin(), squares.end(), 0.0) / static_cast<double>(squares.size());
+}
+
+void NoiseFit::bound_lowest() {
+  const double next = mean_of(bands_.next);
+  double rest = 0, count = 0;
+  for (std::size_t p = 0; p < plane_; ++p) {
+    if (bands_.lowest[p]) continue;
+    rest += in_plane_[p];
+    ++count;
+  }
+  steepness_ = rest > 0 ? next * count / rest : 1;
+  if (flatness_ < kMixedFlatness) bound(bands_.next, bands_.after_next);
+  bound(bands_.lowest, bands_.next);
+}
+
+void NoiseFit::bound(const std::vector<bool>& frequencies, const std::vector<bool>& limits) {
+  if (std::find(limits.begin(), limits.end(), true) == limits.end()) return;
+  const double limit = mean_of(limits);
+  for (std::size_t p = 0; p < plane_; ++p) {
+    if (frequencies[p]) in_plane_[p] = std::min(in_plane_[p], limit);
+  }
+}
+
+double NoiseFit::mean_of(const std::vector<bool>& frequencies) const {
+  double sum = 0, count = 0;
+  for (std::size_t p = 0; p < plane_; ++p) {
+    if (!frequencies[p]) continue;
+    sum += in_plane_[p];
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+std::vector<double> NoiseFit::smoothed() const {
+  const auto width = static_cast<std::ptrdiff_t>(energies_.size().x),
+             height = static_cast<std::ptrdiff_t>(energies_.size().y);
+  std::vector<double> result(plane_);
+  for (std::ptrdiff_t y = 0; y < height; ++y) {
+    for (std::ptrdiff_t x = 0; x < width; ++x) {
+      double sum = 0, weights = 0;
+      for (std::ptrdiff_t b = std::max<std::ptrdiff_t>(y - 1, 0); b <= std::min(y + 1, height - 1); ++b) {
+        for (std::ptrdiff_t a = std::max<std::ptrdiff_t>(x - 1, 0); a <= std::min(x + 1, width - 1); ++a) {
+          const auto p = static_cast<std::size_t>(b * width + a);
+          if (bands_.lowest[p]) continue;
+          const double weight = (a == x ? 2.0 : 1.0) * (b == y ? 2.0 : 1.0);
+          sum += weight * std::log(std::max(in_plane_[p], 1e-300));
+          weights += weight;
+        }
+      }
+      result[static_cast<std::size_t>(y * width + x)] = weights > 0 ? std::exp(sum / weights) : 0;
+    }
+  }
+  return result;
+}
+
+NoiseFit::Whitened NoiseFit::whiten() const {
+  const std::vector<double> smooth = smoothed();
+  double strongest = 0, strongest_across = 0;
+  for (std::size_t p = 0; p < plane_; ++p) strongest = std::max(strongest, bands_.lowest[p] ? 0 : in_plane_[p]);
+  for (const double power : across_) strongest_across = std::max(strongest_across, power);
+  // Weights and what noise comes to under them, in the plane and across.
+  std::vector<double> weight(plane_), expected(plane_), weight_across(depth_), expected_across(depth_);
+  double sum = 0, squares = 0, sum_across = 0, squares_across = 0;
+  for (std::size_t p = 0; p < plane_; ++p) {
+    if (!bands_.lowest[p]) weight[p] = 1 / std::max(smooth[p] + kSoft * strongest, 1e-300);
+    expected[p] = weight[p] * in_plane_[p];
+    sum += expected[p];
+    squares += square(expected[p]);
+  }
+  for (std::size_t k = 0; k < depth_; ++k) {
+    weight_across[k] = 1 / (across_[k] + kSoft * strongest_across);
+    expected_across[k] = weight_across[k] * across_[k];
+    sum_across += expected_across[k];
+    squares_across += square(expected_across[k]);
+  }
+  std::vector<float> lower(plane_), upper(plane_);
+  double so_far = 0;
+  double lower_sum = 0;
+  for (const std::size_t p : bands_.by_frequency) {
+    so_far += expected[p];
+    const bool is_lower = so_far <= 0.5 * sum;
+    (is_lower ? lower : upper)[p] = static_cast<float>(weight[p]);
+    if (is_lower) lower_sum += expected[p];
+  }
+  const std::size_t half = depth_ / 2;
+  double near_sum = 0, near_squares = 0;
+  for (std::size_t k = 0; k < half; ++k) {
+    near_sum += expected_across[k];
+    near_squares += square(expected_across[k]);
+  }
+  const auto log_ratio = [](double a, double b) {
+    return std::log(std::max(a, 1e-300)) - std::log(std::max(b, 1e-300));
+  };
+  Whitened whitened;
+  whitened.freedom = square(sum * sum_across) / std::max(squares * squares_across, 1e-300);
+  const double in_plane_freedom = square(sum) / std::max(squares, 1e-300);
+  if (depth_ >= 4) {
+    const double near = in_plane_freedom * square(near_sum) / std::max(near_squares, 1e-300);
+    const double far =
+        in_plane_freedom * square(sum_across - near_sum) / std::max(squares_across - near_squares, 1e-300);
+    whitened.across_spread = std::sqrt(2 / near + 2 / far);
+  }
+  for (std::size_t i = 0; i < bricks_; ++i) {
+    double low = 0, high = 0, near = 0;
+    for (std::size_t k = 0; k < depth_; ++k) {
+      const float* const energies = energies_.brick(static_cast<std::int64_t>(i)) + k * plane_;
+      const double a = weighted_sum(lower.data(), energies, plane_), b = weighted_sum(upper.data(), energies, plane_);
+      low += a * weight_across[k];
+      high += b * weight_across[k];
+      if (k < half) near += (a + b) * weight_across[k];
+    }
+    whitened.energy.push_back((low + high) / (sum * sum_across));
+    whitened.slope.push_back(log_ratio(low / lower_sum, high / (sum - lower_sum)));
+    whitened.across.push_back(depth_ >= 4 ? log_ratio(near / near_sum, (low + high - near) / (sum_across - near_sum))
+                                          : 0);
+  }
+  return whitened;
+}
+
+void NoiseFit::fit_level(const Whitened& whitened) {
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < bricks_; ++i) {
+    if (whitened.slope[i] >= std::sqrt(8 / whitened.freedom)) continue;
+    if (depth_ >= 4 && whitened.across[i] >= whitened.across_spread) continue;
+    candidates.push_back(i);
+  }
+  level_.fit(std::move(candidates), whitened.energy, std::sqrt(2 / whitened.freedom));
+}
+
+}  // namespace quietvox

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/noise_impulses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <span>
+
+#include "analysis/median_of.hpp"
+
+namespace quietvox {
+namespace {
+
+/// Values that are far more frequent than those next to them, as salt and pepper are and quantised noise is not.
+std::vector<float> atoms_of(std::vector<float> values) {
+  constexpr std::ptrdiff_t times = 3;
+  constexpr double least_share = 0.005;
+  const double least = least_share * static_cast<double>(values.size());
+  std::sort(values.begin(), values.end());
+  std::vector<std::pair<float, std::ptrdiff_t>> runs;
+  for (auto begin = values.begin(); begin != values.end();) {
+    const auto end = std::upper_bound(begin, values.end(), *begin);
+    runs.emplace_back(*begin, end - begin);
+    begin = end;
+  }
+  std::vector<float> atoms;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::ptrdiff_t before = i > 0 ? runs[i - 1].second : 0, after = i + 1 < runs.size() ? runs[i + 1].second : 0;
+    if (static_cast<double>(runs[i].second) > least && runs[i].second > times * std::max(before, after)) {
+      atoms.push_back(runs[i].first);
+    }
+  }
+  return atoms;
+}
+
+}  // namespace
+
+double ImpulseRepair::mend(float* brick, const Impulses& impulses) {
+  if (impulses.share > 0) {
+    flag(brick, impulses);
+  } else if (std::all_of(brick, brick + size_.voxels(), [](float value) { return std::isfinite(value); })) {
+    return 0;
+  } else {
+    flags_.assign(static_cast<std::size_t>(size_.voxels()), false);
+    for (std::size_t i = 0; i < flags_.size(); ++i) flags_[i] = !std::isfinite(brick[i]);
+  }
+  const double result = share();
+  if (result == 0 || result > most) return result;
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    if (flags_[i]) continue;
+    sum += static_cast<double>(brick[i]);
+    ++count;
+  }
+  for (std::int64_t z = 0; z < size_.z; ++z) {
+    float* slice = brick + z * size_.slice();
+    std::copy(slice, slice + size_.slice(), slice_.begin());
+    for (std::int64_t i = 0; i < size_.slice(); ++i) {
+      if (!flags_[static_cast<std::size_t>(z * size_.slice() + i)]) continue;
+      double around = 0, neighbours = 0;
+      for_each_neighbour(i, [&](std::int64_t j) {
+        if (flags_[static_cast<std::size_t>(z * size_.slice() + j)]) return;
+        around += static_cast<double>(slice_[static_cast<std::size_t>(j)]);
+        ++neighbours;
+      });
+      slice[i] = static_cast<float>(neighbours > 0 ? around / neighbours : sum / count);
+    }
+  }
+  return result;
+}
+
+template <class Body>
+void ImpulseRepair::for_each_neighbour(std::int64_t i, const Body& body) const {
+  const std::int64_t x = i % size_.x, y = i / size_.x;
+  for (std::int64_t b = std::max<std::int64_t>(y - 1, 0); b <= std::min(y + 1, size_.y - 1); ++b) {
+    for (std::int64_t a = std::max<std::int64_t>(x - 1, 0); a <= std::min(x + 1, size_.x - 1); ++a) {
+      if (a != x || b != y) body(b * size_.x + a);
+    }
+  }
+}
+
+void ImpulseRepair::flag(const float* brick, const Impulses& impulses) {
+  constexpr std::size_t nearest = 4;
+  const auto voxels = static_cast<std::size_t>(size_.voxels());
+  distances_.assign(voxels, 0);
+  for (std::size_t i = 0; i < voxels; ++i) {
+    const float* slice = brick + static_cast<std::int64_t>(i) / size_.slice() * size_.slice();
+    std::array<float, 8> differences;
+    std::size_t count = 0;
+    for_each_neighbour(static_cast<std::int64_t>(i) % size_.slice(), [&](std::int64_t j) {
+      const float difference = std::abs(slice[j] - brick[i]);
+      if (std::isfinite(difference)) differences[count++] = difference;
+    });
+    const std::size_t taken = std::min(nearest, count);
+    std::partial_sort(differences.begin(), differences.begin() + static_cast<std::ptrdiff_t>(taken),
+                      differences.begin() + static_cast<std::ptrdiff_t>(count));
+    for (std::size_t k = 0; k < taken; ++k) distances_[i] += differences[k] / static_cast<float>(taken);
+  }
+  sorted_ = distances_;
+  const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(voxels / 2);
+  std::nth_element(sorted_.begin(), middle, sorted_.end());
+  usual_ = *middle;
+  flags_.resize(voxels);
+  for (std::size_t i = 0; i < voxels; ++i) {
+    flags_[i] = !std::isfinite(brick[i]) || (!impulses.all_are_atoms && stands_out(i)) ||
+                std::find(impulses.atoms.begin(), impulses.atoms.end(), brick[i]) != impulses.atoms.end();
+  }
+}
+
+bool ImpulseRepair::stands_out(std::size_t i) const {
+  constexpr float over_usual = 8, over_neighbours = 4;
+  if (distances_[i] <= over_usual * usual_) return false;
+  std::array<float, 8> around;
+  std::size_t count = 0;
+  const float* slice = distances_.data() + static_cast<std::int64_t>(i) / size_.slice() * size_.slice();
+  for_each_neighbour(static_cast<std::int64_t>(i) % size_.slice(), [&](std::int64_t j) { around[count++] = slice[j]; });
+  return static_cast<double>(distances_[i]) > over_neighbours * median_of(std::span(around).first(count));
+}
+
+double ImpulseRepair::share() const {
+  return static_cast<double>(std::count(flags_.begin(), flags_.end(), true)) / static_cast<double>(flags_.size());
+}
+
+Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t>& chosen) {
+  constexpr std::size_t most_bricks = 128;
+  constexpr double fewest = 0.015;
+  ImpulseRepair repair(bricks.size());
+  const std::size_t stride = std::max<std::size_t>(chosen.size() / most_bricks, 1);
+  std::vector<double> shares;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < chosen.size(); i += stride) {
+    const float* const brick = bricks.brick(chosen[i]);
+    shares.push_back(repair.standing_out(brick));
+    std::copy_if(brick, brick + bricks.voxels(), std::back_inserter(values), [](float v) { return std::isfinite(v); });
+  }
+  Impulses impulses;
+  if (median_of(std::span(shares)) < fewest) return impulses;
+  impulses.share = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+  const auto atoms_share = [&] {
+    double hits = 0;
+    for (const float atom : impulses.atoms) hits += static_cast<double>(std::count(values.begin(), values.end(), atom));
+    return hits / static_cast<double>(values.size());
+  };
+  impulses.atoms = atoms_of(values);
+  impulses.all_are_atoms = atoms_share() > 0.5 * impulses.share;
+  return impulses;
+}
+
+}  // namespace quietvox

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/noise_bricks.hpp"
+
+namespace quietvox {
+
+struct Impulses {
+  double share = 0;
+  std::vector<float> atoms;  ///< values that many of them have
+  bool all_are_atoms = false;
+};
+
+/// Voxels that are missing or stand out from their neighbours in the slice by more than noise does give way to the mean
+/// of the neighbours that do not.
+class ImpulseRepair {
+ public:
+  explicit ImpulseRepair(const Extent& size) : size_(size), slice_(static_cast<std::size_t>(size.slice())) {}
+
+  /// Share of the voxels of a brick that stand out: whose four nearest neighbours by value are together more than eight
+  /// times as far away as is usual in the brick (rank-ordered absolute differences, Garnett et al. 2005), and four
+  /// times as far as is usual around them, where edges and lines are no rarity.
+  double standing_out(const float* brick) {
+    flag(brick, {});
+    return usual_ > 0 ? share() : 0;
+  }
+  /// Mends a brick in place. Returns the share of voxels that were.
+  double mend(float* brick, const Impulses& impulses);
+  /// Bricks of which more is missing or impulse are of no use.
+  static constexpr double most = 0.45;
+
+ private:
+  template <class Body>
+  void for_each_neighbour(std::int64_t i, const Body& body) const;
+  void flag(const float* brick, const Impulses& impulses);
+  bool stands_out(std::size_t i) const;
+  double share() const;
+
+  Extent size_;
+  float usual_ = 0;
+  std::vector<bool> flags_;
+  std::vector<float> slice_, distances_, sorted_;
+};
+
+/// The impulses in some bricks, if there are many.
+Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t>& chosen);
+
+}  // namespace quietvox

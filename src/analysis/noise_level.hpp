@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "analysis/noise_bricks.hpp"
+#include "core/noise_model.hpp"
+
+namespace quietvox {
+
+/// How the variance of noise varies over a volume: the exponential of a cubic polynomial of the place, or not at all.
+class NoiseLevel {
+ public:
+  explicit NoiseLevel(const NoiseBricks& bricks);
+
+  /// Fits the polynomial to the logarithms of the energies of some bricks, which noise spreads by `spread` in standard
+  /// deviations. Structure only ever adds energy: what lies above the polynomial soon counts no more. Of uniform noise
+  /// if that is uniform, or the bricks are too few to tell.
+  void fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread);
+
+  /// Variance of a brick over the mean of all.
+  double variance(std::size_t brick) const { return variance_[brick]; }
+  /// Of the standard deviation, relative to its root mean square.
+  CoarseField map() const;
+
+ private:
+  static constexpr std::size_t terms = 20;
+  using Terms = std::array<double, terms>;
+
+  static Terms terms_at(const Triple<double>& place);
+  static double product(const Terms& a, const Terms& b);
+  static void solve(std::array<Terms, terms>& matrix, Terms& right);
+
+  Extent extent_;
+  std::vector<Terms> terms_;
+  std::vector<double> variance_;
+  bool varies_ = false;
+  Terms polynomial_{};
+  double lowest_ = 0, highest_ = 0, mean_ = 0;  ///< logarithms of variances
+};
+
+}  // namespace quietvox

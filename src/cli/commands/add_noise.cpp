@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.hpp"
+#include "cli/filter_job.hpp"
+#include "cli/json.hpp"
+#include "cli/options_as_filter.hpp"
+#include "phantom/scanner_noise.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+const Filter& noise_filter() {
+  static const Filter filter = options_as_filter<NoiseParams>("Seeded noise of a chosen kind, for experiments.");
+  return filter;
+}
+
+/// Volumes have noise of their own.
+NoiseParams params_of_volume(NoiseParams params, std::size_t volume) {
+  constexpr std::size_t seeds = std::size_t{1} << 31;
+  params.seed = static_cast<int>((static_cast<std::size_t>(params.seed) + volume) % seeds);
+  return params;
+}
+
+void add_noise_to_image(const Arguments& arguments, Context& context) {
+  const std::string &input = arguments.operand(0), &output = arguments.operand(1);
+  const auto params = arguments.params<NoiseParams>();
+  const auto in = arguments.params<InputOptions>();
+  const auto out = arguments.params<OutputOptions>();
+  check_input(input);
+  const io::Format wanted = output_format(out.output_format, output, std::nullopt);
+  refuse_overlaps(files_of_output(output, wanted, out.compress), {{input}});
+  check_output(output, wanted, out.force, input);
+  const auto image = open_input(input, in, context.background());
+  const io::Format format = output_format(out.output_format, output, image->format());
+  std::vector<Message> warnings;
+  if (format != io::Format::dicom) check_places(*image, input, in, format, "write DICOM", warnings);
+  for (const Message& warning : warnings) context.console.warning(warning);
+  const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};
+  const std::string what = describe_chain(provenance.resolved) + "; " + describe_extent(*image);
+  Json document{{"input", input},
+                {"output", output},
+                {"format", io::to_string(format)},
+                {"dry_run", out.dry_run},
+                {"noise", to_json(provenance.resolved[0])},
+                {"files", Json::array()}};
+  if (out.dry_run) {
+    context.console.note(what + "; would write " + io::to_string(format) + " to " + output + "; nothing written");
+    if (context.json) print_json(document);
+    return;
+  }
+  const auto writer =
+      make_writer(*image, format, output, io::VoxelDomain::real, write_options(out, input, context.background()));
+  io::WriteReport report;
+  const std::vector<io::FileStamp> inputs = image->files();
+  io::with_change_check(inputs, [&] {
+    for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
+      const auto source = image->volume(volume, io::VoxelDomain::real);
+      const NoiseParams of_volume = params_of_volume(params, volume);
+      NoiseAdder noise(*source, of_volume, context.background());
+      writer->begin_volume(volume, {provenance.requested, recorded(noise_filter(), of_volume), "cpu"});
+      VoxelOutput noisy(*writer, nullptr,
+                        format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding),
+                        nullptr);
+      for_each_slab(*source, [&](VolumeView<float> slab) {
+        noise.add(slab);
+        noisy.write(slab);
+        const double done =
+            static_cast<double>(slab.origin.z + slab.extent.z) / static_cast<double>(source->extent().z);
+        context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
+      });
+    }
+    report = commit_both(*writer, nullptr, inputs, context.background());
+  });
+  context.console.end_progress();
+  for (const std::string& warning : report.warnings) context.console.warning(warning);
+  if (report.clamped > 0) {
+    context.console.warning(std::to_string(report.clamped) +
+                            " voxels with their noise lie beyond the stored range and "
+                            "got its nearest value");
+  }
+  context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
+  if (!context.json) return;
+  for (const auto& file : report.files) document["files"].push_back(file.string());
+  document["clamped"] = report.clamped;
+  print_json(document);
+}
+
+}  // namespace
+
+Command add_noise_command() {
+  return {"add-noise",
+          noise_filter().summary,
+          filter_operands(),
+          {{"Noise", noise_filter().fields}, option_group<InputOptions>(), option_group<OutputOptions>()},
+          add_noise_to_image};
+}
+
+}  // namespace quietvox::cli

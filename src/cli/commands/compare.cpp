@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/metrics.hpp"
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/picture.hpp"
+#include "io/displacement.hpp"
+#include "io/output/atomic_output.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/series_choice.hpp"
+#include "workflow/voxel_sources.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+struct CompareOptions {
+  std::optional<double> data_range;
+  std::string picture;
+  std::optional<Triple<int>> picture_from, picture_size;
+  std::optional<double> window_center;
+  std::optional<double> window_width;
+  bool force = false;
+  int threads = 0;
+
+  static constexpr std::string_view name = "compare", title = "Comparison";
+  static consteval auto fields() {
+    return std::tuple{
+        field("data-range", &CompareOptions::data_range, {1e-30, 1e30}, "intensity",
+              "Range of values that PSNR and SSIM refer to; auto: largest minus smallest value of A."),
+        field("picture", &CompareOptions::picture, NoRange{}, "FILE.png",
+              "Also write a slice of A, of B and of B - A side by side, in windows of the same width."),
+        field("picture-from", &CompareOptions::picture_from, {0, 1 << 24}, "voxel",
+              "First voxel of the picture, counted from 0; auto: of the middle slice."),
+        field("picture-size", &CompareOptions::picture_size, {1, 1 << 24}, "voxel",
+              "Voxels of each part of the picture, in one slice; auto: to the end of the slice."),
+        field("window-center", &CompareOptions::window_center, {-1e30, 1e30}, "intensity",
+              "Middle of the picture's grey values; auto: of the middle 98 % of A's values."),
+        field("window-width", &CompareOptions::window_width, {1e-30, 1e30}, "intensity",
+              "Width of the picture's grey values; auto: of the middle 98 % of A's values."),
+        field("force", &CompareOptions::force, "Replace an existing picture."),
+        field("threads", &CompareOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
+    };
+  }
+};
+
+/// JSON knows no infinity: the PSNR of equal volumes is null.
+Json to_json(const Comparison& result) {
+  return {{"voxels", result.voxels},
+          {"different", result.different},
+          {"data_range", result.data_range},
+          {"mse", result.mse},
+          {"nrmse", result.nrmse},
+          {"psnr", result.psnr},
+          {"ssim", result.ssim},
+          {"max_error", result.max_error},
+          {"edge_preservation", result.edge_preservation},
+          {"residual_whiteness", result.residual_whiteness}};
+}
+
+void print_text(const Comparison& result) {
+  const auto line = [](const char* name, double value, const char* unit) {
+    std::printf("%-20s %.6g%s\n", name, value, unit);
+  };
+  line("voxels", static_cast<double>(result.voxels), "");
+  std::printf("%-20s %lld\n", "different", static_cast<long long>(result.different));
+  line("data range", result.data_range, "");
+  line("MSE", result.mse, "");
+  line("NRMSE", result.nrmse, "");
+  line("PSNR", result.psnr, " dB");
+  line("SSIM", result.ssim, "");
+  line("largest difference", result.max_error, "");
+  line("edge preservation", result.edge_preservation, "");
+  line("residual whiteness", result.residual_whiteness, "");
+}
+
+/// The part of a slice that the picture shows.
+struct PictureRegion {
+  std::vector<float> voxels;
+  Extent extent;
+  VolumeView<const float> view() const { return {voxels.data(), extent}; }
+};
+
+/// Where the picture begins and how large it is. Throws Error(invalid_argument) where that is not within a slice.
+std::pair<Index3, Extent> picture_place(const CompareOptions& options, const Extent& whole) {
+  const Triple<int> from = options.picture_from.value_or(Triple<int>{0, 0, static_cast<int>(whole.z / 2)});
+  Extent extent{{whole.x - from.x, whole.y - from.y, 1}};
+  if (options.picture_size) extent = {{options.picture_size->x, options.picture_size->y, options.picture_size->z}};
+  for (int axis = 0; axis < 3; ++axis) {
+    if (extent[axis] >= 1 && from[axis] + extent[axis] <= whole[axis] && extent.z == 1) continue;
+    using Text = FieldType<Triple<int>>;
+    throw Error(Errc::invalid_argument,
+                "compare: --picture-from = " + Text::format(from) + " --picture-size = " +
+                    Text::format({static_cast<int>(extent.x), static_cast<int>(extent.y), static_cast<int>(extent.z)}) +
+                    " is not within one slice; A has " + std::to_string(whole.x) + "x" + std::to_string(whole.y) + "x" +
+                    std::to_string(whole.z) + " voxels");
+  }
+  return {{from.x, from.y, from.z}, extent};
+}
+
+PictureRegion cut_out(VolumeView<const float> volume, const Index3& from, const Extent& extent) {
+  PictureRegion region{{}, extent};
+  for (std::int64_t y = 0; y < extent.y; ++y) {
+    const float* row = volume.row(from.y + y, from.z) + from.x;
+    region.voxels.insert(region.voxels.end(), row, row + extent.x);
+  }
+  return region;
+}
+
+/// The window asked for, each half from the slice where it was not, of values that are less `offset`.
+Window picture_window(const CompareOptions& options, double offset, VolumeView<const float> slice) {
+  const Window usual = usual_window(slice);
+  const double center = options.window_center ? *options.window_center - offset : (usual.low + usual.high) / 2;
+  const double width = options.window_width.value_or(usual.high - usual.low);
+  return {center - width / 2, center + width / 2};
+}
+
+/// How B is read: a result of one series of A is a series of its own, and the only one of its folder.
+InputOptions options_of_b(const std::string& path, InputOptions options, const Execution& execution) {
+  const bool chooses = !options.series.empty() || chooses_by_header(options);
+  if (chooses && std::filesystem::is_directory(path) && io::DicomFolder(path, execution).series().size() == 1) {
+    options.series.clear();
+    options.modality.clear();
+    options.series_number.reset();
+    options.series_description.clear();
+  }
+  return options;
+}
+
+void compare_images(const Arguments& arguments, Context& context) {
+  const auto options = arguments.params<CompareOptions>();
+  const auto in = arguments.params<InputOptions>();
+  const std::string &path_a = arguments.operand(0), &path_b = arguments.operand(1);
+  if (!options.picture.empty()) {
+    if (!options.picture.ends_with(".png")) {
+      throw Error(Errc::invalid_argument, "compare: --picture = '" + options.picture + "' is not a PNG file",
+                  "give FILE.png");
+    }
+    refuse_overlaps({options.picture}, {{path_a}, {path_b}});
+    io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});
+  }
+  const Execution reading = context.background(options.threads);
+  const auto a = open_input(path_a, in, reading);
+  const auto b = open_input(path_b, options_of_b(path_b, in, reading), reading);
+  if (a->volume_count() != b->volume_count() || a->geometry(0).extent != b->geometry(0).extent) {
+    throw Error(Errc::invalid_argument, "compare: A is " + describe_extent(*a) + ", B is " + describe_extent(*b),
+                "both must have the same extent");
+  }
+  for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
+    const io::Geometry &place_a = a->geometry(volume), &place_b = b->geometry(volume);
+    const std::string what = io::displacement(place_b, place_a);
+    if (what.empty() || !place_a.is_placed || !place_b.is_placed) continue;
+    context.console.warning("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
+    break;
+  }
+  if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
+  Execution execution;
+  execution.threads = options.threads;
+  execution.stop = context.stop;
+  execution.progress = [&](double fraction) { context.console.progress(fraction); };
+  std::vector<Comparison> results;
+  PictureRegion region_a, region_b;
+  for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
+    const auto source_a = a->volume(volume, io::VoxelDomain::real_less_offset);
+    const auto source_b = b->volume(volume, io::VoxelDomain::real_less_offset);
+    const std::vector<float> voxels_a = read_whole(*source_a);
+    std::vector<float> voxels_b = read_whole(*source_b);
+    if (const double apart = b->offset() - a->offset(); apart != 0) {
+      for (float& voxel : voxels_b) voxel = static_cast<float>(voxel + apart);
+    }
+    const VolumeView<const float> view_a{voxels_a.data(), source_a->extent(), source_a->spacing()};
+    const VolumeView<const float> view_b{voxels_b.data(), source_b->extent(), source_b->spacing()};
+    const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
+    results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
+    if (volume == 0 && !options.picture.empty()) {
+      const auto [from, extent] = picture_place(options, view_a.extent);
+      region_a = cut_out(view_a, from, extent);
+      region_b = cut_out(view_b, from, extent);
+    }
+  }
+  context.console.end_progress();
+  if (!options.picture.empty()) {
+    write_picture(options.picture, region_a.view(), region_b.view(),
+                  picture_window(options, a->offset(), region_a.view()), options.force,
+                  io::access_of(*a, options.picture) & io::access_of(*b, options.picture), reading);
+    context.console.note("wrote picture to " + options.picture);
+  }
+  if (context.json) {
+    Json volumes = Json::array();
+    for (const Comparison& result : results) volumes.push_back(to_json(result));
+    print_json({{"a", path_a}, {"b", path_b}, {"volumes", volumes}});
+    return;
+  }
+  for (std::size_t volume = 0; volume < results.size(); ++volume) {
+    if (results.size() > 1) std::printf("volume %zu\n", volume + 1);
+    print_text(results[volume]);
+  }
+}
+
+}  // namespace
+
+Command compare_command() {
+  return {"compare",
+          "How far B is from A: PSNR, SSIM, NRMSE, edge preservation, residual whiteness.",
+          {{"A", "The reference."}, {"B", "An image of the same extent."}},
+          {option_group<CompareOptions>(), option_group<InputOptions>()},
+          compare_images};
+}
+
+}  // namespace quietvox::cli

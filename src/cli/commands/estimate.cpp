@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <iostream>
+
+#include "analysis/noise_estimate.hpp"
+#include "cli/command.hpp"
+#include "cli/filter_job.hpp"
+#include "cli/json.hpp"
+#include "cli/options_as_filter.hpp"
+#include "io/output/noise_json.hpp"
+#include "workflow/noise_of_volume.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+struct EstimateOptions {
+  std::string map;
+  bool force = false;
+
+  static constexpr std::string_view name = "estimate", title = "Output";
+  static consteval auto fields() {
+    return std::tuple{
+        field("map", &EstimateOptions::map, NoRange{}, "FILE",
+              "A NIfTI file to write: the standard deviation of the noise at each voxel."),
+        field("force", &EstimateOptions::force, "Replace an existing map."),
+    };
+  }
+};
+
+std::string name_of(NoiseMethod method) { return std::string(choices(method)[static_cast<std::size_t>(method)]); }
+
+/// How far the estimate of a method can be relied on, by its standard error.
+const char* confidence_of(const NoiseEstimate& estimate) {
+  if (estimate.blocks == 0 || estimate.sigma == 0) return "none";
+  return estimate.standard_error < 0.01 ? "high" : estimate.standard_error < 0.05 ? "medium" : "low";
+}
+
+void print_text(const NoiseModel& model, const std::vector<NoiseEstimate>& estimates) {
+  std::printf("model  %s\n", model.describe().c_str());
+  for (const NoiseEstimate& estimate : estimates) {
+    if (estimate.blocks == 0) {
+      std::printf("%-6s no blocks to go by\n", name_of(estimate.method).c_str());
+      continue;
+    }
+    std::printf("%-6s sigma %.4g, standard error %.2g %%, %lld blocks, confidence %s\n",
+                name_of(estimate.method).c_str(), estimate.sigma, 100 * estimate.standard_error,
+                static_cast<long long>(estimate.blocks), confidence_of(estimate));
+  }
+}
+
+Json as_json(const NoiseModel& model, const std::vector<NoiseEstimate>& estimates) {
+  Json methods = Json::object();
+  for (const NoiseEstimate& estimate : estimates) {
+    methods[name_of(estimate.method)] = {{"sigma", estimate.blocks > 0 ? Json(estimate.sigma) : Json()},
+                                         {"standard_error", estimate.standard_error},
+                                         {"blocks", estimate.blocks},
+                                         {"confidence", confidence_of(estimate)}};
+  }
+  Json noise = to_json(model);
+  noise["spectrum"] = to_json(model.spectrum);
+  return {{"sigma", model.sigma},
+          {"method", "model"},
+          {"confidence", noise["confidence"]},
+          {"noise", noise},
+          {"methods", methods}};
+}
+
+class MapWriter {
+ public:
+  MapWriter(const io::Image& image, const std::string& input, const EstimateOptions& options,
+            const Execution& execution)
+      : image_(image), options_(options) {
+    io::WriteOptions write;
+    write.force = options.force;
+    write.execution = execution;
+    write.are_differences = true;
+    write.input = input;
+    writer_ = make_writer(image, io::Format::nifti, options.map, io::VoxelDomain::real, write);
+  }
+
+  void write(std::size_t volume, const NoiseModel& model) {
+    static const Filter filter = options_as_filter<EstimateOptions>("The noise of an image.");
+    writer_->begin_volume(volume, {recorded(filter, options_), recorded(filter, options_), "cpu", {}, {}, {model}});
+    const Extent extent = image_.geometry(volume).extent;
+    std::vector<float> slice(static_cast<std::size_t>(extent.slice()));
+    for (std::int64_t z = 0; z < extent.z; ++z) {
+      for (std::int64_t i = 0; i < extent.slice(); ++i) {
+        slice[static_cast<std::size_t>(i)] =
+            static_cast<float>(model.sigma_at({i % extent.x, i / extent.x, z}, extent));
+      }
+      writer_->write({slice.data(), {{extent.x, extent.y, 1}}, image_.geometry(volume).spacing, {0, 0, z}});
+    }
+  }
+
+  void commit(const Execution& execution, Console& console) {
+    const io::WriteReport report = commit_both(*writer_, nullptr, image_.files(), execution);
+    for (const std::string& warning : report.warnings) console.warning(warning);
+    console.note("wrote NIfTI to " + describe_files(options_.map, report.files));
+  }
+
+ private:
+  const io::Image& image_;
+  EstimateOptions options_;
+  std::unique_ptr<io::ImageWriter> writer_;
+};
+
+void check_map(const EstimateOptions& options, const std::string& input) {
+  if (output_format(OutputFormat::automatic, options.map, std::nullopt) != io::Format::nifti) {
+    throw Error(Errc::invalid_argument, "estimate: --map = '" + options.map + "' is not allowed",
+                "give a name that ends in .nii or .nii.gz");
+  }
+  check_input(input);
+  refuse_overlaps(files_of_output(options.map, io::Format::nifti, std::nullopt), {{input}});
+  check_output(options.map, io::Format::nifti, options.force, input);
+}
+
+void estimate_image(const Arguments& arguments, Context& context) {
+  const std::string& path = arguments.operand(0);
+  const auto options = arguments.params<EstimateOptions>();
+  const auto in = arguments.params<InputOptions>();
+  if (!options.map.empty()) check_map(options, path);
+  const auto image = open_input(path, in, context.background());
+  std::optional<MapWriter> map;
+  if (!options.map.empty()) {
+    std::vector<Message> warnings;
+    if (image->format() == io::Format::dicom)
+      check_places(*image, path, in, io::Format::nifti, "leave out --map", warnings);
+    for (const Message& warning : warnings) context.console.warning(warning);
+    map.emplace(*image, path, options, context.background());
+  }
+  Json volumes = Json::array();
+  for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
+    const auto source = image->volume(volume, io::VoxelDomain::real_less_offset);
+    const NoiseModel model = noise_of_volume(*image, volume, *source, context.background());
+    const auto estimates = estimate_noise_by_every_method(*source);
+    if (map) map->write(volume, model);
+    if (context.json) {
+      volumes.push_back(as_json(model, estimates));
+      continue;
+    }
+    if (image->volume_count() > 1) std::printf("volume %zu\n", volume + 1);
+    print_text(model, estimates);
+  }
+  if (map) map->commit(context.background(), context.console);
+  if (context.json) print_json({{"input", path}, {"volumes", volumes}});
+}
+
+}  // namespace
+
+Command estimate_command() {
+  return {"estimate",
+          "Noise of an image: how strong, how correlated, where; filters that need it take 'model'.",
+          {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
+          {option_group<InputOptions>(), option_group<EstimateOptions>()},
+          estimate_image};
+}
+
+}  // namespace quietvox::cli

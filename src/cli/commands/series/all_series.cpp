@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/series/all_series.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/commands/series/child_process.hpp"
+#include "cli/commands/series/series_worker.hpp"
+#include "cli/exit_code.hpp"
+#include "io/files/staging_name.hpp"
+#include "io/output/staging_folder.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/series_choice.hpp"
+
+namespace quietvox::cli {
+namespace fs = std::filesystem;
+namespace {
+
+void check_all_series(const Job& job) {
+  const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
+  check_input(job.request.input);
+  if (!fs::is_directory(job.request.input)) refuse("needs a folder; " + job.request.input.string() + " is not one");
+  if (!job.request.scan.series.empty()) refuse("and --series cannot be given together");
+  included_kinds(job.series.include);
+  if (!job.request.mask.mask.empty() || !job.request.mask.residual.empty()) {
+    refuse("cannot take --mask or --residual; filter each series by itself, with --series UID");
+  }
+  if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
+    refuse("writes folders of DICOM; give OUTPUT a name without an ending");
+  }
+  std::error_code ignored;
+  const auto entries = fs::directory_iterator(job.request.output, ignored);
+  const bool is_empty = !ignored && std::ranges::all_of(entries, [](const fs::directory_entry& entry) {
+    return io::is_staging_name(entry.path().filename().native());
+  });
+  check_output(job.request.output, io::Format::dicom, job.request.out.force || is_empty, job.request.input);
+}
+
+/// Follows workers, one after the other, until nothing is left to do.
+class Supervisor {
+ public:
+  Supervisor(const Job& job, Context& context) : job_(job), context_(context) {}
+
+  void run() {
+    std::vector<std::string> words = context_.words;
+    words.insert(words.begin(), series_worker_word);
+    while (!ended_) {
+      ChildProcess worker(words, known().dump());
+      series_.reset();
+      file_.reset();
+      while (const auto line = worker.next_line(context_.stop)) take(Json::parse(*line, nullptr, false));
+      const std::string end = worker.wait();
+      check_stop(context_.stop);
+      if (!ended_) blame(end);
+    }
+  }
+
+  void report() const {
+    std::optional<Error> failure;
+    if (first_) {
+      failure.emplace(first_->code(), job_.request.input.string() + ": " + std::to_string(failures_) +
+                                          (failures_ == 1 ? " series or file" : " series or files") +
+                                          " could not be filtered, " + std::to_string(results_.size() - failures_) +
+                                          " series could");
+    }
+    if (context_.json) {
+      Json document{{"input", job_.request.input.string()},
+                    {"output", job_.request.output.string()},
+                    {"series", results_},
+                    {"skipped", skipped_},
+                    {"warnings", warnings_}};
+      if (failure) document["error"] = error_json(*failure);
+      print_json(document);
+      context_.json = false;  // the one document has the error
+    }
+    if (failure) throw *failure;
+  }
+
+ private:
+  Json known() const {
+    return {{"parent", getpid()},
+            {"dealt_with", dealt_with_},
+            {"left_out", left_out_},
+            {"careful", is_careful_},
+            {"announced", is_announced_}};
+  }
+
+  void take(const Json& event) {
+    if (event.contains("file")) {
+      file_ = event["file"];
+    } else if (event.contains("found")) {
+      is_announced_ = true;
+      warnings_ = event["found"]["warnings"];
+      skipped_ = event["found"]["skipped"];
+      file_.reset();
+    } else if (event.contains("begin")) {
+      series_ = event["begin"];
+    } else if (event.contains("done")) {
+      results_.push_back(event["done"]);
+      finish_series();
+    } else if (event.contains("failed")) {
+      const Json& failed = event["failed"];
+      fail(failed["series"], {static_cast<Errc>(failed["code"].get<int>()), failed["error"].get<std::string>()});
+      finish_series();
+    } else if (event.contains("ended")) {
+      ended_ = true;
+      const Json& why = event["ended"];
+      if (why.is_object()) throw Error(static_cast<Errc>(why["code"].get<int>()), why["error"].get<std::string>());
+    }
+  }
+
+  void finish_series() {
+    if (series_) dealt_with_.push_back(*series_);
+    series_.reset();
+  }
+
+  void fail(const std::string& uid, const Error& error) {
+    results_.push_back({{"series_uid", uid}, {"error", error_json(error)}});
+    if (failures_++ == 0) first_ = error;
+  }
+
+  /// A worker crashed: what it was at is left out from now on.
+  void blame(const std::string& end) {
+    io::remove_stale_stagings(job_.request.output);
+    const std::string how = "the process that worked on it ended with " + end + "; the file may be broken";
+    context_.console.end_progress();
+    if (series_) {
+      const std::string uid = bytes_from_json(*series_);
+      const Error error(Errc::internal, how);
+      context_.console.error("series " + uid + ": " + error.message());
+      fail(uid, error);
+      finish_series();
+    } else if (file_) {
+      const Error error(Errc::internal, bytes_from_json(*file_) + ": " + how);
+      context_.console.error(error.message());
+      fail("", error);
+      left_out_.push_back(*file_);
+    } else if (!is_careful_) {
+      is_careful_ = true;  // at one of the headers: next time the worker says at which
+    } else {
+      throw Error(Errc::internal,
+                  job_.request.input.string() + ": the process that filters the series ended with " + end);
+    }
+  }
+
+  const Job& job_;
+  Context& context_;
+  Json results_ = Json::array(), skipped_ = Json::array(), warnings_ = Json::array();
+  Json dealt_with_ = Json::array(), left_out_ = Json::array();
+  std::optional<Json> series_, file_;  ///< what the worker is at
+  bool is_careful_ = false, is_announced_ = false, ended_ = false;
+  std::optional<Error> first_;
+  std::size_t failures_ = 0;
+};
+
+}  // namespace
+
+void filter_all_series(const Job& job, Context& context) {
+  if (context.is_worker) return work_on_series(job, context);
+  check_all_series(job);
+  Supervisor supervisor(job, context);
+  supervisor.run();
+  supervisor.report();
+}
+
+}  // namespace quietvox::cli

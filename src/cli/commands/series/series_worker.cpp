@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/series/series_worker.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_code.hpp"
+#include "cli/spelling.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/series_choice.hpp"
+
+namespace quietvox::cli {
+namespace fs = std::filesystem;
+namespace {
+
+/// One line, at once: the next thing that happens may be a crash.
+void emit(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
+
+/// A name for the results of a series: its UID, unless that is no good name for a folder.
+std::string folder_name(const std::string& uid, std::size_t number) {
+  const bool is_plain = uid.find_first_not_of("0123456789.") == std::string::npos && uid.size() <= 64 && uid[0] != '.';
+  return is_plain ? uid : "series-" + std::to_string(number);
+}
+
+/// Does one piece of work, and makes an Error of whatever goes wrong in it.
+template <class Work>
+std::optional<Error> failure_of(const Work& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const std::exception& exception) {
+    return as_error(exception);
+  }
+}
+
+void fail(const std::string& uid, const Error& error, Context& context) {
+  context.console.error(uid.empty() ? error.message() : "series " + uid + ": " + error.message());
+  emit({{"failed", {{"series", uid}, {"error", as_text(error.message())}, {"code", static_cast<int>(error.code())}}}});
+}
+
+std::set<std::string> texts(const Json& list) {
+  std::set<std::string> found;
+  for (const Json& bytes : list) found.insert(bytes_from_json(bytes));
+  return found;
+}
+
+constexpr const char* not_chosen = "not chosen";
+
+/// The places in the list of the series that are to be filtered, and the others with the reasons.
+std::pair<std::vector<std::size_t>, Json> choose(const std::vector<io::SeriesSummary>& list, const Job& job) {
+  const auto kinds = included_kinds(job.series.include);
+  std::vector<std::size_t> chosen;
+  Json skipped = Json::array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_wanted = is_chosen(list[i], job.request.scan);
+    if (is_wanted && kinds.contains(list[i].kind)) {
+      chosen.push_back(i);
+    } else {
+      skipped.push_back({{"series_uid", list[i].uid},
+                         {"reason", is_wanted ? FieldType<io::SeriesKind>::format(list[i].kind) : not_chosen}});
+    }
+  }
+  return {chosen, skipped};
+}
+
+/// `3 series skipped: 2 derived, 1 localizer; --include derived,localizer filters them too`
+std::string format_skipped(const Json& skipped) {
+  std::map<std::string, int> counts;
+  for (const Json& series : skipped) ++counts[series["reason"]];
+  std::string text, kinds;
+  for (const auto& [reason, count] : counts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
+    if (reason != not_chosen) kinds += (kinds.empty() ? "" : ",") + reason;
+  }
+  return std::to_string(skipped.size()) + " series skipped: " + text +
+         (kinds.empty() ? "" : "; --include " + kinds + " filters them too");
+}
+
+void filter_series(const Job& job, const Json& known, Context& context) {
+  BackendSelector backends(job.request.execution.backend, filters_of(job.request));
+  Execution background = background_of(job.request.execution, context.observer());
+  io::ScanGuard care;
+  for (const std::string& file : texts(known["left_out"])) care.left_out.insert(file);
+  Execution reading = background;
+  if (known["careful"]) {
+    reading.threads = 1;
+    care.before = [](const fs::path& file) { emit({{"file", bytes_to_json(file.string())}}); };
+  }
+  const io::DicomFolder folder(job.request.input, reading, care);
+  const auto list = folder.series();
+  if (list.empty() && folder.unassigned().empty() && care.left_out.empty()) {
+    throw Error(Errc::no_input, job.request.input.string() + ": holds no DICOM image");
+  }
+  const auto [chosen, skipped] = choose(list, job);
+  if (!known["announced"]) {
+    for (const std::string& warning : folder.warnings()) context.console.warning(warning);
+    if (!skipped.empty()) context.console.note(format_skipped(skipped));
+    emit({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}}}});
+    for (const Error& unassigned : folder.unassigned()) fail("", unassigned, context);
+  }
+  if (chosen.empty() && !list.empty()) {
+    throw Error(Errc::no_input,
+                job.request.input.string() + ": no series is left to be filtered; " + format_skipped(skipped));
+  }
+  const std::set<std::string> dealt_with = texts(known["dealt_with"]);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::string& uid = list[chosen[i]].uid;
+    if (dealt_with.contains(uid)) continue;
+    emit({{"begin", bytes_to_json(uid)}});
+    context.console.about("series " + uid, i + 1, chosen.size());
+    DenoiseRequest part = job.request;
+    part.output /= folder_name(uid, chosen[i] + 1);
+    const auto failure = failure_of([&] {
+      const auto image = folder.open({.allow_gaps = job.request.scan.allow_gaps,
+                                      .series_uid = uid,
+                                      .kind = job.request.scan.force_kind,
+                                      .execution = background});
+      Json result = filter_and_tell(part, *image, backends, context);
+      result["series_uid"] = uid;
+      emit({{"done", result}});
+    });
+    if (failure && failure->code() == Errc::cancelled) throw *failure;
+    if (failure) fail(uid, *failure, context);
+  }
+}
+
+}  // namespace
+
+Json bytes_to_json(const std::string& text) { return std::vector<unsigned char>(text.begin(), text.end()); }
+
+std::string bytes_from_json(const Json& json) {
+  const auto bytes = json.get<std::vector<unsigned char>>();
+  return {bytes.begin(), bytes.end()};
+}
+
+void work_on_series(const Job& job, Context& context) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would read what this process says
+  const Json known = Json::parse(std::cin);
+  if (getppid() != known["parent"]) return;  // it has died already
+  const auto failure = failure_of([&] { filter_series(job, known, context); });
+  if (!failure) return emit({{"ended", true}});
+  emit({{"ended", {{"error", as_text(failure->message())}, {"code", static_cast<int>(failure->code())}}}});
+}
+
+}  // namespace quietvox::cli

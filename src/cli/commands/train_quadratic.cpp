@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdio>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "core/provenance.hpp"
+#include "filters/quadratic/coefficients.hpp"
+#include "filters/quadratic/training.hpp"
+#include "io/files/byte_stream.hpp"
+#include "io/output/atomic_output.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_sources.hpp"
+
+namespace quietvox::cli {
+namespace {
+
+enum class WindowSize { three, five };
+constexpr std::array<std::string_view, 2> choices(WindowSize) { return {"3x3", "5x5"}; }
+
+struct TrainOptions {
+  WindowSize size = WindowSize::three;
+  double ridge = QuadraticTraining{}.ridge;
+  bool keep_flat = true;
+  bool force = false;
+  int threads = 0;
+
+  static constexpr std::string_view name = "train-quadratic", title = "Training";
+  static consteval auto fields() {
+    return std::tuple{
+        field("size", &TrainOptions::size, "Window of the filter."),
+        field("ridge", &TrainOptions::ridge, {0, 1e6}, "",
+              "Penalty on the coefficients, as a share of what each term varies; larger values learn less noise."),
+        field("keep-flat", &TrainOptions::keep_flat,
+              "Constrain the coefficients so that flat areas stay as they are: sum h1 = 1, sum h2 = 0, h0 = 0."),
+        field("force", &TrainOptions::force, "Replace an existing output."),
+        field("threads", &TrainOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
+    };
+  }
+};
+
+/// `unknown` where no voxels were held out.
+void print_psnr(const char* name, double psnr) {
+  std::isnan(psnr) ? std::printf("%-20s unknown\n", name) : std::printf("%-20s %.2f dB\n", name, psnr);
+}
+
+void print_text(const TrainedQuadratic& trained) {
+  std::printf("%-20s %lld\n", "trained on", static_cast<long long>(trained.trained_on));
+  std::printf("%-20s %lld\n", "held out", static_cast<long long>(trained.held_out));
+  print_psnr("PSNR, noisy", trained.noisy_psnr);
+  print_psnr("PSNR, linear", trained.linear_psnr);
+  print_psnr("PSNR, quadratic", trained.quadratic_psnr);
+}
+
+void train(const Arguments& arguments, Context& context) {
+  const auto options = arguments.params<TrainOptions>();
+  const auto in = arguments.params<InputOptions>();
+  const std::string &noisy_path = arguments.operand(0), &clean_path = arguments.operand(1);
+  const std::string& output_path = arguments.operand(2);
+  refuse_overlaps({output_path}, {{noisy_path, "noisy image"}, {clean_path, "clean image"}});
+  const auto refuse_replacing = [&](const std::filesystem::path& found) {
+    if (!std::filesystem::is_regular_file(found) || is_trained_file(found)) return;
+    throw Error(Errc::exists, output_path + ": was not made by train-quadratic and is therefore not replaced",
+                "give another output");
+  };
+  io::AtomicOutput(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);  // refused before any work
+  refuse_replacing(output_path);
+  const Execution reading = context.background(options.threads);
+  const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);
+  if (noisy->geometry(0).extent != clean->geometry(0).extent) {
+    throw Error(Errc::invalid_argument,
+                "train-quadratic: NOISY is " + describe_extent(*noisy) + ", CLEAN is " + describe_extent(*clean),
+                "both must have the same extent");
+  }
+  const auto noisy_source = noisy->volume(0, io::VoxelDomain::real),
+             clean_source = clean->volume(0, io::VoxelDomain::real);
+  const std::vector<float> noisy_voxels = read_whole(*noisy_source), clean_voxels = read_whole(*clean_source);
+  const Range<double> range = intensities(*noisy_source);
+  Execution execution;
+  execution.threads = options.threads;
+  execution.stop = context.stop;
+  execution.progress = [&](double fraction) { context.console.progress(fraction); };
+  TrainedQuadratic trained =
+      train_quadratic({noisy_voxels.data(), noisy_source->extent(), noisy_source->spacing()},
+                      {clean_voxels.data(), clean_source->extent(), clean_source->spacing()}, range,
+                      {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
+  context.console.end_progress();
+  io::expect_unchanged(noisy->files());
+  io::expect_unchanged(clean->files());
+  const std::filesystem::path name(output_path);
+  trained.coefficients.name = name.stem().string();
+  trained.coefficients.provenance =
+      "quietvox " + version() + " train-quadratic: noisy " + std::filesystem::path(noisy_path).filename().string() +
+      ", clean " + std::filesystem::path(clean_path).filename().string() + ", ridge " +
+      FieldType<double>::format(options.ridge) + ", keep-flat " + FieldType<bool>::format(options.keep_flat);
+  io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path,
+                          io::access_of(*noisy, output_path) & io::access_of(*clean, output_path));
+  output.refuse_replacing(refuse_replacing);
+  output.begin();
+  const std::string text = to_json(trained.coefficients);
+  io::ByteWriter file(output.staging(), false, output_path, reading);
+  file.write(std::as_bytes(std::span(text)));
+  file.close_and_verify();
+  output.commit(reading);
+  context.console.note("wrote coefficients to " + output_path);
+  if (context.json) {
+    print_json(
+        {{"output", output_path},
+         {"trained_on", trained.trained_on},
+         {"held_out", trained.held_out},
+         {"psnr",
+          {{"noisy", trained.noisy_psnr}, {"linear", trained.linear_psnr}, {"quadratic", trained.quadratic_psnr}}}});
+  } else {
+    print_text(trained);
+  }
+}
+
+}  // namespace
+
+Command train_quadratic_command() {
+  return {"train-quadratic",
+          "Fits the coefficients of a quadratic filter to a noisy image and what it should be.",
+          {{"NOISY", "An image with noise."},
+           {"CLEAN", "The same image without; of several volumes the first is taken."},
+           {"OUTPUT", "The JSON file for quadratic --coefficients."}},
+          {option_group<TrainOptions>(), option_group<InputOptions>()},
+          train};
+}
+
+}  // namespace quietvox::cli

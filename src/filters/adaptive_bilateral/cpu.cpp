@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/adaptive_bilateral.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "filters/adaptive_bilateral/kernel.hpp"
+#include "filters/bilateral/tiled.hpp"
+
+namespace quietvox {
+namespace {
+
+using namespace bilateral_kernel;
+
+RatesOfTile variance_rule(const AdaptiveBilateralParams& params) {
+  return [&params](const Tile& tile, std::span<const Tap>, const RangeWeight& range, std::int64_t width,
+                   std::int64_t rows, float* rates, std::int64_t pitch) {
+    const Radius3 box = params.statistics_radius();
+    const VarianceRule rule{static_cast<float>(params.kappa),
+                            static_cast<float>(range.scaled(*params.lowest_range_sigma)),
+                            static_cast<float>(range.scaled(*params.highest_range_sigma))};
+    local_rates(tile, box, rule, width, rows, rates, pitch);
+  };
+}
+
+RatesOfTile two_pass_rule(const AdaptiveBilateralParams& params) {
+  return [&params](const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, std::int64_t width,
+                   std::int64_t rows, float* rates, std::int64_t pitch) {
+    mean_squares(tile, taps, range.with_sigma(*params.range_sigma), width, rows, rates, pitch);
+    // 0.5 log2(e) / (0.5 sqrt(v + regularisation))^2; v is never below 0
+    constexpr auto numerator = static_cast<float>(2 * std::numbers::log2e);
+    const auto regularisation = static_cast<float>(range.scaled(range.scaled(*params.regularisation)));
+    for (std::int64_t y = 0; y < rows; ++y) {
+      for (float& value : std::span(rates + y * pitch, static_cast<std::size_t>(width))) {
+        value = std::min(numerator / (value + regularisation), std::numeric_limits<float>::max());
+      }
+    }
+  };
+}
+
+}  // namespace
+
+AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& facts) const {
+  AdaptiveBilateralParams params = *this;
+  BilateralParams window = with_range_sigma(0);
+  std::optional<NoiseModel> noise = window.resolve_window(facts, name);
+  const auto needed_for = [&](std::string_view field) {
+    if (!noise) noise = facts.noise_for(field);
+  };
+  params.domain_sigma = window.domain_sigma;
+  params.radius = window.radius;
+  params.widest_radius_ = window.halo();
+  if (rule == RangeRule::variance) {
+    if (!lowest_range_sigma) needed_for("lowest-range-sigma");
+    if (!highest_range_sigma) needed_for("highest-range-sigma");
+    if (noise && !(lowest_range_sigma && highest_range_sigma)) {
+      const double sigma = noise->trusted_sigma();
+      if (!lowest_range_sigma)
+        params.lowest_range_sigma = std::min(0.5 * sigma, highest_range_sigma.value_or(INFINITY));
+      if (!highest_range_sigma)
+        params.highest_range_sigma = std::max(3 * strongest_sigma(*noise), *params.lowest_range_sigma);
+    } else if (lowest_range_sigma && highest_range_sigma && *lowest_range_sigma > *highest_range_sigma) {
+      throw Error(Errc::invalid_argument,
+                  std::string(name) + ": " + Parameter{"lowest-range-sigma"} + " = " +
+                      FieldType<double>::format(*lowest_range_sigma) + " is above " + Parameter{"highest-range-sigma"} +
+                      " = " + FieldType<double>::format(*highest_range_sigma),
+                  "give a number that is not");
+    }
+  } else {
+    if (!range_sigma) needed_for("range-sigma");
+    if (!range_sigma && noise) params.range_sigma = range_sigma_for(*noise);
+    if (!regularisation) {
+      if (const auto range = facts.intensities_for("regularisation")) {
+        const double grey_level = (range->max - range->min) / 255;
+        params.regularisation = 0.01 * grey_level * grey_level;
+      }
+    }
+  }
+  return params;
+}
+
+BilateralParams AdaptiveBilateralParams::with_range_sigma(double sigma) const {
+  BilateralParams params;
+  params.domain_sigma = domain_sigma;
+  params.range_sigma = sigma;
+  params.radius = radius;
+  params.truncate = truncate;
+  params.support = support;
+  params.border = border;
+  return params;
+}
+
+double AdaptiveBilateralParams::scale() const {
+  return rule == RangeRule::variance ? *highest_range_sigma : std::max(*range_sigma, 0.5 * std::sqrt(*regularisation));
+}
+
+void adaptive_bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const AdaptiveBilateralParams& params,
+                            const Execution& execution) {
+  const RatesOfTile rates = params.rule == RangeRule::variance ? variance_rule(params) : two_pass_rule(params);
+  run_bilateral(in, out, params.with_range_sigma(params.scale()), rates, execution);
+}
+
+}  // namespace quietvox

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/bilateral.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "filters/bilateral/tiled.hpp"
+
+namespace quietvox {
+namespace {
+
+[[noreturn]] void throw_too_wide(std::string_view filter, const BilateralParams& params, const Spacing& spacing,
+                                 int axis) {
+  throw Error(Errc::invalid_argument,
+              std::string(filter) + ": " + Parameter{"domain-sigma"} + " = " +
+                  FieldType<Triple<double>>::format(*params.domain_sigma) + " reaches further than " +
+                  std::to_string(BilateralParams::largest_radius) + " voxels along " + std::string(1, "xyz"[axis]),
+              "give at most " +
+                  FieldType<double>::format(BilateralParams::largest_radius * spacing[axis] / params.truncate) +
+                  " (mm), or a " + Parameter{"radius"});
+}
+
+double wanted_radius(const BilateralParams& params, const Spacing& spacing, const Triple<double>& sigma, int axis) {
+  // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
+  return std::ceil(params.truncate * sigma[axis] / spacing[axis] - 1e-9);
+}
+
+}  // namespace
+
+double range_sigma_for(const NoiseModel& noise) {
+  return (noise.contrast < noise.sigma ? 3 : 2.5) * strongest_sigma(noise);
+}
+
+double strongest_sigma(const NoiseModel& noise) {
+  const float strongest = *std::max_element(noise.map.values.begin(), noise.map.values.end());
+  return noise.trusted_sigma() * static_cast<double>(strongest);
+}
+
+BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
+  BilateralParams params = *this;
+  std::optional<NoiseModel> noise = params.resolve_window(facts, name);
+  if (!range_sigma && !noise) noise = facts.noise_for("range-sigma");
+  if (!range_sigma && noise) params.range_sigma = range_sigma_for(*noise);
+  return params;
+}
+
+std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {
+  constexpr double widest = 1.6;  // in-plane voxels
+  std::optional<NoiseModel> noise;
+  if (domain_sigma) {
+    if (!radius) {
+      Radius3 automatic;
+      for (int axis = 0; axis < 3; ++axis) {
+        const double reach =
+            std::min(wanted_radius(*this, facts.spacing, *domain_sigma, axis), static_cast<double>(facts.room(axis)));
+        if (reach > largest_radius) throw_too_wide(filter, *this, facts.spacing, axis);
+        automatic[axis] = static_cast<int>(reach);
+      }
+      radius = automatic;
+    }
+  } else {
+    const double voxel = facts.in_plane_spacing();
+    noise = facts.noise_for("domain-sigma");
+    if (!radius && !noise) noise = facts.noise_for("radius");
+    widest_radius_ = automatic_radius(facts, {widest * voxel, widest * voxel, widest * voxel});
+    if (noise) {
+      // A mean of voxels that hold the same noise takes none of it away.
+      const Triple<double> length = noise->trusted_sigma() > 0 ? noise->spectrum.length() : Triple<double>{1, 1, 1};
+      Triple<double> sigma;
+      for (int axis = 0; axis < 3; ++axis) sigma[axis] = voxel * std::min(std::sqrt(length[axis]), widest);
+      domain_sigma = sigma;
+      if (!radius) radius = automatic_radius(facts, sigma);
+    }
+  }
+  if (radius) radius = flattened(*radius, facts.extent);
+  return noise;
+}
+
+/// The window of an automatic sigma.
+Radius3 BilateralParams::automatic_radius(const VolumeFacts& facts, const Triple<double>& sigma) const {
+  Radius3 automatic;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!facts.takes_part(axis)) continue;
+    const double wanted = wanted_radius(*this, facts.spacing, sigma, axis);
+    automatic[axis] =
+        static_cast<int>(std::min({wanted, static_cast<double>(facts.room(axis)), double{largest_radius}}));
+  }
+  return automatic;
+}
+
+void bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                   const Execution& execution) {
+  run_bilateral(in, out, params, {}, execution);
+}
+
+}  // namespace quietvox

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/dct.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "filters/common/canonical_zero.hpp"
+#include "filters/common/two_passes.hpp"
+#include "filters/dct/kernel.hpp"
+
+namespace quietvox {
+namespace {
+
+using namespace dct_kernel;
+
+/// Fills the output of a pass.
+void run_pass(const Pass& pass, const Execution& execution) {
+  const Extent tile = largest_tile(pass.lengths);
+  Extent count;
+  for (int axis = 0; axis < 3; ++axis) count[axis] = (pass.out.extent[axis] + tile[axis] - 1) / tile[axis];
+  parallel_for_with_scratch(
+      execution, count.voxels(), [] { return Scratch(); },
+      [&](Scratch& scratch, std::int64_t i) {
+        const Index3 index{i % count.x, i / count.x % count.y, i / count.slice()};
+        Tile part;
+        for (int axis = 0; axis < 3; ++axis) {
+          part.first[axis] = pass.out.origin[axis] + index[axis] * tile[axis];
+          part.last[axis] = std::min(part.first[axis] + tile[axis], pass.out.origin[axis] + pass.out.extent[axis]);
+        }
+        filter_tile(pass, part, scratch);
+      });
+}
+
+float rate_of(double threshold) {
+  return static_cast<float>(std::min<double>(1 / threshold, std::numeric_limits<float>::max()));
+}
+
+}  // namespace
+
+DctBlock default_block(const VolumeFacts& facts, double thick) {
+  const bool apart = !facts.header.slices_are_even || facts.spacing.z > thick * facts.in_plane_spacing();
+  return apart || facts.extent.z < 4 ? DctBlock::square : DctBlock::cube;
+}
+
+Radius3 block_lengths(DctBlock block, const Extent& extent) {
+  Radius3 lengths = block == DctBlock::cube ? Radius3{4, 4, 4} : Radius3{8, 8, 1};
+  for (int axis = 0; axis < 3; ++axis) {
+    while (lengths[axis] > extent[axis]) lengths[axis] /= 2;
+  }
+  return lengths;
+}
+
+DctParams DctParams::resolved(const VolumeFacts& facts) const {
+  DctParams params = *this;
+  constexpr double thick = 5;  // chris_t1 with its slices averaged by n: cubes win at 4, squares at 6
+  if (!block) params.block = default_block(facts, thick);
+  params.lengths = block_lengths(*params.block, facts.extent);
+  if (const auto noise = sigma ? std::nullopt : facts.noise_for("sigma")) {
+    params.sigma = noise->coarse_sigma(params.lengths);
+  }
+  return params;
+}
+
+std::size_t DctParams::working_bytes(const Extent& extent, int threads) const {
+  return Intermediate::bytes(extent, reach()) + static_cast<std::size_t>(threads) * scratch_bytes(lengths);
+}
+
+void dct_cpu(VolumeView<const float> in, VolumeView<float> out, const DctParams& params, const Execution& execution) {
+  if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
+    copy_unfiltered(in, out);
+    return;
+  }
+  Intermediate basic(in, out, params.reach());
+  for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
+    const VolumeView<const float> oracle = basic.slices(first, last, [&](const VolumeView<float>& slices) {
+      run_pass({in, nullptr, slices, params.lengths, rate_of(DctParams::first_threshold * params.h())},
+               part.part(0, 0.5));
+    });
+    const VolumeView<float> results = out.slices(first - out.origin.z, last - first);
+    run_pass({in, &oracle, results, params.lengths, rate_of(params.h())}, part.part(0.5, 1));
+  });
+}
+
+}  // namespace quietvox

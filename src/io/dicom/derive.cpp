@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom/derive.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "core/sha256.hpp"
+#include "io/dicom/uid.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+constexpr std::size_t most_description_characters = 64;
+
+void check(const OFCondition& status, const DcmTagKey& key) {
+  if (status.bad()) throw Error(Errc::internal, tag_name(key) + " cannot be set: " + status.text());
+}
+
+void put(DcmItem& item, const DcmTagKey& key, const std::string& value) {
+  check(item.putAndInsertString(key, value.c_str()), key);
+}
+
+/// A new last item of a sequence, which is made where it is absent.
+DcmItem& append_item(DcmItem& parent, const DcmTagKey& key) {
+  DcmItem* item = nullptr;
+  check(parent.findOrCreateSequenceItem(key, item, -2), key);
+  return *item;
+}
+
+void append_code(DcmItem& parent, const DcmTagKey& key, const char* value, const char* meaning) {
+  DcmItem& code = append_item(parent, key);
+  put(code, DCM_CodeValue, value);
+  put(code, DCM_CodingSchemeDesignator, "DCM");
+  put(code, DCM_CodeMeaning, meaning);
+}
+
+/// Minutes east of UTC that the object's times are told in: its own statement, else this machine's zone.
+int zone_minutes(DcmDataset& data, std::time_t time) {
+  const std::string zone = text_of(data, DCM_TimezoneOffsetFromUTC);
+  int hhmm = 0;
+  if (zone.size() == 5 && (zone[0] == '+' || zone[0] == '-') &&
+      std::from_chars(zone.data() + 1, zone.data() + 5, hhmm).ptr == zone.data() + 5) {
+    const int minutes = hhmm / 100 * 60 + hhmm % 100;
+    return zone[0] == '-' ? -minutes : minutes;
+  }
+  std::tm local{};
+  localtime_r(&time, &local);
+  return static_cast<int>(local.tm_gmtoff / 60);
+}
+
+std::string formatted(std::time_t time, const char* format) {
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  std::array<char, 32> text;
+  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
+}
+
+void set_type(DcmItem& item, const DcmTagKey& key) {
+  const std::string type = text_of(item, key);
+  const std::size_t rest = type.find('\\');
+  put(item, key, "DERIVED" + (rest == std::string::npos ? "\\PRIMARY" : type.substr(rest)));
+}
+
+/// How many bytes the first `count` characters of a text take, at most all of them; none where its character set does
+/// not tell without decoding.
+std::optional<std::size_t> bytes_of(const std::string& text, std::size_t count, const std::string& character_set) {
+  const auto is_ascii = [](unsigned char c) { return c < 0x80; };
+  const bool is_utf8 = character_set == "ISO_IR 192";
+  const bool is_multi_byte = character_set.find('\\') != std::string::npos || character_set.starts_with("ISO 2022") ||
+                             character_set.starts_with("GB");  // escape sequences; pairs whose second byte may be ASCII
+  const bool is_single_byte = character_set.starts_with("ISO_IR ") && !is_utf8;
+  if (is_multi_byte || !(is_utf8 || is_single_byte || std::all_of(text.begin(), text.end(), is_ascii))) {
+    return std::nullopt;
+  }
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const bool goes_on = is_utf8 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+    if (!goes_on && count-- == 0) break;
+  }
+  return at;
+}
+
+/// A series without description starts from the name of its protocol. Cuts the description where the suffix would not
+/// fit behind it. False where it cannot be cut safely and stays as it
+/// is.
+bool extend_series_description(DcmDataset& data, const std::string& suffix) {
+  std::string text = text_of(data, DCM_SeriesDescription);
+  if (text.empty()) text = text_of(data, DCM_ProtocolName);
+  if (suffix.empty()) return true;
+  const std::string addition = (text.empty() ? "" : " ") + suffix;
+  if (text.size() + addition.size() > most_description_characters) {
+    const std::size_t room = most_description_characters - std::min(most_description_characters, addition.size());
+    const auto bytes = bytes_of(text, room, text_of(data, DCM_SpecificCharacterSet));
+    if (!bytes) return false;
+    text.resize(*bytes);
+  }
+  put(data, DCM_SeriesDescription, text.empty() ? suffix : text + addition);
+  return true;
+}
+
+void raise_series_number(DcmDataset& data, int offset) {
+  const std::string text = text_of(data, DCM_SeriesNumber);
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || stop != text.data() + text.size()) return;
+  number += offset;
+  if (number > std::numeric_limits<std::int32_t>::max() || number < std::numeric_limits<std::int32_t>::min()) return;
+  put(data, DCM_SeriesNumber, std::to_string(number));
+}
+
+/// A text that gets too long is cut at a space; the notice, after the last semicolon, is kept.
+void extend_derivation_description(DcmItem& data, const std::string& addition) {
+  constexpr std::size_t most = 1024;
+  const std::string before = text_of(data, DCM_DerivationDescription);
+  std::string text = before.empty() ? addition : before + "; " + addition;
+  if (text.size() > most) {
+    const std::string end = " ..." + addition.substr(addition.rfind(';'));
+    const std::size_t cut = text.rfind(' ', most - end.size());
+    const bool has_escapes = before.find('\x1b') != std::string::npos;  // to be undone before what follows
+    if (cut == std::string::npos || (has_escapes && cut < before.size())) return;
+    text.replace(cut, std::string::npos, end);
+  }
+  put(data, DCM_DerivationDescription, text);
+}
+
+void add_reference(DcmItem& item, const SliceHeader& source) {
+  put(item, DCM_ReferencedSOPClassUID, source.sop_class);
+  put(item, DCM_ReferencedSOPInstanceUID, source.sop_instance);
+}
+
+/// Records how an image was derived, and from what. `frame` counts from 1; 0: all of the source.
+void add_derivation(DcmItem& parent, const SliceHeader& source, const Derivation& derivation, const std::string& text,
+                    std::size_t frame) {
+  extend_derivation_description(parent, text);
+  if (derivation.smooths) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  if (derivation.enhances) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");
+  DcmItem& item = append_item(parent, DCM_SourceImageSequence);
+  add_reference(item, source);
+  if (frame > 0) put(item, DCM_ReferencedFrameNumber, std::to_string(frame));
+  put(item, DCM_SpatialLocationsPreserved, "YES");
+  append_code(item, DCM_PurposeOfReferenceCodeSequence, "121322", "Source image for image processing operation");
+}
+
+/// The UID of an object derived from a source. Always the same for the same arguments and version of quietvox;
+/// different if anything in the result differs, its header included. `role` tells series from instances.
+std::string derived_uid(const std::string& role, const SliceHeader& source, const std::string& source_uid,
+                        const Derivation& derivation) {
+  return uid_from(role + "\n" + source_uid + "\n" + source.series + "\n" + derivation.inputs + "\n" + derivation.chain +
+                  "\n" + derivation.series_suffix + "\n" + std::to_string(derivation.series_offset) +
+                  (derivation.moves_overlays ? "\noverlays" : "") + "\n" + version());
+}
+
+/// The different ones among texts, one after another.
+std::string together(std::span<const std::string> texts) {
+  std::string all;
+  std::set<std::string> known;
+  for (const std::string& text : texts) {
+    if (known.insert(text).second) all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
+}
+
+/// Calls `body(item)` for the items of a sequence, if it is there.
+template <class Body>
+void for_each_item(DcmItem& parent, const DcmTagKey& key, const Body& body) {
+  DcmSequenceOfItems* sequence = nullptr;
+  if (parent.findAndGetSequence(key, sequence).bad()) return;
+  for (Parts items(*sequence); DcmObject* const item = items.next();) body(static_cast<DcmItem&>(*item));
+}
+
+/// Marks the type of frames in functional groups.
+void set_frame_types(DcmItem& groups) {
+  for (Parts elements(groups); DcmObject* const element = elements.next();) {
+    if (element->ident() != EVR_SQ) continue;
+    for (Parts items(*element); DcmObject* const part = items.next();) {
+      auto& item = static_cast<DcmItem&>(*part);
+      if (item.tagExists(DCM_FrameType)) set_type(item, DCM_FrameType);
+    }
+  }
+}
+
+/// Enhanced objects tell of their derivation frame by frame, in functional groups (PS3.3 C.7.6.16.2.6), and list all
+/// their sources once, at the top level. Where all frames share a history, it stays shared.
+void derive_frames(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
+                   const Derivation& derivation) {
+  bool is_shared = false;
+  for_each_item(data, DCM_SharedFunctionalGroupsSequence, [&](DcmItem& groups) {
+    set_frame_types(groups);
+    is_shared = groups.tagExists(DCM_DerivationImageSequence);
+    if (is_shared) {
+      add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, together(texts), 0);
+    }
+  });
+  std::size_t frame = 0;
+  for_each_item(data, DCM_PerFrameFunctionalGroupsSequence, [&](DcmItem& groups) {
+    set_frame_types(groups);
+    ++frame;
+    if (is_shared) return;
+    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, texts[frame - 1], frame);
+  });
+  DcmItem& study = append_item(data, DCM_SourceImageEvidenceSequence);
+  put(study, DCM_StudyInstanceUID, text_of(data, DCM_StudyInstanceUID));
+  DcmItem& series = append_item(study, DCM_ReferencedSeriesSequence);
+  put(series, DCM_SeriesInstanceUID, source.series);
+  add_reference(append_item(series, DCM_ReferencedSOPSequence), source);
+}
+
+void add_equipment(DcmDataset& data, std::time_t time) {
+  DcmItem& item = append_item(data, DCM_ContributingEquipmentSequence);
+  append_code(item, DCM_PurposeOfReferenceCodeSequence, "109102", "Processing Equipment");
+  put(item, DCM_Manufacturer, "quietvox");
+  // No model name and no software versions: readers that look for elements at any depth, as dcm2niix does, would take
+  // them for those of the scanner.
+  put(item, DCM_ContributionDescription, "quietvox " + version());
+  put(item, DCM_ContributionDateTime, formatted(time, "%Y%m%d%H%M%S+0000"));
+}
+
+}  // namespace
+
+bool is_derived(DcmDataset& data) {
+  DcmItem* last = nullptr;
+  return data.findAndGetSequenceItem(DCM_ContributingEquipmentSequence, last, -1).good() && last &&
+         text_of(*last, DCM_Manufacturer) == "quietvox";
+}
+
+int series_offset_of(const std::string& chain) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(chain)));
+  const auto digest = hash.digest();
+  return 1000 * (1 + (digest[0] << 8 | digest[1]) % 999);
+}
+
+void check_series_suffix(const std::string& suffix) {
+  const bool is_plain =
+      std::all_of(suffix.begin(), suffix.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f && c != '\\'; });
+  if (is_plain && suffix.size() <= most_description_characters) return;
+  throw Error(Errc::invalid_argument, Parameter{"series-description-suffix"} + " must be at most " +
+                                          std::to_string(most_description_characters) +
+                                          " printable ASCII characters without backslash" +
+                                          (is_plain ? ", it has " + std::to_string(suffix.size()) : ""));
+}
+
+std::string identity_of(std::span<const Volume> volumes) {
+  std::set<std::string> instances;
+  for (const Volume& volume : volumes) {
+    for (const SliceHeader& slice : volume.slices) instances.insert(slice.sop_instance + "\n");
+  }
+  Sha256 hash;
+  for (const std::string& instance : instances) hash.update(std::as_bytes(std::span(instance)));
+  return to_hex(hash.digest());
+}
+
+bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
+            const Derivation& derivation) {
+  put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
+  put(data, DCM_SOPInstanceUID, derived_uid("instance", source, source.sop_instance, derivation));
+  // Images for processing and for presentation must not meet in one series.
+  put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source, source.series, derivation));
+  if (const std::string whole = text_of(data, DCM_ConcatenationUID); !whole.empty()) {
+    put(data, DCM_ConcatenationUID, derived_uid("concatenation", source, whole, derivation));
+  }
+  set_type(data, DCM_ImageType);
+  const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);
+  put(data, DCM_InstanceCreationDate, formatted(local, "%Y%m%d"));
+  put(data, DCM_InstanceCreationTime, formatted(local, "%H%M%S"));
+  const bool has_suffix = extend_series_description(data, derivation.series_suffix);
+  raise_series_number(data, derivation.series_offset);
+  if (source.is_enhanced) {
+    derive_frames(data, source, texts, derivation);
+  } else {
+    add_derivation(data, source, derivation, together(texts), 0);
+  }
+  add_equipment(data, derivation.time);
+  if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");
+  for (const DcmTagKey& key : {DCM_SmallestImagePixelValue, DCM_LargestImagePixelValue, DCM_SmallestPixelValueInSeries,
+                               DCM_LargestPixelValueInSeries, DCM_HistogramSequence, DCM_IconImageSequence,
+                               DCM_MACParametersSequence, DCM_DigitalSignaturesSequence}) {
+    data.findAndDeleteElement(key);
+  }
+  return has_suffix;
+}
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/dicom/scan.hpp"
+#include "io/dicom/toolkit.hpp"
+
+/// From the pixel data of a file to cells, frame by frame.
+namespace quietvox::io::dicom {
+
+/// True where pixels in this transfer syntax can be decoded.
+bool can_decode(const std::string& transfer_syntax_uid);
+
+/// More bytes of pixels than that cannot come out of compressed pixel data of this size.
+std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_uid);
+
+/// Decodes the frames of a file that is parsed. Threads may decode different frames at the same time.
+class FrameDecoder {
+ public:
+  /// `image`: any image in the file; the data set must live on. Throws Error(corrupt) where the frames cannot be told
+  /// apart.
+  FrameDecoder(DcmDataset&, const SliceHeader& image, const Execution&);
+
+  /// The cells of a whole frame; 8-bit ones widened: what the file holds, bits around the stored number included.
+  /// Throws Error(corrupt) where pixels are missing or do not decode, Error(out_of_memory) where that would take too
+  /// much, Error(cancelled).
+  std::vector<std::uint16_t> cells(std::int64_t frame);
+
+  /// The same of the only frame, in the data set itself where it holds them so: writing to them changes it. Empty
+  /// elsewhere.
+  std::span<std::uint16_t> cells_in_place();
+
+ private:
+  std::vector<std::uint16_t> native_cells(std::size_t frame);
+  std::vector<std::uint8_t> compressed_bytes(std::size_t frame);
+  std::vector<std::uint16_t> decoded(const std::vector<std::uint8_t>& compressed) const;
+
+  SliceHeader image_;
+  Execution execution_;
+  std::mutex mutex_;  ///< DCMTK's elements serve one thread at a time
+  DcmPixelData* pixels_ = nullptr;
+  std::vector<DcmPixelItem*> fragments_;  ///< the compressed pieces
+  std::vector<std::size_t> first_;        ///< with which of them each frame begins, and how many there are
+};
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom/frames.hpp"
+
+#include <algorithm>
+
+#include "core/input_limits.hpp"
+#include "io/dicom/header.hpp"
+#include "io/dicom/siemens_mosaic.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+/// The groups that say how a frame is to be read, where it lies and what it shows (PS3.3 C.7.6.16 and C.8).
+const DcmTagKey groups_read[] = {DCM_PixelMeasuresSequence,
+                                 DCM_PlanePositionSequence,
+                                 DCM_PlaneOrientationSequence,
+                                 DCM_FrameContentSequence,
+                                 DCM_PixelValueTransformationSequence,
+                                 DCM_CardiacSynchronizationSequence,
+                                 DCM_MRImageFrameTypeSequence,
+                                 DCM_CTImageFrameTypeSequence,
+                                 DCM_PETFrameTypeSequence,
+                                 DCM_MREchoSequence,
+                                 DCM_MRDiffusionSequence,
+                                 DCM_DiffusionGradientDirectionSequence,
+                                 DCM_MRArterialSpinLabelingSequence,
+                                 DCM_MRModifierSequence,
+                                 DCM_MRTimingAndRelatedParametersSequence,
+                                 DCM_MRVelocityEncodingSequence,
+                                 DCM_CTXRayDetailsSequence,
+                                 DCM_CTReconstructionSequence,
+                                 DCM_TemporalPositionSequence};
+
+DcmItem* first_item(DcmItem& parent, const DcmTagKey& key) {
+  DcmItem* item = nullptr;
+  return parent.findAndGetSequenceItem(key, item).good() ? item : nullptr;
+}
+
+/// Copies the elements of a frame's groups side by side, as they stand in an image of one frame.
+void flatten(DcmItem& groups, DcmItem& flat) {
+  for (const DcmTagKey& key : groups_read) {
+    DcmItem* const group = first_item(groups, key);
+    if (!group) continue;
+    for (Parts elements(*group); DcmObject* const element = elements.next();) {
+      if (element->ident() == EVR_SQ) continue;
+      auto copy = std::unique_ptr<DcmObject>(element->clone());
+      if (flat.insert(static_cast<DcmElement*>(copy.get()), OFTrue).good()) (void)copy.release();
+    }
+    flatten(*group, flat);
+  }
+}
+
+/// Bytes of memory that an image takes like this one, until it has found its volume.
+std::uint64_t memory_of(const SliceHeader& image) {
+  std::uint64_t bytes = sizeof(SliceHeader) + image.path.native().size() + image.name.native().size();
+  for (const auto text :
+       {&SliceHeader::sop_class, &SliceHeader::sop_instance, &SliceHeader::series, &SliceHeader::study,
+        &SliceHeader::modality, &SliceHeader::description, &SliceHeader::patient_id, &SliceHeader::patient_name,
+        &SliceHeader::frame_of_reference, &SliceHeader::patient_position, &SliceHeader::photometric,
+        &SliceHeader::intent, &SliceHeader::syntax_uid, &SliceHeader::syntax_name, &SliceHeader::contrast,
+        &SliceHeader::directionality, &SliceHeader::sequence, &SliceHeader::making, &SliceHeader::contrast_agent}) {
+    bytes += (image.*text).size();
+  }
+  return 2 * bytes;
+}
+
+std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& file, const std::stop_token& stop) {
+  DcmSequenceOfItems* frames = nullptr;
+  const bool found = data.findAndGetSequence(DCM_PerFrameFunctionalGroupsSequence, frames).good();
+  if (!found || frames->card() != static_cast<unsigned long>(file.frames)) {
+    throw Error(Errc::corrupt, tag_name(DCM_PerFrameFunctionalGroupsSequence) + " has " +
+                                   std::to_string(found ? frames->card() : 0) + " items for " +
+                                   std::to_string(file.frames) + " frames");
+  }
+  DcmItem of_all;
+  if (DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence)) flatten(*shared, of_all);
+  std::vector<SliceHeader> images(static_cast<std::size_t>(file.frames), file);
+  Parts groups(*frames);
+  for (std::int64_t i = 0; i < file.frames; ++i) {
+    check_stop(stop);
+    DcmItem flat(of_all);
+    flatten(static_cast<DcmItem&>(*groups.next()), flat);
+    SliceHeader& image = images[static_cast<std::size_t>(i)];
+    image.frame = i;
+    read_image_attributes(flat, image);
+  }
+  return images;
+}
+
+std::vector<SliceHeader> plain_frames(const SliceHeader& file) {
+  std::vector<SliceHeader> images(static_cast<std::size_t>(file.frames), file);
+  for (std::int64_t i = 0; i < file.frames; ++i) images[static_cast<std::size_t>(i)].frame = i;
+  return images;
+}
+
+/// The frames of a reconstructed tomogram of nuclear medicine (PS3.3 C.8.4.8, C.8.4.11, C.8.4.15): the detector's item
+/// says where the first slice lies, a vector which slice a frame is, and the sign of their spacing on which side of the
+/// first they lie. Phases of a gated one lie at the same places, one after the other.
+std::vector<SliceHeader> tomogram_slices(DcmDataset& data, const SliceHeader& file) {
+  std::vector<SliceHeader> images = plain_frames(file);
+  DcmItem* const detector = first_item(data, DCM_DetectorInformationSequence);
+  SliceHeader first = file;
+  if (detector) read_image_attributes(*detector, first);
+  if (!first.position || !first.axes) return images;
+  const auto numbers = numbers_of(data, DCM_SliceVector);
+  if (numbers.size() != images.size()) {
+    throw Error(Errc::corrupt, tag_name(DCM_SliceVector) + " has " + std::to_string(numbers.size()) + " values for " +
+                                   std::to_string(images.size()) + " frames");
+  }
+  const auto& [row, column] = *first.axes;
+  const Vector3 normal = cross(row, column);
+  const double distance = number_of(data, DCM_SpacingBetweenSlices).value_or(file.thickness);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    images[i].axes = first.axes;
+    images[i].position = first.position;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      (*images[i].position)[axis] += (numbers[i] - 1) * distance * normal[axis];
+  }
+  return images;
+}
+
+/// The tiles of a mosaic as slices. Its position is that of the corner which the mosaic would have if its middle lay
+/// where the middle of every tile does.
+std::vector<SliceHeader> mosaic_tiles(DcmDataset& data, const SliceHeader& file) {
+  const Mosaic mosaic = read_mosaic(data);
+  std::int64_t side = 1;
+  while (side * side < mosaic.images) ++side;
+  if (file.columns % side != 0 || file.rows % side != 0) {
+    throw Error(Errc::corrupt, "a MOSAIC of " + std::to_string(mosaic.images) + " slices cannot tile " +
+                                   std::to_string(file.columns) + " x " + std::to_string(file.rows) + " pixels evenly");
+  }
+  std::vector<SliceHeader> images(static_cast<std::size_t>(mosaic.images), file);
+  for (std::int64_t i = 0; i < mosaic.images; ++i) {
+    SliceHeader& image = images[static_cast<std::size_t>(i)];
+    image.columns = file.columns / side;
+    image.rows = file.rows / side;
+    image.left = i % side * image.columns;
+    image.top = i / side * image.rows;
+    if (!file.position || !file.axes) continue;
+    const auto& [row, column] = *file.axes;
+    const Vector3 normal = mosaic.normal.value_or(cross(row, column));
+    const double right = (file.columns - image.columns) / 2.0 * file.spacing[0];
+    const double down = (file.rows - image.rows) / 2.0 * file.spacing[1];
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      (*image.position)[axis] += right * row[axis] + down * column[axis] + i * file.thickness * normal[axis];
+    }
+  }
+  return images;
+}
+
+}  // namespace
+
+std::vector<SliceHeader> images_of(DcmDataset& data, const SliceHeader& file, const Execution& execution) {
+  check_image_size({{file.frame_columns, file.frame_rows, 1}}, 1, file.file.bytes, execution);
+  check_memory("what its header says of " + std::to_string(file.frames) + " frames",
+               static_cast<std::uint64_t>(file.frames) * memory_of(file), file.file.bytes, execution);
+  if (file.is_enhanced) return enhanced_frames(data, file, execution.stop);
+  const auto type = components(text_of(data, DCM_ImageType));
+  const auto is_of_type = [&](const char* name) { return std::find(type.begin(), type.end(), name) != type.end(); };
+  if (is_of_type("RECON TOMO") || is_of_type("RECON GATED TOMO")) return tomogram_slices(data, file);
+  if (!is_of_type("MOSAIC")) return plain_frames(file);
+  if (file.frames > 1) throw Error(Errc::unsupported, "MOSAIC images of several frames are not supported");
+  return mosaic_tiles(data, file);
+}
+
+}  // namespace quietvox::io::dicom

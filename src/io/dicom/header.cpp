@@ -1,0 +1,427 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom/header.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "io/dicom/derive.hpp"
+#include "io/dicom/frame_decoder.hpp"
+#include "io/dicom/identity.hpp"
+#include "io/dicom/overlays.hpp"
+#include "io/dicom/pixels.hpp"
+#include "io/rescale.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+[[noreturn]] void unsupported(const std::string& what) { throw Error(Errc::unsupported, what); }
+
+[[noreturn]] void corrupt(const DcmTagKey& key, const std::string& what) {
+  throw Error(Errc::corrupt, tag_name(key) + " " + what);
+}
+
+/// A whole number that must be there and within bounds.
+int required(DcmItem& data, const DcmTagKey& key, int min, int max) {
+  const auto value = number_of(data, key);
+  if (!value) corrupt(key, "is missing");
+  if (*value != std::floor(*value) || *value < min || *value > max) {
+    corrupt(key, "is " + text_of(data, key) + "; allowed: " + std::to_string(min) + " to " + std::to_string(max));
+  }
+  return static_cast<int>(*value);
+}
+
+/// The numbers of an element that may be anything without harm; none where they are none.
+std::vector<double> any_numbers(DcmItem& data, const DcmTagKey& key) {
+  try {
+    return numbers_of(data, key);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
+  const auto numbers = any_numbers(data, key);
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+}
+
+SeriesKind kind_of_series(DcmDataset& data) {
+  if (is_derived(data)) return SeriesKind::derived;
+  // Its own class and those of many frames, which begin with it.
+  if (text_of(data, DCM_SOPClassUID).starts_with(UID_SecondaryCaptureImageStorage)) {
+    return SeriesKind::secondary_capture;
+  }
+  const auto type = components(text_of(data, DCM_ImageType));
+  return type.size() > 2 && type[2] == "LOCALIZER" ? SeriesKind::localizer : SeriesKind::images;
+}
+
+void read_identity(DcmDataset& data, SliceHeader& slice) {
+  slice.sop_class = text_of(data, DCM_SOPClassUID);
+  slice.sop_instance = text_of(data, DCM_SOPInstanceUID);
+  slice.series = text_of(data, DCM_SeriesInstanceUID);
+  slice.modality = text_of(data, DCM_Modality);
+  slice.description = text_of(data, DCM_SeriesDescription);
+  slice.series_number = text_of(data, DCM_SeriesNumber);
+  slice.series_kind = kind_of_series(data);
+  slice.intent = text_of(data, DCM_PresentationIntentType);
+  read_patient(data, slice);
+  slice.burned_in = text_of(data, DCM_BurnedInAnnotation) == "YES";
+}
+
+/// Kinds of images that are valid DICOM and not handled.
+void refuse_unhandled_kinds(DcmDataset& data) {
+  if (data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData)) {
+    unsupported("float pixel data is not supported");
+  }
+  const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
+  if (number_of(data, DCM_SamplesPerPixel).value_or(1) != 1 || !photometric.starts_with("MONOCHROME")) {
+    unsupported((photometric.empty() ? "colour" : photometric) +
+                " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
+  }
+  const int bits = required(data, DCM_BitsAllocated, 1, 64);
+  if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");
+}
+
+void read_pixel_format(DcmDataset& data, SliceHeader& slice) {
+  slice.photometric = text_of(data, DCM_PhotometricInterpretation);
+  slice.rows = required(data, DCM_Rows, 1, 65535);
+  slice.columns = required(data, DCM_Columns, 1, 65535);
+  slice.frame_rows = slice.rows;
+  slice.frame_columns = slice.columns;
+  constexpr int most_frames = 1 << 24;
+  if (number_of(data, DCM_NumberOfFrames).value_or(0) != 0) {
+    slice.frames = required(data, DCM_NumberOfFrames, 1, most_frames);
+  }
+  slice.is_enhanced = data.tagExists(DCM_PerFrameFunctionalGroupsSequence);
+  PixelFormat& format = slice.format;
+  format.bits_allocated = required(data, DCM_BitsAllocated, 8, 16);
+  format.bits_stored = required(data, DCM_BitsStored, 1, format.bits_allocated);
+  format.high_bit = required(data, DCM_HighBit, format.bits_stored - 1, format.bits_allocated - 1);
+  format.is_signed = required(data, DCM_PixelRepresentation, 0, 1) == 1;
+}
+
+/// The table of a Modality LUT (PS3.3 C.11.1).
+ModalityLut read_modality_lut(DcmItem& data, const PixelFormat& format) {
+  DcmItem* item = nullptr;
+  if (data.findAndGetSequenceItem(DCM_ModalityLUTSequence, item, 0).bad()) {
+    corrupt(DCM_ModalityLUTSequence, "has no item");
+  }
+  const auto descriptor = numbers_of(*item, DCM_LUTDescriptor);
+  if (descriptor.size() != 3) corrupt(DCM_LUTDescriptor, "must be three numbers");
+  const auto word = [](double number) { return static_cast<std::uint16_t>(static_cast<int>(number)); };
+  const std::size_t size = word(descriptor[0]) == 0 ? 65536 : word(descriptor[0]);
+  ModalityLut lut;
+  // The value representation does not always agree with the sign of the pixels.
+  lut.first = format.is_signed ? static_cast<std::int16_t>(word(descriptor[1])) : word(descriptor[1]);
+  const Uint16* words = nullptr;
+  unsigned long count = 0;
+  if (item->findAndGetUint16Array(DCM_LUTData, words, &count).good() && words) {
+    lut.values.assign(words, words + count);
+  } else {
+    for (const double number : numbers_of(*item, DCM_LUTData)) lut.values.push_back(word(number));
+  }
+  if (descriptor[2] == 8 && lut.values.size() == (size + 1) / 2 && size > 1) {  // two values in each word
+    std::vector<std::uint16_t> bytes;
+    for (const std::uint16_t pair : lut.values) {
+      bytes.push_back(pair & 0xff);
+      bytes.push_back(pair >> 8);
+    }
+    lut.values = std::move(bytes);
+  }
+  if (lut.values.size() < size) {
+    corrupt(DCM_LUTData, "has " + std::to_string(lut.values.size()) + " values instead of " + std::to_string(size));
+  }
+  lut.values.resize(size);
+  return lut;
+}
+
+void read_rescale(DcmItem& data, SliceHeader& slice) {
+  if (data.tagExists(DCM_ModalityLUTSequence)) slice.modality_lut = read_modality_lut(data, slice.format);
+  if (!slice.modality_lut.empty()) return;
+  const auto slope = number_of(data, DCM_RescaleSlope), intercept = number_of(data, DCM_RescaleIntercept);
+  slice.slope = slope.value_or(slice.slope);
+  slice.intercept = intercept.value_or(slice.intercept);
+  slice.says_slope = slice.says_slope || slope;
+  slice.says_intercept = slice.says_intercept || intercept;
+  if (slice.slope == 0) corrupt(DCM_RescaleSlope, "is 0; it must be another number");
+  const std::string why = why_floats_lose_digits({slice.slope, slice.intercept}, slice.format.min(), slice.format.max(),
+                                                 tag_name(DCM_RescaleSlope), tag_name(DCM_RescaleIntercept));
+  if (!why.empty()) unsupported(why);
+}
+
+/// The padding range in stored numbers. Values that no pixel can hold mean nothing.
+void read_padding(DcmDataset& data, SliceHeader& slice) {
+  const auto stored = [&](const DcmTagKey& key) -> std::optional<int> {
+    const auto value = number_of(data, key);
+    if (!value || *value != std::floor(*value) || std::abs(*value) > 65535) return std::nullopt;
+    // The value representation does not always agree with the sign of the pixels.
+    const int number = static_cast<int>(*value);
+    if (slice.format.is_signed && number > 32767) return number - 65536;
+    if (!slice.format.is_signed && number < 0) return number + 65536;
+    return number;
+  };
+  const auto value = stored(DCM_PixelPaddingValue);
+  if (!value) return;
+  const int limit = stored(DCM_PixelPaddingRangeLimit).value_or(*value);
+  const int first = std::max(std::min(*value, limit), slice.format.min());
+  const int last = std::min(std::max(*value, limit), slice.format.max());
+  if (first <= last) slice.padding = {first, last};
+}
+
+void read_place(DcmItem& data, SliceHeader& slice) {
+  const auto position = numbers_of(data, DCM_ImagePositionPatient);
+  if (position.size() == 3)
+    slice.position = {position[0], position[1], position[2]};
+  else if (!position.empty())
+    corrupt(DCM_ImagePositionPatient, "has not 3 numbers");
+
+  const auto cosines = numbers_of(data, DCM_ImageOrientationPatient);
+  if (cosines.empty()) return;
+  if (cosines.size() != 6) corrupt(DCM_ImageOrientationPatient, "has not 6 numbers");
+  Vector3 row{cosines[0], cosines[1], cosines[2]}, column{cosines[3], cosines[4], cosines[5]};
+  const double row_length = std::sqrt(dot(row, row)), column_length = std::sqrt(dot(column, column));
+  if (std::abs(row_length - 1) > 0.01 || std::abs(column_length - 1) > 0.01 || std::abs(dot(row, column)) > 0.01) {
+    corrupt(DCM_ImageOrientationPatient,
+            "is " + text_of(data, DCM_ImageOrientationPatient) + "; it must be two perpendicular unit vectors");
+  }
+  for (double& x : row) x /= row_length;
+  for (double& x : column) x /= column_length;
+  slice.axes = {row, column};
+}
+
+void read_spacing(DcmItem& data, SliceHeader& slice) {
+  for (const DcmTagKey& key : {DCM_PixelSpacing, DCM_ImagerPixelSpacing, DCM_NominalScannedPixelSpacing}) {
+    const auto spacing = numbers_of(data, key);
+    if (spacing.empty()) continue;
+    if (spacing.size() != 2 || spacing[0] <= 0 || spacing[1] <= 0) {
+      corrupt(key, "is " + text_of(data, key) + "; it must be two numbers above 0");
+    }
+    slice.spacing = {spacing[1], spacing[0]};
+    slice.has_spacing = true;
+    break;
+  }
+  for (const DcmTagKey& key : {DCM_SliceThickness, DCM_SpacingBetweenSlices}) {
+    if (const double distance = std::abs(first_number(data, key).value_or(0)); distance > 0) slice.thickness = distance;
+  }
+}
+
+/// The first of several elements that has a number; none where none has.
+std::optional<double> first_number(DcmItem& data, std::initializer_list<DcmTagKey> keys) {
+  for (const DcmTagKey& key : keys) {
+    if (const auto number = first_number(data, key)) return number;
+  }
+  return std::nullopt;
+}
+
+/// Takes a number of so many digits from the front of a text; none, and the text stays, where there is none.
+std::optional<int> take_digits(std::string& text, std::size_t digits) {
+  int number = 0;
+  if (text.size() < digits || std::from_chars(text.data(), text.data() + digits, number).ptr != text.data() + digits) {
+    return std::nullopt;
+  }
+  text.erase(0, digits);
+  return number;
+}
+
+/// Seconds from one moment on, by a date and a time of day such as `20101208` and `194517.2375`, either perhaps shorter
+/// or with the points and colons of old files; none without a time.
+std::optional<double> seconds_at(std::string date, std::string time) {
+  std::erase(date, '.');
+  std::erase(time, ':');
+  const auto hours = take_digits(time, 2);
+  if (!hours) return std::nullopt;
+  const int minutes = take_digits(time, 2).value_or(0);
+  double seconds = 0;
+  std::from_chars(time.data(), time.data() + time.size(), seconds, std::chars_format::fixed);
+  seconds += 3600 * *hours + 60 * minutes;
+  const auto year = take_digits(date, 4), month = take_digits(date, 2), day = take_digits(date, 2);
+  if (!day) return seconds;
+  const std::chrono::year_month_day on(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+                                       std::chrono::day(static_cast<unsigned>(*day)));
+  return on.ok() ? seconds + 86400.0 * std::chrono::sys_days(on).time_since_epoch().count() : seconds;
+}
+
+/// The same by one element that holds date, time and zone; the zone is that of all images of a series.
+std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& key) {
+  const std::string text = text_of(data, key);
+  return text.size() < 10 ? std::nullopt : seconds_at(text.substr(0, 8), text.substr(8, text.find_first_of("+-") - 8));
+}
+
+std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const DcmTagKey& time) {
+  return seconds_at(text_of(data, date), text_of(data, time));
+}
+
+/// What GE says of an image: 0 magnitude, 1 phase, 2 real part, 3 imaginary part. Some writers lose the element's type.
+std::optional<int> ge_component(DcmItem& data) {
+  if (text_of(data, DcmTagKey(0x0043, 0x0010)) != "GEMS_PARM_01") return std::nullopt;
+  DcmElement* element = nullptr;
+  Sint16 number = 0;
+  Uint8* bytes = nullptr;
+  if (data.findAndGetElement(DcmTagKey(0x0043, 0x102f), element).bad()) return std::nullopt;
+  if (element->getSint16(number).good()) return number;
+  const bool is_untyped = element->getUint8Array(bytes).good() && bytes && element->getLength() == 2;
+  return is_untyped ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
+}
+
+/// True where a value of the image type names the phase, as in PHASE_MAP or SW_P_FFE. What is in phase or out of it,
+/// such as water and fat, is none, and no more is an image that phases made, or one of a bolus on its way.
+bool names_phase(std::string value) {
+  static const std::set<std::string> before{"IN", "OUT", "OF", "OPP", "OPPOSED", "ARTERIAL", "VENOUS", "DELAYED"},
+      after{"CONTRAST", "ENCODED", "ENCODING", "SENSITIVE"};
+  std::ranges::replace(value, '_', '\\');
+  std::ranges::replace(value, ' ', '\\');
+  const auto words = components(value);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "P") return true;
+    if (words[i] != "PHASE" || (i > 0 && before.contains(words[i - 1]))) continue;
+    if (i + 1 == words.size() || !after.contains(words[i + 1])) return true;
+  }
+  return false;
+}
+
+/// What the numbers are, by the modality, the complex image component, the image type (value 3 and on), or else by what
+/// GE says.
+void read_kind(DcmItem& data, SliceHeader& slice) {
+  const auto take = [&](DataKind kind, std::string source) {
+    slice.kind = kind;
+    slice.kind_source = std::move(source);
+  };
+  if (slice.modality == "SEG") return take(DataKind::labels, "the modality is SEG");
+  static const std::set<std::string> others{"CT", "PT", "NM", "CR", "DX", "MG", "US", "XA", "RF"};
+  if (others.contains(slice.modality)) return take(DataKind::scalar, "the modality is " + slice.modality);
+  const auto kind_of = [](const std::string& value) -> std::optional<DataKind> {
+    static const std::pair<DataKind, std::set<std::string>> words[]{{DataKind::scalar, {"R", "REAL", "I", "IMAGINARY"}},
+                                                                    {DataKind::magnitude, {"M", "MAGNITUDE"}}};
+    if (names_phase(value)) return DataKind::phase;
+    const std::string last = value.substr(value.rfind('_') + 1);  // Philips: SW_M
+    for (const auto& [kind, names] : words) {
+      if (names.contains(last)) return kind;
+    }
+    return std::nullopt;
+  };
+  const std::string component = text_of(data, DCM_ComplexImageComponent);
+  if (const auto kind = kind_of(component)) {
+    return take(*kind, "Complex Image Component says " + component);
+  }
+  const DcmTagKey type_key = data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType;
+  const auto type = components(text_of(data, type_key));
+  for (std::size_t i = 2; i < type.size(); ++i) {
+    if (const auto kind = kind_of(type[i])) {
+      return take(*kind, (type_key == DCM_ImageType ? "Image Type says " : "Frame Type says ") + type[i]);
+    }
+  }
+  const int part = ge_component(data).value_or(0);  // derived images have 0 as well
+  if (part == 1) take(DataKind::phase, "GE's (0043,102F) says phase");
+  if (part == 2 || part == 3) take(DataKind::scalar, "GE's (0043,102F) says a complex part");
+}
+
+/// The kind of image, echo, diffusion weighting, labelling and time, and whatever else makes slices different pictures.
+/// Frames of enhanced objects have elements of their own for it.
+void read_contrast(DcmItem& data, SliceHeader& slice) {
+  const auto add_texts = [&](std::string& text, std::initializer_list<DcmTagKey> keys) {
+    for (const DcmTagKey& key : keys) text.append("|").append(text_of(data, key));
+  };
+  const auto type = components(text_of(data, data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType));
+  for (std::size_t i = 0; i < type.size(); ++i) (i < 2 ? slice.making : slice.contrast).append(type[i]).append("\\");
+  add_texts(slice.contrast,
+            {DCM_EchoNumbers, DCM_ComplexImageComponent, DCM_ASLContext, DCM_VelocityEncodingDirection});
+  add_texts(slice.directionality, {DCM_DiffusionDirectionality});
+  if (const auto component = ge_component(data)) slice.contrast.append("|").append(std::to_string(*component));
+  add_texts(slice.sequence, {DCM_SequenceName, DCM_PulseSequenceName, DCM_ConvolutionKernel});
+  add_texts(slice.making, {DCM_ScanOptions});
+  add_texts(slice.contrast_agent, {DCM_ContrastBolusAgent});
+  if (auto gradient = any_numbers(data, DCM_DiffusionGradientOrientation); !gradient.empty()) {
+    slice.gradient = std::move(gradient);
+  }
+  if (auto indices = any_numbers(data, DCM_DimensionIndexValues); !indices.empty()) {
+    slice.dimension_indices = std::move(indices);
+  }
+  const auto take = [](std::optional<double>& number, const std::optional<double>& found) {
+    if (found) number = found;
+  };
+  const auto in_ms = [](std::optional<double> seconds) {
+    if (seconds) *seconds *= 1000;
+    return seconds;
+  };
+  take(slice.echo_time, first_number(data, {DCM_EffectiveEchoTime, DCM_EchoTime}));
+  take(slice.repetition_time, first_number(data, DCM_RepetitionTime));
+  take(slice.b_value, first_number(data, DCM_DiffusionBValue));
+  take(slice.temporal_position, first_number(data, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier}));
+  take(slice.inversion_time, first_number(data, {DCM_InversionTimes, DCM_InversionTime}));
+  take(slice.flip_angle, first_number(data, DCM_FlipAngle));
+  take(slice.tube_voltage, first_number(data, DCM_KVP));
+  take(slice.slice_thickness, first_number(data, DCM_SliceThickness));
+  take(slice.trigger_time, first_number(data, {DCM_NominalCardiacTriggerDelayTime, DCM_TriggerTime}));
+  take(slice.cycle_share, first_number(data, DCM_NominalPercentageOfCardiacPhase));
+  take(slice.reference_time, in_ms(seconds_at(data, DCM_FrameReferenceDateTime)));
+  take(slice.reference_time, in_ms(first_number(data, DCM_TemporalPositionTimeOffset)));
+  take(slice.reference_time, first_number(data, DCM_FrameReferenceTime));
+  take(slice.acquired_at, seconds_at(data, DCM_AcquisitionDate, DCM_AcquisitionTime));
+  take(slice.acquired_at, seconds_at(data, DCM_AcquisitionDateTime));
+  take(slice.acquired_at, seconds_at(data, DCM_FrameAcquisitionDateTime));
+  take(slice.made_at, seconds_at(data, DCM_ContentDate, DCM_ContentTime));
+  take(slice.acquisition, first_number(data, {DCM_FrameAcquisitionNumber, DCM_AcquisitionNumber}));
+  take(slice.instance_number, first_number(data, DCM_InstanceNumber));
+}
+
+void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
+  DcmPixelData& element = pixel_data(data);
+  E_TransferSyntax stored_as = EXS_Unknown;
+  const DcmRepresentationParameter* parameter = nullptr;
+  element.getOriginalRepresentationKey(stored_as, parameter);
+  const DcmXfer pixels(stored_as), whole(data.getOriginalXfer());
+  slice.is_compressed = pixels.isEncapsulated();
+  slice.is_lossy = slice.is_compressed && pixels.isLossy();
+  slice.syntax_uid = whole.getXferID();
+  slice.syntax_name = whole.getXferName();
+  slice.keeps_syntax = !whole.isEncapsulated() && data.getOriginalXfer() != EXS_DeflatedLittleEndianExplicit;
+  if (slice.is_compressed && !whole.isEncapsulated()) {
+    corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
+  }
+  if (slice.is_compressed && !can_decode(slice.syntax_uid)) {
+    unsupported("pixels in " + slice.syntax_name + " are not supported");
+  }
+  constexpr std::uint64_t most_in_file = std::uint64_t{16} << 30;
+  if (slice.file.bytes > most_in_file) unsupported("files of more than 16 GiB are not supported");
+  const std::int64_t needed = slice.frames * slice.rows * slice.columns * slice.format.bits_allocated / 8;
+  if (needed > std::numeric_limits<std::uint32_t>::max() - 1) {
+    unsupported("pixels of more than 4 GiB in one file are not supported");
+  }
+  const std::int64_t most = slice.is_compressed ? most_pixel_bytes(element, slice.syntax_uid)
+                                                : static_cast<std::int64_t>(element.getLength());
+  if (most < needed) {
+    corrupt(DCM_PixelData, "is too short: " + std::to_string(slice.columns) + " x " + std::to_string(slice.rows) +
+                               (slice.frames > 1 ? " x " + std::to_string(slice.frames) : "") + " pixels need " +
+                               std::to_string(needed) + " bytes, it has" + (slice.is_compressed ? " at most " : " ") +
+                               std::to_string(most));
+  }
+  const E_TransferSyntax syntax = data.getOriginalXfer();
+  slice.ends_with_cells = (syntax == EXS_LittleEndianExplicit || syntax == EXS_LittleEndianImplicit) &&
+                          slice.frames == 1 && slice.format.bits_allocated == 16 && most == needed &&
+                          data.getElement(data.card() - 1) == &element;
+}
+
+}  // namespace
+
+void read_header(DcmDataset& data, SliceHeader& slice) {
+  read_identity(data, slice);
+  refuse_unhandled_kinds(data);
+  read_pixel_format(data, slice);
+  read_pixel_data(data, slice);
+  read_padding(data, slice);
+  slice.has_overlays_in_cells = !overlays_in_cells(data, slice).empty();
+  read_image_attributes(data, slice);
+}
+
+void read_image_attributes(DcmItem& data, SliceHeader& slice) {
+  read_rescale(data, slice);
+  read_place(data, slice);
+  read_spacing(data, slice);
+  read_contrast(data, slice);
+  read_kind(data, slice);
+}
+
+}  // namespace quietvox::io::dicom

@@ -1,0 +1,474 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "core/execution.hpp"
+#include "io/dicom/copies.hpp"
+#include "io/dicom/frame_decoder.hpp"
+#include "io/dicom/identity.hpp"
+#include "io/dicom/pixels.hpp"
+#include "io/dicom/writer.hpp"
+#include "io/files/raw_file.hpp"
+#include "io/format_text.hpp"
+#include "io/image.hpp"
+#include "io/slice_positions.hpp"
+
+namespace quietvox::io {
+namespace dicom {
+namespace {
+
+/// Reads the values of an image straight from the end of its file, where its header says that its cells are. False
+/// where they are not, or where it has room for cells of that size elsewhere: in some broken files the last are not the
+/// image's.
+bool read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
+  const std::size_t count = frame_cells(image),
+                    lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
+  const RawReader file(image.path);
+  const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(lead + count);
+  const auto bytes = std::as_writable_bytes(std::span(words.get(), lead + count));
+  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return false;
+  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return false;
+  std::uint32_t length = 0;
+  std::memcpy(&length, &words[lead - 2], sizeof length);
+  if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
+    return false;
+  to_values(image, {&words[lead], count}, kind, out);
+  return true;
+}
+
+/// A file in memory, whose images are read by any thread.
+class OpenFile {
+ public:
+  OpenFile(const SliceHeader& image, const Execution& execution)
+      : path_(image.path), file_(load_file(image.path, execution)), decoder_(*file_->getDataset(), image, execution) {}
+
+  const std::filesystem::path& path() const { return path_; }
+
+  void values(const SliceHeader& image, VoxelDomain kind, float* out) {
+    if (!fills_frame(image)) return to_values(image, mosaic(image), kind, out);
+    const auto in_place = decoder_.cells_in_place();
+    if (!in_place.empty()) return to_values(image, in_place, kind, out);
+    to_values(image, decoder_.cells(image.frame), kind, out);
+  }
+
+ private:
+  std::span<const std::uint16_t> mosaic(const SliceHeader& image) {
+    const std::lock_guard lock(mutex_);
+    if (mosaic_.empty()) mosaic_ = decoder_.cells(image.frame);
+    return mosaic_;
+  }
+
+  std::filesystem::path path_;
+  std::unique_ptr<DcmFileFormat> file_;
+  FrameDecoder decoder_;
+  std::mutex mutex_;
+  std::vector<std::uint16_t> mosaic_;  ///< the only frame, once one of its tiles was asked for
+};
+
+/// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
+class ImageValues {
+ public:
+  explicit ImageValues(Execution execution) : execution_(std::move(execution)) {}
+
+  void read(const SliceHeader& image, VoxelDomain kind, float* out) {
+    if (image.ends_with_cells && fills_frame(image) && read_values_at_end(image, kind, out)) return;
+    if (image.frames == 1 && fills_frame(image)) return OpenFile(image, execution_).values(image, kind, out);
+    open(image)->values(image, kind, out);
+  }
+
+ private:
+  std::shared_ptr<OpenFile> open(const SliceHeader& image) {
+    const std::lock_guard lock(mutex_);
+    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image, execution_);
+    return file_;
+  }
+
+  Execution execution_;
+  std::mutex mutex_;
+  std::shared_ptr<OpenFile> file_;
+};
+
+class SliceReader final : public VolumeSource {
+ public:
+  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images, std::size_t volume,
+              VoxelDomain values, Execution execution)
+      : series_(std::move(series)),
+        images_(std::move(images)),
+        volume_(series_->volumes.at(volume)),
+        values_(values),
+        execution_(std::move(execution)) {}
+
+  Extent extent() const override { return volume_.geometry.extent; }
+  Spacing spacing() const override { return volume_.geometry.spacing; }
+  HeaderFacts header() const override {
+    const SliceHeader& first = volume_.slices.front();
+    return {.kind = first.kind,
+            .kind_source = first.kind_source,
+            .min_is_white = first.photometric == "MONOCHROME1",
+            .slices_are_even = volume_.why_2d_only.empty()};
+  }
+
+  void read(VolumeView<float> out) override {
+    if (out.extent.x != extent().x || out.extent.y != extent().y || out.origin.z < 0 ||
+        out.origin.z + out.extent.z > extent().z) {
+      throw Error(Errc::internal, "slices outside the volume are asked for");
+    }
+    parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t z = begin; z < end; ++z) {
+        const SliceHeader& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
+        images_->read(slice, values_, out.row(0, z));
+      }
+    });
+  }
+
+ private:
+  std::shared_ptr<const Series> series_;
+  std::shared_ptr<ImageValues> images_;
+  const Volume& volume_;
+  VoxelDomain values_;
+  Execution execution_;
+};
+
+/// The plane that slices are closest to.
+std::string plane(const Geometry& geometry) {
+  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]),
+               z = std::abs(geometry.direction[8]);
+  return z >= x && z >= y ? "axial" : y >= x ? "coronal" : "sagittal";
+}
+
+std::string rescale(const Volume& volume) {
+  const SliceHeader& first = volume.slices.front();
+  if (!first.modality_lut.empty()) {
+    const auto [least, most] = std::ranges::minmax(first.modality_lut.values);
+    return "Modality LUT, to " + std::to_string(least) + " to " + std::to_string(most);
+  }
+  const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const SliceHeader& slice) {
+    return slice.slope == first.slope && slice.intercept == first.intercept;
+  });
+  return same ? "slope " + format_text(first.slope) + ", intercept " + format_text(first.intercept)
+              : "its own in each slice";
+}
+
+class DicomImage final : public Image {
+ public:
+  DicomImage(Series series, Execution execution)
+      : series_(std::make_shared<const Series>(std::move(series))),
+        images_(std::make_shared<ImageValues>(execution)),
+        execution_(std::move(execution)) {}
+
+  Format format() const override { return Format::dicom; }
+  std::vector<FileStamp> files() const override {
+    std::map<std::filesystem::path, const FileStamp*> found;
+    for (const Volume& volume : series_->volumes) {
+      for (const SliceHeader& slice : volume.slices) found.emplace(slice.path, &slice.file);
+    }
+    std::vector<FileStamp> files;
+    for (const auto& [path, state] : found) files.push_back(*state);
+    return files;
+  }
+  std::size_t volume_count() const override { return series_->volumes.size(); }
+  const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
+  std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
+  std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
+  std::vector<std::string> warnings() const override { return series_->warnings; }
+  std::string series_uid() const override { return at(0).slices.front().series; }
+  bool is_time_series() const override {
+    const auto weighting = [](const SliceHeader& slice) {
+      return std::tie(slice.directionality, slice.b_value, slice.gradient);
+    };
+    const SliceHeader& first = at(0).slices.front();
+    return are_made_in_turn() && std::ranges::all_of(series_->volumes, [&](const Volume& volume) {
+             return weighting(volume.slices.front()) == weighting(first);
+           });
+  }
+  std::optional<double> repetition_time() const override {
+    const auto first = at(0).slices.front().repetition_time;
+    if (!first || *first <= 0 || !are_made_in_turn()) return std::nullopt;
+    for (const Volume& volume : series_->volumes) {
+      for (const SliceHeader& slice : volume.slices) {
+        if (slice.repetition_time != first) return std::nullopt;
+      }
+    }
+    return *first / 1000;
+  }
+
+  std::vector<Vector3> places(std::size_t volume) const {
+    std::vector<Vector3> places;
+    for (const SliceHeader& slice : at(volume).slices) {
+      if (slice.position) places.push_back(*slice.position);
+    }
+    return places;
+  }
+
+  bool can_filter_stored(std::size_t volume) const override {
+    const auto& slices = at(volume).slices;
+    return std::all_of(slices.begin(), slices.end(), [&](const SliceHeader& slice) {
+      if (!slice.modality_lut.empty()) return slice.modality_lut.rises();  // the same for all slices of a volume
+      return slice.slope > 0 && slice.slope == slices.front().slope && slice.intercept == slices.front().intercept;
+    });
+  }
+
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
+    return std::make_unique<SliceReader>(series_, images_, volume, values, execution_);
+  }
+
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
+                                      const WriteOptions& options) const override {
+    WriteOptions with_access = options;
+    with_access.access = options.access & access_of(*this, output);
+    return make_writer(series_, output, values, with_access);
+  }
+
+  Facts facts() const override {
+    const Volume& volume = at(0);
+    const SliceHeader& slice = volume.slices.front();
+    const Geometry& geometry = volume.geometry;
+    const std::size_t files = files_of(*series_).size();
+    Facts facts{{"modality", slice.modality},
+                {"series description", slice.description},
+                {"series", slice.series},
+                {"files", std::to_string(files)},
+                {"volumes", std::to_string(volume_count())},
+                {"size", format_text(geometry.extent)},
+                {"spacing", format_text(geometry.spacing)}};
+    if (!slice.intent.empty()) facts.emplace_back("presentation intent", slice.intent);
+    if (slice.position && slice.axes) {
+      facts.emplace_back("orientation", plane(geometry));
+      facts.emplace_back("origin", format_point(geometry.origin));
+    }
+    if (slice.frames > 1) facts.emplace_back("frames", std::to_string(slice.frames) + " in one file");
+    if (slice.columns != slice.frame_columns) {
+      facts.emplace_back("mosaic", std::to_string(slice.frame_columns) + " x " + std::to_string(slice.frame_rows) +
+                                       " pixels hold the slices side by side");
+    }
+    const PixelFormat& format = slice.format;
+    facts.emplace_back("pixels", std::string(format.is_signed ? "signed" : "unsigned") + ", " +
+                                     std::to_string(format.bits_stored) + " of " +
+                                     std::to_string(format.bits_allocated) + " bits, " + slice.photometric);
+    facts.emplace_back("rescale", rescale(volume));
+    if (slice.padding) {
+      facts.emplace_back("padding",
+                         slice.padding->first == slice.padding->second
+                             ? std::to_string(slice.padding->first)
+                             : std::to_string(slice.padding->first) + " to " + std::to_string(slice.padding->second));
+    }
+    facts.emplace_back("transfer syntax", slice.syntax_name);
+    facts.emplace_back("written as", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
+                                         syntax_to_write(slice, {}));
+    return facts;
+  }
+
+ private:
+  const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
+
+  /// True where the volumes are one picture at several times, or with several diffusion weights.
+  bool are_made_in_turn() const {
+    const auto& volumes = series_->volumes;
+    const auto same_picture = [&](const Volume& volume) {
+      const auto contrast = [](const SliceHeader& slice) {
+        return std::tie(slice.contrast, slice.echo_time, slice.sequence, slice.making, slice.contrast_agent,
+                        slice.inversion_time, slice.flip_angle, slice.tube_voltage, slice.repetition_time);
+      };
+      const Geometry &a = volumes.front().geometry, &b = volume.geometry;
+      return contrast(volumes.front().slices.front()) == contrast(volume.slices.front()) && a.extent == b.extent &&
+             a.origin == b.origin && a.direction == b.direction;
+    };
+    return volumes.size() > 1 && std::ranges::all_of(volumes, same_picture);
+  }
+
+  std::shared_ptr<const Series> series_;
+  std::shared_ptr<ImageValues> images_;
+  Execution execution_;
+};
+
+/// At most so many lines, and how many more there are.
+std::vector<std::string> shortened(const std::vector<std::string>& names) {
+  constexpr std::size_t most_named = 5;
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) lines.push_back("passed over " + names[i]);
+  if (names.size() > most_named) {
+    lines.push_back("passed over " + std::to_string(names.size() - most_named) + " more files without an image");
+  }
+  return lines;
+}
+
+/// Which filters suit a mammogram, by what it is meant for; empty for other images.
+std::string advice_on_mammogram(const SliceHeader& slice) {
+  if (slice.modality != "MG") return {};
+  if (slice.intent == "FOR PROCESSING") {
+    return "the mammogram is FOR PROCESSING: the noise of the detector, which grows with the signal, suits nlm and "
+           "adaptive-bilateral; mammogram-enhance is for images FOR PRESENTATION";
+  }
+  if (slice.intent == "FOR PRESENTATION") {
+    return "the mammogram is FOR PRESENTATION, already processed for viewing: it suits mammogram-enhance, after nlm; "
+           "filters against noise alone suit the image FOR PROCESSING better, where there is one";
+  }
+  return {};
+}
+
+void add_warnings(Series& series, const ReadOptions& options) {
+  auto& warnings = series.warnings;
+  for (Volume& volume : series.volumes) {
+    const SliceHeader& first = volume.slices.front();
+    if (const HeaderFacts given = facts_given(options); given.kind) {
+      volume.slices.front().kind = given.kind;
+      volume.slices.front().kind_source = given.kind_source;
+    }
+    if (volume.is_irregular) {
+      warnings.push_back(volume.why_2d_only);
+      if (options.allow_gaps) volume.why_2d_only.clear();
+    }
+    if (!first.has_spacing && first.frame == 0)
+      warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
+  }
+  const auto& all = series.volumes;
+  std::set<std::string> advice;
+  for (const Volume& volume : all) advice.insert(advice_on_mammogram(volume.slices.front()));
+  advice.erase("");
+  warnings.insert(warnings.end(), advice.begin(), advice.end());
+  const auto is_single = [](const Volume& volume) {
+    return volume.slices.size() == 1 && volume.slices.front().position && volume.slices.front().axes;
+  };
+  if (all.size() > 1 && std::all_of(all.begin(), all.end(), is_single)) {
+    const std::string count = std::to_string(all.size());
+    warnings.push_back(count + " images make " + count +
+                       " volumes of one slice: they differ in size, format, orientation, contrast or time");
+  }
+  if (std::any_of(all.begin(), all.end(), [](const Volume& volume) {
+        return std::any_of(volume.slices.begin(), volume.slices.end(),
+                           [](const SliceHeader& slice) { return slice.burned_in; });
+      })) {
+    warnings.push_back(
+        "text is burned into the pixels (BurnedInAnnotation YES): it will be filtered, and it may name the patient");
+  }
+}
+
+}  // namespace
+}  // namespace dicom
+
+struct DicomFolder::Impl {
+  std::filesystem::path path;
+  dicom::Scan found;
+
+  std::unique_ptr<Image> open(const ReadOptions& options, std::vector<dicom::SliceHeader> images,
+                              std::vector<std::string> warnings) const {
+    dicom::Series series;
+    series.input = path;
+    series.is_folder = std::filesystem::is_directory(path);
+    if (images.empty()) {
+      throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
+                  path.string() + ": holds no DICOM image; passed over " + found.skipped.front());
+    }
+    images = dicom::choose_series(std::move(images), options.series_uid, path);
+    series.warnings = std::move(warnings);
+    images = dicom::each_once(std::move(images), path, options.execution.silent(), series.warnings);
+    series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
+    with_error_context(path.string(), [&] { dicom::check_rescale(series.volumes); });
+    dicom::add_warnings(series, options);
+    return std::make_unique<dicom::DicomImage>(std::move(series), options.execution.silent());
+  }
+};
+
+namespace {
+
+/// The file, or the innermost folder that all the files lie below.
+std::filesystem::path common_place(const std::set<std::filesystem::path>& files) {
+  std::filesystem::path place = *files.begin();
+  for (const std::filesystem::path& file : files) {
+    while (std::mismatch(place.begin(), place.end(), file.begin(), file.end()).first != place.end()) {
+      place = place.parent_path();
+    }
+  }
+  return place;
+}
+
+}  // namespace
+
+DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanGuard& care)
+    : impl_(new Impl{path, dicom::scan(path, execution.silent(), care)}) {}
+DicomFolder::~DicomFolder() = default;
+
+bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
+
+namespace {
+
+/// What all images say that they are; images, where they do not agree.
+SeriesKind kind_of(const std::vector<dicom::SliceHeader>& images) {
+  const SeriesKind kind = images.front().series_kind;
+  const bool agree =
+      std::ranges::all_of(images, [&](const dicom::SliceHeader& image) { return image.series_kind == kind; });
+  return agree ? kind : SeriesKind::images;
+}
+
+}  // namespace
+
+std::vector<SeriesSummary> DicomFolder::series() const {
+  std::map<std::string, std::vector<dicom::SliceHeader>> series;
+  for (const dicom::SliceHeader& image : impl_->found.images) series[image.series].push_back(image);
+  std::vector<SeriesSummary> list;
+  for (auto& [uid, all] : series) {
+    const dicom::SliceHeader first = all.front();
+    const auto unusable =
+        std::ranges::find_if(all, [](const dicom::SliceHeader& image) { return image.problem.has_value(); });
+    const auto problem = unusable != all.end() ? unusable->problem : dicom::disagreement(all);
+    const auto images = dicom::each_uid_once(std::move(all));
+    SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
+                                                             .modality = first.modality,
+                                                             .description = first.description,
+                                                             .number = first.series_number,
+                                                             .kind = kind_of(images),
+                                                             .place = {},
+                                                             .images = images.size(),
+                                                             .columns = first.columns,
+                                                             .rows = first.rows,
+                                                             .problem = problem ? problem->what() : ""});
+    std::set<std::filesystem::path> files;
+    for (const dicom::SliceHeader& image : images) files.insert(image.path);
+    summary.files = files.size();
+    summary.place = common_place(files).lexically_relative(impl_->path);
+  }
+  return list;
+}
+
+std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened(impl_->found.skipped); }
+
+std::vector<Error> DicomFolder::unassigned() const {
+  std::vector<Error> unassigned = impl_->found.unreadable;
+  std::ranges::copy(impl_->found.without_series, std::back_inserter(unassigned));
+  return unassigned;
+}
+
+std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const {
+  return impl_->open(options, impl_->found.images, {});
+}
+
+std::vector<std::array<double, 3>> slice_positions(const Image& image, std::size_t volume) {
+  const auto* const series = dynamic_cast<const dicom::DicomImage*>(&image);
+  return series && image.geometry(volume).is_placed ? series->places(volume) : std::vector<dicom::Vector3>();
+}
+
+std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
+  DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};
+  if (!folder.found.any_dicom) return nullptr;
+  if (!folder.found.unreadable.empty()) throw folder.found.unreadable.front();
+  std::vector<std::string> skipped = folder.found.skipped;
+  const std::vector<Error>& without_series = folder.found.without_series;
+  if (options.series_uid.empty()) {
+    if (!without_series.empty()) throw without_series.front();
+  } else {
+    for (const Error& other : without_series) skipped.emplace_back(other.what());
+    for (const dicom::SliceHeader& image : folder.found.images) {
+      const bool is_broken = image.problem && image.problem->code() == Errc::corrupt;
+      if (is_broken && image.series != options.series_uid) skipped.emplace_back(image.problem->what());
+    }
+  }
+  return folder.open(options, std::move(folder.found.images), dicom::shortened(skipped));
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom/scan.hpp"
+
+#include <dcmtk/dcmdata/dcuid.h>
+
+#include <algorithm>
+
+#include "core/input_limits.hpp"
+#include "io/dicom/frames.hpp"
+#include "io/dicom/header.hpp"
+#include "io/files/folder_walk.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Why an object holds no image, by its class; empty where it may hold one, or ought to: a file that ends early may
+/// have lost its pixels, and even its class, which the meta group repeats.
+std::string why_no_image(DcmFileFormat& file) {
+  DcmDataset& data = *file.getDataset();
+  static constexpr std::pair<std::string_view, const char*> kinds[] = {
+      {"1.2.840.10008.1.3.10", "a DICOMDIR"},
+      {"1.2.840.10008.5.1.4.1.1.88.", "a structured report"},
+      {"1.2.840.10008.5.1.4.1.1.11.", "a presentation state"},
+      {"1.2.840.10008.5.1.4.1.1.9.", "a waveform"},
+      {"1.2.840.10008.5.1.4.1.1.104.", "an encapsulated document"},
+      {"1.2.840.10008.5.1.4.1.1.66.4", "a segmentation"},
+      {"1.2.840.10008.5.1.4.1.1.66", "raw data, a registration or fiducials"},
+      {"1.2.840.10008.5.1.4.1.1.67", "a real world value mapping"},
+      {"1.2.840.10008.5.1.4.1.1.481.1", ""},  // RT Image
+      {"1.2.840.10008.5.1.4.1.1.481.", "a radiotherapy object"},
+  };
+  std::string sop_class = text_of(data, DCM_SOPClassUID);
+  if (sop_class.empty()) sop_class = text_of(*file.getMetaInfo(), DCM_MediaStorageSOPClassUID);
+  for (const auto& [prefix, kind] : kinds) {
+    if (sop_class.starts_with(prefix) &&
+        (prefix.back() == '.' || sop_class.size() == prefix.size() || sop_class[prefix.size()] == '.')) {
+      return kind;
+    }
+  }
+  const bool has_pixels =
+      data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData);
+  const bool is_image = has_pixels || data.tagExists(DCM_Rows) || dcmIsImageStorageSOPClassUID(sop_class.c_str());
+  return is_image ? "" : "a DICOM object without pixel data";
+}
+
+using Found = FolderWalk::File;
+
+FolderWalk look_into(const fs::path& path) {
+  if (fs::is_directory(path)) return walk_folder(path);
+  if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
+  FolderWalk found;
+  found.files.push_back({path, path.filename()});
+  return found;
+}
+
+/// What one file turned out to be.
+struct Outcome {
+  std::vector<SliceHeader> images;
+  std::string skipped;  ///< why it holds no image
+  bool is_dicom = true;
+  /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be passed over.
+  std::optional<Error> unassigned = std::nullopt;
+};
+
+Outcome examine(const Found& found, const Execution& execution) {
+  SliceHeader slice;
+  slice.file = FileStamp(found.path);
+  try {
+    if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
+  } catch (const Error& error) {
+    return {.images = {}, .skipped = {}, .unassigned = error};
+  }
+  slice.path = found.path;
+  slice.name = found.name;
+  std::unique_ptr<DcmFileFormat> file;
+  try {
+    file = load_header(found.path, execution);
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
+    const auto series = series_of_broken_file(found.path, execution);
+    if (!series) return {.images = {}, .skipped = "nothing but zeros where DICOM should stand", .unassigned = error};
+    slice.series = *series;
+    if (slice.series.empty()) return {.images = {}, .skipped = {}, .unassigned = error};
+    slice.problem = error;
+    return {{std::move(slice)}, {}};
+  }
+  DcmDataset& data = *file->getDataset();
+  if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
+  try {
+    read_header(data, slice);
+    return {images_of(data, slice, execution), {}};
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
+    slice.problem = Error(error.code(), found.path.string() + ": " + error.what());
+  }
+  return {{std::move(slice)}, {}};
+}
+
+void check_identity(SliceHeader& slice) {
+  const auto missing = [&](const DcmTagKey& key) {
+    return Error(Errc::corrupt, slice.path.string() + ": " + tag_name(key) + " is missing");
+  };
+  if (slice.series.empty()) {
+    slice.problem = missing(DCM_SeriesInstanceUID);
+    return;
+  }
+  if (slice.problem) return;
+  if (slice.sop_class.empty()) slice.problem = missing(DCM_SOPClassUID);
+  if (slice.sop_instance.empty()) slice.problem = missing(DCM_SOPInstanceUID);
+}
+
+}  // namespace
+
+Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& care) {
+  FolderWalk folder = look_into(path);
+  std::vector<Found>& files = folder.files;
+  std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
+  std::vector<Outcome> outcomes(files.size());
+  // Files that are read at the same time share the memory that may be taken.
+  Execution each = execution;
+  each.memory_limit = memory_budget(execution) /
+                      std::clamp<std::uint64_t>(files.size(), 1, static_cast<std::uint64_t>(thread_count(execution)));
+  parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (care.before) care.before(files[i].path);
+      outcomes[i] = examine(files[i], each);
+    }
+  });
+  Scan result;
+  result.any_dicom = !folder.closed.empty();  // perhaps
+  result.unreadable = std::move(folder.closed);
+  result.skipped = std::move(folder.skipped);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Outcome& outcome = outcomes[i];
+    result.any_dicom = result.any_dicom || outcome.is_dicom;
+    if (outcome.unassigned && (outcome.skipped.empty() || files[i].path == path)) {
+      result.unreadable.push_back(std::move(*outcome.unassigned));
+      continue;
+    }
+    if (outcome.images.empty()) result.skipped.push_back(files[i].name.string() + ": " + outcome.skipped);
+    for (SliceHeader& image : outcome.images) {
+      check_identity(image);
+      if (image.series.empty()) {
+        result.without_series.push_back(std::move(*image.problem));
+        break;
+      }
+      result.images.push_back(std::move(image));
+    }
+  }
+  return result;
+}
+
+}  // namespace quietvox::io::dicom

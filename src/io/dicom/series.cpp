@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/dicom/series.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <numbers>
+#include <set>
+#include <tuple>
+
+#include "io/dicom/copies.hpp"
+#include "io/dicom/identity.hpp"
+#include "io/dicom/repeats.hpp"
+#include "io/format_text.hpp"
+
+namespace quietvox::io::dicom {
+namespace {
+
+constexpr double uneven_share = 0.01;  // of the slice distance
+constexpr double uneven_mm = 0.01;
+constexpr double tilt_degrees = 0.1;
+constexpr double same_direction = 1e-4;
+constexpr double same_time = 1e-3;  // of the time; of a diffusion weight too
+constexpr double same_gradient = 1e-3;
+constexpr std::uint64_t most_comparisons = 1'000'000'000;  // of images with one of each kind, a few seconds
+
+std::string mm(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g mm", value);
+  return text;
+}
+
+bool close(const Vector3& a, const Vector3& b) {
+  for (int i = 0; i < 3; ++i) {
+    if (std::abs(a[i] - b[i]) > same_direction) return false;
+  }
+  return true;
+}
+
+bool same_times(double a, double b) { return std::abs(a - b) <= same_time * std::max(std::abs(a), std::abs(b)); }
+
+bool same_numbers(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? same_times(*a, *b) : a == b;
+}
+
+bool same_gradients(const SliceHeader& a, const SliceHeader& b) {
+  return std::equal(a.gradient.begin(), a.gradient.end(), b.gradient.begin(), b.gradient.end(),
+                    [](double x, double y) { return std::abs(x - y) <= same_gradient; });
+}
+
+/// True where two images may be slices of one volume, wherever they lie.
+bool same_kind(const SliceHeader& a, const SliceHeader& b) {
+  if (a.temporal_position != b.temporal_position || !same_numbers(a.echo_time, b.echo_time) ||
+      !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b) || a.rows != b.rows || a.columns != b.columns ||
+      a.format != b.format || a.photometric != b.photometric || a.intent != b.intent || a.contrast != b.contrast ||
+      a.directionality != b.directionality || a.modality_lut != b.modality_lut ||
+      a.frame_of_reference != b.frame_of_reference || a.patient_position != b.patient_position) {
+    return false;
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_direction * a.spacing[axis]) return false;
+  }
+  return close(a.axes->first, b.axes->first) && close(a.axes->second, b.axes->second);
+}
+
+bool has_place(const SliceHeader& slice) { return slice.position && slice.axes; }
+
+/// How far slices lie along the normal of the first one, and how far aside of it.
+struct Places {
+  std::vector<double> along, aside;
+
+  explicit Places(const std::vector<SliceHeader>& slices) {
+    const auto& [row, column] = *slices.front().axes;
+    const Vector3 normal = cross(row, column);
+    for (const SliceHeader& slice : slices) {
+      const Vector3 way = minus(*slice.position, *slices.front().position);
+      along.push_back(dot(way, normal));
+      aside.push_back(std::hypot(dot(way, row), dot(way, column)));
+    }
+  }
+};
+
+void sort_along_normal(std::vector<SliceHeader>& slices) {
+  const auto& [row, column] = *slices.front().axes;
+  const Vector3 normal = cross(row, column);
+  std::vector<std::pair<double, SliceHeader>> placed;
+  for (SliceHeader& slice : slices) {
+    const double along = dot(*slice.position, normal);
+    placed.emplace_back(along, std::move(slice));
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < slices.size(); ++i) slices[i] = std::move(placed[i].second);
+}
+
+/// Where all images that say something say the same, the others, in which it was emptied or removed, say it too.
+void fill_in(std::vector<SliceHeader>& images, std::string SliceHeader::*what) {
+  std::set<std::string> known;
+  for (const SliceHeader& image : images) {
+    if (!(image.*what).empty()) known.insert(image.*what);
+  }
+  if (known.size() != 1) return;
+  for (SliceHeader& image : images) image.*what = *known.begin();
+}
+
+/// The images in the order of their times and numbers, or else of whatever makes them of different kinds. Those of one
+/// file stay together, as they came, but for their times. Files of the same kind and number are left as they came:
+/// their UIDs are no better than their names, since results have new ones and would come in another order than their
+/// source.
+std::vector<SliceHeader> in_order(std::vector<SliceHeader> images) {
+  std::vector<std::vector<SliceHeader>> files;
+  for (SliceHeader& image : images) {
+    if (files.empty() || files.back().front().name != image.name) files.emplace_back();
+    files.back().push_back(std::move(image));
+  }
+  const auto key = [](const std::vector<SliceHeader>& file) {
+    const SliceHeader& first = file.front();
+    const PixelFormat& format = first.format;
+    return std::tie(first.instance_number, first.echo_time, first.acquisition, first.trigger_time, first.b_value,
+                    first.gradient, first.contrast, first.directionality, first.intent, first.photometric, first.rows,
+                    first.columns, format.bits_allocated, format.bits_stored, format.high_bit, format.is_signed,
+                    first.modality_lut, first.spacing, first.axes, first.patient_position, first.frame_of_reference);
+  };
+  std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  images.clear();
+  for (auto& file : files) std::ranges::move(file, std::back_inserter(images));
+  std::stable_sort(images.begin(), images.end(), [](const SliceHeader& a, const SliceHeader& b) {
+    return a.temporal_position < b.temporal_position;
+  });
+  return images;
+}
+
+std::string between(const SliceHeader& a, const SliceHeader& b) { return called(a) + " and " + called(b); }
+
+/// What is wrong with the places of sorted slices; empty where they make a volume.
+std::string irregularity(const std::vector<SliceHeader>& slices, double distance) {
+  const Places places(slices);
+  std::set<std::size_t> counts;  // of images at a place
+  std::size_t here = 1, repeated = 0;
+  for (std::size_t i = 1; i <= slices.size(); ++i) {
+    if (i < slices.size() && places.along[i] - places.along[i - 1] <= same_place_mm) {
+      if (repeated == 0) repeated = i;
+      ++here;
+    } else {
+      counts.insert(here);
+      here = 1;
+    }
+  }
+  if (repeated > 0) {
+    return "slices " + between(slices[repeated - 1], slices[repeated]) +
+           " lie at the same position, and nothing tells which volume each belongs to" +
+           (counts.size() == 1 ? ""
+                               : ": there are " + std::to_string(*counts.begin()) + " to " +
+                                     std::to_string(*counts.rbegin()) + " images at a place");
+  }
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double gap = places.along[i] - places.along[i - 1];
+    if (std::abs(gap - distance) <= std::max(uneven_share * distance, uneven_mm)) continue;
+    const double steps = gap / distance;
+    const bool missing = steps > 1.5 && std::abs(steps - std::round(steps)) <= 2 * uneven_share * steps;
+    return (missing ? "slices are missing: " : "slices are unevenly spaced: ") + between(slices[i - 1], slices[i]) +
+           " are " + mm(gap) + " apart, others " + mm(distance);
+  }
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double allowed = std::tan(tilt_degrees * std::numbers::pi / 180) * places.along[i];
+    if (places.aside[i] <= std::max(allowed, uneven_mm)) continue;
+    char degrees[32];
+    std::snprintf(degrees, sizeof degrees, "%.3g",
+                  std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
+    return "slices are shifted sideways (gantry tilt): " + between(slices.front(), slices[i]) + " by " +
+           mm(places.aside[i]) + ", an angle of " + degrees + " degrees";
+  }
+  return {};
+}
+
+/// Median distance of neighbours that do not share a position.
+double slice_distance(const std::vector<SliceHeader>& slices) {
+  const Places places(slices);
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    const double gap = places.along[i] - places.along[i - 1];
+    if (gap > same_place_mm) gaps.push_back(gap);
+  }
+  if (gaps.empty()) return slices.front().thickness;
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>((gaps.size() - 1) / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  return *middle;
+}
+
+Volume make_volume(std::vector<SliceHeader> slices) {
+  Volume volume;
+  const SliceHeader& first = slices.front();
+  Geometry& geometry = volume.geometry;
+  geometry.extent = {{first.columns, first.rows, static_cast<std::int64_t>(slices.size())}};
+  geometry.spacing = {first.spacing[0], first.spacing[1], first.thickness};
+  geometry.is_placed = has_place(first);
+  if (geometry.is_placed) {
+    const auto& [row, column] = *first.axes;
+    const Vector3 normal = cross(row, column);
+    geometry.origin = *first.position;
+    for (int i = 0; i < 3; ++i) {
+      geometry.direction[3 * i] = row[i];
+      geometry.direction[3 * i + 1] = column[i];
+      geometry.direction[3 * i + 2] = normal[i];
+    }
+  }
+  if (slices.size() == 1) {
+    volume.why_2d_only = "it is a single image";
+  } else {
+    geometry.spacing.z = slice_distance(slices);
+    volume.why_uneven = irregularity(slices, geometry.spacing.z);
+    volume.why_2d_only = volume.why_uneven;
+    volume.is_irregular = !volume.why_uneven.empty();
+  }
+  volume.slices = std::move(slices);
+  return volume;
+}
+
+}  // namespace
+
+std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const std::string& uid,
+                                       const std::filesystem::path& path) {
+  std::map<std::string, std::vector<SliceHeader>> series;
+  for (SliceHeader& slice : images) series[slice.series].push_back(std::move(slice));
+  auto chosen = uid.empty() ? series.begin() : series.find(uid);
+  if ((uid.empty() && series.size() > 1) || chosen == series.end()) {
+    std::string list;
+    for (const auto& [name, slices] : series) {
+      const std::size_t count = each_uid_once(slices).size();
+      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
+              (count == 1 ? " image of " : " images of ") + std::to_string(slices.front().columns) + " x " +
+              std::to_string(slices.front().rows) + " pixels)";
+    }
+    throw Error(Errc::invalid_argument,
+                path.string() + (uid.empty() ? ": holds several series" : ": holds no series " + uid),
+                "choose one by " + Parameter{"series", "UID"} + ": " + list);
+  }
+  for (const SliceHeader& slice : chosen->second) {
+    if (slice.problem) throw *slice.problem;
+  }
+  if (const auto problem = disagreement(chosen->second)) {
+    throw Error(problem->code(), path.string() + ": " + problem->what());
+  }
+  return std::move(chosen->second);
+}
+
+void check_rescale(const std::vector<Volume>& volumes) {
+  struct Element {
+    const char* name;
+    bool SliceHeader::*is_said;
+    double SliceHeader::*number;
+    double usual;
+  };
+  static const Element elements[] = {
+      {"RescaleIntercept (0028,1052)", &SliceHeader::says_intercept, &SliceHeader::intercept, 0},
+      {"RescaleSlope (0028,1053)", &SliceHeader::says_slope, &SliceHeader::slope, 1}};
+  for (const Volume& volume : volumes) {
+    for (const auto& [name, is_said, number, usual] : elements) {
+      const auto lacks = std::ranges::find(volume.slices, false, is_said);
+      const auto other =
+          std::ranges::find_if(volume.slices, [&](const SliceHeader& slice) { return slice.*number != usual; });
+      if (lacks == volume.slices.end() || other == volume.slices.end()) continue;
+      throw Error(Errc::irregular, called(*lacks) + " has no " + name + ", and " + called(*other) +
+                                       ", of the same volume, has " + format_text((*other).*number) +
+                                       "; add it, or take the image out");
+    }
+  }
+}
+
+std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::stop_token& stop) {
+  fill_in(images, &SliceHeader::frame_of_reference);
+  fill_in(images, &SliceHeader::patient_position);
+  std::vector<std::vector<SliceHeader>> kinds;
+  std::uint64_t comparisons = 0;
+  for (SliceHeader& slice : in_order(std::move(images))) {
+    check_stop(stop);
+    if (has_place(slice)) comparisons += kinds.size();
+    if (comparisons > most_comparisons) {
+      throw Error(Errc::unsupported, slice.path.string() +
+                                         ": the images of its series are of too many kinds, such as " +
+                                         std::to_string(kinds.size()) + " echo times");
+    }
+    const auto same = !has_place(slice) ? kinds.end() : std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+      return has_place(kind.front()) && same_kind(kind.front(), slice);
+    });
+    if (same == kinds.end()) {
+      kinds.emplace_back().push_back(std::move(slice));
+    } else {
+      same->push_back(std::move(slice));
+    }
+  }
+  std::vector<Volume> volumes;
+  for (auto& kind : kinds) {
+    if (!has_place(kind.front())) {
+      volumes.push_back(make_volume(std::move(kind)));
+      continue;
+    }
+    sort_along_normal(kind);
+    for (auto& [slices, by_time] : tell_apart(std::move(kind))) {
+      Volume& volume = volumes.emplace_back(make_volume(std::move(slices)));
+      if (by_time || volume.is_irregular) continue;
+      if (std::string why = mixed_times(volume.slices); !why.empty()) {
+        volume.why_2d_only = std::move(why);
+        volume.is_irregular = true;
+      }
+    }
+  }
+  return volumes;
+}
+
+}  // namespace quietvox::io::dicom

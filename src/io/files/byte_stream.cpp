@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/files/byte_stream.hpp"
+
+#include <isa-l/crc.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "io/files/gzip_reader.hpp"
+#include "io/files/gzip_writer.hpp"
+#include "io/files/raw_file.hpp"
+
+namespace quietvox::io {
+namespace {
+
+constexpr std::size_t buffer_size = 1 << 18;
+constexpr std::uint64_t deflate_limit = 1032;  // bytes that one byte of deflate can unpack to
+
+}  // namespace
+
+class ByteReader::Impl {
+ public:
+  Impl(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
+       const std::stop_token& stop, const std::filesystem::path& within)
+      : file_(path, within),
+        start_(start),
+        stop_(stop),
+        compressed_(compressed ? *compressed : begins_gzip_member(file_, start)) {
+    // At most 256 points of some 90 KB each.
+    checkpoint_distance_ = std::max<std::uint64_t>(16 << 20, file_.size() / 32);
+    if (compressed_) inflater_ = std::make_unique<GzipReader>(file_, start_, stop_);
+  }
+
+  bool compressed() const { return compressed_; }
+  const RawReader& file() const { return file_; }
+  std::uint64_t trailing_garbage() const { return trailing_garbage_; }
+
+  std::size_t read(std::uint64_t offset, std::span<std::byte> to) {
+    check_stop(stop_);
+    if (!compressed_) return file_.read(start_ + offset, to);
+    go_to(offset);
+    return unpack(to);
+  }
+
+ private:
+  void go_to(std::uint64_t offset) {
+    const auto after = std::find_if(checkpoints_.begin(), checkpoints_.end(),
+                                    [&](const auto& checkpoint) { return checkpoint->position() > offset; });
+    const GzipReader* nearest = after == checkpoints_.begin() ? nullptr : std::prev(after)->get();
+    if (offset < inflater_->position() || (nearest && nearest->position() > inflater_->position())) {
+      inflater_ = nearest ? nearest->copy() : std::make_unique<GzipReader>(file_, start_, stop_);
+    }
+    std::vector<std::byte> skipped(std::min<std::uint64_t>(buffer_size, offset - inflater_->position()));
+    while (inflater_->position() < offset) {
+      const auto wanted = std::min<std::uint64_t>(skipped.size(), offset - inflater_->position());
+      if (unpack(std::span(skipped).first(wanted)) < wanted) break;
+    }
+  }
+
+  /// Checkpoints fall between pieces.
+  std::size_t unpack(std::span<std::byte> to) {
+    std::size_t done = 0;
+    while (done < to.size() && !inflater_->at_end()) {
+      keep_checkpoint();
+      done += inflater_->read(to.subspan(done, std::min<std::size_t>(to.size() - done, 1 << 20)));
+    }
+    if (inflater_->at_end()) trailing_garbage_ = inflater_->trailing_garbage();
+    return done;
+  }
+
+  void keep_checkpoint() {
+    const std::uint64_t last = checkpoints_.empty() ? 0 : checkpoints_.back()->position();
+    if (inflater_->position() < last + checkpoint_distance_) return;
+    checkpoints_.push_back(inflater_->copy());
+    checkpoint_distance_ = std::max(checkpoint_distance_, inflater_->position() / 128);
+  }
+
+  RawReader file_;
+  std::uint64_t start_ = 0, trailing_garbage_ = 0, checkpoint_distance_ = 0;
+  std::stop_token stop_;
+  bool compressed_ = false;
+  std::unique_ptr<GzipReader> inflater_;
+  std::vector<std::unique_ptr<GzipReader>> checkpoints_;  // ascending positions
+};
+
+ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
+                       const std::stop_token& stop, const std::filesystem::path& within)
+    : impl_(std::make_unique<Impl>(path, compressed, start, stop, within)) {}
+ByteReader::~ByteReader() = default;
+bool ByteReader::compressed() const { return impl_->compressed(); }
+std::uint64_t ByteReader::file_size() const { return impl_->file().size(); }
+std::uint64_t ByteReader::trailing_garbage() const { return impl_->trailing_garbage(); }
+std::size_t ByteReader::read(std::uint64_t offset, std::span<std::byte> to) { return impl_->read(offset, to); }
+
+bool ByteReader::can_hold(std::uint64_t bytes) const {
+  return compressed() ? bytes / deflate_limit <= file_size() : bytes <= file_size();
+}
+
+void ByteReader::read_all(std::uint64_t offset, std::span<std::byte> to, const char* what) {
+  if (const std::size_t got = read(offset, to); got < to.size()) {
+    throw Error(Errc::corrupt, impl_->file().path().string() + ": ends within " + what + ": " +
+                                   std::to_string(offset + to.size()) + " bytes are needed, there are only " +
+                                   std::to_string(offset + got));
+  }
+}
+
+class ByteWriter::Impl {
+ public:
+  Impl(const std::filesystem::path& path, bool compressed, const std::filesystem::path& name,
+       const Execution& execution)
+      : path_(path), file_(path, name.empty() ? path : name), stop_(execution.stop) {
+    if (compressed) packer_.emplace(file_, execution);
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    if (packer_) return packer_->write(bytes);
+    file_.write(bytes);
+    checksum_ = checksum(checksum_, bytes);
+    size_ += bytes.size();
+  }
+
+  void close_and_verify() {
+    if (packer_) packer_->finish();
+    file_.close();
+    std::string difference;
+    try {
+      const RawReader file(path_);
+      if (packer_ ? packer_->is_held_by(file) : is_held_by(file)) return;
+    } catch (const Error& error) {
+      if (error.code() == Errc::cancelled) throw;
+      difference = std::string(" (") + error.what() + ")";
+    }
+    throw Error(Errc::not_writable,
+                file_.name().string() + ": read again, it does not hold what was written" + difference);
+  }
+
+ private:
+  static std::uint32_t checksum(std::uint32_t before, std::span<const std::byte> bytes) {
+    return crc32_gzip_refl(before, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
+
+  bool is_held_by(const RawReader& file) const {
+    std::vector<std::byte> piece(buffer_size);
+    std::uint64_t size = 0;
+    std::uint32_t found = 0;
+    while (const std::size_t got = file.read(size, piece)) {
+      check_stop(stop_);
+      found = checksum(found, std::span(piece).first(got));
+      size += got;
+    }
+    return size == size_ && found == checksum_;
+  }
+
+  std::filesystem::path path_;
+  RawWriter file_;
+  std::stop_token stop_;
+  std::optional<GzipWriter> packer_;
+  std::uint32_t checksum_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+ByteWriter::ByteWriter(const std::filesystem::path& path, bool compressed, const std::filesystem::path& name,
+                       const Execution& execution)
+    : impl_(std::make_unique<Impl>(path, compressed, name, execution)) {}
+ByteWriter::~ByteWriter() = default;
+void ByteWriter::write(std::span<const std::byte> bytes) { impl_->write(bytes); }
+void ByteWriter::close_and_verify() { impl_->close_and_verify(); }
+
+}  // namespace quietvox::io

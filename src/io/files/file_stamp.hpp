@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "core/error.hpp"
+
+namespace quietvox::io {
+
+/// How large a file was and when it was last written to: to be taken before it is read, so that what was read of it
+/// early and late is known to belong together. Its number is left out, since some network file systems give it anew.
+struct FileStamp {
+  std::filesystem::path path;
+  std::uintmax_t bytes = 0;
+  std::filesystem::file_time_type written{};
+  bool is_there = false;
+
+  FileStamp() = default;
+  explicit FileStamp(const std::filesystem::path&);
+  /// False of one that is gone.
+  bool has_changed() const;
+};
+
+/// Throws Error(input_path) with the name of the first that changed.
+void expect_unchanged(std::span<const FileStamp>);
+
+/// Calls `body`. Where that fails, and not because it was to stop, and a file has changed, it is told instead.
+template <class Body>
+void with_change_check(std::span<const FileStamp> files, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.code() != Errc::cancelled) expect_unchanged(files);
+    throw;
+  }
+}
+
+}  // namespace quietvox::io

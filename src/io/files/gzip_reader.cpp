@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/files/gzip_reader.hpp"
+
+#include <isa-l/igzip_lib.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/execution.hpp"
+
+namespace quietvox::io {
+namespace {
+
+constexpr std::size_t packed_size = 1 << 18, unpacked_at_once = 1 << 20;
+
+const char* what_is_wrong(int status) {
+  switch (status) {
+    case ISAL_INVALID_BLOCK: return "invalid block";
+    case ISAL_INVALID_SYMBOL: return "invalid code";
+    case ISAL_INVALID_LOOKBACK: return "invalid distance";
+    case ISAL_INVALID_WRAPPER: return "incorrect header";
+    case ISAL_UNSUPPORTED_METHOD: return "unknown compression method";
+    case ISAL_INCORRECT_CHECKSUM: return "incorrect checksum or length";
+    default: return "a dictionary is needed";
+  }
+}
+
+}  // namespace
+
+bool begins_gzip_member(const RawReader& file, std::uint64_t offset) {
+  std::array<std::byte, 2> start{};
+  return file.read(offset, start) == 2 && start[0] == std::byte{0x1f} && start[1] == std::byte{0x8b};
+}
+
+struct GzipReader::State : inflate_state {};
+
+GzipReader::GzipReader(const RawReader& file, std::uint64_t start, std::stop_token stop)
+    : file_(file),
+      stop_(std::move(stop)),
+      state_(std::make_unique<State>()),
+      packed_(packed_size),
+      file_position_(start) {
+  isal_inflate_init(state_.get());
+  state_->crc_flag = begins_gzip_member(file, start) ? ISAL_GZIP : ISAL_ZLIB;
+}
+
+GzipReader::GzipReader(const GzipReader& other)
+    : file_(other.file_),
+      stop_(other.stop_),
+      state_(std::make_unique<State>(*other.state_)),
+      file_position_(other.file_position_ - other.state_->avail_in),
+      position_(other.position_),
+      trailing_garbage_(other.trailing_garbage_),
+      at_end_(other.at_end_) {
+  state_->avail_in = 0;
+}
+
+GzipReader::~GzipReader() = default;
+
+std::unique_ptr<GzipReader> GzipReader::copy() const { return std::unique_ptr<GzipReader>(new GzipReader(*this)); }
+
+std::size_t GzipReader::read(std::span<std::byte> to) {
+  std::size_t done = 0;
+  while (done < to.size() && !at_end_) {
+    check_stop(stop_);
+    const auto piece = to.subspan(done, std::min(to.size() - done, unpacked_at_once));
+    state_->next_out = reinterpret_cast<std::uint8_t*>(piece.data());
+    state_->avail_out = static_cast<std::uint32_t>(piece.size());
+    const bool more = refill();
+    const int status = isal_inflate(state_.get());
+    const std::size_t got = piece.size() - state_->avail_out;
+    done += got;
+    position_ += got;
+    if (status != ISAL_DECOMP_OK && status != ISAL_END_INPUT) {
+      throw Error(Errc::corrupt, file_.path().string() + ": gzip data are damaged: " + what_is_wrong(status));
+    }
+    if (state_->block_state == ISAL_BLOCK_FINISH) {
+      start_next_member();
+    } else if (!more && got == 0) {
+      throw Error(Errc::corrupt, file_.path().string() + ": gzip data end too early");
+    }
+  }
+  return done;
+}
+
+/// False once the file has been used up.
+bool GzipReader::refill() {
+  if (state_->avail_in > 0) return true;
+  packed_.resize(packed_size);  // copies are made without
+  const std::size_t got = file_.read(file_position_, packed_);
+  file_position_ += got;
+  state_->next_in = reinterpret_cast<std::uint8_t*>(packed_.data());
+  state_->avail_in = static_cast<std::uint32_t>(got);
+  return got > 0;
+}
+
+/// gzip data may go on with another member; what does not begin like one is no part of them.
+void GzipReader::start_next_member() {
+  // Whole bytes among the bits that were taken and not used are given back.
+  const auto unused = static_cast<std::uint32_t>(state_->read_in_length) / 8;
+  const std::uint64_t next = file_position_ - state_->avail_in - unused;
+  if (begins_gzip_member(file_, next)) {
+    isal_inflate_reset(state_.get());
+    state_->crc_flag = ISAL_GZIP;
+    if (state_->next_in - reinterpret_cast<std::uint8_t*>(packed_.data()) >= static_cast<std::ptrdiff_t>(unused)) {
+      state_->next_in -= unused;
+      state_->avail_in += unused;
+    } else {  // they stood at the end of the bytes before
+      state_->avail_in = 0;
+      file_position_ = next;
+    }
+  } else {
+    at_end_ = true;
+    trailing_garbage_ = file_.size() - next;
+  }
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "io/files/raw_file.hpp"
+
+namespace quietvox::io {
+
+/// Whether gzip data begin at some place of a file.
+bool begins_gzip_member(const RawReader&, std::uint64_t offset);
+
+/// Unpacks the gzip data of a file from their beginning on; zlib's own wrapping counts as gzip too.
+class GzipReader {
+ public:
+  /// `start`: where in the file the data begin. Reading ends with Error(cancelled) once a stop is requested.
+  GzipReader(const RawReader& file, std::uint64_t start, std::stop_token stop);
+  ~GzipReader();
+
+  /// The same state, to go on from here later.
+  std::unique_ptr<GzipReader> copy() const;
+
+  /// Fills `to` with what comes next and returns how many bytes there were; fewer only at the end. Throws
+  /// Error(corrupt): the data are damaged, end too early, or have a wrong checksum.
+  std::size_t read(std::span<std::byte> to);
+
+  std::uint64_t position() const { return position_; }  ///< of the next unpacked byte
+  bool at_end() const { return at_end_; }
+  /// Bytes of the file after the end, once that was reached. They are no part of the data.
+  std::uint64_t trailing_garbage() const { return trailing_garbage_; }
+
+ private:
+  struct State;
+  GzipReader(const GzipReader&);
+
+  bool refill();
+  void start_next_member();
+
+  const RawReader& file_;
+  std::stop_token stop_;
+  std::unique_ptr<State> state_;
+  std::vector<std::byte> packed_;
+  std::uint64_t file_position_ = 0;  ///< of the next packed bytes to be read
+  std::uint64_t position_ = 0, trailing_garbage_ = 0;
+  bool at_end_ = false;
+};
+
+}  // namespace quietvox::io

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/volume.hpp"
+
+/// How the facts of an image are told to people: numbers with six significant digits.
+namespace quietvox::io {
+
+std::string format_text(double);
+/// `0.7 x 0.7 x 1.5 mm`
+std::string format_text(const Spacing&);
+/// `-12.5, 0, 30 mm (LPS)`
+std::string format_point(std::span<const double, 3>);
+/// `512 x 512 x 14`
+std::string format_text(const Extent&);
+
+}  // namespace quietvox::io

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+
+#include "core/input_limits.hpp"
+#include "io/files/reader_pool.hpp"
+#include "io/format_text.hpp"
+#include "io/image.hpp"
+#include "io/label_guess.hpp"
+#include "io/nifti/file.hpp"
+#include "io/nifti/writer.hpp"
+
+namespace quietvox::io {
+namespace {
+
+/// The volumes of a file share readers, so that a compressed series is unpacked once, not once per volume.
+struct OpenedNifti {
+  OpenedNifti(NiftiFile found, const ReadOptions& options)
+      : file(std::move(found)),
+        facts(options.kind ? facts_given(options) : file.header.facts()),
+        readers([this, stop = options.execution.stop] { return std::make_unique<NiftiVoxelReader>(file, stop); }) {}
+
+  /// Finds the offset of the file, once.
+  void find_offset() {
+    std::call_once(offset_once, [this] {
+      if (!file.header.may_lose_digits()) return;
+      const auto range = readers.take()->range(0, file.header.extent().voxels());
+      if (range) file.offset = middle_if_far(*range);
+    });
+  }
+
+  NiftiFile file;
+  LazyFacts facts;
+  std::once_flag offset_once;
+  ReaderPool<NiftiVoxelReader> readers;
+};
+
+class NiftiVolume final : public VolumeSource {
+ public:
+  NiftiVolume(std::shared_ptr<OpenedNifti> nifti, std::size_t volume, VoxelDomain values)
+      : nifti_(std::move(nifti)),
+        voxels_(nifti_->readers.take()),
+        volume_(static_cast<std::int64_t>(volume)),
+        values_(values) {}
+
+  Extent extent() const override { return nifti_->file.header.extent(); }
+  Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
+
+  HeaderFacts header() const override {
+    const NiftiType type = nifti_->file.header.type();
+    const bool are_integers = type != NiftiType::float32 && type != NiftiType::float64;
+    const auto first_volume = [&] { return std::make_unique<NiftiVolume>(nifti_, 0, VoxelDomain::stored); };
+    HeaderFacts facts = nifti_->facts.get(are_integers, first_volume);
+    if (values_ == VoxelDomain::real_less_offset) facts.offset = nifti_->file.offset;
+    return facts;
+  }
+
+  void read(VolumeView<float> slices) override {
+    const std::int64_t first = volume_ * extent().voxels() + slices.origin.z * extent().slice();
+    voxels_->read(first, values_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+  }
+
+ private:
+  std::shared_ptr<OpenedNifti> nifti_;
+  std::shared_ptr<NiftiVoxelReader> voxels_;
+  std::int64_t volume_;
+  VoxelDomain values_;
+};
+
+class NiftiImage final : public Image {
+ public:
+  NiftiImage(NiftiFile file, const ReadOptions& options)
+      : nifti_(std::make_shared<OpenedNifti>(std::move(file), options)) {}
+
+  Format format() const override { return Format::nifti; }
+  std::vector<FileStamp> files() const override { return nifti_->file.states; }
+  std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
+  const Geometry& geometry(std::size_t) const override { return header().geometry(); }
+  bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
+  std::string why_2d_only(std::size_t) const override { return {}; }
+
+  bool is_time_series() const override {
+    // Diffusion directions are said to be times too, and have their b-values beside them.
+    std::filesystem::path b_values = nifti_->file.paths.header;
+    if (b_values.extension() == ".gz") b_values.replace_extension();
+    return header().has_times() && !std::filesystem::exists(b_values.replace_extension(".bval"));
+  }
+
+  double offset() const override {
+    nifti_->find_offset();
+    return nifti_->file.offset;
+  }
+  bool may_lose_digits() const override { return header().may_lose_digits(); }
+
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
+    check_values(values);
+    return std::make_unique<NiftiVolume>(nifti_, volume, values);
+  }
+
+  Facts facts() const override {
+    const Geometry& place = header().geometry();
+    const Rescale rescale = header().rescale();
+    return {{"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
+                           (nifti_->file.compressed ? ", gzip" : "")},
+            {"extent", format_text(place.extent) + " voxels"},
+            {"volumes", std::to_string(header().volumes())},
+            {"spacing", format_text(place.spacing)},
+            {"origin", format_point(place.origin)},
+            {"stored-type", std::string(to_string(header().type()))},
+            {"rescale",
+             rescale.identity() ? "none" : format_text(rescale.slope) + " * stored + " + format_text(rescale.inter)}};
+  }
+
+  std::vector<std::string> warnings() const override { return header().warnings(); }
+
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
+                                      const WriteOptions& options) const override {
+    if (!options.are_differences) check_values(options.output_type == "same" ? values : VoxelDomain::real);
+    return make_nifti_writer(nifti_->file, output, values, options);
+  }
+
+ private:
+  const NiftiHeader& header() const { return nifti_->file.header; }
+
+  void check_values(VoxelDomain values) const {
+    if (values == VoxelDomain::stored || (values == VoxelDomain::real_less_offset && offset() != 0)) return;
+    const std::string name = nifti_->file.paths.header.string();
+    if (const std::string& why = header().why_stored_only(); !why.empty()) {
+      throw Error(Errc::unsupported, name + ": " + why,
+                  "only filters of stored numbers, such as median, can be used, and neither " + Parameter{"residual"} +
+                      " nor another type or format of the output");
+    }
+    if (offset() != 0) throw far_from_zero(name, offset());
+  }
+
+  std::shared_ptr<OpenedNifti> nifti_;
+};
+
+}  // namespace
+
+std::unique_ptr<Image> open_nifti(const std::filesystem::path& path, const ReadOptions& options) {
+  auto file = find_nifti(path);
+  if (!file) return nullptr;
+  std::uint64_t bytes = 0;
+  for (const FileStamp& state : file->states) bytes += state.bytes;
+  with_error_context(path.string(), [&] {
+    check_image_size(file->header.extent(), file->header.volumes(), bytes, options.execution);
+  });
+  return std::make_unique<NiftiImage>(*std::move(file), options);
+}
+
+}  // namespace quietvox::io

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/nifti/voxels.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <string>
+
+#include "io/files/byte_order.hpp"
+
+namespace quietvox::io {
+namespace {
+
+/// Calls `body` with a zero of the voxel type.
+template <class Body>
+auto with_type(NiftiType type, Body&& body) {
+  switch (type) {
+    case NiftiType::uint8: return body(std::uint8_t{});
+    case NiftiType::int8: return body(std::int8_t{});
+    case NiftiType::int16: return body(std::int16_t{});
+    case NiftiType::uint16: return body(std::uint16_t{});
+    case NiftiType::int32: return body(std::int32_t{});
+    case NiftiType::uint32: return body(std::uint32_t{});
+    case NiftiType::int64: return body(std::int64_t{});
+    case NiftiType::uint64: return body(std::uint64_t{});
+    case NiftiType::float32: return body(float{});
+    case NiftiType::float64: break;
+  }
+  return body(double{});
+}
+
+[[noreturn]] void throw_not_a_float(const std::string& value) {
+  throw Error(Errc::unsupported,
+              "voxel value " + value + " does not fit into a 32-bit float, in which filters compute");
+}
+
+template <class T>
+float to_float(T value) {
+  const auto result = static_cast<float>(value);
+  if constexpr (std::integral<T> && sizeof(T) >= 4) {
+    const std::uint64_t magnitude =
+        value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    if (std::bit_width(magnitude) > 24 && std::bit_width(magnitude) - std::countr_zero(magnitude) > 24) {
+      throw_not_a_float(std::to_string(value));
+    }
+  } else if constexpr (std::same_as<T, double>) {
+    if (std::isfinite(value) && !std::isfinite(result)) throw_not_a_float(FieldType<double>::format(value));
+  }
+  return result;
+}
+
+/// True where a double holds the integer.
+template <std::integral T>
+bool fits_double(T value) {
+  const std::uint64_t magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  return magnitude == 0 || (magnitude >> std::countr_zero(magnitude)) >> std::numeric_limits<double>::digits == 0;
+}
+
+template <class T, Inexact inexact>
+void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
+  constexpr bool rounds = inexact == Inexact::round;
+  if (format.rescale.identity()) {
+    for (float& value : values) {
+      const T number = load<T>(stored, format.swapped);
+      value = rounds ? static_cast<float>(number) : to_float(number);
+      stored += sizeof(T);
+    }
+    return;
+  }
+  const auto [slope, inter] = format.rescale;
+  for (float& value : values) {
+    const T number = load<T>(stored, format.swapped);
+    if constexpr (!rounds && std::integral<T>) {
+      if (!fits_double(number)) throw_not_a_float(std::to_string(number));
+    }
+    const double exact = slope * static_cast<double>(number) + inter;
+    value = rounds ? static_cast<float>(exact) : to_float(exact);
+    if constexpr (!rounds && std::integral<T> && sizeof(T) >= 4) {
+      if (std::abs(value - exact) > std::abs(slope) / 4) throw_not_a_float(FieldType<double>::format(exact));
+    }
+    stored += sizeof(T);
+  }
+}
+
+/// The stored number nearest to a real value; half is rounded away from zero.
+template <class T>
+T to_stored(float value, const Rescale& rescale, std::int64_t& clamped) {
+  const double number = rescale.identity() ? value : (value - rescale.inter) / rescale.slope;
+  if constexpr (std::integral<T>) {
+    using Limits = std::numeric_limits<T>;
+    const double rounded = std::round(number);
+    const double end = std::ldexp(1.0, Limits::digits);  // one beyond the largest
+    if (rounded >= end || rounded < static_cast<double>(Limits::min())) {
+      ++clamped;
+      return rounded >= end ? Limits::max() : Limits::min();
+    }
+    return static_cast<T>(rounded);
+  } else {
+    return static_cast<T>(number);
+  }
+}
+
+/// Either zero equals the other: filters give no heed to the sign of one.
+bool unchanged(float value, float before) { return value == before || (std::isnan(value) && std::isnan(before)); }
+
+}  // namespace
+
+void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::span<float> values, Inexact inexact) {
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    const auto decode_all = inexact == Inexact::round ? decode_as<T, Inexact::round> : decode_as<T, Inexact::refuse>;
+    decode_all(stored.data(), format, values);
+  });
+}
+
+void widen(std::optional<Range<double>>& range, std::span<const std::byte> stored, const VoxelFormat& format) {
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    const auto [slope, inter] = format.rescale;
+    for (std::size_t i = 0; i < stored.size(); i += sizeof(T)) {
+      const double value = slope * static_cast<double>(load<T>(stored.data() + i, format.swapped)) + inter;
+      if (!std::isfinite(value)) continue;
+      if (!range) range = {value, value};
+      range->min = std::min(range->min, value);
+      range->max = std::max(range->max, value);
+    }
+  });
+}
+
+std::int64_t encode_changes(std::span<const float> values, std::span<const float> before, const VoxelFormat& format,
+                            std::span<std::byte> stored) {
+  std::int64_t clamped = 0;
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (unchanged(values[i], before[i]) || (std::integral<T> && !std::isfinite(values[i]))) continue;
+      store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
+    }
+  });
+  return clamped;
+}
+
+std::int64_t encode(std::span<const float> values, const VoxelFormat& format, std::span<std::byte> stored) {
+  std::int64_t clamped = 0;
+  with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::integral<T> && !std::isfinite(values[i])) {
+        throw Error(Errc::unsupported,
+                    "the image holds voxels that are not finite, which " + std::string(to_string(format.type)) +
+                        " cannot store",
+                    "use float32");
+      }
+      store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
+    }
+  });
+  return clamped;
+}
+
+}  // namespace quietvox::io

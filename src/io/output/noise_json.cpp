@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/output/noise_json.hpp"
+
+#include <algorithm>
+
+namespace quietvox {
+
+Json to_json(const NoiseModel& model) {
+  const Triple<double> length = model.spectrum.length();
+  const auto [low, high] = std::minmax_element(model.map.values.begin(), model.map.values.end());
+  return {{"sigma", model.sigma},
+          {"distribution", FieldType<NoiseDistribution>::format(model.distribution)},
+          {"correlation_length", {length.x, length.y, length.z}},
+          {"lowest", model.sigma * static_cast<double>(*low)},
+          {"highest", model.sigma * static_cast<double>(*high)},
+          {"contrast", model.contrast},
+          {"step", model.step},
+          {"impulses", model.impulses},
+          {"masked_background", model.masked},
+          {"places", model.places},
+          {"confidence", FieldType<Confidence>::format(model.confidence)},
+          {"reason", model.reason}};
+}
+
+Json to_json(const NoiseSpectrum& spectrum) {
+  Json rows = Json::array();
+  for (std::int64_t y = 0; y < spectrum.size.y; ++y) {
+    const auto row = spectrum.in_plane.begin() + y * spectrum.size.x;
+    rows.push_back(std::vector<float>(row, row + spectrum.size.x));
+  }
+  return {{"in_plane", rows}, {"across", spectrum.across}};
+}
+
+}  // namespace quietvox

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/output/provenance_json.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "core/sha256.hpp"
+#include "io/files/byte_stream.hpp"
+#include "io/files/path_overlap.hpp"
+#include "io/files/raw_file.hpp"
+#include "io/output/noise_json.hpp"
+#include "io/output/settings_json.hpp"
+
+namespace quietvox::io {
+namespace fs = std::filesystem;
+namespace {
+
+/// The name of the image that a sidecar belongs to; none for JSON of another origin. It is among the first that a
+/// sidecar says, so that only the beginning of a file is read.
+std::optional<std::string> image_of_sidecar(const fs::path& path) {
+  constexpr std::size_t enough = 1 << 16;
+  const RawReader file(path);
+  std::string text(enough, '\0');
+  text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
+  bool is_ours = false;
+  std::string key, image;
+  const auto look = [&](int depth, Json::parse_event_t event, const Json& value) {
+    if (depth == 0) return true;
+    if (depth == 1 && event == Json::parse_event_t::key) {
+      key = value.get<std::string>();
+      is_ours = is_ours || key == "quietvox";
+    }
+    if (depth == 1 && event == Json::parse_event_t::value && key == "image" && value.is_string()) {
+      image = value.get<std::string>();
+    }
+    return false;  // nothing is kept
+  };
+  const bool is_whole = !Json::parse(text, look, false).is_discarded();
+  return is_ours && (is_whole || file.size() > enough) ? std::optional(image) : std::nullopt;
+}
+
+Json identity_of(const fs::path& path) {
+  if (!fs::is_regular_file(path)) return {{"name", path.filename().string()}};
+  ByteReader reader(path, false);
+  Sha256 hash;
+  std::vector<std::byte> piece(1 << 18);
+  std::uint64_t size = 0;
+  while (const std::size_t got = reader.read(size, piece)) {
+    hash.update(std::span(piece).first(got));
+    size += got;
+  }
+  return {{"name", path.filename().string()}, {"bytes", size}, {"sha256", to_hex(hash.digest())}};
+}
+
+/// The filters of a volume, and other steps, by name alone, in their places.
+Json steps_of(const Provenance& provenance) {
+  Json steps = to_json(provenance.resolved);
+  std::size_t added = 0;
+  for (const OtherStep& other : provenance.others) {
+    steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(other.before + added++), Json{{"name", other.name}});
+  }
+  return steps;
+}
+
+bool same_but_for_place(const Json& a, const Json& b) {
+  return a["filters"] == b["filters"] && a.value("noise", Json()) == b.value("noise", Json());
+}
+
+}  // namespace
+
+fs::path sidecar_of(fs::path image) {
+  if (image.extension() == ".gz") image.replace_extension();
+  return image.replace_extension(".json");
+}
+
+ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, const WriteOptions& options)
+    : image_(image),
+      path_(sidecar_of(image)),
+      inputs_(std::move(inputs)),
+      force_(options.force),
+      series_(options.input_series),
+      most_(options.access) {}
+
+void ProvenanceSidecar::check() const { make_output(); }
+
+std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
+  refuse_replacing(path_);
+  for (const fs::path& input : inputs_) refuse_overlap(path_, input);
+  auto output = std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path(), most_);
+  output->refuse_replacing([this](const fs::path& found) { refuse_replacing(found); });
+  return output;
+}
+
+/// What was found at the path; it may have another name by now.
+void ProvenanceSidecar::refuse_replacing(const fs::path& found) const {
+  if (!fs::is_regular_file(found)) return;
+  const auto image = image_of_sidecar(found);
+  if (force_ && !image) {
+    throw Error(Errc::exists, path_.string() + ": was not made by quietvox and is therefore not replaced",
+                "give another output");
+  }
+  // A name that leads elsewhere is none of ours.
+  if (image && !image->empty() && *image != image_.filename() && fs::path(*image).filename() == *image &&
+      fs::exists(fs::path(path_).replace_filename(*image))) {
+    throw Error(Errc::exists, path_.string() + ": says what was done to " + *image + " and is therefore not replaced",
+                "give an output whose name differs in more than "
+                "its ending");
+  }
+}
+
+void ProvenanceSidecar::add_volume(const Provenance& provenance) {
+  volumes_.push_back(provenance);
+  if (output_ || provenance.resolved.empty()) return;
+  output_ = make_output();
+  output_->begin();
+}
+
+AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
+  if (!output_) return nullptr;
+  const std::string text = json(clamped_voxels);
+  ByteWriter writer(output_->staging(), false, path_);
+  writer.write(std::as_bytes(std::span(text)));
+  writer.close_and_verify();
+  return output_.get();
+}
+
+std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
+  Json inputs = Json::array();
+  for (const fs::path& input : inputs_) {
+    inputs.push_back(identity_of(input));
+    if (!series_.empty()) inputs.back()["series"] = series_;
+  }
+  // Neighbouring volumes to which the same was done share an entry.
+  Json volumes = Json::array();
+  for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
+    Json entry = {{"first", volume}, {"last", volume}, {"filters", steps_of(volumes_[volume])}};
+    for (const NoiseModel& noise : volumes_[volume].noise) entry["noise"].push_back(to_json(noise));
+    if (!volumes_[volume].stabilised.empty()) entry["stabilised"] = volumes_[volume].stabilised;
+    if (!volumes.empty() && same_but_for_place(volumes.back(), entry)) {
+      volumes.back()["last"] = volume;
+    } else {
+      volumes.push_back(std::move(entry));
+    }
+  }
+  Json document = {{"schema", json_schema_version},
+                   {"quietvox", version()},
+                   {"notice", "not for diagnostic use"},
+                   {"image", image_.filename().string()},
+                   {"inputs", inputs},
+                   {"backend", volumes_.front().backend},
+                   {"requested", as_given(volumes_.front().requested)},
+                   {"volumes", volumes},
+                   {"clamped_voxels", clamped_voxels}};
+  if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;
+  if (const std::string& source = volumes_.front().noise_source; !source.empty()) document["noise_source"] = source;
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace quietvox::io

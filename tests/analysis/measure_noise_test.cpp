@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/measure_noise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/memory_volume.hpp"
+#include "io/image.hpp"
+#include "phantom/phantom.hpp"
+#include "phantom/scanner_noise.hpp"
+#include "support/test_data.hpp"
+
+namespace quietvox {
+namespace {
+
+constexpr int kSeed = 4711;  // not one that the measure was tuned on
+
+struct Scan {
+  Extent extent;
+  std::vector<float> voxels;
+
+  NoiseModel measured(int threads = 0) const {
+    MemoryVolume source({voxels.data(), extent});
+    Execution execution;
+    execution.threads = threads;
+    return measure_noise(source, execution);
+  }
+  Scan with(const NoiseParams& params) const {
+    MemoryVolume source({voxels.data(), extent});
+    Scan noisy = *this;
+    NoiseAdder(source, params, {}).add({noisy.voxels.data(), extent});
+    return noisy;
+  }
+  template <class Change>
+  Scan changed(const Change& change) const {
+    Scan result = *this;
+    for (std::size_t i = 0; i < voxels.size(); ++i) result.voxels[i] = change(i);
+    return result;
+  }
+};
+
+/// A head without noise: the mean of many scans.
+const Scan& head() {
+  static const Scan scan = [] {
+    const auto image = io::open_nifti(test::test_data("quality/t1_template.nii.gz"));
+    const auto volume = image->volume(0, io::VoxelDomain::real);
+    Scan head{volume->extent(), std::vector<float>(static_cast<std::size_t>(volume->extent().voxels()))};
+    volume->read({head.voxels.data(), head.extent});
+    return head;
+  }();
+  return scan;
+}
+
+/// Root mean square of what was added to the head.
+double added(const Scan& noisy, const Scan& clean) {
+  double sum = 0, squares = 0, count = 0;
+  for (std::size_t i = 0; i < clean.voxels.size(); ++i) {
+    if (clean.voxels[i] <= 10) continue;
+    const double noise = static_cast<double>(noisy.voxels[i]) - static_cast<double>(clean.voxels[i]);
+    sum += noise;
+    squares += noise * noise;
+    ++count;
+  }
+  return std::sqrt(squares / count - sum / count * sum / count);
+}
+
+struct Kind {
+  const char* name;
+  NoiseParams params;
+  double tolerance;  ///< at levels 8 and 23
+
+  Scan noisy(double level) const {
+    NoiseParams scaled = params;
+    scaled.amount = level;
+    scaled.seed = kSeed;
+    const Scan result = head().with(scaled);
+    return name != std::string("quantised") ? result : result.with({NoiseKind::quantisation, level, kSeed});
+  }
+  Scan clean() const {
+    return params.kind != NoiseKind::zero_filled ? head() : head().with({NoiseKind::zero_filled, 0, kSeed});
+  }
+};
+const Kind kKinds[] = {
+    {"white", {NoiseKind::gaussian}, 0.10},
+    {"rician", {NoiseKind::rician}, 0.10},
+    {"quantised", {NoiseKind::gaussian}, 0.10},
+    {"ct sharp", {NoiseKind::ct, 1, 1, CtKernel::sharp}, 0.10},
+    {"zero-filled", {NoiseKind::zero_filled}, 0.15},
+    {"ct soft", {NoiseKind::ct, 1, 1, CtKernel::soft}, 0.15},
+    {"interpolated", {NoiseKind::interpolated}, 0.15},
+};
+
+TEST(MeasureNoise, OfEveryKindOnAHead) {
+  QV_NEEDS_TEST_DATA();
+  for (const Kind& kind : kKinds) {
+    for (const double level : {2.55, 8.0, 23.0}) {
+      const Scan noisy = kind.noisy(level);
+      const double truth = added(noisy, kind.clean());
+      const NoiseModel model = noisy.measured();
+      const double tolerance = level < 3 ? 0.25 : kind.tolerance;
+      EXPECT_NEAR(model.sigma, truth, tolerance * truth) << kind.name << " " << level;
+      EXPECT_EQ(model.distribution == NoiseDistribution::rician,
+                kind.params.kind == NoiseKind::rician || kind.params.kind == NoiseKind::zero_filled)
+          << kind.name << " " << level;
+      EXPECT_NE(model.confidence, Confidence::none);
+      EXPECT_EQ(model.reason.empty(), model.confidence == Confidence::high);
+    }
+  }
+}
+
+TEST(MeasureNoise, WhateverTheBackgroundTheBitsAndImpulses) {
+  QV_NEEDS_TEST_DATA();
+  for (const Kind& kind : kKinds) {
+    for (const double level : {8.0, 23.0}) {
+      if (level > 8 && kind.params.kind == NoiseKind::ct) continue;  // slow, and as at level 8
+      const Scan noisy = kind.noisy(level);
+      const double truth = added(noisy, kind.clean());
+      const auto near = [&](const char* what, const Scan& scan, double unit = 1) {
+        EXPECT_NEAR(scan.measured().sigma * unit, truth, 0.2 * truth) << kind.name << " " << level << " " << what;
+      };
+      const auto at = [&](std::size_t i) { return noisy.voxels[i]; };
+      near("cut background", noisy.changed([&](std::size_t i) { return head().voxels[i] > 10 ? at(i) : 0; }));
+      near("clipped", noisy.changed([&](std::size_t i) { return std::max(at(i), 0.0F); }));
+      near("8 bits", noisy.changed([&](std::size_t i) { return std::round(std::clamp(at(i), 0.0F, 255.0F)); }));
+      const auto fine = [&](std::size_t i) { return std::round(std::clamp(at(i), 0.0F, 255.0F) * 4095 / 255); };
+      near("12 bits", noisy.changed(fine), 255.0 / 4095);
+      const Scan spoilt = head().with({NoiseKind::salt_and_pepper, 0.2, kSeed});
+      const Scan hit =
+          noisy.changed([&](std::size_t i) { return spoilt.voxels[i] != head().voxels[i] ? spoilt.voxels[i] : at(i); });
+      near("impulses", hit);
+      EXPECT_GT(hit.measured().impulses, 0.05) << kind.name << " " << level;
+      EXPECT_LT(noisy.measured().impulses, 0.01) << kind.name << " " << level;
+    }
+  }
+}
+
+TEST(MeasureNoise, MapOfParallelImaging) {
+  QV_NEEDS_TEST_DATA();
+  const auto g = [](std::size_t i) {
+    const Extent extent = head().extent;
+    const auto at = static_cast<std::int64_t>(i);
+    const double x = 2.0 * static_cast<double>(at % extent.x) / static_cast<double>(extent.x - 1) - 1,
+                 y = 2.0 * static_cast<double>(at / extent.x % extent.y) / static_cast<double>(extent.y - 1) - 1,
+                 z = 2.0 * static_cast<double>(at / extent.slice()) / static_cast<double>(extent.z - 1) - 1;
+    return 1 + 2 * std::exp(-2.5 * (x * x + y * y + z * z));
+  };
+  for (const double level : {8.0, 23.0}) {
+    const NoiseModel model = head().with({NoiseKind::g_factor, level, kSeed}).measured();
+    double squares = 0, count = 0;
+    for (std::size_t i = 0; i < head().voxels.size(); ++i) {
+      if (head().voxels[i] <= 10) continue;
+      squares += g(i) * g(i);
+      ++count;
+    }
+    const double scale = level / std::sqrt(squares / count);
+    double errors = 0;
+    for (std::size_t i = 0; i < head().voxels.size(); ++i) {
+      if (head().voxels[i] <= 10) continue;
+      const auto at = static_cast<std::int64_t>(i);
+      const Extent extent = head().extent;
+      const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent);
+      errors += (sigma / (scale * g(i)) - 1) * (sigma / (scale * g(i)) - 1);
+    }
+    EXPECT_LT(std::sqrt(errors / count), 0.15) << level;
+  }
+}
+
+TEST(MeasureNoise, UniformNoiseHasNoMap) {
+  QV_NEEDS_TEST_DATA();
+  for (const NoiseKind kind : {NoiseKind::gaussian, NoiseKind::rician, NoiseKind::zero_filled}) {
+    for (const double level : {2.55, 8.0, 23.0}) {
+      EXPECT_EQ(head().with({kind, level, kSeed}).measured().map.values.size(), 1) << level;
+    }
+  }
+}
+
+TEST(MeasureNoise, SpectrumTellsTheCorrelation) {
+  QV_NEEDS_TEST_DATA();
+  const auto of = [](NoiseKind kind) { return head().with({kind, 23, kSeed}).measured().spectrum; };
+  const NoiseSpectrum zero_filled = of(NoiseKind::zero_filled), ct = of(NoiseKind::ct), white = of(NoiseKind::gaussian);
+  EXPECT_NEAR(zero_filled.correlation({1, 0, 0}), 0.58, 0.08);
+  EXPECT_NEAR(zero_filled.correlation({0, 1, 0}), 0.58, 0.08);
+  EXPECT_NEAR(zero_filled.correlation({0, 0, 1}), 0, 0.08);
+  EXPECT_NEAR(ct.correlation({0, 0, 1}), 0.5, 0.08);
+  EXPECT_NEAR(ct.correlation({1, 0, 0}), 0.53, 0.08);
+  EXPECT_NEAR(white.correlation({1, 0, 0}), 0, 0.05);
+  EXPECT_LT(white.length().x, 1.05);
+  EXPECT_GT(zero_filled.length().x, 1.5);
+}
+
+TEST(MeasureNoise, ThreadsChangeNothing) {
+  const Phantom phantom = make_phantom(PhantomKind::mr, {{96, 96, 24}});
+  const Scan noisy = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::g_factor, 20, kSeed});
+  const NoiseModel one = noisy.measured(1), many = noisy.measured(4);
+  EXPECT_EQ(one.sigma, many.sigma);
+  EXPECT_EQ(one.spectrum.in_plane, many.spectrum.in_plane);
+  EXPECT_EQ(one.map.values, many.map.values);
+}
+
+TEST(MeasureNoise, FlatFieldsOfAnySizeAndScale) {
+  for (const Extent extent : {Extent{{101, 57, 9}}, Extent{{64, 64, 1}}, Extent{{33, 20, 2}}, Extent{{4000, 1, 1}},
+                              Extent{{1, 4000, 1}}, Extent{{80, 1, 50}}, Extent{{1, 80, 50}}, Extent{{300, 300, 40}}}) {
+    for (const double sigma : {1e-3, 1.0, 1e6}) {
+      const Scan flat{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};
+      const NoiseModel model = flat.with({NoiseKind::gaussian, sigma, kSeed}).measured();
+      EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma) << extent.x << "x" << extent.y << "x" << extent.z;
+    }
+  }
+}
+
+TEST(MeasureNoise, WithoutNoiseSaysSo) {
+  for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
+    const Phantom phantom = make_phantom(kind, {{128, 128, 16}});
+    const NoiseModel model = Scan{phantom.extent, phantom.voxels}.measured();
+    const auto [low, high] = std::minmax_element(phantom.voxels.begin(), phantom.voxels.end());
+    EXPECT_LT(model.sigma, 0.001 * static_cast<double>(*high - *low));
+    EXPECT_EQ(model.confidence, Confidence::none);
+    EXPECT_FALSE(model.reason.empty());
+  }
+  QV_NEEDS_TEST_DATA();
+  EXPECT_EQ(head().measured().confidence, Confidence::none);
+  for (const Extent extent : {Extent{{1, 1, 1}}, Extent{{2, 1, 1}}, Extent{{9, 9, 3}}}) {
+    const NoiseModel model = Scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 7)}.measured();
+    EXPECT_EQ(model.sigma, 0);
+    EXPECT_FALSE(model.reason.empty());
+  }
+}
+
+/// Vessels cut out of an angiogram: what varies there is the vessels.
+TEST(MeasureNoise, ThinObjectsHoldNoNoiseToMeasure) {
+  const Extent extent{{96, 96, 48}};
+  Scan vessels{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};
+  const auto draw = [&](double x, double y, double radius) {
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const auto z = static_cast<double>(i / extent.slice());
+      const double dx = static_cast<double>(i % extent.x) - x - 6 * std::sin(z / 7 + y);
+      const double dy = static_cast<double>(i / extent.x % extent.y) - y - 6 * std::cos(z / 9 + x);
+      const double distance = std::hypot(dx, dy);
+      if (distance < radius) vessels.voxels[static_cast<std::size_t>(i)] = static_cast<float>(200 - 20 * distance);
+    }
+  };
+  for (int i = 0; i < 16; ++i) draw(12 + 24 * (i % 4), 12 + 24 * (i / 4), i == 5 ? 9 : 3);
+  const NoiseModel model = vessels.measured();
+  EXPECT_EQ(model.trusted_sigma(), 0) << model.describe();
+  EXPECT_FALSE(model.reason.empty());
+}
+
+TEST(MeasureNoise, StepsThatHideTheNoiseAreNamed) {
+  QV_NEEDS_TEST_DATA();
+  const NoiseModel model =
+      head().with({NoiseKind::gaussian, 2, kSeed}).with({NoiseKind::quantisation, 30, kSeed}).measured();
+  EXPECT_EQ(model.confidence, Confidence::none);
+  EXPECT_FALSE(model.reason.empty());
+}
+
+TEST(MeasureNoise, MissingVoxelsDoNotCount) {
+  const Extent extent{{96, 80, 20}};
+  Scan scan = Scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 500)}.with(
+      {NoiseKind::gaussian, 15, kSeed});
+  for (std::size_t i = 0; i < scan.voxels.size(); i += 7) scan.voxels[i] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_NEAR(scan.measured().sigma, 15, 1.5);
+  std::fill(scan.voxels.begin(), scan.voxels.end(), std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(scan.measured().sigma, 0);
+  EXPECT_FALSE(scan.measured().reason.empty());
+}
+
+TEST(MeasureNoise, ClippedBrightBackground) {
+  const Extent extent{{200, 200, 1}};
+  Scan scan{extent, {}};
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const double x = static_cast<double>(i % 200) / 100 - 1, y = static_cast<double>(i / 200) / 100 - 1;
+    scan.voxels.push_back(x * x + y * y > 0.5 ? 4500.0F : static_cast<float>(1500 + 100 * x));
+  }
+  scan = scan.with({NoiseKind::gaussian, 12, kSeed});
+  for (float& value : scan.voxels) value = std::min(value, 4095.0F);
+  EXPECT_NEAR(scan.measured().sigma, 12, 1.2);
+}
+
+/// Coarse voxels make structure look like noise; two volumes of a series differ by noise alone.
+TEST(MeasureNoise, NeighboursOfASeriesTellStructureFromNoise) {
+  const Extent extent{{64, 64, 20}};
+  Scan texture{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 1000)};
+  texture = texture.with({NoiseKind::gaussian, 60, 1});
+  const Scan first = texture.with({NoiseKind::gaussian, 10, kSeed}),
+             second = texture.with({NoiseKind::gaussian, 10, 5});
+  EXPECT_GT(first.measured().sigma, 40);
+  MemoryVolume a({first.voxels.data(), extent}), b({second.voxels.data(), extent});
+  EXPECT_NEAR(measure_noise_of_series(a, b, {}).sigma, 10, 0.5);
+}
+
+}  // namespace
+}  // namespace quietvox

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whose images they are, and images that are there twice.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.hpp"
+#include "io/dicom/series_fixture.hpp"
+#include "support/expect_error.hpp"
+
+namespace quietvox::test {
+namespace {
+
+using Elements = std::vector<std::pair<DcmTagKey, std::string>>;
+
+class DicomIdentity : public DicomSeries {
+ protected:
+  std::string problem_of_opening(const io::ReadOptions& options = {}) {
+    try {
+      open(options);
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::irregular);
+      return error.what();
+    }
+  }
+  static void copy(const fs::path& from, const fs::path& to) {
+    fs::create_directories(to.parent_path());
+    fs::copy_file(from, to);
+  }
+};
+
+TEST_F(DicomIdentity, ASeriesOfTwoPatientsOrStudiesIsRefused) {
+  struct Case {
+    DcmTagKey key;
+    const char *name, *first, *second;
+  };
+  const Case cases[] = {{DCM_PatientID, "PatientID (0010,0020)", "A123", "B456"},
+                        {DCM_PatientName, "PatientName (0010,0010)", "Doe^Jane", "Roe^Rita"},
+                        {DCM_PatientName, "PatientName (0010,0010)", "Yamada^T=\xe5\xb1\xb1", "Yamada^T=\xe5\xb7\x9d"},
+                        {DCM_PatientName, "PatientName (0010,0010)", "Y=\x1b$B;3ED\x1b(B", "Y=\x1b$B;3@n\x1b(B"},
+                        {DCM_StudyInstanceUID, "StudyInstanceUID (0020,000d)", "1.2.3.1", "1.2.3.2"}};
+  for (const auto& [key, name, first, second] : cases) {
+    const bool has_escapes = std::string(first).find('\x1b') != std::string::npos;
+    for (int z = 0; z < 6; ++z) {
+      add(std::to_string(z), z, z,
+          {{key, z % 2 ? second : first}, {DCM_SpecificCharacterSet, has_escapes ? "\\ISO 2022 IR 87" : "ISO_IR 192"}});
+    }
+    for (const bool allow_gaps : {false, true}) {
+      const std::string problem = problem_of_opening({.allow_gaps = allow_gaps, .series_uid = ""});
+      EXPECT_NE(problem.find("0.dcm and 1.dcm"), std::string::npos) << problem;
+      EXPECT_NE(problem.find(name), std::string::npos) << problem;
+      for (const char* secret : {first, second}) EXPECT_EQ(problem.find(secret), std::string::npos) << problem;
+    }
+    const auto series = io::DicomFolder(folder_.path()).series();
+    ASSERT_EQ(series.size(), 1U);
+    EXPECT_NE(series[0].problem.find(name), std::string::npos) << series[0].problem;
+  }
+}
+
+TEST_F(DicomIdentity, OnlyTheSeriesOfTwoPatientsIsRefused) {
+  add("a", 0, 1, {{DCM_PatientID, "A"}});
+  add("b", 1, 2, {{DCM_PatientID, "B"}});
+  DicomSpec other = marked(3);
+  other.series = "1.2.3.99";
+  write_dicom(folder_ / "c.dcm", other);
+  EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{3}));
+  EXPECT_NE(problem_of_opening({.allow_gaps = false, .series_uid = "1.2.3.4"}), "");
+}
+
+TEST_F(DicomIdentity, OnePatientMayBeWrittenInSeveralWays) {
+  const std::string utf8 = "ISO_IR 192", latin = "ISO_IR 100", japanese = "\\ISO 2022 IR 87";
+  const std::vector<Elements> ways[] = {
+      {{{DCM_PatientName, "Doe^Jane"}}, {{DCM_PatientName, "DOE^JANE^^^ "}}, {{DCM_PatientName, " doe ^jane="}}},
+      {{{DCM_PatientID, "12"}}, {{DCM_PatientID, " 12 "}}},
+      {{{DCM_PatientID, "12"}}, {{DCM_PatientID, ""}}, {}},
+      {{{DCM_PatientName, "Doe^Jane"}}, {{DCM_PatientName, ""}}, {{DCM_PatientName, "^^"}}},
+      {{{DCM_StudyInstanceUID, "1.2.3"}}, {{DCM_StudyInstanceUID, ""}}},
+      {{{DCM_SpecificCharacterSet, utf8}, {DCM_PatientName, "M\xc3\xbcller^K\xc3\xa4the"}},
+       {{DCM_SpecificCharacterSet, latin}, {DCM_PatientName, "M\xfcller^K\xe4the"}}},
+      {{{DCM_SpecificCharacterSet, utf8},
+        {DCM_PatientName, "Yamada^Tarou=\xe5\xb1\xb1\xe7\x94\xb0^\xe5\xa4\xaa\xe9\x83\x8e"}},
+       {{DCM_SpecificCharacterSet, japanese}, {DCM_PatientName, "Yamada^Tarou=\x1b$B;3ED\x1b(B^\x1b$BB@O:\x1b(B"}},
+       {{DCM_PatientName, "Yamada^Tarou"}}}};
+  for (const auto& way : ways) {
+    SCOPED_TRACE(way[0].back().second);
+    for (const auto& file : fs::directory_iterator(folder_.path())) fs::remove(file);
+    for (std::size_t z = 0; z < way.size(); ++z) add(std::to_string(z), static_cast<double>(z), 1, way[z]);
+    EXPECT_EQ(problem_of_opening(), "");
+    EXPECT_EQ(open()->volume_count(), 1U);
+  }
+}
+
+TEST_F(DicomIdentity, ACopyOfAnImageIsReadAndWrittenOnce) {
+  fs::create_directory(folder_ / "in");
+  for (int z = 0; z < 3; ++z) add("in/" + std::to_string(z), z, z);
+  copy(folder_ / "in/0.dcm", folder_ / "in/0 (copy).dcm");
+  for (int z = 0; z < 3; ++z) {
+    copy(folder_ / ("in/" + std::to_string(z) + ".dcm"), folder_ / ("in/again/" + std::to_string(z) + ".dcm"));
+  }
+  const auto image = io::open_dicom(folder_ / "in", {});
+  EXPECT_EQ(image->volume_count(), 1U);
+  EXPECT_EQ(marks(*image), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(image->why_2d_only(0), "");
+  EXPECT_EQ(image->warnings(), std::vector<std::string>{"4 files hold images that are read from other files, such as "
+                                                        "again/0.dcm, a copy of 0.dcm; each image is read and "
+                                                        "written once"});
+  EXPECT_EQ(write_image(*image, folder_ / "out").files.size(), 3U);
+  EXPECT_EQ(TemporaryFolder::names_in(folder_ / "out"), (std::vector<std::string>{"0.dcm", "1.dcm", "2.dcm"}));
+  const auto series = io::DicomFolder(folder_ / "in").series();
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(series[0].images, 3U);
+  EXPECT_EQ(series[0].files, 3U);
+}
+
+TEST_F(DicomIdentity, ACopyMayBeInAnotherTransferSyntax) {
+  DicomSpec spec = marked(7);
+  spec.instance = "1.2.3.4.99";
+  spec.is_signed = true;
+  spec.cells[1] = 0xfff0;
+  spec.change = [](DcmDataset& data) {
+    data.putAndInsertString(DcmTag(0x0009, 0x0010, EVR_LO), "VENDOR");
+    data.putAndInsertString(DcmTag(0x0009, 0x1001, EVR_LO), "private");  // without its type where types are implicit
+    DcmItem* item = nullptr;
+    data.findOrCreateSequenceItem(DCM_ReferencedImageSequence, item, -2);
+    item->putAndInsertString(DCM_ReferencedSOPInstanceUID, "1.2.3");
+  };
+  for (const E_TransferSyntax syntax :
+       {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_DeflatedLittleEndianExplicit, EXS_RLELossless,
+        EXS_JPEGProcess14SV1, EXS_JPEGLSLossless}) {
+    spec.syntax = syntax;
+    write_dicom(folder_ / (std::to_string(syntax) + ".dcm"), spec);
+  }
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 1U);
+  EXPECT_EQ(image->files().size(), 1U);
+}
+
+TEST_F(DicomIdentity, ImagesNestedInACopyMayBeCompressedToo) {
+  DicomSpec spec{.columns = 16, .rows = 16, .instance = "1.2.3.4.99"};
+  spec.change = [](DcmDataset& data) {
+    DcmItem* item = nullptr;
+    data.putAndInsertString(DcmTag(0x0009, 0x0010, EVR_LO), "VENDOR");
+    data.findOrCreateSequenceItem(DcmTag(0x0009, 0x1001, EVR_SQ), item, -2);
+    for (const auto& key : {DCM_Rows, DCM_Columns}) item->putAndInsertUint16(key, 2);
+    item->putAndInsertUint16(DCM_SamplesPerPixel, 1);
+    item->putAndInsertUint16(DCM_BitsAllocated, 8);
+    item->putAndInsertUint16(DCM_BitsStored, 8);
+    item->putAndInsertUint16(DCM_HighBit, 7);
+    item->putAndInsertUint16(DCM_PixelRepresentation, 0);
+    item->putAndInsertString(DCM_PhotometricInterpretation, "MONOCHROME2");
+    const Uint8 icon[] = {1, 2, 3, 4};
+    item->putAndInsertUint8Array(DCM_PixelData, icon, 4);
+  };
+  write_dicom(folder_ / "a.dcm", spec);
+  spec.syntax = EXS_JPEGProcess14SV1;
+  write_dicom(folder_ / "b.dcm", spec);
+  EXPECT_EQ(open()->files().size(), 1U);
+}
+
+TEST_F(DicomIdentity, ACopyOfAFileOfManyFramesIsReadOnce) {
+  write_dicom(folder_ / "a", {.frames = 3, .position = {}, .instance = "1.2.3.4.99"});
+  copy(folder_ / "a", folder_ / "b");
+  EXPECT_EQ(open()->volume_count(), 3U);
+}
+
+TEST_F(DicomIdentity, DifferentImagesUnderOneUidAreRefused) {
+  const auto write = [&](const std::string& name, const std::function<void(DicomSpec&)>& change) {
+    DicomSpec spec = marked(1);
+    spec.instance = "1.2.3.4.99";
+    spec.more = {{DCM_PatientID, "secret"}};
+    change(spec);
+    write_dicom(folder_ / name, spec);
+  };
+  struct Case {
+    const char* differs;
+    std::function<void(DicomSpec&)> change;
+  };
+  const Case cases[] = {
+      {"PixelData (7fe0,0010)", [](DicomSpec& spec) { spec.cells[19] = 1; }},
+      {"ImageComments (0020,4000)", [](DicomSpec& spec) { spec.more.emplace_back(DCM_ImageComments, "secret"); }},
+      {"ImagePositionPatient (0020,0032)",
+       [](DicomSpec& spec) {
+         spec.position = {0, 0, 1};
+       }},
+      {"PatientID (0010,0020)", [](DicomSpec& spec) { spec.more[0].second = ""; }},
+  };
+  for (const auto& [differs, change] : cases) {
+    write("a.dcm", [](DicomSpec&) {});
+    write("b.dcm", change);
+    for (const bool allow_gaps : {false, true}) {
+      const std::string problem = problem_of_opening({.allow_gaps = allow_gaps, .series_uid = ""});
+      for (const char* part : {"a.dcm and b.dcm", differs, "SOPInstanceUID (0008,0018)"}) {
+        EXPECT_NE(problem.find(part), std::string::npos) << problem;
+      }
+      EXPECT_EQ(problem.find("secret"), std::string::npos) << problem;
+    }
+  }
+}
+
+TEST_F(DicomIdentity, WhatLiesAroundThePixelsOfACopyDoesNotMatter) {
+  DicomSpec spec = marked(1);
+  spec.instance = "1.2.3.4.99";
+  write_dicom(folder_ / "a.dcm", spec);
+  spec.change = [](DcmDataset& data) {
+    const Uint8 zeros[8] = {};
+    data.putAndInsertUint8Array(DCM_DataSetTrailingPadding, zeros, sizeof zeros);
+    DcmItem* item = nullptr;
+    data.findOrCreateSequenceItem(DCM_IconImageSequence, item, -2);
+  };
+  spec.cells[3] |= 0x8000;  // above the stored bits
+  write_dicom(folder_ / "b.dcm", spec);
+  EXPECT_EQ(open()->files().size(), 1U);
+}
+
+}  // namespace
+}  // namespace quietvox::test

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// gzip data beside zlib: what others wrote is read as zlib reads it, and what is written is read by zlib.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <random>
+
+#include "io/files/byte_stream.hpp"
+#include "io/files/gzip_writer.hpp"
+#include "io/nifti/files.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace quietvox::io {
+namespace {
+
+using test::Bytes;
+
+constexpr std::size_t block = 1 << 18;
+
+Bytes noise(std::size_t size, unsigned range, unsigned seed = 7) {
+  std::mt19937 random(seed);
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i / 300 + random() % range);
+  return bytes;
+}
+
+/// Packed by zlib with a header of its own, where there is one.
+Bytes packed_by_zlib(const Bytes& bytes, int level, int strategy, int window = 31, gz_header* header = nullptr) {
+  z_stream stream{};
+  deflateInit2(&stream, level, Z_DEFLATED, window, 8, strategy);
+  if (header) deflateSetHeader(&stream, header);
+  Bytes packed(deflateBound(&stream, bytes.size()) + 200);
+  stream.next_in = const_cast<Bytef*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = packed.data();
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(packed.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+/// What zlib unpacks of one member that is the whole file; nothing where it finds fault with it.
+std::optional<Bytes> unpacked_by_zlib(const Bytes& packed, std::size_t most) {
+  z_stream stream{};
+  inflateInit2(&stream, 31);
+  Bytes bytes(most);
+  stream.next_in = const_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = bytes.data();
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  const int status = inflate(&stream, Z_FINISH);
+  bytes.resize(most - stream.avail_out);
+  const bool whole = status == Z_STREAM_END && stream.avail_in == 0;
+  inflateEnd(&stream);
+  return whole ? std::optional(bytes) : std::nullopt;
+}
+
+class GzipTest : public testing::Test {
+ protected:
+  /// Reads a file in pieces of so many bytes.
+  Bytes read(const std::string& name, std::size_t piece, std::optional<bool> compressed = {}) {
+    ByteReader reader(folder_ / name, compressed);
+    Bytes all, bytes(piece);
+    while (const std::size_t got = reader.read(all.size(), std::as_writable_bytes(std::span(bytes)))) {
+      all.insert(all.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(got));
+    }
+    return all;
+  }
+
+  Bytes written(const Bytes& bytes, std::size_t piece, int threads) {
+    Execution execution;
+    execution.threads = threads;
+    std::filesystem::remove(folder_ / "out");
+    ByteWriter writer(folder_ / "out", true, {}, execution);
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      writer.write(std::as_bytes(std::span(bytes).subspan(at, std::min(piece, bytes.size() - at))));
+    }
+    writer.close_and_verify();
+    return test::read_file(folder_ / "out");
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(GzipTest, WrittenIsOneMemberThatDependsOnTheDataAlone) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, block - 1, block, block + 1, 4 * block, 9 * block + 5}) {
+    const Bytes bytes = noise(size, 9);
+    const Bytes packed = written(bytes, 1 << 20, 1);
+    EXPECT_EQ(unpacked_by_zlib(packed, size + 1), bytes) << size;
+    EXPECT_EQ(Bytes(packed.begin(), packed.begin() + 10), (Bytes{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}));
+    EXPECT_EQ(written(bytes, 777, 1), packed) << size;
+    EXPECT_EQ(written(bytes, 300001, 3), packed) << size;
+    EXPECT_EQ(read("out", 4321), bytes) << size;
+  }
+}
+
+TEST_F(GzipTest, WhereThePackerLiesInMemoryChangesNothing) {
+  Bytes bytes(60);  // a short block has few hashes, so that a wrong one is met soon
+  bytes[0] = 92;
+  bytes[1] = 1;
+  const Bytes packed = written(bytes, 60, 1);
+  std::vector<Bytes> between;
+  for (int i = 0; i < 1000; ++i) {
+    between.emplace_back(100000);  // the next one lies elsewhere
+    ASSERT_EQ(written(bytes, 60, 1), packed) << i;
+  }
+}
+
+TEST_F(GzipTest, ChanceIsPackedWithoutGrowth) {
+  const Bytes bytes = noise(3 * block, 256);
+  EXPECT_LT(written(bytes, block, 2).size(), bytes.size() + bytes.size() / 500);
+  EXPECT_EQ(test::unpacked(folder_ / "out"), bytes);
+}
+
+TEST_F(GzipTest, VerificationFindsEveryDamage) {
+  const Bytes bytes = noise(2 * block + 50, 3);
+  RawWriter file(folder_ / "out", "out");
+  GzipWriter packer(file, {});
+  packer.write(std::as_bytes(std::span(bytes)));
+  packer.finish();
+  file.close();
+  const Bytes packed = test::read_file(folder_ / "out");
+  EXPECT_TRUE(packer.is_held_by(RawReader(folder_ / "out")));
+
+  std::mt19937 random(3);
+  std::vector<std::size_t> places(200);
+  for (std::size_t& at : places) at = random() % packed.size();
+  for (std::size_t i = 0; i < 20; ++i) {
+    places.push_back(i);
+    places.push_back(packed.size() - 1 - i);
+  }
+  for (const std::size_t at : places) {
+    Bytes damaged = packed;
+    damaged[at] ^= static_cast<std::uint8_t>(1 << random() % 8);
+    test::write_file(folder_ / "damaged", damaged);
+    EXPECT_FALSE(packer.is_held_by(RawReader(folder_ / "damaged"))) << at;
+  }
+  for (const int more : {-1, 1}) {
+    Bytes other = packed;
+    other.resize(packed.size() + static_cast<std::size_t>(more));
+    test::write_file(folder_ / "damaged", other);
+    EXPECT_FALSE(packer.is_held_by(RawReader(folder_ / "damaged"))) << more;
+  }
+}
+
+TEST_F(GzipTest, EveryKindOfBlockIsRead) {
+  const Bytes bytes = noise(700000, 20);
+  for (const int level : {0, 1, 6, 9}) {
+    for (const int strategy : {Z_DEFAULT_STRATEGY, Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE}) {
+      test::write_file(folder_ / "in", packed_by_zlib(bytes, level, strategy));
+      for (const std::size_t piece : {std::size_t{13}, std::size_t{70000}, std::size_t{1} << 20}) {
+        EXPECT_EQ(read("in", piece), bytes) << level << " " << strategy << " " << piece;
+      }
+    }
+  }
+}
+
+TEST_F(GzipTest, EveryHeaderIsRead) {
+  const Bytes bytes = noise(5000, 20);
+  Bytes extra(300, 'x');
+  char name[] = "scan.nii", comment[] = "no comment";
+  gz_header header{};
+  header.text = header.hcrc = 1;
+  header.extra = extra.data();
+  header.extra_len = static_cast<uInt>(extra.size());
+  header.name = reinterpret_cast<Bytef*>(name);
+  header.comment = reinterpret_cast<Bytef*>(comment);
+  test::write_file(folder_ / "in", packed_by_zlib(bytes, 6, Z_DEFAULT_STRATEGY, 31, &header));
+  EXPECT_EQ(read("in", 1000), bytes);
+  test::write_file(folder_ / "zlib", packed_by_zlib(bytes, 6, Z_DEFAULT_STRATEGY, 15));
+  EXPECT_EQ(read("zlib", 1000, true), bytes);
+}
+
+TEST_F(GzipTest, ManyMembersOfAnyLengthAreRead) {
+  Bytes all, packed;
+  for (unsigned i = 0; i < 300; ++i) {
+    const Bytes bytes = noise(i * 37 % 5000, 1 + i % 200, i);
+    const Bytes member = packed_by_zlib(bytes, static_cast<int>(i % 10), i % 3 == 0 ? Z_FIXED : Z_DEFAULT_STRATEGY);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+    packed.insert(packed.end(), member.begin(), member.end());
+  }
+  test::write_file(folder_ / "in", packed);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{999}, std::size_t{1} << 20}) {
+    EXPECT_EQ(read("in", piece), all) << piece;
+  }
+}
+
+TEST_F(GzipTest, DamagedDataAreReadAsZlibReadsThem) {
+  const Bytes bytes = noise(3000, 4);
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    Bytes packed = packed_by_zlib(bytes, trial % 10, trial % 3 == 0 ? Z_FIXED : Z_DEFAULT_STRATEGY);
+    for (unsigned hit = random() % 3 + 1; hit > 0; --hit) {
+      packed[2 + random() % (packed.size() - 2)] ^= static_cast<std::uint8_t>(1 << random() % 8);
+    }
+    test::write_file(folder_ / "in", packed);
+    const std::optional<Bytes> expected = unpacked_by_zlib(packed, 1 << 20);
+    try {
+      const Bytes found = read("in", 4096);
+      EXPECT_EQ(found, expected.value_or(found)) << trial;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt);
+      EXPECT_FALSE(expected) << trial << ": " << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 2500);
+}
+
+TEST_F(GzipTest, EmptyMembersTakeNoTime) {
+  const Bytes nothing = packed_by_zlib({}, 6, Z_DEFAULT_STRATEGY);
+  Bytes packed = packed_by_zlib(noise(1000, 9), 6, Z_DEFAULT_STRATEGY);
+  for (int i = 0; i < 1'000'000; ++i) packed.insert(packed.end(), nothing.begin(), nothing.end());
+  test::write_file(folder_ / "in", packed);
+  const std::clock_t start = std::clock();
+  EXPECT_EQ(read("in", 4096), noise(1000, 9));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+}
+
+TEST_F(GzipTest, ReadingEndsOnAStopRequest) {
+  test::write_file(folder_ / "in", packed_by_zlib(noise(5000, 9), 6, Z_DEFAULT_STRATEGY));
+  std::stop_source stop;
+  ByteReader reader(folder_ / "in", {}, 0, stop.get_token());
+  Bytes bytes(10);
+  EXPECT_EQ(reader.read(0, std::as_writable_bytes(std::span(bytes))), 10U);
+  stop.request_stop();
+  test::expect_error(Errc::cancelled, "stopped", [&] { reader.read(100, std::as_writable_bytes(std::span(bytes))); });
+}
+
+}  // namespace
+}  // namespace quietvox::io

@@ -1,0 +1,484 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/output/atomic_output.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "io/dicom/result.hpp"
+#include "io/image.hpp"
+#include "support/expect_error.hpp"
+#include "support/make_dicom.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
+
+namespace quietvox::io {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = AtomicOutput::Kind;
+using Names = std::vector<std::string>;
+using test::expect_error;
+using test::get;
+using test::put;
+
+/// One that has begun.
+struct Output : AtomicOutput {
+  Output(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most = {})
+      : AtomicOutput(target, kind, force, input, most, is_dicom_result) {
+    begin();
+  }
+};
+
+/// A DICOM file as quietvox makes it.
+void make_result(const fs::path& path) {
+  const test::TemporaryFolder folder;
+  const auto writer = create_dicom(folder / "series", {.extent = {{2, 2, 1}}}, "CT", {});
+  const std::vector<float> voxels(4);
+  writer->begin_volume(0, {});
+  writer->write({voxels.data(), {{2, 2, 1}}, {1, 1, 1}});
+  writer->commit();
+  fs::copy_file(folder / "series/slice_0001.dcm", path);
+}
+
+class AtomicOutputTest : public testing::Test {
+ protected:
+  void expect_refused(Errc code, const std::string& text, const fs::path& target, Kind kind, bool force,
+                      const fs::path& input = {}) {
+    const Names before = folder_.names();
+    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, is_dicom_result); });
+    EXPECT_EQ(folder_.names(), before);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(AtomicOutputTest, FileAppearsOnlyAtCommit) {
+  Output output(folder_ / "a.nii.gz", Kind::file, false, {});
+  EXPECT_EQ(output.staging().filename(), "a.nii.gz");
+  EXPECT_EQ(output.staging().parent_path().parent_path(), folder_.path());
+  EXPECT_FALSE(fs::exists(output.staging()));
+  put(output.staging(), "new");
+  EXPECT_FALSE(fs::exists(folder_ / "a.nii.gz"));
+  output.commit();
+  EXPECT_EQ(folder_.names(), Names{"a.nii.gz"});
+  EXPECT_EQ(get(folder_ / "a.nii.gz"), "new");
+}
+
+TEST_F(AtomicOutputTest, FolderAppearsOnlyAtCommit) {
+  Output output(folder_ / "series/", Kind::folder, false, {});
+  fs::create_directory(output.staging() / "sub");
+  put(output.staging() / "sub" / "1.dcm", "new");
+  EXPECT_FALSE(fs::exists(folder_ / "series"));
+  output.commit();
+  EXPECT_EQ(folder_.names(), (Names{"series", "series/sub", "series/sub/1.dcm"}));
+}
+
+TEST_F(AtomicOutputTest, LeavesNothingWithoutCommit) {
+  {
+    Output file(folder_ / "a.nii", Kind::file, false, {});
+    put(file.staging(), "half");
+    Output series(folder_ / "series", Kind::folder, false, {});
+    put(series.staging() / "1.dcm", "half");
+  }
+  EXPECT_TRUE(folder_.names().empty());
+}
+
+TEST_F(AtomicOutputTest, NothingIsWrittenBeforeItBegins) {
+  put(folder_ / "old.nii", "old");
+  fs::create_directory(folder_ / ".quietvox-0123456789abcdef.part");
+  const Names before = folder_.names();
+  const AtomicOutput file(folder_ / "a.nii", Kind::file, false, {});
+  const AtomicOutput replaced(folder_ / "old.nii", Kind::file, true, {});
+  const AtomicOutput series(folder_ / "new/series", Kind::folder, false, {});
+  EXPECT_EQ(folder_.names(), before);
+}
+
+TEST_F(AtomicOutputTest, TakesWhatWasMadeElsewhere) {
+  Output output(folder_ / "a.mha", Kind::file, false, {});
+  put(folder_ / "made", "new");
+  output.take(folder_ / "made");
+  { const Output other(folder_ / "b.mha", Kind::file, false, {}); }
+  output.commit();
+  EXPECT_EQ(get(folder_ / "a.mha"), "new");
+  EXPECT_EQ(folder_.names(), Names{"a.mha"});
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesAFolderInWhichAProcessWasKilled) {
+  fs::create_directory(folder_ / "all");
+  make_result(folder_ / "all/1.dcm");
+  const fs::path left = folder_ / "all/.quietvox-0123456789abcdef.part";
+  fs::create_directory(left);
+  fs::permissions(left, fs::perms::owner_all);
+  put(left / "0123456789abcdef.lock", "");
+  put(left / "1.dcm", "half");
+  Output output(folder_ / "all", Kind::folder, true, {});
+  put(output.staging() / "1.dcm", "new");
+  output.commit();
+  EXPECT_EQ(folder_.names(), (Names{"all", "all/1.dcm"}));
+}
+
+TEST_F(AtomicOutputTest, ForceDoesNotReplaceAFolderInWhichAnotherRunWorks) {
+  fs::create_directory(folder_ / "all");
+  const Output other(folder_ / "all/series", Kind::folder, false, {});
+  Output output(folder_ / "all", Kind::folder, true, {});
+  expect_error(Errc::exists, "was not made by quietvox", [&] { output.commit(); });
+}
+
+TEST_F(AtomicOutputTest, AMissingFolderIsMadeAndGoesWithAFailure) {
+  {
+    Output first(folder_ / "new/a.nii", Kind::file, false, {}, {.bits = 040, .group = {}});
+    const Output second(folder_ / "new/b.nii", Kind::file, false, {});
+    EXPECT_EQ(fs::status(folder_ / "new").permissions(), static_cast<fs::perms>(0750));
+  }
+  EXPECT_TRUE(folder_.names().empty());
+  {
+    std::optional<Output> first(std::in_place, folder_ / "new/a.nii", Kind::file, false, fs::path());
+    const Output second(folder_ / "new/b.nii", Kind::file, false, {});
+    first.reset();
+  }
+  EXPECT_TRUE(folder_.names().empty()) << "whichever goes last";
+  {
+    const AtomicOutput none(folder_ / "new/a.nii", Kind::file, false, {});
+    fs::create_directory(folder_ / "new");
+    const Output second(folder_ / "new/b.nii", Kind::file, false, {});
+  }
+  EXPECT_EQ(folder_.names(), Names{"new"}) << "another made it";
+  fs::remove(folder_ / "new");
+  {
+    Output first(folder_ / "new/a.nii", Kind::file, false, {});
+    const Output second(folder_ / "new/b.nii", Kind::file, false, {});
+    put(first.staging(), "new");
+    first.commit();
+  }
+  EXPECT_EQ(folder_.names(), (Names{"new", "new/a.nii"}));
+}
+
+/// The permissions of a file or folder for the group and for others.
+TEST_F(AtomicOutputTest, AnOutputGivesNoMoreAccessThanItsInputAndWhatItReplaces) {
+  const auto mode = [&](const fs::path& path) {
+    return static_cast<unsigned>(fs::status(folder_ / path).permissions()) & 0777;
+  };
+  const auto write_file = [&](bool force, const Access& most) {
+    Output output(folder_ / "a.nii", Kind::file, force, {}, most);
+    put(output.staging(), "new");
+    output.commit();
+    return mode("a.nii");
+  };
+  const mode_t before = umask(022);
+  EXPECT_EQ(write_file(false, {}), 0644U);
+  EXPECT_EQ(write_file(true, {.bits = 0, .group = {}}), 0600U);
+  EXPECT_EQ(write_file(true, {}), 0600U);  // what it replaces
+  Output series(folder_ / "series", Kind::folder, false, {}, {.bits = 044, .group = {}});
+  Output hidden(folder_ / "hidden", Kind::folder, false, {}, {.bits = 0, .group = {}});
+  for (Output* output : {&series, &hidden}) {
+    fs::create_directory(output->staging() / "sub");
+    put(output->staging() / "sub/1.dcm", "new");
+    EXPECT_EQ(fs::status(output->staging().parent_path()).permissions(), fs::perms::owner_all);
+    output->commit();
+  }
+  umask(before);
+  EXPECT_EQ(mode("series"), 0755U);
+  EXPECT_EQ(mode("series/sub"), 0755U);
+  EXPECT_EQ(mode("series/sub/1.dcm"), 0644U);
+  EXPECT_EQ(mode("hidden"), 0700U);
+  EXPECT_EQ(mode("hidden/sub/1.dcm"), 0600U);
+}
+
+TEST_F(AtomicOutputTest, RelativeTargetStandsInTheCurrentFolder) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  {
+    Output output("a.nii", Kind::file, false, {});
+    put(output.staging(), "new");
+    output.commit();
+  }
+  fs::current_path(before);
+  EXPECT_EQ(folder_.names(), Names{"a.nii"});
+}
+
+TEST_F(AtomicOutputTest, ExistingTargetIsRefusedWithoutForce) {
+  put(folder_ / "a.nii", "old");
+  fs::create_directory(folder_ / "series");
+  fs::create_symlink(folder_ / "nowhere", folder_ / "dangling");
+  expect_refused(Errc::exists, "a.nii", folder_ / "a.nii", Kind::file, false);
+  expect_refused(Errc::exists, "series", folder_ / "series", Kind::folder, false);
+  expect_refused(Errc::exists, "series", folder_ / "series/", Kind::folder, false);
+  EXPECT_EQ(get(folder_ / "a.nii"), "old");
+}
+
+TEST_F(AtomicOutputTest, TargetThatAppearsMeanwhileIsKept) {
+  {
+    Output file(folder_ / "a.nii", Kind::file, false, {});
+    Output series(folder_ / "series", Kind::folder, false, {});
+    put(folder_ / "a.nii", "other");
+    fs::create_directory(folder_ / "series");
+    put(file.staging(), "new");
+    expect_error(Errc::exists, "a.nii", [&] { file.commit(); });
+    expect_error(Errc::exists, "series", [&] { series.commit(); });
+  }
+  EXPECT_EQ(folder_.names(), (Names{"a.nii", "series"}));
+  EXPECT_EQ(get(folder_ / "a.nii"), "other");
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesFileOnlyAtCommit) {
+  put(folder_ / "a.nii", "old");
+  { Output abandoned(folder_ / "a.nii", Kind::file, true, {}); }
+  EXPECT_EQ(get(folder_ / "a.nii"), "old");
+  Output output(folder_ / "a.nii", Kind::file, true, {});
+  put(output.staging(), "new");
+  EXPECT_EQ(get(folder_ / "a.nii"), "old");
+  output.commit();
+  EXPECT_EQ(get(folder_ / "a.nii"), "new");
+  EXPECT_EQ(folder_.names(), Names{"a.nii"});
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesFolderOnlyAtCommit) {
+  fs::create_directories(folder_ / "series/sub");
+  make_result(folder_ / "series/sub/old.dcm");
+  { Output abandoned(folder_ / "series", Kind::folder, true, {}); }
+  Output output(folder_ / "series", Kind::folder, true, {});
+  put(output.staging() / "new.dcm", "new");
+  EXPECT_TRUE(fs::exists(folder_ / "series/sub/old.dcm"));
+  output.commit();
+  EXPECT_EQ(folder_.names(), (Names{"series", "series/new.dcm"}));
+}
+
+TEST_F(AtomicOutputTest, ForceDoesNotRemoveWhatIsNoEarlierResult) {
+  fs::create_directories(folder_ / "documents/letters");
+  make_result(folder_ / "documents/1.dcm");
+  put(folder_ / "documents/letters/letter.txt", "dear");
+  expect_refused(Errc::exists, "letters/letter.txt", folder_ / "documents", Kind::folder, true);
+}
+
+/// Folders of results are those of the input.
+TEST_F(AtomicOutputTest, ForceReplacesResultsHoweverDeepTheyLie) {
+  fs::path deep = "all";
+  for (int i = 0; i < 300; ++i) deep /= "a";
+  fs::create_directories(folder_ / deep);
+  make_result(folder_ / deep / "1.dcm");
+  Output output(folder_ / "all", Kind::folder, true, {});
+  put(output.staging() / "1.dcm", "new");
+  output.commit();
+  EXPECT_EQ(folder_.names(), (Names{"all", "all/1.dcm"}));
+}
+
+/// Of whom they are is found out file by file, which may take long.
+TEST_F(AtomicOutputTest, LookingAtWhatIsReplacedEndsOnAStopRequest) {
+  fs::create_directory(folder_ / "all");
+  for (const char* name : {"1", "2", "3", "4"}) put(folder_ / "all" / name, "old");
+  static std::stop_source stop;
+  static int looks, last;
+  for (const int when : {5, 9}) {  // the second time, and the third, when it has been exchanged
+    stop = {};
+    looks = 0;
+    last = when;
+    AtomicOutput output(folder_ / "all", Kind::folder, true, {}, {}, [](const fs::path&, const Execution&) {
+      if (++looks == last) stop.request_stop();
+      return true;
+    });
+    output.begin();
+    put(output.staging() / "1", "new");
+    expect_error(Errc::cancelled, "stopped",
+                 [&] { output.commit({.threads = 1, .memory_limit = {}, .stop = stop.get_token()}); });
+    EXPECT_EQ(looks, when);
+    for (const char* name : {"1", "2", "3", "4"}) EXPECT_EQ(get(folder_ / "all" / name), "old");
+  }
+}
+
+TEST_F(AtomicOutputTest, ForceDoesNotRemoveScansOfOthers) {
+  fs::create_directories(folder_ / "scans/patient");
+  make_result(folder_ / "scans/1.dcm");
+  const auto scan_with_contributions = [&](std::vector<const char*> manufacturers) {
+    test::write_dicom(folder_ / "scans/patient/2.dcm", {.change = [&](DcmDataset& data) {
+                        for (const char* manufacturer : manufacturers) {
+                          DcmItem* item = nullptr;
+                          data.findOrCreateSequenceItem(DCM_ContributingEquipmentSequence, item, -2);
+                          ASSERT_TRUE(item && item->putAndInsertString(DCM_Manufacturer, manufacturer).good());
+                        }
+                      }});
+  };
+  const char* refusal = "patient/2.dcm, which was not made by quietvox";
+  scan_with_contributions({});
+  expect_refused(Errc::exists, refusal, folder_ / "scans", Kind::folder, true);
+  // What another program made of a result of quietvox is no result of quietvox any more.
+  scan_with_contributions({"quietvox", "another"});
+  expect_refused(Errc::exists, refusal, folder_ / "scans", Kind::folder, true);
+  scan_with_contributions({"another", "quietvox"});
+  Output accepted(folder_ / "scans", Kind::folder, true, {});
+}
+
+TEST_F(AtomicOutputTest, ForceReplacesALinkAndSparesWhatItPointsTo) {
+  put(folder_ / "real.nii", "old");
+  fs::create_symlink("real.nii", folder_ / "link.nii");
+  Output output(folder_ / "link.nii", Kind::file, true, {});
+  put(output.staging(), "new");
+  output.commit();
+  EXPECT_FALSE(fs::is_symlink(folder_ / "link.nii"));
+  EXPECT_EQ(get(folder_ / "link.nii"), "new");
+  EXPECT_EQ(get(folder_ / "real.nii"), "old");
+}
+
+TEST_F(AtomicOutputTest, OutputsThatBelongTogetherComeTogetherOrNotAtAll) {
+  for (const bool existing : {false, true}) {
+    SCOPED_TRACE(existing);
+    if (existing) {
+      put(folder_ / "a.hdr", "old");
+      fs::create_directory(folder_ / "series");
+      make_result(folder_ / "series/old.dcm");
+    }
+    const Names before = folder_.names();
+    {
+      Output header(folder_ / "a.hdr", Kind::file, true, {}), voxels(folder_ / "a.img", Kind::file, true, {});
+      Output series(folder_ / "series", Kind::folder, true, {});
+      for (const AtomicOutput* output : {&header, &voxels}) put(output->staging(), "new");
+      put(series.staging() / "new.dcm", "new");
+      fs::create_directory(folder_ / "a.img");  // stands in the way of the last one
+      expect_error(Errc::output_path, (folder_ / "a.img").string(), [&] {
+        commit_together(std::array<AtomicOutput*, 3>{&header, &series, &voxels});
+      });
+    }
+    fs::remove(folder_ / "a.img");
+    EXPECT_EQ(folder_.names(), before);
+    if (existing) {
+      EXPECT_EQ(get(folder_ / "a.hdr"), "old");
+    }
+  }
+}
+
+TEST_F(AtomicOutputTest, FolderWithForeignFilesThatAppearsMeanwhileIsKept) {
+  Output output(folder_ / "series", Kind::folder, true, {});
+  fs::create_directory(folder_ / "series");
+  put(folder_ / "series/letter.txt", "dear");
+  expect_error(Errc::exists, "letter.txt", [&] { output.commit(); });
+  EXPECT_EQ(get(folder_ / "series/letter.txt"), "dear");
+}
+
+TEST_F(AtomicOutputTest, ErrorsOfTheCommitNameTheTarget) {
+  Output output(folder_ / "a.nii", Kind::file, false, {});
+  expect_error(Errc::not_writable, (folder_ / "a.nii").string() + ": ", [&] { output.commit(); });
+}
+
+TEST_F(AtomicOutputTest, TargetOfAnotherKindIsRefused) {
+  put(folder_ / "a.nii", "old");
+  fs::create_directory(folder_ / "series");
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const bool force : {false, true}) {
+    expect_refused(Errc::output_path, "give the name of a file", folder_ / "series", Kind::file, force);
+    expect_refused(Errc::output_path, "give the name of a folder", folder_ / "a.nii", Kind::folder, force);
+    expect_refused(Errc::output_path, "not a regular file", folder_ / "pipe", Kind::file, force);
+    expect_refused(Errc::output_path, "not a regular file", "/dev/null", Kind::file, force);
+  }
+}
+
+TEST_F(AtomicOutputTest, MissingParentIsRefused) {
+  expect_refused(Errc::output_path, "no folder", folder_ / "none/at all/a.nii", Kind::file, false);
+  put(folder_ / "file", "");
+  expect_refused(Errc::output_path, "no folder", folder_ / "file/a.nii", Kind::file, false);
+  expect_refused(Errc::output_path, "cannot name", "", Kind::file, false);
+  expect_refused(Errc::output_path, "cannot name", folder_ / "..", Kind::folder, true);
+}
+
+TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {
+  fs::create_directories(folder_ / "in/sub");
+  put(folder_ / "in/1.dcm", "scan");
+  fs::create_directory_symlink(folder_ / "in", folder_ / "link");
+  fs::create_hard_link(folder_ / "in/1.dcm", folder_ / "same.dcm");
+  const fs::path in = folder_ / "in";
+  expect_refused(Errc::output_path, "the same", in, Kind::folder, true, in);
+  expect_refused(Errc::output_path, "the same", folder_ / "in/", Kind::folder, true, folder_ / "in/sub/..");
+  expect_refused(Errc::output_path, "the same", folder_ / "link", Kind::folder, true, in);
+  expect_refused(Errc::output_path, "the same", folder_ / "same.dcm", Kind::file, true, in / "1.dcm");
+  expect_refused(Errc::output_path, "inside the input", in / "out", Kind::folder, false, in);
+  expect_refused(Errc::output_path, "inside the input", folder_ / "link/sub/out.dcm", Kind::file, false, in);
+  expect_refused(Errc::output_path, "inside the input", in / "sub/out", Kind::folder, false, folder_ / "link");
+  expect_refused(Errc::output_path, "inside the output", in, Kind::folder, true, in / "1.dcm");
+  Output beside(folder_ / "in-median", Kind::folder, false, in);  // shares the name's beginning only
+}
+
+TEST_F(AtomicOutputTest, NamesAloneLieInTheFolderWeAreIn) {
+  fs::create_directories(folder_ / "in/sub");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_ / "in/sub");
+  for (const char* in : {".", "..", "./"}) {
+    for (const char* out : {"out", "out/"}) {
+      expect_refused(Errc::output_path, "inside the input", out, Kind::folder, false, in);
+    }
+  }
+  expect_refused(Errc::output_path, "inside the input", "../out", Kind::folder, false, folder_ / "in");
+  fs::current_path(before);
+}
+
+TEST_F(AtomicOutputTest, NamesThatAreTooLongAreNamed) {
+  expect_refused(Errc::output_path, "too long", folder_ / std::string(300, 'a'), Kind::file, false, folder_ / "in");
+  expect_refused(Errc::not_writable, "too long", folder_ / std::string(256, 'a'), Kind::file, false);
+}
+
+TEST_F(AtomicOutputTest, TheLongestNamesThatAFileSystemKnowsAreWritten) {
+  std::string letters;
+  for (int i = 0; i < 124; ++i) letters += "\u00e4";
+  for (const std::string& name : {letters + "aaa.nii", "a" + letters + "aa.nii", std::string(251, 'a') + ".nii"}) {
+    ASSERT_EQ(name.size(), 255U);
+    for (const bool force : {false, true}) {
+      Output output(folder_ / name, Kind::file, force, {});
+      put(output.staging(), "new");
+      output.commit();
+    }
+    EXPECT_EQ(folder_.names(), Names{name});
+    fs::remove(folder_ / name);
+  }
+}
+
+/// As where it holds a folder of another user.
+TEST_F(AtomicOutputTest, WhatCannotBeRemovedOfWhatWasReplacedIsToldOf) {
+  constexpr uid_t nobody = 65534;
+  if (geteuid() != 0 || seteuid(nobody) != 0) GTEST_SKIP() << "only root can make files of another user";
+  ASSERT_EQ(seteuid(0), 0);
+  fs::permissions(folder_.path(), static_cast<fs::perms>(0777));
+  fs::create_directories(folder_ / "all/of-root");
+  make_result(folder_ / "all/of-root/1.dcm");
+  ASSERT_EQ(chown((folder_ / "all").c_str(), nobody, nobody), 0);
+  fs::permissions(folder_ / "all/of-root/1.dcm", static_cast<fs::perms>(0644));
+  std::vector<std::string> notes;
+  ASSERT_EQ(seteuid(nobody), 0);
+  {
+    Output output(folder_ / "all", Kind::folder, true, {});
+    put(output.staging() / "1.dcm", "new");
+    EXPECT_NO_THROW(output.commit(
+        {.threads = 1, .memory_limit = {}, .note = [&](const std::string& line) { notes.push_back(line); }}));
+  }
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_EQ(get(folder_ / "all/1.dcm"), "new");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("all: what it replaced cannot be removed"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[0].find(".part"), std::string::npos) << notes[0];
+}
+
+TEST_F(AtomicOutputTest, ReadOnlyParentIsNotWritable) {
+  constexpr uid_t nobody = 65534;
+  const bool is_root = geteuid() == 0;  // who may write everywhere
+  if (is_root && seteuid(nobody) != 0) GTEST_SKIP() << "root may write everywhere";
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  constexpr auto read_only = static_cast<fs::perms>(0555);
+  fs::permissions(folder_.path(), read_only);
+  if (is_root) {
+    ASSERT_EQ(seteuid(nobody), 0);
+  }
+  expect_refused(Errc::not_writable, "cannot be created", folder_ / "a.nii", Kind::file, false);
+  expect_refused(Errc::not_writable, "cannot be created", folder_ / "series", Kind::folder, false);
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  fs::permissions(folder_.path(), fs::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace quietvox::io

@@ -15,7 +15,7 @@
 #include "backends/choice.hpp"
 #include "cuda/backend.hpp"
 #include "cuda/device.hpp"
-#include "cuda/filters/median/network.hpp"
+#include "cuda/filters/median/network_job.cuh"
 #include "cuda/registry.hpp"
 #include "cuda/resources.hpp"
 #include "cuda_ceilings.hpp"

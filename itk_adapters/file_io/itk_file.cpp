@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "io/files/paths.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;

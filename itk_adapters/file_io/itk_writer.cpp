@@ -9,7 +9,7 @@
 
 #include "io/files/byte_stream.hpp"
 #include "io/files/path_overlap.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/output/provenance_json.hpp"
 #include "itk_adapters/file_io/image_io.hpp"

@@ -11,7 +11,7 @@
 
 #include "cli/parsing/shared_options.hpp"
 #include "core/message.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::cli {
 

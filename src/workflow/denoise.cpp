@@ -19,11 +19,11 @@
 #include "io/output/provenance_json.hpp"
 #include "io/rescale.hpp"
 #include "workflow/mask.hpp"
+#include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/scan_files.hpp"
 #include "workflow/voxel_output.hpp"
-#include "workflow/voxel_sources.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;

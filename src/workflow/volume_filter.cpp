@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "workflow/voxel_sources.hpp"
+#include "workflow/masked_source.hpp"
 
 namespace quietvox {
 namespace {

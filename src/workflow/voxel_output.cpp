@@ -7,7 +7,7 @@
 
 #include "io/output/atomic_output.hpp"
 #include "workflow/mask.hpp"
-#include "workflow/voxel_sources.hpp"
+#include "workflow/masked_source.hpp"
 
 namespace quietvox {
 

@@ -135,6 +135,20 @@ std::vector<std::filesystem::path> ruled_files() {
   return files;
 }
 
+/// What ends in .cuh is nvcc's alone; a .hpp or .cpp is for any compiler.
+TEST(House, OnlyCudaSourcesIncludeCudaHeaders) {
+  std::size_t cuda_headers = 0;
+  for (const auto& file : ruled_files()) {
+    const bool is_cuda = file.extension() == ".cu" || file.extension() == ".cuh";
+    for (const Include& include : includes_of(file)) {
+      if (!include.header.ends_with(".cuh")) continue;
+      EXPECT_TRUE(is_cuda) << file << " includes " << include.header << ", which only nvcc compiles";
+      ++cuda_headers;
+    }
+  }
+  EXPECT_GT(cuda_headers, 20U);
+}
+
 TEST(House, FoldersIncludeOnlyWhatTheyMay) {
   std::size_t seen = 0;
   for (const auto& file : ruled_files()) {

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "cuda/filters/bilateral/varying_sigma.hpp"
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 
 namespace quietvox {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "cuda/filters/bilateral/symmetric_weights.hpp"
-#include "cuda/filters/bilateral/taps.cuh"
+#include "cuda/filters/bilateral/by_pairs.hpp"
+#include "cuda/filters/bilateral/scaled_voxels.cuh"
 #include "cuda/filters/bilateral/varying_sigma.hpp"
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/filters/common/exp2.cuh"

@@ -7,7 +7,7 @@
 
 #include "cuda/filters/bm4d/transforms.cuh"
 #include "cuda/filters/bm4d/variances.cuh"
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 #include "cuda/launch.cuh"
 
 /// Shrinks groups and adds up what they say. A lane has two voxels of every block while the blocks are transformed

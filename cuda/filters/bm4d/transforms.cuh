@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "cuda/filters/bm4d/groups.cuh"
-#include "cuda/filters/common/cosines.cuh"
+#include "cuda/filters/common/dct.cuh"
 
 /// Transforms of groups: wavelets in double, which is exact, for the first stage, cosines in float for the second.
 namespace quietvox::cuda::bm4d {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/filters/common/copy.hpp"
 
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 #include "cuda/launch.cuh"
 
 namespace quietvox::cuda {

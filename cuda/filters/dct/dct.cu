@@ -7,9 +7,9 @@
 #include <limits>
 #include <numbers>
 
+#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
-#include "cuda/filters/common/cosines.cuh"
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/dct.cuh"
 #include "cuda/resources.hpp"
 
 namespace quietvox {

@@ -6,7 +6,7 @@
 #include <cfloat>
 #include <vector>
 
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 #include "cuda/resources.hpp"
 #include "filters/gaussian/axis.hpp"
 

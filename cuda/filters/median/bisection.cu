@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/median/bisection.hpp"
+#include "cuda/filters/median/bisection.cuh"
 
 #include <cfloat>
 #include <type_traits>

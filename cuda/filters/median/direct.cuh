@@ -6,9 +6,9 @@
 #include <climits>
 #include <type_traits>
 
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/programmatic_launch.cuh"
-#include "cuda/filters/median/network.hpp"
+#include "cuda/filters/median/network_job.cuh"
 #include "filters/median.hpp"
 
 /// The median under any window, anywhere, whatever is missing: one thread per output.

@@ -8,11 +8,11 @@
 #include <optional>
 #include <type_traits>
 
-#include "cuda/filters/median/bisection.hpp"
+#include "cuda/filters/median/bisection.cuh"
 #include "cuda/filters/median/direct.cuh"
-#include "cuda/filters/median/network.hpp"
-#include "cuda/filters/median/small_volume.hpp"
-#include "cuda/filters/median/sorted_tile.hpp"
+#include "cuda/filters/median/network_job.cuh"
+#include "cuda/filters/median/small_median.cuh"
+#include "cuda/filters/median/sorted_tile.cuh"
 #include "cuda/resources.hpp"
 
 namespace quietvox {

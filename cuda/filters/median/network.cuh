@@ -8,7 +8,7 @@
 
 #include "core/host_device.hpp"
 #include "cuda/filters/common/programmatic_launch.cuh"
-#include "cuda/filters/median/network.hpp"
+#include "cuda/filters/median/network_job.cuh"
 
 /// Selection networks as kernels: each thread holds the windows of a tile of outputs in registers.
 namespace quietvox::cuda {

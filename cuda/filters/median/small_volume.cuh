@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/filters/median/network.cuh"
-#include "cuda/filters/median/small_volume.hpp"
+#include "cuda/filters/median/small_median.cuh"
 
 /// Selection networks for small volumes, where launches take longer than the work: one kernel does all. Every place
 /// that a window sees is looked up, so that edges need no padding, and what is missing is mended at once. Large volumes

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/median/sorted_tile.hpp"
+#include "cuda/filters/median/sorted_tile.cuh"
 
 #include <array>
 #include <cstddef>

@@ -7,8 +7,8 @@
 #include <numbers>
 #include <type_traits>
 
+#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
-#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/exp2.cuh"
 #include "cuda/resources.hpp"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
-#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/exp2.cuh"
 #include "cuda/resources.hpp"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/resources.hpp"
 

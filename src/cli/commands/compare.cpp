@@ -13,9 +13,9 @@
 #include "cli/picture.hpp"
 #include "io/displacement.hpp"
 #include "io/output/atomic_output.hpp"
+#include "workflow/masked_source.hpp"
 #include "workflow/scan_files.hpp"
 #include "workflow/series_choice.hpp"
-#include "workflow/voxel_sources.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "filters/quadratic/training.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/output/atomic_output.hpp"
+#include "workflow/masked_source.hpp"
 #include "workflow/scan_files.hpp"
-#include "workflow/voxel_sources.hpp"
 
 namespace quietvox::cli {
 namespace {

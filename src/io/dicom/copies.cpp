@@ -11,7 +11,7 @@
 
 #include "io/dicom/frame_decoder.hpp"
 #include "io/dicom/pixels.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io::dicom {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/input_limits.hpp"
-#include "io/dicom/header.hpp"
+#include "io/dicom/read_header.hpp"
 #include "io/dicom/siemens_mosaic.hpp"
 
 namespace quietvox::io::dicom {

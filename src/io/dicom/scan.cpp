@@ -8,7 +8,7 @@
 
 #include "core/input_limits.hpp"
 #include "io/dicom/frames.hpp"
-#include "io/dicom/header.hpp"
+#include "io/dicom/read_header.hpp"
 #include "io/files/folder_walk.hpp"
 
 namespace quietvox::io::dicom {

@@ -123,7 +123,7 @@ struct SliceHeader {
   std::optional<double> repetition_time;  ///< ms
   std::vector<double> gradient;
 
-  // What may tell images of one place apart, see dicom_repeats.hpp.
+  // What may tell images of one place apart, see volume_split.hpp.
   std::string sequence;  ///< pulse sequence, reconstruction kernel
   std::string making;    ///< original or derived, scan options
   std::string contrast_agent;

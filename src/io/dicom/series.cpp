@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "io/dicom/copies.hpp"
-#include "io/dicom/identity.hpp"
-#include "io/dicom/repeats.hpp"
+#include "io/dicom/patient.hpp"
+#include "io/dicom/volume_split.hpp"
 #include "io/format_text.hpp"
 
 namespace quietvox::io::dicom {

@@ -21,8 +21,8 @@
 
 #include "core/error.hpp"
 #include "core/input_limits.hpp"
-#include "io/dicom/input.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/dicom/guarded_input.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io::dicom {
 namespace {

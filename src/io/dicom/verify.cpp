@@ -7,8 +7,8 @@
 
 #include "io/dicom/frame_decoder.hpp"
 #include "io/dicom/frames.hpp"
-#include "io/dicom/header.hpp"
 #include "io/dicom/pixels.hpp"
+#include "io/dicom/read_header.hpp"
 
 namespace quietvox::io::dicom {
 

@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "io/files/gzip_reader.hpp"
 #include "io/files/gzip_writer.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
 namespace {

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
 

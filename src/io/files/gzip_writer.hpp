@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/execution.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
 

@@ -8,7 +8,7 @@
 #include "core/sha256.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/path_overlap.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 #include "io/output/noise_json.hpp"
 #include "io/output/settings_json.hpp"
 

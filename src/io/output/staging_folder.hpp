@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
 

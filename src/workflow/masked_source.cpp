@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/voxel_sources.hpp"
+#include "workflow/masked_source.hpp"
 
 #include <algorithm>
 #include <limits>

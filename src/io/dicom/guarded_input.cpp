@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/input.hpp"
+#include "io/dicom/guarded_input.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 
 /// What the kernels of the bilateral filter share.
 namespace quietvox::cuda {

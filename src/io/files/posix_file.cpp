@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

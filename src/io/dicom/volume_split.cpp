@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/repeats.hpp"
+#include "io/dicom/volume_split.hpp"
 
 #include <algorithm>
 #include <cmath>

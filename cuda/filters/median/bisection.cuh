@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/filters/median/network.hpp"
+#include "cuda/filters/median/network_job.cuh"
 
 namespace quietvox::cuda {
 

@@ -16,7 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/execution.hpp"
-#include "io/files/raw_file.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io::dicom {
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/bilateral/symmetric_weights.hpp"
+#include "cuda/filters/bilateral/by_pairs.hpp"
 
 #include <type_traits>
 
-#include "cuda/filters/bilateral/taps.cuh"
+#include "cuda/filters/bilateral/scaled_voxels.cuh"
 #include "cuda/filters/common/exp2.cuh"
 
 namespace quietvox::cuda {

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "cuda/filters/common/device_view.cuh"
+#include "cuda/filters/common/box.cuh"
 
 namespace quietvox::cuda {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/header.hpp"
+#include "io/dicom/read_header.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 
 #include "io/dicom/derive.hpp"
 #include "io/dicom/frame_decoder.hpp"
-#include "io/dicom/identity.hpp"
 #include "io/dicom/overlays.hpp"
+#include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/rescale.hpp"
 

@@ -32,10 +32,6 @@ class CudaBackend final : public Backend {
     const auto* entry = find(filter);
     return entry && entry->has_integer();
   }
-  bool by_name_only(const Filter& filter) const override {
-    const auto* entry = find(filter);
-    return entry && entry->by_name_only;
-  }
 
   void run(std::span<const FilterConfig> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {

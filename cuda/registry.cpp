@@ -24,7 +24,7 @@ const std::vector<BackendEntry<LaunchContext>>& cuda_entries() {
       cuda_filter<QuadraticParams>({.f32 = quadratic_cuda}),
       cuda_filter<DctParams>({.f32 = dct_cuda}),
       cuda_filter<PrinlmParams>({.f32 = prinlm_cuda}),
-      cuda_filter<Bm4dParams>({.f32 = bm4d_cuda, .by_name_only = true}),
+      cuda_filter<Bm4dParams>({.f32 = bm4d_cuda}),
   };
   return all;
 }

@@ -21,6 +21,7 @@ namespace quietvox {
 namespace {
 
 constexpr double kLeastFloor = 0.5;  // of noise, which has about 0.8; less is structure
+
 /// The step of which all voxels are multiples; 0 where there is none that shows.
 double quantisation_step(const NoiseBricks& bricks) {
   constexpr std::size_t most_values = std::size_t{1} << 14;
@@ -51,7 +52,8 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   constexpr std::size_t fewest = 32;
   constexpr double least_share = 0.25;  // of the dark part of the volume
   constexpr double tolerance = 0.12, widest = 0.3, most_zeros = 0.02;
-  std::vector<double> means;
+  constexpr double least_skewness = 0.3;  // of a Rayleigh distribution 0.63, of a normal one 0
+  std::vector<double> means, skewness;
   double dark = 0;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const float* const brick = bricks.brick(i);
@@ -68,9 +70,17 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
     const double mean = sum / voxels;
     if (!(mean > 0) || zeros > most_zeros * voxels) continue;
     const double ratio = std::sqrt(std::max(squares / voxels - mean * mean, 0.0)) / mean;
-    if (std::abs(ratio - kRayleighRatio) < tolerance) means.push_back(mean);
+    if (!(std::abs(ratio - kRayleighRatio) < tolerance)) continue;
+    means.push_back(mean);
+    skewness.push_back(std::accumulate(brick, brick + bricks.voxels(), 0.0,
+                                       [&](double so_far, float value) {
+                                         const double score = (static_cast<double>(value) - mean) / (ratio * mean);
+                                         return so_far + score * score * score;
+                                       }) /
+                       voxels);
   }
   if (means.size() < fewest || static_cast<double>(means.size()) < least_share * dark) return std::nullopt;
+  if (median_of<double>(skewness) < least_skewness) return std::nullopt;
   const auto [mean, width] = shortest_half(std::move(means));
   if (width > widest * mean) return std::nullopt;
   return std::sqrt(2 / std::numbers::pi) * mean;
@@ -204,31 +214,20 @@ struct Measured {
   bool nothing_to_go_by = false;
 };
 
-Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart, const Execution& execution) {
+/// `is_difference`: the bricks are what two volumes differ by.
+Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, const Execution& execution) {
   constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
   constexpr double calmest = 0.25;                      // of those of a difference
   constexpr double most_constant = 0.05;
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   Measured measured;
   NoiseModel& model = measured.model;
-  NoiseBricks bricks(source, neighbour, apart);
-  check_stop(execution.stop);
-  bricks.keep([&](std::int64_t i) {
-    const float* const brick = bricks.brick(i);
-    const auto missing =
-        std::count_if(brick, brick + bricks.voxels(), [](float value) { return !std::isfinite(value); });
-    return static_cast<double>(missing) <= ImpulseRepair::most * static_cast<double>(bricks.voxels());
-  });
-  if ((bricks.count() == 0 && bricks.background().empty()) || bricks.size().slice() == 1) {
-    measured.nothing_to_go_by = true;
-    return measured;
-  }
   const Survey found = survey(bricks);
   model.masked = found.masked;
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  const std::optional<double> air = neighbour == nullptr ? air_sigma(bricks, found.middle) : std::nullopt;
+  const std::optional<double> air = may_be_rician ? air_sigma(bricks, found.middle) : std::nullopt;
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
   const std::int64_t object = bricks.count();
   if (object == 0 ||
@@ -257,8 +256,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   }
   check_stop(execution.stop);
 
-  NoiseFit fit(bricks, neighbour == nullptr ? flattest : calmest, neighbour == nullptr ? may_be_flat : 1,
-               model.impulses > 0);
+  NoiseFit fit(bricks, is_difference ? calmest : flattest, is_difference ? 1 : may_be_flat, model.impulses > 0);
   fit.run();
   measured.steepness = fit.steepness();
   model.sigma = std::sqrt(fit.variance());
@@ -274,11 +272,42 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   judge(model, object, found.partly, fit.flatness(), fit.floor());
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fit.floor();
-  if (air.has_value() && is_uniform && model.confidence <= Confidence::low &&
-      *air<model.sigma&& * air> most_below_tissue * model.sigma) {
-    model.sigma = air.value();
+  const double in_air = air.value_or(0);
+  if (in_air > most_below_tissue * model.sigma && in_air < model.sigma && is_uniform &&
+      model.confidence <= Confidence::low) {
+    model.sigma = in_air;
     model.reason += "; the air was measured instead";
   }
+  return measured;
+}
+
+void multiply(NoiseModel& model, double factor) {
+  model.sigma *= factor;
+  model.contrast *= factor;
+  model.step *= factor;
+  model.background *= static_cast<float>(factor);
+}
+
+Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart, const Execution& execution) {
+  NoiseBricks bricks(source, neighbour, apart);
+  check_stop(execution.stop);
+  bricks.keep([&](std::int64_t i) {
+    const float* const brick = bricks.brick(i);
+    const auto missing =
+        std::count_if(brick, brick + bricks.voxels(), [](float value) { return !std::isfinite(value); });
+    return static_cast<double>(missing) <= ImpulseRepair::most * static_cast<double>(bricks.voxels());
+  });
+  if ((bricks.count() == 0 && bricks.background().empty()) || bricks.size().slice() == 1) {
+    Measured nothing;
+    nothing.nothing_to_go_by = true;
+    return nothing;
+  }
+  const bool is_difference = neighbour != nullptr;
+  const bool may_be_rician =
+      !is_difference && source.header().kind.value_or(DataKind::magnitude) == DataKind::magnitude;
+  const double scale = bricks.normalise();
+  Measured measured = measure(bricks, is_difference, may_be_rician, execution);
+  multiply(measured.model, 1 / scale);
   return measured;
 }
 

@@ -143,6 +143,22 @@ void NoiseBricks::subtract(VolumeSource& neighbour) {
   });
 }
 
+double NoiseBricks::normalise() {
+  constexpr double large = 1e15;
+  double largest = 0;
+  for (const float voxel : voxels_) {
+    if (std::isfinite(voxel)) largest = std::max(largest, std::abs(static_cast<double>(voxel)));
+  }
+  if (largest == 0 || (largest < large && largest > 1 / large)) return 1;
+  const double factor = std::ldexp(1.0, -std::ilogb(largest));
+  const auto as_float = [&](float value) { return static_cast<float>(static_cast<double>(value) * factor); };
+  for (float& voxel : voxels_) voxel = as_float(voxel);
+  for (double& mean : means_) mean *= factor;
+  for (Background& one : background_) one.mean *= factor;
+  lowest_ = as_float(lowest_);
+  return factor;
+}
+
 Triple<double> NoiseBricks::place(std::int64_t i) const {
   Triple<double> result;
   for (int axis = 0; axis < 3; ++axis) {

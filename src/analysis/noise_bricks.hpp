@@ -36,6 +36,10 @@ class NoiseBricks {
   const std::vector<Background>& background() const { return background_; }
   float lowest() const { return lowest_; }
 
+  /// Multiplies values so large or small that 32-bit floats do not hold their squares, by a power of 2, which is
+  /// returned; others by 1.
+  double normalise();
+
   /// Keeps the bricks for which `wanted(i)` is true.
   template <class Wanted>
   void keep(const Wanted& wanted);

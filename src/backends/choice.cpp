@@ -10,15 +10,10 @@
 namespace quietvox {
 namespace {
 
-template <class Says>
-const Filter* first_of(std::span<const FilterConfig> chain, const Says& says) {
-  const auto found =
-      std::find_if(chain.begin(), chain.end(), [&](const FilterConfig& step) { return says(step.filter()); });
-  return found == chain.end() ? nullptr : &found->filter();
-}
-
 const Filter* first_missing(const Backend& backend, std::span<const FilterConfig> chain) {
-  return first_of(chain, [&](const Filter& filter) { return !backend.has(filter); });
+  const auto found =
+      std::find_if(chain.begin(), chain.end(), [&](const FilterConfig& step) { return !backend.has(step.filter()); });
+  return found == chain.end() ? nullptr : &found->filter();
 }
 
 ChosenBackend choose_for(std::span<const FilterConfig> chain) {
@@ -36,10 +31,6 @@ ChosenBackend choose_for(std::span<const FilterConfig> chain) {
 ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const FilterConfig> chain) {
   if (const Filter* missing = first_missing(*cuda, chain)) {
     return {make_cpu_backend(), "auto: " + cuda->name() + " has no " + missing->name};
-  }
-  if (const Filter* unproven = first_of(chain, [&](const Filter& filter) { return cuda->by_name_only(filter); })) {
-    return {make_cpu_backend(), "auto: " + unproven->name + " on CUDA has not been proven on a device yet; " +
-                                    Parameter{"backend", "cuda"} + " takes it"};
   }
   return {std::move(cuda), "auto: a usable device is here"};
 }

@@ -36,15 +36,15 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
   if (!first.noise.empty()) {
     console.note("noise: " + first.noise[0].describe() + (first.is_stabilised ? "; its bias was taken out" : ""));
   }
+  const std::string more = report.volumes.size() > 1 ? " (volume 1; --verbose lists all)" : "";
   if (request.out.dry_run) {
     const bool by_voxels = std::ranges::any_of(first.filters, waits_for_voxels);
-    console.note(what + (by_voxels ? " (auto: found from the voxels when it runs); " : "; ") + report.extent +
+    console.note(what + more + (by_voxels ? " (auto: found from the voxels when it runs); " : "; ") + report.extent +
                  ", backend " + backend);
     console.note("would write " + io::to_string(report.format) + " to " + request.output.string() +
                  (request.mask.residual.empty() ? "" : ", residual to " + request.mask.residual) + "; nothing written");
     return;
   }
-  const std::string more = report.volumes.size() > 1 ? " (volume 1; --verbose lists all)" : "";
   console.note(what + more + "; " + report.extent + ", backend " + backend + ", " + seconds_text(report.seconds));
   console.note("wrote " + io::to_string(report.format) + " to " + describe_files(request.output, report.files) +
                (report.clamped > 0 && request.out.output_type == OutputType::same

@@ -33,7 +33,6 @@ struct Kernels {
   /// then the maps.
   void (*series)(std::span<const VolumeView<const float>> volumes, std::span<const VolumeView<float>> outputs, const P&,
                  const Context&) = nullptr;
-  bool by_name_only = false;  ///< as in BackendEntry
 };
 
 template <class T, class Context>
@@ -50,7 +49,6 @@ struct BackendEntry {
   Run<std::int16_t, Context> i16;
   Run<std::uint16_t, Context> u16;
   SeriesRun<Context> series;
-  bool by_name_only = false;  ///< `auto` does not take it: it has not been proven on a device yet
 
   bool has_integer() const { return i16 && u16; }
 
@@ -80,8 +78,7 @@ BackendEntry<Context> backend_entry(Kernels<P, Context> kernels) {
       kernel(volumes, outputs, std::any_cast<const P&>(params), how);
     };
   }
-  return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16), series,
-          kernels.by_name_only};
+  return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16), series};
 }
 
 /// The line of a filter, or null where the list has none.
@@ -99,8 +96,6 @@ class Backend {
   virtual std::string name() const = 0;  ///< as recorded in provenance: `cpu`, `cuda:0 (NVIDIA H200)`
   virtual bool has(const Filter&) const = 0;
   virtual bool has_integer(const Filter&) const = 0;  ///< 16-bit volumes are filtered as they are
-  /// True where `auto` must not take it: it has not been proven on a device yet.
-  virtual bool by_name_only(const Filter&) const { return false; }
 
   /// Runs the filters, at least one, one after another. `in` holds `out` grown by the sum of their halos, cut at the
   /// volume's edge.

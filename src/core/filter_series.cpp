@@ -9,8 +9,8 @@ namespace quietvox {
 namespace {
 
 /// Slices of a slab, so that what is read and written of it fits.
-std::int64_t slices_together(std::int64_t volumes, std::int64_t maps, const Extent& extent, std::int64_t halo,
-                             std::uint64_t memory) {
+std::int64_t slices_at_once(std::int64_t volumes, std::int64_t maps, const Extent& extent, std::int64_t halo,
+                            std::uint64_t memory) {
   const auto bytes = [&](std::int64_t slices) {
     const std::int64_t read = std::min(slices + 2 * halo, extent.z);
     return static_cast<std::uint64_t>((volumes * read + (volumes + maps) * slices) * extent.slice()) * sizeof(float);
@@ -18,8 +18,8 @@ std::int64_t slices_together(std::int64_t volumes, std::int64_t maps, const Exte
   std::int64_t slices = extent.z;
   while (slices > 1 && bytes(slices) > memory) --slices;
   if (bytes(slices) > memory) {
-    throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice of each volume needs " +
-                                         std::to_string((bytes(1) >> 20) + 1) + " MiB");
+    throw Error(Errc::out_of_memory,
+                "the memory limit is too small: filtering one slice of each volume needs " + in_mib(bytes(1)));
   }
   return slices;
 }
@@ -38,7 +38,7 @@ void filter_series(std::span<VolumeSource* const> volumes, const FilterConfig& r
   const std::size_t maps = resolved.filter().maps.size();
   const std::int64_t halo = std::min<std::int64_t>(resolved.halo().z, extent.z);
   const std::int64_t together =
-      slices_together(std::ssize(volumes), static_cast<std::int64_t>(maps), extent, halo, memory_budget(execution));
+      slices_at_once(std::ssize(volumes), static_cast<std::int64_t>(maps), extent, halo, memory_budget(execution));
 
   const auto slices_of = [&](std::vector<float>& buffer, const VolumeSource& volume, std::int64_t first,
                              std::int64_t last) {

@@ -57,9 +57,9 @@ std::uint64_t physical_memory(const fs::path& root) {
   return unlimited;
 }
 
-std::string mib(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
-
 }  // namespace
+
+std::string in_mib(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
 std::uint64_t machine_memory(const fs::path& root) { return std::min(physical_memory(root), limit_of_groups(root)); }
 
@@ -76,11 +76,11 @@ std::uint64_t most_memory(std::uint64_t file_size, const Execution& execution) {
 void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t file_size, const Execution& execution) {
   const std::uint64_t most = most_memory(file_size, execution);
   if (bytes <= most) return;
-  const std::string message = what + " would take " + mib(bytes) + " of memory or more; ";
+  const std::string message = what + " would take " + in_mib(bytes) + " of memory or more; ";
   if (most == memory_budget(execution)) {
-    throw Error(Errc::out_of_memory, message + "at most " + mib(most) + " may be used");
+    throw Error(Errc::out_of_memory, message + "at most " + in_mib(most) + " may be used");
   }
-  throw Error(Errc::unsupported, message + "a file of its size may take " + mib(most));
+  throw Error(Errc::unsupported, message + "a file of its size may take " + in_mib(most));
 }
 
 void check_memory(const std::string& what, std::uint64_t bytes, const Execution& execution) {
@@ -91,8 +91,8 @@ void check_file_size(std::uint64_t file_size, std::uint64_t voxel_bytes) {
   const std::uint64_t most = voxel_bytes + voxel_bytes / 8 + 2 * most_besides_voxels;
   if (file_size <= most) return;
   throw Error(Errc::unsupported,
-              "a file of " + mib(file_size) + " for " + mib(voxel_bytes) + " of voxels is damaged or malicious",
-              "at most " + mib(most) + " are read");
+              "a file of " + in_mib(file_size) + " for " + in_mib(voxel_bytes) + " of voxels is damaged or malicious",
+              "at most " + in_mib(most) + " are read");
 }
 
 void check_image_size(const Extent& extent, std::int64_t volumes, std::uint64_t file_size, const Execution& execution) {

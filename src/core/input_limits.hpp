@@ -15,6 +15,9 @@ namespace quietvox {
 /// Sequences of DICOM, and lists and objects of JSON, may be nested so deep.
 inline constexpr int most_nested = 64;
 
+/// Bytes of memory for messages: `12 MiB`, rounded up.
+std::string in_mib(std::uint64_t bytes);
+
 /// Bytes of memory of this machine, or of the control groups that the process is in where they have less. `root`: where
 /// the system's files lie.
 std::uint64_t machine_memory(const std::filesystem::path& root = "/");

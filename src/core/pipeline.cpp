@@ -69,9 +69,9 @@ class Demand {
     // Slabs shorter than what they reach would make a chain compute most of the volume again and again.
     if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
-      const auto mib = [](std::int64_t value) { return std::to_string((value + (1 << 20) - 1) >> 20) + " MiB"; };
-      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + mib(least_bytes()),
-                  "give at least " + mib(least_bytes() - limit) + " more");
+      const auto least = static_cast<std::uint64_t>(least_bytes());
+      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + in_mib(least),
+                  "give at least " + in_mib(least - static_cast<std::uint64_t>(limit)) + " more");
     }
     return {std::max<std::int64_t>(alone, 1), false};
   }

@@ -228,12 +228,13 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
                                               static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole))
                                         : 0;
     reserve_memory(whole, extent, report.volumes[0].filters,
-                   block_bytes(extent) * blocks + marks + io::GzipWriter::memory(whole) * (writers.residual ? 2 : 1),
+                   block_bytes(extent) * blocks + marks + (mask ? 2 * mask_bytes(*mask, image) : 0) +
+                       io::GzipWriter::memory(whole) * (writers.residual ? 2 : 1),
                    chosen.backend->name() == "cpu");
   }
   const auto source_of = [&](std::size_t volume) {
     std::unique_ptr<VolumeSource> source = image.volume(volume, values);
-    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, volume));
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
     return source;
   };
   const auto measure_of = [&](std::size_t volume, const VolumeSource& unfiltered) -> NoiseMeasure {
@@ -249,7 +250,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   }
   Provenance provenance{
       .backend = chosen.backend->name(),
-      .mask = mask ? identify_mask(*mask) : "",
+      .mask = mask ? identify_mask(*mask, image) : "",
       .noise_source = report.noise_source,
       .stabilise = report.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(report.stabilise)};
   for (const FilterConfig& step : request.filters) provenance.requested.push_back(step.with_content_hashes());
@@ -271,13 +272,13 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       for (const Message& warning : filter.warnings()) report.warnings.push_back(which + warning);
     }
     report.volumes[volume] = {filter.resolved(), filter.noise(), filter.is_stabilised()};
-    if (request.out.dry_run) return;
     if (observer.detail) {
       observer.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(filter.resolved()));
       if (volume > 0 && !of_series) {  // the first is told of with the result
         for (const NoiseModel& model : filter.noise()) observer.detail("noise: " + model.describe());
       }
     }
+    if (request.out.dry_run) continue;
     provenance.resolved = filter.resolved();
     provenance.noise = filter.noise();
     provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
@@ -285,7 +286,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     if (writers.residual) writers.residual->begin_volume(volume, provenance);
     const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
     VoxelOutput output(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
-                       mask ? mask_of_volume(*mask, volume) : nullptr);
+                       mask ? mask_of_volume(*mask, image, volume) : nullptr);
     filter.run([&](VolumeView<const float> slices) {
       if (makes_integers) rounding.look_at(slices);
       output.write(slices);
@@ -297,6 +298,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
                                 "file of its own");
     }
   }
+  if (request.out.dry_run) return;
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
   report.clamped = written.clamped;

@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include "core/input_limits.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -21,8 +23,6 @@ std::size_t resident_bytes() {
 /// each thread, its stack and what filters work in.
 constexpr std::size_t reserve = std::size_t{9} << 20, reserve_of_thread = std::size_t{256} << 10;
 
-std::string mib(std::size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; }
-
 }  // namespace
 
 Execution execution_of(const ExecutionOptions& options, const Observer& observer) {
@@ -36,7 +36,7 @@ Execution execution_of(const ExecutionOptions& options, const Observer& observer
         resident_bytes() + reserve + reserve_of_thread * static_cast<std::size_t>(thread_count(result));
     if (limit <= taken) {
       throw Error(Errc::out_of_memory, Parameter{"memory-limit"} + " = " + std::to_string(*options.memory_limit) +
-                                           " is too small: without any voxels quietvox takes " + mib(taken));
+                                           " is too small: without any voxels quietvox takes " + in_mib(taken));
     }
     result.memory_limit = limit - taken;
   }
@@ -52,9 +52,9 @@ Execution background_of(const ExecutionOptions& options, const Observer& observe
 void reserve_memory(Execution& execution, std::size_t bytes, std::size_t least) {
   if (*execution.memory_limit < bytes + least) {
     throw Error(Errc::out_of_memory,
-                Parameter{"memory-limit"} + " is too small: readers, writers and threads need " + mib(bytes) +
-                    ", filtering one slice " + mib(least),
-                "give at least " + mib(bytes + least - *execution.memory_limit - 1) + " more");
+                Parameter{"memory-limit"} + " is too small: readers, writers and threads need " + in_mib(bytes) +
+                    ", filtering one slice " + in_mib(least),
+                "give at least " + in_mib(bytes + least - *execution.memory_limit) + " more");
   }
   *execution.memory_limit -= bytes;
 }

@@ -213,6 +213,33 @@ TEST(MeasureNoise, FlatFieldsOfAnySizeAndScale) {
   }
 }
 
+TEST(MeasureNoise, NumbersWhoseSquaresAreNoFloats) {
+  const Extent extent{{64, 64, 16}};
+  Scan blocks{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::size_t i = 0; i < blocks.voxels.size(); ++i) blocks.voxels[i] = i / 1024 % 2 == 0 ? 100 : 200;
+  const Scan noisy = blocks.with({NoiseKind::gaussian, 10, kSeed});
+  const NoiseModel usual = noisy.measured();
+  for (const int power : {-110, 70, 110}) {
+    const NoiseModel model =
+        noisy.changed([&](std::size_t i) { return std::ldexp(noisy.voxels[i], power); }).measured();
+    EXPECT_NEAR(std::ldexp(model.sigma, -power), usual.sigma, 1e-6 * usual.sigma) << power;
+    EXPECT_NEAR(std::ldexp(model.contrast, -power), usual.contrast, 1e-6 * usual.contrast) << power;
+    EXPECT_EQ(model.distribution, usual.distribution);
+  }
+}
+
+/// CT numbers plus 1024: the mean of air is twice its spread, as in the magnitudes of MR.
+TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
+  const Extent extent{{96, 96, 24}};
+  Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::size_t i = 0; i < clean.voxels.size(); ++i) clean.voxels[i] = i % 96 < 48 ? 24 : 1064;
+  const Scan noisy = clean.with({NoiseKind::gaussian, 12, kSeed});
+  const NoiseModel model =
+      noisy.changed([&](std::size_t i) { return std::max(std::round(noisy.voxels[i]), 0.0F); }).measured();
+  EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
+  EXPECT_NEAR(model.sigma, 12, 1.2);
+}
+
 TEST(MeasureNoise, WithoutNoiseSaysSo) {
   for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
     const Phantom phantom = make_phantom(kind, {{128, 128, 16}});

@@ -40,14 +40,13 @@ TEST(BackendSelector, WhatIsAskedForByNameIsTaken) {
   }
 }
 
-/// A device that has all filters but `missing`; `unproven` is taken by name only.
+/// A device that has all filters but one.
 class Device final : public Backend {
  public:
-  Device(std::string missing, std::string unproven) : missing_(std::move(missing)), unproven_(std::move(unproven)) {}
+  explicit Device(std::string missing) : missing_(std::move(missing)) {}
   std::string name() const override { return "cuda:0 (made up)"; }
   bool has(const Filter& filter) const override { return filter.name != missing_; }
   bool has_integer(const Filter&) const override { return false; }
-  bool by_name_only(const Filter& filter) const override { return filter.name == unproven_; }
   void run(std::span<const FilterConfig>, VolumeView<const float>, VolumeView<float>, const Execution&) const override {
   }
   void run(const FilterConfig&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
@@ -56,18 +55,17 @@ class Device final : public Backend {
            const Execution&) const override {}
 
  private:
-  std::string missing_, unproven_;
+  std::string missing_;
 };
 
-TEST(AutomaticChoice, TakesADeviceThatIsProvenForEveryFilter) {
+TEST(AutomaticChoice, TakesADeviceThatHasEveryFilter) {
   const std::vector<FilterConfig> both{FilterConfig(find_filter("median")), FilterConfig(find_filter("nlm"))};
-  const auto choice = [&](const std::string& missing, const std::string& unproven) {
-    return choose_between(std::make_unique<Device>(missing, unproven), both).description().text();
+  const auto choice = [&](const std::string& missing) {
+    return choose_between(std::make_unique<Device>(missing), both).description().text();
   };
-  EXPECT_EQ(choice("", ""), "cuda:0 (made up) (auto: a usable device is here)");
-  EXPECT_EQ(choice("dct", "bm4d"), "cuda:0 (made up) (auto: a usable device is here)");
-  EXPECT_EQ(choice("nlm", ""), "cpu (auto: cuda:0 (made up) has no nlm)");
-  EXPECT_EQ(choice("", "nlm"), "cpu (auto: nlm on CUDA has not been proven on a device yet; backend cuda takes it)");
+  EXPECT_EQ(choice(""), "cuda:0 (made up) (auto: a usable device is here)");
+  EXPECT_EQ(choice("dct"), "cuda:0 (made up) (auto: a usable device is here)");
+  EXPECT_EQ(choice("nlm"), "cpu (auto: cuda:0 (made up) has no nlm)");
 }
 
 TEST(CpuSeconds, AreForWholeVolumesOnSoManyThreads) {

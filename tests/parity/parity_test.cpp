@@ -25,7 +25,8 @@ bool small(const Extent& extent) { return extent.voxels() < 10'000; }
 Volume volume_with_holes(const Extent& extent, std::uint32_t seed) {
   Volume volume = busy_volume(extent, seed);
   const float infinite = std::numeric_limits<float>::infinity();
-  const float holes[] = {nan, infinite, -infinite, nan, nan};
+  const auto marked = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nan) | 0x1234U);  // NaN that says more
+  const float holes[] = {nan, infinite, -infinite, marked, nan};
   for (std::size_t i = 0; i < volume.voxels.size(); i += 11) {
     for (std::size_t n = 0; n < 1 + i % 3 && i + n < volume.voxels.size(); ++n)
       volume.voxels[i + n] = holes[(i + n) % 5];
@@ -116,10 +117,11 @@ TEST_P(Parity, MissingVoxelsKeepTheirValue) {
     const FilterConfig resolved = resolved_for(settings, volume, *backend);
     const Volume result = filtered(*backend, resolved, volume);
     for (std::size_t i = 0; i < volume.voxels.size(); ++i) {
-      if (std::isfinite(volume.voxels[i])) {
-        ASSERT_TRUE(std::isfinite(result.voxels[i])) << i << ", " << describe_chain(std::vector{resolved});
+      const float before = volume.voxels[i], after = result.voxels[i];
+      if (std::isfinite(before)) {
+        ASSERT_TRUE(std::isfinite(after)) << i << ", " << describe_chain(std::vector{resolved});
       } else {
-        ASSERT_TRUE(std::isnan(volume.voxels[i]) ? std::isnan(result.voxels[i]) : volume.voxels[i] == result.voxels[i])
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(before), std::bit_cast<std::uint32_t>(after))
             << i << ", " << describe_chain(std::vector{resolved});
       }
     }

@@ -7,6 +7,7 @@
 
 #include "cuda/filters/bm4d/matching.cuh"
 #include "cuda/filters/bm4d/shrinking.cuh"
+#include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/launch.cuh"
 #include "filters/bm4d/stage.hpp"
@@ -43,7 +44,7 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
   const double change = static_cast<double>(static_cast<long long>(sum.x)) * change_grid;
   const double weight = static_cast<double>(static_cast<long long>(sum.y)) * weight_grid;
   const bool changes = sum.y > 0 && is_present(voxel);
-  out.row(y, z)[x] = (changes ? static_cast<float>(voxel + change / weight) : voxel) + 0.0F;
+  out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + change / weight) : voxel);
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include "cuda/filters/common/copy.hpp"
 
 #include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/launch.cuh"
 
 namespace quietvox::cuda {
@@ -11,8 +12,7 @@ namespace {
 __global__ void copy_box(Box<const float> in, Box<float> out, int3 offset) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= out.x || y >= out.y) return;
-  const float value = in.row(y + offset.y, z + offset.z)[x + offset.x];
-  out.row(y, z)[x] = is_present(value) ? value + 0.0F : value;
+  out.row(y, z)[x] = canonical_zero(in.row(y + offset.y, z + offset.z)[x + offset.x]);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/filters/common/dct.cuh"
 #include "cuda/resources.hpp"
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
           const int3 o = pass.in.offset;
           const float original = pass.in.at(p.x + o.x, p.y + o.y, p.z + o.z), result = sum / total;
           const bool keeps = !is_present(original) || !is_present(result);  // missing, or in no block
-          pass.out.at(p.x, p.y, p.z) = (keeps ? original : result) + 0.0F;
+          pass.out.at(p.x, p.y, p.z) = canonical_zero(keeps ? original : result);
         }
       }
     }
@@ -332,7 +333,7 @@ __global__ void shrink_blocks_of_any_length(const __grid_constant__ Anywhere pas
       }
     }
   }
-  pass.out.row(p.y, p.z)[p.x] = (is_present(original) && total > 0 ? sum / total : original) + 0.0F;
+  pass.out.row(p.y, p.z)[p.x] = canonical_zero(is_present(original) && total > 0 ? sum / total : original);
 }
 
 template <class S, class T>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/median/network.cuh"
 #include "cuda/filters/median/small_median.cuh"
 
@@ -41,7 +42,7 @@ __device__ __forceinline__ void keep_rim(const Box<const float>& in, const Box<f
     const int3 to = first + int3{i % group.x, i / group.x % group.y, i / group.x / group.y}, at = to + offset;
     const bool inside =
         at.x >= r.x && at.y >= r.y && at.z >= r.z && at.x + r.x < in.x && at.y + r.y < in.y && at.z + r.z < in.z;
-    if (!inside) out.row(to.y, to.z)[to.x] = in.row(at.y, at.z)[at.x] + 0.0F;
+    if (!inside) out.row(to.y, to.z)[to.x] = canonical_zero(in.row(at.y, at.z)[at.x]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/resources.hpp"
 
@@ -123,9 +124,6 @@ template <int Radius>
 __device__ bool is_in_rim(const Box<const float>& in, int3 at, const Job<Radius>& job) {
   return at.x < job.reach_x || at.x + job.reach_x >= in.x || at.y < job.reach_y || at.y + job.reach_y >= in.y;
 }
-
-/// What is not changed. -0 is read as 0.
-__device__ inline float canonical_zero(float voxel) { return is_present(voxel) ? voxel + 0.0F : voxel; }
 
 /// The output at `at`, a place of the input: anywhere, voxels missing or not.
 template <int Radius>

@@ -99,9 +99,9 @@ OFCondition GuardedInput::status() const {
   return refusal_ ? OFCondition(EC_CorruptedData) : DcmInputFileStream::status();
 }
 
-OFBool GuardedInput::eos() { return refusal_ || DcmInputFileStream::eos(); }
+OFBool GuardedInput::eos() { return refusal_ || has_ended_ || DcmInputFileStream::eos(); }
 
-offile_off_t GuardedInput::avail() { return may_go_on(0) ? DcmInputFileStream::avail() : 0; }
+offile_off_t GuardedInput::avail() { return may_go_on(0) && !has_ended_ ? DcmInputFileStream::avail() : 0; }
 
 /// DCMTK marks the place of each tag, and reads its halves.
 void GuardedInput::mark() {
@@ -109,6 +109,34 @@ void GuardedInput::mark() {
   DcmInputFileStream::mark();
   reader_ = into_ ? stack_here() : nullptr;
   group_.reset();
+  has_ended_ = has_ended_ || (is_behind_pixels() && levels_.back().reader == reader_ && only_zeros_follow());
+}
+
+/// DCMTK marks no place where fewer bytes are left than a tag has.
+bool GuardedInput::is_padded() { return has_ended_ || (is_behind_pixels() && only_zeros_follow()); }
+
+bool GuardedInput::is_behind_pixels() const {
+  constexpr std::uint32_t first_of_pixels = 0x7fe0'0008;
+  return !levels_.empty() && levels_.back().highest >= first_of_pixels;
+}
+
+bool GuardedInput::only_zeros_follow() {
+  if (into_->getOriginalXfer() == EXS_DeflatedLittleEndianExplicit)
+    return false;  // bytes here are not those of the file
+  auto at = static_cast<std::uint64_t>(tell());
+  if (at >= size_ || size_ - at > most_besides_voxels) return false;
+  const RawReader file(name());
+  std::vector<std::byte> block(4);  // a tag, and then more
+  while (at < size_ && may_go_on(0)) {
+    const std::size_t count = file.read(at, block);
+    if (count == 0 || !std::all_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count),
+                                   [](std::byte one) { return one == std::byte{0}; })) {
+      return false;
+    }
+    at += count;
+    block.resize(at_once);
+  }
+  return at >= size_;
 }
 
 void GuardedInput::take_tag(std::uint16_t group, std::uint16_t element) {

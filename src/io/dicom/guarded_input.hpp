@@ -46,6 +46,8 @@ class GuardedInput final : private OpenedFile, public DcmInputFileStream {
 
   /// Why the stream broke off by itself; none where it did not.
   const std::optional<Error>& refusal() const { return refusal_; }
+  /// True where nothing but zeros stands behind the data set, with which some writers fill the last block.
+  bool is_padded();
 
   OFBool good() const override;
   OFCondition status() const override;
@@ -59,6 +61,8 @@ class GuardedInput final : private OpenedFile, public DcmInputFileStream {
  private:
   bool may_go_on(std::uint64_t more_memory);
   void take_tag(std::uint16_t group, std::uint16_t element);
+  bool is_behind_pixels() const;
+  bool only_zeros_follow();
 
   /// An item or a data set that is being read.
   struct Level {
@@ -76,6 +80,7 @@ class GuardedInput final : private OpenedFile, public DcmInputFileStream {
   const char* reader_ = nullptr;        ///< of the tag that comes next; null where none does
   std::optional<std::uint16_t> group_;  ///< its first half
   std::uint64_t steps_ = 0;             ///< that DCMTK takes to place elements
+  bool has_ended_ = false;              ///< padding follows
   std::optional<Error> refusal_;
 };
 

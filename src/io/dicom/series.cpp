@@ -21,6 +21,8 @@ namespace {
 
 constexpr double uneven_share = 0.01;  // of the slice distance
 constexpr double uneven_mm = 0.01;
+constexpr double coarse_mm = 0.1;                // to which some scanners round positions
+constexpr double rounding_mm = 1.5 * coarse_mm;  // that two of them may differ by, all axes together
 constexpr double tilt_degrees = 0.1;
 constexpr double same_direction = 1e-4;
 constexpr double same_time = 1e-3;  // of the time; of a diffusion weight too
@@ -82,6 +84,22 @@ struct Places {
     }
   }
 };
+
+/// True where positions were rounded, and lie as evenly as such can: then their mean distance is the true one.
+bool are_rounded(const std::vector<SliceHeader>& slices, const Places& places) {
+  for (const SliceHeader& slice : slices) {
+    for (const double coordinate : *slice.position) {
+      const double steps = coordinate / coarse_mm;
+      if (std::abs(steps - std::round(steps)) > 1e-6) return false;
+    }
+  }
+  const double distance = places.along.back() / static_cast<double>(slices.size() - 1);
+  if (distance < 5 * coarse_mm) return false;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (std::abs(places.along[i] - static_cast<double>(i) * distance) > rounding_mm) return false;
+  }
+  return true;
+}
 
 void sort_along_normal(std::vector<SliceHeader>& slices) {
   const auto& [row, column] = *slices.front().axes;
@@ -155,7 +173,8 @@ std::string irregularity(const std::vector<SliceHeader>& slices, double distance
                                : ": there are " + std::to_string(*counts.begin()) + " to " +
                                      std::to_string(*counts.rbegin()) + " images at a place");
   }
-  for (std::size_t i = 1; i < slices.size(); ++i) {
+  const bool is_rounded = are_rounded(slices, places);
+  for (std::size_t i = 1; i < slices.size() && !is_rounded; ++i) {
     const double gap = places.along[i] - places.along[i - 1];
     if (std::abs(gap - distance) <= std::max(uneven_share * distance, uneven_mm)) continue;
     const double steps = gap / distance;
@@ -165,7 +184,7 @@ std::string irregularity(const std::vector<SliceHeader>& slices, double distance
   }
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double allowed = std::tan(tilt_degrees * std::numbers::pi / 180) * places.along[i];
-    if (places.aside[i] <= std::max(allowed, uneven_mm)) continue;
+    if (places.aside[i] <= std::max(allowed, is_rounded ? rounding_mm : uneven_mm)) continue;
     char degrees[32];
     std::snprintf(degrees, sizeof degrees, "%.3g",
                   std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
@@ -175,9 +194,10 @@ std::string irregularity(const std::vector<SliceHeader>& slices, double distance
   return {};
 }
 
-/// Median distance of neighbours that do not share a position.
+/// Median distance of neighbours that do not share a position; where positions were rounded, the mean.
 double slice_distance(const std::vector<SliceHeader>& slices) {
   const Places places(slices);
+  if (are_rounded(slices, places)) return places.along.back() / static_cast<double>(slices.size() - 1);
   std::vector<double> gaps;
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double gap = places.along[i] - places.along[i - 1];

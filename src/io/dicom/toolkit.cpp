@@ -117,7 +117,7 @@ void parse(DcmFileFormat& file, const std::filesystem::path& path, const Executi
       file.transferEnd();
       if (status == EC_MemoryExhausted) throw Error(Errc::out_of_memory, "what it holds does not fit into memory");
       const bool cut = status == EC_EndOfStream || status == EC_StreamNotifyClient;
-      if (status.bad()) problem = cut ? "the file ends too early" : status.text();
+      if (status.bad() && !(cut && input.is_padded())) problem = cut ? "the file ends too early" : status.text();
     } catch (const std::logic_error& error) {
       problem = error.what();
     }

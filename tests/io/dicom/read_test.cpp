@@ -66,6 +66,39 @@ TEST_F(DicomRead, OddNumberOf8BitPixels) {
   EXPECT_EQ(voxels(spec, VoxelDomain::stored), (std::vector<float>{1, 2, 3}));
 }
 
+TEST_F(DicomRead, ZerosMayStandBehindTheDataSet) {
+  const std::vector<std::uint16_t> cells{1, 2, 0, 0};
+  const DicomSpec spec{.columns = 2, .rows = 2, .cells = cells};
+  const std::vector<float> expected = voxels(spec, VoxelDomain::stored);
+  for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_LittleEndianImplicit, EXS_BigEndianExplicit}) {
+    for (const int count : {1, 2, 4, 6, 7, 8, 9, 511, 512, 70'000, 3 << 20}) {
+      DicomSpec padded = spec;
+      padded.syntax = syntax;
+      write_dicom(file_, padded);
+      std::ofstream(file_, std::ios::app) << std::string(static_cast<std::size_t>(count), '\0');
+      EXPECT_EQ(read_volume(*io::open_dicom(file_, {}), 0, VoxelDomain::stored).voxels, expected)
+          << syntax << " " << count;
+    }
+  }
+}
+
+TEST_F(DicomRead, OtherBytesBehindTheDataSetAreRefused) {
+  const DicomSpec spec{.columns = 2, .rows = 2, .cells = {1, 2, 0, 0}};
+  for (const std::string& tail : {std::string("\0\0\0\1", 4), std::string(512, '\0') + "x", std::string("garbage")}) {
+    write_dicom(file_, spec);
+    std::ofstream(file_, std::ios::app) << tail;
+    expect_error(Errc::corrupt, "", [&] { io::open_dicom(file_, {}); });
+  }
+}
+
+TEST_F(DicomRead, PixelsOfZerosThatEndTooEarlyAreRefused) {
+  write_dicom(file_, {.columns = 64, .rows = 64, .cells = std::vector<std::uint16_t>(64 * 64, 0)});
+  for (const std::uintmax_t less : {1U, 2U, 7U, 8U, 100U, 8190U}) {
+    std::filesystem::resize_file(file_, std::filesystem::file_size(file_) - less);
+    expect_error(Errc::corrupt, "", [&] { read_volume(*io::open_dicom(file_, {}), 0, VoxelDomain::stored); });
+  }
+}
+
 TEST_F(DicomRead, RealValuesAreRescaled) {
   DicomSpec spec{.columns = 2, .rows = 1, .cells = {10, 20}, .slope = "0.5", .intercept = "+1e1"};
   EXPECT_EQ(voxels(spec), (std::vector<float>{15, 20}));

@@ -192,13 +192,22 @@ TEST_F(DicomSeries, RoundingOfPositionsIsNoGap) {
   EXPECT_EQ(open()->why_2d_only(0), "");
 }
 
+/// Of slices 1.25 mm apart.
+TEST_F(DicomSeries, PositionsRoundedToATenthOfAMillimetreAreEven) {
+  for (const double z : {-10.0, -8.8, -7.5, -6.3, -5.0, -3.8}) add(std::to_string(z), z, 1);
+  EXPECT_EQ(open()->why_2d_only(0), "");
+  EXPECT_NEAR(open()->geometry(0).spacing.z, 1.24, 1e-9);
+  add("missing", -1.3, 1);
+  EXPECT_NE(open()->why_2d_only(0), "");
+}
+
 TEST_F(DicomSeries, TiltForbidsWindowsAcross) {
   for (int z = 0; z < 4; ++z) {
     DicomSpec spec = marked(z);
     spec.position = {0, 0.1 * z, 1.0 * z};
     write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
   }
-  EXPECT_NE(open()->why_2d_only(0).find("gantry tilt): 0.dcm and 1.dcm by 0.1 mm, an angle of 5.71 degrees"),
+  EXPECT_NE(open()->why_2d_only(0).find("gantry tilt): 0.dcm and 2.dcm by 0.2 mm, an angle of 5.71 degrees"),
             std::string::npos);
   EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
 }

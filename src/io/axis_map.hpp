@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "io/image.hpp"
+
+namespace quietvox::io {
+
+/// How a grid is read along the axes of another one: axis i of the other is axis `from[i]`, run backwards where
+/// `is_reversed[i]`. Programs that convert scans turn axes so; no voxel moves in the patient.
+struct AxisMap {
+  Triple<int> from{0, 1, 2};
+  Triple<bool> is_reversed{};
+
+  friend bool operator==(const AxisMap&, const AxisMap&) = default;
+};
+
+/// The map under which the axes of `grid` point as nearly as they can where those of `other` do. Of a grid that does
+/// not say where it lies, each axis is taken to be that of the other.
+AxisMap map_onto(const Geometry& grid, const Geometry& other);
+
+/// The same voxels in the same places, with the axes of the map.
+Geometry turned(const Geometry&, const AxisMap&);
+
+}  // namespace quietvox::io

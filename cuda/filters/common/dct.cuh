@@ -88,4 +88,41 @@ __device__ __forceinline__ void turn_back(float (&v)[N]) {
   }
 }
 
+/// The coefficient k of transform() over that of transform_unscaled().
+template <int N>
+constexpr float dct_scale(int k) {
+  return N != 4 ? 1.0F : k % 2 == 0 ? 0.5F : cosine_major;
+}
+
+/// As transform(), but for factors of the coefficients where that saves multiplications.
+template <int N>
+__device__ __forceinline__ void transform_unscaled(float (&v)[N]) {
+  if constexpr (N == 4) {
+    constexpr float tangent = cosine_minor / cosine_major;
+    const float outer = v[0] + v[3], inner = v[1] + v[2], far = v[0] - v[3], near = v[1] - v[2];
+    v[0] = outer + inner;
+    v[2] = outer - inner;
+    v[1] = fmaf(near, tangent, far);
+    v[3] = fmaf(far, tangent, -near);
+  } else {
+    transform<N>(v);
+  }
+}
+
+/// As turn_back(), of coefficients that were multiplied by dct_scale().
+template <int N>
+__device__ __forceinline__ void turn_back_scaled(float (&v)[N]) {
+  if constexpr (N == 4) {
+    constexpr float tangent = cosine_minor / cosine_major;
+    const float outer = v[0] + v[2], inner = v[0] - v[2];
+    const float far = fmaf(v[3], tangent, v[1]), near = fmaf(v[1], tangent, -v[3]);
+    v[0] = outer + far;
+    v[1] = inner + near;
+    v[2] = inner - near;
+    v[3] = outer - far;
+  } else {
+    turn_back<N>(v);
+  }
+}
+
 }  // namespace quietvox::cuda

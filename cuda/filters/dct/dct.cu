@@ -31,7 +31,7 @@ struct Shape {
   static constexpr bool along_z = MarchesAlongZ;  ///< else along y, and the other axis is z
   static constexpr int threads = x * places_x * places_y;
   static constexpr int columns = places_x + x - 1, rows = places_y + y - 1;  ///< of the input
-  static constexpr int outputs_x = places_x - x + 1, outputs_y = places_y - y + 1, steps = 64;
+  static constexpr int outputs_x = places_x - x + 1, outputs_y = places_y - y + 1, steps = 128;
   // The places of a warp are 32 / x: coefficients lie so far apart that its threads use all banks.
   static constexpr int pitch = (places_x + 31) / 32 * 32 + 32 / x, row_pitch = x * pitch + (places_x < 32 ? 16 : 0);
   static constexpr int planes = rows * row_pitch;             ///< rows transformed along x
@@ -64,29 +64,47 @@ struct Marched {
   }
 };
 
+/// Along the axes but x, coefficients are those of transform_unscaled(); by how many of these axes they are odd, these
+/// times the scale are those of transform().
+constexpr int scales = 3;
+template <class S>
+constexpr int scale_of(int j, int k) {
+  return (S::y == 4 ? j % 2 : 0) + (S::march == 4 ? k % 2 : 0);
+}
+template <class S>
+constexpr float scale(int odd_axes) {
+  return dct_scale<S::y>(odd_axes > 0) * dct_scale<S::march>(odd_axes > 1);
+}
+
 struct Pass {
   Marched<const float> in, oracle;
   Marched<float> out;
-  float rate;  ///< r = rate coefficient
+  float rates[scales];  ///< r = rate coefficient
 };
 
-/// G(r, n) for r = rate coefficient: n = 8, or with the oracle 4. Where r^n is beyond all floats, 1.
+/// 1 over a number of at least 1; 0 for those beyond 2^126.
+__device__ __forceinline__ float reciprocal(float number) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(number));
+  return result;
+}
+
+/// 1 - G(r, n) for r = rate coefficient: n = 8, or with the oracle 4.
 template <bool Oracle>
-__device__ __forceinline__ float gain(float coefficient, float rate) {
+__device__ __forceinline__ float loss(float coefficient, float rate) {
   const float ratio = coefficient * rate;
   float power = ratio * ratio;
   power = __fmul_rn(power, power);
   if (!Oracle) power = __fmul_rn(power, power);
-  return 1.0F - __fdividef(1.0F, 1.0F + power);
+  return reciprocal(1.0F + power);
 }
 
-/// Reads the rows of a step.
+/// This thread's voxel of a step, of the rows that begin at (a, b).
 template <class S>
-__device__ void stage(const Marched<const float>& box, int a, int b, int m, float* raw) {
-  for (int i = threadIdx.x; i < S::raw; i += S::threads) {
-    const int row = i / S::columns, column = i % S::columns;
-    raw[i] = box.voxel(a + column, b + row, m);
-  }
+__device__ __forceinline__ float read(const Marched<const float>& box, int a, int b, int m) {
+  static_assert(S::raw <= S::threads);
+  const int i = threadIdx.x;
+  return i < S::raw ? box.voxel(a + i % S::columns, b + i / S::columns, m) : NAN;
 }
 
 /// Transforms the rows of a step along x.
@@ -108,7 +126,7 @@ template <class S>
 __device__ __forceinline__ void load_step(const float* plane, int row, int coefficient, int place, float (&to)[S::y]) {
 #pragma unroll
   for (int j = 0; j < S::y; ++j) to[j] = plane[(row + j) * S::row_pitch + coefficient * S::pitch + place];
-  transform<S::y>(to);
+  transform_unscaled<S::y>(to);
 }
 
 template <class S, bool Oracle>
@@ -135,6 +153,12 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
   const int3 oracle_from{first.x + pass.oracle.offset.x - (S::x - 1), first.y + pass.oracle.offset.y - (S::y - 1),
                          pass.oracle.offset.z};
 
+  // The output of this thread in a step, if it has one.
+  const int column = threadIdx.x % S::places_x, row = threadIdx.x / S::places_x;
+  const int2 p{first.x + column - (S::x - 1), first.y + row - (S::y - 1)};
+  const bool writes =
+      column >= S::x - 1 && row >= S::y - 1 && row < S::places_y && p.x < pass.out.a && p.y < pass.out.b;
+
   float signal[S::march][S::y], oracle[Oracle ? S::march : 1][S::y], sums[S::march][S::y], sum_weights[S::march];
 #pragma unroll
   for (int k = 0; k < S::march; ++k) {
@@ -146,6 +170,12 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
   // Blocks that begin at m are made when the step m + S::march - 1 is read, and what is then complete, the outputs of
   // m, is written a step later.
   const int first_blocks = first.z - (S::march - 1);
+  // What a step reads is asked for a step earlier, while there is something to do.
+  const auto read_step = [&](int m) { return read<S>(pass.in, from.x, from.y, from.z + m); };
+  const auto read_oracle = [&](int m) {
+    return Oracle ? read<S>(pass.oracle, oracle_from.x, oracle_from.y, oracle_from.z + m) : 0;
+  };
+  float next = read_step(first_blocks), next_of_oracle = read_oracle(first_blocks);
   for (int round = first_blocks - (S::march - 1); round <= end; round += S::march) {
 #pragma unroll
     for (int phase = 0; phase < S::march; ++phase) {
@@ -158,7 +188,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
         float v[S::y];
 #pragma unroll
         for (int j = 0; j < S::y; ++j) v[j] = sums[(phase + last) % S::march][j];
-        turn_back<S::y>(v);
+        turn_back_scaled<S::y>(v);
 #pragma unroll
         for (int j = 0; j < S::y; ++j) {
           exchanged[(j * S::places_y + place_y) * S::row_pitch + coefficient * S::pitch + place_x] = v[j];
@@ -168,9 +198,15 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
 #pragma unroll
       for (int j = 0; j < S::y; ++j) sums[(phase + S::march - 1) % S::march][j] = 0;
       sum_weights[(phase + S::march - 1) % S::march] = 0;
-      stage<S>(pass.in, from.x, from.y, from.z + newest, raw);
-      if (Oracle) stage<S>(pass.oracle, oracle_from.x, oracle_from.y, oracle_from.z + newest, oracle_raw);
+      if (threadIdx.x < S::raw) {
+        raw[threadIdx.x] = next;
+        if (Oracle) oracle_raw[threadIdx.x] = next_of_oracle;
+      }
       __syncthreads();
+      next = read_step(newest + 1);
+      next_of_oracle = read_oracle(newest + 1);
+      const int3 o = pass.in.offset;
+      const float original = m > first.z && writes ? pass.in.at(p.x + o.x, p.y + o.y, m - 1 + o.z) : 0.0F;
 
       transform_rows<S>(raw, plane);
       if (Oracle) transform_rows<S>(oracle_raw, oracle_plane);
@@ -191,66 +227,64 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
         load_step<S>(oracle_plane, place_y, coefficient, place_x, oracle[(phase + S::march - 1) % S::march]);
       }
       if (m >= first_blocks && m < end) {
-        float shrunk[S::y][S::march], squares = 0;
+        float shrunk[S::y][S::march], squares_by_scale[scales] = {}, mean = 0;
 #pragma unroll
         for (int j = 0; j < S::y; ++j) {
-          float gains[S::march];
+          float known[S::march];
 #pragma unroll
           for (int k = 0; k < S::march; ++k) shrunk[j][k] = signal[(phase + k) % S::march][j];
-          transform<S::march>(shrunk[j]);
-          if constexpr (Oracle) {
+          transform_unscaled<S::march>(shrunk[j]);
 #pragma unroll
-            for (int k = 0; k < S::march; ++k) gains[k] = oracle[(phase + k) % S::march][j];
-            transform<S::march>(gains);
-          }
+          for (int k = 0; k < S::march; ++k) known[k] = Oracle ? oracle[(phase + k) % S::march][j] : shrunk[j][k];
+          if constexpr (Oracle) transform_unscaled<S::march>(known);
+          if (j == 0) mean = __shfl_sync(~0U, shrunk[0][0], lane % warp_places);
 #pragma unroll
           for (int k = 0; k < S::march; ++k) {
-            gains[k] = gain<Oracle>(Oracle ? gains[k] : shrunk[j][k], pass.rate);
-            if (j == 0 && k == 0 && coefficient == 0) gains[k] = 1;
-            squares = fmaf(gains[k], gains[k], squares);
+            const int c = scale_of<S>(j, k);
+            const float square = scale<S>(c) * scale<S>(c);
+            float gain = fmaf(loss<Oracle>(known[k], pass.rates[c]), -square, square);  // times the square
+            if (j == 0 && k == 0 && coefficient == 0) gain = square;
+            squares_by_scale[c] = fmaf(gain, gain, squares_by_scale[c]);
+            shrunk[j][k] *= gain;
           }
-          if (j == 0) {
-            const float mean = __shfl_sync(~0U, shrunk[0][0], lane % warp_places);
-            if (!is_present(mean)) squares = NAN;  // a voxel of the block is missing
-          }
+          turn_back_scaled<S::march>(shrunk[j]);
+        }
+        float squares = 0;
 #pragma unroll
-          for (int k = 0; k < S::march; ++k) shrunk[j][k] *= gains[k];
+        for (int c = 0; c < scales; ++c) {
+          const float square = scale<S>(c) * scale<S>(c);
+          squares = fmaf(squares_by_scale[c], 1 / (square * square), squares);
         }
 #pragma unroll
         for (int apart = warp_places; apart < 32; apart *= 2) squares += __shfl_xor_sync(~0U, squares, apart);
-        const bool counts = is_present(squares);
-        const float weight = counts ? __frcp_rn(1.0F + squares) : 0.0F;
+        if (is_present(mean) && is_present(squares)) {  // no voxel of the block is missing
+          const float weight = reciprocal(1.0F + squares);
 #pragma unroll
-        for (int j = 0; j < S::y; ++j) {
+          for (int k = 0; k < S::march; ++k) {
 #pragma unroll
-          for (int k = 0; k < S::march; ++k) shrunk[j][k] = counts ? __fmul_rn(weight, shrunk[j][k]) : 0.0F;
-          turn_back<S::march>(shrunk[j]);
-#pragma unroll
-          for (int k = 0; k < S::march; ++k) sums[(phase + k) % S::march][j] += shrunk[j][k];
+            for (int j = 0; j < S::y; ++j) {
+              float& sum = sums[(phase + k) % S::march][j];
+              sum = fmaf(weight, shrunk[j][k], sum);
+            }
+            sum_weights[(phase + k) % S::march] += weight;
+          }
         }
-#pragma unroll
-        for (int k = 0; k < S::march; ++k) sum_weights[(phase + k) % S::march] += weight;
       }
 
-      if (m > first.z && threadIdx.x < S::places_x * S::places_y) {
-        const int column = threadIdx.x % S::places_x, row = threadIdx.x / S::places_x;
-        const int3 p{first.x + column - (S::x - 1), first.y + row - (S::y - 1), m - 1};
-        if (column >= S::x - 1 && row >= S::y - 1 && p.x < pass.out.a && p.y < pass.out.b) {
-          float sum = 0, total = 0;
+      if (m > first.z && writes) {
+        float sum = 0, total = 0;
 #pragma unroll
-          for (int n = S::x - 1; n >= 0; --n) {
-            float v[S::x];
+        for (int n = S::x - 1; n >= 0; --n) {
+          float v[S::x];
 #pragma unroll
-            for (int k = 0; k < S::x; ++k) v[k] = turned[row * S::row_pitch + k * S::pitch + column - n];
-            turn_back<S::x>(v);
-            sum += v[n];
-            total += row_weights[row * S::places_x + column - n];
-          }
-          const int3 o = pass.in.offset;
-          const float original = pass.in.at(p.x + o.x, p.y + o.y, p.z + o.z), result = sum / total;
-          const bool keeps = !is_present(original) || !is_present(result);  // missing, or in no block
-          pass.out.at(p.x, p.y, p.z) = canonical_zero(keeps ? original : result);
+          for (int k = 0; k < S::x; ++k) v[k] = turned[row * S::row_pitch + k * S::pitch + column - n];
+          turn_back<S::x>(v);
+          sum += v[n];
+          total += row_weights[row * S::places_x + column - n];
         }
+        const float result = __fdividef(sum, total);
+        const bool keeps = !is_present(original) || !is_present(result);  // missing, or in no block
+        pass.out.at(p.x, p.y, m - 1) = canonical_zero(keeps ? original : result);
       }
     }
   }
@@ -321,7 +355,7 @@ __global__ void shrink_blocks_of_any_length(const __grid_constant__ Anywhere pas
         }
         float squares = 1;
         for (int i = 1; i < count; ++i) {
-          const float g = gain<Oracle>(Oracle ? gains[i] : values[i], pass.rate);
+          const float g = 1 - loss<Oracle>(Oracle ? gains[i] : values[i], pass.rate);
           squares = fmaf(g, g, squares);
           values[i] *= g;
         }
@@ -347,7 +381,10 @@ Marched<T> marched(const VolumeView<T>& box, const VolumeView<float>& out) {
 template <class S, bool Oracle>
 void launch(const VolumeView<const float>& in, const VolumeView<const float>& oracle, const VolumeView<float>& out,
             float rate, const LaunchContext& queue) {
-  const Pass pass{marched<S>(in, out), marched<S>(oracle, out), marched<S>(out, out), rate};
+  const Pass pass{marched<S>(in, out),
+                  marched<S>(oracle, out),
+                  marched<S>(out, out),
+                  {rate * scale<S>(0), rate * scale<S>(1), rate * scale<S>(2)}};
   const auto kernel = shrink_blocks<S, Oracle>;
   constexpr std::size_t bytes = S::shared_floats(Oracle) * sizeof(float);
   QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));

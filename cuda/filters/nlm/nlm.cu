@@ -24,6 +24,7 @@ struct Nlm {
   bool whole_slice;
   bool squares;  ///< squares of voxels are averaged
   float scale, bias;
+  float bias_weight;  ///< 2^bias
   float3 spatial;
   float intensity_rate;
   double unscale, rician_bias;
@@ -50,6 +51,7 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   nlm.squares = params.noise_model == NoiseDistribution::rician;
   nlm.scale = static_cast<float>(std::min<double>(scale, 3e38));
   nlm.bias = static_cast<float>(std::numbers::log2e * params.noise_bias / (*params.strength * *params.strength));
+  nlm.bias_weight = std::exp2(nlm.bias);
   nlm.spatial = {spatial(0), spatial(1), spatial(2)};
   nlm.intensity_rate = static_cast<float>(intensity_rate);
   nlm.unscale = 1 / static_cast<double>(nlm.scale);
@@ -111,7 +113,8 @@ __device__ __forceinline__ void add_neighbour(const Nlm& nlm, float voxel, float
     counts = counts && difference == difference;
     difference = difference == difference ? difference : 0.0F;
   }
-  float w = General ? weight_of(nlm, distance, difference, log2_spatial) : exp2_fast(-distance);
+  float w = General ? weight_of(nlm, distance, difference, log2_spatial)
+                    : __saturatef(exp2_fast(-distance) * nlm.bias_weight);
   if (General || Missing) w = counts ? w : 0.0F;
   sum = fmaf(w, General ? change_of(nlm, voxel, difference) : -difference, sum);
   weight += w;
@@ -752,8 +755,9 @@ template <int F, int Fz>
 bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,
                 const LaunchContext& queue) {
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
-  const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias == 0 && nlm.spatial.x == 0 && nlm.spatial.y == 0 &&
-                     nlm.spatial.z == 0 && nlm.intensity_rate == 0;
+  constexpr float most_bias = 64;  // whose weight floats hold
+  const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias <= most_bias && nlm.spatial.x == 0 &&
+                     nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0;
   const Box<float> to = out;
   const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
     QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));

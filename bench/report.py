@@ -123,6 +123,9 @@ AIMS = {
     **{("gaussian", f"sigma {sigma}"): ("Gvoxel/s", 80, 150) for sigma in (1, 3, 6, 8)},
     ("quadratic", "3x3"): ("of the copy", 0.6, 0.85),
     ("quadratic", "5x5"): ("Gvoxel/s", 45, 75),
+    ("dct", "4x4x4"): ("Gvoxel/s", 6.7, 17),
+    ("prinlm", "search 5x5x5"): ("Gvoxel/s", 0.89, 2.2),
+    ("bm4d", "4x4x4, default"): ("Gvoxel/s", 0.13, 0.38),
 }
 ADAPTIVE = (0.8, 0.95)  # of bilateral's
 PACKED = (1.9, 2.0)  # 16 bits, times float, from 5x5 and 3x3x3 up, for windows with a network

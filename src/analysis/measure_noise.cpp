@@ -324,6 +324,21 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
   model.sigma = sigma;
 }
 
+/// In voxels as large as the folds of a brain no part is flat. Neighbours along diagonals differ by the least
+/// structure; where they show much less than the model, its noise is truly that smooth.
+void distrust_large_voxels(NoiseModel& model, VolumeSource& source) {
+  constexpr double large_mm = 2.4, smooth = 0.5;
+  const Spacing spacing = source.spacing();
+  if (model.confidence == Confidence::none || std::min(spacing.x, spacing.y) < large_mm) return;
+  const double fine = estimate_noise(source);
+  if (fine < smooth * model.sigma || fine >= model.sigma) return;
+  model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
+  model.sigma = fine;
+  model.spectrum = {};
+  model.confidence = Confidence::low;
+  model.reason = "voxels are so large that anatomy looks like noise, so that only the finest differences were measured";
+}
+
 NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
   constexpr double steep = 5.5, least_between_neighbours = 0.1;
   constexpr std::int64_t least_extent = 64;
@@ -339,6 +354,7 @@ NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Executio
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
   }
+  if (neighbour == nullptr) distrust_large_voxels(near.model, source);
   if (near.nothing_to_go_by) {
     near.model.sigma = estimate_noise(source);
     near.model.confidence = near.model.sigma > 0 ? Confidence::low : Confidence::none;

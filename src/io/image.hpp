@@ -127,6 +127,9 @@ class Image {
   virtual std::vector<std::string> warnings() const = 0;
   /// True where the volumes are one picture at several times, by what the headers say.
   virtual bool is_time_series() const { return false; }
+  /// True where two volumes may have been made of the same data, such as magnitudes and real parts, or with two
+  /// kernels: then they have their noise in common.
+  virtual bool may_share_noise(std::size_t, std::size_t) const { return false; }
   /// From one of several volumes to the next, in seconds, where headers say that they were made in turn: the repetition
   /// time of a series.
   virtual std::optional<double> repetition_time() const { return {}; }

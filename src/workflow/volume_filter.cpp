@@ -209,6 +209,10 @@ std::vector<Message> VolumeFilter::warnings() const {
                                      : ", so that " + Parameter{waiting.field} +
                                            " = auto became 0; give a number if it ought to change something"));
     }
+    if (model != nullptr && is_chosen_ && model->impulses > 0) {
+      warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model->impulses) / 10) +
+                         " % of the voxels are impulses, which may stay; the filter 'median' takes them out");
+    }
     if (model != nullptr && model->confidence == Confidence::low) {
       warnings.push_back(filter + "the noise was measured with low confidence (" + model->reason +
                          "); look at the result");

@@ -240,6 +240,23 @@ TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   EXPECT_NEAR(model.sigma, 12, 1.2);
 }
 
+/// A brick of 8 voxels of 3 mm holds folds of the brain wherever it lies.
+TEST(MeasureNoise, LargeVoxelsAreMeasuredByTheirFinestDifferences) {
+  QV_NEEDS_TEST_DATA();
+  const Scan smooth = head().with({NoiseKind::zero_filled, 8, kSeed}),
+             both = smooth.with({NoiseKind::gaussian, 5, kSeed});
+  const auto measured = [](const Scan& scan, double mm) {
+    MemoryVolume source({scan.voxels.data(), scan.extent, {mm, mm, 2 * mm}});
+    return measure_noise(source, {});
+  };
+  const NoiseModel fine = measured(both, 2), coarse = measured(both, 3);
+  EXPECT_GT(fine.sigma, 8.5);
+  EXPECT_LT(coarse.sigma, 0.8 * fine.sigma);
+  EXPECT_EQ(coarse.confidence, Confidence::low);
+  EXPECT_EQ(coarse.spectrum.in_plane.size(), 1U);
+  EXPECT_EQ(measured(smooth, 3).sigma, measured(smooth, 2).sigma) << "noise that is smooth throughout";
+}
+
 TEST(MeasureNoise, WithoutNoiseSaysSo) {
   for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
     const Phantom phantom = make_phantom(kind, {{128, 128, 16}});

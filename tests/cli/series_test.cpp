@@ -143,6 +143,15 @@ TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
        {{{{DCM_DiffusionBValue, "0"}, {DCM_DiffusionDirectionality, "NONE"}},
          {{DCM_DiffusionBValue, "800"}, {DCM_DiffusionDirectionality, "DIRECTIONAL"}}}},
        2.5F},
+      {"clock",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_AcquisitionTime, "101500.25"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_AcquisitionTime, "101512.25"}}}},
+       12},
+      {"rounded clock",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_AcquisitionTime, "101500.25"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_AcquisitionTime, "101502.76"}}}},
+       2.5F},
+      {"cine", {{{{DCM_TriggerTime, "0"}}, {{DCM_TriggerTime, "40"}}}}, 0.04F},
       {"echoes", {{{{DCM_EchoTime, "3"}}, {{DCM_EchoTime, "6"}}}}, 0},
       {"kinds", {{{{DCM_ImageType, "ORIGINAL\\PRIMARY\\M"}}, {{DCM_ImageType, "ORIGINAL\\PRIMARY\\P"}}}}, 0}};
   for (const auto& [name, volumes, expected] : cases) {

@@ -250,6 +250,11 @@ std::string identity_of(std::span<const Volume> volumes) {
   for (const Volume& volume : volumes) {
     for (const SliceHeader& slice : volume.slices) instances.insert(slice.sop_instance + "\n");
   }
+  // Windows reach across gaps where they are allowed to.
+  if (std::ranges::any_of(volumes,
+                          [](const Volume& volume) { return volume.is_irregular && volume.why_2d_only.empty(); })) {
+    instances.insert("gaps\n");
+  }
   Sha256 hash;
   for (const std::string& instance : instances) hash.update(std::as_bytes(std::span(instance)));
   return to_hex(hash.digest());

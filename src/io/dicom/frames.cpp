@@ -62,10 +62,17 @@ std::uint64_t memory_of(const SliceHeader& image) {
         &SliceHeader::directionality, &SliceHeader::sequence, &SliceHeader::making, &SliceHeader::contrast_agent}) {
     bytes += (image.*text).size();
   }
+  bytes += sizeof(double) * (image.gradient.size() + image.dimension_indices.size()) +
+           sizeof(image.modality_lut.values.front()) * image.modality_lut.values.size();
   return 2 * bytes;
 }
 
-std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& file, const std::stop_token& stop) {
+/// Throws where what the headers of all frames say takes too much memory.
+void check_frames(std::uint64_t bytes, const SliceHeader& file, const Execution& execution) {
+  check_memory("what its header says of " + std::to_string(file.frames) + " frames", bytes, file.file.bytes, execution);
+}
+
+std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& file, const Execution& execution) {
   DcmSequenceOfItems* frames = nullptr;
   const bool found = data.findAndGetSequence(DCM_PerFrameFunctionalGroupsSequence, frames).good();
   if (!found || frames->card() != static_cast<unsigned long>(file.frames)) {
@@ -75,15 +82,19 @@ std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& fi
   }
   DcmItem of_all;
   if (DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence)) flatten(*shared, of_all);
+  // Each frame gets a copy.
+  check_frames(static_cast<std::uint64_t>(file.frames) * of_all.getLength(EXS_LittleEndianExplicit), file, execution);
   std::vector<SliceHeader> images(static_cast<std::size_t>(file.frames), file);
   Parts groups(*frames);
+  std::uint64_t bytes = 0;
   for (std::int64_t i = 0; i < file.frames; ++i) {
-    check_stop(stop);
+    check_stop(execution.stop);
     DcmItem flat(of_all);
     flatten(static_cast<DcmItem&>(*groups.next()), flat);
     SliceHeader& image = images[static_cast<std::size_t>(i)];
     image.frame = i;
     read_image_attributes(flat, image);
+    check_frames(bytes += memory_of(image), file, execution);
   }
   return images;
 }
@@ -153,9 +164,8 @@ std::vector<SliceHeader> mosaic_tiles(DcmDataset& data, const SliceHeader& file)
 
 std::vector<SliceHeader> images_of(DcmDataset& data, const SliceHeader& file, const Execution& execution) {
   check_image_size({{file.frame_columns, file.frame_rows, 1}}, 1, file.file.bytes, execution);
-  check_memory("what its header says of " + std::to_string(file.frames) + " frames",
-               static_cast<std::uint64_t>(file.frames) * memory_of(file), file.file.bytes, execution);
-  if (file.is_enhanced) return enhanced_frames(data, file, execution.stop);
+  check_frames(static_cast<std::uint64_t>(file.frames) * memory_of(file), file, execution);
+  if (file.is_enhanced) return enhanced_frames(data, file, execution);
   const auto type = components(text_of(data, DCM_ImageType));
   const auto is_of_type = [&](const char* name) { return std::find(type.begin(), type.end(), name) != type.end(); };
   if (is_of_type("RECON TOMO") || is_of_type("RECON GATED TOMO")) return tomogram_slices(data, file);

@@ -56,9 +56,8 @@ class Factory final : public DcmInputFileStreamFactory {
 /// The same file, by its descriptor. Of what is no regular file, a name that cannot be opened; where the descriptor
 /// has no name, the path.
 OpenedFile::OpenedFile(const std::filesystem::path& path)
-    : file_(path, O_RDONLY | O_NONBLOCK), name_("/proc/self/fd/" + std::to_string(file_)) {
+    : file_(path, O_RDONLY | O_NONBLOCK), name_(file_.reached_by(path)) {
   struct stat status {};
-  if (!file_.is_open() || access(name_.c_str(), F_OK) != 0) name_ = path;
   if (file_.is_open() && fstat(file_, &status) == 0 && !S_ISREG(status.st_mode)) name_.clear();
 }
 
@@ -121,19 +120,21 @@ bool GuardedInput::is_behind_pixels() const {
 }
 
 bool GuardedInput::only_zeros_follow() {
-  if (into_->getOriginalXfer() == EXS_DeflatedLittleEndianExplicit)
-    return false;  // bytes here are not those of the file
+  // Bytes of what is deflated are not those of the file.
+  if (into_->getOriginalXfer() == EXS_DeflatedLittleEndianExplicit) return false;
   auto at = static_cast<std::uint64_t>(tell());
-  if (at >= size_ || size_ - at > most_besides_voxels) return false;
+  // Of a long tail, that is asked for each of its tags.
+  if (at < no_padding_until_ || at >= size_ || size_ - at > most_besides_voxels) return false;
   const RawReader file(name());
   std::vector<std::byte> block(4);  // a tag, and then more
   while (at < size_ && may_go_on(0)) {
-    const std::size_t count = file.read(at, block);
-    if (count == 0 || !std::all_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count),
-                                   [](std::byte one) { return one == std::byte{0}; })) {
+    const auto end = block.begin() + static_cast<std::ptrdiff_t>(file.read(at, block));
+    const auto other = std::find_if(block.begin(), end, [](std::byte one) { return one != std::byte{0}; });
+    at += static_cast<std::uint64_t>(other - block.begin());
+    if (other != end || end == block.begin()) {
+      no_padding_until_ = at + 1;
       return false;
     }
-    at += count;
     block.resize(at_once);
   }
   return at >= size_;

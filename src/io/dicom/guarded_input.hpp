@@ -81,6 +81,7 @@ class GuardedInput final : private OpenedFile, public DcmInputFileStream {
   std::optional<std::uint16_t> group_;  ///< its first half
   std::uint64_t steps_ = 0;             ///< that DCMTK takes to place elements
   bool has_ended_ = false;              ///< padding follows
+  std::uint64_t no_padding_until_ = 0;  ///< something else than zeros stands there
   std::optional<Error> refusal_;
 };
 

@@ -187,6 +187,14 @@ class DicomImage final : public Image {
              return weighting(volume.slices.front()) == weighting(first);
            });
   }
+  bool may_share_noise(std::size_t volume, std::size_t other) const override {
+    const auto picture = [&](std::size_t which) {
+      const SliceHeader& slice = at(which).slices.front();
+      // Of CT the sequence is the kernel; of MR it may name a diffusion direction.
+      return std::tuple(slice.contrast, slice.making, slice.modality == "CT" ? slice.sequence : "");
+    };
+    return picture(volume) != picture(other);
+  }
   std::optional<double> repetition_time() const override {
     const auto first = at(0).slices.front().repetition_time;
     if (!first || *first <= 0 || !are_made_in_turn()) return std::nullopt;
@@ -195,7 +203,11 @@ class DicomImage final : public Image {
         if (slice.repetition_time != first) return std::nullopt;
       }
     }
-    return *first / 1000;
+    constexpr double same = 0.05;  // clocks of headers are rounded
+    const double repetition = *first / 1000;
+    auto step = steady_step(&SliceHeader::acquired_at, 1);
+    if (!step) step = steady_step(&SliceHeader::trigger_time, 1000);
+    return step && std::abs(*step - repetition) > same * repetition ? *step : repetition;
   }
 
   std::vector<Vector3> places(std::size_t volume) const {
@@ -280,6 +292,21 @@ class DicomImage final : public Image {
              a.origin == b.origin && a.direction == b.direction;
     };
     return volumes.size() > 1 && std::ranges::all_of(volumes, same_picture);
+  }
+
+  /// The time from each volume to the next, in seconds, by their first slices; none where it differs.
+  std::optional<double> steady_step(std::optional<double> SliceHeader::*time, double units_per_second) const {
+    constexpr double steady = 0.1;
+    const auto& volumes = series_->volumes;
+    const auto at_volume = [&](std::size_t volume) { return volumes[volume].slices.front().*time; };
+    const auto begin = at_volume(0), end = at_volume(volumes.size() - 1);
+    if (!begin || !end) return std::nullopt;
+    const double step = (*end - *begin) / static_cast<double>(volumes.size() - 1);
+    for (std::size_t volume = 1; volume < volumes.size(); ++volume) {
+      const auto before = at_volume(volume - 1), here = at_volume(volume);
+      if (!before || !here || !(std::abs(*here - *before - step) <= steady * step)) return std::nullopt;
+    }
+    return step > 0 ? std::optional(step / units_per_second) : std::nullopt;
   }
 
   std::shared_ptr<const Series> series_;

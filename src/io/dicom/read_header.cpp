@@ -172,7 +172,11 @@ void read_padding(DcmDataset& data, SliceHeader& slice) {
 }
 
 void read_place(DcmItem& data, SliceHeader& slice) {
+  constexpr double farthest_mm = 1e9;
   const auto position = numbers_of(data, DCM_ImagePositionPatient);
+  if (std::ranges::any_of(position, [](double number) { return std::abs(number) > farthest_mm; })) {
+    corrupt(DCM_ImagePositionPatient, "lies more than 1000 km away");
+  }
   if (position.size() == 3)
     slice.position = {position[0], position[1], position[2]};
   else if (!position.empty())

@@ -16,6 +16,8 @@ constexpr double same_trigger_ms = 10;  // of images at one place: what heart be
 constexpr double same_phase_ms = 20;    // of neighbours: less changes no picture
 constexpr double same_step = 0.01;      // of the step
 
+constexpr std::size_t most_course_steps = 10'000'000;  // some seconds
+
 /// Images by their places.
 using Places = std::vector<std::vector<const SliceHeader*>>;
 
@@ -273,6 +275,7 @@ std::optional<Labels> labels_by_course(const Places& places, const Trait& trait)
     met_in[place] = run;
     turn[place] = length++;
     if (length == places.size()) turns.insert(turn);
+    if (turns.size() * course.size() > most_course_steps) return std::nullopt;  // no scanner made them so
   }
   std::optional<Labels> result;
   for (const auto& each : turns) {

@@ -32,6 +32,11 @@ bool lies_in(int file, const fs::path& folder) {
 Descriptor::Descriptor(const std::filesystem::path& path, int flags, mode_t permissions)
     : descriptor_(open(path.c_str(), flags | O_CLOEXEC, permissions)) {}
 
+fs::path Descriptor::reached_by(const fs::path& path) const {
+  const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
+  return is_open() && access(name.c_str(), F_OK) == 0 ? fs::path(name) : path;
+}
+
 bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
 RawReader::RawReader(const fs::path& path, const fs::path& within) : path_(path), file_(path, O_RDONLY | O_NONBLOCK) {

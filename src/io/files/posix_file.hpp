@@ -22,6 +22,9 @@ class Descriptor {
 
   bool is_open() const { return descriptor_ >= 0; }
   operator int() const { return descriptor_; }
+  /// A name by which this process and its forks reach what was opened at `path`, whatever stands there by now; `path`
+  /// where the system has no such names.
+  std::filesystem::path reached_by(const std::filesystem::path& path) const;
   bool close();
 
  private:

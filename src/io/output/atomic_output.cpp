@@ -55,8 +55,7 @@ void refuse_foreign_files(const fs::path& folder, const fs::path& target, Atomic
     throw Error(Errc::exists,
                 target.string() + ": holds " + path.lexically_relative(folder).string() +
                     ", which was not made by quietvox, and is therefore not replaced",
-                "give another "
-                "output");
+                "give another output");
   };
   try {
     walk(folder, [&](const fs::directory_entry& entry) {
@@ -243,7 +242,7 @@ void AtomicOutput::remove_replaced(const Execution& execution) {
   const int error = folder_->remove();
   if (error == 0 || !execution.note) return;
   execution.note(target_.string() + ": what it replaced cannot be removed: " + std::generic_category().message(error) +
-                 "; it is left in " + staging().parent_path().string());
+                 "; it is left in " + folder_->path().string());
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {

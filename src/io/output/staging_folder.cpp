@@ -39,6 +39,17 @@ std::string digits_of(const fs::path& folder) {
 /// Others may give a folder the name of a staging folder, but cannot put such a file into it.
 std::string lock_name(const fs::path& folder) { return digits_of(folder) + ".lock"; }
 
+/// In a folder that others may write to they can move a private folder and put a link in its place at any time: what
+/// lies in it is reached by the descriptor alone.
+constexpr int as_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+
+/// Of this user, and for nobody else.
+bool is_private(const Descriptor& folder) {
+  struct stat status {};
+  return folder.is_open() && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
+         (status.st_mode & 0777) == 0700;
+}
+
 /// Whether an open file is the empty one that stands at a path, under that name alone.
 bool is_lock_at(int file, const fs::path& path) {
   struct stat mine {
@@ -49,10 +60,9 @@ bool is_lock_at(int file, const fs::path& path) {
 
 enum class Lock { acquired, unsupported, held };
 
-/// Takes the lock of a staging folder, whose file it makes where there is none. `held`: another process has it or
-/// removed it meanwhile, or what lies there is no lock of ours.
-Lock take_lock(const fs::path& folder, std::optional<Descriptor>& lock, int how = 0) {
-  const fs::path path = folder / lock_name(folder);
+/// Takes the lock of a staging folder, whose file `path` it makes where there is none. `held`: another process has it
+/// or removed it meanwhile, or what lies there is no lock of ours.
+Lock take_lock(const fs::path& path, std::optional<Descriptor>& lock, int how = 0) {
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(path, ignored);
   if (fs::exists(there) && !fs::is_regular_file(there)) return Lock::held;
@@ -73,17 +83,15 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// `is_private`: of this user, and for nobody else.
-bool is_folder(const fs::path& path, bool is_private = false) {
+bool is_folder(const fs::path& path) {
   struct stat status {};
-  if (lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return false;
-  return !is_private || (status.st_uid == geteuid() && (status.st_mode & 0777) == 0700);
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// Removes a private folder, in which nobody else can change anything, and follows no link. Folders in it are moved up
+/// Empties a private folder, in which nobody else can change anything, and follows no link. Folders in it are moved up
 /// before what they lie in goes: however deep they are, no path is long. The lock goes last: what is left where this
 /// is cut short is still told by it. Returns an error number, or 0.
-int remove_staging(const fs::path& folder) {
+int empty(const fs::path& folder, const std::string& lock) {
   std::size_t moved = 0;
   const auto take_up = [&](const fs::path& path) {
     chmod(path.c_str(), 0700);  // to move it is to write in it
@@ -94,7 +102,7 @@ int remove_staging(const fs::path& folder) {
     return 0;
   };
   std::vector<std::string> names;
-  while (names = names_in(folder), std::erase(names, lock_name(folder)), !names.empty()) {
+  while (names = names_in(folder), std::erase(names, lock), !names.empty()) {
     for (const std::string& name : names) {
       const fs::path path = folder / name;
       if (is_folder(path)) chmod(path.c_str(), 0700);
@@ -105,8 +113,14 @@ int remove_staging(const fs::path& folder) {
       if (std::remove(path.c_str()) != 0) return errno;
     }
   }
-  unlink((folder / lock_name(folder)).c_str());
-  return rmdir(folder.c_str()) == 0 ? 0 : errno;
+  unlink((folder / lock).c_str());
+  return 0;
+}
+
+/// Removes what stands at the name of a folder that was emptied: nothing but an empty folder.
+int remove_staging(const fs::path& path, const Descriptor& folder) {
+  if (const int error = empty(folder.reached_by(path), lock_name(path))) return error;
+  return rmdir(path.c_str()) == 0 ? 0 : errno;
 }
 
 /// Those of this process.
@@ -130,7 +144,9 @@ StagingFolder::StagingFolder(const fs::path& target) {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent / (std::string(staging_prefix) + random_token() + std::string(staging_suffix));
     // Who looks for stale ones may be faster to lock it, and removes it.
-    if (mkdir(path_.c_str(), 0700) == 0 && take_lock(path_, lock_, O_CREAT) != Lock::held) {
+    if (mkdir(path_.c_str(), 0700) != 0) continue;
+    folder_.emplace(path_, as_folder);
+    if (is_private(*folder_) && take_lock(*this / lock_name(path_), lock_, O_CREAT) != Lock::held) {
       stagings().all.insert(this);
       return;
     }
@@ -146,7 +162,7 @@ StagingFolder::~StagingFolder() {
 
 std::string StagingFolder::token() const { return digits_of(path_); }
 
-bool StagingFolder::is_lost() const { return !is_lock_at(*lock_, path_ / lock_name(path_)); }
+bool StagingFolder::is_lost() const { return !is_lock_at(*lock_, *this / lock_name(path_)); }
 
 mode_t StagingFolder::usual_permissions() const {
   struct stat status {};
@@ -154,7 +170,7 @@ mode_t StagingFolder::usual_permissions() const {
 }
 
 int StagingFolder::remove() noexcept {
-  const int error = is_lost() ? 0 : remove_staging(path_);
+  const int error = is_lost() ? 0 : remove_staging(path_, *folder_);
   // Who found it without its lock, which goes with the rest, removes it too.
   return stands_at(path_) && error != ENOTEMPTY ? error : 0;
 }
@@ -172,12 +188,14 @@ bool abandon_stagings() {
 void remove_stale_stagings(const fs::path& folder) {
   for (const std::string& name : names_in(folder)) {
     const fs::path path = folder / name;
+    if (!is_staging_name(name)) continue;
+    const Descriptor opened(path, as_folder);
+    if (!is_private(opened)) continue;
+    // Nobody else can change what lies in a private folder, but others may have given it this name: it must hold the
+    // lock of that name, which they cannot put there, or nothing.
     std::optional<Descriptor> lock;
-    if (!is_staging_name(name) || !is_folder(path, true)) continue;
-    // Nobody else can change what lies in a private folder, nor put a link in the way of its removal, but others may
-    // have given it this name: it must hold the lock of that name, which they cannot put there, or nothing.
-    if (take_lock(path, lock) == Lock::acquired) {
-      remove_staging(path);
+    if (take_lock(opened.reached_by(path) / lock_name(path), lock) == Lock::acquired) {
+      remove_staging(path, opened);
     } else {
       rmdir(path.c_str());
     }

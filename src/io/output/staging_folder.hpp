@@ -26,7 +26,10 @@ class StagingFolder {
   StagingFolder(const StagingFolder&) = delete;
   StagingFolder& operator=(const StagingFolder&) = delete;
 
-  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
+  /// What lies in it, wherever others may have moved it, and whatever they put in its place.
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return folder_->reached_by(path_) / name; }
+  /// Where it was made, for messages.
+  const std::filesystem::path& path() const { return path_; }
   /// The digits of its name, which chance chose.
   std::string token() const;
   /// Another program removed it or took its name.
@@ -38,7 +41,7 @@ class StagingFolder {
 
  private:
   std::filesystem::path path_;
-  std::optional<Descriptor> lock_;
+  std::optional<Descriptor> folder_, lock_;
 };
 
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.

@@ -56,6 +56,15 @@ TEST_F(DicomLimits, SequencesMayBeNested64Deep) {
   expect_error(Errc::corrupt, "nested more than 64 deep", [&] { open(); });
 }
 
+/// Each pair of zeros begins a tag behind the pixels; the zeros are read once. By the square of their number it would
+/// take minutes.
+TEST_F(DicomLimits, ZerosBeforeOtherBytesAreReadOnce) {
+  write({});
+  std::filesystem::resize_file(file_, std::filesystem::file_size(file_) + (std::uintmax_t{64} << 20));
+  std::ofstream(file_, std::ios::app) << 'x';
+  expect_error(Errc::corrupt, "image.dcm", [&] { open(); });
+}
+
 TEST_F(DicomLimits, DeepSequencesAreRefusedWhereverTheyStand) {
   constexpr int deep = 10000;
   const std::string creator = raw_element(0x0009, 0x0010, "LO", "MAKER");

@@ -197,6 +197,20 @@ TEST_F(DicomRepeats, AContrastOfItsOwnInEachSliceOrAlongTheVolumeIsOneVolume) {
 }
 
 /// Heart beats that trigger slices are now long, now short.
+/// The difference of such volumes is no measure of noise.
+TEST_F(DicomRepeats, VolumesOfTheSameDataMayShareNoise) {
+  const auto may_share = [&](const DcmTagKey& key, const char* one, const char* other) {
+    add_volumes(2, 3, [&](int volume, int) { return Elements{{key, volume == 0 ? one : other}}; });
+    const auto image = open();
+    EXPECT_EQ(image->volume_count(), 2U);
+    return image->may_share_noise(0, 1);
+  };
+  EXPECT_TRUE(may_share(DCM_ImageType, "ORIGINAL\\PRIMARY\\M", "ORIGINAL\\PRIMARY\\R"));
+  EXPECT_TRUE(may_share(DCM_ConvolutionKernel, "B30f", "B70f"));
+  EXPECT_FALSE(may_share(DCM_TemporalPositionIdentifier, "1", "2"));
+  EXPECT_FALSE(may_share(DCM_DiffusionBValue, "0", "1000"));
+}
+
 TEST_F(DicomRepeats, RepetitionTimesThatComeAndGoAreOneVolume) {
   for (const auto& times : {std::array{800, 900, 900, 800, 900, 800, 800, 900},
                             {800, 900, 800, 900, 900, 800, 900, 800},

@@ -59,10 +59,41 @@ class AtomicOutputTest : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
+/// In a folder that others may write to.
+TEST_F(AtomicOutputTest, ALinkPutInPlaceOfThePrivateFolderLeadsNowhere) {
+  fs::create_directories(folder_ / "private/out");
+  put(folder_ / "private/out.nii", "mine");
+  put(folder_ / "private/out/mine", "mine");
+  fs::create_directory(folder_ / "shared");
+  for (const Kind kind : {Kind::file, Kind::folder}) {
+    for (const bool is_written_before : {true, false}) {
+      const fs::path target = folder_ / (kind == Kind::file ? "shared/out.nii" : "shared/out");
+      {
+        Output output(target, kind, false, {});
+        const auto write = [&] { put(kind == Kind::file ? output.staging() : output.staging() / "a", "result"); };
+        if (is_written_before) write();
+        fs::path name;
+        for (const auto& entry : fs::directory_iterator(folder_ / "shared")) name = entry.path();
+        fs::rename(name, folder_ / "moved");
+        fs::create_symlink(folder_ / "private", name);
+        if (!is_written_before) write();
+        output.commit();
+        EXPECT_EQ(get(kind == Kind::file ? target : target / "a"), "result");
+        fs::remove(name);
+      }
+      EXPECT_EQ(get(folder_ / "private/out.nii"), "mine");
+      EXPECT_EQ(get(folder_ / "private/out/mine"), "mine");
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "private/out"), {}), 1);
+      EXPECT_TRUE(fs::is_empty(folder_ / "moved"));
+      fs::remove(folder_ / "moved");
+      fs::remove_all(target);
+    }
+  }
+}
+
 TEST_F(AtomicOutputTest, FileAppearsOnlyAtCommit) {
   Output output(folder_ / "a.nii.gz", Kind::file, false, {});
   EXPECT_EQ(output.staging().filename(), "a.nii.gz");
-  EXPECT_EQ(output.staging().parent_path().parent_path(), folder_.path());
   EXPECT_FALSE(fs::exists(output.staging()));
   put(output.staging(), "new");
   EXPECT_FALSE(fs::exists(folder_ / "a.nii.gz"));

@@ -55,8 +55,8 @@ TEST_F(StagingFolderTest, IsPrivateAndGoesWithItsObject) {
   {
     const StagingFolder staging(out("a.nii"));
     EXPECT_EQ(fs::status(staging / "").permissions(), fs::perms::owner_all);
-    EXPECT_EQ((staging / "").parent_path().parent_path(), folder_ / "out");
-    EXPECT_TRUE(is_staging_name((staging / "").parent_path().filename().string()));
+    EXPECT_EQ(staging.path().parent_path(), folder_ / "out");
+    EXPECT_TRUE(is_staging_name(staging.path().filename().string()));
     EXPECT_EQ(staging.usual_permissions(), 0666U);
     fs::create_directories(staging / "b/c");
     put(staging / "b/c/d", "half");
@@ -185,19 +185,26 @@ TEST_F(StagingFolderTest, LocksOfOthersAreHeeded) {
   EXPECT_FALSE(is_there());
 }
 
-TEST_F(StagingFolderTest, OneThatIsLostIsNotRemoved) {
-  const StagingFolder staging(out("a.nii"));
-  const fs::path path = (staging / "").parent_path();
-  fs::rename(path, out("elsewhere"));
-  EXPECT_TRUE(staging.is_lost());
-  fs::create_directory(path);
-  put(path / "1.dcm", "another's");
-  EXPECT_TRUE(staging.is_lost());
+TEST_F(StagingFolderTest, OneThatWasMovedIsReachedAndWhatTookItsNameIsNot) {
   {
-    const StagingFolder lost(out("b.nii"));
-    fs::rename((lost / "").parent_path(), out("second"));
+    const StagingFolder staging(out("a.nii"));
+    fs::rename(staging.path(), out("elsewhere"));
+    fs::create_directory(staging.path());
+    put(staging.path() / "1.dcm", "another's");
+    put(staging / "2.dcm", "ours");
+    EXPECT_FALSE(staging.is_lost());
+    EXPECT_EQ(get(out("elsewhere/2.dcm")), "ours");
+    fs::rename(staging.path(), out("another"));
   }
-  EXPECT_TRUE(fs::is_directory(out("second")));
+  EXPECT_TRUE(fs::is_empty(out("elsewhere")));
+  EXPECT_EQ(get(out("another/1.dcm")), "another's");
+}
+
+TEST_F(StagingFolderTest, OneThatWasRemovedIsLost) {
+  const StagingFolder staging(out("a.nii"));
+  fs::remove_all(staging.path());
+  fs::create_directory(staging.path());
+  EXPECT_TRUE(staging.is_lost());
 }
 
 TEST_F(StagingFolderTest, APlaceThatCannotBeWrittenIsNamed) {

@@ -318,5 +318,24 @@ TEST(Bm4d, CleanImagesStayClean) {
   EXPECT_GT(average.psnr(filtered(average.volume, params.resolved({average.volume.extent, {1, 1, 1}}))), 70);
 }
 
+/// A calcification of one voxel is like no block, and was taken out whole.
+TEST(Bm4d, NoVoxelChangesByMoreThanFiveSigma) {
+  Volume in({30, 28, 12}, {1, 1, 1}, 1000);
+  in = with_white_noise(in, 15, 7);
+  std::vector<std::size_t> small;
+  for (std::size_t i = 1111; i < in.voxels.size(); i += 1999) small.push_back(i);
+  for (const std::size_t i : small) in.voxels[i] += 200;
+  for (const int stages : {1, 2}) {
+    Bm4dParams params = make_params(in, DctBlock::cube, {5, 5, 5}, 15);
+    params.stages = stages;
+    const Volume out = filtered(in, params);
+    float most = 0;
+    for (std::size_t i = 0; i < out.voxels.size(); ++i) most = std::max(most, std::abs(out.voxels[i] - in.voxels[i]));
+    EXPECT_LE(most, 75.001F);
+    for (const std::size_t i : small) EXPECT_GE(out.voxels[i], in.voxels[i] - 75.001F) << stages;
+    EXPECT_EQ(first_difference(reference_bm4d(in, params), out, dct_tolerance(in)), "");
+  }
+}
+
 }  // namespace
 }  // namespace quietvox::test

@@ -285,7 +285,11 @@ class Reference {
     Volume out = in_;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       if (weights[i] > 0 && std::isfinite(in_.voxels[i])) {
-        out.voxels[i] = static_cast<float>(static_cast<double>(in_.voxels[i]) + sums[i] / weights[i]);
+        const double most = second || params_.stages == 1
+                                ? 5 * *params_.sigma * *std::ranges::max_element(params_.map.values)
+                                : std::numeric_limits<double>::infinity();
+        out.voxels[i] =
+            static_cast<float>(static_cast<double>(in_.voxels[i]) + std::clamp(sums[i] / weights[i], -most, most));
       }
       out.voxels[i] += 0.0F;
     }

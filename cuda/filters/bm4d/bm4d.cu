@@ -36,7 +36,7 @@ __global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 
 
 /// Divides the sums.
 __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, Box<float> out, int3 noisy_offset,
-                            int3 sums_offset, double change_grid, double weight_grid) {
+                            int3 sums_offset, double change_grid, double weight_grid, double most) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= out.x || y >= out.y) return;
   const float voxel = noisy.row(y + noisy_offset.y, z + noisy_offset.z)[x + noisy_offset.x];
@@ -44,7 +44,8 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
   const double change = static_cast<double>(static_cast<long long>(sum.x)) * change_grid;
   const double weight = static_cast<double>(static_cast<long long>(sum.y)) * weight_grid;
   const bool changes = sum.y > 0 && is_present(voxel);
-  out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + change / weight) : voxel);
+  const double bounded = fmin(fmax(change / weight, -most), most);
+  out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + bounded) : voxel);
 }
 
 template <class T>
@@ -175,7 +176,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
     }
   }
   launch(add_changes, grid_of(out.extent, block), block, 0, queue, noisy, VolumeView<const ulonglong2>(sums), out,
-         offset_within(noisy, out), offset_within(pilot, out), stage.change_grid, stage.weight_grid);
+         offset_within(noisy, out), offset_within(pilot, out), stage.change_grid, stage.weight_grid, stage.most_change);
 }
 
 }  // namespace

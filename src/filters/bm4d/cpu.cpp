@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <mutex>
 
 #include "filters/bm4d/stage.hpp"
@@ -128,7 +129,8 @@ class StageRun {
           double &change = changes_[from + static_cast<std::size_t>(x)],
                  &weight = weights_[from + static_cast<std::size_t>(x)];
           const bool changes = weight > 0 && std::isfinite(voxels[x]);
-          results[x] = changes ? static_cast<float>(static_cast<double>(voxels[x]) + change / weight) : voxels[x];
+          const double bounded = std::clamp(change / weight, -stage_.most_change, stage_.most_change);
+          results[x] = changes ? static_cast<float>(static_cast<double>(voxels[x]) + bounded) : voxels[x];
           results[x] += 0.0F;
           change = weight = 0;
         }
@@ -178,10 +180,15 @@ Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy,
           params.ratio(),
           16 / h,
           std::ldexp(1.0, std::ilogb(h) - 27),
-          0x1p-36};
+          0x1p-36,
+          second || params.stages == 1 ? params.most_change() : std::numeric_limits<double>::infinity()};
 }
 
 }  // namespace bm4d_kernel
+
+double Bm4dParams::most_change() const {
+  return 5 * *sigma * static_cast<double>(*std::ranges::max_element(map.values));
+}
 
 Bm4dParams Bm4dParams::resolved(const VolumeFacts& facts) const {
   Bm4dParams params = *this;

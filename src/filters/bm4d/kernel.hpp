@@ -35,6 +35,7 @@ struct Stage {
   double rate, ratio;               ///< second stage: g = r^2 / (r^2 + ratio variance), r = rate b
   double per_voxel;                 ///< whole numbers that are compared are round(value per_voxel)
   double change_grid, weight_grid;  ///< sums are multiples of these
+  double most_change;               ///< of a voxel
 };
 
 /// Sums of what groups say about the voxels of a box: of weight x change, and of weights.

@@ -80,8 +80,11 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
     const io::Geometry& as_it_came = mask->geometry(mask_volume);
     const io::Geometry own = io::turned(as_it_came, map_onto(as_it_came, other));
     if (!fits || own.extent != other.extent) {
-      throw Error(Errc::invalid_argument, Parameter{"mask", path} + ": is " + describe_extent(*mask) +
-                                              ", but the input is " + describe_extent(image));
+      const std::string of_volume = volume == 0
+                                        ? describe_extent(image)
+                                        : describe_extent(other.extent) + " in volume " + std::to_string(volume + 1);
+      throw Error(Errc::invalid_argument,
+                  Parameter{"mask", path} + ": is " + describe_extent(*mask) + ", but the input is " + of_volume);
     }
     std::string what = io::displacement(own, other);
     if (what.empty() && mask->format() != io::Format::dicom && !image.why_uneven(volume).empty()) {

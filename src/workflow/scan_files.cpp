@@ -231,9 +231,12 @@ std::unique_ptr<io::ImageWriter> create_image(io::Format format, const fs::path&
   throw Error(Errc::internal, "an output format without a writer");
 }
 
+std::string describe_extent(const Extent& extent) {
+  return std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" + std::to_string(extent.z);
+}
+
 std::string describe_extent(const io::Image& image) {
-  const Extent extent = image.geometry(0).extent;
-  std::string text = std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" + std::to_string(extent.z);
+  std::string text = describe_extent(image.geometry(0).extent);
   if (image.volume_count() > 1) text += ", " + std::to_string(image.volume_count()) + " volumes";
   return text;
 }

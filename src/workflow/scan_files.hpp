@@ -66,7 +66,8 @@ std::unique_ptr<io::ImageWriter> create_image(io::Format, const std::filesystem:
                                               std::size_t volumes, const std::string& modality,
                                               const io::WriteOptions&);
 
-/// `256x256x40`, with `, 20 volumes` where there are several.
+/// `256x256x40`; of an image that of its first volume, with `, 20 volumes` where there are several.
+std::string describe_extent(const Extent&);
 std::string describe_extent(const io::Image&);
 
 }  // namespace quietvox

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "cli/images.hpp"
@@ -257,7 +258,14 @@ TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
     ASSERT_EQ(std::system(command.c_str()), 0);
     std::size_t writes = 0;
     std::istringstream lines(read_file(trace));
+    std::map<std::string, std::string> folders;  // that are open, by the names that /proc/self gives them
+    static const std::regex opened(R"(O_DIRECTORY\) = (\d+)<([^>]*)>)"), by_descriptor(R"("(/proc/self/fd/\d+))");
     for (std::string line; std::getline(lines, line);) {
+      std::smatch match;
+      if (std::regex_search(line, match, opened)) folders["/proc/self/fd/" + match[1].str()] = match[2].str();
+      while (std::regex_search(line, match, by_descriptor)) {
+        line.replace(static_cast<std::size_t>(match.position(1)), match[1].str().size(), folders[match[1].str()]);
+      }
       const bool is_open = line.find(" open") != std::string::npos;
       const bool writes_file = line.find("O_WRONLY") != std::string::npos || line.find("O_RDWR") != std::string::npos ||
                                line.find("O_CREAT") != std::string::npos;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t always_allowed = std::uint64_t{256} << 20, growth = 64;
-constexpr std::uint64_t memory_of_volume = 4096;  // parameters as resolved, and the like
+constexpr std::uint64_t memory_of_volume = 8192;  // parameters as resolved, and the like
 
 /// The number in a file of one number; unlimited where there is none.
 std::uint64_t number_in(const fs::path& path) {

@@ -223,7 +223,7 @@ std::vector<Message> VolumeFilter::warnings() const {
 
 std::optional<float> VolumeFilter::kept_background() const {
   if (!is_chosen_ || noise_.empty()) return std::nullopt;
-  constexpr double fine = 0.01;  // of sigma: noise hardly ever makes one value of values so fine
+  constexpr double fine = 0.5;  // of sigma: noise hardly ever makes one value of squares of voxels then
   const NoiseModel& noise = noise_.front();
   return noise.masked && noise.step < fine * noise.sigma ? std::optional(noise.background) : std::nullopt;
 }

@@ -20,6 +20,7 @@
 namespace quietvox {
 namespace {
 
+constexpr std::int64_t kFewParts = 250;
 constexpr double kLeastFloor = 0.5;  // of noise, which has about 0.8; less is structure
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
@@ -176,7 +177,7 @@ Survey survey(const NoiseBricks& bricks) {
 
 void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double flatness, double floor) {
   constexpr double structure_alone = 0.35, spoilt = 0.6;
-  constexpr std::int64_t few = 100, many = 1000, mostly = 16;
+  constexpr std::int64_t many = 1000, mostly = 16;
   constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
   model.confidence = Confidence::high;
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -194,7 +195,7 @@ void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double f
     because(Confidence::none, "hardly a part of the object is large enough to be measured");
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
-  if (object < few) because(Confidence::low, "the object has few parts to go by");
+  if (object < kFewParts) because(Confidence::low, "the object has few parts to go by");
   if (floor < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
   if (flatness < kMixedFlatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
@@ -211,7 +212,7 @@ void correct_rician(NoiseModel& model, double signal) {
 struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
-  bool nothing_to_go_by = false;
+  bool nothing_to_go_by = false, has_few_parts = false;
 };
 
 /// `is_difference`: the bricks are what two volumes differ by.
@@ -272,6 +273,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, co
   judge(model, object, found.partly, fit.flatness(), fit.floor());
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fit.floor();
+  measured.has_few_parts = object < kFewParts;
   const double in_air = air.value_or(0);
   if (in_air > most_below_tissue * model.sigma && in_air < model.sigma && is_uniform &&
       model.confidence <= Confidence::low) {
@@ -324,19 +326,22 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
   model.sigma = sigma;
 }
 
-/// In voxels as large as the folds of a brain no part is flat. Neighbours along diagonals differ by the least
-/// structure; where they show much less than the model, its noise is truly that smooth.
-void distrust_large_voxels(NoiseModel& model, VolumeSource& source) {
+/// In voxels as large as the folds of a brain no part is flat, and of few parts none may be. Neighbours along diagonals
+/// differ by the least structure. In large voxels they may differ by much less: then the noise is truly smooth.
+void prefer_finest_differences(NoiseModel& model, bool has_few_parts, VolumeSource& source) {
   constexpr double large_mm = 2.4, smooth = 0.5;
   const Spacing spacing = source.spacing();
-  if (model.confidence == Confidence::none || std::min(spacing.x, spacing.y) < large_mm) return;
+  const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;
+  if (model.confidence == Confidence::none || !(is_large || has_few_parts)) return;
   const double fine = estimate_noise(source);
-  if (fine < smooth * model.sigma || fine >= model.sigma) return;
+  if (fine <= (has_few_parts ? 0 : smooth * model.sigma) || fine >= model.sigma) return;
   model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
   model.sigma = fine;
   model.spectrum = {};
   model.confidence = Confidence::low;
-  model.reason = "voxels are so large that anatomy looks like noise, so that only the finest differences were measured";
+  model.reason = std::string(has_few_parts ? "the object has few parts to go by"
+                                           : "voxels are so large that anatomy looks like noise") +
+                 ", so that only the finest differences were measured";
 }
 
 NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
@@ -354,7 +359,7 @@ NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Executio
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
   }
-  if (neighbour == nullptr) distrust_large_voxels(near.model, source);
+  if (neighbour == nullptr) prefer_finest_differences(near.model, near.has_few_parts, source);
   if (near.nothing_to_go_by) {
     near.model.sigma = estimate_noise(source);
     near.model.confidence = near.model.sigma > 0 ? Confidence::low : Confidence::none;

@@ -257,6 +257,20 @@ TEST(MeasureNoise, LargeVoxelsAreMeasuredByTheirFinestDifferences) {
   EXPECT_EQ(measured(smooth, 3).sigma, measured(smooth, 2).sigma) << "noise that is smooth throughout";
 }
 
+/// None of the few parts of a small slice that is full of structure is flat.
+TEST(MeasureNoise, FewPartsAreMeasuredByTheirFinestDifferences) {
+  const Extent extent{{64, 64, 1}};
+  Scan busy{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::size_t i = 0; i < busy.voxels.size(); ++i) {
+    const auto x = static_cast<double>(i % 64), y = static_cast<double>(i / 64);
+    busy.voxels[i] = static_cast<float>(500 + 200 * std::sin(x / 3 + std::sin(y / 7)) * std::cos(y / 4));
+  }
+  const NoiseModel model = busy.with({NoiseKind::gaussian, 5, kSeed}).measured();
+  EXPECT_GT(model.sigma, 4);
+  EXPECT_LT(model.sigma, 12);
+  EXPECT_EQ(model.confidence, Confidence::low);
+}
+
 TEST(MeasureNoise, WithoutNoiseSaysSo) {
   for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
     const Phantom phantom = make_phantom(kind, {{128, 128, 16}});

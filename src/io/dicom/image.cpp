@@ -193,7 +193,9 @@ class DicomImage final : public Image {
       // Of CT the sequence is the kernel; of MR it may name a diffusion direction.
       return std::tuple(slice.contrast, slice.making, slice.modality == "CT" ? slice.sequence : "");
     };
-    return picture(volume) != picture(other);
+    const auto made = at(volume).slices.front().acquired_at, other_made = at(other).slices.front().acquired_at;
+    const bool is_made_anew = made && other_made && *made != *other_made;
+    return !is_made_anew && picture(volume) != picture(other);
   }
   std::optional<double> repetition_time() const override {
     const auto first = at(0).slices.front().repetition_time;

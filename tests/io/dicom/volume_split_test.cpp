@@ -209,6 +209,11 @@ TEST_F(DicomRepeats, VolumesOfTheSameDataMayShareNoise) {
   EXPECT_TRUE(may_share(DCM_ConvolutionKernel, "B30f", "B70f"));
   EXPECT_FALSE(may_share(DCM_TemporalPositionIdentifier, "1", "2"));
   EXPECT_FALSE(may_share(DCM_DiffusionBValue, "0", "1000"));
+  add_volumes(2, 3, [](int volume, int) {  // labelled and not, one after the other
+    return Elements{{DCM_ImageType, volume == 0 ? "ORIGINAL\\PRIMARY\\LABEL" : "ORIGINAL\\PRIMARY\\CONTROL"},
+                    {DCM_AcquisitionTime, volume == 0 ? "100000" : "100004"}};
+  });
+  EXPECT_FALSE(open()->may_share_noise(0, 1));
 }
 
 TEST_F(DicomRepeats, RepetitionTimesThatComeAndGoAreOneVolume) {

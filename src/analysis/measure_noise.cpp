@@ -212,7 +212,7 @@ void correct_rician(NoiseModel& model, double signal) {
 struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
-  bool nothing_to_go_by = false, has_few_parts = false;
+  bool nothing_to_go_by = false, has_few_parts = false, is_by_air = false;
 };
 
 /// `is_difference`: the bricks are what two volumes differ by.
@@ -277,6 +277,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, co
   const double in_air = air.value_or(0);
   if (in_air > most_below_tissue * model.sigma && in_air < model.sigma && is_uniform &&
       model.confidence <= Confidence::low) {
+    measured.is_by_air = true;
     model.sigma = in_air;
     model.reason += "; the air was measured instead";
   }
@@ -326,25 +327,7 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
   model.sigma = sigma;
 }
 
-/// In voxels as large as the folds of a brain no part is flat, and of few parts none may be. Neighbours along diagonals
-/// differ by the least structure. In large voxels they may differ by much less: then the noise is truly smooth.
-void prefer_finest_differences(NoiseModel& model, bool has_few_parts, VolumeSource& source) {
-  constexpr double large_mm = 2.4, smooth = 0.5;
-  const Spacing spacing = source.spacing();
-  const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;
-  if (model.confidence == Confidence::none || !(is_large || has_few_parts)) return;
-  const double fine = estimate_noise(source);
-  if (fine <= (has_few_parts ? 0 : smooth * model.sigma) || fine >= model.sigma) return;
-  model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
-  model.sigma = fine;
-  model.spectrum = {};
-  model.confidence = Confidence::low;
-  model.reason = std::string(has_few_parts ? "the object has few parts to go by"
-                                           : "voxels are so large that anatomy looks like noise") +
-                 ", so that only the finest differences were measured";
-}
-
-NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
+Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
   constexpr double steep = 5.5, least_between_neighbours = 0.1;
   constexpr std::int64_t least_extent = 64;
   Measured near = measure(source, neighbour, 1, execution);
@@ -359,26 +342,47 @@ NoiseModel measure(VolumeSource& source, VolumeSource* neighbour, const Executio
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
   }
-  if (neighbour == nullptr) prefer_finest_differences(near.model, near.has_few_parts, source);
   if (near.nothing_to_go_by) {
     near.model.sigma = estimate_noise(source);
     near.model.confidence = near.model.sigma > 0 ? Confidence::low : Confidence::none;
     near.model.reason = near.model.sigma > 0 ? "too much is missing for more than neighbouring voxels to be compared"
                                              : "there is no noise, or too much is missing";
   }
-  return near.model;
+  return near;
+}
+
+/// In voxels as large as the folds of a brain no part is flat, and of few parts none may be. Neighbours along diagonals
+/// differ by the least structure. In large voxels they may differ by much less: then the noise is truly smooth.
+NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
+  NoiseModel& model = measured.model;
+  const bool has_few_parts = measured.has_few_parts;
+  constexpr double large_mm = 2.4, smooth = 0.5;
+  const Spacing spacing = source.spacing();
+  const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;
+  if (model.confidence == Confidence::none || measured.is_by_air || !(is_large || has_few_parts)) return model;
+  const double fine = estimate_noise(source);
+  if (fine <= (has_few_parts ? 0 : smooth * model.sigma) || fine >= model.sigma) return model;
+  model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
+  model.sigma = fine;
+  model.spectrum = {};
+  model.confidence = Confidence::low;
+  model.reason = std::string(has_few_parts ? "the object has few parts to go by"
+                                           : "voxels are so large that anatomy looks like noise") +
+                 ", so that only the finest differences were measured";
+  return model;
 }
 
 }  // namespace
 
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
-  return measure(source, nullptr, execution);
+  return with_finest_differences(measure(source, nullptr, execution), source);
 }
 
 NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
-  const NoiseModel alone = measure(source, nullptr, execution);
-  NoiseModel model = measure(source, &neighbour, execution);
-  if (!(model.sigma > 0 && model.sigma < alone.sigma)) return alone;
+  const Measured by_itself = measure(source, nullptr, execution);
+  const NoiseModel& alone = by_itself.model;
+  NoiseModel model = measure(source, &neighbour, execution).model;
+  if (!(model.sigma > 0 && model.sigma < alone.sigma)) return with_finest_differences(by_itself, source);
   model.distribution = alone.distribution;
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));

@@ -39,8 +39,9 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
   const std::string more = report.volumes.size() > 1 ? " (volume 1; --verbose lists all)" : "";
   if (request.out.dry_run) {
     const bool by_voxels = std::ranges::any_of(first.filters, waits_for_voxels);
-    console.note(what + more + (by_voxels ? " (auto: found from the voxels when it runs); " : "; ") + report.extent +
-                 ", backend " + backend);
+    console.note(what + (request.filters.empty() ? more : "") +
+                 (by_voxels ? " (auto: found from the voxels when it runs); " : "; ") + report.extent + ", backend " +
+                 backend);
     console.note("would write " + io::to_string(report.format) + " to " + request.output.string() +
                  (request.mask.residual.empty() ? "" : ", residual to " + request.mask.residual) + "; nothing written");
     return;

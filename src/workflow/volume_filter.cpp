@@ -209,7 +209,7 @@ std::vector<Message> VolumeFilter::warnings() const {
                                      : ", so that " + Parameter{waiting.field} +
                                            " = auto became 0; give a number if it ought to change something"));
     }
-    if (model != nullptr && is_chosen_ && model->impulses > 0) {
+    if (model != nullptr && is_chosen_ && model->impulses >= 0.0005) {
       warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model->impulses) / 10) +
                          " % of the voxels are impulses, which may stay; the filter 'median' takes them out");
     }

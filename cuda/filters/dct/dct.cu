@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
             float gain = fmaf(loss<Oracle>(known[k], pass.rates[c]), -square, square);  // times the square
             if (j == 0 && k == 0 && coefficient == 0) gain = square;
             squares_by_scale[c] = fmaf(gain, gain, squares_by_scale[c]);
-            shrunk[j][k] *= gain;
+            shrunk[j][k] = __fmul_rn(shrunk[j][k], gain);  // rounded alike in every phase
           }
           turn_back_scaled<S::march>(shrunk[j]);
         }

@@ -82,7 +82,7 @@ std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& fi
   }
   DcmItem of_all;
   if (DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence)) flatten(*shared, of_all);
-  // Each frame gets a copy.
+  // What is shared is read for each frame anew, one after another: that takes time rather than memory.
   check_frames(static_cast<std::uint64_t>(file.frames) * of_all.getLength(EXS_LittleEndianExplicit), file, execution);
   std::vector<SliceHeader> images(static_cast<std::size_t>(file.frames), file);
   Parts groups(*frames);

@@ -125,17 +125,21 @@ bool GuardedInput::only_zeros_follow() {
   auto at = static_cast<std::uint64_t>(tell());
   // Of a long tail, that is asked for each of its tags.
   if (at < no_padding_until_ || at >= size_ || size_ - at > most_besides_voxels) return false;
-  const RawReader file(name());
-  std::vector<std::byte> block(4);  // a tag, and then more
-  while (at < size_ && may_go_on(0)) {
-    const auto end = block.begin() + static_cast<std::ptrdiff_t>(file.read(at, block));
-    const auto other = std::find_if(block.begin(), end, [](std::byte one) { return one != std::byte{0}; });
-    at += static_cast<std::uint64_t>(other - block.begin());
-    if (other != end || end == block.begin()) {
-      no_padding_until_ = at + 1;
-      return false;
+  try {
+    if (!tail_) tail_.emplace(name());
+    std::vector<std::byte> block(4);  // a tag, and then more
+    while (at < size_ && may_go_on(0)) {
+      const auto end = block.begin() + static_cast<std::ptrdiff_t>(tail_->read(at, block));
+      const auto other = std::find_if(block.begin(), end, [](std::byte one) { return one != std::byte{0}; });
+      at += static_cast<std::uint64_t>(other - block.begin());
+      if (other != end || end == block.begin()) {
+        no_padding_until_ = at + 1;
+        return false;
+      }
+      block.resize(at_once);
     }
-    block.resize(at_once);
+  } catch (const Error& error) {  // DCMTK is not to see it
+    refusal_ = error;
   }
   return at >= size_;
 }

@@ -82,6 +82,7 @@ class GuardedInput final : private OpenedFile, public DcmInputFileStream {
   std::uint64_t steps_ = 0;             ///< that DCMTK takes to place elements
   bool has_ended_ = false;              ///< padding follows
   std::uint64_t no_padding_until_ = 0;  ///< something else than zeros stands there
+  std::optional<RawReader> tail_;       ///< reads what follows the pixels
   std::optional<Error> refusal_;
 };
 

@@ -6,8 +6,11 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -48,6 +51,16 @@ bool is_private(const Descriptor& folder) {
   struct stat status {};
   return folder.is_open() && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
          (status.st_mode & 0777) == 0700;
+}
+
+/// Whether a file system gives files the owners and modes of the mount, or of another machine, whoever made them.
+bool has_owners_of_its_own(const Descriptor& folder) {
+  constexpr std::array<unsigned long, 8> kinds{
+      0x4d44,      0x2011bab0, 0x5346544e, 0xff534d42,   // FAT, exFAT, NTFS, CIFS
+      0xfe534d42U, 0x517b,     0x6969,     0x65735546};  // SMB, NFS, FUSE
+  struct statfs status {};
+  return fstatfs(folder, &status) == 0 &&
+         std::ranges::find(kinds, static_cast<unsigned long>(status.f_type) & 0xffffffffU) != kinds.end();
 }
 
 /// Whether an open file is the empty one that stands at a path, under that name alone.
@@ -120,7 +133,7 @@ int empty(const fs::path& folder, const std::string& lock) {
 /// Removes what stands at the name of a folder that was emptied: nothing but an empty folder.
 int remove_staging(const fs::path& path, const Descriptor& folder) {
   if (const int error = empty(folder.reached_by(path), lock_name(path))) return error;
-  return rmdir(path.c_str()) == 0 ? 0 : errno;
+  return rmdir(path.c_str()) == 0 || errno == ENOTDIR ? 0 : errno;  // what took its name is not ours
 }
 
 /// Those of this process.
@@ -146,10 +159,13 @@ StagingFolder::StagingFolder(const fs::path& target) {
     // Who looks for stale ones may be faster to lock it, and removes it.
     if (mkdir(path_.c_str(), 0700) != 0) continue;
     folder_.emplace(path_, as_folder);
-    if (is_private(*folder_) && take_lock(*this / lock_name(path_), lock_, O_CREAT) != Lock::held) {
+    const bool is_ours = is_private(*folder_) || (folder_->is_open() && has_owners_of_its_own(*folder_));
+    if (is_ours && take_lock(*this / lock_name(path_), lock_, O_CREAT) != Lock::held) {
       stagings().all.insert(this);
       return;
     }
+    rmdir(path_.c_str());
+    errno = EPERM;
   }
   throw Error(Errc::not_writable, target.string() + ": cannot be created: " + std::generic_category().message(errno));
 }

@@ -20,7 +20,6 @@
 namespace quietvox {
 namespace {
 
-constexpr std::int64_t kFewParts = 250;
 constexpr double kLeastFloor = 0.5;  // of noise, which has about 0.8; less is structure
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
@@ -177,7 +176,7 @@ Survey survey(const NoiseBricks& bricks) {
 
 void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double flatness, double floor) {
   constexpr double structure_alone = 0.35, spoilt = 0.6;
-  constexpr std::int64_t many = 1000, mostly = 16;
+  constexpr std::int64_t few = 100, many = 1000, mostly = 16;
   constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
   model.confidence = Confidence::high;
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -195,7 +194,7 @@ void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double f
     because(Confidence::none, "hardly a part of the object is large enough to be measured");
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
-  if (object < kFewParts) because(Confidence::low, "the object has few parts to go by");
+  if (object < few) because(Confidence::low, "the object has few parts to go by");
   if (floor < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
   if (flatness < kMixedFlatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
@@ -220,6 +219,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, co
   constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
   constexpr double calmest = 0.25;                      // of those of a difference
   constexpr double most_constant = 0.05;
+  constexpr std::int64_t few_parts = 250;     // of which none may be flat
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   Measured measured;
   NoiseModel& model = measured.model;
@@ -273,7 +273,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, co
   judge(model, object, found.partly, fit.flatness(), fit.floor());
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fit.floor();
-  measured.has_few_parts = object < kFewParts;
+  measured.has_few_parts = object < few_parts;
   const double in_air = air.value_or(0);
   if (in_air > most_below_tissue * model.sigma && in_air < model.sigma && is_uniform &&
       model.confidence <= Confidence::low) {

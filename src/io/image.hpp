@@ -131,7 +131,7 @@ class Image {
   /// kernels: then they have their noise in common.
   virtual bool may_share_noise(std::size_t, std::size_t) const { return false; }
   /// From one of several volumes to the next, in seconds, where headers say that they were made in turn: the repetition
-  /// time of a series.
+  /// time, or the steps of the clock where those are far from it.
   virtual std::optional<double> repetition_time() const { return {}; }
   /// The series instance UID; empty where it is no DICOM.
   virtual std::string series_uid() const { return {}; }

@@ -205,9 +205,9 @@ class DicomImage final : public Image {
         if (slice.repetition_time != first) return std::nullopt;
       }
     }
-    // Clocks of headers may be rounded to seconds.
-    const double doubt = 0.05 * *first / 1000 + 1 / static_cast<double>(volume_count() - 1);
     const double repetition = *first / 1000;
+    // Clocks of headers may be rounded to seconds.
+    const double doubt = 0.05 * repetition + 1 / static_cast<double>(volume_count() - 1);
     auto step = steady_step(&SliceHeader::acquired_at, 1);
     if (!step) step = steady_step(&SliceHeader::trigger_time, 1000);
     return step && std::abs(*step - repetition) > doubt ? *step : repetition;

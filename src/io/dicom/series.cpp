@@ -73,6 +73,7 @@ bool has_place(const SliceHeader& slice) { return slice.position && slice.axes; 
 /// How far slices lie along the normal of the first one, and how far aside of it.
 struct Places {
   std::vector<double> along, aside;
+  bool are_rounded;  ///< and lie as evenly as such can: then their mean distance is the true one
 
   explicit Places(const std::vector<SliceHeader>& slices) {
     const auto& [row, column] = *slices.front().axes;
@@ -82,24 +83,27 @@ struct Places {
       along.push_back(dot(way, normal));
       aside.push_back(std::hypot(dot(way, row), dot(way, column)));
     }
+    are_rounded = std::ranges::all_of(slices, has_coarse_position) && lie_evenly_but_for_rounding();
+  }
+
+  double mean_distance() const { return along.back() / static_cast<double>(along.size() - 1); }
+
+ private:
+  static bool has_coarse_position(const SliceHeader& slice) {
+    return std::ranges::all_of(*slice.position, [](double coordinate) {
+      const double steps = coordinate / coarse_mm;
+      return std::abs(steps - std::round(steps)) <= 1e-6;
+    });
+  }
+  bool lie_evenly_but_for_rounding() const {
+    const double distance = mean_distance();
+    if (distance < 5 * coarse_mm) return false;
+    for (std::size_t i = 0; i < along.size(); ++i) {
+      if (std::abs(along[i] - static_cast<double>(i) * distance) > rounding_mm) return false;
+    }
+    return true;
   }
 };
-
-/// True where positions were rounded, and lie as evenly as such can: then their mean distance is the true one.
-bool are_rounded(const std::vector<SliceHeader>& slices, const Places& places) {
-  for (const SliceHeader& slice : slices) {
-    for (const double coordinate : *slice.position) {
-      const double steps = coordinate / coarse_mm;
-      if (std::abs(steps - std::round(steps)) > 1e-6) return false;
-    }
-  }
-  const double distance = places.along.back() / static_cast<double>(slices.size() - 1);
-  if (distance < 5 * coarse_mm) return false;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    if (std::abs(places.along[i] - static_cast<double>(i) * distance) > rounding_mm) return false;
-  }
-  return true;
-}
 
 void sort_along_normal(std::vector<SliceHeader>& slices) {
   const auto& [row, column] = *slices.front().axes;
@@ -153,8 +157,7 @@ std::vector<SliceHeader> in_order(std::vector<SliceHeader> images) {
 std::string between(const SliceHeader& a, const SliceHeader& b) { return called(a) + " and " + called(b); }
 
 /// What is wrong with the places of sorted slices; empty where they make a volume.
-std::string irregularity(const std::vector<SliceHeader>& slices, double distance) {
-  const Places places(slices);
+std::string irregularity(const std::vector<SliceHeader>& slices, const Places& places, double distance) {
   std::set<std::size_t> counts;  // of images at a place
   std::size_t here = 1, repeated = 0;
   for (std::size_t i = 1; i <= slices.size(); ++i) {
@@ -173,8 +176,7 @@ std::string irregularity(const std::vector<SliceHeader>& slices, double distance
                                : ": there are " + std::to_string(*counts.begin()) + " to " +
                                      std::to_string(*counts.rbegin()) + " images at a place");
   }
-  const bool is_rounded = are_rounded(slices, places);
-  for (std::size_t i = 1; i < slices.size() && !is_rounded; ++i) {
+  for (std::size_t i = 1; i < slices.size() && !places.are_rounded; ++i) {
     const double gap = places.along[i] - places.along[i - 1];
     if (std::abs(gap - distance) <= std::max(uneven_share * distance, uneven_mm)) continue;
     const double steps = gap / distance;
@@ -184,7 +186,7 @@ std::string irregularity(const std::vector<SliceHeader>& slices, double distance
   }
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double allowed = std::tan(tilt_degrees * std::numbers::pi / 180) * places.along[i];
-    if (places.aside[i] <= std::max(allowed, is_rounded ? rounding_mm : uneven_mm)) continue;
+    if (places.aside[i] <= std::max(allowed, places.are_rounded ? rounding_mm : uneven_mm)) continue;
     char degrees[32];
     std::snprintf(degrees, sizeof degrees, "%.3g",
                   std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
@@ -195,9 +197,8 @@ std::string irregularity(const std::vector<SliceHeader>& slices, double distance
 }
 
 /// Median distance of neighbours that do not share a position; where positions were rounded, the mean.
-double slice_distance(const std::vector<SliceHeader>& slices) {
-  const Places places(slices);
-  if (are_rounded(slices, places)) return places.along.back() / static_cast<double>(slices.size() - 1);
+double slice_distance(const std::vector<SliceHeader>& slices, const Places& places) {
+  if (places.are_rounded) return places.mean_distance();
   std::vector<double> gaps;
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double gap = places.along[i] - places.along[i - 1];
@@ -229,8 +230,9 @@ Volume make_volume(std::vector<SliceHeader> slices) {
   if (slices.size() == 1) {
     volume.why_2d_only = "it is a single image";
   } else {
-    geometry.spacing.z = slice_distance(slices);
-    volume.why_uneven = irregularity(slices, geometry.spacing.z);
+    const Places places(slices);
+    geometry.spacing.z = slice_distance(slices, places);
+    volume.why_uneven = irregularity(slices, places, geometry.spacing.z);
     volume.why_2d_only = volume.why_uneven;
     volume.is_irregular = !volume.why_uneven.empty();
   }

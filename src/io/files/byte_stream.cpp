@@ -5,6 +5,7 @@
 #include <isa-l/crc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -111,15 +112,18 @@ class ByteWriter::Impl {
  public:
   Impl(const std::filesystem::path& path, bool compressed, const std::filesystem::path& name,
        const Execution& execution)
-      : path_(path), file_(path, name.empty() ? path : name), stop_(execution.stop) {
+      : path_(path), file_(path, name.empty() ? path : name), execution_(execution.silent()) {
     if (compressed) packer_.emplace(file_, execution);
   }
 
   void write(std::span<const std::byte> bytes) {
     if (packer_) return packer_->write(bytes);
     file_.write(bytes);
-    checksum_ = checksum(checksum_, bytes);
-    size_ += bytes.size();
+    for (; !bytes.empty(); bytes = bytes.subspan(pieces_.back().size)) {
+      const auto piece = bytes.first(std::min(bytes.size(), buffer_size));
+      pieces_.push_back({size_, piece.size(), checksum(piece)});
+      size_ += piece.size();
+    }
   }
 
   void close_and_verify() {
@@ -138,27 +142,33 @@ class ByteWriter::Impl {
   }
 
  private:
-  static std::uint32_t checksum(std::uint32_t before, std::span<const std::byte> bytes) {
-    return crc32_gzip_refl(before, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  struct Piece {
+    std::uint64_t offset;
+    std::size_t size;
+    std::uint32_t checksum;
+  };
+
+  static std::uint32_t checksum(std::span<const std::byte> bytes) {
+    return crc32_gzip_refl(0, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
 
   bool is_held_by(const RawReader& file) const {
-    std::vector<std::byte> piece(buffer_size);
-    std::uint64_t size = 0;
-    std::uint32_t found = 0;
-    while (const std::size_t got = file.read(size, piece)) {
-      check_stop(stop_);
-      found = checksum(found, std::span(piece).first(got));
-      size += got;
-    }
-    return size == size_ && found == checksum_;
+    std::atomic<bool> same = file.size() == size_;
+    const auto no_bytes = [] { return std::vector<std::byte>(buffer_size); };
+    parallel_for_with_scratch(
+        execution_, std::ssize(pieces_), no_bytes, [&](std::vector<std::byte>& bytes, std::int64_t index) {
+          const Piece& piece = pieces_[static_cast<std::size_t>(index)];
+          const auto found = std::span(bytes).first(piece.size);
+          if (same && (file.read(piece.offset, found) != piece.size || checksum(found) != piece.checksum)) same = false;
+        });
+    return same;
   }
 
   std::filesystem::path path_;
   RawWriter file_;
-  std::stop_token stop_;
+  Execution execution_;
   std::optional<GzipWriter> packer_;
-  std::uint32_t checksum_ = 0;
+  std::vector<Piece> pieces_;
   std::uint64_t size_ = 0;
 };
 

@@ -149,13 +149,17 @@ std::optional<NiftiFile> find_nifti(const fs::path& path) {
 void NiftiVoxelReader::read(std::int64_t first, VoxelDomain kind, std::span<float> values) {
   const VoxelFormat format = file_.voxel_format(kind);
   const auto size = static_cast<std::size_t>(bytes_per_voxel(format.type));
-  std::vector<std::byte> stored(std::min<std::size_t>(values.size(), nifti_piece) * size);
-  while (!values.empty()) {
-    const auto piece = values.first(std::min<std::size_t>(values.size(), nifti_piece));
-    read(first, format, std::span(stored).first(piece.size() * size), piece);
-    first += static_cast<std::int64_t>(piece.size());
-    values = values.subspan(piece.size());
-  }
+  const std::int64_t pieces = (std::ssize(values) + nifti_piece - 1) / nifti_piece;
+  const auto read_piece = [&](std::vector<std::byte>& stored, std::int64_t piece) {
+    const auto begin = static_cast<std::size_t>(piece * nifti_piece);
+    const auto some = values.subspan(begin, std::min<std::size_t>(nifti_piece, values.size() - begin));
+    stored.resize(some.size() * size);
+    read(first + piece * nifti_piece, format, stored, some);
+  };
+  const auto no_bytes = [] { return std::vector<std::byte>(); };
+  if (!reader_.compressed()) return parallel_for_with_scratch(execution_, pieces, no_bytes, read_piece);
+  std::vector<std::byte> stored = no_bytes();
+  for (std::int64_t piece = 0; piece < pieces; ++piece) read_piece(stored, piece);  // unpacked in order
 }
 
 std::optional<Range<double>> NiftiVoxelReader::range(std::int64_t first, std::int64_t count) {
@@ -164,7 +168,7 @@ std::optional<Range<double>> NiftiVoxelReader::range(std::int64_t first, std::in
   std::vector<std::byte> stored(static_cast<std::size_t>(std::min(count, nifti_piece) * size));
   std::optional<Range<double>> range;
   for (std::int64_t done = 0; done < count; done += nifti_piece) {
-    check_stop(stop_);
+    check_stop(execution_.stop);
     const auto piece = std::span(stored).first(static_cast<std::size_t>(std::min(count - done, nifti_piece) * size));
     reader_.read_all(static_cast<std::uint64_t>(file_.header.voxel_offset() + (first + done) * size), piece,
                      "its voxels");
@@ -175,7 +179,7 @@ std::optional<Range<double>> NiftiVoxelReader::range(std::int64_t first, std::in
 
 void NiftiVoxelReader::read(std::int64_t first, const VoxelFormat& format, std::span<std::byte> stored,
                             std::span<float> values) {
-  check_stop(stop_);
+  check_stop(execution_.stop);
   const std::int64_t size = bytes_per_voxel(format.type);
   const auto offset = static_cast<std::uint64_t>(file_.header.voxel_offset() + first * size);
   reader_.read_all(offset, stored, "its voxels");

@@ -55,13 +55,13 @@ std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 class NiftiVoxelReader {
  public:
   /// Reading ends with Error(cancelled) once a stop is requested.
-  NiftiVoxelReader(const NiftiFile& file, std::stop_token stop)
-      : file_(file), reader_(file.voxel_reader(stop)), stop_(std::move(stop)) {}
+  NiftiVoxelReader(const NiftiFile& file, const Execution& execution)
+      : file_(file), reader_(file.voxel_reader(execution.stop)), execution_(execution.silent()) {}
 
   /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks
   /// the end of its compressed data too.
   void read(std::int64_t first, VoxelDomain, std::span<float> values);
-  /// The same, and their bytes as stored.
+  /// The same, and their bytes as stored, on one thread.
   void read(std::int64_t first, const VoxelFormat&, std::span<std::byte> stored, std::span<float> values);
 
   /// Smallest and largest real value of `count` voxels, but for those that are not finite; nothing where there are
@@ -73,10 +73,10 @@ class NiftiVoxelReader {
  private:
   const NiftiFile& file_;
   ByteReader reader_;
-  std::stop_token stop_;
+  Execution execution_;
 };
 
-/// Voxels that are read or written at once.
+/// Voxels that one thread reads or writes at once.
 inline constexpr std::int64_t nifti_piece = 1 << 17;
 
 }  // namespace quietvox::io

@@ -18,7 +18,8 @@ struct OpenedNifti {
   OpenedNifti(NiftiFile found, const ReadOptions& options)
       : file(std::move(found)),
         facts(options.kind ? facts_given(options) : file.header.facts()),
-        readers([this, stop = options.execution.stop] { return std::make_unique<NiftiVoxelReader>(file, stop); }) {}
+        readers([this, execution = options.execution] { return std::make_unique<NiftiVoxelReader>(file, execution); }) {
+  }
 
   /// Finds the offset of the file, once.
   void find_offset() {

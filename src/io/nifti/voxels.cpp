@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/files/byte_order.hpp"
+#include "io/nifti/nearest_integers.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -62,6 +63,12 @@ bool fits_double(T value) {
 template <class T, Inexact inexact>
 void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<float> values) {
   constexpr bool rounds = inexact == Inexact::round;
+  if constexpr (std::integral<T> && sizeof(T) <= 2) {
+    if (format.rescale.identity() && !format.swapped) {
+      std::copy_n(reinterpret_cast<const T*>(stored), values.size(), values.begin());
+      return;
+    }
+  }
   if (format.rescale.identity()) {
     for (float& value : values) {
       const T number = load<T>(stored, format.swapped);
@@ -85,19 +92,43 @@ void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<flo
   }
 }
 
+/// The smallest and the largest magnitude of floats, as their bits; NaN is the largest of all.
+struct Magnitudes {
+  std::uint32_t least = ~std::uint32_t{0}, greatest = 0;
+  bool are_finite() const { return greatest < 0x7f800000; }
+};
+
+Magnitudes magnitudes(std::span<const float> values) {
+  std::uint32_t least = ~std::uint32_t{0}, greatest = 0;  // variables, so that the compiler makes vectors of the loop
+  for (const float value : values) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffff;
+    least = std::min(least, bits);
+    greatest = std::max(greatest, bits);
+  }
+  return {least, greatest};
+}
+
+/// As std::round(), which calls a function for it.
+double rounded(double number) {
+  if (!(std::abs(number) < 0x1p52)) return number;
+  const auto whole = static_cast<std::int64_t>(number);
+  const double rest = number - static_cast<double>(whole);
+  return static_cast<double>(whole + (rest >= 0.5) - (rest <= -0.5));
+}
+
 /// The stored number nearest to a real value; half is rounded away from zero.
 template <class T>
 T to_stored(float value, const Rescale& rescale, std::int64_t& clamped) {
   const double number = rescale.identity() ? value : (value - rescale.inter) / rescale.slope;
   if constexpr (std::integral<T>) {
     using Limits = std::numeric_limits<T>;
-    const double rounded = std::round(number);
-    const double end = std::ldexp(1.0, Limits::digits);  // one beyond the largest
-    if (rounded >= end || rounded < static_cast<double>(Limits::min())) {
+    const double whole = rounded(number);
+    constexpr double end = 2.0 * (std::uint64_t{1} << (Limits::digits - 1));  // one beyond the largest
+    if (whole >= end || whole < static_cast<double>(Limits::min())) {
       ++clamped;
-      return rounded >= end ? Limits::max() : Limits::min();
+      return whole >= end ? Limits::max() : Limits::min();
     }
-    return static_cast<T>(rounded);
+    return static_cast<T>(whole);
   } else {
     return static_cast<T>(number);
   }
@@ -130,6 +161,23 @@ void widen(std::optional<Range<double>>& range, std::span<const std::byte> store
   });
 }
 
+bool restores_bytes(std::span<const float> values, const VoxelFormat& format) {
+  const auto [slope, inter] = format.rescale;
+  return with_type(format.type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::integral<T>) {
+      // Of rescaled numbers of 16 bits, floats keep all but a tenth of a step: 2^-24 of at most 2^16 + 2^20 steps.
+      const bool is_close = sizeof(T) <= 2 && std::abs(slope) > 1e-30 && std::abs(inter) <= 0x1p20 * std::abs(slope);
+      return (format.rescale.identity() || is_close) && magnitudes(values).are_finite();
+    } else {
+      const bool is_as_stored = std::same_as<T, float> && format.rescale.identity();
+      if (!is_as_stored) return false;
+      const Magnitudes found = magnitudes(values);
+      return found.are_finite() && found.least > 0;
+    }
+  });
+}
+
 std::int64_t encode_changes(std::span<const float> values, std::span<const float> before, const VoxelFormat& format,
                             std::span<std::byte> stored) {
   std::int64_t clamped = 0;
@@ -147,13 +195,19 @@ std::int64_t encode(std::span<const float> values, const VoxelFormat& format, st
   std::int64_t clamped = 0;
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (std::integral<T> && !std::isfinite(values[i])) {
-        throw Error(Errc::unsupported,
-                    "the image holds voxels that are not finite, which " + std::string(to_string(format.type)) +
-                        " cannot store",
-                    "use float32");
+    if (std::integral<T> && !magnitudes(values).are_finite()) {
+      throw Error(
+          Errc::unsupported,
+          "the image holds voxels that are not finite, which " + std::string(to_string(format.type)) + " cannot store",
+          "use float32");
+    }
+    if constexpr (std::integral<T> && sizeof(T) == 2) {
+      if (format.rescale.identity() && !format.swapped) {
+        clamped = nearest_integers(values, {reinterpret_cast<T*>(stored.data()), values.size()});
+        return;
       }
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
       store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
     }
   });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <optional>
 
 #include "core/input_limits.hpp"
@@ -83,7 +84,7 @@ class NiftiWriter : public ImageWriter {
               const WriteOptions& options)
       : target_(std::move(target)),
         header_(header),
-        execution_(options.execution),
+        execution_(options.execution.silent()),
         sidecar_(target_.paths.header, inputs, options) {
     for (const fs::path& path : target_.paths.all()) {
       parts_.push_back(std::make_unique<Part>(path, options, inputs));
@@ -107,24 +108,32 @@ class NiftiWriter : public ImageWriter {
         slice_ + slices.extent.z > extent.z) {
       throw Error(Errc::internal, "slices must be written in ascending order, each once and whole");
     }
-    const std::int64_t size = bytes_per_voxel(header_.type());
-    std::vector<std::byte> stored(static_cast<std::size_t>(std::min(slices.extent.voxels(), nifti_piece) * size));
+    const auto size = static_cast<std::size_t>(bytes_per_voxel(header_.type()));
+    const auto at_once = static_cast<std::size_t>(nifti_piece * thread_count(execution_));
     std::span<const float> values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
     std::int64_t first = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
+    std::vector<std::byte> stored(std::min(values.size(), at_once) * size);
     while (!values.empty()) {
       check_stop(execution_.stop);
-      const auto piece = values.first(std::min<std::size_t>(values.size(), nifti_piece));
-      const auto bytes = std::span(stored).first(piece.size() * static_cast<std::size_t>(size));
-      clamped_ += encode_piece(first, piece, bytes);
-      voxel_part().write(bytes);
-      if (stored_values) {
+      const auto some = values.first(std::min(values.size(), at_once));
+      const auto bytes = std::span(stored).first(some.size() * size);
+      look_at(first, some, bytes);
+      std::atomic<std::int64_t> clamped = 0;
+      const auto encode_piece = [&](std::int64_t begin, std::int64_t end) {
+        const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+        const auto piece = bytes.subspan(from * size, count * size);
+        clamped += encode_voxels(some.subspan(from, count), from, piece);
+        if (!stored_values) return;
         VoxelFormat told = format();
         told.rescale.inter -= offset_;
-        decode(bytes, told, {stored_values, piece.size()}, Inexact::round);
-        stored_values += piece.size();
-      }
-      first += static_cast<std::int64_t>(piece.size());
-      values = values.subspan(piece.size());
+        decode(piece, told, {stored_values + from, count}, Inexact::round);
+      };
+      parallel_for(execution_, std::ssize(some), nifti_piece, encode_piece);
+      clamped_ += clamped;
+      voxel_part().write(bytes);
+      if (stored_values) stored_values += some.size();
+      first += std::ssize(some);
+      values = values.subspan(some.size());
     }
     slice_ += slices.extent.z;
     if (slice_ == extent.z) {
@@ -155,8 +164,13 @@ class NiftiWriter : public ImageWriter {
  protected:
   /// Writes what comes before the voxels.
   virtual void write_beginning() = 0;
-  /// Encodes values for the voxels from number `first` on; returns how many were clamped.
-  virtual std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) = 0;
+  /// Gets to know the values for the voxels from number `first` on, before they are encoded, and may fill `stored` with
+  /// what encoding them is to keep.
+  virtual void look_at(std::int64_t /*first*/, std::span<const float> /*values*/, std::span<std::byte> /*stored*/) {}
+  /// Encodes some of the values that were looked at, from number `from` of them on, on any thread; returns how many
+  /// were clamped.
+  virtual std::int64_t encode_voxels(std::span<const float> values, std::size_t from,
+                                     std::span<std::byte> stored) const = 0;
   /// Writes what follows the voxels.
   virtual void finish_voxels(WriteReport&) {}
 
@@ -200,7 +214,7 @@ class NewNiftiWriter final : public NiftiWriter {
     header_part().write(std::array<std::byte, 4>{});  // no extensions
   }
 
-  std::int64_t encode_piece(std::int64_t, std::span<const float> values, std::span<std::byte> stored) override {
+  std::int64_t encode_voxels(std::span<const float> values, std::size_t, std::span<std::byte> stored) const override {
     return encode_anew(values, stored);
   }
 };
@@ -211,7 +225,7 @@ class SameNiftiWriter final : public NiftiWriter {
       : NiftiWriter(std::move(target), source.header, source.paths.all(), options),
         source_(source),
         stop_(options.execution.stop),
-        voxels_(source_, stop_),
+        voxels_(source_, options.execution),
         values_(values),
         are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
@@ -252,18 +266,27 @@ class SameNiftiWriter final : public NiftiWriter {
     }
   }
 
-  std::int64_t encode_piece(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) override {
+  void look_at(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) override {
+    const VoxelFormat format = source_.voxel_format(values_);
+    values_read_.clear();
+    if (!keeps_type_ || restores_bytes(values, format)) return;
     values_read_.resize(values.size());
+    voxels_.read(first, format, stored, values_read_);
+  }
+
+  std::int64_t encode_voxels(std::span<const float> values, std::size_t from,
+                             std::span<std::byte> stored) const override {
     if (keeps_type_) {
-      const VoxelFormat source_format = source_.voxel_format(values_);
-      voxels_.read(first, source_format, stored, values_read_);
-      return encode_changes(values, values_read_, source_format, stored);
+      const VoxelFormat format = source_.voxel_format(values_);
+      if (values_read_.empty()) return encode(values, format, stored);
+      return encode_changes(values, std::span(values_read_).subspan(from, values.size()), format, stored);
     }
     const Rescale rescale = source_.header.rescale();
     if (values_ != VoxelDomain::stored || rescale.identity()) return encode_anew(values, stored);
-    std::transform(values.begin(), values.end(), values_read_.begin(),
+    std::vector<float> real(values.size());
+    std::transform(values.begin(), values.end(), real.begin(),
                    [&](float value) { return static_cast<float>(rescale.slope * value + rescale.inter); });
-    return encode_anew(values_read_, stored);
+    return encode_anew(real, stored);
   }
 
   void finish_voxels(WriteReport& report) override {
@@ -282,7 +305,7 @@ class SameNiftiWriter final : public NiftiWriter {
   NiftiVoxelReader voxels_;
   VoxelDomain values_;
   bool are_differences_, keeps_type_ = true;
-  std::vector<float> values_read_;
+  std::vector<float> values_read_;  // what the source holds there; empty where no byte of it is to be kept
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "io/output/provenance_json.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include "core/sha256.hpp"
@@ -40,17 +41,20 @@ std::optional<std::string> image_of_sidecar(const fs::path& path) {
   return is_ours && (is_whole || file.size() > enough) ? std::optional(image) : std::nullopt;
 }
 
-Json identity_of(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return {{"name", path.filename().string()}};
+/// `check` may throw, to end it.
+FileIdentity identity_of(const fs::path& path, const std::function<void()>& check) {
+  const std::string name = path.filename().string();
+  if (!fs::is_regular_file(path)) return {name};
   ByteReader reader(path, false);
   Sha256 hash;
   std::vector<std::byte> piece(1 << 18);
   std::uint64_t size = 0;
   while (const std::size_t got = reader.read(size, piece)) {
+    check();
     hash.update(std::span(piece).first(got));
     size += got;
   }
-  return {{"name", path.filename().string()}, {"bytes", size}, {"sha256", to_hex(hash.digest())}};
+  return {name, size, to_hex(hash.digest())};
 }
 
 /// The filters of a volume, and other steps, by name alone, in their places.
@@ -80,7 +84,10 @@ ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path
       inputs_(std::move(inputs)),
       force_(options.force),
       series_(options.input_series),
-      most_(options.access) {}
+      most_(options.access),
+      execution_(options.execution) {}
+
+ProvenanceSidecar::~ProvenanceSidecar() { abandoned_.request_stop(); }
 
 void ProvenanceSidecar::check() const { make_output(); }
 
@@ -114,6 +121,17 @@ void ProvenanceSidecar::add_volume(const Provenance& provenance) {
   if (output_ || provenance.resolved.empty()) return;
   output_ = make_output();
   output_->begin();
+  // Hashing takes one thread, and about as long as the rest.
+  const auto when = thread_count(execution_) > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  identities_ = std::async(when, [inputs = inputs_, abandoned = abandoned_.get_token(), stop = execution_.stop] {
+    const auto check = [&] {
+      check_stop(abandoned);
+      check_stop(stop);
+    };
+    std::vector<FileIdentity> identities;
+    for (const fs::path& input : inputs) identities.push_back(identity_of(input, check));
+    return identities;
+  });
 }
 
 AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
@@ -125,11 +143,12 @@ AtomicOutput* ProvenanceSidecar::finish(std::int64_t clamped_voxels) {
   return output_.get();
 }
 
-std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) const {
+std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) {
   Json inputs = Json::array();
-  for (const fs::path& input : inputs_) {
-    inputs.push_back(identity_of(input));
-    if (!series_.empty()) inputs.back()["series"] = series_;
+  for (const FileIdentity& input : identities_.get()) {
+    Json& entry = inputs.emplace_back(Json{{"name", input.name}});
+    if (!input.sha256.empty()) entry.update({{"bytes", input.bytes}, {"sha256", input.sha256}});
+    if (!series_.empty()) entry["series"] = series_;
   }
   // Neighbouring volumes to which the same was done share an entry.
   Json volumes = Json::array();

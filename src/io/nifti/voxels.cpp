@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/files/byte_order.hpp"
+#include "io/not_finite.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -148,12 +149,7 @@ std::int64_t encode(std::span<const float> values, const VoxelFormat& format, st
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (std::integral<T> && !std::isfinite(values[i])) {
-        throw Error(Errc::unsupported,
-                    "the image holds voxels that are not finite, which " + std::string(to_string(format.type)) +
-                        " cannot store",
-                    "use float32");
-      }
+      if (std::integral<T> && !std::isfinite(values[i])) throw not_finite(std::string(to_string(format.type)));
       store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
     }
   });

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "core/memory_volume.hpp"
@@ -290,6 +291,26 @@ TEST(MeasureNoise, WithoutNoiseSaysSo) {
 }
 
 /// Vessels cut out of an angiogram: what varies there is the vessels.
+/// Of such images nobody may say that they have no noise.
+TEST(MeasureNoise, FewCountsAreNotTakenForNoNoise) {
+  for (const double counts : {0.02, 0.1, 0.5}) {
+    std::mt19937 random(7);
+    std::poisson_distribution<int> inside(counts), outside(0.002);
+    Scan scan{{{64, 64, 24}}, {}};
+    for (std::int64_t i = 0; i < scan.extent.voxels(); ++i) {
+      const double x = static_cast<double>(i % 64) - 32, y = static_cast<double>(i / 64 % 64) - 32;
+      scan.voxels.push_back(0.37F * static_cast<float>(std::hypot(x, y) < 22 ? inside(random) : outside(random)));
+    }
+    const NoiseModel found = scan.measured();
+    EXPECT_EQ(found.confidence, Confidence::none) << counts;
+    EXPECT_GT(found.sigma, 0) << counts;
+    EXPECT_EQ(found.trusted_sigma(), 0) << counts;
+    EXPECT_NE(found.reason.find("as where counts are few"), std::string::npos) << found.reason;
+    const Scan steps = scan.changed([](std::size_t i) { return static_cast<float>((i % 64 + i / 64 % 64) / 12); });
+    EXPECT_EQ(steps.measured().sigma, 0);
+  }
+}
+
 TEST(MeasureNoise, ThinObjectsHoldNoNoiseToMeasure) {
   const Extent extent{{96, 96, 48}};
   Scan vessels{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};

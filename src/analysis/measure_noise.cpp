@@ -355,6 +355,16 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
 /// differ by the least structure. In large voxels they may differ by much less: then the noise is truly smooth.
 NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
+  if (model.sigma == 0) {
+    constexpr double more_than_rounding = 0.5, little = 0.01;  // of a step; of the range where no step is known
+    const double fine = estimate_noise(source);
+    const Range<double> range = fine > 0 ? intensities(source) : Range<double>{};
+    if (fine <= (model.step > 0 ? more_than_rounding * model.step : little * (range.max - range.min))) return model;
+    model.sigma = fine;
+    model.confidence = Confidence::none;
+    model.reason = "flat parts of the object hold one value each, and others do not, as where counts are few";
+    return model;
+  }
   const bool has_few_parts = measured.has_few_parts;
   constexpr double large_mm = 2.4, smooth = 0.5;
   const Spacing spacing = source.spacing();

@@ -30,13 +30,14 @@ bool waits_for_voxels(const FilterConfig& filter) {
 void print_report(const DenoiseRequest& request, const DenoiseReport& report, Console& console) {
   const std::string backend =
       report.backend + (report.backend_reason.empty() ? "" : " (" + as_text(report.backend_reason) + ")");
-  const DenoisedVolume& first = report.volumes[0];
+  const DenoisedVolume& first = report.first();
   const std::string what = describe_chain(first.filters);
   for (const Message& warning : report.warnings) console.warning(warning);
   if (!first.noise.empty()) {
     console.note("noise: " + first.noise[0].describe() + (first.is_stabilised ? "; its bias was taken out" : ""));
   }
-  const std::string more = report.volumes.size() > 1 ? " (volume 1; --verbose lists all)" : "";
+  const std::string number = std::to_string(&first - report.volumes.data() + 1);
+  const std::string more = report.volumes.size() > 1 ? " (volume " + number + "; --verbose lists all)" : "";
   if (request.out.dry_run) {
     const bool by_voxels = std::ranges::any_of(first.filters, waits_for_voxels);
     console.note(what + (request.filters.empty() ? more : "") +

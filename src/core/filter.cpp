@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/refusal.hpp"
+
 namespace quietvox {
 
 FilterConfig FilterConfig::with_content_hashes() const {
@@ -13,37 +15,11 @@ FilterConfig FilterConfig::with_content_hashes() const {
   return result;
 }
 
-namespace {
-
-/// Throws Error(unsupported) where filtering makes nonsense of what the numbers are.
-void check_kind(const Filter& filter, const HeaderFacts& header) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why,
-                Parameter{"force-kind", "scalar"} + " filters the numbers all the same");
-  };
-  if (!header.kind) return;
-  switch (*header.kind) {
-    case DataKind::magnitude:
-    case DataKind::scalar: return;
-    case DataKind::phase:
-      // Of the voxels of a window a rank filter takes one, and no mean.
-      if (filter.commutes_with_rescale) return;
-      return refuse(
-          "a mean of phases is wrong where they jump from one end of their range to the other: filter the "
-          "real and imaginary parts, or take the median");
-    case DataKind::labels: return refuse("the numbers of labels are names, and cannot be averaged or ranked");
-    case DataKind::vectors: return refuse("vectors cannot be filtered one component at a time");
-    case DataKind::colours: return refuse("colours cannot be filtered one channel at a time");
-  }
-}
-
-}  // namespace
-
 FilterConfig FilterConfig::resolved(const VolumeFacts& facts) const {
   if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
   }
-  check_kind(*filter_, facts.header);
+  if (const auto error = refusal(std::span(this, 1), facts.header)) throw *error;
   FilterConfig result = *this;
   result.waiting_.clear();
   VolumeFacts watched = facts;

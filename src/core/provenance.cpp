@@ -49,6 +49,7 @@ std::string derivation_text(const Provenance& provenance) {
     for (; other != provenance.others.end() && other->before == step; ++other) add(other->name);
     if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
   }
+  if (steps.empty()) steps = "left as it was";
   const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
   const std::string even = provenance.stabilised.empty() ? "" : "; stabilised: " + provenance.stabilised;
   return "quietvox " + version() + ": " + steps + mask + noise + even + "; not for diagnostic use";

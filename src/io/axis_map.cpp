@@ -50,4 +50,13 @@ Geometry turned(const Geometry& grid, const AxisMap& map) {
   return result;
 }
 
+TurnedOrder::TurnedOrder(const Extent& grid, const AxisMap& map) {
+  const Triple<std::int64_t> strides{1, grid.x, grid.slice()};
+  for (int i = 0; i < 3; ++i) {
+    const int from = map.from[i];
+    step[i] = strides[from] * (map.is_reversed[i] ? -1 : 1);
+    if (map.is_reversed[i]) first += strides[from] * (grid[from] - 1);
+  }
+}
+
 }  // namespace quietvox::io

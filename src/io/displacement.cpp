@@ -18,17 +18,10 @@ std::string listed(double x, double y, double z) {
   return text(x) + ", " + text(y) + ", " + text(z);
 }
 
-/// Where the slices of a volume lie; evenly where only its geometry says it.
-std::vector<std::array<double, 3>> places_of(const Image& image, std::size_t volume) {
-  auto places = slice_positions(image, volume);
-  if (!places.empty()) return places;
-  const Geometry& geometry = image.geometry(volume);
-  for (std::int64_t z = 0; z < geometry.extent.z; ++z) {
-    auto& place = places.emplace_back(geometry.origin);
-    for (std::size_t i = 0; i < 3; ++i)
-      place[i] += static_cast<double>(z) * geometry.spacing.z * geometry.direction[3 * i + 2];
-  }
-  return places;
+double along(const std::array<double, 3>& way, const Geometry& geometry, int axis) {
+  double sum = 0;
+  for (std::size_t i = 0; i < 3; ++i) sum += way[i] * geometry.direction[3 * i + static_cast<std::size_t>(axis)];
+  return sum;
 }
 
 }  // namespace
@@ -51,17 +44,54 @@ std::string displacement(const Geometry& moved, const Geometry& image) {
   return direction ? "" : "its axes point elsewhere";
 }
 
-std::string displaced_slice(const Image& moved, std::size_t moved_volume, const Image& image, std::size_t volume) {
-  if (moved.why_uneven(moved_volume).empty() && image.why_uneven(volume).empty()) return {};
-  const double tolerance = 0.01 * std::max(image.geometry(volume).spacing.z, 1.0);
-  const auto places = places_of(moved, moved_volume), wanted = places_of(image, volume);
-  for (std::size_t z = 0; z < std::min(places.size(), wanted.size()); ++z) {
-    const auto &p = places[z], &q = wanted[z];
-    if (std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]) <= tolerance) continue;
+SlicePlaces even_places(const Geometry& geometry) {
+  SlicePlaces places;
+  for (std::int64_t z = 0; z < geometry.extent.z; ++z) {
+    auto& place = places.emplace_back(geometry.origin);
+    for (std::size_t i = 0; i < 3; ++i)
+      place[i] += static_cast<double>(z) * geometry.spacing.z * geometry.direction[3 * i + 2];
+  }
+  return places;
+}
+
+SlicePlaces slice_places(const Image& image, std::size_t volume) {
+  SlicePlaces places = slice_positions(image, volume);
+  return places.empty() ? even_places(image.geometry(volume)) : places;
+}
+
+double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
+                const SlicePlaces& slices, std::size_t first, std::size_t count) {
+  double most = 0;
+  for (std::size_t z = first; z < first + count; ++z) {
+    for (const double x : {0.0, static_cast<double>(image.extent.x - 1)}) {
+      for (const double y : {0.0, static_cast<double>(image.extent.y - 1)}) {
+        std::array<double, 3> way{};
+        for (std::size_t i = 0; i < 3; ++i) {
+          way[i] = moved_slices[z][i] - slices[z][i] +
+                   x * (moved.spacing.x * moved.direction[3 * i] - image.spacing.x * image.direction[3 * i]) +
+                   y * (moved.spacing.y * moved.direction[3 * i + 1] - image.spacing.y * image.direction[3 * i + 1]);
+        }
+        for (int axis = 0; axis < 3; ++axis)
+          most = std::max(most, std::abs(along(way, image, axis)) / image.spacing[axis]);
+      }
+    }
+  }
+  return most;
+}
+
+double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
+                const SlicePlaces& slices) {
+  return farthest(moved, moved_slices, image, slices, 0, std::min(moved_slices.size(), slices.size()));
+}
+
+std::string displaced_slice(const Geometry& image, const SlicePlaces& moved, const SlicePlaces& slices) {
+  for (std::size_t z = 0; z < std::min(moved.size(), slices.size()); ++z) {
+    const auto &p = moved[z], &q = slices[z];
+    if (std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]) <= same_voxel * image.spacing.z) continue;
     return "slice " + std::to_string(z + 1) + " lies at " + listed(p[0], p[1], p[2]) + " mm instead of " +
            listed(q[0], q[1], q[2]) + " mm";
   }
-  return {};
+  return "its axes point elsewhere";
 }
 
 }  // namespace quietvox::io

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
+#include <vector>
 
 #include "io/image.hpp"
 
@@ -13,8 +15,25 @@ namespace quietvox::io {
 /// one voxel has no spacing to compare.
 std::string displacement(const Geometry& moved, const Geometry& image);
 
-/// The first slice that lies elsewhere, of two volumes of the same geometry that need not lie evenly: `slice 4 lies at
-/// 0, 0, 16 mm instead of 0, 0, 6 mm`; else empty.
-std::string displaced_slice(const Image& moved, std::size_t moved_volume, const Image& image, std::size_t volume);
+/// How far voxels may lie apart that are taken for one, in voxels along each axis.
+constexpr double same_voxel = 0.25;
+
+/// Where the first voxel of each slice lies, LPS, mm.
+using SlicePlaces = std::vector<std::array<double, 3>>;
+SlicePlaces even_places(const Geometry&);
+/// Slice by slice where the image says it so.
+SlicePlaces slice_places(const Image&, std::size_t volume);
+
+/// How far voxels of two volumes of the same extent that have the same index lie apart at most, in voxels of `image`
+/// along one of its axes.
+double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
+                const SlicePlaces& slices);
+/// The same in some of the slices.
+double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
+                const SlicePlaces& slices, std::size_t first, std::size_t count);
+
+/// Where the first slice lies that is farther away than that, of volumes in which not all voxels are near enough:
+/// `slice 4 lies at 0, 0, 16 mm instead of 0, 0, 6 mm`.
+std::string displaced_slice(const Geometry& image, const SlicePlaces& moved, const SlicePlaces& slices);
 
 }  // namespace quietvox::io

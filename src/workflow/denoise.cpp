@@ -5,17 +5,23 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "analysis/measure_noise.hpp"
 #include "core/memory_volume.hpp"
+#include "core/refusal.hpp"
 #include "core/series_noise.hpp"
 #include "filters/registry.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
 #include "io/format_text.hpp"
+#include "io/nifti/writer.hpp"
+#include "io/not_finite.hpp"
 #include "io/output/provenance_json.hpp"
 #include "io/rescale.hpp"
 #include "workflow/mask.hpp"
@@ -84,11 +90,37 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
   }
 }
 
+/// The volumes whose numbers cannot be filtered, such as phases beside magnitudes, which stay as they are. None where
+/// that would leave nothing to be filtered.
+std::set<std::size_t> volumes_to_keep(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
+  std::set<std::size_t> kept;
+  std::map<std::string, std::string> numbers;  // of the volumes, by the reason
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const auto why = refusal(request.filters, image.volume(volume, io::VoxelDomain::stored)->header());
+    if (!why) continue;
+    kept.insert(volume);
+    std::string& list = numbers[why->problem().text()];
+    list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
+  }
+  if (kept.size() == image.volume_count()) return {};
+  for (const auto& [why, list] : numbers) {
+    const bool is_one = list.find(',') == std::string::npos;
+    report.warnings.push_back(
+        (is_one ? "volume " + list + " is left as it is: " : "volumes " + list + " are left as they are: ") + why);
+  }
+  return kept;
+}
+
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
 /// are never sets the size of a window.
 void check_windows(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
   bool warned = false;
+  const auto kept = volumes_to_keep(request, image, report);
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    if (kept.contains(volume)) {
+      report.volumes.emplace_back();
+      continue;
+    }
     const auto source = image.volume(volume, io::VoxelDomain::stored);
     const auto& chain = report.volumes.emplace_back(resolve_by_header(request.filters, *source)).filters;
     const std::string why = image.why_2d_only(volume);
@@ -184,10 +216,19 @@ void reserve_memory(Execution& execution, const Extent& extent, const std::vecto
   reserve_memory(execution, bytes + (on_cpu ? working : 0), least_memory(extent, chain, execution));
 }
 
-/// What rounding to whole numbers takes from values.
+/// What an integer type that is asked for takes from values.
 class Rounding {
  public:
+  Rounding(OutputType type, const io::ImageWriter& writer)
+      : type_(FieldType<OutputType>::format(type)),
+        is_wanted_((type == OutputType::int16 || type == OutputType::uint16) && !io::keeps_type(writer)),
+        lowest_(type == OutputType::int16 ? -32768.0F : 0.0F),
+        highest_(type == OutputType::int16 ? 32767.0F : 65535.0F) {}
+
+  bool is_wanted() const { return is_wanted_; }
+  const std::string& type() const { return type_; }
   void look_at(VolumeView<const float> slices) {
+    if (!is_wanted_) return;
     for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
       const float value = slices.data[i];
       if (!std::isfinite(value)) continue;
@@ -196,18 +237,58 @@ class Rounding {
       is_lossy_ = is_lossy_ || value != std::round(value);
     }
   }
+  /// Throws Error(invalid_argument) where nothing is left of the picture: all values become one.
+  void check(const std::filesystem::path& output) const {
+    const auto stored = [&](float value) { return std::round(std::clamp(value, lowest_, highest_)); };
+    if (!is_wanted_ || !(least_ < most_) || stored(least_) != stored(most_)) return;
+    throw Error(Errc::invalid_argument,
+                output.string() + ": values from " + range() + " would all become " + io::format_text(stored(least_)) +
+                    " by " + Parameter{"output-type"},
+                "give float32");
+  }
   /// Empty where little is lost.
   Message warning() const {
     constexpr float enough = 50;  // whole numbers
     if (!is_lossy_ || most_ - least_ >= enough) return "";
-    return "values from " + io::format_text(least_) + " to " + io::format_text(most_) +
-           " were rounded to whole numbers by " + Parameter{"output-type"} + "; float32 holds all";
+    return "values from " + range() + " were rounded to whole numbers by " + Parameter{"output-type"} +
+           "; float32 holds all";
   }
 
  private:
+  std::string range() const { return io::format_text(least_) + " to " + io::format_text(most_); }
+
+  std::string type_;
+  bool is_wanted_;
+  float lowest_, highest_;  // of the type
   float least_ = std::numeric_limits<float>::max(), most_ = std::numeric_limits<float>::lowest();
   bool is_lossy_ = false;
 };
+
+/// In a dry run: throws what a run would throw for these voxels, as far as that can be told before they are filtered.
+void check_voxels(const DenoiseRequest& request, const io::Image& image, Stabilise stabilise,
+                  const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& source_of,
+                  const Backend& backend, const Execution& execution, Rounding& rounding) {
+  const std::span<const FilterConfig> all = request.filters;
+  const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    const auto source = source_of(volume);
+    const bool is_asked_for = stabilise == Stabilise::rician;
+    if (!refusal(all, source->header()) &&
+        (is_asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
+      const VolumeChain chain{is_asked_for ? all : all.first(1), is_asked_for ? stabilise : Stabilise::none, false};
+      const VolumeFilter checked(chain, *source, backend, execution, measure_noise);
+    }
+    if (!rounding.is_wanted()) continue;
+    for_each_slab(*image.volume(volume, io::VoxelDomain::real_with_padding), [&](VolumeView<const float> slices) {
+      for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+        if (std::isfinite(slices.data[i])) continue;
+        with_error_context(request.output.string(), [&] { throw io::not_finite(rounding.type()); });
+      }
+      rounding.look_at(slices);
+    });
+  }
+  rounding.check(request.output);
+}
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
                  std::span<const io::FileStamp> inputs, const ChosenBackend& chosen, const Observer& observer,
@@ -215,6 +296,16 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
+  Rounding rounding(request.out.output_type, *writers.image);
+  const auto source_of = [&](std::size_t volume) {
+    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
+    return source;
+  };
+  if (request.out.dry_run) {
+    check_voxels(request, image, is_chosen ? Stabilise::none : report.stabilise, source_of, *chosen.backend, background,
+                 rounding);
+  }
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
 
@@ -227,16 +318,11 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     const std::size_t marks = is_chosen ? static_cast<std::size_t>(extent.voxels()) / 8 +
                                               static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole))
                                         : 0;
-    reserve_memory(whole, extent, report.volumes[0].filters,
+    reserve_memory(whole, extent, report.first().filters,
                    block_bytes(extent) * blocks + marks + (mask ? 2 * mask_bytes(*mask, image) : 0) +
                        io::GzipWriter::memory(whole) * (writers.residual ? 2 : 1),
                    chosen.backend->name() == "cpu");
   }
-  const auto source_of = [&](std::size_t volume) {
-    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
-    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
-    return source;
-  };
   const auto measure_of = [&](std::size_t volume, const VolumeSource& unfiltered) -> NoiseMeasure {
     return [&, volume](VolumeSource& reaching, const Execution& how) {
       return &reaching == &unfiltered ? noise_of_volume(image, volume, reaching, how) : measure_noise(reaching, how);
@@ -254,12 +340,29 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       .noise_source = report.noise_source,
       .stabilise = report.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(report.stabilise)};
   for (const FilterConfig& step : request.filters) provenance.requested.push_back(step.with_content_hashes());
-  const bool makes_integers =
-      request.out.output_type == OutputType::int16 || request.out.output_type == OutputType::uint16;
-  Rounding rounding;
   const double volumes = static_cast<double>(image.volume_count());
+  const auto output_of = [&](std::size_t volume) {
+    writers.image->begin_volume(volume, provenance);
+    if (writers.residual) writers.residual->begin_volume(volume, provenance);
+    const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
+    return VoxelOutput(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
+                       mask ? mask_of_volume(*mask, image, volume) : nullptr);
+  };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::unique_ptr<VolumeSource> unranged = source_of(volume);
+    if (report.volumes[volume].filters.empty()) {
+      if (observer.detail) observer.detail("volume " + std::to_string(volume + 1) + ": left as it is");
+      if (request.out.dry_run) continue;
+      provenance.resolved.clear();
+      provenance.noise.clear();
+      provenance.stabilised.clear();
+      VoxelOutput output = output_of(volume);
+      for_each_slab(*unranged, [&](VolumeView<float> slices) {
+        rounding.look_at(slices);
+        output.write(slices);
+      });
+      continue;
+    }
     // The offset of the image is that of its first volume. A mask may leave little of a range.
     RangedSource source(*unranged, volume > 0 && !mask && values != io::VoxelDomain::stored && image.may_lose_digits());
     const double index = static_cast<double>(volume);
@@ -282,13 +385,9 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     provenance.resolved = filter.resolved();
     provenance.noise = filter.noise();
     provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
-    writers.image->begin_volume(volume, provenance);
-    if (writers.residual) writers.residual->begin_volume(volume, provenance);
-    const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
-    VoxelOutput output(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
-                       mask ? mask_of_volume(*mask, image, volume) : nullptr);
+    VoxelOutput output = output_of(volume);
     filter.run([&](VolumeView<const float> slices) {
-      if (makes_integers) rounding.look_at(slices);
+      rounding.look_at(slices);
       output.write(slices);
     });
     if (const double middle = source.middle_if_far(); middle != 0) {
@@ -299,6 +398,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     }
   }
   if (request.out.dry_run) return;
+  rounding.check(request.output);
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
   report.clamped = written.clamped;
@@ -322,6 +422,10 @@ double cpu_seconds(const io::Image& image, const DenoiseReport& report, const Ex
 }
 
 }  // namespace
+
+const DenoisedVolume& DenoiseReport::first() const {
+  return *std::ranges::find_if(volumes, [](const DenoisedVolume& volume) { return !volume.filters.empty(); });
+}
 
 FilterConfig denoising_filter(DenoiseStrength strength) {
   FilterConfig filter(find_filter("bm4d"));

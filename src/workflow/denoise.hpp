@@ -44,9 +44,11 @@ struct DenoiseRequest {
 
 /// What was done to one volume.
 struct DenoisedVolume {
-  std::vector<FilterConfig> filters;  ///< with every `auto` replaced; in a dry run, those that headers are enough for
-  std::vector<NoiseModel> noise{};    ///< what was measured, in the order of the filters
-  bool is_stabilised = false;         ///< Rician noise was made Gaussian, and its bias taken out
+  /// With every `auto` replaced; in a dry run, those that headers are enough for. Empty where the volume was left as it
+  /// was, since its numbers cannot be filtered and those of others can.
+  std::vector<FilterConfig> filters;
+  std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
+  bool is_stabilised = false;       ///< Rician noise was made Gaussian, and its bias taken out
 };
 
 /// What was done to a scan.
@@ -63,6 +65,9 @@ struct DenoiseReport {
   std::vector<Message> warnings;
   std::int64_t clamped = 0;  ///< voxels that did not fit into the stored type and got its nearest value
   double seconds = 0;
+
+  /// The first volume that was filtered.
+  const DenoisedVolume& first() const;
 };
 
 /// Filters a scan from file to file. The output appears whole or not at all; everything that can be checked is checked

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 
 #include "core/input_limits.hpp"
 #include "core/sha256.hpp"
 #include "io/axis_map.hpp"
 #include "io/displacement.hpp"
+#include "io/geometries.hpp"
 #include "workflow/scan_files.hpp"
 
 namespace quietvox {
@@ -22,14 +24,7 @@ std::size_t own_volume(const io::Image& mask, std::size_t volume) { return mask.
 class TurnedMask final : public VolumeSource {
  public:
   TurnedMask(std::unique_ptr<VolumeSource> mask, const io::Geometry& turned, const io::AxisMap& map)
-      : mask_(std::move(mask)), extent_(turned.extent), spacing_(turned.spacing) {
-    const Extent own = mask_->extent();
-    const Triple<std::int64_t> strides{1, own.x, own.slice()};
-    for (int i = 0; i < 3; ++i) {
-      step_[i] = strides[map.from[i]] * (map.is_reversed[i] ? -1 : 1);
-      if (map.is_reversed[i]) first_ += strides[map.from[i]] * (extent_[i] - 1);
-    }
-  }
+      : mask_(std::move(mask)), extent_(turned.extent), spacing_(turned.spacing), order_(mask_->extent(), map) {}
   Extent extent() const override { return extent_; }
   Spacing spacing() const override { return spacing_; }
   HeaderFacts header() const override { return mask_->header(); }
@@ -38,10 +33,10 @@ class TurnedMask final : public VolumeSource {
     if (inside_.empty()) load();
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       for (std::int64_t y = 0; y < slices.extent.y; ++y) {
-        const std::int64_t start = first_ + (slices.origin.z + z) * step_.z + y * step_.y;
+        const std::int64_t start = order_.first + (slices.origin.z + z) * order_.step.z + y * order_.step.y;
         float* const row = slices.row(y, z);
         for (std::int64_t x = 0; x < slices.extent.x; ++x) {
-          row[x] = inside_[static_cast<std::size_t>(start + x * step_.x)] ? 1.0F : 0.0F;
+          row[x] = inside_[static_cast<std::size_t>(start + x * order_.step.x)] ? 1.0F : 0.0F;
         }
       }
     }
@@ -60,10 +55,93 @@ class TurnedMask final : public VolumeSource {
   std::unique_ptr<VolumeSource> mask_;
   Extent extent_;
   Spacing spacing_;
-  std::int64_t first_ = 0;  ///< where voxel (0, 0, 0) lies in the mask as it came
-  Triple<std::int64_t> step_;
+  io::TurnedOrder order_;
   std::vector<std::uint8_t> inside_;  ///< as it came
 };
+
+/// How a volume of a mask lies on one of the image.
+struct Fit {
+  io::AxisMap map;
+  io::Geometry turned;  ///< of the mask, along the axes of the image
+  std::string problem;  ///< why it does not fit; empty where it does
+  std::string doubt;    ///< why that is not sure, or empty
+};
+
+/// Where the slices of a mask lie, seen along other axes.
+io::SlicePlaces turned_slices(const io::Image& mask, std::size_t volume, const io::Geometry& own, const Fit& fit) {
+  if (mask.format() != io::Format::dicom || fit.map.from.z != 2) return io::even_places(fit.turned);
+  io::SlicePlaces places = io::slice_places(mask, volume);
+  if (fit.map.is_reversed.z) std::ranges::reverse(places);
+  io::AxisMap within = fit.map;
+  within.is_reversed.z = false;
+  const io::Geometry turned = io::turned(own, within);
+  for (auto& place : places) {
+    for (std::size_t i = 0; i < 3; ++i) place[i] += turned.origin[i] - own.origin[i];
+  }
+  return places;
+}
+
+/// The same by one place of each of those that the files give.
+Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, const io::Image& image,
+        const io::Geometry& other, std::size_t volume) {
+  Fit result{.map = map_onto(own, other), .turned = {}, .problem = {}, .doubt = {}};
+  result.turned = turned(own, result.map);
+  if (result.turned.extent != other.extent) {
+    result.problem = "its extent differs";
+    return result;
+  }
+  const std::string elsewhere = io::displacement(result.turned, other);
+  const bool is_dicom = mask.format() == io::Format::dicom;
+  const std::string why_uneven = is_dicom ? "" : image.why_uneven(volume);  // which other formats cannot say
+  if (!own.is_placed || !other.is_placed) {
+    result.doubt = elsewhere.empty() ? why_uneven : elsewhere;
+    return result;
+  }
+  const bool is_of_dicom = image.format() == io::Format::dicom;
+  const io::SlicePlaces wanted = is_of_dicom ? io::slice_places(image, volume) : io::even_places(other);
+  const io::SlicePlaces places = turned_slices(mask, own_volume, own, result);
+  const auto fits = [&](const io::SlicePlaces& slices) {
+    return io::farthest(result.turned, places, other, slices) <= io::same_voxel;
+  };
+  if (result.map.from.z != 2) result.problem = mask.why_uneven(own_volume);
+  if (!result.problem.empty() || fits(wanted)) return result;
+  if (!why_uneven.empty() && fits(io::even_places(other))) {
+    result.doubt = why_uneven;
+    return result;
+  }
+  // Converters take the distance of two slices for that of all, also where scanners have rounded positions.
+  constexpr double same_place = 1e-3;
+  const std::size_t count = wanted.size();
+  const auto is_same = [&](std::size_t first) {
+    return count > 2 && io::farthest(result.turned, places, other, wanted, first, 2) <= same_place;
+  };
+  if (!is_dicom && (is_same(0) || is_same(count - 2))) {
+    result.doubt = "all its slices have the distance of two slices of the input, " + elsewhere;
+    return result;
+  }
+  result.problem = elsewhere.empty() ? io::displaced_slice(other, places, wanted) : elsewhere;
+  return result;
+}
+
+/// The same by those places in which the mask fits best. A file may say two that are not the same.
+Fit fit(const io::Image& mask, const io::Image& image, std::size_t volume) {
+  const std::size_t own = own_volume(mask, volume);
+  std::optional<Fit> first;
+  for (const io::Geometry& place : io::geometries(image, volume)) {
+    for (const io::Geometry& own_place : io::geometries(mask, own)) {
+      Fit found = fit(mask, own_place, own, image, place, volume);
+      const bool fits = found.problem.empty() && found.doubt.empty();
+      if (!first && fits) return found;
+      if (fits) {
+        found.doubt = "sform and qform of a file disagree, and one of each of the two files agree; by the others, " +
+                      (first->problem.empty() ? first->doubt : first->problem);
+        return found;
+      }
+      if (!first) first = std::move(found);
+    }
+  }
+  return *first;
+}
 
 }  // namespace
 
@@ -71,33 +149,24 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
                                      std::vector<Message>& warnings) {
   if (path.empty()) return nullptr;
   auto mask = open_input(path, {}, execution);
-  const bool fits = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
+  const bool is_of_each = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
   for (const std::string& warning : mask->warnings()) warnings.push_back(Parameter{"mask", path} + ": " + warning);
   std::string doubt;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const std::size_t mask_volume = fits ? own_volume(*mask, volume) : 0;
     const io::Geometry& other = image.geometry(volume);
-    const io::Geometry& as_it_came = mask->geometry(mask_volume);
-    const io::Geometry own = io::turned(as_it_came, map_onto(as_it_came, other));
-    if (!fits || own.extent != other.extent) {
+    const Fit found = is_of_each ? fit(*mask, image, volume) : Fit{};
+    if (!is_of_each || found.turned.extent != other.extent) {
       const std::string of_volume = volume == 0
                                         ? describe_extent(image)
                                         : describe_extent(other.extent) + " in volume " + std::to_string(volume + 1);
       throw Error(Errc::invalid_argument,
                   Parameter{"mask", path} + ": is " + describe_extent(*mask) + ", but the input is " + of_volume);
     }
-    std::string what = io::displacement(own, other);
-    if (what.empty() && mask->format() != io::Format::dicom && !image.why_uneven(volume).empty()) {
-      doubt = image.why_uneven(volume);  // no other format can say that slices are uneven
-      continue;
-    }
-    if (what.empty()) what = io::displaced_slice(*mask, mask_volume, image, volume);
-    if (what.empty()) continue;
-    if (own.is_placed && other.is_placed) {
-      throw Error(Errc::invalid_argument, Parameter{"mask", path} + ": is not aligned with the input: " + what,
+    if (!found.problem.empty()) {
+      throw Error(Errc::invalid_argument, Parameter{"mask", path} + ": is not aligned with the input: " + found.problem,
                   "give a mask made on the grid of the input");
     }
-    doubt = what;
+    if (!found.doubt.empty()) doubt = found.doubt;
   }
   if (!doubt.empty()) {
     warnings.push_back(Parameter{"mask", path} +
@@ -110,17 +179,16 @@ std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, const io::Im
   const std::size_t own = own_volume(mask, volume);
   // Where 0 is the padding of a DICOM mask, it is outside all the same.
   auto source = mask.volume(own, io::VoxelDomain::real_with_padding);
-  const io::Geometry& geometry = mask.geometry(own);
-  const io::AxisMap map = map_onto(geometry, image.geometry(volume));
-  if (map == io::AxisMap{}) return source;
-  return std::make_unique<TurnedMask>(std::move(source), io::turned(geometry, map), map);
+  const Fit found = fit(mask, image, volume);
+  if (found.map == io::AxisMap{}) return source;
+  return std::make_unique<TurnedMask>(std::move(source), found.turned, found.map);
 }
 
 std::size_t mask_bytes(const io::Image& mask, const io::Image& image) {
   std::size_t most = 0;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const io::Geometry& geometry = mask.geometry(own_volume(mask, volume));
-    const bool is_turned = map_onto(geometry, image.geometry(volume)) != io::AxisMap{};
+    const bool is_turned = fit(mask, image, volume).map != io::AxisMap{};
     if (is_turned) most = std::max(most, static_cast<std::size_t>(geometry.extent.voxels()));
   }
   return most;

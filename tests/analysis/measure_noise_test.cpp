@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "core/memory_volume.hpp"
@@ -286,6 +287,28 @@ TEST(MeasureNoise, WithoutNoiseSaysSo) {
     const NoiseModel model = Scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 7)}.measured();
     EXPECT_EQ(model.sigma, 0);
     EXPECT_FALSE(model.reason.empty());
+  }
+}
+
+/// Of such images nobody may say that they have no noise.
+TEST(MeasureNoise, FewCountsAreNotTakenForNoNoise) {
+  for (const double counts : {0.02, 0.1, 0.5}) {
+    std::mt19937 random(7);
+    std::poisson_distribution<int> inside(counts), outside(0.002);
+    Scan scan{{{64, 64, 24}}, {}};
+    for (std::int64_t i = 0; i < scan.extent.voxels(); ++i) {
+      const double x = static_cast<double>(i % 64) - 32, y = static_cast<double>(i / 64 % 64) - 32;
+      scan.voxels.push_back(0.37F * static_cast<float>(std::hypot(x, y) < 22 ? inside(random) : outside(random)));
+    }
+    const NoiseModel found = scan.measured();
+    EXPECT_EQ(found.confidence, Confidence::none) << counts;
+    EXPECT_GT(found.sigma, 0) << counts;
+    EXPECT_EQ(found.trusted_sigma(), 0) << counts;
+    EXPECT_NE(found.reason.find("as where counts are few"), std::string::npos) << found.reason;
+    const Scan disc = scan.changed([](std::size_t i) {
+      return std::hypot(static_cast<double>(i % 64) - 32, static_cast<double>(i / 64 % 64) - 32) < 22 ? 37.0F : 0.0F;
+    });
+    EXPECT_EQ(disc.measured().sigma, 0);
   }
 }
 

@@ -286,6 +286,59 @@ TEST_F(FilterCommand, PhasesAreNotAveraged) {
   quietvox_ok({"median", phase, path("median.dcm")});
 }
 
+TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
+  const Extent size{{20, 20, 3}};
+  std::filesystem::create_directory(folder_ / "in");
+  const auto random = random_integers(static_cast<std::size_t>(size.voxels()), 3);
+  const auto add = [&](int z, const std::string& type, int number, std::uint16_t offset) {
+    DicomSpec spec{.columns = 20, .rows = 20, .position = {0, 0, 1.0 * z}, .instance_number = number};
+    for (std::int64_t i = 0; i < size.slice(); ++i) {
+      const auto noise = static_cast<std::uint16_t>(random[static_cast<std::size_t>(z * size.slice() + i)]);
+      spec.cells.push_back(static_cast<std::uint16_t>(offset + noise % 100));
+    }
+    spec.more = {{DCM_Modality, "MR"}, {DCM_ImageType, "ORIGINAL\\PRIMARY\\" + type}};
+    write_dicom(folder_ / "in" / (type + std::to_string(z)), spec);
+  };
+  for (int z = 0; z < 3; ++z) {
+    add(z, "P", 1 + z, 2000);
+    add(z, "M", 11 + z, 1000);
+  }
+  const auto what = [&](const std::string& name, const DcmTagKey& key) { return dicom_text(path(name), key); };
+  const Result told = quietvox_ok({"gaussian", path("in"), path("out"), "--residual", path("residual.nii")});
+  EXPECT_NE(told.err.find("volume 1 is left as it is: gaussian: Image Type says P; a mean of phases is wrong"),
+            std::string::npos)
+      << told.err;
+  for (const std::string z : {"0", "1", "2"}) {
+    EXPECT_EQ(dicom_cells(path("out/P" + z)), dicom_cells(path("in/P" + z)));
+    EXPECT_NE(dicom_cells(path("out/M" + z)), dicom_cells(path("in/M" + z)));
+    EXPECT_NE(what("out/P" + z, DCM_DerivationDescription).find(": left as it was; not for diag"), std::string::npos);
+    EXPECT_NE(what("out/M" + z, DCM_DerivationDescription).find(": gaussian sigma="), std::string::npos);
+    EXPECT_EQ(what("out/P" + z, DCM_SeriesInstanceUID), what("out/M" + z, DCM_SeriesInstanceUID));
+  }
+  const auto zero = [](float voxel) { return voxel == 0; };
+  EXPECT_TRUE(std::ranges::all_of(read_voxels(folder_ / "residual.nii", 0), zero));
+  EXPECT_FALSE(std::ranges::all_of(read_voxels(folder_ / "residual.nii", 1), zero));
+
+  // The magnitudes come out as they do alone.
+  std::filesystem::create_directory(folder_ / "alone");
+  for (const char* name : {"M0", "M1", "M2"}) {
+    std::filesystem::copy_file(folder_ / "in" / name, folder_ / "alone" / name);
+  }
+  for (const std::string command : {"denoise", "nlm"}) {
+    quietvox_ok({command, path("in"), path("out"), "--force"});
+    quietvox_ok({command, path("alone"), path("out-alone"), "--force"});
+    for (const std::string name : {"M0", "M1", "M2"}) {
+      EXPECT_EQ(dicom_cells(path("out/" + name)), dicom_cells(path("out-alone/" + name))) << command;
+    }
+    EXPECT_EQ(dicom_cells(path("out/P1")), dicom_cells(path("in/P1"))) << command;
+  }
+  EXPECT_NE(quietvox_ok({"nlm", path("in"), path("dry"), "--dry-run"}).err.find("volume 1 is left as it is"),
+            std::string::npos);
+  const Result filtered = quietvox_ok({"median", path("in"), path("median")});
+  EXPECT_EQ(filtered.err.find("left as it is"), std::string::npos) << filtered.err;
+  EXPECT_NE(dicom_cells(path("median/P1")), dicom_cells(path("in/P1")));
+}
+
 /// A NIfTI file of doubles, or of floats or integers with an intercept.
 class FarFromZero : public FilterCommand {
  protected:

@@ -215,6 +215,36 @@ TEST_F(Tools, CompareTellsOfImagesThatLieElsewhere) {
   EXPECT_EQ(quietvox_ok({"compare", path("a.nii"), path("a.nii")}).err.find(text), std::string::npos);
 }
 
+/// Writes `a.nii` with other axes: B's x is A's y, B's y is A's x run backwards.
+TEST_F(Tools, CompareTakesVoxelsOfTheSamePlaceWhereAxesAreTurned) {
+  const Extent extent{{12, 12, 9}};
+  const auto voxels = random_integers(static_cast<std::size_t>(extent.voxels()), 5);
+  write_nifti(folder_ / "a.nii", extent, voxels, 1, true);
+  std::vector<std::int16_t> turned;
+  for (std::int64_t z = 0; z < 9; ++z) {
+    for (std::int64_t y = 0; y < 12; ++y) {
+      for (std::int64_t x = 0; x < 12; ++x) turned.push_back(voxels[(z * 12 + x) * 12 + 11 - y]);
+    }
+  }
+  turned[5] += 100;
+  write_nifti(folder_ / "b.nii", extent, turned, 1, true);
+  std::string b = read_file(folder_ / "b.nii");
+  const float rows[3][4] = {{0, -1, 0, 11}, {1, 0, 0, 0}, {0, 0, 1, 0}};
+  std::memcpy(b.data() + 280, rows, sizeof rows);
+  write_file(folder_ / "b.nii", b);
+  const Json document = Json::parse(quietvox_ok({"compare", path("a.nii"), path("b.nii"), "--json"}).out);
+  EXPECT_EQ(document["warnings"], Json::array());
+  EXPECT_EQ(document["volumes"][0]["different"], 1);
+  EXPECT_EQ(document["volumes"][0]["max_error"], 100);
+  const float elsewhere = 13;
+  std::memcpy(b.data() + 292, &elsewhere, sizeof elsewhere);
+  write_file(folder_ / "b.nii", b);
+  const Result refused = quietvox({"compare", path("a.nii"), path("b.nii")});
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_NE(refused.err.find("the axes of B are not those of A, and its voxels lie elsewhere"), std::string::npos)
+      << refused.err;
+}
+
 TEST_F(Tools, PictureShowsBeforeAfterAndDifference) {
   const std::vector<float> a{0, 100, 200, 50, 0, 100, 200, 50};
   std::vector<float> b = a;

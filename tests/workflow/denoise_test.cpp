@@ -170,17 +170,25 @@ TEST(Workflow, AFloorThatCutsOffNoiseIsNoBackground) {
 }
 
 TEST(Workflow, WholeNumbersTooCoarseForTheValuesAreToldOf) {
-  for (const float scale : {1e-5F, 0.02F, 1.F}) {
+  for (const float scale : {1e-5F, 0.02F, 1.F, 1e6F}) {
     const TemporaryFolder folder;
     std::vector<float> noisy = noisy_box(20);
     for (float& voxel : noisy) voxel *= scale;
     write_nifti(folder / "in.nii", noisy);
     for (const char* output : {"out.nii", "other.mha"}) {
-      const auto warnings = denoise({.input = folder / "in.nii",
-                                     .output = folder / output,
-                                     .filters = {filter("gaussian")},
-                                     .out = {.output_type = OutputType::int16, .force = true}})
-                                .warnings;
+      DenoiseRequest request{.input = folder / "in.nii",
+                             .output = folder / output,
+                             .filters = {filter("gaussian")},
+                             .out = {.output_type = OutputType::int16, .force = true}};
+      if (scale < 1e-3F || scale > 1) {  // nothing is left
+        const std::string text = "would all become " + std::string(scale > 1 ? "32767" : "0") + " by output-type";
+        expect_error(Errc::invalid_argument, text, [&] { denoise(request); });
+        EXPECT_FALSE(std::filesystem::exists(request.output));
+        request.out.dry_run = true;
+        expect_error(Errc::invalid_argument, text, [&] { denoise(request); });
+        continue;
+      }
+      const auto warnings = denoise(request).warnings;
       ASSERT_EQ(warnings.size(), scale < 1 ? 1U : 0U);
       if (scale == 1) continue;
       const std::string text = warnings[0].text();
@@ -197,6 +205,33 @@ TEST(Workflow, WholeNumbersTooCoarseForTheValuesAreToldOf) {
                               .filters = {filter("median")},
                               .out = {.output_type = OutputType::int16, .force = true}};
   EXPECT_TRUE(denoise(median).warnings.empty());
+}
+
+/// What the voxels are is looked at in a dry run where the run would fail for it.
+TEST(Workflow, ADryRunRefusesTheVoxelsThatTheRunRefuses) {
+  const TemporaryFolder folder;
+  std::vector<float> voxels = noisy_box(20);
+  DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii"};
+  const auto expect = [&](Errc code, const std::string& text) {
+    write_nifti(request.input, voxels);
+    for (const bool dry_run : {false, true}) {
+      request.out.dry_run = dry_run;
+      expect_error(code, text, [&] { denoise(request); });
+    }
+    std::filesystem::remove(request.input);
+  };
+  voxels[7] = -3;
+  request.filters = {filter("nlm", {{"noise-model", "rician"}})};
+  expect(Errc::invalid_argument, "is for magnitudes, which are never negative");
+  request.filters = {filter("nlm")};
+  request.stabilise = Stabilise::rician;
+  expect(Errc::invalid_argument, "is for magnitudes, which are never negative");
+  request.stabilise.reset();
+  voxels[8] = std::numeric_limits<float>::quiet_NaN();
+  request.out.output_type = OutputType::int16;
+  expect(Errc::unsupported, "voxels that are not finite, which int16 cannot store");
+  request.filters.clear();
+  expect(Errc::unsupported, "voxels that are not finite, which int16 cannot store");
 }
 
 TEST(Workflow, ADryRunOfTheChosenFilterTellsWhatTheRunDoes) {

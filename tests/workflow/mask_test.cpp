@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <functional>
 
 #include "support/expect_error.hpp"
+#include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::test {
@@ -68,6 +72,16 @@ class Mask : public ::testing::Test {
     return folder_ / name;
   }
 
+  /// An image of ones.
+  std::unique_ptr<io::Image> create(const char* name, const io::Geometry& grid) {
+    const auto writer = io::create_nifti(folder_ / name, grid, 1, {.force = true});
+    const std::vector<float> voxels(static_cast<std::size_t>(grid.extent.voxels()), 1);
+    writer->begin_volume(0, {});
+    writer->write({voxels.data(), grid.extent});
+    writer->commit();
+    return io::open_nifti(folder_ / name);
+  }
+
   io::Geometry grid_;
   TemporaryFolder folder_;
 };
@@ -118,14 +132,118 @@ TEST_F(Mask, OnAGridTurnedByAnyOtherAngleIsRefused) {
   const auto image = io::open_nifti(write("image.nii", grid_));
   io::Geometry other = grid_;
   other.direction = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-  const auto writer = io::create_nifti(folder_ / "mask.nii", other, 1, {});
-  const std::vector<float> voxels(static_cast<std::size_t>(other.extent.voxels()), 1);
-  writer->begin_volume(0, {});
-  writer->write({voxels.data(), other.extent});
-  writer->commit();
+  create("mask.nii", other);
   std::vector<Message> warnings;
   expect_error(Errc::invalid_argument, "its axes point elsewhere",
                [&] { open_mask((folder_ / "mask.nii").string(), *image, {}, warnings); });
+}
+
+/// Every voxel of a mask must lie within a quarter of a voxel of that of the image.
+TEST_F(Mask, PlacesMayDifferByAQuarterOfAVoxel) {
+  grid_.extent = {{40, 30, 20}};
+  const auto image = create("image.nii", grid_);
+  struct Case {
+    std::function<void(io::Geometry&, double)> change;  // by a share of a voxel at the far end
+    const char* problem;
+  };
+  const Case cases[] = {{[](io::Geometry& grid, double share) { grid.spacing.z *= 1 + share / 19; }, "spacing "},
+                        {[](io::Geometry& grid, double share) { grid.spacing.x *= 1 - share / 39; }, "spacing "},
+                        {[](io::Geometry& grid, double share) { grid.origin[2] += share * grid.spacing.z; }, "origin "},
+                        {[](io::Geometry& grid, double share) {  // the rows turn about the first voxel
+                           const double angle = 0.2 + share / (29 * grid.spacing.y);
+                           grid.direction[0] = grid.direction[4] = std::cos(angle);
+                           grid.direction[1] = -std::sin(angle);
+                           grid.direction[3] = std::sin(angle);
+                         },
+                         "its axes point elsewhere"}};
+  for (const auto& [change, problem] : cases) {
+    io::Geometry grid = grid_;
+    change(grid, 0.2);
+    const auto near = create("mask.nii", grid);
+    std::vector<Message> warnings;
+    EXPECT_TRUE(open_mask((folder_ / "mask.nii").string(), *image, {}, warnings)) << problem;
+    EXPECT_TRUE(warnings.empty()) << warnings[0].text();
+    grid = grid_;
+    change(grid, 0.3);
+    const auto far = create("mask.nii", grid);
+    expect_error(Errc::invalid_argument, problem,
+                 [&] { open_mask((folder_ / "mask.nii").string(), *image, {}, warnings); });
+  }
+}
+
+/// The sform and the qform of a NIfTI file may say different places.
+TEST_F(Mask, OneOfTwoPlacesOfEachFileIsEnough) {
+  io::Geometry other = grid_;
+  other.origin[0] += 40;
+  const auto write_forms = [&](const char* name, const io::Geometry* sform, const io::Geometry* qform) {
+    create(name, grid_);
+    std::fstream file(folder_ / name, std::ios::binary | std::ios::in | std::ios::out);
+    const auto put = [&](std::streamoff at, auto value) {
+      file.seekp(at).write(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    if (qform) put(268, static_cast<float>(-qform->origin[0]));
+    if (sform) put(292, static_cast<float>(-sform->origin[0]));
+    put(252, static_cast<std::int16_t>(qform ? 1 : 0));
+    put(254, static_cast<std::int16_t>(sform ? 1 : 0));
+  };
+  enum class Is { sure, doubtful, refused };
+  struct Case {
+    const io::Geometry *image_s, *image_q, *mask_s, *mask_q;
+    Is is;
+  };
+  const io::Geometry *const here = &grid_, *const there = &other, *const none = nullptr;
+  const Case cases[] = {
+      {here, here, none, here, Is::sure},       {here, none, none, here, Is::sure},
+      {here, there, here, none, Is::sure},      {there, here, none, here, Is::doubtful},
+      {there, here, here, there, Is::doubtful}, {none, here, there, here, Is::doubtful},
+      {there, there, none, here, Is::refused},  {there, none, here, none, Is::refused},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(&each - cases);
+    write_forms("image.nii", each.image_s, each.image_q);
+    write_forms("mask.nii", each.mask_s, each.mask_q);
+    const auto image = io::open_nifti(folder_ / "image.nii");
+    std::vector<Message> warnings;
+    const auto open = [&] { return open_mask((folder_ / "mask.nii").string(), *image, {}, warnings); };
+    if (each.is == Is::refused) {
+      expect_error(Errc::invalid_argument, "is not aligned with the input: origin", open);
+      continue;
+    }
+    EXPECT_TRUE(open());
+    ASSERT_EQ(warnings.size(), each.is == Is::doubtful ? 1U : 0U);
+    if (each.is == Is::doubtful) {
+      EXPECT_NE(warnings[0].text().find("sform and qform of a file disagree"), std::string::npos);
+    }
+  }
+}
+
+/// Programs that convert DICOM may take the distance of the first two slices for that of all. Where a scanner rounds
+/// positions, that is far off at the other end.
+TEST_F(Mask, SlicesMayBeAsFarApartAsTheFirstTwoOfAScannerThatRounds) {
+  constexpr int slices = 30;
+  std::filesystem::create_directory(folder_ / "in");
+  for (int z = 0; z < slices; ++z) {
+    const double place = std::round(12.5 * z) / 10;
+    write_dicom(folder_ / "in" / (std::to_string(z) + ".dcm"),
+                {.position = {0, 0, place}, .spacing = "1\\1", .instance_number = z + 1});
+  }
+  const auto image = io::open_dicom(folder_ / "in", {});
+  ASSERT_EQ(image->why_uneven(0), "");
+  io::Geometry grid = image->geometry(0);
+  const double mean = grid.spacing.z;
+  std::vector<Message> warnings;
+  const auto open = [&](double distance) {
+    grid.spacing.z = distance;
+    create("mask.nii", grid);
+    return open_mask((folder_ / "mask.nii").string(), *image, {}, warnings);
+  };
+  EXPECT_TRUE(open(mean));
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_TRUE(open(1.3));  // from 0 to 1.25, which is rounded up
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].text().find("all its slices have the distance of two slices of the input, spacing 1, 1, 1.2"),
+            std::string::npos);
+  expect_error(Errc::invalid_argument, "spacing 1, 1, 1.2", [&] { open(1.28); });
 }
 
 }  // namespace

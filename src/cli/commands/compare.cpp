@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
+#include "io/axis_map.hpp"
 #include "io/displacement.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/masked_source.hpp"
@@ -133,6 +134,50 @@ InputOptions options_of_b(const std::string& path, InputOptions options, const E
   return options;
 }
 
+/// The voxels of B as those of A lie: in another order, where its axes are others.
+std::vector<float> read_along(VolumeSource& b, const Extent& extent, const io::AxisMap& map) {
+  std::vector<float> voxels = read_whole(b);
+  if (map == io::AxisMap{}) return voxels;
+  const io::TurnedOrder order(b.extent(), map);
+  std::vector<float> turned;
+  turned.reserve(voxels.size());
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      const float* const row = voxels.data() + order.first + z * order.step.z + y * order.step.y;
+      for (std::int64_t x = 0; x < extent.x; ++x) turned.push_back(row[x * order.step.x]);
+    }
+  }
+  return turned;
+}
+
+/// How the voxels of B are put in the order of those of A, for each volume: by their places, where both say them. Where
+/// the axes are the same and places are not, those of the same index are compared, and a warning tells.
+std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b, std::vector<std::string>& warnings) {
+  const auto refuse = [](const std::string& what, const std::string& remedy) {
+    throw Error(Errc::invalid_argument, "compare: " + what, remedy);
+  };
+  std::vector<io::AxisMap> maps;
+  for (std::size_t volume = 0; volume < a.volume_count(); ++volume) {
+    const bool has_it = volume < b.volume_count() && a.volume_count() == b.volume_count();
+    const io::Geometry &place_a = a.geometry(volume), &place_b = b.geometry(has_it ? volume : 0);
+    const io::AxisMap& map = maps.emplace_back(map_onto(place_b, place_a));
+    const io::Geometry turned = io::turned(place_b, map);
+    if (!has_it || turned.extent != place_a.extent) {
+      refuse("A is " + describe_extent(a) + ", B is " + describe_extent(b), "both must have the same extent");
+    }
+    const std::string what = io::displacement(turned, place_a);
+    if (what.empty() || !place_a.is_placed || !place_b.is_placed) continue;
+    if (map == io::AxisMap{}) {
+      if (!warnings.empty()) continue;
+      warnings.push_back("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
+    } else if (io::farthest(turned, io::even_places(turned), place_a, io::even_places(place_a)) > io::same_voxel) {
+      refuse("the axes of B are not those of A, and its voxels lie elsewhere: along the axes of A, " + what,
+             "bring both onto one grid");
+    }
+  }
+  return maps;
+}
+
 void compare_images(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<CompareOptions>();
   const auto in = arguments.params<InputOptions>();
@@ -148,17 +193,9 @@ void compare_images(const Arguments& arguments, Context& context) {
   const Execution reading = context.background(options.threads);
   const auto a = open_input(path_a, in, reading);
   const auto b = open_input(path_b, options_of_b(path_b, in, reading), reading);
-  if (a->volume_count() != b->volume_count() || a->geometry(0).extent != b->geometry(0).extent) {
-    throw Error(Errc::invalid_argument, "compare: A is " + describe_extent(*a) + ", B is " + describe_extent(*b),
-                "both must have the same extent");
-  }
-  for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
-    const io::Geometry &place_a = a->geometry(volume), &place_b = b->geometry(volume);
-    const std::string what = io::displacement(place_b, place_a);
-    if (what.empty() || !place_a.is_placed || !place_b.is_placed) continue;
-    context.console.warning("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
-    break;
-  }
+  std::vector<std::string> warnings;
+  const std::vector<io::AxisMap> maps = axis_maps(*a, *b, warnings);
+  for (const std::string& warning : warnings) context.console.warning(warning);
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   Execution execution;
   execution.threads = options.threads;
@@ -170,12 +207,12 @@ void compare_images(const Arguments& arguments, Context& context) {
     const auto source_a = a->volume(volume, io::VoxelDomain::real_less_offset);
     const auto source_b = b->volume(volume, io::VoxelDomain::real_less_offset);
     const std::vector<float> voxels_a = read_whole(*source_a);
-    std::vector<float> voxels_b = read_whole(*source_b);
+    std::vector<float> voxels_b = read_along(*source_b, source_a->extent(), maps[volume]);
     if (const double apart = b->offset() - a->offset(); apart != 0) {
       for (float& voxel : voxels_b) voxel = static_cast<float>(voxel + apart);
     }
     const VolumeView<const float> view_a{voxels_a.data(), source_a->extent(), source_a->spacing()};
-    const VolumeView<const float> view_b{voxels_b.data(), source_b->extent(), source_b->spacing()};
+    const VolumeView<const float> view_b{voxels_b.data(), source_a->extent(), source_a->spacing()};
     const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
     results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
     if (volume == 0 && !options.picture.empty()) {
@@ -194,7 +231,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   if (context.json) {
     Json volumes = Json::array();
     for (const Comparison& result : results) volumes.push_back(to_json(result));
-    print_json({{"a", path_a}, {"b", path_b}, {"volumes", volumes}});
+    print_json({{"a", path_a}, {"b", path_b}, {"volumes", volumes}, {"warnings", warnings}});
     return;
   }
   for (std::size_t volume = 0; volume < results.size(); ++volume) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "io/dicom/frame_decoder.hpp"
 #include "io/dicom/pixels.hpp"
@@ -15,6 +16,8 @@
 
 namespace quietvox::io::dicom {
 namespace {
+
+namespace fs = std::filesystem;
 
 bool same_bytes(const SliceHeader& a, const SliceHeader& b) {
   constexpr std::size_t at_once = 1 << 20;
@@ -53,16 +56,23 @@ std::optional<std::string> plain_bytes(DcmElement& element) {
   return status.good() ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
-/// The first element in which two data sets differ, or that cannot be compared.
-std::optional<DcmTagKey> difference(DcmDataset& a, DcmDataset& b) {
-  for (Parts in_a(a), in_b(b);;) {
-    DcmObject *const first = in_a.next(), *const second = in_b.next();
-    if (!first && !second) return std::nullopt;
-    if (!first || !second) return (first ? first : second)->getTag();
-    if (first->getTag() != second->getTag()) return std::min<DcmTagKey>(first->getTag(), second->getTag());
-    const auto bytes = plain_bytes(static_cast<DcmElement&>(*first));
-    if (!bytes || bytes != plain_bytes(static_cast<DcmElement&>(*second))) return first->getTag();
+/// The elements in which two data sets differ, or that cannot be compared.
+std::vector<DcmTagKey> differences(DcmDataset& a, DcmDataset& b) {
+  std::vector<DcmTagKey> found;
+  Parts in_a(a), in_b(b);
+  DcmObject *first = in_a.next(), *second = in_b.next();
+  while (first || second) {
+    const bool a_lacks = !first || (second && second->getTag() < first->getTag());
+    const bool b_lacks = !second || (first && first->getTag() < second->getTag());
+    const auto differ = [&] {
+      const auto bytes = plain_bytes(static_cast<DcmElement&>(*first));
+      return !bytes || bytes != plain_bytes(static_cast<DcmElement&>(*second));
+    };
+    if (a_lacks || b_lacks || differ()) found.push_back((a_lacks ? second : first)->getTag());
+    if (!a_lacks) first = in_a.next();
+    if (!b_lacks) second = in_b.next();
   }
+  return found;
 }
 
 bool same_pixels(DcmDataset& a, const SliceHeader& in_a, DcmDataset& b, const SliceHeader& in_b,
@@ -78,17 +88,53 @@ bool same_pixels(DcmDataset& a, const SliceHeader& in_a, DcmDataset& b, const Sl
   return true;
 }
 
-/// The first element in which two files differ that are to hold one image; none where they do hold one.
-std::optional<DcmTagKey> difference(const SliceHeader& a, const SliceHeader& b, const Execution& execution) {
-  if (same_bytes(a, b)) return std::nullopt;
+/// The elements in which two files differ that are to hold one image.
+std::vector<DcmTagKey> differences(const SliceHeader& a, const SliceHeader& b, const Execution& execution) {
+  if (same_bytes(a, b)) return {};
   const auto first = load_file(a.path, execution), second = load_file(b.path, execution);
   DcmDataset &in_first = *first->getDataset(), &in_second = *second->getDataset();
-  if (!same_pixels(in_first, a, in_second, b, execution)) return DCM_PixelData;
+  if (!same_pixels(in_first, a, in_second, b, execution)) return {DCM_PixelData};
   check_nested_images(in_first, a, execution);
   check_nested_images(in_second, b, execution);
   make_plain(in_first);
   make_plain(in_second);
-  return difference(in_first, in_second);
+  return differences(in_first, in_second);
+}
+
+/// True where two headers say the same of an image: whose it is, where it lies, what its numbers mean, what it shows.
+bool say_the_same(const SliceHeader& a, const SliceHeader& b) {
+  const auto all = [](const SliceHeader& s) {
+    return std::tuple_cat(
+        std::tie(s.sop_class, s.study, s.modality, s.series_kind, s.patient_id, s.patient_name, s.frame_of_reference,
+                 s.patient_position, s.photometric, s.kind, s.intent, s.has_overlays_in_cells, s.columns, s.rows,
+                 s.frame_columns, s.frame_rows, s.left, s.top, s.frame, s.frames, s.is_enhanced, s.format, s.slope,
+                 s.intercept, s.says_slope, s.says_intercept, s.modality_lut, s.padding, s.position, s.axes, s.spacing,
+                 s.has_spacing, s.thickness),
+        std::tie(s.contrast, s.directionality, s.echo_time, s.b_value, s.temporal_position, s.repetition_time,
+                 s.gradient, s.sequence, s.making, s.contrast_agent, s.dimension_indices, s.inversion_time,
+                 s.flip_angle, s.tube_voltage, s.slice_thickness, s.trigger_time, s.cycle_share, s.reference_time,
+                 s.acquired_at, s.made_at, s.acquisition, s.instance_number, s.burned_in));
+  };
+  return all(a) == all(b);
+}
+
+/// The same of all images of two files.
+bool say_the_same(const std::vector<SliceHeader>& images, const fs::path& a, const fs::path& b) {
+  std::vector<const SliceHeader*> in_a, in_b;
+  for (const SliceHeader& image : images) {
+    if (image.path == a) in_a.push_back(&image);
+    if (image.path == b) in_b.push_back(&image);
+  }
+  return std::ranges::equal(
+      in_a, in_b, [](const SliceHeader* first, const SliceHeader* second) { return say_the_same(*first, *second); });
+}
+
+/// `ImageComments (0020,4000)`, or several with commas between.
+std::string listed(const std::vector<DcmTagKey>& keys) {
+  constexpr std::size_t most = 4;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(keys.size(), most); ++i) list += (i > 0 ? ", " : "") + tag_name(keys[i]);
+  return keys.size() > most ? list + " and " + std::to_string(keys.size() - most) + " more" : list;
 }
 
 /// Which of two files of one image is taken.
@@ -131,20 +177,32 @@ std::vector<SliceHeader> each_once(std::vector<SliceHeader> images, const std::f
                                    const Execution& execution, std::vector<std::string>& warnings) {
   const auto copies = likely_copies(images);
   if (copies.empty()) return images;
-  std::vector<std::optional<DcmTagKey>> differences(copies.size());
+  std::vector<std::vector<DcmTagKey>> differing(copies.size());
   parallel_for(execution, std::ssize(copies), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      differences[i] = difference(*copies[i].first, *copies[i].second, execution);
+      differing[i] = differences(*copies[i].first, *copies[i].second, execution);
     }
   });
+  std::size_t changed = 0;
+  std::string example;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto& [copy, original] = copies[i];
-    if (!differences[i]) continue;
-    throw Error(Errc::irregular,
-                folder.string() + ": " + original->name.string() + " and " + copy->name.string() +
-                    " are different images with the same " + tag_name(DCM_SOPInstanceUID) + ": " +
-                    tag_name(*differences[i]) + " differs",
-                "keep the right one in the folder");
+    if (differing[i].empty()) continue;
+    const bool is_one_image = differing[i].front() != DCM_PixelData && say_the_same(images, copy->path, original->path);
+    if (!is_one_image) {
+      throw Error(Errc::irregular,
+                  folder.string() + ": " + original->name.string() + " and " + copy->name.string() +
+                      " are different images with the same " + tag_name(DCM_SOPInstanceUID) + ": " +
+                      listed(differing[i]) + (differing[i].size() == 1 ? " differs" : " differ"),
+                  "keep the right one in the folder");
+    }
+    if (changed++ == 0)
+      example = copy->name.string() + " and " + original->name.string() + " in " + listed(differing[i]);
+  }
+  if (changed > 0) {
+    warnings.push_back((changed == 1 ? "a copy has" : std::to_string(changed) + " copies have") +
+                       " the same picture as the file that is read and another header, which is lost: " + example +
+                       (changed == 1 ? " differ" : " differ, for one"));
   }
   const auto& [copy, original] = copies.front();
   warnings.push_back(

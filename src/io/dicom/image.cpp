@@ -358,6 +358,8 @@ void add_warnings(Series& series, const ReadOptions& options) {
       warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
   }
   const auto& all = series.volumes;
+  if (const std::string lost = without_place(all); !lost.empty())
+    warnings.push_back(lost + ": what has no place is filtered by itself");
   std::set<std::string> advice;
   for (const Volume& volume : all) advice.insert(advice_on_mammogram(volume.slices.front()));
   advice.erase("");

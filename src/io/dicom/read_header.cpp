@@ -77,7 +77,9 @@ void refuse_unhandled_kinds(DcmDataset& data) {
     unsupported("float pixel data is not supported");
   }
   const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
-  if (number_of(data, DCM_SamplesPerPixel).value_or(1) != 1 || !photometric.starts_with("MONOCHROME")) {
+  const bool has_one_sample = number_of(data, DCM_SamplesPerPixel).value_or(1) == 1;
+  if (photometric.empty() && has_one_sample) corrupt(DCM_PhotometricInterpretation, "is missing");
+  if (!has_one_sample || !photometric.starts_with("MONOCHROME")) {
     unsupported((photometric.empty() ? "colour" : photometric) +
                 " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
   }

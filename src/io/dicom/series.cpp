@@ -13,6 +13,7 @@
 
 #include "io/dicom/copies.hpp"
 #include "io/dicom/patient.hpp"
+#include "io/dicom/toolkit.hpp"
 #include "io/dicom/volume_split.hpp"
 #include "io/format_text.hpp"
 
@@ -268,6 +269,22 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
   return std::move(chosen->second);
 }
 
+std::string without_place(const std::vector<Volume>& volumes) {
+  static const std::set<std::string> always_placed{"CT", "MR", "PT"};
+  const auto first = [](const Volume& volume) -> const SliceHeader& { return volume.slices.front(); };
+  const bool any_placed = std::ranges::any_of(volumes, has_place, first);
+  std::vector<const SliceHeader*> lost;
+  for (const Volume& volume : volumes) {
+    const SliceHeader& image = first(volume);
+    const bool ought_to_be = any_placed || always_placed.contains(image.modality);
+    if (ought_to_be && !has_place(image) && image.frames == 1) lost.push_back(&image);
+  }
+  if (lost.empty() || volumes.size() == 1) return {};
+  const std::string element = tag_name(lost[0]->position ? DCM_ImageOrientationPatient : DCM_ImagePositionPatient);
+  if (lost.size() == 1) return called(*lost[0]) + " has no " + element;
+  return called(*lost[0]) + " and " + std::to_string(lost.size() - 1) + " more have no " + element;
+}
+
 void check_rescale(const std::vector<Volume>& volumes) {
   struct Element {
     const char* name;
@@ -327,6 +344,17 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
         volume.why_2d_only = std::move(why);
         volume.is_irregular = true;
       }
+    }
+  }
+  const auto is_placed = [](const Volume& volume) { return has_place(volume.slices.front()); };
+  const std::string lost = std::ranges::any_of(volumes, is_placed) ? without_place(volumes) : "";
+  for (Volume& volume : volumes) {
+    if (lost.empty()) break;
+    if (!is_placed(volume)) {
+      volume.why_uneven = lost;
+    } else if (!volume.why_uneven.empty()) {
+      volume.why_uneven += "; " + lost;
+      volume.why_2d_only = volume.why_uneven;
     }
   }
   return volumes;

@@ -32,6 +32,10 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
 /// makes them differ, whatever the names of the files. Throws Error(cancelled).
 std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::stop_token& stop = {});
 
+/// Which images do not say where they lie, though others do, or all of their modality ought to; else empty. Frames
+/// need not.
+std::string without_place(const std::vector<Volume>&);
+
 /// Throws Error(irregular) where an image of a volume lacks the rescale that others of it have: its values would be
 /// stored numbers among real ones.
 void check_rescale(const std::vector<Volume>&);

@@ -77,10 +77,11 @@ void compress(DcmDataset& data, const SliceHeader& slice, E_TransferSyntax synta
       throw Error(Errc::internal, slice.path.string() + ": pixels cannot be compressed: " + status.text());
   };
   DcmDataset apart;
-  for (const DcmTagKey& key : {DCM_SamplesPerPixel, DCM_PhotometricInterpretation, DCM_NumberOfFrames, DCM_Rows,
-                               DCM_Columns, DCM_BitsAllocated, DCM_BitsStored, DCM_HighBit, DCM_PixelRepresentation}) {
+  for (const DcmTagKey& key : {DCM_PhotometricInterpretation, DCM_NumberOfFrames, DCM_Rows, DCM_Columns,
+                               DCM_BitsAllocated, DCM_BitsStored, DCM_HighBit, DCM_PixelRepresentation}) {
     if (data.tagExists(key)) check(data.findAndInsertCopyOfElement(key, &apart));
   }
+  check(apart.putAndInsertUint16(DCM_SamplesPerPixel, 1));  // which some files do not say
   check(apart.insert(data.remove(&pixel_data(data))));
   DcmStack place;
   place.push(&apart);

@@ -44,10 +44,17 @@ void NiftiHeader::read_geometry() {
     default: warnings_.push_back("xyzt_units names no unit of length (" + std::to_string(unit) + "); mm is assumed");
   }
   if (integer(Fields::sform_code) > 0) {
-    if (geometry_from_sform(mm_per_unit)) return;
+    if (geometry_from_sform(mm_per_unit)) return read_qform_beside(mm_per_unit);
     warnings_.push_back("sform is not a usable matrix; qform and pixdim are used");
   }
   geometry_from_qform(mm_per_unit);
+}
+
+void NiftiHeader::read_qform_beside(double mm_per_unit) {
+  if (integer(Fields::qform_code) <= 0) return;
+  NiftiHeader other = *this;
+  other.geometry_from_qform(mm_per_unit);
+  if (other.geometry_.is_placed) qform_geometry_ = other.geometry_;
 }
 
 bool NiftiHeader::geometry_from_sform(double mm_per_unit) {

@@ -64,6 +64,8 @@ class NiftiHeader {
   std::int64_t voxel_offset() const { return voxel_offset_; }
   std::int64_t voxel_bytes() const { return extent_.voxels() * volumes_ * bytes_per_voxel(type_); }
   const Geometry& geometry() const { return geometry_; }
+  /// What the qform says where geometry() is what the sform says; none where there is no other.
+  const std::optional<Geometry>& qform_geometry() const { return qform_geometry_; }
   /// What the intent code says of the voxels.
   HeaderFacts facts() const;
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -89,6 +91,7 @@ class NiftiHeader {
   void read_geometry();
   bool geometry_from_sform(double mm_per_unit);
   void geometry_from_qform(double mm_per_unit);
+  void read_qform_beside(double mm_per_unit);
   void set_geometry();
 
   std::vector<std::byte> bytes_;
@@ -101,6 +104,7 @@ class NiftiHeader {
   std::string why_stored_only_;
   std::int64_t voxel_offset_ = 0;
   Geometry geometry_;
+  std::optional<Geometry> qform_geometry_;
   std::vector<std::string> warnings_;
 };
 

@@ -5,6 +5,7 @@
 #include "core/input_limits.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/format_text.hpp"
+#include "io/geometries.hpp"
 #include "io/image.hpp"
 #include "io/label_guess.hpp"
 #include "io/nifti/file.hpp"
@@ -77,6 +78,7 @@ class NiftiImage final : public Image {
   std::vector<FileStamp> files() const override { return nifti_->file.states; }
   std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
   const Geometry& geometry(std::size_t) const override { return header().geometry(); }
+  const std::optional<Geometry>& qform_geometry() const { return header().qform_geometry(); }
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
   std::string why_2d_only(std::size_t) const override { return {}; }
 
@@ -138,6 +140,13 @@ class NiftiImage final : public Image {
 };
 
 }  // namespace
+
+std::vector<Geometry> geometries(const Image& image, std::size_t volume) {
+  std::vector<Geometry> all{image.geometry(volume)};
+  const auto* const nifti = dynamic_cast<const NiftiImage*>(&image);
+  if (nifti && nifti->qform_geometry()) all.push_back(*nifti->qform_geometry());
+  return all;
+}
 
 std::unique_ptr<Image> open_nifti(const std::filesystem::path& path, const ReadOptions& options) {
   auto file = find_nifti(path);

@@ -11,6 +11,7 @@
 
 #include "io/files/byte_order.hpp"
 #include "io/nifti/nearest_integers.hpp"
+#include "io/not_finite.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -195,12 +196,7 @@ std::int64_t encode(std::span<const float> values, const VoxelFormat& format, st
   std::int64_t clamped = 0;
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
-    if (std::integral<T> && !magnitudes(values).are_finite()) {
-      throw Error(
-          Errc::unsupported,
-          "the image holds voxels that are not finite, which " + std::string(to_string(format.type)) + " cannot store",
-          "use float32");
-    }
+    if (std::integral<T> && !magnitudes(values).are_finite()) throw not_finite(std::string(to_string(format.type)));
     if constexpr (std::integral<T> && sizeof(T) == 2) {
       if (format.rescale.identity() && !format.swapped) {
         clamped = nearest_integers(values, {reinterpret_cast<T*>(stored.data()), values.size()});

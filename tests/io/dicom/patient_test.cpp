@@ -180,10 +180,16 @@ TEST_F(DicomIdentity, DifferentImagesUnderOneUidAreRefused) {
   };
   const Case cases[] = {
       {"PixelData (7fe0,0010)", [](DicomSpec& spec) { spec.cells[19] = 1; }},
-      {"ImageComments (0020,4000)", [](DicomSpec& spec) { spec.more.emplace_back(DCM_ImageComments, "secret"); }},
       {"ImagePositionPatient (0020,0032)",
        [](DicomSpec& spec) {
          spec.position = {0, 0, 1};
+       }},
+      {"RescaleSlope (0028,1053)", [](DicomSpec& spec) { spec.slope = "2"; }},
+      {"EchoTime (0018,0081)", [](DicomSpec& spec) { spec.more.emplace_back(DCM_EchoTime, "20"); }},
+      {"AcquisitionTime (0008,0032), ImageComments (0020,4000) differ",
+       [](DicomSpec& spec) {
+         spec.more.emplace_back(DCM_AcquisitionTime, "101112");
+         spec.more.emplace_back(DCM_ImageComments, "secret");
        }},
       {"PatientID (0010,0020)", [](DicomSpec& spec) { spec.more[0].second = ""; }},
   };
@@ -198,6 +204,30 @@ TEST_F(DicomIdentity, DifferentImagesUnderOneUidAreRefused) {
       EXPECT_EQ(problem.find("secret"), std::string::npos) << problem;
     }
   }
+}
+
+/// As archives write them, which add and correct elements.
+TEST_F(DicomIdentity, ACopyMayHaveAHeaderThatSaysTheSameOfTheImage) {
+  DicomSpec spec = marked(1);
+  spec.instance = "1.2.3.4.99";
+  write_dicom(folder_ / "a.dcm", spec);
+  spec.more = {{DCM_StationAETitle, "ARCHIVE"}, {DCM_ImageComments, "secret"}};
+  write_dicom(folder_ / "copy.dcm", spec);
+  const auto image = open();
+  EXPECT_EQ(image->files().size(), 1U);
+  ASSERT_EQ(image->warnings().size(), 2U);
+  EXPECT_EQ(image->warnings()[0],
+            "a copy has the same picture as the file that is read and another header, which is lost: copy.dcm and "
+            "a.dcm in StationAETitle (0008,0055), ImageComments (0020,4000) differ");
+  spec.instance = "1.2.3.4.100";
+  spec.frames = 2;
+  spec.cells.resize(40);
+  write_dicom(folder_ / "frames.dcm", spec);
+  spec.more.clear();
+  write_dicom(folder_ / "frames copy.dcm", spec);
+  const auto both = io::open_dicom(folder_.path(), {});
+  EXPECT_EQ(both->files().size(), 2U);
+  EXPECT_EQ(both->warnings()[0].find("2 copies have"), 0U) << both->warnings()[0];
 }
 
 TEST_F(DicomIdentity, WhatLiesAroundThePixelsOfACopyDoesNotMatter) {

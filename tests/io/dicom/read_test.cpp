@@ -328,6 +328,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"sign_2", number(DCM_PixelRepresentation, 2), Errc::corrupt, "PixelRepresentation (0028,0103) is 2"},
         Wrong{"more_rows_than_pixels", number(DCM_Rows, 5), Errc::corrupt, "5 x 5 pixels need 50 bytes, it has 40"},
         Wrong{"huge", number(DCM_Rows, 65535), Errc::corrupt, "5 x 65535 pixels need 655350 bytes"},
+        Wrong{"no_photometric", without(DCM_PhotometricInterpretation), Errc::corrupt,
+              "PhotometricInterpretation (0028,0004) is missing"},
         Wrong{"no_pixels", without(DCM_PixelData), Errc::corrupt, "PixelData (7fe0,0010) is missing"},
         Wrong{"slope_zero", text(DCM_RescaleSlope, "0"), Errc::corrupt, "RescaleSlope (0028,1053) is 0"},
         Wrong{"slope_nan", text(DCM_RescaleSlope, "nan"), Errc::corrupt, "RescaleSlope (0028,1053) is 'nan'"},

@@ -414,6 +414,29 @@ TEST_F(DicomSeries, ImagesWithoutPositionAreVolumesOfTheirOwn) {
   const auto image = open();
   EXPECT_EQ(image->volume_count(), 3u);
   EXPECT_EQ(marks(*image, 2), (std::vector<int>{2}));
+  EXPECT_EQ(image->warnings(), std::vector<std::string>{"0.dcm and 2 more have no ImagePositionPatient (0020,0032): "
+                                                        "what has no place is filtered by itself"});
+  EXPECT_EQ(image->why_uneven(0), "");
+}
+
+TEST_F(DicomSeries, AnImageThatHasLostItsPositionIsNamed) {
+  for (const int lost : {2, 5}) {
+    for (int z = 0; z < 6; ++z) {
+      DicomSpec spec = marked(z);
+      spec.instance_number = z + 1;
+      spec.position = {0, 0, 1.0 * z};
+      if (z == lost) spec.position.clear();
+      write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+    }
+    const auto image = open();
+    ASSERT_EQ(image->volume_count(), 2U);
+    EXPECT_EQ(image->geometry(1).extent.z, 1);
+    const std::string named = std::to_string(lost) + ".dcm has no ImagePositionPatient (0020,0032)";
+    EXPECT_EQ(image->warnings().back(), named + ": what has no place is filtered by itself");
+    EXPECT_EQ(image->why_uneven(1), named);
+    EXPECT_EQ(image->why_uneven(0),
+              lost == 5 ? "" : "slices are missing: 1.dcm and 3.dcm are 2 mm apart, others 1 mm; " + named);
+  }
 }
 
 TEST_F(DicomSeries, EachSliceHasItsOwnRescale) {

@@ -137,6 +137,24 @@ TEST_F(DicomWrite, CompressionChangesNothingButThePixels) {
   }
 }
 
+/// Encoders ask for it; filters do not.
+TEST_F(DicomWrite, WhatDoesNotSayThatItHasOneSamplePerPixelIsCompressedToo) {
+  for (const bool is_empty : {false, true}) {
+    DicomSpec spec{.columns = 16, .rows = 16};
+    spec.change = [is_empty](DcmDataset& data) {
+      data.findAndDeleteElement(DCM_SamplesPerPixel);
+      if (is_empty) data.insertEmptyElement(DCM_SamplesPerPixel);
+    };
+    write_dicom(source_, spec);
+    for (const io::Codec codec : {io::Codec::jpeg_ls, io::Codec::rle, io::Codec::jpeg_lossless}) {
+      const io::WriteOptions options{.force = true, .compress = true, .codec = codec};
+      write_image(*io::open_dicom(source_, {}), output_, VoxelDomain::real, {}, options);
+      EXPECT_EQ(dicom_text(output_, DCM_SamplesPerPixel), "");
+      EXPECT_EQ(read_volume(*io::open_dicom(output_, {})), read_volume(*io::open_dicom(source_, {})));
+    }
+  }
+}
+
 /// Two readers that share no code with the codecs of quietvox's own writer see what was meant.
 TEST_F(DicomWrite, CompressedOutputIsReadBitExactlyByOthers) {
   DicomSpec spec{.columns = 33, .rows = 17};

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/refusal.hpp"
+
+namespace quietvox {
+namespace {
+
+/// Why filtering makes nonsense of what the numbers are; none where it does not.
+std::optional<Error> refusal(const Filter& filter, const HeaderFacts& header) {
+  const auto refuse = [&](const std::string& why) {
+    return Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why,
+                 Parameter{"force-kind", "scalar"} + " filters the numbers all the same");
+  };
+  switch (header.kind.value_or(DataKind::scalar)) {
+    case DataKind::magnitude:
+    case DataKind::scalar: return std::nullopt;
+    case DataKind::phase:
+      // Of the voxels of a window a rank filter takes one, and no mean.
+      if (filter.commutes_with_rescale) return std::nullopt;
+      return refuse(
+          "a mean of phases is wrong where they jump from one end of their range to the other: filter the "
+          "real and imaginary parts, or take the median");
+    case DataKind::labels: return refuse("the numbers of labels are names, and cannot be averaged or ranked");
+    case DataKind::vectors: return refuse("vectors cannot be filtered one component at a time");
+    case DataKind::colours: return refuse("colours cannot be filtered one channel at a time");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> refusal(std::span<const FilterConfig> chain, const HeaderFacts& header) {
+  for (const FilterConfig& step : chain) {
+    if (auto error = refusal(step.filter(), header)) return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace quietvox

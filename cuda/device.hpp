@@ -24,8 +24,8 @@ class CurrentDevice {
   int previous_ = 0;
 };
 
-/// One GPU with what is kept for it between calls. Made and used with the device current; its members
-/// are used by the holder of `mutex`.
+/// One GPU, and what is kept for it between calls. It must be the current device where this is made and used. Who uses
+/// its members holds `mutex`.
 struct Device {
   explicit Device(int index);
 

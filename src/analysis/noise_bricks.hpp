@@ -14,7 +14,8 @@ namespace quietvox {
 /// background, of one value, are known by their means only.
 class NoiseBricks {
  public:
-  /// Voxels of a brick lie `apart` from each other in the plane of a slice.
+  /// Reads bricks from all over `source`. Within a slice a brick takes every `apart`-th voxel. Where there is a
+  /// `neighbour`, bricks hold the difference to it.
   NoiseBricks(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart);
 
   std::int64_t count() const { return std::ssize(places_); }
@@ -36,8 +37,7 @@ class NoiseBricks {
   const std::vector<Background>& background() const { return background_; }
   float lowest() const { return lowest_; }
 
-  /// Multiplies values so large or small that 32-bit floats do not hold their squares, by a power of 2, which is
-  /// returned; others by 1.
+  /// Scales values whose squares 32-bit floats do not hold by a power of 2, and returns that; 1 where nothing is to do.
   double normalise();
 
   /// Keeps the bricks for which `wanted(i)` is true.

@@ -113,7 +113,7 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
     throw Error(code, "--log-file " + file_name + ": " + why);
   };
   const auto refuse_other = [&] {
-    refuse(Errc::output_path, "is no regular file of yours with one name; give another file");
+    refuse(Errc::output_path, "must be a regular file that you own, without links; give another file");
   };
   // Opening a pipe or a device may wait for ever, or do something. A link, or a second name, may lead anywhere.
   std::error_code ignored;

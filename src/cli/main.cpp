@@ -105,7 +105,7 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
     console.causes(exception);
     return status;
   } catch (...) {
-    return fail({Errc::internal, "internal error"}, exit_internal, context);
+    return fail({Errc::internal, "internal error of an unknown kind; please report it"}, exit_internal, context);
   }
 }
 

@@ -114,7 +114,8 @@ class Backend {
 /// Reach of a chain of filters: the sum of their halos.
 Radius3 total_halo(std::span<const FilterConfig> chain);
 
-/// The place of `box` grown by `halo` and cut at `whole`, a part of the same volume; `data` is left to the caller.
+/// `box` with `halo` more on every side, as far as `whole`, a part of the same volume, reaches. Its `data` is null: the
+/// caller sets it.
 template <class T>
 VolumeView<T> expanded(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {
   box.data = nullptr;

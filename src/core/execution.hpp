@@ -19,10 +19,11 @@ namespace quietvox {
 
 /// How a filter is to run; what it computes never depends on it.
 struct Execution {
-  int threads = 0;                          ///< 0: one per core
-  std::optional<std::size_t> memory_limit;  ///< bytes held at once of voxels; none: twice the volume
-  std::stop_token stop{};                   ///< a stop request ends the run with Errc::cancelled
-  std::function<void(double)> progress{};   ///< called with the fraction done, 0 to 1, by any thread, one at a time
+  int threads = 0;  ///< 0: one per core
+  std::optional<std::size_t>
+      memory_limit;        ///< most bytes of voxels held at once; none: twice the volume, more for a chain
+  std::stop_token stop{};  ///< a stop request ends the run with Errc::cancelled
+  std::function<void(double)> progress{};  ///< called with the fraction done, 0 to 1, by any thread, one at a time
   std::function<void(const std::string&)> note{};  ///< called with a line for people, where a run has to wait
 
   /// The same execution whose progress covers only [from, to] of this one's.

@@ -19,7 +19,8 @@ std::int64_t slices_at_once(std::int64_t volumes, std::int64_t maps, const Exten
   while (slices > 1 && bytes(slices) > memory) --slices;
   if (bytes(slices) > memory) {
     throw Error(Errc::out_of_memory,
-                "the memory limit is too small: filtering one slice of each volume needs " + in_mib(bytes(1)));
+                "the memory limit is too small: filtering one slice of each volume needs " + in_mib(bytes(1)),
+                "give at least " + in_mib(bytes(1) - memory) + " more");
   }
   return slices;
 }

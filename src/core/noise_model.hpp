@@ -63,8 +63,8 @@ struct NoiseModel {
   std::string describe() const;
   /// What a filter may take for the sigma: 0 where the measure is not to be trusted.
   double trusted_sigma() const { return confidence == Confidence::none ? 0 : sigma; }
-  /// What filters of blocks of so many voxels take for the sigma: that of white noise as strong as this at low
-  /// frequencies, where correlated noise is strongest.
+  /// The sigma for filters that work on blocks of this size: that of white noise which is as strong as this noise at
+  /// low frequencies, where correlated noise is strongest. 0 where the measure is not to be trusted.
   double coarse_sigma(const Radius3& block) const;
   double sigma_at(const Index3& voxel, const Extent& extent) const { return sigma * map.at(voxel, extent); }
 };

@@ -97,6 +97,8 @@ class ImageWriter {
   void write(VolumeView<const float> slices) { write(slices, nullptr); }
   /// Verifies what was written against what was meant, and adds to `outputs` what is then to be committed.
   virtual WriteReport finish(std::vector<AtomicOutput*>& outputs) = 0;
+  /// True where voxels are stored as in the source, with its type and its slope.
+  virtual bool keeps_type() const { return false; }
   /// Finishes, and puts all in its place.
   WriteReport commit();
 };
@@ -108,6 +110,8 @@ class Image {
   virtual std::vector<FileStamp> files() const = 0;  ///< that hold it, as they were before they were read
   virtual std::size_t volume_count() const = 0;
   virtual const Geometry& geometry(std::size_t volume) const = 0;
+  /// All that the file says of where a volume lies, geometry() first: NIfTI may say it twice, by sform and by qform.
+  virtual std::vector<Geometry> geometries(std::size_t volume) const { return {geometry(volume)}; }
   /// True where the stored numbers may be filtered instead of the real values by a filter that commutes with a
   /// monotone rescale: one rescale for the whole volume.
   virtual bool can_filter_stored(std::size_t volume) const = 0;
@@ -116,7 +120,7 @@ class Image {
   /// Empty where the slices lie as the geometry says, evenly and one above the other; else what is wrong with their
   /// places, whatever ReadOptions accept.
   virtual std::string why_uneven(std::size_t) const { return {}; }
-  /// About the middle of voxels so far from 0 that 32-bit floats would lose digits; 0 where they are not. May read a
+  /// The middle of the voxels, where they lie so far from 0 that 32-bit floats would lose digits; else 0. May read a
   /// volume to know.
   virtual double offset() const { return 0; }
   /// True where voxels are stored with more digits than 32-bit floats have.

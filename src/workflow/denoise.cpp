@@ -20,7 +20,6 @@
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
 #include "io/format_text.hpp"
-#include "io/nifti/writer.hpp"
 #include "io/not_finite.hpp"
 #include "io/output/provenance_json.hpp"
 #include "io/rescale.hpp"
@@ -221,7 +220,7 @@ class Rounding {
  public:
   Rounding(OutputType type, const io::ImageWriter& writer)
       : type_(FieldType<OutputType>::format(type)),
-        is_wanted_((type == OutputType::int16 || type == OutputType::uint16) && !io::keeps_type(writer)),
+        is_wanted_((type == OutputType::int16 || type == OutputType::uint16) && !writer.keeps_type()),
         lowest_(type == OutputType::int16 ? -32768.0F : 0.0F),
         highest_(type == OutputType::int16 ? 32767.0F : 65535.0F) {}
 

@@ -11,7 +11,6 @@
 #include "core/sha256.hpp"
 #include "io/axis_map.hpp"
 #include "io/displacement.hpp"
-#include "io/geometries.hpp"
 #include "workflow/scan_files.hpp"
 
 namespace quietvox {
@@ -127,8 +126,8 @@ Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, 
 Fit fit(const io::Image& mask, const io::Image& image, std::size_t volume) {
   const std::size_t own = own_volume(mask, volume);
   std::optional<Fit> first;
-  for (const io::Geometry& place : io::geometries(image, volume)) {
-    for (const io::Geometry& own_place : io::geometries(mask, own)) {
+  for (const io::Geometry& place : image.geometries(volume)) {
+    for (const io::Geometry& own_place : mask.geometries(own)) {
       Fit found = fit(mask, own_place, own, image, place, volume);
       const bool fits = found.problem.empty() && found.doubt.empty();
       if (!first && fits) return found;

@@ -35,8 +35,10 @@ Execution execution_of(const ExecutionOptions& options, const Observer& observer
     const std::size_t taken =
         resident_bytes() + reserve + reserve_of_thread * static_cast<std::size_t>(thread_count(result));
     if (limit <= taken) {
-      throw Error(Errc::out_of_memory, Parameter{"memory-limit"} + " = " + std::to_string(*options.memory_limit) +
-                                           " is too small: without any voxels quietvox takes " + in_mib(taken));
+      throw Error(Errc::out_of_memory,
+                  Parameter{"memory-limit"} + " = " + std::to_string(*options.memory_limit) +
+                      " is too small: without any voxels quietvox takes " + in_mib(taken),
+                  "give more than that");
     }
     result.memory_limit = limit - taken;
   }

@@ -50,7 +50,8 @@ const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
       throw Error(Errc::unsupported,
                   "the volumes of the input lie in different places or differ in "
                   "extent or spacing; one " +
-                      io::to_string(format) + " file cannot hold them");
+                      io::to_string(format) + " file cannot hold them",
+                  "write DICOM");
     }
   }
   return first;

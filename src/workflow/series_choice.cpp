@@ -55,9 +55,10 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
     list += (list.empty() ? "" : ", ") + listed(series);
   }
   if (chosen.empty()) {
-    throw Error(Errc::invalid_argument, path.string() + ": holds no such series; it holds " + list);
+    throw Error(Errc::invalid_argument, path.string() + ": no series is the one asked for",
+                "choose one of those that it holds: " + list);
   }
-  throw Error(Errc::invalid_argument, path.string() + ": holds several such series",
+  throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series could be meant",
               "choose one by " + Parameter{"series", "UID"} + ": " + list);
 }
 

@@ -191,8 +191,7 @@ std::vector<Message> VolumeFilter::warnings() const {
   std::vector<Message> warnings;
   if (is_stabilised_in_vain_) {
     warnings.push_back(Parameter{"stabilise", "auto"} +
-                       " does nothing here: it is for a single filter that goes by the measured noise, with "
-                       "its sigmas auto");
+                       " does nothing here: it is for one filter that uses the measured noise, with its sigmas auto");
   }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
@@ -205,9 +204,10 @@ std::vector<Message> VolumeFilter::warnings() const {
       const std::string why =
           model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
       warnings.push_back(filter + why +
-                         (is_chosen_ ? Message(", so that nothing was changed")
-                                     : ", so that " + Parameter{waiting.field} +
-                                           " = auto became 0; give a number if it ought to change something"));
+                         (is_chosen_
+                              ? Message(", so that nothing was changed")
+                              : ", so that " + Parameter{waiting.field} +
+                                    " = auto became 0 and changes nothing; give a number to filter all the same"));
     }
     if (model != nullptr && is_chosen_ && model->impulses >= 0.0005) {
       warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model->impulses) / 10) +

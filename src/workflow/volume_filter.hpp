@@ -32,14 +32,15 @@ struct VolumeChain {
 /// made Gaussian, and every `auto` is replaced.
 class VolumeFilter {
  public:
-  /// Throws Error(invalid_argument) where Stabilise::rician cannot be done.
+  /// Throws Error(invalid_argument) where Stabilise::rician is asked for and cannot be done: with several filters, with
+  /// a filter that does not use the measured noise, or with voxels that are no magnitudes.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
 
   const std::vector<FilterConfig>& resolved() const { return resolved_; }
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
   bool is_stabilised() const { return stabilisation_.has_value(); }
-  /// Where no noise was found, or none to be trusted, filters that go by it change little, and people ought to know. So
-  /// they ought where Stabilise::automatic was given to filters that it is not for.
+  /// Says where no noise was found, or none that can be trusted, so that filters which use it change little, and where
+  /// Stabilise::automatic was given to filters that it is not for.
   std::vector<Message> warnings() const;
 
   /// Hands filtered slices to `consume` in ascending order.

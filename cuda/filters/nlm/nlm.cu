@@ -308,11 +308,10 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
   }
 }
 
-// Patches of several slices. A block makes a box of 64 columns, and its warps lie below each other. A lane owns two
-// columns side by side, and of each a few rows of voxels, which it keeps in registers, and their neighbours too: one
-// step of the offset along y needs one more row. Squared differences are summed along z within a lane, along x across
-// lanes, and along y with sums of the warps above and below, which go through shared memory. The outermost voxels of a
-// box only serve these sums.
+// Patches of several slices. A block computes a box of 64 columns; its warps lie one below the other. A lane keeps a
+// few rows of two neighbouring columns, and their neighbours, in registers, so that one step of the offset along y
+// loads one row more. Squared differences are summed along z within a lane, along x across lanes, and along y with the
+// sums of the warps above and below, through shared memory. The outermost voxels of a box only serve these sums.
 
 template <int Patch, int PatchZ, int Rows>
 struct BoxShape {

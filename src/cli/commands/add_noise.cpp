@@ -79,7 +79,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   if (report.clamped > 0) {
     context.console.warning(std::to_string(report.clamped) +
                             " voxels with their noise lie beyond the stored range and "
-                            "got its nearest value");
+                            "were clamped to it");
   }
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;

@@ -41,7 +41,7 @@ struct Region {
   }
 
   std::int64_t at(const Index3& p) const { return p.z * plane + p.y * pitch + p.x; }
-  /// Of row `i` of a block, from its first voxel.
+  /// How far row `i` of a block lies from the first voxel of the block.
   std::int64_t row(std::int64_t i) const { return i / lengths.y * plane + i % lengths.y * pitch; }
 
   Radius3 lengths, search;

@@ -44,7 +44,8 @@ struct RowCodec {
                        std::optional<T> missing);
   /// The opposite; a -0 has become +0.
   void (*decode)(const K* keys, std::int64_t vectors, std::int64_t phases, std::ptrdiff_t phase_pitch, T* voxels);
-  /// Copies voxels past the caches, which would else read first what is written. flush() ends the last of such copies.
+  /// Writes voxels past the caches, which would else read first what is overwritten. flush() must follow the last such
+  /// copy.
   void (*stream)(const T* voxels, std::int64_t count, T* to);
   void (*flush)();
   /// Bring voxels into the second-level or the first-level cache, without waiting for them.
@@ -52,7 +53,7 @@ struct RowCodec {
   void (*fetch_close)(const T* voxels, std::int64_t count);
 };
 
-/// The rows of outputs of one row of tiles. Along each axis of the network, the offsets say where a coordinate lies.
+/// The outputs of one row of tiles. The offsets say where each coordinate lies, along each axis of the network.
 template <class K>
 struct TileRow {
   const K* in;

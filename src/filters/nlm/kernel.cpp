@@ -96,8 +96,8 @@ struct WindowPlan {
   }
 };
 
-/// Sums over windows along one axis of a slice of `count` values, `stride` apart. `from` holds what the last window
-/// reaches, too.
+/// Writes finish(sum over a window) to `to`, for `count` places. The values of a window lie `stride` apart. `from`
+/// holds what the last window reaches, too.
 template <class Finish>
 HWY_INLINE void sum_windows(const WindowPlan& plan, const float* from, std::int64_t stride, std::int64_t count,
                             Scratch& scratch, float* to, const Finish& finish) {

@@ -14,7 +14,7 @@
 
 #include "core/execution.hpp"
 
-/// What the DICOM parts share of DCMTK. Only files named dicom* use it.
+/// What src/io/dicom shares of DCMTK; nothing outside it uses DCMTK.
 namespace quietvox::io::dicom {
 
 /// Prepares DCMTK once per process: its log stays silent, its decoders are known.

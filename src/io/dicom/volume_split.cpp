@@ -167,11 +167,14 @@ std::optional<double> lowest_number(const Places& places) {
   return lowest;
 }
 
-/// How far a number is to be believed that orders the images of each place.
-enum class Pattern { none, of_places, of_volumes, of_one_value };
+/// How a number behaves that the images of each place were sorted by.
+enum class Pattern {
+  none,          ///< in no order that can be seen: it says nothing of volumes
+  of_places,     ///< numbers of different places do not overlap, or rise by the same steps at every place
+  of_volumes,    ///< every number of a volume lies below every number of the next volume
+  of_one_value,  ///< and each volume has but one
+};
 
-/// The pattern in which ordered numbers go on: from one volume to the next, all images of one before any of the next,
-/// or even with one value for each; or from one place to the next, or by the same steps at every place.
 Pattern pattern_of(const Places& ranked, const Trait& trait) {
   const auto number = [&](std::size_t place, std::size_t rank) { return *trait.of(*ranked[place][rank]); };
   const std::size_t volumes = ranked.front().size();

@@ -10,8 +10,8 @@
 
 namespace quietvox::io {
 
-/// How large a file was and when it was last written to: to be taken before it is read, so that what was read of it
-/// early and late is known to belong together. Its number is left out, since some network file systems give it anew.
+/// The size and the time of the last write of a file, taken before it is read. If neither has changed afterwards, all
+/// that was read belongs together. The number of the file is not used: some network file systems change it.
 struct FileStamp {
   std::filesystem::path path;
   std::uintmax_t bytes = 0;

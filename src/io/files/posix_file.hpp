@@ -22,8 +22,8 @@ class Descriptor {
 
   bool is_open() const { return descriptor_ >= 0; }
   operator int() const { return descriptor_; }
-  /// A name by which this process and its forks reach what was opened at `path`, whatever stands there by now; `path`
-  /// where the system has no such names.
+  /// A path by which this process and its children reach the opened file, even if `path` now names another one. Returns
+  /// `path` itself on systems without such paths.
   std::filesystem::path reached_by(const std::filesystem::path& path) const;
   bool close();
 

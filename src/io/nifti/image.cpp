@@ -5,7 +5,6 @@
 #include "core/input_limits.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/format_text.hpp"
-#include "io/geometries.hpp"
 #include "io/image.hpp"
 #include "io/label_guess.hpp"
 #include "io/nifti/file.hpp"
@@ -78,7 +77,11 @@ class NiftiImage final : public Image {
   std::vector<FileStamp> files() const override { return nifti_->file.states; }
   std::size_t volume_count() const override { return static_cast<std::size_t>(header().volumes()); }
   const Geometry& geometry(std::size_t) const override { return header().geometry(); }
-  const std::optional<Geometry>& qform_geometry() const { return header().qform_geometry(); }
+  std::vector<Geometry> geometries(std::size_t volume) const override {
+    std::vector<Geometry> all{geometry(volume)};
+    if (const auto& other = header().qform_geometry()) all.push_back(*other);
+    return all;
+  }
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
   std::string why_2d_only(std::size_t) const override { return {}; }
 
@@ -140,13 +143,6 @@ class NiftiImage final : public Image {
 };
 
 }  // namespace
-
-std::vector<Geometry> geometries(const Image& image, std::size_t volume) {
-  std::vector<Geometry> all{image.geometry(volume)};
-  const auto* const nifti = dynamic_cast<const NiftiImage*>(&image);
-  if (nifti && nifti->qform_geometry()) all.push_back(*nifti->qform_geometry());
-  return all;
-}
 
 std::unique_ptr<Image> open_nifti(const std::filesystem::path& path, const ReadOptions& options) {
   auto file = find_nifti(path);

@@ -238,7 +238,7 @@ class SameNiftiWriter final : public NiftiWriter {
     }
   }
 
-  bool keeps_type() const { return keeps_type_; }
+  bool keeps_type() const override { return keeps_type_; }
 
  protected:
   void write_beginning() override {
@@ -317,11 +317,6 @@ std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source, const fs
   WriteOptions with_access = options;
   with_access.access = options.access & access_of(source.paths.all(), output);
   return std::make_unique<SameNiftiWriter>(source, nifti_target(output, options.compress), values, with_access);
-}
-
-bool keeps_type(const ImageWriter& writer) {
-  const auto* const same = dynamic_cast<const SameNiftiWriter*>(&writer);
-  return same && same->keeps_type();
 }
 
 std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,

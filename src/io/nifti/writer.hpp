@@ -15,7 +15,4 @@ namespace quietvox::io {
 std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source, const std::filesystem::path& output,
                                                VoxelDomain, const WriteOptions&);
 
-/// True of a writer of NIfTI that stores voxels as in the source, with its type and its slope.
-bool keeps_type(const ImageWriter&);
-
 }  // namespace quietvox::io

@@ -26,7 +26,7 @@ void check_all_series(const Job& job) {
   if (!job.request.scan.series.empty()) refuse("and --series cannot be given together");
   included_kinds(job.series.include);
   if (!job.request.mask.mask.empty() || !job.request.mask.residual.empty()) {
-    refuse("cannot take --mask or --residual; filter each series by itself, with --series UID");
+    refuse("has no --mask or --residual, which belong to one series; filter that one with --series UID");
   }
   if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
@@ -122,10 +122,11 @@ class Supervisor {
     if (failures_++ == 0) first_ = error;
   }
 
-  /// A worker crashed: what it was at is left out from now on.
+  /// The worker crashed. Records the series or the file that it was working on as failed, and skips it from now on. If
+  /// neither is known, the next worker names each file before it reads it.
   void blame(const std::string& end) {
     io::remove_stale_stagings(job_.request.output);
-    const std::string how = "the process that worked on it ended with " + end + "; the file may be broken";
+    const std::string how = "the process that read it ended with " + end + "; the file may be damaged";
     context_.console.end_progress();
     if (series_) {
       const std::string uid = bytes_from_json(*series_);

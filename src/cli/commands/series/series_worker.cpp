@@ -109,7 +109,8 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   }
   if (chosen.empty() && !list.empty()) {
     throw Error(Errc::no_input,
-                job.request.input.string() + ": no series is left to be filtered; " + format_skipped(skipped));
+                job.request.input.string() + ": no series is left to be filtered; " + format_skipped(skipped),
+                "give " + Parameter{"include"} + ", or choose others");
   }
   const std::set<std::string> dealt_with = texts(known["dealt_with"]);
   for (std::size_t i = 0; i < chosen.size(); ++i) {

@@ -85,7 +85,7 @@ TEST_F(SeveralSeries, OneIsTakenByWhatItsHeaderSays) {
   EXPECT_EQ(several.err.find("1.2.3.3"), std::string::npos) << several.err;
   const Result none = quietvox({"info", path("in"), "--modality", "PT"});
   EXPECT_EQ(none.status, 64);
-  EXPECT_NE(none.err.find("no such series"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("no series is the one asked for"), std::string::npos) << none.err;
   EXPECT_NE(quietvox_ok({"info", path("in"), "--modality", "MR"}).out.find("T1 axial"), std::string::npos);
   EXPECT_EQ(quietvox({"median", path("in"), path("other"), "--modality", "MR", "--series", "1.2.3.1"}).status, 64);
 }
@@ -205,7 +205,7 @@ TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
   const Preload crashes({});
   const Result result = filter_all({"--json", "--radius", "0"});
   EXPECT_EQ(result.status, 70) << result.err;
-  EXPECT_NE(result.err.find("series 1.2.3.15: the process that worked on it ended with signal 9"), std::string::npos)
+  EXPECT_NE(result.err.find("series 1.2.3.15: the process that read it ended with signal 9"), std::string::npos)
       << result.err;
   EXPECT_NE(result.err.find("1 series or file could not be filtered, 2 series could"), std::string::npos) << result.err;
   const Json series = Json::parse(result.out)["series"];
@@ -222,7 +222,7 @@ TEST_F(SeveralSeries, ACrashOfTheParserTakesOnlyItsFiles) {
   const Preload crashes({});
   const Result result = filter_all({"--json"});
   EXPECT_EQ(result.status, 70) << result.err;
-  EXPECT_NE(result.err.find("crashes-the-parser-1: the process that worked on it ended with"), std::string::npos)
+  EXPECT_NE(result.err.find("crashes-the-parser-1: the process that read it ended with"), std::string::npos)
       << result.err;
   EXPECT_NE(result.err.find("2 series or files could not be filtered, 2 series could"), std::string::npos)
       << result.err;

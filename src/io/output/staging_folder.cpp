@@ -15,6 +15,7 @@
 #include <random>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -95,22 +96,25 @@ bool open_up(const fs::path& path) {
 
 /// Empties a private folder, in which nobody else can change anything, and follows no link. Folders in it are moved up
 /// before what they lie in goes: however deep they are, no path is long. The lock goes last: what is left where this
-/// is cut short is still told by it. Then removes what stands at its name: nothing but an empty folder. Returns an
-/// error number, or 0.
-int remove_staging(const fs::path& path, const Descriptor& opened) {
-  const fs::path folder = opened.reached_by(path), lock = folder / lock_name(path);
-  std::vector<fs::path> left;
-  while (left = paths_in(folder), std::erase(left, lock), !left.empty()) {
-    for (const fs::path& one : left) {
+/// is cut short is still told by it. It is closed before: some file systems keep what is open under another name. Then
+/// removes what stands at its name: nothing but an empty folder. Returns an error number, or 0.
+int remove_staging(const fs::path& path, const Descriptor& opened, std::optional<Descriptor>& lock) {
+  const fs::path folder = opened.reached_by(path), lock_path = folder / lock_name(path);
+  for (bool moved = true; std::exchange(moved, false);) {
+    for (const fs::path& one : paths_in(folder)) {
+      if (one == lock_path) continue;
       for (const fs::path& below : open_up(one) ? paths_in(one) : std::vector<fs::path>()) {
-        if (open_up(below) ? std::rename(below.c_str(), (folder / random_digits()).c_str()) : unlink(below.c_str())) {
+        const bool is_folder = open_up(below);
+        moved |= is_folder;
+        if (is_folder ? std::rename(below.c_str(), (folder / random_digits()).c_str()) : unlink(below.c_str())) {
           return errno;
         }
       }
       if (std::remove(one.c_str()) != 0) return errno;
     }
   }
-  unlink(lock.c_str());
+  lock.reset();
+  unlink(lock_path.c_str());
   rmdir(path.c_str());
   return 0;
 }
@@ -153,7 +157,7 @@ mode_t StagingFolder::usual_permissions() const {
   return fstat(*lock_, &status) == 0 ? status.st_mode & 0666 : 0600;
 }
 
-int StagingFolder::remove() noexcept { return remove_staging(beside(path_.filename()), *folder_); }
+int StagingFolder::remove() noexcept { return remove_staging(beside(path_.filename()), *folder_, lock_); }
 
 std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(mutex); }
 
@@ -176,8 +180,9 @@ void remove_stale_stagings(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::is_regular_file(fs::symlink_status(name, ignored))) {
       rmdir(path.c_str());
-    } else if (const Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK); take_lock(lock) == 0) {
-      remove_staging(path, opened);
+    } else if (std::optional<Descriptor> lock(std::in_place, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+               take_lock(*lock) == 0) {
+      remove_staging(path, opened, lock);
     }
   }
 }

@@ -98,7 +98,7 @@ bool open_up(const fs::path& path) {
 /// before what they lie in goes: however deep they are, no path is long. The lock goes last: what is left where this
 /// is cut short is still told by it. It is closed before: some file systems keep what is open under another name. Then
 /// removes what stands at its name: nothing but an empty folder. Returns an error number, or 0.
-int remove_staging(const fs::path& path, const Descriptor& opened, std::optional<Descriptor>& lock) {
+int remove_staging(const fs::path& path, const Descriptor& opened, Descriptor& lock) {
   const fs::path folder = opened.reached_by(path), lock_path = folder / lock_name(path);
   for (bool moved = true; std::exchange(moved, false);) {
     for (const fs::path& one : paths_in(folder)) {
@@ -113,7 +113,7 @@ int remove_staging(const fs::path& path, const Descriptor& opened, std::optional
       if (std::remove(one.c_str()) != 0) return errno;
     }
   }
-  lock.reset();
+  lock.close();
   unlink(lock_path.c_str());
   rmdir(path.c_str());
   return 0;
@@ -157,7 +157,7 @@ mode_t StagingFolder::usual_permissions() const {
   return fstat(*lock_, &status) == 0 ? status.st_mode & 0666 : 0600;
 }
 
-int StagingFolder::remove() noexcept { return remove_staging(beside(path_.filename()), *folder_, lock_); }
+int StagingFolder::remove() noexcept { return remove_staging(beside(path_.filename()), *folder_, *lock_); }
 
 std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(mutex); }
 
@@ -180,8 +180,7 @@ void remove_stale_stagings(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::is_regular_file(fs::symlink_status(name, ignored))) {
       rmdir(path.c_str());
-    } else if (std::optional<Descriptor> lock(std::in_place, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
-               take_lock(*lock) == 0) {
+    } else if (Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK); take_lock(lock) == 0) {
       remove_staging(path, opened, lock);
     }
   }

@@ -262,6 +262,16 @@ TEST_F(Limits, VolumesThatAreNeededWholeMustFit) {
   expect_failure(22, text, {"train-quadratic", path("in.nii"), path("in.nii"), path("q.json")});
 }
 
+/// ITK unpacks bzip2 at once; so few bytes could hold so many voxels.
+TEST_F(Limits, VoxelsThatItkReadsWholeMustFit) {
+  write_file(folder_ / "in.nrrd",
+             "NRRD0004\ntype: short\ndimension: 3\nsizes: 1000 1000 1000\nencoding: bzip2\nendian: little\n\n" +
+                 std::string(50000, '\1'));
+  const std::string text = "in.nrrd: its voxels would take 1908 MiB of memory or more; a file of its size may take ";
+  expect_failure(4, text, {"info", path("in.nrrd")});
+  expect_failure(4, text, {"median", path("in.nrrd"), path("out.nii")});
+}
+
 TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
   write_nifti(folder_ / "in.nii", {{8, 8, 8}}, random_integers(512, 1), 1, true);
   std::string packed = deflated(read_file(folder_ / "in.nii"), MAX_WBITS + 16);

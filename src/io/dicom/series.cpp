@@ -296,13 +296,13 @@ void check_rescale(const std::vector<Volume>& volumes) {
       {"RescaleIntercept (0028,1052)", &SliceHeader::says_intercept, &SliceHeader::intercept, 0},
       {"RescaleSlope (0028,1053)", &SliceHeader::says_slope, &SliceHeader::slope, 1}};
   for (const Volume& volume : volumes) {
-    for (const auto& [name, is_said, number, usual] : elements) {
-      const auto lacks = std::ranges::find(volume.slices, false, is_said);
-      const auto other =
-          std::ranges::find_if(volume.slices, [&](const SliceHeader& slice) { return slice.*number != usual; });
+    for (const Element& element : elements) {
+      const auto lacks = std::ranges::find(volume.slices, false, element.is_said);
+      const auto other = std::ranges::find_if(
+          volume.slices, [&](const SliceHeader& slice) { return slice.*element.number != element.usual; });
       if (lacks == volume.slices.end() || other == volume.slices.end()) continue;
-      throw Error(Errc::irregular, called(*lacks) + " has no " + name + ", and " + called(*other) +
-                                       ", of the same volume, has " + format_text((*other).*number) +
+      throw Error(Errc::irregular, called(*lacks) + " has no " + element.name + ", and " + called(*other) +
+                                       ", of the same volume, has " + format_text((*other).*element.number) +
                                        "; add it, or take the image out");
     }
   }

@@ -40,8 +40,10 @@ class ByteReader::Impl {
   std::uint64_t trailing_garbage() const { return trailing_garbage_; }
 
   std::size_t read(std::uint64_t offset, std::span<std::byte> to) {
-    check_stop(stop_);
-    if (!compressed_) return file_.read(start_ + offset, to);
+    if (!compressed_) {
+      check_stop(stop_);
+      return file_.read(start_ + offset, to);
+    }
     go_to(offset);
     return unpack(to);
   }

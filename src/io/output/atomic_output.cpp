@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -47,77 +46,20 @@ void walk(const fs::path& folder, const Take& take) {
 
 bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
 
-/// Replacing a folder removes all that it holds, so anything but an earlier result is refused. `target`: where it
-/// stands, or stood. `stale`: leftovers of a killed run may be in it, and are removed too.
-void refuse_foreign_files(const fs::path& folder, const fs::path& target, AtomicOutput::IsOwn is_own, bool stale,
-                          const Execution& execution) {
-  const auto refuse = [&](const fs::path& path) {
-    throw Error(Errc::exists,
-                target.string() + ": holds " + path.lexically_relative(folder).string() +
-                    ", which was not made by quietvox, and is therefore not replaced",
-                "give another output");
-  };
-  try {
-    walk(folder, [&](const fs::directory_entry& entry) {
-      check_stop(execution.stop);
-      const fs::path& path = entry.path();
-      if (is_real_folder(entry)) {
-        return !stale || path.parent_path() != folder || !is_staging_name(path.filename().string());
-      }
-      if (!entry.is_regular_file() || entry.is_symlink() || !is_own || !is_own(path, execution)) refuse(path);
-      return false;
-    });
-  } catch (const fs::filesystem_error& error) {
-    if (error.code() == std::errc::filename_too_long) refuse(error.path1());  // no path of ours is
-    throw;
-  }
-}
-
-void refuse_existing(const fs::path& target, AtomicOutput::Kind kind, bool force, AtomicOutput::IsOwn is_own,
-                     bool stale, const Execution& execution) {
-  const fs::file_status status = fs::status(target);
-  const bool fits = kind == AtomicOutput::Kind::file ? fs::is_regular_file(status) : fs::is_directory(status);
-  if (fs::exists(status) && !fits) {
-    throw Error(Errc::output_path,
-                target.string() + (kind == AtomicOutput::Kind::file ? ": is not a regular file; give the name of a file"
-                                                                    : ": is not a folder; give the name of a folder"));
-  }
-  if (!force)
-    throw Error(Errc::exists, target.string() + ": exists already", "use " + Parameter{"force"} + " to replace it");
-  if (kind == AtomicOutput::Kind::folder && fs::exists(status)) {
-    refuse_foreign_files(target, target, is_own, stale, execution);
-  }
-}
+/// Some file systems cannot sync a folder, and say so.
+int sync(const Descriptor& file) { return fsync(file) == 0 || errno == EINVAL ? 0 : errno; }
 
 /// Syncs a file or folder to disk and gives it the access that it is to have. Returns an error number, or 0.
 int finish_one(const fs::path& path, mode_t usual, const Access& most) {
   const Descriptor file(path, O_RDONLY | O_NOFOLLOW);
   if (!file.is_open()) return errno;
   if (const int error = give_access(file, usual, most)) return error;
-  return fsync(file) == 0 || errno == EINVAL ? 0 : errno;
+  return sync(file);
 }
 
-int sync_folder(const fs::path& path) {
-  const Descriptor folder(path, O_RDONLY | O_DIRECTORY);
-  return fsync(folder) == 0 || errno == EINVAL ? 0 : errno;  // some file systems cannot sync a folder, and say so
-}
-
-/// Makes a folder, which goes where it is empty with the last of this process's outputs in it. Null where another
-/// process made it. Throws std::system_error.
-std::shared_ptr<const void> make_parent(const fs::path& folder, mode_t permissions) {
-  static std::mutex mutex;
-  static std::map<fs::path, std::weak_ptr<const void>> made;
-  const std::lock_guard lock(mutex);
-  const fs::path name = fs::absolute(folder).lexically_normal();
-  if (auto known = made[name].lock()) return known;
-  if (mkdir(name.c_str(), permissions) != 0) {
-    if (errno == EEXIST) return nullptr;
-    throw std::system_error(errno, std::generic_category());
-  }
-  const std::shared_ptr<const void> folder_made(&made, [name](const void*) { rmdir(name.c_str()); });
-  made[name] = folder_made;
-  return folder_made;
-}
+/// The folders that this process made for outputs to lie in: they go where they stay empty.
+std::mutex mutex;
+std::set<fs::path> made_folders;
 
 }  // namespace
 
@@ -140,7 +82,7 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     }
     if (!input.empty()) refuse_overlap(target_, input);
     if (fs::exists(fs::symlink_status(target_))) {
-      refuse_existing(target_, kind_, force_, is_own_, true, {});
+      refuse_existing({});
       most_ = most_ & access_of(std::array{target_}, target_);
     }
     if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
@@ -152,16 +94,65 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 }
 
 void AtomicOutput::begin() {
+  const std::lock_guard guard(mutex);
+  parent_ = real_path(parent_of(target_));
   // Access to it is that of its first output.
   const mode_t group_and_others = most_.bits | (most_.bits & 044) >> 2;
-  try {
-    parent_ = make_parent(parent_of(target_), 0700 | group_and_others);
-  } catch (const std::system_error& error) {
-    throw_not_writable(target_, "cannot be created", error.code().value());
+  if (mkdir(parent_.c_str(), 0700 | group_and_others) == 0) {
+    made_folders.insert(parent_);
+  } else if (errno != EEXIST) {
+    throw_not_writable(target_, "cannot be created", errno);
   }
   folder_.emplace(target_);
   if (kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) {
     throw_not_writable(target_, "cannot be created", errno);
+  }
+}
+
+AtomicOutput::~AtomicOutput() {
+  folder_.reset();
+  const std::lock_guard guard(mutex);
+  if (made_folders.contains(parent_) && rmdir(parent_.c_str()) == 0) made_folders.erase(parent_);
+}
+
+void AtomicOutput::refuse_existing(const Execution& execution) const {
+  const fs::path target = folder_ ? folder_->beside(target_.filename()) : target_;
+  const fs::file_status status = fs::status(target);
+  const bool is_file = kind_ == Kind::file;
+  if (fs::exists(status) && !(is_file ? fs::is_regular_file(status) : fs::is_directory(status))) {
+    throw Error(Errc::output_path, target_.string() + (is_file ? ": is not a regular file; give the name of a file"
+                                                               : ": is not a folder; give the name of a folder"));
+  }
+  if (!force_) {
+    throw Error(Errc::exists, target_.string() + ": exists already", "use " + Parameter{"force"} + " to replace it");
+  }
+  refuse_foreign_files(target, execution);
+}
+
+/// Replacing a folder removes all that it holds, so anything but an earlier result is refused, and what a killed run
+/// left in it. `folder`: where what stood at the target is by now.
+void AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution& execution) const {
+  if (!fs::is_directory(fs::symlink_status(folder))) return;
+  if (folder_) remove_stale_stagings(folder);
+  const auto refuse = [&](const fs::path& path) {
+    throw Error(Errc::exists,
+                target_.string() + ": holds " + path.lexically_relative(folder).string() +
+                    ", which was not made by quietvox, and is therefore not replaced",
+                "give another output");
+  };
+  try {
+    walk(folder, [&](const fs::directory_entry& entry) {
+      check_stop(execution.stop);
+      const fs::path& path = entry.path();
+      if (is_real_folder(entry)) {
+        return folder_ || path.parent_path() != folder || !is_staging_name(path.filename().string());
+      }
+      if (!entry.is_regular_file() || entry.is_symlink() || !is_own_ || !is_own_(path, execution)) refuse(path);
+      return false;
+    });
+  } catch (const fs::filesystem_error& error) {
+    if (error.code() == std::errc::filename_too_long) refuse(error.path1());  // no path of ours is
+    throw_not_writable(target_ / error.path1().lexically_relative(folder), "cannot be examined", error.code().value());
   }
 }
 
@@ -174,7 +165,7 @@ void AtomicOutput::take(const fs::path& made) {
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void AtomicOutput::finish(const Execution& execution) {
-  if (folder_->is_lost() || !stands_at(staging())) {
+  if (!stands_at(staging())) {
     throw Error(Errc::not_writable, target_.string() + ": another program removed it before it was finished",
                 "run again");
   }
@@ -200,41 +191,25 @@ void AtomicOutput::finish(const Execution& execution) {
   }
 }
 
-/// Something else may have come to the target meanwhile.
-Placement AtomicOutput::placement(const Execution& execution) {
-  const Placement placement(staging(), target_, parent_of(target_) / ("quietvox-" + folder_->token() + ".replaced"),
-                            force_);
-  if (placement.replaces()) {
-    if (kind_ == Kind::folder) remove_stale_stagings(target_);
-    refuse_existing(target_, kind_, force_, is_own_, false, execution);
-  }
-  return placement;
-}
-
 /// Checks again, now that nobody else can reach it: files may have been added, or contents changed, until then.
 void AtomicOutput::check_replaced(const Execution& execution) const {
-  if (!stands_at(staging()) || fs::is_symlink(staging())) return;
-  if (kind_ == Kind::folder) refuse_foreign_files(staging(), target_, is_own_, false, execution);
+  refuse_foreign_files(staging(), execution);
   check_stop(execution.stop);
-  if (refuse_) refuse_(staging());
+  if (refuse_ && fs::is_regular_file(fs::symlink_status(staging()))) refuse_(staging());
 }
 
 void AtomicOutput::fail_to_place(int error) const {
-  if (error == EEXIST || error == ENOTEMPTY || error == EINVAL) {
-    throw Error(Errc::exists, target_.string() + ": appeared while the output was being made",
-                "use " + Parameter{"force"} + " to replace it");
+  const std::string name = target_.string();
+  switch (error) {
+    case EEXIST:
+      throw Error(Errc::exists, name + ": appeared while the output was being made",
+                  "use " + Parameter{"force"} + " to replace it");
+    case ESTALE:
+      throw Error(Errc::not_writable,
+                  name + ": something else took its place just when it was to be replaced, and stays", "run again");
+    case EOWNERDEAD: throw Error(Errc::not_writable, name + ": not put in place: the process doing it was killed");
+    default: throw_not_writable(target_, "cannot be put in place", error);
   }
-  if (error == ESTALE) {
-    throw Error(Errc::not_writable,
-                target_.string() +
-                    ": another file or folder took its place just when it was to be replaced, and "
-                    "was kept",
-                "run again");
-  }
-  if (error == EOWNERDEAD) {
-    throw Error(Errc::not_writable, target_.string() + ": not put in place: the process doing it was killed");
-  }
-  throw_not_writable(target_, "cannot be put in place", error);
 }
 
 /// The output stands, whatever comes of this.
@@ -252,12 +227,16 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
   try {
     for (AtomicOutput* const output : outputs) {
       output->finish(execution);
-      folders.insert(fs::canonical(parent_of(output->target_)));
+      folders.insert(fs::canonical(output->folder_->beside("")));
     }
     const CommitLock lock(folders, execution);
     whole = keep_stagings();
-    for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
-      placements.push_back((*output)->placement(execution));
+    for (auto place = outputs.rbegin(); place != outputs.rend(); ++place) {
+      const AtomicOutput& output = **place;
+      const StagingFolder& folder = *output.folder_;
+      placements.emplace_back(output.staging(), folder.beside(output.target_.filename()),
+                              folder.beside("quietvox-" + folder.token() + ".replaced"), output.force_);
+      if (placements.back().replaces()) output.refuse_existing(execution);  // it may be another by now
     }
     if (const PlacementResult result = place_together(placements); result.error != 0) {
       outputs[outputs.size() - 1 - result.index]->fail_to_place(result.error);
@@ -265,14 +244,16 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     try {
       for (const AtomicOutput* const output : outputs) output->check_replaced(execution);
       for (const fs::path& folder : folders) {
-        if (const int error = sync_folder(folder)) throw_not_writable(folder, "cannot be synced", error);
+        if (const int error = sync(Descriptor(folder, O_RDONLY | O_DIRECTORY))) {
+          throw_not_writable(folder, "cannot be synced", error);
+        }
       }
     } catch (...) {
-      for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->roll_back();
+      roll_back(placements);
       throw;
     }
   } catch (const fs::filesystem_error& error) {
-    throw_not_writable(error.path1(), "cannot be put in place", error.code().value());
+    throw_not_writable(outputs.front()->target_, "cannot be put in place", error.code().value());
   }
   for (AtomicOutput* const output : outputs) output->remove_replaced(execution);
 }

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -32,6 +31,7 @@ class AtomicOutput {
                const Access& most = {}, IsOwn is_own = nullptr);
   AtomicOutput(const AtomicOutput&) = delete;
   AtomicOutput& operator=(const AtomicOutput&) = delete;
+  ~AtomicOutput();
 
   /// Makes the place where it is to be made, and the folder that the target lies in where that is missing. To be called
   /// once, before staging(). Throws Error(not_writable).
@@ -56,14 +56,15 @@ class AtomicOutput {
 
  private:
   friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
+  void refuse_existing(const Execution&) const;
+  void refuse_foreign_files(const std::filesystem::path& folder, const Execution&) const;
   void finish(const Execution&);
-  Placement placement(const Execution&);
   void check_replaced(const Execution&) const;
   [[noreturn]] void fail_to_place(int error) const;
   void remove_replaced(const Execution&);
 
   std::filesystem::path target_;
-  std::shared_ptr<const void> parent_;  ///< where this process made it: removes it again where it stays empty
+  std::filesystem::path parent_;  ///< links followed
   std::optional<StagingFolder> folder_;
   std::function<void(const std::filesystem::path&)> refuse_;
   std::size_t expected_files_ = 0;

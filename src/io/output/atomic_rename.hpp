@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <span>
-#include <string>
+#include <tuple>
 
 namespace quietvox::io {
 
@@ -20,30 +19,23 @@ class Placement {
   Placement(const std::filesystem::path& staged, const std::filesystem::path& target,
             const std::filesystem::path& aside, bool force);
 
-  bool replaces() const noexcept { return replaced_.has_value(); }
+  bool replaces() const noexcept { return replaced_ != Identity(); }
   /// Renames what was staged to the target. What it replaces stands under the staged name after that. Returns an error
   /// number, or 0: EEXIST where something stands there and nothing was to be replaced, ESTALE where something else has
-  /// come to stand there, and stays.
+  /// come to stand there.
   int place() const noexcept;
-  /// Makes all as it was before, however far place() got. Returns an error number, or 0.
-  int roll_back() const noexcept;
+  /// Makes all as it was before, however far place() got. What else has come to the target stays there.
+  void roll_back() const noexcept;
 
  private:
-  /// Which file or folder it is, whatever its name. The number of one that is removed may go to the next that is made,
-  /// so that a file is told by its size and time too; what a folder holds is looked at apart.
-  struct Identity {
-    dev_t device;
-    ino_t number;
-    mode_t type;
-    off_t size;
-    std::int64_t seconds, nanoseconds;
-    bool operator==(const Identity&) const = default;
-  };
-  static std::optional<Identity> at(const std::string& path) noexcept;
-  int exchange(const std::optional<Identity>& expected) const noexcept;
+  /// Which file or folder it is, whatever its name: device, number and type. The number of one that is removed may go
+  /// to the next that is made, so that a file is told by its size and time too; what a folder holds is looked at apart.
+  using Identity = std::tuple<dev_t, ino_t, mode_t, off_t, time_t, long>;
+  static Identity at(const std::filesystem::path&) noexcept;
+  int exchange(const Identity& expected) const noexcept;
 
-  std::string staged_, target_, aside_;
-  std::optional<Identity> made_, replaced_;
+  std::filesystem::path staged_, target_, aside_;
+  Identity made_, replaced_;  ///< Identity(): nothing
 };
 
 /// Which placement failed, and why; error 0: none.
@@ -52,8 +44,11 @@ struct PlacementResult {
   int error = 0;
 };
 
-/// Puts all in place in the given order, or none. What takes several renames is done by a child process, which goes on
-/// where this one is killed; where that one is killed, this one takes back what it did.
+/// Puts all in place in the given order, or none. It is done by a child process, which goes on where this one is
+/// killed; where that one is killed, this one takes back what it did.
 PlacementResult place_together(std::span<const Placement>);
+
+/// Takes back what was done, the last first.
+void roll_back(std::span<const Placement>) noexcept;
 
 }  // namespace quietvox::io

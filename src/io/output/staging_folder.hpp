@@ -28,18 +28,21 @@ class StagingFolder {
 
   /// What lies in it, wherever others may have moved it, and whatever they put in its place.
   std::filesystem::path operator/(const std::filesystem::path& name) const { return folder_->reached_by(path_) / name; }
+  /// A name in the folder that it was made in, wherever others may have moved that, and whatever they put in its place.
+  std::filesystem::path beside(const std::filesystem::path& name) const {
+    return parent_.reached_by(path_.parent_path()) / name;
+  }
   /// Where it was made, for messages.
   const std::filesystem::path& path() const { return path_; }
   /// The digits of its name, which chance chose.
   std::string token() const;
-  /// Another program removed it or took its name.
-  bool is_lost() const;
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const;
   /// Removes it now, with all that it holds. Returns an error number, or 0.
   int remove() noexcept;
 
  private:
+  Descriptor parent_;
   std::filesystem::path path_;
   std::optional<Descriptor> folder_, lock_;
 };

@@ -224,13 +224,17 @@ TEST_F(GzipTest, EmptyMembersTakeNoTime) {
 }
 
 TEST_F(GzipTest, ReadingEndsOnAStopRequest) {
-  test::write_file(folder_ / "in", packed_by_zlib(noise(5000, 9), 6, Z_DEFAULT_STRATEGY));
-  std::stop_source stop;
-  ByteReader reader(folder_ / "in", {}, 0, stop.get_token());
-  Bytes bytes(10);
-  EXPECT_EQ(reader.read(0, std::as_writable_bytes(std::span(bytes))), 10U);
-  stop.request_stop();
-  test::expect_error(Errc::cancelled, "stopped", [&] { reader.read(100, std::as_writable_bytes(std::span(bytes))); });
+  test::write_file(folder_ / "packed", packed_by_zlib(noise(5000, 9), 6, Z_DEFAULT_STRATEGY));
+  test::write_file(folder_ / "plain", noise(5000, 9));
+  for (const char* name : {"packed", "plain"}) {
+    SCOPED_TRACE(name);
+    std::stop_source stop;
+    ByteReader reader(folder_ / name, {}, 0, stop.get_token());
+    Bytes bytes(10);
+    EXPECT_EQ(reader.read(0, std::as_writable_bytes(std::span(bytes))), 10U);
+    stop.request_stop();
+    test::expect_error(Errc::cancelled, "stopped", [&] { reader.read(100, std::as_writable_bytes(std::span(bytes))); });
+  }
 }
 
 }  // namespace

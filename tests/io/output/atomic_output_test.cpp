@@ -91,6 +91,35 @@ TEST_F(AtomicOutputTest, ALinkPutInPlaceOfThePrivateFolderLeadsNowhere) {
   }
 }
 
+/// Who may rename the folder that it lies in must not make a run replace what lies elsewhere.
+TEST_F(AtomicOutputTest, ALinkPutInPlaceOfItsFolderLeadsNowhere) {
+  fs::create_directories(folder_ / "private/out");
+  make_result(folder_ / "private/out/mine");
+  put(folder_ / "private/out.nii", "mine");
+  const Names before = test::TemporaryFolder::names_in(folder_ / "private");
+  for (const bool existing : {false, true}) {
+    for (const Kind kind : {Kind::file, Kind::folder}) {
+      const bool is_file = kind == Kind::file;
+      fs::create_directory(folder_ / "shared");
+      if (existing && is_file) put(folder_ / "shared/out.nii", "old");
+      if (existing && !is_file) fs::create_directory(folder_ / "shared/out");
+      {
+        Output output(folder_ / (is_file ? "shared/out.nii" : "shared/out"), kind, true, {});
+        put(is_file ? output.staging() : output.staging() / "a", "result");
+        fs::rename(folder_ / "shared", folder_ / "moved");
+        fs::create_directory_symlink(folder_ / "private", folder_ / "shared");
+        output.commit();
+      }
+      EXPECT_EQ(get(folder_ / (is_file ? "moved/out.nii" : "moved/out/a")), "result");
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "moved"), {}), 1);
+      EXPECT_EQ(get(folder_ / "private/out.nii"), "mine");
+      EXPECT_EQ(test::TemporaryFolder::names_in(folder_ / "private"), before);
+      fs::remove(folder_ / "shared");
+      fs::remove_all(folder_ / "moved");
+    }
+  }
+}
+
 TEST_F(AtomicOutputTest, FileAppearsOnlyAtCommit) {
   Output output(folder_ / "a.nii.gz", Kind::file, false, {});
   EXPECT_EQ(output.staging().filename(), "a.nii.gz");
@@ -189,6 +218,17 @@ TEST_F(AtomicOutputTest, AMissingFolderIsMadeAndGoesWithAFailure) {
     first.commit();
   }
   EXPECT_EQ(folder_.names(), (Names{"new", "new/a.nii"}));
+}
+
+/// What is above it is where the link leads, not where the link lies.
+TEST_F(AtomicOutputTest, AFolderAboveALinkIsMadeThereAlone) {
+  fs::create_directories(folder_ / "elsewhere/sub");
+  fs::create_directory_symlink("elsewhere/sub", folder_ / "link");
+  Output output(folder_ / "link/../new/a.nii", Kind::file, false, {});
+  put(output.staging(), "new");
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+  output.commit();
+  EXPECT_EQ(get(folder_ / "elsewhere/new/a.nii"), "new");
 }
 
 /// The permissions of a file or folder for the group and for others.

@@ -103,8 +103,9 @@ struct SliceHeader {
   std::int64_t columns = 0, rows = 0;
   std::int64_t frame_columns = 0, frame_rows = 0;  ///< of the whole frame, where the image is a tile of it
   std::int64_t left = 0, top = 0;                  ///< where the tile begins
-  std::int64_t frame = 0, frames = 1;              ///< which one of how many frames
-  bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
+  bool is_way_assumed = false;         ///< of a mosaic that does not say to which side its slices follow each other
+  std::int64_t frame = 0, frames = 1;  ///< which one of how many frames
+  bool is_enhanced = false;            ///< the header says frame by frame what differs (functional groups)
   PixelFormat format;
   double slope = 1, intercept = 0;  ///< real value = slope * stored + intercept
   bool says_slope = false, says_intercept = false;

@@ -403,6 +403,23 @@ TEST_F(DicomFrames, TilesOfAMosaicAreSlicesAndNeverMix) {
   }
 }
 
+TEST_F(DicomFrames, AMosaicThatDoesNotSayToWhichSideItsSlicesGoIsTold) {
+  const auto warnings_of = [&](const std::string& element, const std::vector<std::string>& values) {
+    const std::string protocol = "### ASCCONV BEGIN ###\nsSliceArray.lSize                        = 3\n";
+    DicomSpec spec = mosaic(protocol, {0x0029, 0x1020});
+    spec.change = [change = spec.change, header = csa_header(element, values)](DcmDataset& data) {
+      change(data);
+      data.putAndInsertUint8Array(DcmTag(0x0029, 0x1010, EVR_OB), reinterpret_cast<const Uint8*>(header.data()),
+                                  header.size());
+    };
+    return open(spec)->warnings();
+  };
+  EXPECT_TRUE(warnings_of("SliceNormalVector", {"0.0", "0.0", "-1.0"}).empty());
+  const auto warnings = warnings_of("Unknown", {"0"});
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("may be mirrored along z"), std::string::npos) << warnings[0];
+}
+
 TEST_F(DicomFrames, MosaicsThatDoNotSayHowManyTilesAreRefused) {
   write_dicom(in_, mosaic("", {}));
   expect_error(Errc::unsupported, "how many slices", [&] { io::open_dicom(in_, {}); });

@@ -12,7 +12,7 @@ the image), and once with each setting of a small grid, told the noise; the grid
 
 The truth that counts is what the scanner would record without noise (`add-noise --amount 0`): a zero-filled image has a
 lower resolution. PSNR counts the voxels of the object, those above 4 % of the range; SSIM and edges are those of
-`quietvox compare`. Seconds are processor seconds per million voxels on one thread, of commands with reading and writing.
+`quietvox compare`. Seconds are processor seconds per million voxels on one thread; commands read and write besides.
 
 Peers that are not installed (scikit-image and PyWavelets, dipy, antspyx, bm4d) are left out. What RESULT.json holds
 already is not measured again, so that a run may be stopped, go on, or be made in parts. quality_page.py makes the pages

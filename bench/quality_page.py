@@ -167,8 +167,8 @@ grid has better, that PSNR and with what.
 """
 
 WHICH_ADVICE = """- **Noise of scanners** (white, Rician, zero-filled, g-factor, CT, interpolated): `denoise`.
-  `prinlm` and `dct` are 1.0 to 1.5 dB behind in a fifth of its time, `nlm` 1.2 to 2.4 dB, and `bilateral` 3.2 to 3.8
-  dB in a tenth.
+  `prinlm` and `dct` are 1.0 to 1.5 dB behind in a fifth of its time, `nlm` 1.2 to 2.4 dB, and `bilateral` 3.2 to
+  3.8 dB in a tenth.
 - **Rician noise**: `denoise` also takes out the bias of magnitudes; `bm4d` by itself does not. At 3 % that changes
   little but the air; at 9 % the object gains 0.1 (head), 1.8 (CT) and 2.2 dB (mammogram). `nlm` needs to be told:
   with `--noise-model rician` and the true sigma it gains 1.8 and 2.6 dB more on the phantoms at 9 %.
@@ -179,10 +179,10 @@ WHICH_ADVICE = """- **Noise of scanners** (white, Rician, zero-filled, g-factor,
 - **Poisson noise**: `denoise`; `--strength strong` gains 1.1 dB more on the mammogram, and nothing on volumes.
 - **Speckle**: `denoise` on volumes. In the mammogram it finds too little noise: by defaults `gaussian` is best there,
   38.4 dB against 35.2; with the sigma given by hand `prinlm` and `dct` are, 41.4 and 41.3 dB.
-- **Impulses** (dead pixels, salt-and-pepper): `median`, and no other. In volumes a cross of radius 1x1x0 is best at 5
-  %, and radius 1 along all three axes at 30 %. In a single slice the default is best at 5 %; at 30 % it is too small,
-  24.5 dB where 2x2x0 has 37.8. `denoise`, `bm4d`, `prinlm`, `dct`, `nlm` and `bilateral` leave impulses; `denoise`
-  says so.
+- **Impulses** (dead pixels, salt-and-pepper): `median`, and no other. In volumes a cross of radius 1x1x0 is best at
+  5 %, and radius 1 along all three axes at 30 %. In a single slice the default is best at 5 %; at 30 % it is too
+  small, 24.5 dB where 2x2x0 has 37.8. `denoise`, `bm4d`, `prinlm`, `dct`, `nlm` and both bilateral filters leave impulses;
+  `denoise` says so.
 - **Quantisation**: no noise is found, and those filters change nothing. With 0.29 steps (the step over the root of
   12) as `--sigma` and a strength of 1.4 or 2, `dct` gains 4.1 dB on the head, 0.9 dB on the CT phantom and 3.8 dB on
   the mammogram. `nlm` and `bm4d` come within 1.1 dB of that.

@@ -181,8 +181,8 @@ WHICH_ADVICE = """- **Noise of scanners** (white, Rician, zero-filled, g-factor,
   38.4 dB against 35.2; with the sigma given by hand `prinlm` and `dct` are, 41.4 and 41.3 dB.
 - **Impulses** (dead pixels, salt-and-pepper): `median`, and no other. In volumes a cross of radius 1x1x0 is best at
   5 %, and radius 1 along all three axes at 30 %. In a single slice the default is best at 5 %; at 30 % it is too
-  small, 24.5 dB where 2x2x0 has 37.8. `denoise`, `bm4d`, `prinlm`, `dct`, `nlm` and both bilateral filters leave impulses;
-  `denoise` says so.
+  small, 24.5 dB where 2x2x0 has 37.8. `denoise`, `bm4d`, `prinlm`, `dct`, `nlm` and both bilateral filters leave
+  impulses; `denoise` says so.
 - **Quantisation**: no noise is found, and those filters change nothing. With 0.29 steps (the step over the root of
   12) as `--sigma` and a strength of 1.4 or 2, `dct` gains 4.1 dB on the head, 0.9 dB on the CT phantom and 3.8 dB on
   the mammogram. `nlm` and `bm4d` come within 1.1 dB of that.
@@ -310,8 +310,8 @@ def verdict(figures):
              for case, *_ in leads]
     lines = [f"Of {len(leads)} cases of scanner noise `denoise` is the best automatic filter in {wins}, as good as the "
              f"best (within {MARGIN} dB) in\n{ties}, and worse in {len(leads) - wins - ties}. (`bm4d` is the same "
-             f"filter without the step for Rician noise, and is left out here.)\nIt beats every automatic filter of others "
-             f"in {sum(value > MARGIN for value in foreign)}, and the best of their grids, told the noise, in "
+             "filter without the step for Rician noise, and is left out here.)\nIt beats every automatic filter of "
+             f"others in {sum(value > MARGIN for value in foreign)}, and the best of their grids, told the noise, in "
              f"{sum(value > MARGIN for value in grids)}."]
     if told:
         lines.append(f"\nBM4D, told the noise, is better than `denoise`, which measures it, in "

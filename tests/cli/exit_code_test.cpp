@@ -115,7 +115,7 @@ TEST_F(ExitCode, InputPath5) {
 
 TEST_F(ExitCode, OutputPath6) {
   expect(6, {"median", path("in.nii"), path("no/such/out.nii")}, "there is no folder");
-  expect(6, {"median", path("in.nii"), path("in.nii")}, "same");
+  expect(6, {"median", path("in.nii"), path("in.nii")}, "is the input too");
   write_dicom(folder_ / "in.dcm", {});
   expect(6, {"median", path("in.dcm"), path("out/")}, "give the name of a file");
   expect(6, {"phantom", path("no/such/out.nii")}, "there is no folder");

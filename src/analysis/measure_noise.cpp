@@ -214,8 +214,18 @@ struct Measured {
   bool nothing_to_go_by = false, has_few_parts = false, is_by_air = false;
 };
 
+/// What headers say of whether voxels are magnitudes, whose noise is Rician.
+enum class Magnitudes { no, perhaps, yes };
+
+/// Whether tissue has the noise that air says. Counts, and all whose noise grows with the signal, may look like air
+/// where they are weak, and have other noise where they are not.
+bool confirms(double signal, double sigma, double air) {
+  constexpr double strong = 3, alike = 2;
+  return signal >= strong * air && sigma < alike * air && alike * sigma > air;
+}
+
 /// `is_difference`: the bricks are what two volumes differ by.
-Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, const Execution& execution) {
+Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes, const Execution& execution) {
   constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
   constexpr double calmest = 0.25;                      // of those of a difference
   constexpr double most_constant = 0.05;
@@ -228,7 +238,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, co
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  const std::optional<double> air = may_be_rician ? air_sigma(bricks, found.middle) : std::nullopt;
+  std::optional<double> air = magnitudes == Magnitudes::no ? std::nullopt : air_sigma(bricks, found.middle);
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
   const std::int64_t object = bricks.count();
   if (object == 0 ||
@@ -268,7 +278,12 @@ Measured measure(NoiseBricks& bricks, bool is_difference, bool may_be_rician, co
   if (air) {
     double signal = 0;
     for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
-    correct_rician(model, signal / static_cast<double>(model.places));
+    signal /= static_cast<double>(model.places);
+    if (magnitudes == Magnitudes::yes || confirms(signal, model.sigma, *air)) {
+      correct_rician(model, signal);
+    } else {
+      air.reset();
+    }
   }
   judge(model, object, found.partly, fit.flatness(), fit.floor());
   const bool is_uniform = model.map.values.size() == 1;
@@ -306,10 +321,13 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
     return nothing;
   }
   const bool is_difference = neighbour != nullptr;
-  const bool may_be_rician =
-      !is_difference && source.header().kind.value_or(DataKind::magnitude) == DataKind::magnitude;
+  const std::optional<DataKind> kind = source.header().kind;
+  const bool is_said = kind == DataKind::magnitude;
+  const Magnitudes magnitudes = is_difference || (kind && !is_said) ? Magnitudes::no
+                                : is_said                           ? Magnitudes::yes
+                                                                    : Magnitudes::perhaps;
   const double scale = bricks.normalise();
-  Measured measured = measure(bricks, is_difference, may_be_rician, execution);
+  Measured measured = measure(bricks, is_difference, magnitudes, execution);
   multiply(measured.model, 1 / scale);
   return measured;
 }

@@ -241,6 +241,26 @@ TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   EXPECT_NEAR(model.sigma, 12, 1.2);
 }
 
+/// Of a Poisson distribution with a mean of 4 the spread and the skewness are nearly those of Rayleigh's.
+TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
+  const Extent extent{{64, 64, 40}};
+  for (const bool is_uniform : {true, false}) {
+    Scan counts{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+    std::mt19937 random(5);
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const double x = i % 64 - 32, y = i / 64 % 64 - 32, z = i / 4096 - 20;
+      const bool is_hot = !is_uniform && x * x + y * y + z * z < 100;
+      counts.voxels[static_cast<std::size_t>(i)] =
+          static_cast<float>(std::poisson_distribution<int>(is_hot ? 64 : 4)(random));
+    }
+    EXPECT_EQ(counts.measured().distribution, NoiseDistribution::gaussian) << is_uniform;
+    HeaderFacts magnitudes;
+    magnitudes.kind = DataKind::magnitude;
+    MemoryVolume said({counts.voxels.data(), extent, {2, 2, 2}}, magnitudes);
+    EXPECT_EQ(measure_noise(said, {}).distribution, NoiseDistribution::rician) << is_uniform;
+  }
+}
+
 /// A brick of 8 voxels of 3 mm holds folds of the brain wherever it lies.
 TEST(MeasureNoise, LargeVoxelsAreMeasuredByTheirFinestDifferences) {
   QV_NEEDS_TEST_DATA();

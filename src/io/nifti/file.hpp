@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <stop_token>
@@ -76,7 +77,12 @@ class NiftiVoxelReader {
   Execution execution_;
 };
 
-/// Voxels that one thread reads or writes at once.
+/// Voxels that all threads together read or write at once.
 inline constexpr std::int64_t nifti_piece = 1 << 17;
+
+/// Those of one thread.
+inline std::int64_t piece_of_thread(const Execution& execution) {
+  return std::max<std::int64_t>(nifti_piece / thread_count(execution), 1 << 12);
+}
 
 }  // namespace quietvox::io

@@ -109,7 +109,7 @@ class NiftiWriter : public ImageWriter {
       throw Error(Errc::internal, "slices must be written in ascending order, each once and whole");
     }
     const auto size = static_cast<std::size_t>(bytes_per_voxel(header_.type()));
-    const auto at_once = static_cast<std::size_t>(nifti_piece * thread_count(execution_));
+    constexpr auto at_once = static_cast<std::size_t>(nifti_piece);
     std::span<const float> values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
     std::int64_t first = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
     std::vector<std::byte> stored(std::min(values.size(), at_once) * size);
@@ -128,7 +128,7 @@ class NiftiWriter : public ImageWriter {
         told.rescale.inter -= offset_;
         decode(piece, told, {stored_values + from, count}, Inexact::round);
       };
-      parallel_for(execution_, std::ssize(some), nifti_piece, encode_piece);
+      parallel_for(execution_, std::ssize(some), piece_of_thread(execution_), encode_piece);
       clamped_ += clamped;
       voxel_part().write(bytes);
       if (stored_values) stored_values += some.size();

@@ -12,7 +12,7 @@ constexpr double least_share_equal = 0.9;
 constexpr std::size_t few_numbers = 8;  // as no scan has, and many images of labels
 constexpr double least_share_equal_of_few = 0.5;
 constexpr std::int64_t least_pairs = 100;
-constexpr std::int64_t least_pairs_of_few = 500;  // a tiny image may have few numbers by chance
+constexpr std::int64_t least_voxels_of_few = 4096;  // a tiny image may have few numbers by chance
 
 /// Neighbours along x and y of which one at least is no background: how many there are, and how many are equal.
 struct Pairs {
@@ -43,7 +43,7 @@ std::string why_labels(VolumeSource& stored) {
   std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
   Pairs pairs;
   std::unordered_set<float> numbers;
-  for (const std::int64_t z : {extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
+  const auto look_at = [&](std::int64_t z) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
     const float background = most_frequent(voxels, numbers);
@@ -53,12 +53,18 @@ std::string why_labels(VolumeSource& stored) {
         if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background);
       }
     }
+  };
+  const auto share = [&] { return static_cast<double>(pairs.equal) / static_cast<double>(pairs.all); };
+  for (const std::int64_t z : {extent.z / 4, extent.z / 2, extent.z * 3 / 4}) look_at(z);
+  if (pairs.all >= least_pairs && share() >= least_share_equal) {
+    return "integers without noise, of which neighbours are equal";
   }
-  if (pairs.all < least_pairs) return "";
-  const double share = static_cast<double>(pairs.equal) / static_cast<double>(pairs.all);
-  if (share >= least_share_equal) return "integers without noise, of which neighbours are equal";
-  if (pairs.all < least_pairs_of_few) return "";
-  const bool are_few = numbers.size() <= 2 || (numbers.size() <= few_numbers && share >= least_share_equal_of_few);
+  if (extent.voxels() < least_voxels_of_few) return "";
+  // What is marked may lie in other slices.
+  pairs = {};
+  for (std::int64_t z = 0; z < extent.z && numbers.size() <= few_numbers; ++z) look_at(z);
+  const bool are_few = numbers.size() == 2 || (numbers.size() <= few_numbers && pairs.all >= least_pairs &&
+                                               share() >= least_share_equal_of_few);
   return are_few ? "only " + std::to_string(numbers.size()) + " different whole numbers" : "";
 }
 

@@ -11,8 +11,9 @@
 namespace quietvox::io {
 
 /// Why integers are labels by their looks; empty where they are none. In a few slices nearly all neighbours outside the
-/// background are equal, as the noise of a scan never leaves them; or there are two different numbers only, or eight
-/// and half of the neighbours equal, as in thin structures. Reads those slices.
+/// background are equal, as the noise of a scan never leaves them; or the volume holds two different numbers only, or
+/// eight and half of the neighbours equal, as masks of small or thin structures do. Reads those slices, and others as
+/// long as no more than eight numbers were met.
 std::string why_labels(VolumeSource& stored);
 
 /// What headers say about voxels; where they do not say what integers are, a look at the first volume does, once

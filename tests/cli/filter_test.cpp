@@ -275,6 +275,37 @@ TEST_F(FilterCommand, IntegersOfFewNumbersAreLabelsHoweverThinTheyAre) {
   EXPECT_EQ(poor.status, 0) << poor.err;
 }
 
+TEST_F(FilterCommand, MasksOfSmallLesionsAreLabelsWhereverTheyLie) {
+  const Extent size{{40, 40, 12}};
+  const auto run = [&](const std::function<int(int, int, int)>& label) {
+    std::vector<std::int16_t> voxels;
+    for (int z = 0; z < size.z; ++z) {
+      for (int y = 0; y < size.y; ++y) {
+        for (int x = 0; x < size.x; ++x) voxels.push_back(static_cast<std::int16_t>(label(x, y, z)));
+      }
+    }
+    write_nifti(folder_ / "in.nii", size, voxels);
+    return quietvox({"median", path("in.nii"), path("out.nii"), "--force"});
+  };
+  const auto lies_in = [](int x, int y, int z, int at, int length) {
+    return std::min({x - at, y - at, z - 1}) >= 0 && std::max({x - at, y - at, z - 1}) < length;
+  };
+  const auto lesion = [&](int x, int y, int z) { return x / 2 == 5 && y / 2 == 9 && z == 1 ? 1 : 0; };
+  const auto regions = [&](int x, int y, int z) {
+    return lies_in(x, y, z, 3, 5) ? 1 : lies_in(x, y, z, 12, 6) ? 2 : lies_in(x, y, z, 25, 4) ? 3 : 0;
+  };
+  for (const Result& refused : {run(lesion), run(regions)}) {
+    EXPECT_EQ(refused.status, 4) << refused.err;
+    EXPECT_NE(refused.err.find(" different whole numbers"), std::string::npos) << refused.err;
+  }
+  const auto counts = random_integers(40 * 40 * 12, 9);
+  const auto few = run([&](int x, int y, int z) {
+    return std::max(std::abs(counts[static_cast<std::size_t>(1600 * z + 40 * y + x)]) % 20 - 16, 0);
+  });
+  EXPECT_EQ(few.status, 0) << few.err;
+  EXPECT_EQ(run([](int, int, int) { return 7; }).status, 0);
+}
+
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
   QV_NEEDS_TEST_DATA();
   const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();

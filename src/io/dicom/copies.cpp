@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "io/dicom/frame_decoder.hpp"
 #include "io/dicom/pixels.hpp"
@@ -101,37 +100,62 @@ std::vector<DcmTagKey> differences(const SliceHeader& a, const SliceHeader& b, c
   return differences(in_first, in_second);
 }
 
-/// True where two headers say the same of an image: whose it is, where it lies, what its numbers mean, what it shows.
-bool say_the_same(const SliceHeader& a, const SliceHeader& b) {
-  const auto all = [](const SliceHeader& s) {
-    return std::tuple_cat(
-        std::tie(s.sop_class, s.study, s.modality, s.series_kind, s.patient_id, s.patient_name, s.frame_of_reference,
-                 s.patient_position, s.photometric, s.kind, s.intent, s.has_overlays_in_cells, s.columns, s.rows,
-                 s.frame_columns, s.frame_rows, s.left, s.top, s.frame, s.frames, s.is_enhanced, s.format, s.slope,
-                 s.intercept, s.says_slope, s.says_intercept, s.modality_lut, s.padding, s.position, s.axes, s.spacing,
-                 s.has_spacing, s.thickness),
-        std::tie(s.contrast, s.directionality, s.echo_time, s.b_value, s.temporal_position, s.repetition_time,
-                 s.gradient, s.sequence, s.making, s.contrast_agent, s.dimension_indices, s.inversion_time,
-                 s.flip_angle, s.tube_voltage, s.slice_thickness, s.trigger_time, s.cycle_share, s.reference_time,
-                 s.acquired_at, s.made_at, s.acquisition, s.instance_number, s.burned_in));
+/// True of elements that archives, routers and viewers correct or add: who asked, where it is kept, how it is shown and
+/// described. None says whose the image is, where it lies, what its numbers mean or how it was made.
+bool is_of_archives(const DcmTagKey& key) {
+  static const std::set<DcmTagKey> known{
+      DCM_SpecificCharacterSet,
+      DCM_InstanceCreationDate,
+      DCM_InstanceCreationTime,
+      DCM_InstanceCreatorUID,
+      DCM_AccessionNumber,
+      DCM_RetrieveAETitle,
+      DCM_StationAETitle,
+      DCM_InstanceAvailability,
+      DCM_InstitutionName,
+      DCM_InstitutionAddress,
+      DCM_InstitutionalDepartmentName,
+      DCM_ReferringPhysicianName,
+      DCM_TimezoneOffsetFromUTC,
+      DCM_StudyDescription,
+      DCM_SeriesDescription,
+      DCM_PhysiciansOfRecord,
+      DCM_PerformingPhysicianName,
+      DCM_NameOfPhysiciansReadingStudy,
+      DCM_OperatorsName,
+      DCM_AdmittingDiagnosesDescription,
+      DCM_OtherPatientIDsSequence,
+      DcmTagKey(0x0010, 0x1000),  // Other Patient IDs, retired
+      DCM_OtherPatientNames,
+      DCM_PatientAddress,
+      DCM_PatientTelephoneNumbers,
+      DCM_AdditionalPatientHistory,
+      DCM_PatientComments,
+      DCM_PatientIdentityRemoved,
+      DCM_DeidentificationMethod,
+      DCM_DeidentificationMethodCodeSequence,
+      DCM_ContributingEquipmentSequence,
+      DCM_StudyID,
+      DCM_ImageComments,
+      DCM_WindowCenter,
+      DCM_WindowWidth,
+      DCM_WindowCenterWidthExplanation,
+      DCM_PerformedProcedureStepStartDate,
+      DCM_PerformedProcedureStepStartTime,
+      DCM_PerformedProcedureStepID,
+      DCM_PerformedProcedureStepDescription,
+      DCM_RequestAttributesSequence,
+      DCM_OriginalAttributesSequence,
+      DCM_DigitalSignaturesSequence,
   };
-  return all(a) == all(b);
-}
-
-/// The same of all images of two files.
-bool say_the_same(const std::vector<SliceHeader>& images, const fs::path& a, const fs::path& b) {
-  std::vector<const SliceHeader*> in_a, in_b;
-  for (const SliceHeader& image : images) {
-    if (image.path == a) in_a.push_back(&image);
-    if (image.path == b) in_b.push_back(&image);
-  }
-  return std::ranges::equal(
-      in_a, in_b, [](const SliceHeader* first, const SliceHeader* second) { return say_the_same(*first, *second); });
+  constexpr Uint16 request = 0x0032, visit = 0x0038, storage = 0x0088;
+  const Uint16 group = key.getGroup();
+  return known.contains(key) || group == request || group == visit || group == storage;
 }
 
 /// `ImageComments (0020,4000)`, or several with commas between.
 std::string listed(const std::vector<DcmTagKey>& keys) {
-  constexpr std::size_t most = 4;
+  constexpr std::size_t most = 12;
   std::string list;
   for (std::size_t i = 0; i < std::min(keys.size(), most); ++i) list += (i > 0 ? ", " : "") + tag_name(keys[i]);
   return keys.size() > most ? list + " and " + std::to_string(keys.size() - most) + " more" : list;
@@ -184,25 +208,24 @@ std::vector<SliceHeader> each_once(std::vector<SliceHeader> images, const std::f
     }
   });
   std::size_t changed = 0;
-  std::string example;
+  std::set<DcmTagKey> all;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto& [copy, original] = copies[i];
     if (differing[i].empty()) continue;
-    const bool is_one_image = differing[i].front() != DCM_PixelData && say_the_same(images, copy->path, original->path);
-    if (!is_one_image) {
+    if (!std::ranges::all_of(differing[i], is_of_archives)) {
       throw Error(Errc::irregular,
                   folder.string() + ": " + original->name.string() + " and " + copy->name.string() +
                       " are different images with the same " + tag_name(DCM_SOPInstanceUID) + ": " +
                       listed(differing[i]) + (differing[i].size() == 1 ? " differs" : " differ"),
                   "keep the right one in the folder");
     }
-    if (changed++ == 0)
-      example = copy->name.string() + " and " + original->name.string() + " in " + listed(differing[i]);
+    ++changed;
+    all.insert(differing[i].begin(), differing[i].end());
   }
   if (changed > 0) {
     warnings.push_back((changed == 1 ? "a copy has" : std::to_string(changed) + " copies have") +
-                       " the same picture as the file that is read and another header, which is lost: " + example +
-                       (changed == 1 ? " differ" : " differ, for one"));
+                       " the same picture as the file that is read and another header, which is lost, in " +
+                       listed({all.begin(), all.end()}));
   }
   const auto& [copy, original] = copies.front();
   warnings.push_back(

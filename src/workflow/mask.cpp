@@ -125,18 +125,22 @@ Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, 
 /// The same by those places in which the mask fits best. A file may say two that are not the same.
 Fit fit(const io::Image& mask, const io::Image& image, std::size_t volume) {
   const std::size_t own = own_volume(mask, volume);
+  const auto fits = [](const Fit& found) { return found.problem.empty() && found.doubt.empty(); };
   std::optional<Fit> first;
   for (const io::Geometry& place : image.geometries(volume)) {
     for (const io::Geometry& own_place : mask.geometries(own)) {
       Fit found = fit(mask, own_place, own, image, place, volume);
-      const bool fits = found.problem.empty() && found.doubt.empty();
-      if (!first && fits) return found;
-      if (fits) {
+      if (!first) {
+        first = std::move(found);
+      } else if (fits(found) && !fits(*first)) {
         found.doubt = "sform and qform of a file disagree, and one of each of the two files agree; by the others, " +
                       (first->problem.empty() ? first->doubt : first->problem);
         return found;
+      } else if (fits(found) && found.map != first->map) {
+        first->doubt =
+            "sform and qform of a file mirror or turn each other, and the mask fits by both; the sform counts";
+        return *first;
       }
-      if (!first) first = std::move(found);
     }
   }
   return *first;

@@ -217,6 +217,27 @@ TEST_F(Mask, OneOfTwoPlacesOfEachFileIsEnough) {
   }
 }
 
+/// Both fit the grid of the image, and say other tissue.
+TEST_F(Mask, ASformThatMirrorsTheQformIsTold) {
+  create("image.nii", grid_);
+  create("mask.nii", grid_);
+  {
+    std::fstream file(folder_ / "mask.nii", std::ios::binary | std::ios::in | std::ios::out);
+    const auto put = [&](std::streamoff at, auto value) {
+      file.seekp(at).write(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    put(312 + 8, -4.0F);  // of srow_z: along the slices, and the place of the first
+    put(312 + 12, 15.0F);
+    put(252, std::int16_t{1});
+    put(254, std::int16_t{1});
+  }
+  const auto image = io::open_nifti(folder_ / "image.nii");
+  std::vector<Message> warnings;
+  EXPECT_TRUE(open_mask((folder_ / "mask.nii").string(), *image, {}, warnings));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].text().find("mirror or turn each other"), std::string::npos) << warnings[0].text();
+}
+
 /// Programs that convert DICOM may take the distance of the first two slices for that of all. Where a scanner rounds
 /// positions, that is far off at the other end.
 TEST_F(Mask, SlicesMayBeAsFarApartAsTheFirstTwoOfAScannerThatRounds) {

@@ -360,8 +360,7 @@ TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {
   write_nifti(folder_ / "in.nii", {{8, 8, 8}}, std::vector<std::int16_t>(512, 32000));
   for (const auto& [in, out] : {std::pair{"ct", "noisy"}, {"in.nii", "noisy.nii"}}) {
     const Result result = quietvox_ok({"add-noise", path(in), path(out), "--amount", "30000"});
-    EXPECT_NE(result.err.find("lie beyond the stored range and were clamped to it"), std::string::npos)
-        << result.err;
+    EXPECT_NE(result.err.find("lie beyond the stored range and were clamped to it"), std::string::npos) << result.err;
   }
 }
 

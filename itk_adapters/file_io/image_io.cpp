@@ -32,7 +32,7 @@ class ItkFile {
  public:
   ItkFile(ItkHeader header, Execution execution, HeaderFacts facts = {})
       : header_(std::move(header)),
-        facts_(std::move(facts)),
+        facts_(std::move(facts), header_.header),
         io_(make_image_io(header_.format, header_.header)),
         execution_(std::move(execution)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
@@ -198,7 +198,8 @@ class ItkVolume final : public VolumeSource {
   HeaderFacts header() const override {
     const io::NiftiType type = file_->type();
     const bool are_integers = type != io::NiftiType::float32 && type != io::NiftiType::float64;
-    HeaderFacts facts = file_->facts().get(are_integers, [&] { return std::make_unique<ItkVolume>(file_, 0); });
+    HeaderFacts facts =
+        file_->facts().get(volume_, are_integers, [&] { return std::make_unique<ItkVolume>(file_, 0); });
     facts.offset = offset_;
     return facts;
   }

@@ -96,6 +96,8 @@ class ItkWriter final : public io::ImageWriter {
     next_slice_ += slices.extent.z;
   }
 
+  std::optional<io::StoredIntegers> integers() const override { return io::integers_of(format()); }
+
   io::WriteReport finish(std::vector<io::AtomicOutput*>& outputs) override {
     if (begun_ != source_.volumes || missing_slices() != 0) {
       throw Error(Errc::internal, output_.string() + ": volumes or slices are missing");

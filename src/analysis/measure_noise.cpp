@@ -191,7 +191,7 @@ void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double f
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
   if (partly > mostly * object) {
-    because(Confidence::none, "hardly a part of the object is large enough to be measured");
+    because(Confidence::none, "nearly all parts of the image hold voxels of the background's value");
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
   if (object < few) because(Confidence::low, "the object has few parts to go by");

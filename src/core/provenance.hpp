@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/filter.hpp"
+#include "core/volume_facts.hpp"
 
 namespace quietvox {
 
@@ -30,6 +32,7 @@ struct Provenance {
   std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
   std::string stabilise{};          ///< whether Rician noise was to be made Gaussian; empty: not at all
+  std::optional<DataKind> kind{};   ///< what the numbers of the volume are, where that is known
   std::string stabilised{};         ///< `Rician noise` where that was made Gaussian
 };
 

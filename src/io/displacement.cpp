@@ -54,9 +54,17 @@ SlicePlaces even_places(const Geometry& geometry) {
   return places;
 }
 
-SlicePlaces slice_places(const Image& image, std::size_t volume) {
+SlicePlaces slice_places(const Image& image, std::size_t volume, const Geometry& own, const AxisMap& map) {
   SlicePlaces places = slice_positions(image, volume);
-  return places.empty() ? even_places(image.geometry(volume)) : places;
+  if (places.empty() || map.from.z != 2) return even_places(turned(own, map));
+  if (map.is_reversed.z) std::ranges::reverse(places);
+  AxisMap within = map;
+  within.is_reversed.z = false;
+  const Geometry first = turned(own, within);
+  for (auto& place : places) {
+    for (std::size_t i = 0; i < 3; ++i) place[i] += first.origin[i] - own.origin[i];
+  }
+  return places;
 }
 
 double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/axis_map.hpp"
 #include "io/image.hpp"
 
 /// Whether images lie in the same place.
@@ -21,8 +22,9 @@ constexpr double same_voxel = 0.25;
 /// Where the first voxel of each slice lies, LPS, mm.
 using SlicePlaces = std::vector<std::array<double, 3>>;
 SlicePlaces even_places(const Geometry&);
-/// Slice by slice where the image says it so.
-SlicePlaces slice_places(const Image&, std::size_t volume);
+/// Slice by slice where the image says it so, else as `own` has it, which is one of its geometries; with the axes of a
+/// map.
+SlicePlaces slice_places(const Image&, std::size_t volume, const Geometry& own, const AxisMap& = {});
 
 /// How far voxels of two volumes of the same extent that have the same index lie apart at most, in voxels of `image`
 /// along one of its axes.

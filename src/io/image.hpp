@@ -19,6 +19,7 @@
 #include "core/provenance.hpp"
 #include "io/files/file_stamp.hpp"
 #include "io/output/access.hpp"
+#include "io/rescale.hpp"
 
 /// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
 /// or more 3-D volumes (diffusion directions, echoes, time points), delivers each slice by slice as floats, and makes
@@ -97,8 +98,8 @@ class ImageWriter {
   void write(VolumeView<const float> slices) { write(slices, nullptr); }
   /// Verifies what was written against what was meant, and adds to `outputs` what is then to be committed.
   virtual WriteReport finish(std::vector<AtomicOutput*>& outputs) = 0;
-  /// True where voxels are stored as in the source, with its type and its slope.
-  virtual bool keeps_type() const { return false; }
+  /// How real values are stored, where that is as whole numbers.
+  virtual std::optional<StoredIntegers> integers() const { return {}; }
   /// Finishes, and puts all in its place.
   WriteReport commit();
 };

@@ -68,8 +68,8 @@ std::string why_labels(VolumeSource& stored) {
   return are_few ? "only " + std::to_string(numbers.size()) + " different whole numbers" : "";
 }
 
-const HeaderFacts& LazyFacts::get(bool are_integers,
-                                  const std::function<std::unique_ptr<VolumeSource>()>& first_volume) {
+HeaderFacts LazyFacts::get(std::size_t volume, bool are_integers,
+                           const std::function<std::unique_ptr<VolumeSource>()>& first_volume) {
   std::call_once(once_, [&] {
     if (facts_.kind || !are_integers) return;
     try {
@@ -81,7 +81,7 @@ const HeaderFacts& LazyFacts::get(bool are_integers,
       if (error.code() == Errc::cancelled) throw;
     }
   });
-  return facts_;
+  return facts_.kind ? facts_ : beside_.of_volume(volume);
 }
 
 }  // namespace quietvox::io

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "io/image.hpp"
+#include "io/kind_beside.hpp"
 
 namespace quietvox::io {
 
@@ -16,17 +19,19 @@ namespace quietvox::io {
 /// long as no more than eight numbers were met.
 std::string why_labels(VolumeSource& stored);
 
-/// What headers say about voxels; where they do not say what integers are, a look at the first volume does, once
-/// somebody asks.
+/// What is said about voxels: by the header; where that does not say what integers are, by a look at the first volume,
+/// once somebody asks; else by what lies beside the image.
 class LazyFacts {
  public:
-  explicit LazyFacts(HeaderFacts said) : facts_(std::move(said)) {}
+  LazyFacts(HeaderFacts header, const std::filesystem::path& image) : facts_(std::move(header)), beside_(image) {}
 
-  const HeaderFacts& get(bool are_integers, const std::function<std::unique_ptr<VolumeSource>()>& first_volume);
+  HeaderFacts get(std::size_t volume, bool are_integers,
+                  const std::function<std::unique_ptr<VolumeSource>()>& first_volume);
 
  private:
   std::once_flag once_;
   HeaderFacts facts_;
+  KindsBeside beside_;
 };
 
 }  // namespace quietvox::io

@@ -27,6 +27,7 @@
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/noise_of_volume.hpp"
+#include "workflow/rounding.hpp"
 #include "workflow/scan_files.hpp"
 #include "workflow/voxel_output.hpp"
 
@@ -215,56 +216,8 @@ void reserve_memory(Execution& execution, const Extent& extent, const std::vecto
   reserve_memory(execution, bytes + (on_cpu ? working : 0), least_memory(extent, chain, execution));
 }
 
-/// What an integer type that is asked for takes from values.
-class Rounding {
- public:
-  Rounding(OutputType type, const io::ImageWriter& writer)
-      : type_(FieldType<OutputType>::format(type)),
-        is_wanted_((type == OutputType::int16 || type == OutputType::uint16) && !writer.keeps_type()),
-        lowest_(type == OutputType::int16 ? -32768.0F : 0.0F),
-        highest_(type == OutputType::int16 ? 32767.0F : 65535.0F) {}
-
-  bool is_wanted() const { return is_wanted_; }
-  const std::string& type() const { return type_; }
-  void look_at(VolumeView<const float> slices) {
-    if (!is_wanted_) return;
-    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-      const float value = slices.data[i];
-      if (!std::isfinite(value)) continue;
-      least_ = std::min(least_, value);
-      most_ = std::max(most_, value);
-      is_lossy_ = is_lossy_ || value != std::round(value);
-    }
-  }
-  /// Throws Error(invalid_argument) where nothing is left of the picture: all values become one.
-  void check(const std::filesystem::path& output) const {
-    const auto stored = [&](float value) { return std::round(std::clamp(value, lowest_, highest_)); };
-    if (!is_wanted_ || !(least_ < most_) || stored(least_) != stored(most_)) return;
-    throw Error(Errc::invalid_argument,
-                output.string() + ": values from " + range() + " would all become " + io::format_text(stored(least_)) +
-                    " by " + Parameter{"output-type"},
-                "give float32");
-  }
-  /// Empty where little is lost.
-  Message warning() const {
-    constexpr float enough = 50;  // whole numbers
-    if (!is_lossy_ || most_ - least_ >= enough) return "";
-    return "values from " + range() + " were rounded to whole numbers by " + Parameter{"output-type"} +
-           "; float32 holds all";
-  }
-
- private:
-  std::string range() const { return io::format_text(least_) + " to " + io::format_text(most_); }
-
-  std::string type_;
-  bool is_wanted_;
-  float lowest_, highest_;  // of the type
-  float least_ = std::numeric_limits<float>::max(), most_ = std::numeric_limits<float>::lowest();
-  bool is_lossy_ = false;
-};
-
 /// In a dry run: throws what a run would throw for these voxels, as far as that can be told before they are filtered.
-void check_voxels(const DenoiseRequest& request, const io::Image& image, Stabilise stabilise,
+void check_voxels(const DenoiseRequest& request, const io::Image& image, io::VoxelDomain values, Stabilise stabilise,
                   const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& source_of,
                   const Backend& backend, const Execution& execution, Rounding& rounding) {
   const std::span<const FilterConfig> all = request.filters;
@@ -277,16 +230,20 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, Stabili
       const VolumeChain chain{is_asked_for ? all : all.first(1), is_asked_for ? stabilise : Stabilise::none, false};
       const VolumeFilter checked(chain, *source, backend, execution, measure_noise);
     }
-    if (!rounding.is_wanted()) continue;
-    for_each_slab(*image.volume(volume, io::VoxelDomain::real_with_padding), [&](VolumeView<const float> slices) {
-      for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-        if (std::isfinite(slices.data[i])) continue;
-        with_error_context(request.output.string(), [&] { throw io::not_finite(rounding.type()); });
+    // A type that the input has holds its values.
+    const bool checks_type = request.out.output_type != OutputType::same && rounding.is_wanted();
+    const auto voxels = image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values);
+    for_each_slab(*voxels, [&](VolumeView<const float> slices) {
+      if (!checks_type) return;
+      const float* const end = slices.data + slices.extent.voxels();
+      if (!std::all_of(slices.data, end, [](float value) { return std::isfinite(value); })) {
+        with_error_context(request.output.string(),
+                           [&] { throw io::not_finite(FieldType<OutputType>::format(request.out.output_type)); });
       }
       rounding.look_at(slices);
     });
   }
-  rounding.check(request.output);
+  rounding.check();
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
@@ -295,15 +252,16 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
-  Rounding rounding(request.out.output_type, *writers.image);
+  Rounding rounding(request.output, report.format,
+                    values == io::VoxelDomain::real ? writers.image->integers() : std::nullopt, background);
   const auto source_of = [&](std::size_t volume) {
     std::unique_ptr<VolumeSource> source = image.volume(volume, values);
     if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
     return source;
   };
   if (request.out.dry_run) {
-    check_voxels(request, image, is_chosen ? Stabilise::none : report.stabilise, source_of, *chosen.backend, background,
-                 rounding);
+    check_voxels(request, image, values, is_chosen ? Stabilise::none : report.stabilise, source_of, *chosen.backend,
+                 background, rounding);
   }
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
@@ -349,6 +307,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::unique_ptr<VolumeSource> unranged = source_of(volume);
+    provenance.kind = unranged->header().kind;
     if (report.volumes[volume].filters.empty()) {
       if (observer.detail) observer.detail("volume " + std::to_string(volume + 1) + ": left as it is");
       if (request.out.dry_run) continue;
@@ -397,7 +356,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     }
   }
   if (request.out.dry_run) return;
-  rounding.check(request.output);
+  rounding.check();
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
   report.clamped = written.clamped;
@@ -406,8 +365,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
                               " voxels did not fit into " + Parameter{"output-type"} +
                               " and were clamped; float32 holds all");
   }
-  if (const Message warning = rounding.warning(); !warning.empty())
-    report.warnings.push_back(request.output.string() + ": " + warning);
+  if (const Message warning = rounding.warning(); !warning.empty()) report.warnings.push_back(warning);
   report.warnings.insert(report.warnings.end(), written.warnings.begin(), written.warnings.end());
 }
 

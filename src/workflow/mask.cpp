@@ -66,21 +66,7 @@ struct Fit {
   std::string doubt;    ///< why that is not sure, or empty
 };
 
-/// Where the slices of a mask lie, seen along other axes.
-io::SlicePlaces turned_slices(const io::Image& mask, std::size_t volume, const io::Geometry& own, const Fit& fit) {
-  if (mask.format() != io::Format::dicom || fit.map.from.z != 2) return io::even_places(fit.turned);
-  io::SlicePlaces places = io::slice_places(mask, volume);
-  if (fit.map.is_reversed.z) std::ranges::reverse(places);
-  io::AxisMap within = fit.map;
-  within.is_reversed.z = false;
-  const io::Geometry turned = io::turned(own, within);
-  for (auto& place : places) {
-    for (std::size_t i = 0; i < 3; ++i) place[i] += turned.origin[i] - own.origin[i];
-  }
-  return places;
-}
-
-/// The same by one place of each of those that the files give.
+/// Of one place of each of those that the files give.
 Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, const io::Image& image,
         const io::Geometry& other, std::size_t volume) {
   Fit result{.map = map_onto(own, other), .turned = {}, .problem = {}, .doubt = {}};
@@ -96,16 +82,15 @@ Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, 
     result.doubt = elsewhere.empty() ? why_uneven : elsewhere;
     return result;
   }
-  const bool is_of_dicom = image.format() == io::Format::dicom;
-  const io::SlicePlaces wanted = is_of_dicom ? io::slice_places(image, volume) : io::even_places(other);
-  const io::SlicePlaces places = turned_slices(mask, own_volume, own, result);
+  const io::SlicePlaces wanted = io::slice_places(image, volume, other);
+  const io::SlicePlaces places = io::slice_places(mask, own_volume, own, result.map);
   const auto fits = [&](const io::SlicePlaces& slices) {
     return io::farthest(result.turned, places, other, slices) <= io::same_voxel;
   };
   if (result.map.from.z != 2) result.problem = mask.why_uneven(own_volume);
   if (!result.problem.empty() || fits(wanted)) return result;
   if (!why_uneven.empty() && fits(io::even_places(other))) {
-    result.doubt = why_uneven;
+    result.doubt = why_uneven + "; " + io::displaced_slice(other, places, wanted);
     return result;
   }
   // Converters take the distance of two slices for that of all, also where scanners have rounded positions.

@@ -317,12 +317,29 @@ TEST_F(FilterCommand, PhasesAreNotAveraged) {
   quietvox_ok({"median", phase, path("median.dcm")});
 }
 
+TEST_F(FilterCommand, ADryRunReadsAllThatTheRunReads) {
+  quietvox_ok({"phantom", path("in.nii.gz"), "--kind", "mr", "--size", "40x40x20"});
+  std::filesystem::resize_file(folder_ / "in.nii.gz", std::filesystem::file_size(folder_ / "in.nii.gz") / 2);
+  const std::vector<std::string> words{"median", path("in.nii.gz"), path("out.nii.gz")};
+  const Result run = quietvox(words);
+  EXPECT_EQ(run.status, 4) << run.err;
+  std::vector<std::string> dry = words;
+  dry.emplace_back("--dry-run");
+  EXPECT_EQ(quietvox(dry).err, run.err);
+  EXPECT_EQ(quietvox(dry).status, 4);
+}
+
 TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   const Extent size{{20, 20, 3}};
   std::filesystem::create_directory(folder_ / "in");
   const auto random = random_integers(static_cast<std::size_t>(size.voxels()), 3);
   const auto add = [&](int z, const std::string& type, int number, std::uint16_t offset) {
-    DicomSpec spec{.columns = 20, .rows = 20, .position = {0, 0, 1.0 * z}, .instance_number = number};
+    DicomSpec spec{.columns = 20,
+                   .rows = 20,
+                   .position = {0, 0, 1.0 * z},
+                   .slope = "",
+                   .intercept = "",
+                   .instance_number = number};
     for (std::int64_t i = 0; i < size.slice(); ++i) {
       const auto noise = static_cast<std::uint16_t>(random[static_cast<std::size_t>(z * size.slice() + i)]);
       spec.cells.push_back(static_cast<std::uint16_t>(offset + noise % 100));
@@ -365,6 +382,23 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   }
   EXPECT_NE(quietvox_ok({"nlm", path("in"), path("dry"), "--dry-run"}).err.find("volume 1 is left as it is"),
             std::string::npos);
+  // What is asked for by hand is meant for the magnitudes too.
+  for (const std::vector<std::string>& asked : {std::vector<std::string>{"nlm", "--noise-model", "rician"},
+                                                std::vector<std::string>{"denoise", "--stabilise", "rician"}}) {
+    std::vector<std::string> words{asked[0], path("in"), path("rician"), "--force"};
+    words.insert(words.end(), asked.begin() + 1, asked.end());
+    EXPECT_NE(quietvox_ok(words).err.find("volume 1 is left as it is"), std::string::npos) << asked[0];
+    words.emplace_back("--dry-run");
+    quietvox_ok(words);
+  }
+  // Other formats have no place for what the numbers are, and the file beside them has.
+  for (const std::string ending : {".nii", ".mha"}) {
+    quietvox_ok({"nlm", path("in"), path("both" + ending)});
+    const Result again = quietvox_ok({"nlm", path("both" + ending), path("again" + ending)});
+    EXPECT_NE(again.err.find("volume 1 is left as it is: nlm: both.json says phase"), std::string::npos) << again.err;
+    std::filesystem::remove(folder_ / "both.json");
+    std::filesystem::remove(folder_ / "again.json");
+  }
   const Result filtered = quietvox_ok({"median", path("in"), path("median")});
   EXPECT_EQ(filtered.err.find("left as it is"), std::string::npos) << filtered.err;
   EXPECT_NE(dicom_cells(path("median/P1")), dicom_cells(path("in/P1")));

@@ -4,12 +4,14 @@
 #include <png.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/make_dicom.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -213,6 +215,22 @@ TEST_F(Tools, CompareTellsOfImagesThatLieElsewhere) {
   const std::string text = "B lies elsewhere than A: origin ";
   EXPECT_NE(quietvox_ok({"compare", path("a.nii"), path("b.nii")}).err.find(text), std::string::npos);
   EXPECT_EQ(quietvox_ok({"compare", path("a.nii"), path("a.nii")}).err.find(text), std::string::npos);
+}
+
+/// Of two series with the same ends and the same number of slices, one lacks the third slice and one the fourth.
+TEST_F(Tools, CompareTellsOfSlicesThatLieElsewhere) {
+  for (const auto& [name, places] : {std::pair<std::string, std::array<int, 5>>{"a", {0, 1, 3, 4, 5}},
+                                     std::pair<std::string, std::array<int, 5>>{"b", {0, 1, 2, 4, 5}}}) {
+    std::filesystem::create_directory(folder_ / name);
+    for (const int place : places) {
+      write_dicom(folder_ / name / std::to_string(place), {.position = {0, 0, 1.0 * place}});
+    }
+  }
+  const auto warning = [&](const std::string& b) { return quietvox_ok({"compare", path("a"), path(b)}).err; };
+  EXPECT_NE(warning("b").find("B lies elsewhere than A: slice 3 lies at 0, 0, 2 mm instead of 0, 0, 3 mm"),
+            std::string::npos)
+      << warning("b");
+  EXPECT_EQ(warning("a").find("lies elsewhere"), std::string::npos) << warning("a");
 }
 
 /// Writes `a.nii` with other axes: B's x is A's y, B's y is A's x run backwards.

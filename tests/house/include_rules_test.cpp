@@ -40,7 +40,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/phantom", {{"core"}, {}}},
       {"src/io/files", {{"core"}, {"isa-l/", "zlib.h"}}},
       {"src/io/output", {{"core", "io", "io/files"}, {"nlohmann/"}}},
-      {"src/io", {{"core", "io/files", "io/output"}, {}}},
+      {"src/io", {{"core", "io/files", "io/output"}, {"nlohmann/"}}},
       {"src/io/nifti", {{"core", "io", "io/files", "io/output"}, {"hwy/", "zlib.h"}}},
       {"src/io/dicom", {{"core", "io", "io/files", "io/output"}, {"dcmtk/", "openjpeg", "zlib.h", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "filters/median"}, {"cuda", "cub/", "cooperative_groups"}}},

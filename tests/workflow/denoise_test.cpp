@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <random>
 
@@ -51,13 +53,22 @@ FilterConfig filter(const char* name, std::initializer_list<std::pair<const char
   return settings;
 }
 
-void write_nifti(const std::filesystem::path& path, const std::vector<float>& voxels) {
+void write_nifti(const std::filesystem::path& path, const std::vector<float>& voxels,
+                 const io::WriteOptions& options = {}) {
   io::Geometry geometry;
   geometry.extent = extent;
-  const auto writer = io::create_nifti(path, geometry, 1, {});
+  const auto writer = io::create_nifti(path, geometry, 1, options);
   writer->begin_volume(0, {});
   writer->write({voxels.data(), extent});
   writer->commit();
+}
+
+/// 16-bit numbers, of which real values are `slope` times as large.
+void write_integers(const std::filesystem::path& path, const std::vector<float>& numbers, float slope) {
+  write_nifti(path, numbers, {.force = true, .output_type = "int16"});
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(112);  // scl_slope
+  file.write(reinterpret_cast<const char*>(&slope), sizeof slope);
 }
 
 std::vector<float> read_nifti(const std::filesystem::path& path) {
@@ -181,7 +192,7 @@ TEST(Workflow, WholeNumbersTooCoarseForTheValuesAreToldOf) {
                              .filters = {filter("gaussian")},
                              .out = {.output_type = OutputType::int16, .force = true}};
       if (scale < 1e-3F || scale > 1) {  // nothing is left
-        const std::string text = "would all become " + std::string(scale > 1 ? "32767" : "0") + " by output-type";
+        const std::string text = "would all be stored as " + std::string(scale > 1 ? "32767" : "0");
         expect_error(Errc::invalid_argument, text, [&] { denoise(request); });
         EXPECT_FALSE(std::filesystem::exists(request.output));
         request.out.dry_run = true;
@@ -193,7 +204,7 @@ TEST(Workflow, WholeNumbersTooCoarseForTheValuesAreToldOf) {
       if (scale == 1) continue;
       const std::string text = warnings[0].text();
       EXPECT_NE(text.find("whole numbers"), std::string::npos) << text;
-      EXPECT_NE(text.find("float32 holds all"), std::string::npos) << text;
+      EXPECT_NE(text.find("give output-type float32"), std::string::npos) << text;
     }
   }
   const TemporaryFolder folder;
@@ -205,6 +216,35 @@ TEST(Workflow, WholeNumbersTooCoarseForTheValuesAreToldOf) {
                               .filters = {filter("median")},
                               .out = {.output_type = OutputType::int16, .force = true}};
   EXPECT_TRUE(denoise(median).warnings.empty());
+}
+
+/// An output keeps the type of its input. What a filter makes of small whole numbers may be lost in it.
+TEST(Workflow, ATypeThatIsKeptLosesNoPictureInSilence) {
+  for (const float slope : {1.F, 0.5F}) {
+    const TemporaryFolder folder;
+    std::mt19937 random(7);
+    std::poisson_distribution<int> counts(0.1);
+    std::vector<float> few(static_cast<std::size_t>(extent.voxels()));
+    for (float& count : few) count = static_cast<float>(counts(random));
+    write_integers(folder / "in.nii", few, slope);
+    DenoiseRequest request{
+        .input = folder / "in.nii", .output = folder / "out.nii", .filters = {filter("gaussian", {{"sigma", "4"}})}};
+    expect_error(Errc::invalid_argument, "would all be stored as 0", [&] { denoise(request); });
+    EXPECT_FALSE(std::filesystem::exists(request.output));
+    request.out.output_type = OutputType::float32;
+    EXPECT_TRUE(denoise(request).warnings.empty());
+    request.out.force = true;
+    request.out.output_type = OutputType::same;
+    few.front() = 40;
+    write_integers(folder / "in.nii", few, slope);
+    const auto warnings = denoise(request).warnings;
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].text().find(slope == 1 ? "whole numbers" : "steps of 0.5"), std::string::npos)
+        << warnings[0].text();
+    std::ranges::fill(few, 31000.F);
+    write_integers(folder / "in.nii", few, slope);
+    EXPECT_TRUE(denoise(request).warnings.empty());
+  }
 }
 
 /// What the voxels are is looked at in a dry run where the run would fail for it.

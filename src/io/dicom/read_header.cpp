@@ -13,6 +13,7 @@
 #include "io/dicom/overlays.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
+#include "io/image_type.hpp"
 #include "io/rescale.hpp"
 
 namespace quietvox::io::dicom {
@@ -272,56 +273,29 @@ std::optional<int> ge_component(DcmItem& data) {
   return is_untyped ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
 }
 
-/// True where a value of the image type names the phase, as in PHASE_MAP or SW_P_FFE. What is in phase or out of it,
-/// such as water and fat, is none, and no more is an image that phases made, or one of a bolus on its way.
-bool names_phase(std::string value) {
-  static const std::set<std::string> before{"IN", "OUT", "OF", "OPP", "OPPOSED", "ARTERIAL", "VENOUS", "DELAYED"},
-      after{"CONTRAST", "ENCODED", "ENCODING", "SENSITIVE"};
-  std::ranges::replace(value, '_', '\\');
-  std::ranges::replace(value, ' ', '\\');
-  const auto words = components(value);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "P") return true;
-    if (words[i] != "PHASE" || (i > 0 && before.contains(words[i - 1]))) continue;
-    if (i + 1 == words.size() || !after.contains(words[i + 1])) return true;
-  }
-  return false;
-}
-
-/// What the numbers are, by the modality, the complex image component, the image type (value 3 and on), or else by what
-/// GE says.
+/// What the numbers are, by the modality, the complex image component, the image type (value 3 and on), and what GE
+/// says.
 void read_kind(DcmItem& data, SliceHeader& slice) {
-  const auto take = [&](DataKind kind, std::string source) {
-    slice.kind = kind;
-    slice.kind_source = std::move(source);
+  std::vector<KindSaid> said;
+  const auto add = [&](std::optional<DataKind> kind, const std::string& source) {
+    if (kind) said.push_back({*kind, source});
   };
-  if (slice.modality == "SEG") return take(DataKind::labels, "the modality is SEG");
-  static const std::set<std::string> others{"CT", "PT", "NM", "CR", "DX", "MG", "US", "XA", "RF"};
-  if (others.contains(slice.modality)) return take(DataKind::scalar, "the modality is " + slice.modality);
-  const auto kind_of = [](const std::string& value) -> std::optional<DataKind> {
-    static const std::pair<DataKind, std::set<std::string>> words[]{{DataKind::scalar, {"R", "REAL", "I", "IMAGINARY"}},
-                                                                    {DataKind::magnitude, {"M", "MAGNITUDE"}}};
-    if (names_phase(value)) return DataKind::phase;
-    const std::string last = value.substr(value.rfind('_') + 1);  // Philips: SW_M
-    for (const auto& [kind, names] : words) {
-      if (names.contains(last)) return kind;
+  add(kind_of_modality(slice.modality), "the modality is " + slice.modality);
+  if (said.empty()) {
+    const std::string component = text_of(data, DCM_ComplexImageComponent);
+    add(kind_of_image_type(component), "Complex Image Component says " + component);
+    const bool is_of_frame = data.tagExists(DCM_FrameType);
+    const auto type = components(text_of(data, is_of_frame ? DCM_FrameType : DCM_ImageType));
+    for (std::size_t i = 2; i < type.size(); ++i) {
+      add(kind_of_image_type(type[i]), (is_of_frame ? "Frame Type says " : "Image Type says ") + type[i]);
     }
-    return std::nullopt;
-  };
-  const std::string component = text_of(data, DCM_ComplexImageComponent);
-  if (const auto kind = kind_of(component)) {
-    return take(*kind, "Complex Image Component says " + component);
+    const int part = ge_component(data).value_or(0);  // derived images have 0 as well
+    if (part == 1) add(DataKind::phase, "GE's (0043,102F) says phase");
+    if (part == 2 || part == 3) add(DataKind::scalar, "GE's (0043,102F) says a complex part");
   }
-  const DcmTagKey type_key = data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType;
-  const auto type = components(text_of(data, type_key));
-  for (std::size_t i = 2; i < type.size(); ++i) {
-    if (const auto kind = kind_of(type[i])) {
-      return take(*kind, (type_key == DCM_ImageType ? "Image Type says " : "Frame Type says ") + type[i]);
-    }
-  }
-  const int part = ge_component(data).value_or(0);  // derived images have 0 as well
-  if (part == 1) take(DataKind::phase, "GE's (0043,102F) says phase");
-  if (part == 2 || part == 3) take(DataKind::scalar, "GE's (0043,102F) says a complex part");
+  HeaderFacts facts = facts_of(said);
+  slice.kind = facts.kind;
+  slice.kind_source = std::move(facts.kind_source);
 }
 
 /// The kind of image, echo, diffusion weighting, labelling and time, and whatever else makes slices different pictures.

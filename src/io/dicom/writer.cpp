@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <set>
@@ -219,6 +220,19 @@ class Writer final : public ImageWriter {
                     stored ? stored + z * extent.slice() : nullptr);
       }
     });
+  }
+
+  /// Of images that differ in their slope, those of the largest steps.
+  std::optional<StoredIntegers> integers() const override {
+    const SliceHeader* coarsest = nullptr;
+    for (const Volume& volume : series_->volumes) {
+      for (const SliceHeader& slice : volume.slices) {
+        if (!slice.modality_lut.empty()) return std::nullopt;
+        if (!coarsest || std::abs(slice.slope) > std::abs(coarsest->slope)) coarsest = &slice;
+      }
+    }
+    const PixelFormat& format = coarsest->format;
+    return {{{coarsest->slope, coarsest->intercept}, double(format.min()), double(format.max())}};
   }
 
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {

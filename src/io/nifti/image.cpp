@@ -17,7 +17,7 @@ namespace {
 struct OpenedNifti {
   OpenedNifti(NiftiFile found, const ReadOptions& options)
       : file(std::move(found)),
-        facts(options.kind ? facts_given(options) : file.header.facts()),
+        facts(options.kind ? facts_given(options) : file.header.facts(), file.paths.header),
         readers([this, execution = options.execution] { return std::make_unique<NiftiVoxelReader>(file, execution); }) {
   }
 
@@ -51,7 +51,7 @@ class NiftiVolume final : public VolumeSource {
     const NiftiType type = nifti_->file.header.type();
     const bool are_integers = type != NiftiType::float32 && type != NiftiType::float64;
     const auto first_volume = [&] { return std::make_unique<NiftiVolume>(nifti_, 0, VoxelDomain::stored); };
-    HeaderFacts facts = nifti_->facts.get(are_integers, first_volume);
+    HeaderFacts facts = nifti_->facts.get(static_cast<std::size_t>(volume_), are_integers, first_volume);
     if (values_ == VoxelDomain::real_less_offset) facts.offset = nifti_->file.offset;
     return facts;
   }

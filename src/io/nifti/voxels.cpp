@@ -162,6 +162,15 @@ void widen(std::optional<Range<double>>& range, std::span<const std::byte> store
   });
 }
 
+std::optional<StoredIntegers> integers_of(const VoxelFormat& format) {
+  return with_type(format.type, [&](auto zero) -> std::optional<StoredIntegers> {
+    using T = decltype(zero);
+    if (!std::integral<T>) return std::nullopt;
+    using Limits = std::numeric_limits<T>;
+    return {{format.rescale, static_cast<double>(Limits::min()), static_cast<double>(Limits::max())}};
+  });
+}
+
 bool restores_bytes(std::span<const float> values, const VoxelFormat& format) {
   const auto [slope, inter] = format.rescale;
   return with_type(format.type, [&](auto zero) {

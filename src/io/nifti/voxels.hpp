@@ -29,6 +29,9 @@ void decode(std::span<const std::byte> stored, const VoxelFormat&, std::span<flo
 /// Widens a range to hold the rescaled values of stored voxels, as doubles, but for those that are not finite.
 void widen(std::optional<Range<double>>&, std::span<const std::byte> stored, const VoxelFormat&);
 
+/// None where the type holds floats.
+std::optional<StoredIntegers> integers_of(const VoxelFormat&);
+
 /// True where encode() makes, of every value that decode() gave, the bytes that it was decoded from, so that
 /// encode_changes() would store no others, whatever a filter left as it was. False too where that is not known.
 bool restores_bytes(std::span<const float> values, const VoxelFormat&);

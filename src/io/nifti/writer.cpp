@@ -142,6 +142,8 @@ class NiftiWriter : public ImageWriter {
     }
   }
 
+  std::optional<StoredIntegers> integers() const override { return integers_of(format()); }
+
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {
     if (volume_ != static_cast<std::size_t>(header_.volumes())) {
       throw Error(Errc::internal, "not all volumes were written");
@@ -237,8 +239,6 @@ class SameNiftiWriter final : public NiftiWriter {
       header().set_type(type);
     }
   }
-
-  bool keeps_type() const override { return keeps_type_; }
 
  protected:
   void write_beginning() override {

@@ -68,7 +68,8 @@ Json steps_of(const Provenance& provenance) {
 }
 
 bool same_but_for_place(const Json& a, const Json& b) {
-  return a["filters"] == b["filters"] && a.value("noise", Json()) == b.value("noise", Json());
+  const auto is_same = [&](const char* key) { return a.value(key, Json()) == b.value(key, Json()); };
+  return is_same("filters") && is_same("noise") && is_same("kind");
 }
 
 }  // namespace
@@ -154,6 +155,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) {
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
     Json entry = {{"first", volume}, {"last", volume}, {"filters", steps_of(volumes_[volume])}};
+    if (const auto& kind = volumes_[volume].kind) entry["kind"] = FieldType<DataKind>::format(*kind);
     for (const NoiseModel& noise : volumes_[volume].noise) entry["noise"].push_back(to_json(noise));
     if (!volumes_[volume].stabilised.empty()) entry["stabilised"] = volumes_[volume].stabilised;
     if (!volumes.empty() && same_but_for_place(volumes.back(), entry)) {

@@ -238,16 +238,24 @@ TEST_F(DicomRead, ImageTypesSayWhatThePhaseIs) {
   };
   for (const char* type :
        {"ORIGINAL\\PRIMARY\\P\\ND", "ORIGINAL\\PRIMARY\\PHASE_MAP\\NONE", "DERIVED\\PRIMARY\\PHASE MAP",
-        "DERIVED\\PRIMARY\\SWI_PHASE_ND", "ORIGINAL\\PRIMARY\\P_FFE\\FFE", "DERIVED\\PRIMARY\\B0 PHASE"}) {
+        "DERIVED\\PRIMARY\\SWI_PHASE_ND", "ORIGINAL\\PRIMARY\\P_FFE\\FFE", "DERIVED\\PRIMARY\\B0 PHASE",
+        "ORIGINAL\\PRIMARY\\M\\RETRO\\P", "original\\primary\\phase map"}) {
     EXPECT_EQ(kind(type), DataKind::phase) << type;
   }
   for (const char* type :
        {"DERIVED\\PRIMARY\\DIXON\\IN_PHASE", "DERIVED\\PRIMARY\\DIXON\\OPP_PHASE", "DERIVED\\PRIMARY\\OUT OF PHASE",
         "DERIVED\\PRIMARY\\PHASE CONTRAST\\ANGIO", "ORIGINAL\\PRIMARY\\MPR", "DERIVED\\PRIMARY\\PHASE_SENSITIVE_IR",
-        "ORIGINAL\\PRIMARY\\MULTIPHASE"}) {
+        "ORIGINAL\\PRIMARY\\MULTIPHASE", "DERIVED\\PRIMARY\\SYSTOLIC PHASE", "DERIVED\\PRIMARY\\CARDIAC_PHASE_3",
+        "DERIVED\\PRIMARY\\MAG_PHASE"}) {
     EXPECT_EQ(kind(type), std::nullopt) << type;
   }
   EXPECT_EQ(kind("DERIVED\\PRIMARY\\IN_PHASE\\M"), DataKind::magnitude);
+  const DicomSpec contradictory{
+      .slope = "",
+      .intercept = "",
+      .more = {
+          {DCM_Modality, "MR"}, {DCM_ImageType, "ORIGINAL\\PRIMARY\\P"}, {DCM_ComplexImageComponent, "MAGNITUDE"}}};
+  EXPECT_EQ(open(contradictory)->volume(0, VoxelDomain::stored)->header().kind, DataKind::phase);
   EXPECT_EQ(kind("ORIGINAL\\PRIMARY\\AXIAL\\PHASE 75", "CT"), DataKind::scalar);
   EXPECT_EQ(kind("ORIGINAL\\PRIMARY\\ARTERIAL_PHASE", "CT"), DataKind::scalar);
 }

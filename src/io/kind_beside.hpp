@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "core/volume_facts.hpp"
+
+namespace quietvox::io {
+
+/// What is said beside an image of what the numbers of its volumes are, where its header has no place for it.
+class KindsBeside {
+ public:
+  /// By the JSON file `a.json` of `a.nii.gz` (what dcm2niix writes of the scanner's Image Type and modality, what
+  /// quietvox writes of each volume), or by the parts of its name that BIDS gives a meaning, `part-phase` and
+  /// `_phasediff` among them. What is no JSON says nothing.
+  explicit KindsBeside(const std::filesystem::path& image);
+  HeaderFacts of_volume(std::size_t volume) const;
+
+ private:
+  struct Volumes {
+    std::uint64_t first = 0, last = 0;
+    HeaderFacts facts;
+  };
+  HeaderFacts usual_;
+  std::vector<Volumes> volumes_;  // where more is said of some
+};
+
+}  // namespace quietvox::io

@@ -32,7 +32,6 @@ class ItkFile {
  public:
   ItkFile(ItkHeader header, Execution execution, HeaderFacts facts = {})
       : header_(std::move(header)),
-        facts_(std::move(facts), header_.header),
         io_(make_image_io(header_.format, header_.header)),
         execution_(std::move(execution)) {
     with_itk_errors(header_.header, Errc::corrupt, [&] { io_->ReadImageInformation(); });
@@ -50,6 +49,7 @@ class ItkFile {
     check_size();
     const bool gzip = header_.encoding == "gzip";
     read_here_ = header_.offset && (gzip || header_.encoding == "raw");
+    facts_.emplace(std::move(facts), header_.header, volumes_, header_.encoding == "raw");
     with_error_context(header_.header.string(), [&] {
       const auto file_size = fs::file_size(header_.data);
       check_image_size(geometry_.extent, static_cast<std::int64_t>(volumes_), file_size, execution_);
@@ -62,7 +62,7 @@ class ItkFile {
   const io::Geometry& geometry() const { return geometry_; }
   std::size_t volumes() const { return volumes_; }
   const itk::ImageIOBase& image_io() const { return *io_; }
-  io::LazyFacts& facts() { return facts_; }
+  io::LazyFacts& facts() { return *facts_; }
   io::NiftiType type() const { return voxel_type(io_->GetComponentType()); }
 
   /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
@@ -172,7 +172,7 @@ class ItkFile {
   }
 
   ItkHeader header_;
-  io::LazyFacts facts_;
+  std::optional<io::LazyFacts> facts_;
   itk::ImageIOBase::Pointer io_;
   Execution execution_;
   io::Geometry geometry_;
@@ -196,10 +196,8 @@ class ItkVolume final : public VolumeSource {
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
   HeaderFacts header() const override {
-    const io::NiftiType type = file_->type();
-    const bool are_integers = type != io::NiftiType::float32 && type != io::NiftiType::float64;
     HeaderFacts facts =
-        file_->facts().get(volume_, are_integers, [&] { return std::make_unique<ItkVolume>(file_, 0); });
+        file_->facts().get(volume_, [&](std::size_t volume) { return std::make_unique<ItkVolume>(file_, volume); });
     facts.offset = offset_;
     return facts;
   }
@@ -230,7 +228,10 @@ class ItkImage final : public io::Image {
     check(values);
     return std::make_unique<ItkVolume>(file_, volume, values == io::VoxelDomain::real_less_offset ? offset() : 0);
   }
-  std::vector<std::string> warnings() const override { return {}; }
+  std::vector<std::string> warnings() const override {
+    const std::string& beside = file_->facts().warning();
+    return beside.empty() ? std::vector<std::string>() : std::vector{beside};
+  }
 
   io::Facts facts() const override {
     const io::Geometry& place = file_->geometry();

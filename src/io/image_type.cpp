@@ -29,16 +29,24 @@ std::vector<std::string> words_of(std::string_view value) {
 }
 
 /// True where words name the phase of the signal, as in PHASE_MAP or SW_P_FFE. What is in phase or out of it, such as
-/// water and fat, is none, and no more is an image that phases made, or one of a bolus, a heart or a breath on its way.
+/// water and fat, is none, and no more is an image that phases made, or one of a bolus, a heart or a breath on its way;
+/// nor what dcm2niix then puts at the end, PHASE once more.
 bool name_phase(const std::vector<std::string>& words) {
   static constexpr auto before = std::to_array<std::string_view>(
-      {"IN", "OUT", "OF", "OPP", "OPPOSED", "ARTERIAL", "VENOUS", "PORTAL", "DELAYED", "EARLY", "LATE", "CARDIAC",
-       "SYSTOLIC", "DIASTOLIC", "RESPIRATORY", "BREATHING", "MULTI", "MAG", "MAGNITUDE"});
+      {"IN",       "OUT",       "OF",          "OP",        "OPP",   "OPPOSED", "NO",
+       "ARTERIAL", "VENOUS",    "PORTAL",      "DELAYED",   "EARLY", "LATE",    "CARDIAC",
+       "SYSTOLIC", "DIASTOLIC", "RESPIRATORY", "BREATHING", "MULTI", "MAG",     "MAGNITUDE"});
   static constexpr auto after = std::to_array<std::string_view>({"CONTRAST", "ENCODED", "ENCODING", "SENSITIVE"});
+  bool is_other = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "P") return true;
-    if (words[i] != "PHASE" || (i > 0 && is_among(words[i - 1], before))) continue;
-    if (i + 1 == words.size() || !is_among(words[i + 1], after)) return true;
+    const bool is_last = i + 1 == words.size();
+    if (words[i] == "P" || words[i] == "PHASEMAP" || words[i] == "PHASEDIFF") return true;
+    if (words[i] != "PHASE") continue;
+    if ((i > 0 && is_among(words[i - 1], before)) || (!is_last && is_among(words[i + 1], after))) {
+      is_other = true;
+    } else if (!(is_last && is_other)) {
+      return true;
+    }
   }
   return false;
 }

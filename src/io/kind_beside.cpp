@@ -3,10 +3,10 @@
 #include "io/kind_beside.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/input_limits.hpp"
 #include "io/files/byte_stream.hpp"
@@ -21,21 +21,35 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t most_bytes = 1 << 20;  // of a JSON file; dcm2niix writes some 10,000
 
-/// An object, which is empty where the file is no such.
-Json object_of(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return Json::object();
-  std::string text;
+/// The text of a file that is read no further than most_bytes; empty where it is larger or may not be read.
+std::string text_of_file(const fs::path& path) {
+  if (!fs::is_regular_file(path)) return "";
   try {
     const RawReader file(path);
-    if (file.size() > most_bytes) return Json::object();
-    text.resize(file.size());
+    std::string text(file.size() > most_bytes ? 0 : file.size(), '\0');
     text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
-  } catch (const Error&) {  // it may not be read
-    return Json::object();
+    return text;
+  } catch (const Error&) {
+    return "";
   }
-  const auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < most_nested; };
-  Json json = Json::parse(text, is_shallow, false);
-  return json.is_object() ? json : Json::object();
+}
+
+/// JSON of what is nearly JSON: names in character sets of old, and NaN and Infinity, which Python writes.
+std::string mended(std::string text) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";  // before UTF-8
+  if (text.starts_with(mark)) text.erase(0, mark.size());
+  bool is_quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = is_quoted && text[i] == '\\';
+    if (text[i] == '"') is_quoted = !is_quoted;
+    if (static_cast<unsigned char>(text[i]) >= 0x80) text[i] = '?';
+    if (is_escape) ++i;
+    for (const std::string_view number : {"NaN", "-Infinity", "Infinity"}) {
+      if (is_quoted || std::string_view(text).substr(i, number.size()) != number) continue;
+      text.replace(i, number.size(), std::string(number.size() - 1, ' ') + '0');
+    }
+  }
+  return text;
 }
 
 std::string text_of(const Json& json, const char* key) {
@@ -43,57 +57,77 @@ std::string text_of(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// What the fields say that dcm2niix writes.
-std::vector<KindSaid> said_by_fields(const Json& json, const std::string& file) {
-  std::vector<KindSaid> said;
+/// What the fields say that dcm2niix writes. It cuts the values of the image type at each `_`.
+HeaderFacts facts_of_fields(const Json& json, const std::string& file) {
   const std::string modality = text_of(json, "Modality");
-  if (const auto kind = kind_of_modality(modality)) said.push_back({*kind, file + " says Modality " + modality});
+  if (const auto kind = kind_of_modality(modality)) {
+    return {.kind = kind, .kind_source = file + " says Modality " + modality};
+  }
   const auto type = json.find("ImageType");
-  if (!said.empty() || type == json.end() || !type->is_array()) return said;
+  if (type == json.end() || !type->is_array()) return {};
+  std::string all, one;
+  std::vector<KindSaid> said;
   for (std::size_t i = 2; i < type->size(); ++i) {
     if (!(*type)[i].is_string()) continue;
     const auto value = (*type)[i].get<std::string>();
-    if (const auto kind = kind_of_image_type(value)) said.push_back({*kind, file + " says ImageType " + value});
+    all += (all.empty() ? "" : "_") + value;
+    const auto kind = kind_of_image_type(value);
+    if (kind == DataKind::phase) one = value;
+    if (kind && kind != DataKind::phase) said.push_back({*kind, file + " says ImageType " + value});
   }
-  return said;
+  if (kind_of_image_type(all) == DataKind::phase) {
+    said.push_back({DataKind::phase, file + " says ImageType " + (one.empty() ? all : one)});
+  }
+  return facts_of(said);
 }
 
-/// What the parts of a name say: entities `key-value` and a suffix, with `_` between them.
-std::vector<KindSaid> said_by_name(const std::string& stem) {
+/// What the parts of a name say: entities `key-value` and a suffix, with `_` between them. Names of BIDS begin with the
+/// subject.
+HeaderFacts facts_of_name(const std::string& stem) {
   std::vector<KindSaid> said;
-  for (std::size_t begin = 0; begin <= stem.size();) {
+  for (std::size_t begin = 0; stem.starts_with("sub-") && begin <= stem.size();) {
     const std::size_t end = std::min(stem.find('_', begin), stem.size());
     const std::string part = stem.substr(begin, end - begin);
-    const bool is_suffix = end == stem.size() && begin > 0;
     const auto is_named = [&](auto... names) { return ((part == names) || ...); };
-    const bool is_phase = part == "part-phase" || (is_suffix && is_named("phase", "phase1", "phase2", "phasediff"));
-    if (is_phase) said.push_back({DataKind::phase, "its name says " + part});
+    const bool is_suffix = end == stem.size();
+    if (is_named("part-phase") || (is_suffix && is_named("phase", "phase1", "phase2", "phasediff"))) {
+      said.push_back({DataKind::phase, "its name says " + part});
+    }
     if (is_named("part-real", "part-imag")) said.push_back({DataKind::scalar, "its name says " + part});
     begin = end + 1;
   }
-  return said;
+  return facts_of(said);
 }
 
 }  // namespace
 
-KindsBeside::KindsBeside(const fs::path& image) {
+KindsBeside::KindsBeside(const fs::path& image, std::size_t volumes) {
   const fs::path path = sidecar_of(image);
   const std::string file = path.filename().string();
-  const Json json = object_of(path);
-  std::vector<KindSaid> said = said_by_fields(json, file);
-  std::ranges::move(said_by_name(path.stem().string()), std::back_inserter(said));
-  usual_ = facts_of(said);
+  const auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < most_nested; };
+  const std::string text = text_of_file(path);
+  const Json json = Json::parse(mended(text), is_shallow, false);
+  if (!text.empty() && json.is_discarded()) {
+    warning_ = path.string() + ": is not JSON, so that what it says of the voxels is not known";
+  }
+  if (json.is_object()) usual_ = facts_of_fields(json, file);
+  if (!usual_.kind) usual_ = facts_of_name(path.stem().string());
+  if (!json.is_object() || !json.contains("quietvox") || text_of(json, "image") != image.filename()) return;
   const auto entries = json.find("volumes");
-  if (!json.contains("quietvox") || entries == json.end() || !entries->is_array()) return;
+  if (entries == json.end() || !entries->is_array()) return;
+  std::uint64_t count = 0;
   for (const Json& entry : *entries) {
     if (!entry.is_object()) continue;
-    const std::string text = text_of(entry, "kind");
-    const auto kind = FieldType<DataKind>::parse(text);
     const auto first = entry.find("first"), last = entry.find("last");
-    if (!kind || first == entry.end() || last == entry.end()) continue;
+    if (first == entry.end() || last == entry.end()) continue;
     if (!first->is_number_unsigned() || !last->is_number_unsigned()) continue;
-    volumes_.push_back({*first, *last, {.kind = kind, .kind_source = file + " says " + text}});
+    count = std::max<std::uint64_t>(count, last->get<std::uint64_t>() + 1);
+    const std::string kind = text_of(entry, "kind");
+    if (const auto known = FieldType<DataKind>::parse(kind)) {
+      volumes_.push_back({*first, *last, {.kind = known, .kind_source = file + " says " + kind}});
+    }
   }
+  if (count != volumes) volumes_.clear();  // it was another image
 }
 
 HeaderFacts KindsBeside::of_volume(std::size_t volume) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "core/volume_facts.hpp"
@@ -14,11 +15,13 @@ namespace quietvox::io {
 /// What is said beside an image of what the numbers of its volumes are, where its header has no place for it.
 class KindsBeside {
  public:
-  /// By the JSON file `a.json` of `a.nii.gz` (what dcm2niix writes of the scanner's Image Type and modality, what
-  /// quietvox writes of each volume), or by the parts of its name that BIDS gives a meaning, `part-phase` and
-  /// `_phasediff` among them. What is no JSON says nothing.
-  explicit KindsBeside(const std::filesystem::path& image);
+  /// By the JSON file `a.json` of `a.nii.gz`: what dcm2niix writes of the scanner's Image Type and modality, or what
+  /// quietvox writes of each volume, if it is of this image. Where that says nothing, by the parts of the name that
+  /// BIDS gives a meaning, `part-phase` and `_phasediff` among them.
+  KindsBeside(const std::filesystem::path& image, std::size_t volumes);
   HeaderFacts of_volume(std::size_t volume) const;
+  /// Why the file is not understood; empty where it is, or is not there.
+  const std::string& warning() const { return warning_; }
 
  private:
   struct Volumes {
@@ -27,6 +30,7 @@ class KindsBeside {
   };
   HeaderFacts usual_;
   std::vector<Volumes> volumes_;  // where more is said of some
+  std::string warning_;
 };
 
 }  // namespace quietvox::io

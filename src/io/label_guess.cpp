@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/label_guess.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,19 +11,35 @@ namespace quietvox::io {
 namespace {
 
 constexpr double least_share_equal = 0.9;
-constexpr std::size_t few_numbers = 8;  // as no scan has, and many images of labels
+constexpr double least_share_inside = 0.8;  // of neighbours of which none is background; in scans it is a half at most
+constexpr std::size_t few_numbers = 8;      // as no scan has, and many images of labels
 constexpr double least_share_equal_of_few = 0.5;
 constexpr std::int64_t least_pairs = 100;
 constexpr std::int64_t least_voxels_of_few = 4096;  // a tiny image may have few numbers by chance
 
-/// Neighbours along x and y of which one at least is no background: how many there are, and how many are equal.
+/// Neighbours along x and y of which one at least is no background.
 struct Pairs {
-  std::int64_t all = 0, equal = 0;
+  std::int64_t all = 0, equal = 0, inside = 0;
+  std::vector<float> jumps;  // from one that is no background to another one
 
   void add(float a, float b, float background) {
     if (a == background && b == background) return;
     ++all;
     equal += a == b ? 1 : 0;
+    if (a == background || b == background) return;
+    ++inside;
+    if (a != b) jumps.push_back(std::abs(a - b));
+  }
+  double share_equal() const { return static_cast<double>(equal) / static_cast<double>(all); }
+  /// True where neighbours are mostly equal, and else differ by any number. What differs by the smallest steps is
+  /// smooth.
+  bool are_names() {
+    const auto count = static_cast<std::int64_t>(jumps.size());
+    if (count == 0 || static_cast<double>(inside - count) < least_share_inside * static_cast<double>(inside))
+      return false;
+    const auto middle = jumps.begin() + count / 2;
+    std::nth_element(jumps.begin(), middle, jumps.end());
+    return *middle > 2 * *std::min_element(jumps.begin(), middle + 1);
   }
 };
 
@@ -38,14 +56,17 @@ float most_frequent(const std::vector<float>& voxels, std::unordered_set<float>&
 
 }  // namespace
 
-std::string why_labels(VolumeSource& stored) {
+NumberLooks looks_of(VolumeSource& stored) {
   const Extent extent = stored.extent();
   std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
   Pairs pairs;
   std::unordered_set<float> numbers;
+  const auto is_whole = [](float voxel) { return voxel == std::trunc(voxel); };
+  /// False where there are fractions.
   const auto look_at = [&](std::int64_t z) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
+    if (!std::ranges::all_of(voxels, is_whole)) return false;
     const float background = most_frequent(voxels, numbers);
     for (std::int64_t y = 0; y < extent.y; ++y) {
       for (std::int64_t x = 0; x < extent.x; ++x) {
@@ -53,35 +74,51 @@ std::string why_labels(VolumeSource& stored) {
         if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background);
       }
     }
+    return true;
   };
-  const auto share = [&] { return static_cast<double>(pairs.equal) / static_cast<double>(pairs.all); };
-  for (const std::int64_t z : {extent.z / 4, extent.z / 2, extent.z * 3 / 4}) look_at(z);
-  if (pairs.all >= least_pairs && share() >= least_share_equal) {
-    return "integers without noise, of which neighbours are equal";
+  for (const std::int64_t z : {extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
+    if (!look_at(z)) return {};
   }
-  if (extent.voxels() < least_voxels_of_few) return "";
+  if (pairs.all >= least_pairs && pairs.share_equal() >= least_share_equal) {
+    return {"whole numbers without noise, of which neighbours are equal"};
+  }
+  if (pairs.inside >= least_pairs && pairs.are_names()) {
+    return {"whole numbers of which most neighbours are equal, and others differ by any number"};
+  }
   // What is marked may lie in other slices.
   pairs = {};
-  for (std::int64_t z = 0; z < extent.z && numbers.size() <= few_numbers; ++z) look_at(z);
+  for (std::int64_t z = 0; z < extent.z && numbers.size() <= few_numbers; ++z) {
+    if (!look_at(z)) return {};
+  }
+  if (numbers.size() == 1) return {"", true};
+  if (extent.voxels() < least_voxels_of_few) return {};
   const bool are_few = numbers.size() == 2 || (numbers.size() <= few_numbers && pairs.all >= least_pairs &&
-                                               share() >= least_share_equal_of_few);
-  return are_few ? "only " + std::to_string(numbers.size()) + " different whole numbers" : "";
+                                               pairs.share_equal() >= least_share_equal_of_few);
+  if (!are_few) return {};
+  return {"only " + std::to_string(numbers.size()) + " different whole numbers"};
 }
 
-HeaderFacts LazyFacts::get(std::size_t volume, bool are_integers,
-                           const std::function<std::unique_ptr<VolumeSource>()>& first_volume) {
-  std::call_once(once_, [&] {
-    if (facts_.kind || !are_integers) return;
+HeaderFacts LazyFacts::get(std::size_t volume,
+                           const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
+  if (header_.kind) return header_;
+  const auto look = [&](std::size_t which) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = looks_.find(which); known != looks_.end()) return known->second;
+    }
+    NumberLooks looks;
     try {
-      const std::string why = why_labels(*first_volume());
-      if (why.empty()) return;
-      facts_.kind = DataKind::labels;
-      facts_.kind_source = "the voxels look like labels: " + why;
+      looks = looks_of(*stored(which));
     } catch (const Error& error) {  // whoever filters the voxels will say what is wrong with them
       if (error.code() == Errc::cancelled) throw;
     }
-  });
-  return facts_.kind ? facts_ : beside_.of_volume(volume);
+    const std::lock_guard lock(mutex_);
+    return looks_.emplace(which, looks).first->second;
+  };
+  NumberLooks looks = look(0);
+  if (volume > 0 && (each_look_is_cheap_ || looks.is_uniform || !looks.why_labels.empty())) looks = look(volume);
+  if (looks.why_labels.empty()) return beside_.of_volume(volume);
+  return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
 }
 
 }  // namespace quietvox::io

@@ -232,6 +232,7 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, io::Vox
     }
     // A type that the input has holds its values.
     const bool checks_type = request.out.output_type != OutputType::same && rounding.is_wanted();
+    if (checks_type) rounding.begin_volume(source->extent());
     const auto voxels = image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values);
     for_each_slab(*voxels, [&](VolumeView<const float> slices) {
       if (!checks_type) return;
@@ -242,8 +243,8 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, io::Vox
       }
       rounding.look_at(slices);
     });
+    if (checks_type) rounding.end_volume();
   }
-  rounding.check();
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
@@ -252,7 +253,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
-  Rounding rounding(request.output, report.format,
+  Rounding rounding(request.output, report.format, image.volume_count(),
                     values == io::VoxelDomain::real ? writers.image->integers() : std::nullopt, background);
   const auto source_of = [&](std::size_t volume) {
     std::unique_ptr<VolumeSource> source = image.volume(volume, values);
@@ -300,7 +301,12 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const double volumes = static_cast<double>(image.volume_count());
   const auto output_of = [&](std::size_t volume) {
     writers.image->begin_volume(volume, provenance);
-    if (writers.residual) writers.residual->begin_volume(volume, provenance);
+    if (writers.residual) {
+      Provenance of_residual = provenance;
+      of_residual.kind = DataKind::scalar;
+      writers.residual->begin_volume(volume, of_residual);
+    }
+    rounding.begin_volume(image.geometry(volume).extent);
     const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
     return VoxelOutput(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, image, volume) : nullptr);
@@ -319,6 +325,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
         rounding.look_at(slices);
         output.write(slices);
       });
+      rounding.end_volume();
       continue;
     }
     // The offset of the image is that of its first volume. A mask may leave little of a range.
@@ -348,6 +355,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       rounding.look_at(slices);
       output.write(slices);
     });
+    rounding.end_volume();
     if (const double middle = source.middle_if_far(); middle != 0) {
       report.warnings.push_back("volume " + std::to_string(volume + 1) + ": its voxels lie around " +
                                 FieldType<double>::format(middle + image.offset()) +
@@ -356,16 +364,19 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     }
   }
   if (request.out.dry_run) return;
-  rounding.check();
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
   report.clamped = written.clamped;
-  if (written.clamped > 0 && request.out.output_type != OutputType::same) {
-    report.warnings.push_back(request.output.string() + ": " + std::to_string(written.clamped) +
-                              " voxels did not fit into " + Parameter{"output-type"} +
-                              " and were clamped; float32 holds all");
+  constexpr double many_clamped = 1e-3;
+  const bool is_asked_for = request.out.output_type != OutputType::same;
+  if (static_cast<double>(written.clamped) >
+      (is_asked_for ? 0 : many_clamped * volumes * static_cast<double>(image.geometry(0).extent.voxels()))) {
+    report.warnings.push_back(
+        request.output.string() + ": " + std::to_string(written.clamped) + " voxels did not fit into " +
+        (is_asked_for ? Message(Parameter{"output-type"}) : "the type of the input") + " and were clamped; " +
+        (report.format == io::Format::dicom ? "NIfTI" : "float32") + " holds all");
   }
-  if (const Message warning = rounding.warning(); !warning.empty()) report.warnings.push_back(warning);
+  if (!rounding.warning().empty()) report.warnings.push_back(rounding.warning());
   report.warnings.insert(report.warnings.end(), written.warnings.begin(), written.warnings.end());
 }
 

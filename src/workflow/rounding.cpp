@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
@@ -14,7 +16,8 @@
 namespace quietvox {
 namespace {
 
-constexpr double enough_steps = 50;  // between the least and the greatest value
+constexpr std::int64_t most_samples = 1 << 16;
+constexpr double no_picture = 0.05;  // of a step: what filters make of equal values varies less
 
 /// The least and the greatest of the values that are finite; infinities the wrong way round where none is.
 std::pair<float, float> finite_range(std::span<const float> values) {
@@ -28,65 +31,91 @@ std::pair<float, float> finite_range(std::span<const float> values) {
   return {least, most};
 }
 
+/// Takes out of sorted values the one that most of them have, which is a background.
+void remove_most_frequent(std::vector<float>& sorted) {
+  auto begin = sorted.end(), end = begin;
+  for (auto first = sorted.begin(); first != sorted.end();) {
+    const auto last = std::upper_bound(first, sorted.end(), *first);
+    if (last - first > std::max<std::ptrdiff_t>(end - begin, 1)) std::tie(begin, end) = std::pair(first, last);
+    first = last;
+  }
+  sorted.erase(begin, end);
+}
+
+std::string from_to(float low, float high) { return io::format_text(low) + " to " + io::format_text(high); }
+
 }  // namespace
 
-Rounding::Rounding(const std::filesystem::path& output, io::Format format,
+Rounding::Rounding(const std::filesystem::path& output, io::Format format, std::size_t volumes,
                    const std::optional<io::StoredIntegers>& integers, const Execution& execution)
-    : output_(output), format_(format), integers_(integers), execution_(execution.silent()) {}
+    : output_(output), format_(format), volumes_(volumes), integers_(integers), execution_(execution.silent()) {}
+
+void Rounding::begin_volume(const Extent& extent) {
+  ++volume_;
+  slice_ = extent.slice();
+  stride_ = extent.voxels() / most_samples | 1;
+  std::tie(least_, most_) = finite_range({});
+  sample_.clear();
+}
 
 void Rounding::look_at(VolumeView<const float> slices) {
   if (!is_wanted()) return;
   constexpr std::int64_t piece = 1 << 18;
   std::mutex mutex;
   parallel_for(execution_, slices.extent.voxels(), piece, [&](std::int64_t begin, std::int64_t end) {
-    const std::span values(slices.data + begin, static_cast<std::size_t>(end - begin));
-    const auto [least, most] = finite_range(values);
+    const auto [least, most] = finite_range({slices.data + begin, static_cast<std::size_t>(end - begin)});
     const std::lock_guard lock(mutex);
     least_ = std::min(least_, least);
     most_ = std::max(most_, most);
   });
-  // What becomes of single values matters only where there are few numbers for them.
-  if (is_lossy_ || !is_coarse()) return;
-  const float* const end = slices.data + slices.extent.voxels();
-  is_lossy_ = std::any_of(slices.data, end, [this](float value) {
-    constexpr double same = 1e-3;  // of a step: real values that filters left as they were
-    return std::isfinite(value) && std::abs(exact(value) - stored(value)) > same;
-  });
+  const std::int64_t past = slices.origin.z * slice_ % stride_;
+  for (std::int64_t i = (stride_ - past) % stride_; i < slices.extent.voxels(); i += stride_) {
+    if (std::isfinite(slices.data[i])) sample_.push_back(slices.data[i]);
+  }
 }
 
-bool Rounding::is_coarse() const { return most_ - least_ < enough_steps * std::abs(integers_->slope); }
+void Rounding::end_volume() {
+  if (!is_wanted() || least_ > most_) return;
+  if (is_lost()) {
+    throw Error(Errc::invalid_argument,
+                output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "") +
+                    "values from " + from_to(least_, most_) + " would all be stored as " +
+                    io::format_text(real(least_)),
+                remedy());
+  }
+  if (warning_.empty()) judge_sample();
+}
+
+double Rounding::exact(float value) const { return (value - integers_->inter) / integers_->slope; }
 
 double Rounding::stored(float value) const {
   return std::clamp(std::round(exact(value)), integers_->lowest, integers_->highest);
 }
 
-double Rounding::exact(float value) const { return (value - integers_->inter) / integers_->slope; }
-
 double Rounding::real(float value) const { return integers_->slope * stored(value) + integers_->inter; }
 
 bool Rounding::is_lost() const {
-  constexpr double variation = 0.05;  // of a step: less is what filters make of equal values
-  const double step = std::abs(integers_->slope);
-  if (least_ > most_ || stored(least_) != stored(most_)) return false;
+  if (stored(least_) != stored(most_)) return false;
   const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // of which voxels are counted
-  return most_ - least_ > variation * step || (!is_clamped && real(least_) == 0 && (least_ != 0 || most_ != 0));
+  return most_ - least_ > no_picture * std::abs(integers_->slope) ||
+         (!is_clamped && real(least_) == 0 && (least_ != 0 || most_ != 0));
 }
 
-void Rounding::check() const {
-  if (!is_wanted() || !is_lost()) return;
-  throw Error(Errc::invalid_argument,
-              output_.string() + ": " + range() + " would all be stored as " + io::format_text(real(least_)), remedy());
-}
-
-Message Rounding::warning() const {
-  if (!is_wanted() || !is_lossy_ || !is_coarse()) return {};
+void Rounding::judge_sample() {
+  constexpr double enough_steps = 32, tail = 0.01;
+  constexpr double same = 1e-3;  // of a step: values that filters left as they were
+  constexpr std::size_t few = 100;
+  std::sort(sample_.begin(), sample_.end());
+  remove_most_frequent(sample_);
+  const auto is_whole = [&](float value) { return std::abs(exact(value) - stored(value)) <= same; };
+  if (sample_.size() < few || std::ranges::all_of(sample_, is_whole)) return;
+  const auto rest = static_cast<std::size_t>(tail * static_cast<double>(sample_.size()));
+  const float low = sample_[rest], high = sample_[sample_.size() - 1 - rest];
   const double step = std::abs(integers_->slope);
-  return output_.string() + ": " + range() + " were rounded to " +
-         (step == 1 ? "whole numbers" : "steps of " + io::format_text(step)) + "; to keep all digits, " + remedy();
-}
-
-std::string Rounding::range() const {
-  return "values from " + io::format_text(least_) + " to " + io::format_text(most_);
+  if (high - low < no_picture * step || high - low >= enough_steps * step) return;
+  warning_ = output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "") +
+             "most values lie from " + from_to(low, high) + " and were rounded to " +
+             (step == 1 ? "whole numbers" : "steps of " + io::format_text(step)) + "; to keep all digits, " + remedy();
 }
 
 Message Rounding::remedy() const {

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/execution.hpp"
 #include "core/message.hpp"
@@ -14,35 +15,38 @@
 
 namespace quietvox {
 
-/// What is left of filtered values in an output of whole numbers.
+/// What is left of filtered values in an output of whole numbers, volume by volume.
 class Rounding {
  public:
   /// Without `integers`, nothing is lost.
-  Rounding(const std::filesystem::path& output, io::Format, const std::optional<io::StoredIntegers>& integers,
-           const Execution&);
+  Rounding(const std::filesystem::path& output, io::Format, std::size_t volumes,
+           const std::optional<io::StoredIntegers>& integers, const Execution&);
 
   bool is_wanted() const { return integers_.has_value(); }
+  void begin_volume(const Extent&);
   void look_at(VolumeView<const float> slices);
   /// Throws Error(invalid_argument) where nothing is left of the picture: all values become one.
-  void check() const;
-  /// Empty where little is lost.
-  Message warning() const;
+  void end_volume();
+  /// Where most values of a volume had few numbers to be stored as; else empty.
+  const Message& warning() const { return warning_; }
 
  private:
   double exact(float value) const;   ///< the number that stands for a value
   double stored(float value) const;  ///< the whole one nearest to it
   double real(float value) const;    ///< what becomes of the value
-  bool is_coarse() const;
   bool is_lost() const;
-  std::string range() const;
+  void judge_sample();
   Message remedy() const;
 
   std::filesystem::path output_;
   io::Format format_;
+  std::size_t volumes_, volume_ = 0;
   std::optional<io::StoredIntegers> integers_;
   Execution execution_;
-  float least_ = std::numeric_limits<float>::infinity(), most_ = -std::numeric_limits<float>::infinity();
-  bool is_lossy_ = false;
+  std::int64_t slice_ = 0, stride_ = 1;
+  float least_ = 0, most_ = 0;
+  std::vector<float> sample_;  ///< one voxel in each `stride_`
+  Message warning_;
 };
 
 }  // namespace quietvox

@@ -306,6 +306,28 @@ TEST_F(FilterCommand, MasksOfSmallLesionsAreLabelsWhereverTheyLie) {
   EXPECT_EQ(run([](int, int, int) { return 7; }).status, 0);
 }
 
+/// One mask in each volume, of which the first is empty; a mask beside scans; floats that hold a mask.
+TEST_F(FilterCommand, MasksAreKnownInWhicheverVolumeAndType) {
+  constexpr int slice = 20 * 20, volume = slice * 12;
+  const auto is_inside = [](int i) { return i % 20 > 6 && i / 20 % 20 > 9; };
+  const auto counts = random_integers(std::size_t{3} * volume, 4);
+  std::vector<std::int16_t> masks, mixed;
+  for (int i = 0; i < 3 * volume; ++i) {
+    const auto mask = static_cast<std::int16_t>(i >= volume && is_inside(i));
+    masks.push_back(mask);
+    mixed.push_back(i / volume == 1 ? mask : static_cast<std::int16_t>(counts[static_cast<std::size_t>(i)] % 500));
+  }
+  for (const auto& [name, voxels, left] :
+       {std::tuple{"masks.nii", masks, "volumes 2, 3 are left"}, std::tuple{"mixed.nii", mixed, "volume 2 is left"}}) {
+    write_nifti(folder_ / name, {{20, 20, 12}}, voxels, 3, true);
+    const Result told = quietvox_ok({"gaussian", path(name), path("out.nii"), "--force"});
+    EXPECT_NE(told.err.find(left), std::string::npos) << told.err;
+    EXPECT_EQ(read_voxels(folder_ / "out.nii", 1), read_voxels(folder_ / name, 1));
+  }
+  write_nifti(folder_ / "floats.nii", {{20, 20, 12}}, read_voxels(folder_ / "mixed.nii", 1));
+  EXPECT_EQ(quietvox({"gaussian", path("floats.nii"), path("floats-out.nii")}).status, 4);
+}
+
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
   QV_NEEDS_TEST_DATA();
   const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();

@@ -21,7 +21,7 @@ TEST(KindBeside, TheFileOfDcm2niixSaysIt) {
   const TemporaryFolder folder;
   const auto said = [&](const std::string& json) {
     put(folder / "scan.json", json);
-    return KindsBeside(folder / "scan.nii.gz").of_volume(3);
+    return KindsBeside(folder / "scan.nii.gz", 4).of_volume(3);
   };
   EXPECT_EQ(said(R"({"Modality": "MR", "ImageType": ["ORIGINAL", "PRIMARY", "P", "ND"]})").kind, DataKind::phase);
   EXPECT_EQ(said(R"({"ImageType": ["ORIGINAL", "PRIMARY", "P", "ND"]})").kind_source, "scan.json says ImageType P");
@@ -29,11 +29,25 @@ TEST(KindBeside, TheFileOfDcm2niixSaysIt) {
   EXPECT_EQ(said(R"({"Modality": "MR", "ImageType": ["ORIGINAL", "PRIMARY", "M", "NORM"]})").kind, DataKind::magnitude);
   EXPECT_EQ(said(R"({"Modality": "CT", "ImageType": ["ORIGINAL", "PRIMARY", "AXIAL"]})").kind, DataKind::scalar);
   EXPECT_EQ(said(R"({"Modality": "MR", "ImageType": ["ORIGINAL", "PRIMARY"]})").kind, std::nullopt);
+  // It cuts values at `_`, and adds PHASE where it met that.
+  for (const char* type : {R"("DIXON", "IN", "PHASE", "PHASE")", R"("DIXON", "OPP", "PHASE", "PHASE")",
+                           R"("IN PHASE", "PHASE")", R"("PHASE", "CONTRAST", "PHASE")"}) {
+    EXPECT_EQ(said(std::string(R"({"ImageType": ["DERIVED", "PRIMARY", )") + type + "]}").kind, std::nullopt) << type;
+  }
+  EXPECT_EQ(said(R"({"ImageType": ["ORIGINAL", "PRIMARY", "M", "ND", "OUT", "PHASE", "PHASE"]})").kind,
+            DataKind::magnitude);
+  EXPECT_EQ(said(R"({"ImageType": ["ORIGINAL", "PRIMARY", "OTHER", "PHASE"]})").kind, DataKind::phase);
+  // Python writes NaN, and others names as they stood in the DICOM file.
+  EXPECT_EQ(
+      said("{\"Slope\": NaN, \"Max\": -Infinity, \"Name\": \"J\xe4ger NaN \\\"\", \"ImageType\": [\"\", \"\", \"P\"]}")
+          .kind,
+      DataKind::phase);
+  EXPECT_EQ(said("\xef\xbb\xbf{\"ImageType\": [\"\", \"\", \"P\"]}").kind, DataKind::phase);
 }
 
 TEST(KindBeside, WhatIsNoSuchFileSaysNothing) {
   const TemporaryFolder folder;
-  const auto kind = [&] { return KindsBeside(folder / "scan.nii").of_volume(0).kind; };
+  const auto kind = [&] { return KindsBeside(folder / "scan.nii", 1).of_volume(0).kind; };
   const std::string phase = R"("ImageType": ["ORIGINAL", "PRIMARY", "P"])";
   const std::vector<std::string> texts{
       "",
@@ -49,6 +63,8 @@ TEST(KindBeside, WhatIsNoSuchFileSaysNothing) {
   for (const std::string& text : texts) {
     put(folder / "scan.json", text);
     EXPECT_EQ(kind(), std::nullopt) << text.substr(0, 100);
+    const bool is_bad = text == "{" || text == "{" + phase || text.starts_with("[[");
+    EXPECT_EQ(!KindsBeside(folder / "scan.nii", 1).warning().empty(), is_bad) << text.substr(0, 100);
   }
   std::filesystem::remove(folder / "scan.json");
   EXPECT_EQ(kind(), std::nullopt);
@@ -58,7 +74,7 @@ TEST(KindBeside, WhatIsNoSuchFileSaysNothing) {
 
 TEST(KindBeside, NamesOfBidsSayIt) {
   const auto kind = [](const char* name) {
-    return KindsBeside(std::filesystem::path("nowhere") / name).of_volume(0).kind;
+    return KindsBeside(std::filesystem::path("nowhere") / name, 1).of_volume(0).kind;
   };
   for (const char* name : {"sub-1_part-phase_bold.nii.gz", "sub-1_phasediff.nii", "sub-1_run-2_phase1.nii.gz"}) {
     EXPECT_EQ(kind(name), DataKind::phase) << name;
@@ -70,15 +86,24 @@ TEST(KindBeside, NamesOfBidsSayIt) {
   }
 }
 
+TEST(KindBeside, WhatTheFileSaysCountsMoreThanTheName) {
+  const TemporaryFolder folder;
+  put(folder / "sub-1_phase.json", R"({"Modality": "CT"})");
+  EXPECT_EQ(KindsBeside(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::scalar);
+}
+
 TEST(KindBeside, VolumesAreToldApart) {
   const TemporaryFolder folder;
-  put(folder / "scan.json", R"({"quietvox": "1", "volumes": [{"first": 0, "last": 1, "kind": "magnitude"},
-                               {"first": 2, "last": 2, "kind": "phase"}, {"first": 3, "last": 3}]})");
-  const KindsBeside kinds(folder / "scan.nii");
+  put(folder / "scan.json",
+      R"({"quietvox": "1", "image": "scan.nii", "volumes": [{"first": 0, "last": 1, "kind": "magnitude"},
+          {"first": 2, "last": 2, "kind": "phase"}, {"first": 3, "last": 3}]})");
+  const KindsBeside kinds(folder / "scan.nii", 4);
   EXPECT_EQ(kinds.of_volume(1).kind, DataKind::magnitude);
   EXPECT_EQ(kinds.of_volume(2).kind, DataKind::phase);
   EXPECT_EQ(kinds.of_volume(2).kind_source, "scan.json says phase");
   EXPECT_EQ(kinds.of_volume(3).kind, std::nullopt);
+  EXPECT_EQ(KindsBeside(folder / "scan.nii", 3).of_volume(2).kind, std::nullopt) << "an image of other volumes";
+  EXPECT_EQ(KindsBeside(folder / "scan.mha", 4).of_volume(2).kind, std::nullopt) << "another image";
 }
 
 }  // namespace

@@ -60,7 +60,10 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
       const auto source = image->volume(volume, io::VoxelDomain::real);
       const NoiseParams of_volume = params_of_volume(params, volume);
       NoiseAdder noise(*source, of_volume, context.background());
-      writer->begin_volume(volume, {provenance.requested, recorded(noise_filter(), of_volume), "cpu"});
+      writer->begin_volume(volume, {.requested = provenance.requested,
+                                    .resolved = recorded(noise_filter(), of_volume),
+                                    .backend = "cpu",
+                                    .kind = source->header().kind});
       VoxelOutput noisy(*writer, nullptr,
                         format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding),
                         nullptr);

@@ -17,7 +17,8 @@ namespace {
 struct OpenedNifti {
   OpenedNifti(NiftiFile found, const ReadOptions& options)
       : file(std::move(found)),
-        facts(options.kind ? facts_given(options) : file.header.facts(), file.paths.header),
+        facts(options.kind ? facts_given(options) : file.header.facts(), file.paths.header,
+              static_cast<std::size_t>(file.header.volumes()), !file.compressed),
         readers([this, execution = options.execution] { return std::make_unique<NiftiVoxelReader>(file, execution); }) {
   }
 
@@ -48,10 +49,10 @@ class NiftiVolume final : public VolumeSource {
   Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
 
   HeaderFacts header() const override {
-    const NiftiType type = nifti_->file.header.type();
-    const bool are_integers = type != NiftiType::float32 && type != NiftiType::float64;
-    const auto first_volume = [&] { return std::make_unique<NiftiVolume>(nifti_, 0, VoxelDomain::stored); };
-    HeaderFacts facts = nifti_->facts.get(static_cast<std::size_t>(volume_), are_integers, first_volume);
+    const auto stored = [&](std::size_t volume) {
+      return std::make_unique<NiftiVolume>(nifti_, volume, VoxelDomain::stored);
+    };
+    HeaderFacts facts = nifti_->facts.get(static_cast<std::size_t>(volume_), stored);
     if (values_ == VoxelDomain::real_less_offset) facts.offset = nifti_->file.offset;
     return facts;
   }
@@ -117,7 +118,11 @@ class NiftiImage final : public Image {
              rescale.identity() ? "none" : format_text(rescale.slope) + " * stored + " + format_text(rescale.inter)}};
   }
 
-  std::vector<std::string> warnings() const override { return header().warnings(); }
+  std::vector<std::string> warnings() const override {
+    std::vector<std::string> warnings = header().warnings();
+    if (const std::string& beside = nifti_->facts.warning(); !beside.empty()) warnings.push_back(beside);
+    return warnings;
+  }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
                                       const WriteOptions& options) const override {

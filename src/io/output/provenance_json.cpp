@@ -75,7 +75,7 @@ bool same_but_for_place(const Json& a, const Json& b) {
 }  // namespace
 
 fs::path sidecar_of(fs::path image) {
-  if (image.extension() == ".gz") image.replace_extension();
+  if (const fs::path ending = image.extension(); ending == ".gz" || ending == ".GZ") image.replace_extension();
   return image.replace_extension(".json");
 }
 

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/label_guess.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "core/memory_volume.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr Extent extent{{60, 50, 24}};
+
+std::string why_labels(const std::function<float(double x, double y, double z)>& at) {
+  std::vector<float> voxels;
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      for (std::int64_t x = 0; x < extent.x; ++x) {
+        voxels.push_back(at(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)));
+      }
+    }
+  }
+  MemoryVolume volume({voxels.data(), extent});
+  return io::looks_of(volume).why_labels;
+}
+
+double from_axis(double x, double y) { return std::hypot(x - 30, y - 25); }
+
+/// A ribbon as thin as the cortex at 2 mm: most neighbours lie on its edge.
+TEST(LabelGuess, ThinRegionsOfManyNumbersAreLabels) {
+  const auto parcel = [](double x, double y, double z) {
+    const double r = from_axis(x, y);
+    if (r < 18 || r > 22) return 0.F;
+    const int number = static_cast<int>((std::atan2(y - 25, x - 30) + 4) * 3) + 31 * static_cast<int>(z / 8);
+    return static_cast<float>(1 + number * 37 % 101);
+  };
+  EXPECT_NE(why_labels(parcel), "");
+  EXPECT_EQ(why_labels([&](double x, double y, double z) { return 0.5F * parcel(x, y, z); }), "") << "fractions";
+}
+
+TEST(LabelGuess, ScansAreNone) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> noise;
+  const auto smooth = [](double x, double y) { return static_cast<float>(400 + 5 * x - 3 * y); };
+  const auto body = [&](double x, double y, float value) { return from_axis(x, y) > 20 ? 0.F : std::round(value); };
+  EXPECT_EQ(why_labels([&](double x, double y, double) { return body(x, y, smooth(x, y) + 8 * noise(random)); }), "");
+  EXPECT_EQ(why_labels([&](double x, double y, double) { return body(x, y, 30 + 3 * noise(random)); }), "")
+      << "of numbers next to each other";
+  // Each voxel drawn as 4 x 4.
+  std::vector<float> coarse(20 * 20 * 24);
+  for (float& voxel : coarse) voxel = std::round(500 + 40 * noise(random));
+  const auto blocks = [&](double x, double y, double z) {
+    return coarse[static_cast<std::size_t>(x / 4) + 20 * static_cast<std::size_t>(y / 4) +
+                  400 * static_cast<std::size_t>(z)];
+  };
+  EXPECT_EQ(why_labels([&](double x, double y, double z) { return blocks(x, y, z); }), "");
+}
+
+TEST(LabelGuess, EmptyVolumesSayNothing) {
+  std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()), 3);
+  MemoryVolume volume({voxels.data(), extent});
+  const io::NumberLooks looks = io::looks_of(volume);
+  EXPECT_TRUE(looks.is_uniform);
+  EXPECT_EQ(looks.why_labels, "");
+}
+
+}  // namespace
+}  // namespace quietvox::test

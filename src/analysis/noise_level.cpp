@@ -55,23 +55,10 @@ void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
   }
 }
 
-void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread) {
+double NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy,
+                        double spread, double ridge) {
   constexpr int iterations = 16;
-  constexpr double ridge = 5, least_variation = 0.05;
-  constexpr std::size_t fewest_bricks = 100;
-  constexpr std::size_t most_bricks = 1024;
-  if (candidates.size() > most_bricks) {
-    for (std::size_t j = 0; j < most_bricks; ++j) candidates[j] = candidates[j * candidates.size() / most_bricks];
-    candidates.resize(most_bricks);
-  }
-  std::vector<double> log_energy;
-  for (const std::size_t i : candidates) {
-    // The mean of the logarithm lies below the logarithm of the mean.
-    log_energy.push_back(std::log(std::max(energy[i], 1e-300)) + 0.5 * square(spread));
-  }
-  varies_ = false;
-  std::fill(variance_.begin(), variance_.end(), 1.0);
-  if (candidates.size() < fewest_bricks) return;
+  constexpr double least_variation = 0.05, near = 0.3;
   std::vector<double> sorted = log_energy;
   const auto start = sorted.begin() + static_cast<std::ptrdiff_t>(3 * sorted.size() / 10);
   std::nth_element(sorted.begin(), start, sorted.end());
@@ -98,9 +85,10 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
   }
   std::vector<double> levels;
   for (std::size_t j = 0; j < candidates.size(); ++j) {
-    if (weights[j] > 0.3) levels.push_back(product(terms_[candidates[j]], polynomial));
+    if (weights[j] > near) levels.push_back(product(terms_[candidates[j]], polynomial));
   }
-  if (levels.size() < fewest_bricks) return;
+  const double share = static_cast<double>(levels.size()) / static_cast<double>(candidates.size());
+  if (levels.empty()) return share;
   std::sort(levels.begin(), levels.end());
   const double low = levels[levels.size() / 100], high = levels[levels.size() - 1 - levels.size() / 100];
   double sum = 0, squares = 0, variances = 0;
@@ -112,13 +100,40 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
     variances += std::exp(level[i]);
   }
   const auto count = static_cast<double>(variance_.size());
-  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return;
+  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return share;
   varies_ = true;
   polynomial_ = polynomial;
   lowest_ = low;
   highest_ = high;
   mean_ = std::log(variances / count);
   for (std::size_t i = 0; i < variance_.size(); ++i) variance_[i] = std::exp(level[i] - mean_);
+  return share;
+}
+
+void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread) {
+  constexpr double doubtful = 5, trusted = 0.5;  // ridges
+  constexpr double of_one_mind = 0.75;  // of the candidates: the others lie above the polynomial, as structure does
+  constexpr std::size_t fewest_bricks = 100, fewest_of_one_mind = 50;
+  constexpr std::size_t most_bricks = 1024;
+  if (candidates.size() > most_bricks) {
+    for (std::size_t j = 0; j < most_bricks; ++j) candidates[j] = candidates[j * candidates.size() / most_bricks];
+    candidates.resize(most_bricks);
+  }
+  std::vector<double> log_energy;
+  for (const std::size_t i : candidates) {
+    // The mean of the logarithm lies below the logarithm of the mean.
+    log_energy.push_back(std::log(std::max(energy[i], 1e-300)) + 0.5 * square(spread));
+  }
+  varies_ = false;
+  std::fill(variance_.begin(), variance_.end(), 1.0);
+  if (candidates.size() < fewest_of_one_mind) return;
+  const auto count = static_cast<double>(candidates.size());
+  // Whether it varies is for the cautious fit to say.
+  const double share = take(candidates, log_energy, spread, doubtful);
+  const bool are_of_one_mind = share >= of_one_mind;
+  if (share * count < static_cast<double>(are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
+  if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, trusted);
+  if (!varies_) std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 
 CoarseField NoiseLevel::map() const {

@@ -19,7 +19,6 @@
 #include "core/provenance.hpp"
 #include "io/files/file_stamp.hpp"
 #include "io/output/access.hpp"
-#include "io/rescale.hpp"
 
 /// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
 /// or more 3-D volumes (diffusion directions, echoes, time points), delivers each slice by slice as floats, and makes
@@ -76,6 +75,12 @@ HeaderFacts facts_given(const ReadOptions&);
 
 /// What `quietvox info` prints about an input, in the order in which it is to be read.
 using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Whole numbers that stand for real values: slope * number + inter.
+struct StoredIntegers {
+  double slope = 1, inter = 0;
+  double lowest = 0, highest = 0;  ///< that can be stored
+};
 
 /// What a writer did.
 struct WriteReport {

@@ -14,12 +14,6 @@ struct Rescale {
   bool identity() const { return slope == 1 && inter == 0; }
 };
 
-/// Whole numbers that stand for real values.
-struct StoredIntegers {
-  Rescale rescale;
-  double lowest = 0, highest = 0;  ///< that can be stored
-};
-
 /// Why filters, which compute in 32-bit floats, cannot be given the real values of stored integers from `min` to `max`:
 /// the floats would not tell neighbouring ones apart by far enough, or reach that far. Empty where they can. The names
 /// are those of the slope and the intercept in the file.

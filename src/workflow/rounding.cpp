@@ -54,19 +54,19 @@ void Rounding::look_at(VolumeView<const float> slices) {
   });
 }
 
-bool Rounding::is_coarse() const { return most_ - least_ < enough_steps * std::abs(integers_->rescale.slope); }
+bool Rounding::is_coarse() const { return most_ - least_ < enough_steps * std::abs(integers_->slope); }
 
 double Rounding::stored(float value) const {
   return std::clamp(std::round(exact(value)), integers_->lowest, integers_->highest);
 }
 
-double Rounding::exact(float value) const { return (value - integers_->rescale.inter) / integers_->rescale.slope; }
+double Rounding::exact(float value) const { return (value - integers_->inter) / integers_->slope; }
 
-double Rounding::real(float value) const { return integers_->rescale.slope * stored(value) + integers_->rescale.inter; }
+double Rounding::real(float value) const { return integers_->slope * stored(value) + integers_->inter; }
 
 bool Rounding::is_lost() const {
   constexpr double variation = 0.05;  // of a step: less is what filters make of equal values
-  const double step = std::abs(integers_->rescale.slope);
+  const double step = std::abs(integers_->slope);
   if (least_ > most_ || stored(least_) != stored(most_)) return false;
   const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // of which voxels are counted
   return most_ - least_ > variation * step || (!is_clamped && real(least_) == 0 && (least_ != 0 || most_ != 0));
@@ -80,7 +80,7 @@ void Rounding::check() const {
 
 Message Rounding::warning() const {
   if (!is_wanted() || !is_lossy_ || !is_coarse()) return {};
-  const double step = std::abs(integers_->rescale.slope);
+  const double step = std::abs(integers_->slope);
   return output_.string() + ": " + range() + " were rounded to " +
          (step == 1 ? "whole numbers" : "steps of " + io::format_text(step)) + "; to keep all digits, " + remedy();
 }

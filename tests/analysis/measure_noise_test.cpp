@@ -150,7 +150,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
                  z = 2.0 * static_cast<double>(at / extent.slice()) / static_cast<double>(extent.z - 1) - 1;
     return 1 + 2 * std::exp(-2.5 * (x * x + y * y + z * z));
   };
-  for (const double level : {8.0, 23.0}) {
+  for (const double level : {2.55, 8.0, 23.0}) {
     const NoiseModel model = head().with({NoiseKind::g_factor, level, kSeed}).measured();
     double squares = 0, count = 0;
     for (std::size_t i = 0; i < head().voxels.size(); ++i) {
@@ -167,7 +167,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
       const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent);
       errors += (sigma / (scale * g(i)) - 1) * (sigma / (scale * g(i)) - 1);
     }
-    EXPECT_LT(std::sqrt(errors / count), 0.15) << level;
+    EXPECT_LT(std::sqrt(errors / count), level < 8 ? 0.25 : 0.15) << level;
   }
 }
 

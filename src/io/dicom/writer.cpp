@@ -232,7 +232,7 @@ class Writer final : public ImageWriter {
       }
     }
     const PixelFormat& format = coarsest->format;
-    return {{{coarsest->slope, coarsest->intercept}, double(format.min()), double(format.max())}};
+    return {{coarsest->slope, coarsest->intercept, double(format.min()), double(format.max())}};
   }
 
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {

@@ -167,7 +167,8 @@ std::optional<StoredIntegers> integers_of(const VoxelFormat& format) {
     using T = decltype(zero);
     if (!std::integral<T>) return std::nullopt;
     using Limits = std::numeric_limits<T>;
-    return {{format.rescale, static_cast<double>(Limits::min()), static_cast<double>(Limits::max())}};
+    const auto& [slope, inter] = format.rescale;
+    return {{slope, inter, static_cast<double>(Limits::min()), static_cast<double>(Limits::max())}};
   });
 }
 

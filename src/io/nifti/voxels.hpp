@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "io/image.hpp"
 #include "io/nifti/header.hpp"
 
 namespace quietvox::io {

@@ -317,7 +317,11 @@ void run_cases(Benchmark& benchmark, const std::string& only) {
     benchmark.kernel<float>({"dct", "8x8x1", {{"sigma", "50"}}, flat});
   }
   if (wanted("prinlm")) {
-    benchmark.kernel<float>({"prinlm", "search 5x5x5", {{"sigma", "50"}, {"search-radius", "5x5x5"}}, cube, {5, 5, 5}});
+    Case c{"prinlm", "search 5x5x5", {{"sigma", "50"}, {"search-radius", "5x5x5"}}, cube, {5, 5, 5}};
+    benchmark.kernel<float>(c);
+    c.setting += ", guide bm4d";
+    c.options.push_back({"guide", "bm4d"});
+    benchmark.kernel<float>(c);
   }
   if (wanted("bm4d")) {
     for (const char* quality : {"fast", "default", "best"}) benchmark.kernel<float>(bm4d_case("4x4x4", quality, cube));

@@ -6,3 +6,4 @@
 
 #include "cuda/filters/bm4d/bm4d.cu"
 #include "cuda/filters/common/copy.cu"
+#include "cuda/filters/dct/dct.cu"

@@ -111,6 +111,7 @@ inline int __ffs(int value) { return value == 0 ? 0 : std::countr_zero(static_ca
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline float __int_as_float(int value) { return std::bit_cast<float>(value); }
 inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __frcp_rn(float value) { return 1 / value; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }

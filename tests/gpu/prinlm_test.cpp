@@ -38,16 +38,31 @@ TEST_F(GpuPrinlm, EqualsTheReferenceForEveryStrength) {
   expect_near(*backend, {{"search-radius", "2"}, {"guide-strength", "0"}}, volume);
 }
 
+TEST_F(GpuPrinlm, EqualsTheReferenceForEveryGuide) {
+  const Volume volume = busy_volume({33, 19, 9}, 4);
+  for (const char* guide : {"dct", "bm4d"}) {
+    for (const char* block : {"4x4x4", "8x8x1"}) {
+      for (const char* sigma : {"80", "200", "700"}) {
+        const Options options{{"search-radius", "2"}, {"guide", guide}, {"guide-block", block}, {"sigma", sigma}};
+        expect_near(*backend, options, volume);
+        expect_near(*backend, options, with_holes(volume, 331));
+      }
+    }
+  }
+}
+
 TEST_F(GpuPrinlm, ABoxComesOutAsItDoesInTheWhole) {
   const Volume whole = with_holes(busy_volume({150, 60, 40}, 3), 1031);
-  const FilterConfig step = resolved(settings("prinlm", {{"search-radius", "3x2x3"}}), whole);
-  const Volume expected = run(*backend, {step}, whole);
-  for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
-    const Extent extent{whole.extent.x - origin.x - 1, whole.extent.y - origin.y - 2, whole.extent.z - origin.z - 3};
-    const Volume box = filtered_box(whole, origin, extent, step.halo(),
-                                    [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
-    EXPECT_TRUE(same_bytes(box, box_of(expected, origin, extent)))
-        << "from " << origin.x << "x" << origin.y << "x" << origin.z;
+  for (const char* guide : {"dct", "bm4d"}) {
+    const FilterConfig step = resolved(settings("prinlm", {{"search-radius", "3x2x3"}, {"guide", guide}}), whole);
+    const Volume expected = run(*backend, {step}, whole);
+    for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
+      const Extent extent{whole.extent.x - origin.x - 1, whole.extent.y - origin.y - 2, whole.extent.z - origin.z - 3};
+      const Volume box = filtered_box(whole, origin, extent, step.halo(),
+                                      [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
+      EXPECT_TRUE(same_bytes(box, box_of(expected, origin, extent)))
+          << guide << " from " << origin.x << "x" << origin.y << "x" << origin.z;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/reference_bm4d.hpp"
 #include "support/reference_dct.hpp"
 
 namespace quietvox::test {
@@ -32,11 +33,8 @@ Volume reference_prinlm(const Volume& in, const PrinlmParams& params) {
   const double h = params.strength * *params.sigma;
   const Radius3 r = *params.search_radius;
   const Extent e = in.extent;
-  DctParams of_guide;
-  of_guide.sigma = params.sigma;
-  of_guide.strength = params.guide_strength;
-  of_guide.block = params.guide_block;
-  const Volume guide = reference_dct(in, of_guide);
+  const Volume guide =
+      params.guide == PrinlmGuide::dct ? reference_dct(in, params.dct) : reference_bm4d(in, params.bm4d);
   std::vector<double> means;
   for (std::int64_t z = 0; z < e.z; ++z) {
     for (std::int64_t y = 0; y < e.y; ++y) {

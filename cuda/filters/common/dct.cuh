@@ -109,17 +109,17 @@ __device__ __forceinline__ void transform_unscaled(float (&v)[N]) {
   }
 }
 
-/// As turn_back(), of coefficients that were multiplied by dct_scale().
+/// Back from transform_unscaled(); four values come out four times as large.
 template <int N>
-__device__ __forceinline__ void turn_back_scaled(float (&v)[N]) {
+__device__ __forceinline__ void turn_back_unscaled(float (&v)[N]) {
   if constexpr (N == 4) {
-    constexpr float tangent = cosine_minor / cosine_major;
+    constexpr float tangent = cosine_minor / cosine_major, odd = 4 * cosine_major * cosine_major;
     const float outer = v[0] + v[2], inner = v[0] - v[2];
     const float far = fmaf(v[3], tangent, v[1]), near = fmaf(v[1], tangent, -v[3]);
-    v[0] = outer + far;
-    v[1] = inner + near;
-    v[2] = inner - near;
-    v[3] = outer - far;
+    v[0] = fmaf(far, odd, outer);
+    v[1] = fmaf(near, odd, inner);
+    v[2] = fmaf(near, -odd, inner);
+    v[3] = fmaf(far, -odd, outer);
   } else {
     turn_back<N>(v);
   }

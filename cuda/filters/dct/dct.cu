@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/dct.hpp"
 
+#include <cuda_pipeline.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +13,9 @@
 #include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/filters/common/dct.cuh"
-#include "cuda/resources.hpp"
+#include "cuda/filters/common/reciprocal.cuh"
+#include "cuda/filters/common/split_barrier.cuh"
+#include "cuda/launch.cuh"
 
 namespace quietvox {
 namespace {
@@ -21,30 +25,54 @@ using namespace cuda;
 // A pass over blocks of one shape. A thread block has a tile of blocks' places along two axes and goes along the third,
 // the march. X threads share a place; each has one coefficient along x, and of those along the two other axes all: of
 // the voxels, of the oracle's, and of what the blocks so far add to the results, for as many steps as a block is long.
-// Results are turned back along x and y through shared memory, once for a step. What is added to a voxel is added in
-// the order of the blocks' places, wherever a tile begins.
+//
+// Transforms are shared: rows are transformed along x once for all blocks that hold them, and then along y; what blocks
+// add to a step is added up before it is turned back, along the march in registers, along y and x through shared
+// memory. What is added to a voxel is added in the order of the blocks' places, wherever a tile begins.
+//
+// A thread block makes tiles one after another along y. What a tile's blocks add to rows of the next one waits in
+// global memory, so that only what comes before a thread block's first tile is made twice.
+//
+// A step has one barrier. Its first half comes after all that goes through shared memory, the second after the work
+// in registers, so that threads are up to a step apart and no unit of the device waits for another.
 
 template <int Lx, int Ly, int Lm, int PlacesX, int PlacesY, bool MarchesAlongZ>
 struct Shape {
   static constexpr int x = Lx, y = Ly, march = Lm;  ///< voxels of a block; y: the other axis that is no march
   static constexpr int places_x = PlacesX, places_y = PlacesY;
   static constexpr bool along_z = MarchesAlongZ;  ///< else along y, and the other axis is z
-  static constexpr int threads = x * places_x * places_y;
+  static constexpr int places = places_x * places_y, threads = x * places;
   static constexpr int columns = places_x + x - 1, rows = places_y + y - 1;  ///< of the input
-  static constexpr int outputs_x = places_x - x + 1, outputs_y = places_y - y + 1, steps = 128;
+  static constexpr int outputs_x = places_x - x + 1, steps = 128;
+  static constexpr int raw = rows * columns;
   // The places of a warp are 32 / x: coefficients lie so far apart that its threads use all banks.
   static constexpr int pitch = (places_x + 31) / 32 * 32 + 32 / x, row_pitch = x * pitch + (places_x < 32 ? 16 : 0);
-  static constexpr int planes = rows * row_pitch;             ///< rows transformed along x
-  static constexpr int raw = rows * columns;                  ///< rows as they are read
-  static constexpr int exchanged = y * places_y * row_pitch;  ///< results transformed along x, by row of a block
-  static constexpr int turned = places_y * row_pitch;         ///< the same, added up
-  static constexpr int weights = places_x * places_y;         ///< of blocks
-  static constexpr std::size_t shared_floats(bool oracle) {
-    return static_cast<std::size_t>((oracle ? 2 : 1) * (planes + raw) + exchanged + turned + 2 * weights);
-  }
+  // Threads that add up weights and those that write have no rows to transform.
+  static constexpr int weigher = threads - places, writer = threads - 2 * places;
+  /// Of a step, what rows of the next tile get: of each thread that has one of the first rows, and weights.
+  static constexpr int carried_sums = (y - 1) * places_x * x, carried = (y - 1) * places_x * (x + 1);
+
+  static_assert(places_x % (32 / x) == 0 && places_y >= y - 1 && march % 4 == 0);
+  static_assert(raw <= threads && 2 * rows * places_x <= threads && 2 * places <= threads && carried <= threads);
 };
-using Cubes = Shape<4, 4, 4, 16, 12, true>;
+using Cubes = Shape<4, 4, 4, 32, 6, true>;
 using Squares = Shape<8, 1, 8, 128, 1, false>;
+
+/// Shared memory. A step fills one of two or four and reads another, which an earlier step has filled.
+template <class S, bool Oracle>
+struct Shared {
+  static constexpr int inputs = Oracle ? 2 : 1;
+  float raw[4][inputs][S::raw];                           ///< voxels; outside the box anything
+  float plane[2][inputs][S::rows * S::row_pitch];         ///< rows transformed along x
+  float exchanged[2][S::y * S::places_y * S::row_pitch];  ///< results transformed along x, by row of a block
+  float turned[2][S::places_y * S::row_pitch];            ///< the same, added up
+  float weights[2][S::places];                            ///< of blocks
+  float row_weights[S::march][S::places];                 ///< the same, added up along y
+  float sum_weights[2][S::places];                        ///< along y and the march
+  float originals[4][S::places];                          ///< what results take the place of
+  float carried[4][S::carried + 1];                       ///< from the tile before
+  SplitBarrier barrier;
+};
 
 /// A box as a pass goes through it: `a` runs along x, `b` along the other axis, `m` along the march.
 template <class T>
@@ -53,16 +81,39 @@ struct Marched {
   int a, b, m;             ///< voxels
   std::int64_t row, step;  ///< from one to the next along b and m
   int3 offset;             ///< of the first output: a, b, m
+};
 
-  __device__ bool holds(int at_a, int at_b, int at_m) const {
-    return at_a >= 0 && at_a < a && at_b >= 0 && at_b < b && at_m >= 0 && at_m < m;
+__device__ __forceinline__ bool is_within(int index, int count) {
+  return static_cast<unsigned>(index) < static_cast<unsigned>(count);
+}
+
+/// Where a tile begins in a box.
+struct Corner {
+  int3 at;
+
+  template <class T>
+  __device__ Corner(const Marched<T>& box, int3 output)
+      : at{output.x + box.offset.x, output.y + box.offset.y, output.z + box.offset.z} {}
+  template <class T>
+  __device__ bool has_line(const Marched<T>& box, int x, int y) const {
+    return is_within(at.x + x, box.a) && is_within(at.y + y, box.b);
   }
-  __device__ T& at(int at_a, int at_b, int at_m) const { return data[at_m * step + at_b * row + at_a]; }
-  /// NaN outside.
-  __device__ float voxel(int at_a, int at_b, int at_m) const {
-    return holds(at_a, at_b, at_m) ? at(at_a, at_b, at_m) : NAN;
+  template <class T>
+  __device__ bool has_step(const Marched<T>& box, int m) const {
+    return is_within(at.z + m, box.m);
+  }
+  /// The first voxel of a step.
+  template <class T>
+  __device__ T* step(const Marched<T>& box, int m) const {
+    return box.data + ((at.z + m) * box.step + at.y * box.row + at.x);
   }
 };
+
+/// From the first voxel of a step to one of a tile.
+template <class T>
+__device__ __forceinline__ int within_step(const Marched<T>& box, int x, int y) {
+  return y * static_cast<int>(box.row) + x;
+}
 
 /// Along the axes but x, coefficients are those of transform_unscaled(); by how many of these axes they are odd, these
 /// times the scale are those of transform().
@@ -79,46 +130,32 @@ constexpr float scale(int odd_axes) {
 struct Pass {
   Marched<const float> in, oracle;
   Marched<float> out;
-  float rates[scales];  ///< r = rate coefficient
+  int tiles_a, tiles_b, tiles, tiles_each;  ///< of a step's places, of all, of a thread block
+  int steps;                                ///< of outputs of a tile
+  float* carried;                           ///< by thread block and step
+  float scale, unscale;                     ///< of voxels; of results
+  float threshold_powers[scales];           ///< t^n: G(v, n) = 1 - t^n / (t^n + v^n)
 };
 
-/// 1 over a number of at least 1; 0 for those beyond 2^126.
-__device__ __forceinline__ float reciprocal(float number) {
-  float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(number));
-  return result;
-}
+constexpr int order(bool oracle) { return oracle ? 4 : 8; }  ///< the n of G
 
-/// 1 - G(r, n) for r = rate coefficient: n = 8, or with the oracle 4.
+/// value^(order / 2)
 template <bool Oracle>
-__device__ __forceinline__ float loss(float coefficient, float rate) {
-  const float ratio = coefficient * rate;
-  float power = ratio * ratio;
-  power = __fmul_rn(power, power);
-  if (!Oracle) power = __fmul_rn(power, power);
-  return reciprocal(1.0F + power);
+__device__ __forceinline__ float half_power(float value) {
+  const float square = value * value;
+  return Oracle ? square : square * square;
 }
 
-/// This thread's voxel of a step, of the rows that begin at (a, b).
+/// Transforms a row along x, for a place.
 template <class S>
-__device__ __forceinline__ float read(const Marched<const float>& box, int a, int b, int m) {
-  static_assert(S::raw <= S::threads);
-  const int i = threadIdx.x;
-  return i < S::raw ? box.voxel(a + i % S::columns, b + i / S::columns, m) : NAN;
-}
-
-/// Transforms the rows of a step along x.
-template <class S>
-__device__ void transform_rows(const float* raw, float* plane) {
-  for (int i = threadIdx.x; i < S::rows * S::places_x; i += S::threads) {
-    const int row = i / S::places_x, place = i % S::places_x;
-    float v[S::x];
+__device__ __forceinline__ void transform_row(const float* raw, float* plane, int task, float scale) {
+  const int row = task / S::places_x, place = task % S::places_x;
+  float v[S::x];
 #pragma unroll
-    for (int n = 0; n < S::x; ++n) v[n] = raw[row * S::columns + place + n];
-    transform<S::x>(v);
+  for (int n = 0; n < S::x; ++n) v[n] = raw[row * S::columns + place + n] * scale;
+  transform<S::x>(v);
 #pragma unroll
-    for (int k = 0; k < S::x; ++k) plane[row * S::row_pitch + k * S::pitch + place] = v[k];
-  }
+  for (int k = 0; k < S::x; ++k) plane[row * S::row_pitch + k * S::pitch + place] = v[k];
 }
 
 /// One thread's coefficients of a step: those along y.
@@ -131,160 +168,215 @@ __device__ __forceinline__ void load_step(const float* plane, int row, int coeff
 
 template <class S, bool Oracle>
 __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_constant__ Pass pass) {
-  extern __shared__ float4 shared[];
-  float* const raw = reinterpret_cast<float*>(shared);
-  float* const plane = raw + S::raw;
-  float* const oracle_raw = plane + S::planes;
-  float* const oracle_plane = oracle_raw + (Oracle ? S::raw : 0);
-  float* const exchanged = oracle_plane + (Oracle ? S::planes : 0);
-  float* const turned = exchanged + S::exchanged;
-  float* const weights = turned + S::turned;
-  float* const row_weights = weights + S::weights;
-
+  auto& shared = *reinterpret_cast<Shared<S, Oracle>*>(launched_shared());
   constexpr int warp_places = 32 / S::x;
-  const int lane = threadIdx.x % 32, coefficient = lane / warp_places;
-  const int place = threadIdx.x / 32 * warp_places + lane % warp_places;
+  const int thread = threadIdx.x, lane = thread % 32, coefficient = lane / warp_places;
+  const int place = thread / 32 * warp_places + lane % warp_places;
   const int place_x = place % S::places_x, place_y = place / S::places_x;
-  // Outputs: the first of the block, and what its places begin before.
-  const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x, static_cast<int>(blockIdx.y) * S::outputs_y,
-                   static_cast<int>(blockIdx.z) * S::steps};
-  const int end = min(first.z + S::steps, pass.out.m);
-  const int3 from{first.x + pass.in.offset.x - (S::x - 1), first.y + pass.in.offset.y - (S::y - 1), pass.in.offset.z};
-  const int3 oracle_from{first.x + pass.oracle.offset.x - (S::x - 1), first.y + pass.oracle.offset.y - (S::y - 1),
-                         pass.oracle.offset.z};
+  const int at = coefficient * S::pitch + place_x;  // in a row of shared memory
+  const int weighed = thread - S::weigher, written = thread - S::writer;
+  const bool may_write = written >= 0 && written < S::places;
+  // Of the mean of all voxels, which stays, nothing is lost.
+  const float lost_of_mean = coefficient == 0 ? 0 : pass.threshold_powers[0];
+  shared.barrier.begin();
 
-  // The output of this thread in a step, if it has one.
-  const int column = threadIdx.x % S::places_x, row = threadIdx.x / S::places_x;
-  const int2 p{first.x + column - (S::x - 1), first.y + row - (S::y - 1)};
-  const bool writes =
-      column >= S::x - 1 && row >= S::y - 1 && row < S::places_y && p.x < pass.out.a && p.y < pass.out.b;
+  const int first_tile = static_cast<int>(blockIdx.x) * pass.tiles_each;
+  const int last_tile = min(first_tile + pass.tiles_each, pass.tiles);
+  // What the tile before the first adds to it is not there.
+  const int begin = S::y > 1 && first_tile % pass.tiles_b > 0 ? first_tile - 1 : first_tile;
+  for (int tile = begin; tile < last_tile; ++tile) {
+    const int tile_b = tile % pass.tiles_b, tile_a = tile / pass.tiles_b % pass.tiles_a;
+    const int start = tile / (pass.tiles_b * pass.tiles_a) * pass.steps;
+    // The first of the places, and how many steps blocks begin at.
+    const int3 first{tile_a * S::outputs_x - (S::x - 1), tile_b * S::places_y - (S::y - 1), start - (S::march - 1)};
+    const int steps = min(pass.steps, pass.out.m - start) + S::march - 1;
+    const bool follows = S::y > 1 && tile > begin && tile_b > 0;
+    float* const carried =
+        pass.carried + static_cast<std::int64_t>(blockIdx.x) * (pass.steps + S::march - 1) * S::carried;
 
-  float signal[S::march][S::y], oracle[Oracle ? S::march : 1][S::y], sums[S::march][S::y], sum_weights[S::march];
-#pragma unroll
-  for (int k = 0; k < S::march; ++k) {
-    sum_weights[k] = 0;
-#pragma unroll
-    for (int j = 0; j < S::y; ++j) sums[k][j] = 0;
-  }
+    const Corner in(pass.in, first), oracles(pass.oracle, first), out(pass.out, first);
+    const int raw_x = thread % S::columns, raw_y = thread / S::columns;
+    const bool reads = thread < S::raw && in.has_line(pass.in, raw_x, raw_y);
+    const bool reads_oracle = Oracle && thread < S::raw && oracles.has_line(pass.oracle, raw_x, raw_y);
+    const bool fits =
+        in.has_line(pass.in, place_x, place_y) && in.has_line(pass.in, place_x + S::x - 1, place_y + S::y - 1);
+    const int out_x = written % S::places_x, out_y = written / S::places_x;
+    const bool writes = may_write && out_x >= S::x - 1 && first.y + out_y >= 0 && first.x + out_x < pass.out.a &&
+                        first.y + out_y < pass.out.b && tile >= first_tile;
 
-  // Blocks that begin at m are made when the step m + S::march - 1 is read, and what is then complete, the outputs of
-  // m, is written a step later.
-  const int first_blocks = first.z - (S::march - 1);
-  // What a step reads is asked for a step earlier, while there is something to do.
-  const auto read_step = [&](int m) { return read<S>(pass.in, from.x, from.y, from.z + m); };
-  const auto read_oracle = [&](int m) {
-    return Oracle ? read<S>(pass.oracle, oracle_from.x, oracle_from.y, oracle_from.z + m) : 0;
-  };
-  float next = read_step(first_blocks), next_of_oracle = read_oracle(first_blocks);
-  for (int round = first_blocks - (S::march - 1); round <= end; round += S::march) {
+    float signal[S::march][S::y], oracle[Oracle ? S::march : 1][S::y], sums[S::march][S::y], weight = 0;
 #pragma unroll
-    for (int phase = 0; phase < S::march; ++phase) {
-      const int m = round + phase;
-      if (m > end) break;
-      // Of the rings, step m + k lies at (phase + k) % S::march.
-      const int newest = m + S::march - 1;
-      if (m > first.z) {  // of m - 1
+    for (int k = 0; k < S::march; ++k) {
+#pragma unroll
+      for (int j = 0; j < S::y; ++j) sums[k][j] = 0;
+    }
+
+    // Where blocks that begin at step m are made, voxels of m + S::march + 2 are asked for, those of m + S::march are
+    // transformed along x, sums of m - 1 are complete, those of m - 2 are added up, and results of m - 3 are written.
+    constexpr int begins = -S::march - 2;
+    const int ends = (steps + 4) / 2 * 2;  // even, as the barrier is told
+    const float *in_asked = in.step(pass.in, 0), *oracle_asked = oracles.step(pass.oracle, 0);
+    const float* original_asked = in.step(pass.in, begins - 1);
+    float *to = out.step(pass.out, begins - 3), *carried_asked = carried + begins * S::carried;
+    for (int round = begins; round < ends; round += S::march) {
+#pragma unroll
+      for (int phase = 0; phase < S::march; ++phase) {
+        const int m = round + phase;
+        if (m >= ends) break;
         constexpr int last = S::march - 1;
-        float v[S::y];
-#pragma unroll
-        for (int j = 0; j < S::y; ++j) v[j] = sums[(phase + last) % S::march][j];
-        turn_back_scaled<S::y>(v);
+        const int now = phase % 2, before = 1 - now;
+        const int asked = phase % 4, arrived = (phase + 2) % 4;
+
+        // What is asked for has arrived two steps later, so that nobody waits for it.
+        const int fetched = m + S::march + 2;
+        if (reads && in.has_step(pass.in, fetched)) {
+          __pipeline_memcpy_async(&shared.raw[asked][0][thread], in_asked + within_step(pass.in, raw_x, raw_y),
+                                  sizeof(float));
+        }
+        if (reads_oracle && oracles.has_step(pass.oracle, fetched)) {
+          __pipeline_memcpy_async(&shared.raw[asked][1][thread], oracle_asked + within_step(pass.oracle, raw_x, raw_y),
+                                  sizeof(float));
+        }
+        if (writes && is_within(m - S::march, steps - last)) {
+          __pipeline_memcpy_async(&shared.originals[asked][written],
+                                  original_asked + within_step(pass.in, out_x, out_y), sizeof(float));
+        }
+        if (follows && thread < S::carried && is_within(m, steps)) {
+          __pipeline_memcpy_async(&shared.carried[asked][thread], carried_asked + thread, sizeof(float));
+        }
+        __pipeline_commit();
+
+        // Of the rings, step m + k lies at (phase + k) % S::march.
+        load_step<S>(shared.plane[before][0], place_y, coefficient, place_x, signal[(phase + last) % S::march]);
+        if constexpr (Oracle) {
+          load_step<S>(shared.plane[before][1], place_y, coefficient, place_x, oracle[(phase + last) % S::march]);
+        }
+
+        float(&complete)[S::y] = sums[(phase + last) % S::march];
+        turn_back_unscaled<S::y>(complete);
 #pragma unroll
         for (int j = 0; j < S::y; ++j) {
-          exchanged[(j * S::places_y + place_y) * S::row_pitch + coefficient * S::pitch + place_x] = v[j];
+          shared.exchanged[now][(j * S::places_y + place_y) * S::row_pitch + at] = complete[j];
         }
-        if (coefficient == 0) weights[place] = sum_weights[(phase + last) % S::march];
-      }
-#pragma unroll
-      for (int j = 0; j < S::y; ++j) sums[(phase + S::march - 1) % S::march][j] = 0;
-      sum_weights[(phase + S::march - 1) % S::march] = 0;
-      if (threadIdx.x < S::raw) {
-        raw[threadIdx.x] = next;
-        if (Oracle) oracle_raw[threadIdx.x] = next_of_oracle;
-      }
-      __syncthreads();
-      next = read_step(newest + 1);
-      next_of_oracle = read_oracle(newest + 1);
-      const int3 o = pass.in.offset;
-      const float original = m > first.z && writes ? pass.in.at(p.x + o.x, p.y + o.y, m - 1 + o.z) : 0.0F;
+        if (coefficient == 0) shared.weights[now][place] = weight;
 
-      transform_rows<S>(raw, plane);
-      if (Oracle) transform_rows<S>(oracle_raw, oracle_plane);
-      if (m > first.z && place_y >= S::y - 1) {
-        float sum = 0, weight = 0;
-#pragma unroll
-        for (int j = S::y - 1; j >= 0; --j) {
-          sum += exchanged[(j * S::places_y + place_y - j) * S::row_pitch + coefficient * S::pitch + place_x];
-          weight += weights[(place_y - j) * S::places_x + place_x];
+        constexpr int tasks = S::rows * S::places_x, inputs = Oracle ? 2 : 1;
+        if (thread < inputs * tasks) {
+          const int input = thread / tasks;
+          transform_row<S>(shared.raw[arrived][input], shared.plane[now][input], thread % tasks, pass.scale);
         }
-        turned[place_y * S::row_pitch + coefficient * S::pitch + place_x] = sum;
-        if (coefficient == 0) row_weights[place] = weight;
-      }
-      __syncthreads();
 
-      load_step<S>(plane, place_y, coefficient, place_x, signal[(phase + S::march - 1) % S::march]);
-      if constexpr (Oracle) {
-        load_step<S>(oracle_plane, place_y, coefficient, place_x, oracle[(phase + S::march - 1) % S::march]);
-      }
-      if (m >= first_blocks && m < end) {
-        float shrunk[S::y][S::march], squares_by_scale[scales] = {}, mean = 0;
+        if (is_within(m - 2, steps)) {
+          float* const carried_on = carried_asked - 2 * S::carried;
+          const auto exchanged = [&](int j, int row) {
+            return shared.exchanged[before][(j * S::places_y + row) * S::row_pitch + at];
+          };
+          float sum = 0;
+          if (place_y >= S::y - 1) {
 #pragma unroll
-        for (int j = 0; j < S::y; ++j) {
-          float known[S::march];
+            for (int j = S::y - 1; j >= 0; --j) sum += exchanged(j, place_y - j);
+          } else {
+            if (follows) sum = shared.carried[arrived][thread];
+            float rest = 0;
 #pragma unroll
-          for (int k = 0; k < S::march; ++k) shrunk[j][k] = signal[(phase + k) % S::march][j];
-          transform_unscaled<S::march>(shrunk[j]);
-#pragma unroll
-          for (int k = 0; k < S::march; ++k) known[k] = Oracle ? oracle[(phase + k) % S::march][j] : shrunk[j][k];
-          if constexpr (Oracle) transform_unscaled<S::march>(known);
-          if (j == 0) mean = __shfl_sync(~0U, shrunk[0][0], lane % warp_places);
-#pragma unroll
-          for (int k = 0; k < S::march; ++k) {
-            const int c = scale_of<S>(j, k);
-            const float square = scale<S>(c) * scale<S>(c);
-            float gain = fmaf(loss<Oracle>(known[k], pass.rates[c]), -square, square);  // times the square
-            if (j == 0 && k == 0 && coefficient == 0) gain = square;
-            squares_by_scale[c] = fmaf(gain, gain, squares_by_scale[c]);
-            shrunk[j][k] = __fmul_rn(shrunk[j][k], gain);  // rounded alike in every phase
-          }
-          turn_back_scaled<S::march>(shrunk[j]);
-        }
-        float squares = 0;
-#pragma unroll
-        for (int c = 0; c < scales; ++c) {
-          const float square = scale<S>(c) * scale<S>(c);
-          squares = fmaf(squares_by_scale[c], 1 / (square * square), squares);
-        }
-#pragma unroll
-        for (int apart = warp_places; apart < 32; apart *= 2) squares += __shfl_xor_sync(~0U, squares, apart);
-        if (is_present(mean) && is_present(squares)) {  // no voxel of the block is missing
-          const float weight = reciprocal(1.0F + squares);
-#pragma unroll
-          for (int k = 0; k < S::march; ++k) {
-#pragma unroll
-            for (int j = 0; j < S::y; ++j) {
-              float& sum = sums[(phase + k) % S::march][j];
-              sum = fmaf(weight, shrunk[j][k], sum);
+            for (int j = S::y - 1; j >= 0; --j) {
+              if (place_y >= j) sum += exchanged(j, place_y - j);
+              if (place_y < j) rest += exchanged(j, S::places_y + place_y - j);
             }
-            sum_weights[(phase + k) % S::march] += weight;
+            carried_on[thread] = rest;
+          }
+          shared.turned[now][place_y * S::row_pitch + at] = sum;
+
+          if (weighed >= 0) {
+            const float* const weights = shared.weights[before] + weighed;
+            const int row = weighed / S::places_x;
+            float along_y = row < S::y - 1 && follows ? shared.carried[arrived][S::carried_sums + weighed] : 0;
+#pragma unroll
+            for (int j = S::y - 1; j >= 0; --j) {
+              if (row >= j) along_y += weights[-j * S::places_x];
+            }
+            if (row < S::y - 1) {
+              float rest = 0;
+#pragma unroll
+              for (int j = S::y - 1; j > 0; --j) {
+                if (row < j) rest += weights[(S::places_y - j) * S::places_x];
+              }
+              carried_on[S::carried_sums + weighed] = rest;
+            }
+            float sum_weight = 0;
+#pragma unroll
+            for (int k = 1; k < S::march; ++k) sum_weight += shared.row_weights[(phase + k) % S::march][weighed];
+            shared.row_weights[phase][weighed] = along_y;
+            shared.sum_weights[now][weighed] = sum_weight + along_y;
           }
         }
-      }
 
-      if (m > first.z && writes) {
-        float sum = 0, total = 0;
+        if (writes && is_within(m - S::march - 2, steps - last)) {
+          const float* const turned = shared.turned[before] + out_y * S::row_pitch + out_x;
+          float sum = 0, total = 0;
 #pragma unroll
-        for (int n = S::x - 1; n >= 0; --n) {
-          float v[S::x];
+          for (int n = S::x - 1; n >= 0; --n) {
+            float v[S::x];
 #pragma unroll
-          for (int k = 0; k < S::x; ++k) v[k] = turned[row * S::row_pitch + k * S::pitch + column - n];
-          turn_back<S::x>(v);
-          sum += v[n];
-          total += row_weights[row * S::places_x + column - n];
+            for (int k = 0; k < S::x; ++k) v[k] = turned[k * S::pitch - n];
+            turn_back<S::x>(v);
+            sum += v[n];
+            total += shared.sum_weights[before][written - n];
+          }
+          const float original = shared.originals[arrived][written], result = __fdividef(sum, total) * pass.unscale;
+          const bool keeps = !is_present(original) || !is_present(result);  // missing, or in no block
+          to[within_step(pass.out, out_x, out_y)] = canonical_zero(keeps ? original : result);
         }
-        const float result = __fdividef(sum, total);
-        const bool keeps = !is_present(original) || !is_present(result);  // missing, or in no block
-        pass.out.at(p.x, p.y, m - 1) = canonical_zero(keeps ? original : result);
+        __pipeline_wait_prior(1);
+        shared.barrier.arrive();
+
+        weight = 0;
+        if (is_within(m, steps) && in.has_step(pass.in, m) && in.has_step(pass.in, m + last)) {
+          float squares = 0, shrunk[S::y][S::march];
+#pragma unroll
+          for (int j = 0; j < S::y; ++j) {
+            float known[S::march];
+#pragma unroll
+            for (int k = 0; k < S::march; ++k) shrunk[j][k] = signal[(phase + k) % S::march][j];
+            transform_unscaled<S::march>(shrunk[j]);
+            if (j == 0) squares = shrunk[0][0] - shrunk[0][0];  // NaN where a voxel is missing
+#pragma unroll
+            for (int k = 0; k < S::march; ++k) known[k] = Oracle ? oracle[(phase + k) % S::march][j] : shrunk[j][k];
+            if constexpr (Oracle) transform_unscaled<S::march>(known);
+#pragma unroll
+            for (int k = 0; k < S::march; ++k) {
+              const float power = pass.threshold_powers[scale_of<S>(j, k)], root = half_power<Oracle>(known[k]);
+              const float lost = j == 0 && k == 0 ? lost_of_mean : power;
+              const float gain = fmaf(-lost, reciprocal(fmaf(root, root, power)), 1.0F);
+              squares = fmaf(gain, gain, squares);
+              shrunk[j][k] = __fmul_rn(shrunk[j][k], gain);  // rounded alike in every phase
+            }
+            turn_back_unscaled<S::march>(shrunk[j]);
+          }
+#pragma unroll
+          for (int apart = warp_places; apart < 32; apart *= 2) squares += __shfl_xor_sync(~0U, squares, apart);
+          if (fits && is_present(squares)) {
+            weight = reciprocal(1.0F + squares);
+#pragma unroll
+            for (int k = 0; k < S::march; ++k) {
+#pragma unroll
+              for (int j = 0; j < S::y; ++j) {
+                float& sum = sums[(phase + k) % S::march][j];
+                sum = k == last ? __fmul_rn(weight, shrunk[j][k]) : fmaf(weight, shrunk[j][k], sum);
+              }
+            }
+          }
+        }
+        if (weight == 0) {  // the ring's newest step begins with nothing
+#pragma unroll
+          for (int j = 0; j < S::y; ++j) sums[(phase + last) % S::march][j] = 0;
+        }
+        in_asked += pass.in.step;
+        oracle_asked += pass.oracle.step;
+        original_asked += pass.in.step;
+        to += pass.out.step;
+        carried_asked += S::carried;
+        shared.barrier.wait(phase % 2 != 0);
       }
     }
   }
@@ -355,7 +447,8 @@ __global__ void shrink_blocks_of_any_length(const __grid_constant__ Anywhere pas
         }
         float squares = 1;
         for (int i = 1; i < count; ++i) {
-          const float g = 1 - loss<Oracle>(Oracle ? gains[i] : values[i], pass.rate);
+          const float root = half_power<Oracle>((Oracle ? gains[i] : values[i]) * pass.rate);
+          const float g = 1 - reciprocal(fmaf(root, root, 1.0F));
           squares = fmaf(g, g, squares);
           values[i] *= g;
         }
@@ -378,19 +471,34 @@ Marched<T> marched(const VolumeView<T>& box, const VolumeView<float>& out) {
   return {box.data, sizes.x, sizes.z, sizes.y, box.extent.slice(), box.extent.x, {offset.x, offset.z, offset.y}};
 }
 
+/// Voxels are scaled by a power of two, so that powers of coefficients and thresholds are finite.
 template <class S, bool Oracle>
-void launch(const VolumeView<const float>& in, const VolumeView<const float>& oracle, const VolumeView<float>& out,
-            float rate, const LaunchContext& queue) {
-  const Pass pass{marched<S>(in, out),
-                  marched<S>(oracle, out),
-                  marched<S>(out, out),
-                  {rate * scale<S>(0), rate * scale<S>(1), rate * scale<S>(2)}};
-  const auto kernel = shrink_blocks<S, Oracle>;
-  constexpr std::size_t bytes = S::shared_floats(Oracle) * sizeof(float);
-  QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
-  const dim3 grid(ceil_div(pass.out.a, S::outputs_x), ceil_div(pass.out.b, S::outputs_y),
-                  ceil_div(pass.out.m, S::steps));
-  kernel<<<grid, S::threads, bytes, queue.stream>>>(pass);
+void launch_tiles(const VolumeView<const float>& in, const VolumeView<const float>& oracle,
+                  const VolumeView<float>& out, double threshold, const LaunchContext& queue) {
+  int exponent = 0;
+  std::frexp(threshold, &exponent);
+  const double voxel_scale = std::ldexp(1, std::min(std::clamp(exponent, -10, 10) - exponent, 126));
+  Pass pass{};
+  pass.in = marched<S>(in, out);
+  pass.oracle = marched<S>(oracle, out);
+  pass.out = marched<S>(out, out);
+  pass.scale = static_cast<float>(voxel_scale);
+  constexpr int scaled_axes = (S::y == 4) + (S::march == 4);
+  pass.unscale = static_cast<float>(std::ldexp(1 / voxel_scale, -2 * scaled_axes));
+  for (int c = 0; c < scales; ++c) {
+    pass.threshold_powers[c] = static_cast<float>(std::pow(threshold * voxel_scale / scale<S>(c), order(Oracle)));
+  }
+  pass.tiles_a = static_cast<int>(ceil_div(pass.out.a, S::outputs_x));
+  pass.tiles_b = static_cast<int>(ceil_div(pass.out.b + S::y - 1, S::places_y));
+  const auto tiles_m = static_cast<int>(ceil_div(pass.out.m, S::steps));
+  pass.steps = static_cast<int>(ceil_div(pass.out.m, tiles_m));
+  pass.tiles = pass.tiles_a * pass.tiles_b * tiles_m;
+  pass.tiles_each = static_cast<int>(ceil_div(pass.tiles, queue.multiprocessors));
+  const auto grid = static_cast<unsigned>(ceil_div(pass.tiles, pass.tiles_each));
+  const DeviceBuffer<float> carried(static_cast<std::size_t>(grid) * (pass.steps + S::march - 1) * S::carried + 1,
+                                    queue);
+  pass.carried = carried.get();
+  cuda::launch(shrink_blocks<S, Oracle>, grid, S::threads, sizeof(Shared<S, Oracle>), queue, pass);
 }
 
 template <bool Oracle>
@@ -407,22 +515,21 @@ void launch_anywhere(const VolumeView<const float>& in, const VolumeView<const f
     }
   }
   const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
-  shrink_blocks_of_any_length<Oracle><<<grid, block, 0, queue.stream>>>(pass);
+  cuda::launch(shrink_blocks_of_any_length<Oracle>, grid, block, 0, queue, pass);
 }
 
 /// Without an oracle, `oracle` is not read.
 template <bool Oracle>
 void run_pass(const VolumeView<const float>& in, const VolumeView<const float>& oracle, const VolumeView<float>& out,
               Radius3 lengths, double threshold, const LaunchContext& queue) {
-  const auto rate = static_cast<float>(std::min<double>(1 / threshold, std::numeric_limits<float>::max()));
   if (lengths == Radius3{4, 4, 4}) {
-    launch<Cubes, Oracle>(in, oracle, out, rate, queue);
+    launch_tiles<Cubes, Oracle>(in, oracle, out, threshold, queue);
   } else if (lengths == Radius3{8, 8, 1}) {
-    launch<Squares, Oracle>(in, oracle, out, rate, queue);
+    launch_tiles<Squares, Oracle>(in, oracle, out, threshold, queue);
   } else {
+    const auto rate = static_cast<float>(std::min<double>(1 / threshold, std::numeric_limits<float>::max()));
     launch_anywhere<Oracle>(in, oracle, out, lengths, rate, queue);
   }
-  QV_CUDA(cudaGetLastError());
 }
 
 }  // namespace

@@ -135,7 +135,11 @@ void prinlm_cuda(VolumeView<const float> in, VolumeView<float> out, const Prinlm
   VolumeView<float> guide = expanded(out, params.reach(), in);
   const DeviceBuffer<float> guide_buffer(static_cast<std::size_t>(guide.extent.voxels()), queue);
   guide.data = guide_buffer.get();
-  dct_cuda(in, guide, params.guide, queue);
+  if (params.guide == PrinlmGuide::dct) {
+    dct_cuda(in, guide, params.dct, queue);
+  } else {
+    bm4d_cuda(in, guide, params.bm4d, queue);
+  }
 
   VolumeView<float2> features{nullptr, guide.extent, guide.spacing, guide.origin};
   const VolumeView<float> seen = expanded(out, r, in);

@@ -98,6 +98,25 @@ void filter_tile(const VolumeView<const float>& in, const VolumeView<const float
   }
 }
 
+void average_alike(const VolumeView<const float>& in, const VolumeView<const float>& guide,
+                   const VolumeView<float>& out, const PrinlmParams& params, const Execution& execution) {
+  Extent count;
+  for (int axis = 0; axis < 3; ++axis) {
+    count[axis] = (out.extent[axis] + largest_tile[axis] - 1) / largest_tile[axis];
+  }
+  parallel_for_with_scratch(
+      execution, count.voxels(), [] { return Scratch(); },
+      [&](Scratch& scratch, std::int64_t i) {
+        const Index3 index{i % count.x, i / count.x % count.y, i / count.slice()};
+        Tile tile;
+        for (int axis = 0; axis < 3; ++axis) {
+          tile.first[axis] = out.origin[axis] + index[axis] * largest_tile[axis];
+          tile.last[axis] = std::min(tile.first[axis] + largest_tile[axis], out.origin[axis] + out.extent[axis]);
+        }
+        filter_tile(in, guide, out, tile, params, scratch);
+      });
+}
+
 }  // namespace
 
 PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
@@ -107,16 +126,29 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
   } else {
     params.search_radius = facts.default_radius(facts.takes_part(2) ? 4 : 7, 15);
   }
-  params.guide = DctParams{params.sigma, guide_strength, guide_block}.resolved(facts);
-  params.sigma = params.guide.sigma;
-  params.guide_block = params.guide.block;
+  if (guide == PrinlmGuide::dct) {
+    params.dct = DctParams{sigma, guide_strength, guide_block}.resolved(facts);
+    params.sigma = params.dct.sigma;
+    params.guide_block = params.dct.block;
+  } else {
+    params.bm4d.sigma = sigma;
+    params.bm4d.strength = guide_strength;
+    params.bm4d.block = guide_block;
+    params.bm4d = params.bm4d.resolved(facts);
+    params.sigma = params.bm4d.sigma;
+    params.guide_block = params.bm4d.block;
+  }
   return params;
 }
 
 std::size_t PrinlmParams::working_bytes(const Extent& extent, int threads) const {
   const std::size_t region = 3 * static_cast<std::size_t>(seen(largest_tile, *search_radius).voxels()) * sizeof(float);
-  return Intermediate::bytes(extent, reach()) +
-         std::max(guide.working_bytes(extent, threads), static_cast<std::size_t>(threads) * region);
+  const std::size_t regions = static_cast<std::size_t>(threads) * region;
+  if (guide == PrinlmGuide::dct) {
+    return Intermediate::bytes(extent, reach()) + std::max(dct.working_bytes(extent, threads), regions);
+  }
+  const std::size_t guides = static_cast<std::size_t>(extent.voxels() + 2 * reach().z * extent.slice()) * sizeof(float);
+  return guides + std::max(bm4d.working_bytes(extent, threads), regions);
 }
 
 void prinlm_cpu(VolumeView<const float> in, VolumeView<float> out, const PrinlmParams& params,
@@ -125,27 +157,19 @@ void prinlm_cpu(VolumeView<const float> in, VolumeView<float> out, const PrinlmP
     copy_unfiltered(in, out);
     return;
   }
+  if (params.guide == PrinlmGuide::bm4d) {  // at once: what bm4d makes for a slice reaches far
+    VolumeView<float> guide = expanded(out, params.reach(), in);
+    std::vector<float> voxels(static_cast<std::size_t>(guide.extent.voxels()));
+    guide.data = voxels.data();
+    bm4d_cpu(in, guide, params.bm4d, execution.part(0, 0.8));
+    average_alike(in, guide, out, params, execution.part(0.8, 1));
+    return;
+  }
   Intermediate guides(in, out, params.reach());
   for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
     const VolumeView<const float> guide = guides.slices(
-        first, last, [&](const VolumeView<float>& slices) { dct_cpu(in, slices, params.guide, part.part(0, 0.2)); });
-    const VolumeView<float> results = out.slices(first - out.origin.z, last - first);
-    Extent count;
-    for (int axis = 0; axis < 3; ++axis) {
-      count[axis] = (results.extent[axis] + largest_tile[axis] - 1) / largest_tile[axis];
-    }
-    parallel_for_with_scratch(
-        part.part(0.2, 1), count.voxels(), [] { return Scratch(); },
-        [&](Scratch& scratch, std::int64_t i) {
-          const Index3 index{i % count.x, i / count.x % count.y, i / count.slice()};
-          Tile tile;
-          for (int axis = 0; axis < 3; ++axis) {
-            tile.first[axis] = results.origin[axis] + index[axis] * largest_tile[axis];
-            tile.last[axis] =
-                std::min(tile.first[axis] + largest_tile[axis], results.origin[axis] + results.extent[axis]);
-          }
-          filter_tile(in, guide, results, tile, params, scratch);
-        });
+        first, last, [&](const VolumeView<float>& slices) { dct_cpu(in, slices, params.dct, part.part(0, 0.2)); });
+    average_alike(in, guide, out.slices(first - out.origin.z, last - first), params, part.part(0.2, 1));
   });
 }
 

@@ -18,6 +18,7 @@ using Stream = void*;
 
 struct LaunchContext {
   Stream stream = nullptr;
+  int multiprocessors = 1;
 };
 
 inline std::size_t most_shared_bytes() { return emulation::most_shared_bytes; }

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace quietvox::cuda {
+
+class SplitBarrier {
+ public:
+  void begin() { emulation::wait_for_block(); }
+  void arrive() {}
+  void wait(bool) { emulation::wait_for_block(); }
+};
+
+}  // namespace quietvox::cuda

@@ -216,7 +216,8 @@ def grid(case, method):
     if method == "dct":
         return product(sigma=sigma, strength=["0.7", "1", "1.4", "2"])
     if method == "prinlm":
-        return product(**{"sigma": sigma, "strength": ["0.3", "0.45"], "guide-strength": ["1", "1.6"]})
+        return product(**{"sigma": sigma, "strength": ["0.3", "0.45"], "guide-strength": ["1", "1.6"]}) + [
+            {"guide": "bm4d"}]
     if method == "bm4d":
         return [{"strength": "0.8"}, {"strength": "1.25"}, {"sigma": sigma[0]}]
     if method == "denoise":

@@ -54,12 +54,27 @@ void flatten(DcmItem& groups, DcmItem& flat) {
 /// Bytes of memory that an image takes like this one, until it has found its volume.
 std::uint64_t memory_of(const SliceHeader& image) {
   std::uint64_t bytes = sizeof(SliceHeader) + image.path.native().size() + image.name.native().size();
-  for (const auto text :
-       {&SliceHeader::sop_class, &SliceHeader::sop_instance, &SliceHeader::series, &SliceHeader::study,
-        &SliceHeader::modality, &SliceHeader::description, &SliceHeader::patient_id, &SliceHeader::patient_name,
-        &SliceHeader::frame_of_reference, &SliceHeader::patient_position, &SliceHeader::photometric,
-        &SliceHeader::intent, &SliceHeader::syntax_uid, &SliceHeader::syntax_name, &SliceHeader::contrast,
-        &SliceHeader::directionality, &SliceHeader::sequence, &SliceHeader::making, &SliceHeader::contrast_agent}) {
+  for (const auto text : {&SliceHeader::sop_class,
+                          &SliceHeader::sop_instance,
+                          &SliceHeader::series,
+                          &SliceHeader::study,
+                          &SliceHeader::modality,
+                          &SliceHeader::description,
+                          &SliceHeader::patient_id,
+                          &SliceHeader::patient_name,
+                          &SliceHeader::patient_birth_date,
+                          &SliceHeader::patient_sex,
+                          &SliceHeader::frame_of_reference,
+                          &SliceHeader::patient_position,
+                          &SliceHeader::photometric,
+                          &SliceHeader::intent,
+                          &SliceHeader::syntax_uid,
+                          &SliceHeader::syntax_name,
+                          &SliceHeader::contrast,
+                          &SliceHeader::directionality,
+                          &SliceHeader::sequence,
+                          &SliceHeader::making,
+                          &SliceHeader::contrast_agent}) {
     bytes += (image.*text).size();
   }
   bytes += sizeof(double) * (image.gradient.size() + image.dimension_indices.size()) +

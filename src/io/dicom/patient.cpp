@@ -60,6 +60,8 @@ std::string group_of_name(const SliceHeader& slice, std::size_t index, bool has_
 void read_patient(DcmDataset& data, SliceHeader& slice) {
   slice.patient_id = in_utf8(data, text_of(data, DCM_PatientID), "\\");
   slice.patient_name = plain_name(in_utf8(data, text_of(data, DCM_PatientName), "\\^="));
+  slice.patient_birth_date = text_of(data, DCM_PatientBirthDate);
+  slice.patient_sex = text_of(data, DCM_PatientSex);
   slice.study = text_of(data, DCM_StudyInstanceUID);
   slice.frame_of_reference = text_of(data, DCM_FrameOfReferenceUID);
   slice.patient_position = text_of(data, DCM_PatientPosition);
@@ -68,6 +70,8 @@ void read_patient(DcmDataset& data, SliceHeader& slice) {
 std::optional<Error> disagreement(std::span<const SliceHeader> images) {
   using Said = std::function<std::string(const SliceHeader&)>;
   std::vector<std::pair<DcmTagKey, Said>> elements{{DCM_PatientID, &SliceHeader::patient_id},
+                                                   {DCM_PatientBirthDate, &SliceHeader::patient_birth_date},
+                                                   {DCM_PatientSex, &SliceHeader::patient_sex},
                                                    {DCM_StudyInstanceUID, &SliceHeader::study}};
   for (const std::size_t index : {0, 1, 2}) {
     for (const bool has_escapes : {false, true}) {

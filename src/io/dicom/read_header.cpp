@@ -307,7 +307,7 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   const auto type = components(text_of(data, data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType));
   for (std::size_t i = 0; i < type.size(); ++i) (i < 2 ? slice.making : slice.contrast).append(type[i]).append("\\");
   add_texts(slice.contrast,
-            {DCM_EchoNumbers, DCM_ComplexImageComponent, DCM_ASLContext, DCM_VelocityEncodingDirection});
+            {DCM_EchoNumbers, DCM_ComplexImageComponent, DCM_ASLContext, DCM_VelocityEncodingDirection, DCM_Units});
   add_texts(slice.directionality, {DCM_DiffusionDirectionality});
   if (const auto component = ge_component(data)) slice.contrast.append("|").append(std::to_string(*component));
   add_texts(slice.sequence, {DCM_SequenceName, DCM_PulseSequenceName, DCM_ConvolutionKernel});

@@ -38,6 +38,8 @@ TEST_F(DicomIdentity, ASeriesOfTwoPatientsOrStudiesIsRefused) {
     const char *name, *first, *second;
   };
   const Case cases[] = {{DCM_PatientID, "PatientID (0010,0020)", "A123", "B456"},
+                        {DCM_PatientBirthDate, "PatientBirthDate (0010,0030)", "19500101", "19800202"},
+                        {DCM_PatientSex, "PatientSex (0010,0040)", "F", "M"},
                         {DCM_PatientName, "PatientName (0010,0010)", "Doe^Jane", "Roe^Rita"},
                         {DCM_PatientName, "PatientName (0010,0010)", "Yamada^T=\xe5\xb1\xb1", "Yamada^T=\xe5\xb7\x9d"},
                         {DCM_PatientName, "PatientName (0010,0010)", "Y=\x1b$B;3ED\x1b(B", "Y=\x1b$B;3@n\x1b(B"},

@@ -96,7 +96,7 @@ class ItkWriter final : public io::ImageWriter {
     next_slice_ += slices.extent.z;
   }
 
-  std::optional<io::StoredIntegers> integers() const override { return io::integers_of(format()); }
+  std::optional<io::StoredIntegers> integers(std::size_t) const override { return io::integers_of(format()); }
 
   io::WriteReport finish(std::vector<io::AtomicOutput*>& outputs) override {
     if (begun_ != source_.volumes || missing_slices() != 0) {

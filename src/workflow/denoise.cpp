@@ -217,9 +217,11 @@ void reserve_memory(Execution& execution, const Extent& extent, const std::vecto
 }
 
 /// In a dry run: throws what a run would throw for these voxels, as far as that can be told before they are filtered.
-void check_voxels(const DenoiseRequest& request, const io::Image& image, io::VoxelDomain values, Stabilise stabilise,
+void check_voxels(const DenoiseRequest& request, const io::Image& image, const DenoiseReport& report,
+                  Stabilise stabilise, io::VoxelDomain values,
                   const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& source_of,
-                  const Backend& backend, const Execution& execution, Rounding& rounding) {
+                  const io::ImageWriter& writer, const Backend& backend, const Execution& execution) {
+  Rounding rounding(request.output, report.format, image.volume_count(), execution);
   const std::span<const FilterConfig> all = request.filters;
   const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
@@ -231,8 +233,9 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, io::Vox
       const VolumeFilter checked(chain, *source, backend, execution, measure_noise);
     }
     // A type that the input has holds its values.
-    const bool checks_type = request.out.output_type != OutputType::same && rounding.is_wanted();
-    if (checks_type) rounding.begin_volume(source->extent());
+    const auto integers = request.out.output_type == OutputType::same ? std::nullopt : writer.integers(volume);
+    const bool checks_type = integers.has_value();
+    rounding.begin_volume(source->extent(), integers);
     const auto voxels = image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values);
     for_each_slab(*voxels, [&](VolumeView<const float> slices) {
       if (!checks_type) return;
@@ -243,7 +246,7 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, io::Vox
       }
       rounding.look_at(slices);
     });
-    if (checks_type) rounding.end_volume();
+    rounding.end_volume();
   }
 }
 
@@ -253,16 +256,15 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
-  Rounding rounding(request.output, report.format, image.volume_count(),
-                    values == io::VoxelDomain::real ? writers.image->integers() : std::nullopt, background);
+  Rounding rounding(request.output, report.format, image.volume_count(), background);
   const auto source_of = [&](std::size_t volume) {
     std::unique_ptr<VolumeSource> source = image.volume(volume, values);
     if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
     return source;
   };
   if (request.out.dry_run) {
-    check_voxels(request, image, values, is_chosen ? Stabilise::none : report.stabilise, source_of, *chosen.backend,
-                 background, rounding);
+    check_voxels(request, image, report, is_chosen ? Stabilise::none : report.stabilise, values, source_of,
+                 *writers.image, *chosen.backend, background);
   }
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
@@ -306,7 +308,8 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       of_residual.kind = DataKind::scalar;
       writers.residual->begin_volume(volume, of_residual);
     }
-    rounding.begin_volume(image.geometry(volume).extent);
+    rounding.begin_volume(image.geometry(volume).extent,
+                          values == io::VoxelDomain::real ? writers.image->integers(volume) : std::nullopt);
     const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
     return VoxelOutput(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, image, volume) : nullptr);

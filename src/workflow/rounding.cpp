@@ -47,11 +47,12 @@ std::string from_to(float low, float high) { return io::format_text(low) + " to 
 }  // namespace
 
 Rounding::Rounding(const std::filesystem::path& output, io::Format format, std::size_t volumes,
-                   const std::optional<io::StoredIntegers>& integers, const Execution& execution)
-    : output_(output), format_(format), volumes_(volumes), integers_(integers), execution_(execution.silent()) {}
+                   const Execution& execution)
+    : output_(output), format_(format), volumes_(volumes), execution_(execution.silent()) {}
 
-void Rounding::begin_volume(const Extent& extent) {
+void Rounding::begin_volume(const Extent& extent, const std::optional<io::StoredIntegers>& integers) {
   ++volume_;
+  integers_ = integers;
   slice_ = extent.slice();
   stride_ = extent.voxels() / most_samples | 1;
   std::tie(least_, most_) = finite_range({});
@@ -59,7 +60,7 @@ void Rounding::begin_volume(const Extent& extent) {
 }
 
 void Rounding::look_at(VolumeView<const float> slices) {
-  if (!is_wanted()) return;
+  if (!integers_) return;
   constexpr std::int64_t piece = 1 << 18;
   std::mutex mutex;
   parallel_for(execution_, slices.extent.voxels(), piece, [&](std::int64_t begin, std::int64_t end) {
@@ -75,7 +76,7 @@ void Rounding::look_at(VolumeView<const float> slices) {
 }
 
 void Rounding::end_volume() {
-  if (!is_wanted() || least_ > most_) return;
+  if (!integers_ || least_ > most_) return;
   if (is_lost()) {
     throw Error(Errc::invalid_argument,
                 output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "") +

@@ -18,12 +18,10 @@ namespace quietvox {
 /// What is left of filtered values in an output of whole numbers, volume by volume.
 class Rounding {
  public:
-  /// Without `integers`, nothing is lost.
-  Rounding(const std::filesystem::path& output, io::Format, std::size_t volumes,
-           const std::optional<io::StoredIntegers>& integers, const Execution&);
+  Rounding(const std::filesystem::path& output, io::Format, std::size_t volumes, const Execution&);
 
-  bool is_wanted() const { return integers_.has_value(); }
-  void begin_volume(const Extent&);
+  /// Where it is not stored as integers, nothing is lost.
+  void begin_volume(const Extent&, const std::optional<io::StoredIntegers>&);
   void look_at(VolumeView<const float> slices);
   /// Throws Error(invalid_argument) where nothing is left of the picture: all values become one.
   void end_volume();

@@ -359,8 +359,8 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
     DicomSpec spec{.columns = 20,
                    .rows = 20,
                    .position = {0, 0, 1.0 * z},
-                   .slope = "",
-                   .intercept = "",
+                   .slope = type == "M" ? "5000" : "1",
+                   .intercept = "0",
                    .instance_number = number};
     for (std::int64_t i = 0; i < size.slice(); ++i) {
       const auto noise = static_cast<std::uint16_t>(random[static_cast<std::size_t>(z * size.slice() + i)]);

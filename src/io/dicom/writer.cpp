@@ -222,17 +222,15 @@ class Writer final : public ImageWriter {
     });
   }
 
-  /// Of images that differ in their slope, those of the largest steps.
-  std::optional<StoredIntegers> integers() const override {
-    const SliceHeader* coarsest = nullptr;
-    for (const Volume& volume : series_->volumes) {
-      for (const SliceHeader& slice : volume.slices) {
-        if (!slice.modality_lut.empty()) return std::nullopt;
-        if (!coarsest || std::abs(slice.slope) > std::abs(coarsest->slope)) coarsest = &slice;
-      }
-    }
-    const PixelFormat& format = coarsest->format;
-    return {{coarsest->slope, coarsest->intercept, double(format.min()), double(format.max())}};
+  /// Of slices that differ in their slope, those of the largest steps.
+  std::optional<StoredIntegers> integers(std::size_t volume) const override {
+    const auto& slices = series_->volumes.at(volume).slices;
+    const auto has_table = [](const SliceHeader& slice) { return !slice.modality_lut.empty(); };
+    if (std::ranges::any_of(slices, has_table)) return std::nullopt;
+    const auto step = [](const SliceHeader& slice) { return std::abs(slice.slope); };
+    const SliceHeader& coarsest = *std::ranges::max_element(slices, {}, step);
+    const PixelFormat& format = coarsest.format;
+    return {{coarsest.slope, coarsest.intercept, double(format.min()), double(format.max())}};
   }
 
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {

@@ -142,7 +142,7 @@ class NiftiWriter : public ImageWriter {
     }
   }
 
-  std::optional<StoredIntegers> integers() const override { return integers_of(format()); }
+  std::optional<StoredIntegers> integers(std::size_t) const override { return integers_of(format()); }
 
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {
     if (volume_ != static_cast<std::size_t>(header_.volumes())) {

@@ -193,5 +193,14 @@ TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
   }
 }
 
+/// A regular file of which no byte can be read.
+TEST_F(Quadratic, AFileOfCoefficientsThatCannotBeReadIsToldOf) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
+  const Result result = quietvox({"quadratic", path("in.nii"), path("out.nii"), "--coefficients", "/proc/self/mem"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_NE(result.err.find("'/proc/self/mem' cannot be read"), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
 }  // namespace
 }  // namespace quietvox::test

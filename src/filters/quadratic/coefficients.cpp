@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/quadratic/coefficients.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
@@ -18,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uintmax_t most_bytes = 1 << 20;  // of a file, which takes some 10,000
+constexpr std::size_t most_bytes = 1 << 20;  // of a file, which takes some 10,000
 
 constexpr const char* kKeys[] = {"size", "range", "h0", "h1", "h2", "name", "provenance"};
 
@@ -100,13 +104,17 @@ Json parsed(std::string_view text, const std::string& file) {
 
 /// None where it cannot be read. Throws Error(corrupt) where it is too large.
 std::optional<std::string> text_of_file(const std::filesystem::path& path) {
-  if (!std::filesystem::is_regular_file(path)) return std::nullopt;  // to open a pipe is to wait
-  if (std::filesystem::file_size(path) > most_bytes) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // to open a pipe is to wait
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(fdopen(descriptor, "rb"), std::fclose);
+  struct stat status {};
+  if (!file || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  std::string text(most_bytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get())) return std::nullopt;
+  if (text.size() > most_bytes) {
     throw Error(Errc::corrupt, path.string() + ": is larger than 1 MiB; no file of coefficients is");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return text;
 }
 
 }  // namespace

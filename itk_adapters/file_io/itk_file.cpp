@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <sstream>
 
@@ -33,6 +34,32 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+/// The longest of the texts of a MetaImage header that ITK copies into 255 bytes, as ITK finds them: it takes a colon
+/// for the equals sign too, and the line below where nothing follows.
+class CopiedText {
+ public:
+  void take_line(const std::string& line) {
+    const std::string skipped = std::string(" \t\r\v\f=:");
+    const auto length_from = [&](std::size_t place) {
+      const auto first = line.find_first_not_of(skipped, place);
+      return first == std::string::npos ? 0 : line.size() - first;
+    };
+    if (is_open_) longest_ = std::max(longest_, length_from(0));
+    const auto separator = std::min(line.find_first_of("=:"), line.size());
+    std::string key = line.substr(0, separator).c_str();  // to ITK it ends at a zero byte
+    std::erase_if(key, [&](char letter) { return skipped.find(letter) != std::string::npos; });
+    static const std::set<std::string> copied{"Comment", "ObjectType", "ObjectSubType", "Name"};
+    const bool is_copied = copied.contains(key);
+    if (is_copied) longest_ = std::max(longest_, length_from(separator));
+    is_open_ = length_from(separator) == 0 && (is_copied || is_open_);
+  }
+  bool fits() const { return longest_ < 255; }
+
+ private:
+  std::size_t longest_ = 0;
+  bool is_open_ = false;  // its text may follow
+};
+
 std::string start_of(const fs::path& path) {
   std::string text(longest_header, '\0');
   text.resize(io::RawReader(path).read(0, std::as_writable_bytes(std::span(text))));
@@ -45,9 +72,10 @@ struct HeaderLines {
   std::map<std::string, std::string> values;
   std::size_t longest_key = 0, longest_value = 0;
   std::size_t longest_field = 0;  // of the lines that are no free text
-  std::uintmax_t end = 0;         // where the bytes after the header start
-  bool has_end = false;           // it came before the text was over
-  bool has_return = false;        // within a line: a new line to some readers
+  CopiedText copied;
+  std::uintmax_t end = 0;   // where the bytes after the header start
+  bool has_end = false;     // it came before the text was over
+  bool has_return = false;  // within a line: a new line to some readers
 
   HeaderLines(const std::string& text, io::Format format, const std::string& last = "") {
     const bool is_nrrd = format == io::Format::nrrd;
@@ -58,10 +86,14 @@ struct HeaderLines {
       has_return = has_return || line.find('\r') < line.size() - 1;
       has_end = trimmed(line).empty();
       if (has_end) return;
+      copied.take_line(line);
       const auto place = line.find(separator);
       if (is_nrrd && (line.starts_with('#') || line.find(":=") < place)) continue;
       if (!line.starts_with("content:")) longest_field = std::max(longest_field, line.size());
-      if (place == std::string::npos) continue;
+      if (place == std::string::npos) {
+        longest_value = std::max(longest_value, line.size());  // ITK takes a colon too
+        continue;
+      }
       longest_key = std::max(longest_key, place);
       longest_value = std::max(longest_value, line.size() - place);
       const std::string key = lower(is_nrrd ? line.substr(0, place) : trimmed(line.substr(0, place)));
@@ -88,6 +120,7 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   }
   if (lines.longest_key > 200) refuse("a header key has " + std::to_string(lines.longest_key) + " letters");
   if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
+  if (!lines.copied.fits()) refuse("a comment, a name or a type has more than 254 letters");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
   if (!axes || *axes < 1 || *axes > 10)
     refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is not a number of axes");

@@ -17,6 +17,7 @@
 #include "filters/registry.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 #include "support/comma_locale.hpp"
+#include "support/expect_error.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -449,6 +450,44 @@ TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
   EXPECT_EQ(metaimage("2", ""), Errc::corrupt) << "three sizes for two axes";
   EXPECT_EQ(metaimage("3", endless + " = 1\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
+  EXPECT_EQ(metaimage("3", "Comment: " + endless + "\n"), Errc::corrupt);
+}
+
+/// ITK copies some fields into 255 bytes, whatever their length.
+TEST(ItkImage, OfTextThatItkHasNoRoomForIsRefused) {
+  using namespace std::string_literals;
+  const Folder folder;
+  const auto metaimage = [&](const std::string& lines) {
+    folder.write("a.mha",
+                 "NDims = 3\n" + lines +
+                     "\nBinaryData = True\nDimSize = 2 2 2\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                     bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+    return folder / "a.mha";
+  };
+  const std::string fits(254, 'A'), too_long(255, 'A'), other = "ObjectType = Image\n";
+  for (const auto& field : {"Comment"s, "ObjectType"s, "ObjectSubType"s, "Name"s}) {
+    EXPECT_EQ(read_volume(*open_itk_image(metaimage(other + field + " = " + fits)))[7], 7) << field;
+    for (const auto& line : {field + " = ", field + "=", field + ": ", " " + field + " == : ", "\v" + field + " =",
+                             field + "\0x = "s, field + " =\n", field + " : \n = ", field + "\n", field + "\n= "}) {
+      EXPECT_EQ(code_of_reading(metaimage(other + line + too_long)), Errc::corrupt) << line;
+    }
+    EXPECT_EQ(code_of_reading(metaimage(other + field + " = short\n" + field + " = " + too_long)), Errc::corrupt);
+  }
+  EXPECT_EQ(read_volume(*open_itk_image(metaimage(other + "Remark = " + std::string(400, 'A'))))[7], 7);
+}
+
+TEST(ItkImage, FieldsThatAreTooLongToBeWrittenAreToldOf) {
+  const Folder folder;
+  folder.write("a.mha", "ObjectType = Image\nNDims = 3\nRemark=" + std::string(3999, 'A') +
+                            "\nBinaryData = True\nDimSize = 2 2 2\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                            bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+  const auto image = open_itk_image(folder / "a.mha");
+  const auto voxels = read_volume(*image);
+  expect_error(
+      Errc::unsupported, (folder / "b.mha").string() + ": a field in the header of the input is too long", [&] {
+        write_volumes(*image->writer(folder / "b.mha", io::VoxelDomain::real, {}), image->geometry(0), {voxels});
+      });
+  EXPECT_FALSE(fs::exists(folder / "b.mha"));
 }
 
 /// `key:=value` is no field, whatever the key; ITK goes by the fields alone.

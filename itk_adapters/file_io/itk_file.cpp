@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include "io/files/paths.hpp"
 #include "io/files/posix_file.hpp"
@@ -90,8 +91,9 @@ struct HeaderLines {
       const auto place = line.find(separator);
       if (is_nrrd && (line.starts_with('#') || line.find(":=") < place)) continue;
       if (!line.starts_with("content:")) longest_field = std::max(longest_field, line.size());
-      if (place == std::string::npos) {
-        longest_value = std::max(longest_value, line.size());  // ITK takes a colon too
+      if (place == std::string::npos) {  // ITK takes a colon too, or a line without either for a key
+        longest_key = std::max(longest_key, std::min(line.find(':'), line.size()));
+        longest_value = std::max(longest_value, line.size());
         continue;
       }
       longest_key = std::max(longest_key, place);
@@ -276,9 +278,12 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
   while (const std::size_t got = file.read(at, std::as_writable_bytes(std::span(buffer)))) {
     at += got;
     for (const char letter : std::span(buffer).first(got)) {
-      constexpr std::size_t longest_number = 400;
-      if (letter > ' ') {
-        if (word.size() < longest_number) word += letter;
+      constexpr std::size_t longest_number = 400;  // ITK has room for little more
+      if (std::string_view(" \t\n\v\f\r").find(letter) == std::string_view::npos) {
+        word += letter;
+        if (word.size() > longest_number) {
+          throw Error(Errc::corrupt, header.header.string() + ": '" + word.substr(0, 20) + "...' is no number");
+        }
       } else if (!word.empty()) {
         end_word();
       }

@@ -451,6 +451,21 @@ TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
   EXPECT_EQ(metaimage("3", endless + " = 1\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment: " + endless + "\n"), Errc::corrupt);
+  EXPECT_EQ(metaimage("3", "Remark: " + endless + "\n"), Errc::corrupt);
+  for (const auto& line :
+       {endless.substr(0, 300), endless.substr(0, 300) + ": 1", "Modality =\n" + endless.substr(0, 300)}) {
+    EXPECT_EQ(metaimage("3", line + "\n"), Errc::corrupt) << line;
+  }
+}
+
+/// ITK copies each word of the voxels into a buffer, whatever its length.
+TEST(ItkImage, OfTextVoxelsHasNoLongWords) {
+  const Folder folder;
+  for (const char letter : {'A', '1', '\1', '\xff', ','}) {
+    folder.write("a.nrrd", "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nencoding: text\n\n0 1 2 3 4 5 6 7" +
+                               std::string(5000, letter) + " 8 9\n");
+    EXPECT_EQ(code_of_reading(folder / "a.nrrd"), Errc::corrupt);
+  }
 }
 
 /// ITK copies some fields into 255 bytes, whatever their length.

@@ -35,30 +35,37 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The longest of the texts of a MetaImage header that ITK copies into 255 bytes, as ITK finds them: it takes a colon
-/// for the equals sign too, and the line below where nothing follows.
+/// What ITK passes over between a key of a MetaImage header and its value.
+constexpr const char* no_text = " \t\r\v\f=:";
+
+/// The key of a line as ITK finds it: it takes a colon for the equals sign too, and ends at a zero byte.
+std::string metaimage_key(const std::string& line) {
+  std::string key = line.substr(0, line.find_first_of("=:")).c_str();
+  std::erase_if(key, [](char letter) { return std::string_view(no_text).find(letter) != std::string_view::npos; });
+  return lower(key);
+}
+
+/// The longest of the texts of a MetaImage header that ITK copies into 255 bytes. They stand on the line below where
+/// nothing follows the key.
 class CopiedText {
  public:
   void take_line(const std::string& line) {
-    const std::string skipped = std::string(" \t\r\v\f=:");
     const auto length_from = [&](std::size_t place) {
-      const auto first = line.find_first_not_of(skipped, place);
+      const auto first = line.find_first_not_of(no_text, place);
       return first == std::string::npos ? 0 : line.size() - first;
     };
     if (is_open_) longest_ = std::max(longest_, length_from(0));
-    const auto separator = std::min(line.find_first_of("=:"), line.size());
-    std::string key = line.substr(0, separator).c_str();  // to ITK it ends at a zero byte
-    std::erase_if(key, [&](char letter) { return skipped.find(letter) != std::string::npos; });
-    static const std::set<std::string> copied{"Comment", "ObjectType", "ObjectSubType", "Name"};
-    const bool is_copied = copied.contains(key);
-    if (is_copied) longest_ = std::max(longest_, length_from(separator));
-    is_open_ = length_from(separator) == 0 && (is_copied || is_open_);
+    static const std::set<std::string> copied{"comment", "objecttype", "objectsubtype", "name"};
+    const bool is_copied = copied.contains(metaimage_key(line));
+    const std::size_t length = length_from(std::min(line.find_first_of("=:"), line.size()));
+    if (is_copied) longest_ = std::max(longest_, length);
+    is_open_ = length == 0 && (is_copied || is_open_);
   }
   bool fits() const { return longest_ < 255; }
 
  private:
   std::size_t longest_ = 0;
-  bool is_open_ = false;  // its text may follow
+  bool is_open_ = false;
 };
 
 std::string start_of(const fs::path& path) {
@@ -74,9 +81,10 @@ struct HeaderLines {
   std::size_t longest_key = 0, longest_value = 0;
   std::size_t longest_field = 0;  // of the lines that are no free text
   CopiedText copied;
-  std::uintmax_t end = 0;   // where the bytes after the header start
-  bool has_end = false;     // it came before the text was over
-  bool has_return = false;  // within a line: a new line to some readers
+  std::multiset<std::string> keys;  // as ITK finds them in a MetaImage header
+  std::uintmax_t end = 0;           // where the bytes after the header start
+  bool has_end = false;             // it came before the text was over
+  bool has_return = false;          // within a line: a new line to some readers
 
   HeaderLines(const std::string& text, io::Format format, const std::string& last = "") {
     const bool is_nrrd = format == io::Format::nrrd;
@@ -88,6 +96,7 @@ struct HeaderLines {
       has_end = trimmed(line).empty();
       if (has_end) return;
       copied.take_line(line);
+      keys.insert(metaimage_key(line));
       const auto place = line.find(separator);
       if (is_nrrd && (line.starts_with('#') || line.find(":=") < place)) continue;
       if (!line.starts_with("content:")) longest_field = std::max(longest_field, line.size());
@@ -122,6 +131,9 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   }
   if (lines.longest_key > 200) refuse("a header key has " + std::to_string(lines.longest_key) + " letters");
   if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
+  for (const char* key : {"NDims", "DimSize"}) {
+    if (lines.keys.count(lower(key)) > 1) refuse(std::string(key) + " is given twice");
+  }
   if (!lines.copied.fits()) refuse("a comment, a name or a type has more than 254 letters");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
   if (!axes || *axes < 1 || *axes > 10)

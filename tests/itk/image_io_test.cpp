@@ -5,11 +5,14 @@
 #include "itk_adapters/file_io/image_io.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <random>
 
@@ -448,6 +451,9 @@ TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
     EXPECT_EQ(metaimage(axes, ""), Errc::corrupt) << axes;
   }
   EXPECT_EQ(metaimage("2", ""), Errc::corrupt) << "three sizes for two axes";
+  for (const auto* again : {"NDims = -1\n", "NDims: -1\n", " NDims =: -1\n", "DimSize = 2 2\n"}) {
+    EXPECT_EQ(metaimage("3", again), Errc::corrupt) << again << "ITK takes the last, and may not return";
+  }
   EXPECT_EQ(metaimage("3", endless + " = 1\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment: " + endless + "\n"), Errc::corrupt);
@@ -503,6 +509,108 @@ TEST(ItkImage, FieldsThatAreTooLongToBeWrittenAreToldOf) {
         write_volumes(*image->writer(folder / "b.mha", io::VoxelDomain::real, {}), image->geometry(0), {voxels});
       });
   EXPECT_FALSE(fs::exists(folder / "b.mha"));
+}
+
+/// Headers with words and lines put in, taken out and swapped are read or refused: nothing ends the program, or never
+/// comes back. Set QUIETVOX_MUTATIONS for more than the few of an ordinary run.
+TEST(ItkImage, OfADamagedHeaderIsReadOrRefused) {
+  const char* const wanted = std::getenv("QUIETVOX_MUTATIONS");
+  const int mutations = wanted ? std::atoi(wanted) : 1000;
+  const Folder folder;
+  const std::string text = "0 1 2 3 4 5 6 7\n", eight = bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string fields =
+      "ObjectType = Image\nNDims = 3\nOffset = 0 0 0\nTransformMatrix = 1 0 0 0 1 0 0 0 1\nElementSpacing = 1 1 1\n"
+      "DimSize = 2 2 2\nElementType = MET_SHORT\n";
+  const std::vector<std::string> headers{
+      fields + "BinaryData = False\nElementDataFile = LOCAL\n" + text,
+      fields + "BinaryData = True\nCompressedData = False\nElementDataFile = LOCAL\n" + eight,
+      nrrd("encoding: raw\nendian: little\nspacings: 1 1 1\nkinds: domain domain domain\n", eight),
+      nrrd("encoding: text\nspace: left-posterior-superior\nspace directions: (1,0,0) (0,1,0) (0,0,1)\n", text)};
+  std::vector<std::string> words{"0",
+                                 "-1",
+                                 "11",
+                                 "99999999999999999999",
+                                 "nan",
+                                 "1e308",
+                                 "LIST",
+                                 "LOCAL",
+                                 "-",
+                                 "a%d.raw",
+                                 "MET_STRING",
+                                 "True",
+                                 "gzip",
+                                 "hex",
+                                 std::string(1, '\0'),
+                                 "\xff",
+                                 "\r",
+                                 "\n",
+                                 "=",
+                                 ":",
+                                 ":=",
+                                 "#",
+                                 "(1,0,0)",
+                                 "none",
+                                 "Comment = ",
+                                 "Name: ",
+                                 "NDims = ",
+                                 "dimension: ",
+                                 "sizes: ",
+                                 "byte skip: ",
+                                 "labels: ",
+                                 "content: ",
+                                 "\""};
+  for (const std::size_t length : {180, 254, 300, 480, 1000, 5000}) words.emplace_back(length, 'A');
+  for (const int count : {40, 150})
+    words.push_back([&] {
+      std::string numbers;
+      for (int i = 0; i < count; ++i) numbers += "1 ";
+      return numbers;
+    }());
+  std::mt19937 random(16);
+  const auto below = [&](std::size_t end) { return end == 0 ? 0 : random() % end; };
+  const auto damaged = [&](std::string header) {
+    for (std::size_t step = 1 + below(4); step > 0; --step) {
+      const std::size_t place = below(header.size()), from = header.rfind('\n', below(header.size())) + 1;
+      const std::size_t line = header.find('\n', from) - from, value = header.find_first_of("=:", from);
+      const std::string& word = words[below(words.size())];
+      switch (below(6)) {
+        case 0: header.insert(place, word); break;
+        case 1: header.erase(place, 1 + below(20)); break;
+        case 2: header.insert(from, word + "\n"); break;
+        case 3: header.insert(below(from), header.substr(from, line) + "\n"); break;
+        case 4:
+          header.replace(std::min(value, from), std::min(line, header.size()), header.substr(from, 8) + " = " + word);
+          break;
+        default:
+          if (value != std::string::npos) header.insert(value + 1, " " + word + " ");
+      }
+    }
+    return header;
+  };
+  auto* const messages = std::cerr.rdbuf(nullptr);  // ITK's
+  int read = 0;
+  for (int i = 0; i < mutations; ++i) {
+    const std::string name = i % 4 < 2 ? "a.mha" : "a.nrrd";
+    folder.write(name, damaged(headers[static_cast<std::size_t>(i % 4)]));
+    alarm(20);
+    try {
+      if (const auto image = open_itk_image(folder / name)) {
+        std::vector<std::vector<float>> volumes;
+        for (std::size_t volume = 0; volume < image->volume_count(); ++volume)
+          volumes.push_back(read_volume(*image, volume));
+        write_volumes(*image->writer(folder / ("o" + name), io::VoxelDomain::real, {.force = true}), image->geometry(0),
+                      volumes);
+        ++read;
+      }
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), Errc::internal) << error.what() << "\n" << folder.read(name);
+      EXPECT_EQ(std::string(error.what()).find("/proc/self"), std::string::npos) << error.what();
+    }
+    alarm(0);
+  }
+  std::cerr.rdbuf(messages);
+  EXPECT_GT(read, 0);
+  EXPECT_LT(read, mutations);
 }
 
 /// `key:=value` is no field, whatever the key; ITK goes by the fields alone.

@@ -198,7 +198,7 @@ io::NiftiType voxel_type(itk::IOComponentEnum type) {
   }
 }
 
-std::string reason_of(const itk::ExceptionObject& error) {
+std::string reason_of(const itk::ExceptionObject& error, Errc code) {
   std::string reason = error.GetDescription();
   std::replace(reason.begin(), reason.end(), '\t', ' ');
   while (!reason.empty() && (reason.back() == '\n' || reason.back() == ' ')) reason.pop_back();
@@ -206,7 +206,10 @@ std::string reason_of(const itk::ExceptionObject& error) {
     if (const auto place = reason.rfind(end); place != std::string::npos)
       reason.erase(0, place + std::string(end).size());
   }
-  return "ITK says: " + trimmed(reason).substr(0, 200);
+  reason = trimmed(reason);
+  // Of a MetaImage header it is the last error of the system, whatever that was about.
+  if (code == Errc::corrupt && reason.starts_with("Reason: ")) return "ITK cannot read the header; it is damaged";
+  return "ITK says: " + reason.substr(0, 200);
 }
 
 std::vector<fs::path> ItkHeader::files() const {

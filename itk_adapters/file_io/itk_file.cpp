@@ -95,8 +95,10 @@ struct HeaderLines {
       has_return = has_return || line.find('\r') < line.size() - 1;
       has_end = trimmed(line).empty();
       if (has_end) return;
-      copied.take_line(line);
-      keys.insert(metaimage_key(line));
+      if (!is_nrrd) {
+        copied.take_line(line);
+        keys.insert(metaimage_key(line));
+      }
       const auto place = line.find(separator);
       if (is_nrrd && (line.starts_with('#') || line.find(":=") < place)) continue;
       if (!line.starts_with("content:")) longest_field = std::max(longest_field, line.size());

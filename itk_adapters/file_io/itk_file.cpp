@@ -10,8 +10,10 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include "io/files/paths.hpp"
 #include "io/files/posix_file.hpp"
@@ -33,6 +35,39 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+/// What ITK passes over between a key of a MetaImage header and its value.
+constexpr const char* no_text = " \t\r\v\f=:";
+
+/// The key of a line as ITK finds it: it takes a colon for the equals sign too, and ends at a zero byte.
+std::string metaimage_key(const std::string& line) {
+  std::string key = line.substr(0, line.find_first_of("=:")).c_str();
+  std::erase_if(key, [](char letter) { return std::string_view(no_text).find(letter) != std::string_view::npos; });
+  return lower(key);
+}
+
+/// The longest of the texts of a MetaImage header that ITK copies into 255 bytes. They stand on the line below where
+/// nothing follows the key.
+class CopiedText {
+ public:
+  void take_line(const std::string& line) {
+    const auto length_from = [&](std::size_t place) {
+      const auto first = line.find_first_not_of(no_text, place);
+      return first == std::string::npos ? 0 : line.size() - first;
+    };
+    if (is_open_) longest_ = std::max(longest_, length_from(0));
+    static const std::set<std::string> copied{"comment", "objecttype", "objectsubtype", "name"};
+    const bool is_copied = copied.contains(metaimage_key(line));
+    const std::size_t length = length_from(std::min(line.find_first_of("=:"), line.size()));
+    if (is_copied) longest_ = std::max(longest_, length);
+    is_open_ = length == 0 && (is_copied || is_open_);
+  }
+  bool fits() const { return longest_ < 255; }
+
+ private:
+  std::size_t longest_ = 0;
+  bool is_open_ = false;
+};
+
 std::string start_of(const fs::path& path) {
   std::string text(longest_header, '\0');
   text.resize(io::RawReader(path).read(0, std::as_writable_bytes(std::span(text))));
@@ -45,9 +80,11 @@ struct HeaderLines {
   std::map<std::string, std::string> values;
   std::size_t longest_key = 0, longest_value = 0;
   std::size_t longest_field = 0;  // of the lines that are no free text
-  std::uintmax_t end = 0;         // where the bytes after the header start
-  bool has_end = false;           // it came before the text was over
-  bool has_return = false;        // within a line: a new line to some readers
+  CopiedText copied;
+  std::multiset<std::string> keys;  // as ITK finds them in a MetaImage header
+  std::uintmax_t end = 0;           // where the bytes after the header start
+  bool has_end = false;             // it came before the text was over
+  bool has_return = false;          // within a line: a new line to some readers
 
   HeaderLines(const std::string& text, io::Format format, const std::string& last = "") {
     const bool is_nrrd = format == io::Format::nrrd;
@@ -58,10 +95,18 @@ struct HeaderLines {
       has_return = has_return || line.find('\r') < line.size() - 1;
       has_end = trimmed(line).empty();
       if (has_end) return;
+      if (!is_nrrd) {
+        copied.take_line(line);
+        keys.insert(metaimage_key(line));
+      }
       const auto place = line.find(separator);
       if (is_nrrd && (line.starts_with('#') || line.find(":=") < place)) continue;
       if (!line.starts_with("content:")) longest_field = std::max(longest_field, line.size());
-      if (place == std::string::npos) continue;
+      if (place == std::string::npos) {  // ITK takes a colon too, or a line without either for a key
+        longest_key = std::max(longest_key, std::min(line.find(':'), line.size()));
+        longest_value = std::max(longest_value, line.size());
+        continue;
+      }
       longest_key = std::max(longest_key, place);
       longest_value = std::max(longest_value, line.size() - place);
       const std::string key = lower(is_nrrd ? line.substr(0, place) : trimmed(line.substr(0, place)));
@@ -88,6 +133,10 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   }
   if (lines.longest_key > 200) refuse("a header key has " + std::to_string(lines.longest_key) + " letters");
   if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
+  for (const char* key : {"NDims", "DimSize"}) {
+    if (lines.keys.count(lower(key)) > 1) refuse(std::string(key) + " is given twice");
+  }
+  if (!lines.copied.fits()) refuse("a comment, a name or a type has more than 254 letters");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
   if (!axes || *axes < 1 || *axes > 10)
     refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is not a number of axes");
@@ -151,7 +200,7 @@ io::NiftiType voxel_type(itk::IOComponentEnum type) {
   }
 }
 
-std::string reason_of(const itk::ExceptionObject& error) {
+std::string reason_of(const itk::ExceptionObject& error, Errc code) {
   std::string reason = error.GetDescription();
   std::replace(reason.begin(), reason.end(), '\t', ' ');
   while (!reason.empty() && (reason.back() == '\n' || reason.back() == ' ')) reason.pop_back();
@@ -159,7 +208,10 @@ std::string reason_of(const itk::ExceptionObject& error) {
     if (const auto place = reason.rfind(end); place != std::string::npos)
       reason.erase(0, place + std::string(end).size());
   }
-  return "ITK says: " + trimmed(reason).substr(0, 200);
+  reason = trimmed(reason);
+  // Of a MetaImage header it is the last error of the system, whatever that was about.
+  if (code == Errc::corrupt && reason.starts_with("Reason: ")) return "ITK cannot read the header; it is damaged";
+  return "ITK says: " + reason.substr(0, 200);
 }
 
 std::vector<fs::path> ItkHeader::files() const {
@@ -243,9 +295,12 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
   while (const std::size_t got = file.read(at, std::as_writable_bytes(std::span(buffer)))) {
     at += got;
     for (const char letter : std::span(buffer).first(got)) {
-      constexpr std::size_t longest_number = 400;
-      if (letter > ' ') {
-        if (word.size() < longest_number) word += letter;
+      constexpr std::size_t longest_number = 400;  // ITK has room for little more
+      if (std::string_view(" \t\n\v\f\r").find(letter) == std::string_view::npos) {
+        word += letter;
+        if (word.size() > longest_number) {
+          throw Error(Errc::corrupt, header.header.string() + ": '" + word.substr(0, 20) + "...' is no number");
+        }
       } else if (!word.empty()) {
         end_word();
       }

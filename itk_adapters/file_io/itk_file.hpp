@@ -23,7 +23,7 @@ io::NiftiType voxel_type(itk::IOComponentEnum);
 
 /// The reason within an exception of ITK's, on one line: without the object's name and address, and of a chain of
 /// reasons the innermost.
-std::string reason_of(const itk::ExceptionObject&);
+std::string reason_of(const itk::ExceptionObject&, Errc code);
 
 /// While it lives, this thread reads and writes numbers with a decimal point, whatever the program around us has set:
 /// the headers that ITK makes and reads follow the C library's locale.
@@ -48,7 +48,7 @@ auto with_itk_errors(const std::filesystem::path& path, Errc code, Action&& acti
   try {
     return action();
   } catch (const itk::ExceptionObject& error) {
-    throw Error(code, path.string() + ": " + reason_of(error));
+    throw Error(code, path.string() + ": " + reason_of(error, code));
   }
 }
 

@@ -193,7 +193,7 @@ class ItkWriter final : public io::ImageWriter {
 
   /// Puts the true sizes into the header and the voxels behind it, or beside it.
   void write_file(const fs::path& made) const {
-    const auto header = read_itk_header(made);
+    const auto header = header_of(made);
     const fs::path voxels = *scratch_ / "voxels";
     const bool detached = targets_.size() > 1;
     const io::RawReader by_itk(made);
@@ -227,10 +227,20 @@ class ItkWriter final : public io::ImageWriter {
   }
 
   /// What was written was compared already; this is about what the header says of it.
+  /// Of what ITK wrote, which may keep a field of the input that is not read again.
+  std::optional<ItkHeader> header_of(const fs::path& made) const {
+    try {
+      return read_itk_header(made);
+    } catch (const Error&) {
+      throw Error(Errc::unsupported, output_.string() + ": a field in the header of the input is too long for it",
+                  "give an output with the ending .nii");
+    }
+  }
+
   void verify(const fs::path& made) const {
     const auto image_io = make_image_io(format_, made);
     with_itk_errors(output_, Errc::not_writable, [&] { image_io->ReadImageInformation(); });
-    const auto header = read_itk_header(made);
+    const auto header = header_of(made);
     const bool same = header && header->offset && header->compressed() == compress_ &&
                       header->big_endian == (std::endian::native == std::endian::big) &&
                       header->data == *scratch_ / targets_.back().filename() && image_io->GetComponentType() == type_ &&

@@ -115,6 +115,7 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
 int main(int argc, char** argv) {
   using namespace quietvox::cli;
   keep_freed_memory();
+  std::cerr.rdbuf(nullptr);  // ITK writes to it; what is to be told comes from the console
   int status = 0, signal = 0;
   {
     const SignalWatch signals;

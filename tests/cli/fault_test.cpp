@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -134,9 +136,13 @@ class Faults : public ::testing::Test {
 };
 
 /// Set QUIETVOX_KILLS for more than the few of an ordinary run.
-TEST_F(Faults, KilledRunsLeaveTheWholeResultOrNothingNew) {
+int wanted_kills(std::size_t usual) {
   const char* const wanted = std::getenv("QUIETVOX_KILLS");
-  const int kills = wanted ? std::atoi(wanted) : 2 * static_cast<int>(scenarios.size());
+  return wanted ? std::atoi(wanted) : static_cast<int>(usual);
+}
+
+TEST_F(Faults, KilledRunsLeaveTheWholeResultOrNothingNew) {
+  const int kills = wanted_kills(2 * scenarios.size());
   std::mt19937 random(20240607);
   std::map<std::string, int> seen;
   std::vector<Whole> wholes;
@@ -194,6 +200,66 @@ TEST_F(Faults, KilledRunsLeaveTheWholeResultOrNothingNew) {
     }
     if (HasFailure()) return;
     empty_out();
+  }
+  for (const auto& [what, count] : seen) std::cout << what << ": " << count << "\n";
+}
+
+/// Two runs replace the same outputs at the same time, and are killed: what stands there is what an earlier run made,
+/// or one of the two, and never a mixture.
+TEST_F(Faults, RunsThatAreKilledWhileAnotherReplacesTheSameLeaveTheOutputsOfOne) {
+  struct Target {
+    const char *what, *input, *output;
+    std::vector<std::string> more, outputs;
+  };
+  const std::vector<Target> targets{
+      {"files", "in/a.nii", "out/b.nii.gz", {"--residual", "out/r.nii"}, {"b.nii.gz", "b.json", "r.nii", "r.json"}},
+      {"a folder", "in/ct", "out/ct", {}, {"ct"}}};
+  std::mt19937 random(20240811);
+  std::map<std::string, int> seen;
+  for (const Target& target : targets) {
+    const auto run_with = [&](const std::string& radius) {
+      Scenario scenario{target.what, {"median", target.input, target.output, "--radius", radius}, target.outputs};
+      scenario.words.insert(scenario.words.end(), target.more.begin(), target.more.end());
+      scenario.words.emplace_back("--force");
+      return scenario;
+    };
+    const std::array runs{run_with("0"), run_with("1"), run_with("2")};  // an earlier one, and two at the same time
+    const std::array wholes{whole_run(runs[0]), whole_run(runs[1]), whole_run(runs[2])};
+    for (int kill = 0; kill < wanted_kills(12); kill += 2) {
+      quietvox_ok(words_of(runs[0]));
+      std::array<std::chrono::microseconds, 2> delays;
+      for (std::size_t i : {0, 1}) {
+        delays[i] = std::chrono::microseconds(random() % (wholes[i + 1].time.count() * 5 / 4));
+      }
+      SCOPED_TRACE(std::string(target.what) + ", killed after " + std::to_string(delays[0].count()) + " and " +
+                   std::to_string(delays[1].count()) + " us, run " + std::to_string(kill));
+      {
+        Process first(words_of(runs[1])), second(words_of(runs[2]));
+        const auto start = Clock::now();
+        const std::size_t sooner = delays[0] < delays[1] ? 0 : 1;
+        for (const std::size_t i : {sooner, 1 - sooner}) {
+          std::this_thread::sleep_until(start + delays[i]);
+          (i == 0 ? first : second).send(SIGKILL);
+        }
+        for (Process* const process : {&first, &second}) {
+          const Result result = process->finish();
+          EXPECT_TRUE(result.status == 0 || result.status == 128 + SIGKILL) << result.status << result.err;
+        }
+        wait_for_orphans();
+      }
+      const auto left = found(runs[0]);
+      const auto whole = std::ranges::find(wholes, left, &Whole::content);
+      EXPECT_NE(whole, wholes.end()) << testing::PrintToString(TemporaryFolder::names_in(folder_ / "out"));
+      ++seen["that of run " + std::to_string(whole - wholes.begin())];
+
+      // Whatever is made there next tidies up.
+      quietvox_ok({"median", path("in/a.nii"), path("out/other.nii")});
+      EXPECT_TRUE(found(runs[0]) == left);
+      for (const char* other : {"other.nii", "other.json"}) EXPECT_TRUE(fs::remove(folder_ / "out" / other));
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), {}), std::ssize(target.outputs));
+      if (HasFailure()) return;
+      empty_out();
+    }
   }
   for (const auto& [what, count] : seen) std::cout << what << ": " << count << "\n";
 }

@@ -23,6 +23,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* staging_name = ".quietvox-0123456789abcdef.part";
+constexpr auto readable = fs::directory_options::skip_permission_denied;
+
+/// One of several such names.
+std::string staging_name_of(char digit) {
+  std::string name = staging_name;
+  name[10] = digit;
+  return name;
+}
+
+/// The digit of what a killed run leaves, whatever was added to it.
+constexpr char left = '5';
 
 class HostileFolder : public ::testing::Test {
  protected:
@@ -38,6 +49,13 @@ class HostileFolder : public ::testing::Test {
     write_nifti(folder_ / "data/t2.nii", {{8, 8, 8}}, random_integers(512, 2), 1, true);
     make_series(folder_ / "data/ct");
     for (const char* place : {"data", "data/ct", "data/out"}) plant(folder_ / place);
+  }
+
+  /// Lets the folder be removed.
+  void TearDown() override {
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path(), readable)) {
+      if (entry.symlink_status().type() == fs::file_type::directory) fs::permissions(entry, fs::perms::owner_all);
+    }
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
@@ -58,32 +76,12 @@ class HostileFolder : public ::testing::Test {
         record_of(first_line + "\n", {"", "../precious", "missing", "", "", "../../precious", "missing", "", ""}));
     write_file(planted("z.part-quietvox-1-0.record"),
                record_of(first_line + ", recorded elsewhere\n", {"../x.part-quietvox-1-0.record"}));
-    if (place.filename() == "ct") fs::create_symlink(letter, planted("outputs.part-quietvox-0-0.lock"));
+    const fs::path lock = planted("outputs.part-quietvox-0-0.lock");
+    if (place.filename() == "ct") fs::create_symlink(letter, lock);
+    if (place.filename() == "out") mkfifo(lock.c_str(), 0600);
+    if (place.filename() == "data") fs::create_directory(lock);
     fs::create_directory_symlink(precious, planted("y.part-quietvox-1-0"));
-    // Places where outputs are made.
-    for (const char digit : {'1', '2', '3', '4', '5', '6'}) {
-      std::string name = staging_name;
-      name[10] = digit;
-      const fs::path staging = planted(name);
-      if (digit == '1') {
-        fs::create_directory_symlink(precious, staging);
-        continue;
-      }
-      if (digit == '2') {
-        write_file(staging, "a file");
-        continue;
-      }
-      fs::create_directory(staging);
-      fs::create_directory_symlink(precious, staging / "link");
-      fs::create_directory_symlink("../../precious/letters", staging / "letters");
-      fs::create_hard_link(letter, staging / "hard");
-      fs::create_symlink(letter, staging / "t1.nii");
-      const fs::path lock = staging / (name.substr(10, 16) + ".lock");
-      if (digit == '3') fs::create_symlink(letter, lock);
-      if (digit == '4') mkfifo(lock.c_str(), 0600);
-      if (digit == '5') write_file(lock, "");
-      fs::permissions(staging, digit == '6' ? fs::perms::all : fs::perms::owner_all);
-    }
+    plant_private_folders(place);
     // JSON that names what it does not belong to, and headers whose voxels lie elsewhere.
     for (const char* name : {"t1.json", "t2.json", "ct.json"}) {
       write_file(
@@ -129,11 +127,58 @@ class HostileFolder : public ::testing::Test {
     write_file(planted("long.nhdr"), text + comments + data);
   }
 
+  /// Places where outputs are made, and what only looks like one.
+  void plant_private_folders(const fs::path& place) const {
+    const auto name_of = [&](char digit) { return place / staging_name_of(digit); };
+    const auto lock_of = [&](char digit) { return name_of(digit) / (staging_name_of(digit).substr(10, 16) + ".lock"); };
+    const std::string letter = path("precious/letters/letter.txt");
+    fs::create_directory_symlink(path("precious"), name_of('1'));
+    write_file(name_of('2'), "a file");
+    mkfifo(name_of('3').c_str(), 0600);
+    mknod(name_of('4').c_str(), S_IFSOCK | 0600, 0);
+    for (const char digit : {left, '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e'}) {
+      const fs::path staging = name_of(digit);
+      fs::create_directory(staging);
+      fs::create_directory_symlink(path("precious"), staging / "link");
+      fs::create_directory_symlink("../../precious/letters", staging / "letters");
+      fs::create_hard_link(letter, staging / "hard");
+      fs::create_symlink(letter, staging / "t1.nii");
+      mkfifo((staging / "pipe").c_str(), 0600);
+      mknod((staging / "socket").c_str(), S_IFSOCK | 0600, 0);
+      write_file(staging / "a\nb", "a name of two lines");
+      write_file(staging / std::string(255, 'n'), "the longest name");
+      write_file(staging / "setuid", "runs as its owner");
+      fs::permissions(staging / "setuid", static_cast<fs::perms>(06755));
+      fs::path deep = staging;
+      for (int i = 0; i < 20; ++i) deep /= "deep";
+      fs::create_directories(deep);
+      fs::create_hard_link(letter, deep / "hard");
+      fs::create_directory_symlink(path("precious"), deep / "link");
+      fs::create_directory(staging / "closed");
+      write_file(staging / "closed/file", "");
+      fs::permissions(staging / "closed", fs::perms::none);
+      if (digit == '7') fs::create_symlink(letter, lock_of(digit));
+      if (digit == '8') mkfifo(lock_of(digit).c_str(), 0600);
+      if (digit == '9') fs::create_directory(lock_of(digit));
+      if (digit == 'a') fs::create_hard_link(letter, lock_of(digit));
+      if (digit == 'b') write_file(lock_of(digit), "text");
+      if (digit == left || digit > 'b') write_file(lock_of(digit), "");
+      fs::permissions(staging, digit == 'c'    ? fs::perms::all
+                               : digit == 'd'  ? fs::perms::none
+                               : digit == left ? static_cast<fs::perms>(02700)
+                                               : fs::perms::owner_all);
+      constexpr uid_t nobody = 65534;
+      if (digit == 'e' && (geteuid() != 0 || chown(staging.c_str(), nobody, nobody) != 0)) {
+        fs::permissions(staging, static_cast<fs::perms>(0755));
+      }
+    }
+  }
+
   /// Everything below the folder: type, permissions, content or where a link leads.
   std::map<std::string, std::string> state(const std::set<std::string>& except) const {
     std::map<std::string, std::string> found;
-    for (auto entry = fs::recursive_directory_iterator(folder_.path()); entry != fs::recursive_directory_iterator();
-         ++entry) {
+    for (auto entry = fs::recursive_directory_iterator(folder_.path(), readable);
+         entry != fs::recursive_directory_iterator(); ++entry) {
       const std::string name = entry->path().lexically_relative(folder_.path()).string();
       if (except.contains(name)) {
         if (!entry->is_symlink()) entry.disable_recursion_pending();
@@ -158,9 +203,7 @@ class HostileFolder : public ::testing::Test {
     std::set<std::string> except = outputs;
     for (const std::string& output : outputs) {
       const fs::path parent = fs::path(output).parent_path();
-      std::string five = staging_name;
-      five[10] = '5';
-      except.insert((parent / five).string());
+      except.insert((parent / staging_name_of(left)).string());
     }
     const auto before = state(except);
     const Result result = quietvox(words);
@@ -214,6 +257,22 @@ TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
   expect_only({"data/c.png"}, {"compare", path("data/t1.nii"), path("data/t2.nii"), "--picture", path("data/c.png")});
   expect_only({"data/q.json"}, {"train-quadratic", path("data/t1.nii"), path("data/t2.nii"), path("data/q.json")});
   expect_only({"data/log"}, {"info", path("data/t1.nii"), "--log-file", path("data/log")});
+  for (const char* place : {"data", "data/out"}) EXPECT_FALSE(fs::exists(folder_ / place / staging_name_of(left)));
+  EXPECT_TRUE(fs::exists(folder_ / "data/ct" / staging_name_of(left)));  // nothing was written there
+  // Beside an output, and at its place.
+  mkfifo((folder_ / "data/f.json").c_str(), 0600);
+  fs::create_symlink(path("precious/letters/letter.txt"), folder_ / "data/s.json");
+  fs::create_symlink(path("precious/letters/letter.txt"), folder_ / "data/link.nii");
+  fs::create_hard_link(folder_ / "precious/letters/letter.txt", folder_ / "data/hard.nii");
+  mkfifo((folder_ / "data/pipe.nii").c_str(), 0600);
+  for (const char* name : {"f.nii", "s.nii", "pipe.nii", "link.nii", "hard.nii"}) {
+    expect_only({}, {"median", path("data/t1.nii"), path("data") + "/" + name, "--dry-run", "--force"});
+    if (name[0] != 'l' && name[0] != 'h') {
+      expect_only({}, {"median", path("data/t1.nii"), path("data") + "/" + name, "--force"});
+    }
+  }
+  expect_only({"data/link.nii", "data/link.json"}, {"median", path("data/t1.nii"), path("data/link.nii"), "--force"});
+  expect_only({"data/hard.nii", "data/hard.json"}, {"median", path("data/t1.nii"), path("data/hard.nii"), "--force"});
   // JSON of another origin is replaced not even with --force.
   expect_only({}, {"median", path("data/t1.nii"), path("data/ct.nii.gz")});
   expect_only({}, {"median", path("data/ct"), path("data/out"), "--force"});
@@ -230,7 +289,7 @@ TEST_F(HostileFolder, CommandsThatWriteChangeNothingElse) {
   }
 }
 
-/// Every path that a run writes to or removes, as the system saw it, lies in the folder of its output.
+/// Every path that a run writes to, renames or removes, as the system saw it, lies in the folder of its output.
 TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
   if (!has_program("strace") || std::system("strace -o /dev/null true 2>/dev/null") != 0) {
     GTEST_SKIP() << "strace is not installed, or may not trace here";
@@ -245,21 +304,28 @@ TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
       {"median data/ct all --all-series --force", "all"},
       {"run data/ct data/out/run --filter median", "data/out"},
       {"denoise data/t1.nii data/out/d.nii", "data/out"},
-      {"denoise data/t1.nii data/out/d.nii --force", "data/out"}};
+      {"denoise data/t1.nii data/out/d.nii --force", "data/out"},
+      {"median data/ct data/out/ct --force --dry-run", ""},
+      {"median data/t1.nii data/out/new.nii --dry-run", ""},
+      {"info data/ct", ""},
+      {"info data/t1.nii", ""},
+      {"estimate data/t1.nii", ""},
+      {"compare data/t1.nii data/t2.nii", ""}};
   for (const auto& [words, allowed] : runs) {
     SCOPED_TRACE(words);
     const std::string trace = path("trace.txt");
     const std::string command =
         "cd '" + path("") + "' && strace -f -y -o '" + trace +
-        "' -e trace=open,openat,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,"
-        "rmdir,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,lchown,truncate "
+        "' -e trace=open,openat,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,mknod,mknodat,"
+        "rmdir,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,lchown,fchownat,truncate,utimensat "
         "'" +
-        program + "' " + words + " --progress none 2>/dev/null";
+        program + "' " + words + (allowed.empty() ? "" : " --progress none") + " >/dev/null 2>&1";
     ASSERT_EQ(std::system(command.c_str()), 0);
     std::size_t writes = 0;
     std::istringstream lines(read_file(trace));
     std::map<std::string, std::string> folders;  // that are open, by the names that /proc/self gives them
-    static const std::regex opened(R"(O_DIRECTORY\) = (\d+)<([^>]*)>)"), by_descriptor(R"("(/proc/self/fd/\d+))");
+    static const std::regex opened(R"(O_DIRECTORY\) = (\d+)<([^>]*)>)"), by_descriptor(R"("(/proc/self/fd/\d+))"),
+        named(R"re((?:\w+<([^>]*)>, )?"([^"]*)")re"), descriptor(R"(\((\d+)<([^>]*)>)");
     for (std::string line; std::getline(lines, line);) {
       std::smatch match;
       if (std::regex_search(line, match, opened)) folders["/proc/self/fd/" + match[1].str()] = match[2].str();
@@ -272,15 +338,22 @@ TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
       if ((is_open && !writes_file) || line.find("strace:") != std::string::npos) continue;
       if (line.find('(') == std::string::npos || line.find("resumed>") != std::string::npos) continue;
       if (line.find("ENOENT") != std::string::npos) continue;
+      std::vector<fs::path> paths;
+      for (std::sregex_iterator name(line.begin(), line.end(), named); name != std::sregex_iterator(); ++name) {
+        const fs::path base = (*name)[1].matched ? fs::path((*name)[1].str()) : folder_.path();
+        paths.push_back((base / (*name)[2].str()).lexically_normal());
+      }
+      if (paths.empty() && std::regex_search(line, match, descriptor)) paths.emplace_back(match[2].str());
+      EXPECT_FALSE(paths.empty()) << line;
+      if (!paths.empty() && *++paths.front().begin() == "dev") continue;
       ++writes;
-      // Paths of the arguments: quoted, or of a descriptor in angle brackets.
-      const std::size_t open = line.find('(');
-      const bool inside = line.find(allowed, open) != std::string::npos;
-      const bool is_device = line.find("\"/dev/", open) != std::string::npos;
-      EXPECT_TRUE(inside || is_device) << line;
-      EXPECT_EQ(line.find("precious", open), std::string::npos) << line;
+      const fs::path folder = folder_ / allowed;
+      for (const fs::path& each : paths) {
+        EXPECT_TRUE(std::mismatch(folder.begin(), folder.end(), each.begin(), each.end()).first == folder.end())
+            << line;
+      }
     }
-    EXPECT_GT(writes, 5U);
+    EXPECT_TRUE(allowed.empty() ? writes == 0 : writes > 5) << writes;
     fs::remove(trace);
   }
 }

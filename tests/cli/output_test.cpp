@@ -246,6 +246,16 @@ TEST_F(Output, ErrorsAreOneLineWhateverTheNameOfTheFile) {
   EXPECT_EQ(result.err.find('\033'), std::string::npos);
 }
 
+/// ITK has lines of its own.
+TEST_F(Output, ErrorsOfHeadersThatItkReadsAreOneLine) {
+  write_file(folder_ / "in.mha",
+             "ObjectType = Image\nNDims = 3\nBinaryData = False\nDimSize = 2 2 2\n"
+             "ElementDataFile = LOCAL\n0 1 2 3 4 5 6 7\n");
+  const Result result = quietvox({"info", path("in.mha")});
+  EXPECT_EQ(result.status, 4);
+  EXPECT_EQ(result.err, "quietvox: " + path("in.mha") + ": ITK cannot read the header; it is damaged\n");
+}
+
 TEST_F(Output, VeryLongPathsAreShortenedInTheMiddle) {
   std::string long_path = path("start");
   while (long_path.size() < 3000) long_path += "/\u00e4\u00e4\u00e4\u00e4";

@@ -182,6 +182,10 @@ TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
       {R"({"size": 3, "range": "volume", "h0": 0, "h1": [0, NaN], "h2": []})", "this is not JSON at h1[1]"},
       {R"({"size": 3, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": [], "h3": []})",
        "'h3' is not a known entry"},
+      {R"({"size": 3, "range": "volume", "h0": 1e308, "h1": )" + nine + R"(, "h2": []})",
+       "h0 is 1e+308; give -1e+06 to 1e+06"},
+      {R"({"size": 3, "range": "volume", "h0": 0, "h1": [0,0,0,0,-2e6,0,0,0,0], "h2": []})",
+       "h1[4] is -2000000.0; give -1e+06 to 1e+06"},
       {R"({"size": 4, "range": "volume", "h0": 0, "h1": )" + nine + R"(, "h2": []})", "size is 4; give 3 or 5"}};
   for (const auto& [text, message] : cases) {
     write_file(folder_ / "bad.json", text);
@@ -191,6 +195,15 @@ TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_FALSE(std::filesystem::exists(path("out.nii")));
   }
+}
+
+/// A regular file of which no byte can be read.
+TEST_F(Quadratic, AFileOfCoefficientsThatCannotBeReadIsToldOf) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 1}}, random_integers(64, 1));
+  const Result result = quietvox({"quadratic", path("in.nii"), path("out.nii"), "--coefficients", "/proc/self/mem"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_NE(result.err.find("'/proc/self/mem' cannot be read"), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
 }  // namespace

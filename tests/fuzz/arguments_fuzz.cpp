@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
         option("compress", FieldKind::flag, "auto"), option("force", FieldKind::flag, "false")}}};
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes), size));
   std::vector<std::string> words;
-  for (std::string word; std::getline(text, word);) words.push_back(word);
+  for (std::string word; std::getline(text, word);) words.emplace_back(word.c_str());  // none holds a zero byte
   try {
     const cli::Arguments arguments("median", groups, {{"INPUT", ""}, {"OUTPUT", "", false}}, words);
     if (arguments.operand(0).empty()) std::abort();

@@ -73,7 +73,8 @@ class Folder {
   void plant(FuzzedDataProvider& bytes) const {
     static constexpr std::array names{".quietvox-0123456789abcdef.part",
                                       ".quietvox-fedcba9876543210.part",
-                                      ".quietvox-0123456789abcdef.part/lock",
+                                      ".quietvox-0123456789abcdef.part/0123456789abcdef.lock",
+                                      ".quietvox-fedcba9876543210.part/fedcba9876543210.lock",
                                       ".quietvox-0123456789abcdef.part/result",
                                       ".quietvox-0123456789abcdef.part/result/0",
                                       "x.part-quietvox-1-0.record",

@@ -41,8 +41,8 @@ std::function<void()> after_rename;
 bool has_plain_renames = false;
 /// The file system keeps what is open and is removed under another name, as NFS and FUSE do.
 bool hides_what_is_open = false;
-/// The file system knows no permissions.
-bool has_no_modes = false;
+/// What the file system says where permissions are to be given, or 0.
+int mode_error = 0;
 
 int renamed(int status) {
   const auto hook = after_rename;
@@ -70,8 +70,8 @@ extern "C" int renameat2(int from_folder, const char* from, int to_folder, const
 }
 
 extern "C" int fchmod(int file, mode_t mode) {
-  if (!has_no_modes) return static_cast<int>(syscall(SYS_fchmod, file, mode));
-  errno = ENOSYS;
+  if (mode_error == 0) return static_cast<int>(syscall(SYS_fchmod, file, mode));
+  errno = mode_error;
   return -1;
 }
 
@@ -113,7 +113,8 @@ class ConcurrencyTest : public testing::Test {
   void TearDown() override {
     before_lock = nullptr;
     after_rename = nullptr;
-    has_plain_renames = hides_what_is_open = has_no_modes = false;
+    has_plain_renames = hides_what_is_open = false;
+    mode_error = 0;
   }
 
   fs::path only_entry() const { return fs::directory_iterator(folder_.path())->path(); }
@@ -405,13 +406,21 @@ TEST_F(ConcurrencyTest, FileSystemsThatKeepWhatIsOpenAreLeftCleanAndEndNoRunInAC
   remove_stale_stagings(folder_.path());
 }
 
+/// It knows none, or gives files an owner of its own, who alone may change them.
 TEST_F(ConcurrencyTest, FileSystemsWithoutPermissionsAreWritten) {
-  has_no_modes = true;
-  AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
-  output.begin();
-  put(output.staging(), "new");
-  output.commit();
-  EXPECT_EQ(get(folder_ / "a.nii"), "new");
+  for (const int error : {ENOSYS, ENOTSUP, EPERM}) {
+    mode_error = error;
+    AtomicOutput output(folder_ / "a.nii", Kind::file, true, {});
+    output.begin();
+    put(output.staging(), std::to_string(error));
+    AtomicOutput folder(folder_ / "b", Kind::folder, true, {}, {},
+                        [](const fs::path&, const Execution&) { return true; });
+    folder.begin();
+    put(folder.staging() / "1.dcm", std::to_string(error));
+    commit_together(std::array{&output, &folder});
+    EXPECT_EQ(get(folder_ / "a.nii"), std::to_string(error));
+    EXPECT_EQ(get(folder_ / "b/1.dcm"), std::to_string(error));
+  }
 }
 
 TEST_F(ConcurrencyTest, FileSystemsWithoutLocksGoOn) {

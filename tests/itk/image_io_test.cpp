@@ -5,11 +5,14 @@
 #include "itk_adapters/file_io/image_io.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <random>
 
@@ -17,6 +20,7 @@
 #include "filters/registry.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 #include "support/comma_locale.hpp"
+#include "support/expect_error.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -447,8 +451,166 @@ TEST(ItkImage, OfHeadersThatBreakItkIsRefused) {
     EXPECT_EQ(metaimage(axes, ""), Errc::corrupt) << axes;
   }
   EXPECT_EQ(metaimage("2", ""), Errc::corrupt) << "three sizes for two axes";
+  for (const auto* again : {"NDims = -1\n", "NDims: -1\n", " NDims =: -1\n", "DimSize = 2 2\n"}) {
+    EXPECT_EQ(metaimage("3", again), Errc::corrupt) << again << "ITK takes the last, and may not return";
+  }
   EXPECT_EQ(metaimage("3", endless + " = 1\n"), Errc::corrupt);
   EXPECT_EQ(metaimage("3", "Comment = " + endless + "\n"), Errc::corrupt);
+  EXPECT_EQ(metaimage("3", "Comment: " + endless + "\n"), Errc::corrupt);
+  EXPECT_EQ(metaimage("3", "Remark: " + endless + "\n"), Errc::corrupt);
+  for (const auto& line :
+       {endless.substr(0, 300), endless.substr(0, 300) + ": 1", "Modality =\n" + endless.substr(0, 300)}) {
+    EXPECT_EQ(metaimage("3", line + "\n"), Errc::corrupt) << line;
+  }
+}
+
+/// ITK copies each word of the voxels into a buffer, whatever its length.
+TEST(ItkImage, OfTextVoxelsHasNoLongWords) {
+  const Folder folder;
+  for (const char letter : {'A', '1', '\1', '\xff', ','}) {
+    folder.write("a.nrrd", "NRRD0004\ntype: short\ndimension: 3\nsizes: 2 2 2\nencoding: text\n\n0 1 2 3 4 5 6 7" +
+                               std::string(5000, letter) + " 8 9\n");
+    EXPECT_EQ(code_of_reading(folder / "a.nrrd"), Errc::corrupt);
+  }
+}
+
+/// ITK copies some fields into 255 bytes, whatever their length.
+TEST(ItkImage, OfTextThatItkHasNoRoomForIsRefused) {
+  using namespace std::string_literals;
+  const Folder folder;
+  const auto metaimage = [&](const std::string& lines) {
+    folder.write("a.mha",
+                 "NDims = 3\n" + lines +
+                     "\nBinaryData = True\nDimSize = 2 2 2\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                     bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+    return folder / "a.mha";
+  };
+  const std::string fits(254, 'A'), too_long(255, 'A'), other = "ObjectType = Image\n";
+  for (const auto& field : {"Comment"s, "ObjectType"s, "ObjectSubType"s, "Name"s}) {
+    EXPECT_EQ(read_volume(*open_itk_image(metaimage(other + field + " = " + fits)))[7], 7) << field;
+    for (const auto& line : {field + " = ", field + "=", field + ": ", " " + field + " == : ", "\v" + field + " =",
+                             field + "\0x = "s, field + " =\n", field + " : \n = ", field + "\n", field + "\n= "}) {
+      EXPECT_EQ(code_of_reading(metaimage(other + line + too_long)), Errc::corrupt) << line;
+    }
+    EXPECT_EQ(code_of_reading(metaimage(other + field + " = short\n" + field + " = " + too_long)), Errc::corrupt);
+  }
+  EXPECT_EQ(read_volume(*open_itk_image(metaimage(other + "Remark = " + std::string(400, 'A'))))[7], 7);
+}
+
+TEST(ItkImage, FieldsThatAreTooLongToBeWrittenAreToldOf) {
+  const Folder folder;
+  folder.write("a.mha", "ObjectType = Image\nNDims = 3\nRemark=" + std::string(3999, 'A') +
+                            "\nBinaryData = True\nDimSize = 2 2 2\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                            bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+  const auto image = open_itk_image(folder / "a.mha");
+  const auto voxels = read_volume(*image);
+  expect_error(
+      Errc::unsupported, (folder / "b.mha").string() + ": a field in the header of the input is too long", [&] {
+        write_volumes(*image->writer(folder / "b.mha", io::VoxelDomain::real, {}), image->geometry(0), {voxels});
+      });
+  EXPECT_FALSE(fs::exists(folder / "b.mha"));
+}
+
+/// Headers with words and lines put in, taken out and swapped are read or refused: nothing ends the program, or never
+/// comes back. Set QUIETVOX_MUTATIONS for more than the few of an ordinary run.
+TEST(ItkImage, OfADamagedHeaderIsReadOrRefused) {
+  const char* const wanted = std::getenv("QUIETVOX_MUTATIONS");
+  const int mutations = wanted ? std::atoi(wanted) : 1000;
+  const Folder folder;
+  const std::string text = "0 1 2 3 4 5 6 7\n", eight = bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string fields =
+      "ObjectType = Image\nNDims = 3\nOffset = 0 0 0\nTransformMatrix = 1 0 0 0 1 0 0 0 1\nElementSpacing = 1 1 1\n"
+      "DimSize = 2 2 2\nElementType = MET_SHORT\n";
+  const std::vector<std::string> headers{
+      fields + "BinaryData = False\nElementDataFile = LOCAL\n" + text,
+      fields + "BinaryData = True\nCompressedData = False\nElementDataFile = LOCAL\n" + eight,
+      nrrd("encoding: raw\nendian: little\nspacings: 1 1 1\nkinds: domain domain domain\n", eight),
+      nrrd("encoding: text\nspace: left-posterior-superior\nspace directions: (1,0,0) (0,1,0) (0,0,1)\n", text)};
+  std::vector<std::string> words{"0",
+                                 "-1",
+                                 "11",
+                                 "99999999999999999999",
+                                 "nan",
+                                 "1e308",
+                                 "LIST",
+                                 "LOCAL",
+                                 "-",
+                                 "a%d.raw",
+                                 "MET_STRING",
+                                 "True",
+                                 "gzip",
+                                 "hex",
+                                 std::string(1, '\0'),
+                                 "\xff",
+                                 "\r",
+                                 "\n",
+                                 "=",
+                                 ":",
+                                 ":=",
+                                 "#",
+                                 "(1,0,0)",
+                                 "none",
+                                 "Comment = ",
+                                 "Name: ",
+                                 "NDims = ",
+                                 "dimension: ",
+                                 "sizes: ",
+                                 "byte skip: ",
+                                 "labels: ",
+                                 "content: ",
+                                 "\""};
+  for (const std::size_t length : {180, 254, 300, 480, 1000, 5000}) words.emplace_back(length, 'A');
+  for (const int count : {40, 150})
+    words.push_back([&] {
+      std::string numbers;
+      for (int i = 0; i < count; ++i) numbers += "1 ";
+      return numbers;
+    }());
+  std::mt19937 random(16);
+  const auto below = [&](std::size_t end) { return end == 0 ? 0 : random() % end; };
+  const auto damaged = [&](std::string header) {
+    for (std::size_t step = 1 + below(4); step > 0; --step) {
+      const std::size_t place = below(header.size()), from = header.rfind('\n', below(header.size())) + 1;
+      const std::size_t line = header.find('\n', from) - from, value = header.find_first_of("=:", from);
+      const std::string& word = words[below(words.size())];
+      switch (below(6)) {
+        case 0: header.insert(place, word); break;
+        case 1: header.erase(place, 1 + below(20)); break;
+        case 2: header.insert(from, word + "\n"); break;
+        case 3: header.insert(below(from), header.substr(from, line) + "\n"); break;
+        case 4:
+          header.replace(std::min(value, from), std::min(line, header.size()), header.substr(from, 8) + " = " + word);
+          break;
+        default:
+          if (value != std::string::npos) header.insert(value + 1, " " + word + " ");
+      }
+    }
+    return header;
+  };
+  auto* const messages = std::cerr.rdbuf(nullptr);  // ITK's
+  int read = 0;
+  for (int i = 0; i < mutations; ++i) {
+    const std::string name = i % 4 < 2 ? "a.mha" : "a.nrrd";
+    folder.write(name, damaged(headers[static_cast<std::size_t>(i % 4)]));
+    alarm(20);
+    try {
+      if (const auto image = open_itk_image(folder / name)) {
+        std::vector<std::vector<float>> volumes;
+        for (std::size_t volume = 0; volume < image->volume_count(); ++volume)
+          volumes.push_back(read_volume(*image, volume));
+        write_volumes(*image->writer(folder / ("o" + name), io::VoxelDomain::real, {.force = true}), image->geometry(0),
+                      volumes);
+        ++read;
+      }
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), Errc::internal) << error.what() << "\n" << folder.read(name);
+      EXPECT_EQ(std::string(error.what()).find("/proc/self"), std::string::npos) << error.what();
+    }
+    alarm(0);
+  }
+  std::cerr.rdbuf(messages);
+  EXPECT_GT(read, 0);
+  EXPECT_LT(read, mutations);
 }
 
 /// `key:=value` is no field, whatever the key; ITK goes by the fields alone.

@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/quadratic/coefficients.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 
+#include "core/fields.hpp"
 #include "core/input_limits.hpp"
 #include "core/sha256.hpp"
 
@@ -18,7 +23,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uintmax_t most_bytes = 1 << 20;  // of a file, which takes some 10,000
+constexpr std::size_t most_bytes = 1 << 20;  // of a file, which takes some 10,000
+constexpr double most_coefficient = 1e6, most_intensity = 1e30;
 
 constexpr const char* kKeys[] = {"size", "range", "h0", "h1", "h2", "name", "provenance"};
 
@@ -39,6 +45,14 @@ class Reader {
     if (!value.is_number() || !std::isfinite(value.get<double>())) fail(what + " is not a finite number");
     return value.get<double>();
   }
+  /// From -most to most: voxels are 32-bit floats, which larger ones would make infinite.
+  double number(const Json& value, const std::string& what, double most) const {
+    const double found = number(value, what);
+    if (std::abs(found) > most)
+      fail(what + " is " + value.dump() + "; give " + FieldType<double>::format(-most) + " to " +
+           FieldType<double>::format(most));
+    return found;
+  }
   std::vector<double> numbers(const std::string& key, std::size_t count, int size) const {
     const Json& list = entry(key);
     if (!list.is_array() || list.size() != count) {
@@ -46,7 +60,8 @@ class Reader {
            std::to_string(size) + " takes " + std::to_string(count));
     }
     std::vector<double> values;
-    for (std::size_t i = 0; i < count; ++i) values.push_back(number(list[i], key + "[" + std::to_string(i) + "]"));
+    for (std::size_t i = 0; i < count; ++i)
+      values.push_back(number(list[i], key + "[" + std::to_string(i) + "]", most_coefficient));
     return values;
   }
   std::string text(const std::string& key) const {
@@ -100,13 +115,17 @@ Json parsed(std::string_view text, const std::string& file) {
 
 /// None where it cannot be read. Throws Error(corrupt) where it is too large.
 std::optional<std::string> text_of_file(const std::filesystem::path& path) {
-  if (!std::filesystem::is_regular_file(path)) return std::nullopt;  // to open a pipe is to wait
-  if (std::filesystem::file_size(path) > most_bytes) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // to open a pipe is to wait
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(fdopen(descriptor, "rb"), std::fclose);
+  struct stat status {};
+  if (!file || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  std::string text(most_bytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get())) return std::nullopt;
+  if (text.size() > most_bytes) {
     throw Error(Errc::corrupt, path.string() + ": is larger than 1 MiB; no file of coefficients is");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return text;
 }
 
 }  // namespace
@@ -119,13 +138,14 @@ QuadraticCoefficients quadratic_from_json(std::string_view text, const std::stri
   if (size != 3 && size != 5) reader.fail("size is " + reader.entry("size").dump() + "; give 3 or 5");
   result.size = static_cast<int>(size);
   const auto voxels = static_cast<std::size_t>(result.voxels());
-  result.h0 = reader.number(reader.entry("h0"), "h0");
+  result.h0 = reader.number(reader.entry("h0"), "h0", most_coefficient);
   result.h1 = reader.numbers("h1", voxels, result.size);
   result.h2 = reader.numbers("h2", voxels * (voxels + 1) / 2, result.size);
   const Json& range = reader.entry("range");
   if (range != "volume") {
     if (!range.is_array() || range.size() != 2) reader.fail("range is neither \"volume\" nor two numbers");
-    result.range = {reader.number(range[0], "range[0]"), reader.number(range[1], "range[1]")};
+    result.range = {reader.number(range[0], "range[0]", most_intensity),
+                    reader.number(range[1], "range[1]", most_intensity)};
     if (!(result.range->min < result.range->max)) reader.fail("range[0] is not below range[1]");
   }
   result.name = reader.text("name");

@@ -106,16 +106,24 @@ struct Places {
   }
 };
 
-void sort_along_normal(std::vector<SliceHeader>& slices) {
-  const auto& [row, column] = *slices.front().axes;
+/// Images of a series. They are large, and sorted by where they are.
+using Images = std::vector<SliceHeader*>;
+
+void sort_along_normal(Images& slices) {
+  const auto& [row, column] = *slices.front()->axes;
   const Vector3 normal = cross(row, column);
-  std::vector<std::pair<double, SliceHeader>> placed;
-  for (SliceHeader& slice : slices) {
-    const double along = dot(*slice.position, normal);
-    placed.emplace_back(along, std::move(slice));
-  }
+  std::vector<std::pair<double, SliceHeader*>> placed;
+  for (SliceHeader* const slice : slices) placed.emplace_back(dot(*slice->position, normal), slice);
   std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (std::size_t i = 0; i < slices.size(); ++i) slices[i] = std::move(placed[i].second);
+  std::ranges::transform(placed, slices.begin(), [](const auto& each) { return each.second; });
+}
+
+/// The images themselves, which are no longer where they were.
+std::vector<SliceHeader> taken(const Images& images) {
+  std::vector<SliceHeader> result;
+  result.reserve(images.size());
+  for (SliceHeader* const image : images) result.push_back(std::move(*image));
+  return result;
 }
 
 /// Where all images that say something say the same, the others, in which it was emptied or removed, say it too.
@@ -132,14 +140,14 @@ void fill_in(std::vector<SliceHeader>& images, std::string SliceHeader::*what) {
 /// file stay together, as they came, but for their times. Files of the same kind and number are left as they came:
 /// their UIDs are no better than their names, since results have new ones and would come in another order than their
 /// source.
-std::vector<SliceHeader> in_order(std::vector<SliceHeader> images) {
-  std::vector<std::vector<SliceHeader>> files;
+Images in_order(std::vector<SliceHeader>& images) {
+  std::vector<Images> files;
   for (SliceHeader& image : images) {
-    if (files.empty() || files.back().front().name != image.name) files.emplace_back();
-    files.back().push_back(std::move(image));
+    if (files.empty() || files.back().front()->name != image.name) files.emplace_back();
+    files.back().push_back(&image);
   }
-  const auto key = [](const std::vector<SliceHeader>& file) {
-    const SliceHeader& first = file.front();
+  const auto key = [](const Images& file) {
+    const SliceHeader& first = *file.front();
     const PixelFormat& format = first.format;
     return std::tie(first.instance_number, first.echo_time, first.acquisition, first.trigger_time, first.b_value,
                     first.gradient, first.contrast, first.directionality, first.intent, first.photometric, first.rows,
@@ -147,12 +155,12 @@ std::vector<SliceHeader> in_order(std::vector<SliceHeader> images) {
                     first.modality_lut, first.spacing, first.axes, first.patient_position, first.frame_of_reference);
   };
   std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  images.clear();
-  for (auto& file : files) std::ranges::move(file, std::back_inserter(images));
-  std::stable_sort(images.begin(), images.end(), [](const SliceHeader& a, const SliceHeader& b) {
-    return a.temporal_position < b.temporal_position;
+  Images ordered;
+  for (const Images& file : files) ordered.insert(ordered.end(), file.begin(), file.end());
+  std::stable_sort(ordered.begin(), ordered.end(), [](const SliceHeader* a, const SliceHeader* b) {
+    return a->temporal_position < b->temporal_position;
   });
-  return images;
+  return ordered;
 }
 
 std::string between(const SliceHeader& a, const SliceHeader& b) { return called(a) + " and " + called(b); }
@@ -211,6 +219,35 @@ double slice_distance(const std::vector<SliceHeader>& slices, const Places& plac
   return *middle;
 }
 
+/// The images of each kind, those with a place in the order of their places.
+std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, const std::stop_token& stop) {
+  std::vector<Images> kinds;
+  std::uint64_t comparisons = 0;
+  for (SliceHeader* const slice : in_order(images)) {
+    check_stop(stop);
+    if (has_place(*slice)) comparisons += kinds.size();
+    if (comparisons > most_comparisons) {
+      throw Error(Errc::unsupported, slice->path.string() +
+                                         ": the images of its series are of too many kinds, such as " +
+                                         std::to_string(kinds.size()) + " echo times");
+    }
+    const auto same = !has_place(*slice) ? kinds.end() : std::ranges::find_if(kinds, [&](const Images& kind) {
+      return has_place(*kind.front()) && same_kind(*kind.front(), *slice);
+    });
+    if (same == kinds.end()) {
+      kinds.push_back({slice});
+    } else {
+      same->push_back(slice);
+    }
+  }
+  std::vector<std::vector<SliceHeader>> sorted;
+  for (Images& kind : kinds) {
+    if (has_place(*kind.front())) sort_along_normal(kind);
+    sorted.push_back(taken(kind));
+  }
+  return sorted;
+}
+
 Volume make_volume(std::vector<SliceHeader> slices) {
   Volume volume;
   const SliceHeader& first = slices.front();
@@ -245,10 +282,11 @@ Volume make_volume(std::vector<SliceHeader> slices) {
 
 std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const std::string& uid,
                                        const std::filesystem::path& path) {
-  std::map<std::string, std::vector<SliceHeader>> series;
-  for (SliceHeader& slice : images) series[slice.series].push_back(std::move(slice));
-  auto chosen = uid.empty() ? series.begin() : series.find(uid);
-  if ((uid.empty() && series.size() > 1) || chosen == series.end()) {
+  std::set<std::string> uids;
+  for (const SliceHeader& slice : images) uids.insert(slice.series);
+  if (uid.empty() ? uids.size() > 1 : !uids.contains(uid)) {
+    std::map<std::string, std::vector<SliceHeader>> series;
+    for (SliceHeader& slice : images) series[slice.series].push_back(std::move(slice));
     std::string list;
     for (const auto& [name, slices] : series) {
       const std::size_t count = each_uid_once(slices).size();
@@ -260,13 +298,14 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
                 path.string() + (uid.empty() ? ": holds several series" : ": holds no series " + uid),
                 "choose one by " + Parameter{"series", "UID"} + ": " + list);
   }
-  for (const SliceHeader& slice : chosen->second) {
+  if (!uid.empty()) std::erase_if(images, [&](const SliceHeader& slice) { return slice.series != uid; });
+  for (const SliceHeader& slice : images) {
     if (slice.problem) throw *slice.problem;
   }
-  if (const auto problem = disagreement(chosen->second)) {
+  if (const auto problem = disagreement(images)) {
     throw Error(problem->code(), path.string() + ": " + problem->what());
   }
-  return std::move(chosen->second);
+  return images;
 }
 
 std::string without_place(const std::vector<Volume>& volumes) {
@@ -311,32 +350,12 @@ void check_rescale(const std::vector<Volume>& volumes) {
 std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::stop_token& stop) {
   fill_in(images, &SliceHeader::frame_of_reference);
   fill_in(images, &SliceHeader::patient_position);
-  std::vector<std::vector<SliceHeader>> kinds;
-  std::uint64_t comparisons = 0;
-  for (SliceHeader& slice : in_order(std::move(images))) {
-    check_stop(stop);
-    if (has_place(slice)) comparisons += kinds.size();
-    if (comparisons > most_comparisons) {
-      throw Error(Errc::unsupported, slice.path.string() +
-                                         ": the images of its series are of too many kinds, such as " +
-                                         std::to_string(kinds.size()) + " echo times");
-    }
-    const auto same = !has_place(slice) ? kinds.end() : std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
-      return has_place(kind.front()) && same_kind(kind.front(), slice);
-    });
-    if (same == kinds.end()) {
-      kinds.emplace_back().push_back(std::move(slice));
-    } else {
-      same->push_back(std::move(slice));
-    }
-  }
   std::vector<Volume> volumes;
-  for (auto& kind : kinds) {
+  for (std::vector<SliceHeader>& kind : by_kind(std::move(images), stop)) {
     if (!has_place(kind.front())) {
       volumes.push_back(make_volume(std::move(kind)));
       continue;
     }
-    sort_along_normal(kind);
     for (auto& [slices, by_time] : tell_apart(std::move(kind))) {
       Volume& volume = volumes.emplace_back(make_volume(std::move(slices)));
       if (by_time || volume.is_irregular) continue;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace quietvox::io::dicom {
@@ -361,6 +362,8 @@ class Teller {
   /// The images themselves; each is in one part only.
   std::vector<SliceHeader> take(const Places& places) {
     std::vector<SliceHeader> slices;
+    slices.reserve(std::accumulate(places.begin(), places.end(), std::size_t{0},
+                                   [](std::size_t sum, const auto& place) { return sum + place.size(); }));
     for (const auto& place : places) {
       for (const SliceHeader* image : place) {
         slices.push_back(std::move(images_[static_cast<std::size_t>(image - images_.data())]));

@@ -173,7 +173,7 @@ std::optional<StoredIntegers> integers_of(const VoxelFormat& format) {
 }
 
 bool restores_bytes(std::span<const float> values, const VoxelFormat& format) {
-  const auto [slope, inter] = format.rescale;
+  const double slope = format.rescale.slope, inter = format.rescale.inter;
   return with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::integral<T>) {

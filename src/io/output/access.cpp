@@ -103,8 +103,10 @@ int give_access(int file, mode_t usual, const Access& most) {
   const bool is_for_all = has_list || (!is_of_group && fchown(file, static_cast<uid_t>(-1), *most.group) != 0);
   mode_t mode = usual & (0600 | (is_for_all ? everybodys(most.bits) : most.bits));
   if (S_ISDIR(status.st_mode)) mode |= (mode & 0444) >> 2;
-  // Where the file system has no modes, it gives its own.
-  return fchmod(file, mode) == 0 || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
+  if (fchmod(file, mode) == 0) return 0;
+  // The file system has no modes, or gives files another owner: what it gave stays, and we made the file with the
+  // least.
+  return errno == ENOSYS || errno == ENOTSUP || errno == EPERM ? 0 : errno;
 }
 
 }  // namespace quietvox::io

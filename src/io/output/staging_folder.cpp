@@ -90,7 +90,7 @@ std::vector<fs::path> paths_in(const fs::path& folder) {
 bool open_up(const fs::path& path) {
   struct stat status {};
   const bool is_folder = lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  if (is_folder) chmod(path.c_str(), 0700);
+  if (is_folder) fchmodat(AT_FDCWD, path.c_str(), 0700, AT_SYMLINK_NOFOLLOW);
   return is_folder;
 }
 

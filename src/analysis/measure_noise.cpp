@@ -238,7 +238,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  std::optional<double> air = magnitudes == Magnitudes::no ? std::nullopt : air_sigma(bricks, found.middle);
+  double air = magnitudes == Magnitudes::no ? 0 : air_sigma(bricks, found.middle).value_or(0);  // 0: not known
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
   const std::int64_t object = bricks.count();
   if (object == 0 ||
@@ -275,25 +275,23 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
   model.spectrum = fit.spectrum();
   model.map = fit.map();
   model.places = std::ssize(fit.chosen());
-  if (air) {
+  if (air > 0) {
     double signal = 0;
     for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
     signal /= static_cast<double>(model.places);
-    if (magnitudes == Magnitudes::yes || confirms(signal, model.sigma, *air)) {
+    if (magnitudes == Magnitudes::yes || confirms(signal, model.sigma, air)) {
       correct_rician(model, signal);
     } else {
-      air.reset();
+      air = 0;
     }
   }
   judge(model, object, found.partly, fit.flatness(), fit.floor());
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fit.floor();
   measured.has_few_parts = object < few_parts;
-  const double in_air = air.value_or(0);
-  if (in_air > most_below_tissue * model.sigma && in_air < model.sigma && is_uniform &&
-      model.confidence <= Confidence::low) {
+  if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
     measured.is_by_air = true;
-    model.sigma = in_air;
+    model.sigma = air;
     model.reason += "; the air was measured instead";
   }
   return measured;

@@ -55,8 +55,8 @@ void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
   }
 }
 
-double NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy,
-                        double spread, double ridge) {
+std::size_t NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy,
+                             double spread, double ridge) {
   constexpr int iterations = 16;
   constexpr double least_variation = 0.05, near = 0.3;
   std::vector<double> sorted = log_energy;
@@ -87,8 +87,7 @@ double NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::v
   for (std::size_t j = 0; j < candidates.size(); ++j) {
     if (weights[j] > near) levels.push_back(product(terms_[candidates[j]], polynomial));
   }
-  const double share = static_cast<double>(levels.size()) / static_cast<double>(candidates.size());
-  if (levels.empty()) return share;
+  if (levels.empty()) return 0;
   std::sort(levels.begin(), levels.end());
   const double low = levels[levels.size() / 100], high = levels[levels.size() - 1 - levels.size() / 100];
   double sum = 0, squares = 0, variances = 0;
@@ -100,14 +99,14 @@ double NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::v
     variances += std::exp(level[i]);
   }
   const auto count = static_cast<double>(variance_.size());
-  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return share;
+  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return levels.size();
   varies_ = true;
   polynomial_ = polynomial;
   lowest_ = low;
   highest_ = high;
   mean_ = std::log(variances / count);
   for (std::size_t i = 0; i < variance_.size(); ++i) variance_[i] = std::exp(level[i] - mean_);
-  return share;
+  return levels.size();
 }
 
 void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread) {
@@ -127,11 +126,10 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
   varies_ = false;
   std::fill(variance_.begin(), variance_.end(), 1.0);
   if (candidates.size() < fewest_of_one_mind) return;
-  const auto count = static_cast<double>(candidates.size());
   // Whether it varies is for the cautious fit to say.
-  const double share = take(candidates, log_energy, spread, doubtful);
-  const bool are_of_one_mind = share >= of_one_mind;
-  if (share * count < static_cast<double>(are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
+  const std::size_t near = take(candidates, log_energy, spread, doubtful);
+  const bool are_of_one_mind = static_cast<double>(near) >= of_one_mind * static_cast<double>(candidates.size());
+  if (near < (are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
   if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, trusted);
   if (!varies_) std::fill(variance_.begin(), variance_.end(), 1.0);
 }

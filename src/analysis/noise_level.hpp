@@ -29,9 +29,9 @@ class NoiseLevel {
   static constexpr std::size_t terms = 20;
   using Terms = std::array<double, terms>;
 
-  /// Fits the polynomial with a ridge, and takes it where it varies. Returns the share of the candidates that lie near.
-  double take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy, double spread,
-              double ridge);
+  /// Fits the polynomial with a ridge, and takes it where it varies. Returns how many candidates lie near.
+  std::size_t take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy, double spread,
+                   double ridge);
   static Terms terms_at(const Triple<double>& place);
   static double product(const Terms& a, const Terms& b);
   static void solve(std::array<Terms, terms>& matrix, Terms& right);

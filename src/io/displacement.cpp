@@ -95,7 +95,7 @@ double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Ge
 std::string displaced_slice(const Geometry& image, const SlicePlaces& moved, const SlicePlaces& slices) {
   for (std::size_t z = 0; z < std::min(moved.size(), slices.size()); ++z) {
     const auto &p = moved[z], &q = slices[z];
-    if (std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]) <= same_voxel * image.spacing.z) continue;
+    if (farthest(image, moved, image, slices, z, 1) <= same_voxel) continue;
     return "slice " + std::to_string(z + 1) + " lies at " + listed(p[0], p[1], p[2]) + " mm instead of " +
            listed(q[0], q[1], q[2]) + " mm";
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,18 +20,19 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::uint64_t most_bytes = 1 << 20;  // of a JSON file; dcm2niix writes some 10,000
+constexpr std::uint64_t most_bytes = 1 << 24;  // of a JSON file; dcm2niix writes some 10,000, quietvox 1,000 a volume
 
-/// The text of a file that is read no further than most_bytes; empty where it is larger or may not be read.
-std::string text_of_file(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return "";
+/// The text of a file, empty where there is none; nothing where it is too large or may not be read.
+std::optional<std::string> text_of_file(const fs::path& path) {
+  if (std::error_code error; !fs::is_regular_file(path, error)) return "";
   try {
     const RawReader file(path);
-    std::string text(file.size() > most_bytes ? 0 : file.size(), '\0');
+    if (file.size() > most_bytes) return std::nullopt;
+    std::string text(file.size(), '\0');
     text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
     return text;
   } catch (const Error&) {
-    return "";
+    return std::nullopt;
   }
 }
 
@@ -85,7 +87,8 @@ HeaderFacts facts_of_fields(const Json& json, const std::string& file) {
 /// subject.
 HeaderFacts facts_of_name(const std::string& stem) {
   std::vector<KindSaid> said;
-  for (std::size_t begin = 0; stem.starts_with("sub-") && begin <= stem.size();) {
+  if (!stem.starts_with("sub-")) return {};
+  for (std::size_t begin = 0; begin <= stem.size();) {
     const std::size_t end = std::min(stem.find('_', begin), stem.size());
     const std::string part = stem.substr(begin, end - begin);
     const auto is_named = [&](auto... names) { return ((part == names) || ...); };
@@ -105,10 +108,11 @@ KindsBeside::KindsBeside(const fs::path& image, std::size_t volumes) {
   const fs::path path = sidecar_of(image);
   const std::string file = path.filename().string();
   const auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < most_nested; };
-  const std::string text = text_of_file(path);
-  const Json json = Json::parse(mended(text), is_shallow, false);
-  if (!text.empty() && json.is_discarded()) {
-    warning_ = path.string() + ": is not JSON, so that what it says of the voxels is not known";
+  const std::optional<std::string> text = text_of_file(path);
+  Json json = Json::parse(text.value_or(""), is_shallow, false);
+  if (json.is_discarded()) json = Json::parse(mended(text.value_or("")), is_shallow, false);
+  if (!text || (!text->empty() && json.is_discarded())) {
+    warning_ = path.string() + ": cannot be read as JSON; what it says of the voxels is not used";
   }
   if (json.is_object()) usual_ = facts_of_fields(json, file);
   if (!usual_.kind) usual_ = facts_of_name(path.stem().string());

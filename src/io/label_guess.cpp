@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,13 +23,13 @@ struct Pairs {
   std::int64_t all = 0, equal = 0, inside = 0;
   std::vector<float> jumps;  // from one that is no background to another one
 
-  void add(float a, float b, float background) {
+  void add(float a, float b, float background, bool keeps_jumps) {
     if (a == background && b == background) return;
     ++all;
     equal += a == b ? 1 : 0;
     if (a == background || b == background) return;
     ++inside;
-    if (a != b) jumps.push_back(std::abs(a - b));
+    if (a != b && keeps_jumps) jumps.push_back(std::abs(a - b));
   }
   double share_equal() const { return static_cast<double>(equal) / static_cast<double>(all); }
   /// True where neighbours are mostly equal, and else differ by any number. What differs by the smallest steps is
@@ -63,21 +64,21 @@ NumberLooks looks_of(VolumeSource& stored) {
   std::unordered_set<float> numbers;
   const auto is_whole = [](float voxel) { return voxel == std::trunc(voxel); };
   /// False where there are fractions.
-  const auto look_at = [&](std::int64_t z) {
+  const auto look_at = [&](std::int64_t z, bool keeps_jumps) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
     if (!std::ranges::all_of(voxels, is_whole)) return false;
     const float background = most_frequent(voxels, numbers);
     for (std::int64_t y = 0; y < extent.y; ++y) {
       for (std::int64_t x = 0; x < extent.x; ++x) {
-        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background);
-        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background);
+        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background, keeps_jumps);
+        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background, keeps_jumps);
       }
     }
     return true;
   };
-  for (const std::int64_t z : {extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
-    if (!look_at(z)) return {};
+  for (const std::int64_t z : std::set{extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
+    if (!look_at(z, true)) return {};
   }
   if (pairs.all >= least_pairs && pairs.share_equal() >= least_share_equal) {
     return {"whole numbers without noise, of which neighbours are equal"};
@@ -88,7 +89,7 @@ NumberLooks looks_of(VolumeSource& stored) {
   // What is marked may lie in other slices.
   pairs = {};
   for (std::int64_t z = 0; z < extent.z && numbers.size() <= few_numbers; ++z) {
-    if (!look_at(z)) return {};
+    if (!look_at(z, false)) return {};
   }
   if (numbers.size() == 1) return {"", true};
   if (extent.voxels() < least_voxels_of_few) return {};

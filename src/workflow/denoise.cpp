@@ -248,6 +248,7 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
     });
     rounding.end_volume();
   }
+  rounding.check();
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
@@ -308,8 +309,10 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       of_residual.kind = DataKind::scalar;
       writers.residual->begin_volume(volume, of_residual);
     }
+    const bool stays = report.volumes[volume].filters.empty() && request.out.output_type == OutputType::same &&
+                       report.format == image.format();
     rounding.begin_volume(image.geometry(volume).extent,
-                          values == io::VoxelDomain::real ? writers.image->integers(volume) : std::nullopt);
+                          values == io::VoxelDomain::real && !stays ? writers.image->integers(volume) : std::nullopt);
     const io::VoxelDomain original = values == io::VoxelDomain::real ? io::VoxelDomain::real_with_padding : values;
     return VoxelOutput(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, image, volume) : nullptr);
@@ -367,19 +370,23 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     }
   }
   if (request.out.dry_run) return;
+  rounding.check();
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
   report.clamped = written.clamped;
   constexpr double many_clamped = 1e-3;
-  const bool is_asked_for = request.out.output_type != OutputType::same;
-  if (static_cast<double>(written.clamped) >
-      (is_asked_for ? 0 : many_clamped * volumes * static_cast<double>(image.geometry(0).extent.voxels()))) {
-    report.warnings.push_back(
-        request.output.string() + ": " + std::to_string(written.clamped) + " voxels did not fit into " +
-        (is_asked_for ? Message(Parameter{"output-type"}) : "the type of the input") + " and were clamped; " +
-        (report.format == io::Format::dicom ? "NIfTI" : "float32") + " holds all");
+  double all = 0;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    all += static_cast<double>(image.geometry(volume).extent.voxels());
   }
-  if (!rounding.warning().empty()) report.warnings.push_back(rounding.warning());
+  const bool is_asked_for = request.out.output_type != OutputType::same;
+  if (static_cast<double>(written.clamped) > (is_asked_for ? 0 : many_clamped * all)) {
+    report.warnings.push_back(request.output.string() + ": " + std::to_string(written.clamped) +
+                              " voxels did not fit into " +
+                              (is_asked_for ? Message(Parameter{"output-type"}) : "the type of the input") +
+                              " and were clamped; to keep them, " + float_remedy(report.format));
+  }
+  if (const Message warning = rounding.warning(); !warning.empty()) report.warnings.push_back(warning);
   report.warnings.insert(report.warnings.end(), written.warnings.begin(), written.warnings.end());
 }
 

@@ -16,7 +16,7 @@
 namespace quietvox {
 namespace {
 
-constexpr std::int64_t most_samples = 1 << 16;
+constexpr std::int64_t about_samples = 1 << 16;
 constexpr double no_picture = 0.05;  // of a step: what filters make of equal values varies less
 
 /// The least and the greatest of the values that are finite; infinities the wrong way round where none is.
@@ -54,7 +54,7 @@ void Rounding::begin_volume(const Extent& extent, const std::optional<io::Stored
   ++volume_;
   integers_ = integers;
   slice_ = extent.slice();
-  stride_ = extent.voxels() / most_samples | 1;
+  stride_ = (extent.voxels() / about_samples) | 1;
   std::tie(least_, most_) = finite_range({});
   sample_.clear();
 }
@@ -77,14 +77,25 @@ void Rounding::look_at(VolumeView<const float> slices) {
 
 void Rounding::end_volume() {
   if (!integers_ || least_ > most_) return;
-  if (is_lost()) {
-    throw Error(Errc::invalid_argument,
-                output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "") +
-                    "values from " + from_to(least_, most_) + " would all be stored as " +
-                    io::format_text(real(least_)),
-                remedy());
+  if (!is_lost()) {
+    is_picture_left_ = true;
+    if (warning_.empty()) judge_sample();
+  } else if (lost_.empty()) {
+    lost_ =
+        place() + "values from " + from_to(least_, most_) + " would all be stored as " + io::format_text(real(least_));
   }
-  if (warning_.empty()) judge_sample();
+}
+
+void Rounding::check() const {
+  if (!lost_.empty() && !is_picture_left_) throw Error(Errc::invalid_argument, lost_, float_remedy(format_));
+}
+
+Message Rounding::warning() const {
+  return lost_.empty() ? warning_ : lost_ + "; to keep them, " + float_remedy(format_);
+}
+
+std::string Rounding::place() const {
+  return output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "");
 }
 
 double Rounding::exact(float value) const { return (value - integers_->inter) / integers_->slope; }
@@ -97,7 +108,7 @@ double Rounding::real(float value) const { return integers_->slope * stored(valu
 
 bool Rounding::is_lost() const {
   if (stored(least_) != stored(most_)) return false;
-  const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // of which voxels are counted
+  const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // which is told elsewhere
   return most_ - least_ > no_picture * std::abs(integers_->slope) ||
          (!is_clamped && real(least_) == 0 && (least_ != 0 || most_ != 0));
 }
@@ -114,13 +125,13 @@ void Rounding::judge_sample() {
   const float low = sample_[rest], high = sample_[sample_.size() - 1 - rest];
   const double step = std::abs(integers_->slope);
   if (high - low < no_picture * step || high - low >= enough_steps * step) return;
-  warning_ = output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "") +
-             "most values lie from " + from_to(low, high) + " and were rounded to " +
-             (step == 1 ? "whole numbers" : "steps of " + io::format_text(step)) + "; to keep all digits, " + remedy();
+  warning_ = place() + "most values lie from " + from_to(low, high) + " and were rounded to " +
+             (step == 1 ? "whole numbers" : "steps of " + io::format_text(step)) + "; to keep all digits, " +
+             float_remedy(format_);
 }
 
-Message Rounding::remedy() const {
-  return format_ == io::Format::dicom ? Message("write NIfTI") : "give " + Parameter{"output-type", "float32"};
+Message float_remedy(io::Format format) {
+  return format == io::Format::dicom ? Message("write NIfTI") : "give " + Parameter{"output-type", "float32"};
 }
 
 }  // namespace quietvox

@@ -15,6 +15,9 @@
 
 namespace quietvox {
 
+/// How all digits of an output of this format are kept.
+Message float_remedy(io::Format);
+
 /// What is left of filtered values in an output of whole numbers, volume by volume.
 class Rounding {
  public:
@@ -23,10 +26,11 @@ class Rounding {
   /// Where it is not stored as integers, nothing is lost.
   void begin_volume(const Extent&, const std::optional<io::StoredIntegers>&);
   void look_at(VolumeView<const float> slices);
-  /// Throws Error(invalid_argument) where nothing is left of the picture: all values become one.
   void end_volume();
-  /// Where most values of a volume had few numbers to be stored as; else empty.
-  const Message& warning() const { return warning_; }
+  /// Throws Error(invalid_argument) where nothing is left of any picture: all values of each volume become one.
+  void check() const;
+  /// Where values of a volume become one, or most of them had few numbers to be stored as; else empty.
+  Message warning() const;
 
  private:
   double exact(float value) const;   ///< the number that stands for a value
@@ -34,7 +38,7 @@ class Rounding {
   double real(float value) const;    ///< what becomes of the value
   bool is_lost() const;
   void judge_sample();
-  Message remedy() const;
+  std::string place() const;  ///< for messages: the output, and where it has several, the volume
 
   std::filesystem::path output_;
   io::Format format_;
@@ -44,7 +48,8 @@ class Rounding {
   std::int64_t slice_ = 0, stride_ = 1;
   float least_ = 0, most_ = 0;
   std::vector<float> sample_;  ///< one voxel in each `stride_`
-  Message warning_;
+  bool is_picture_left_ = false;
+  Message lost_, warning_;  ///< of the first volume of which it is to be told
 };
 
 }  // namespace quietvox

@@ -328,6 +328,23 @@ TEST_F(FilterCommand, MasksAreKnownInWhicheverVolumeAndType) {
   EXPECT_EQ(quietvox({"gaussian", path("floats.nii"), path("floats-out.nii")}).status, 4);
 }
 
+/// A series is not given up for a volume of which nothing is left in whole numbers.
+TEST_F(FilterCommand, AVolumeThatRoundingEmptiesIsTold) {
+  const auto random = random_integers(std::size_t{2} * 20 * 20 * 12, 6);
+  std::vector<std::int16_t> voxels;
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    const auto number = static_cast<std::int16_t>(std::abs(random[i]) % 1000);
+    voxels.push_back(i < random.size() / 2 ? number : static_cast<std::int16_t>(number % 12 == 0));
+  }
+  for (std::size_t i = 0; i < random.size(); i += 50)
+    voxels[i] = static_cast<std::int16_t>(voxels[i] == 1 ? 2 : voxels[i]);
+  write_nifti(folder_ / "in.nii", {{20, 20, 12}}, voxels, 2, true);
+  const Result told =
+      quietvox_ok({"gaussian", path("in.nii"), path("out.nii"), "--sigma", "3", "--force-kind", "scalar"});
+  EXPECT_NE(told.err.find("volume 2: values from "), std::string::npos) << told.err;
+  EXPECT_NE(told.err.find(" would all be stored as 0; to keep them, give --output-type float32"), std::string::npos);
+}
+
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
   QV_NEEDS_TEST_DATA();
   const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();

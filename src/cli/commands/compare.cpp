@@ -165,12 +165,13 @@ std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b, std::
     if (!has_it || turned.extent != place_a.extent) {
       refuse("A is " + describe_extent(a) + ", B is " + describe_extent(b), "both must have the same extent");
     }
+    if (!place_a.is_placed || !place_b.is_placed) continue;
     std::string what = io::displacement(turned, place_a);
     const io::SlicePlaces slices_a = io::slice_places(a, volume, place_a),
                           slices_b = io::slice_places(b, volume, place_b, map);
     const bool is_near = io::farthest(turned, slices_b, place_a, slices_a) <= io::same_voxel;
     if (what.empty() && !is_near) what = io::displaced_slice(place_a, slices_b, slices_a);
-    if (what.empty() || !place_a.is_placed || !place_b.is_placed) continue;
+    if (what.empty()) continue;
     if (map == io::AxisMap{}) {
       if (!warnings.empty()) continue;
       warnings.push_back("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");

@@ -222,15 +222,15 @@ class Writer final : public ImageWriter {
     });
   }
 
-  /// Of slices that differ in their slope, those of the largest steps.
+  /// Of slices that differ in their slope, those of the smallest steps.
   std::optional<StoredIntegers> integers(std::size_t volume) const override {
     const auto& slices = series_->volumes.at(volume).slices;
     const auto has_table = [](const SliceHeader& slice) { return !slice.modality_lut.empty(); };
     if (std::ranges::any_of(slices, has_table)) return std::nullopt;
     const auto step = [](const SliceHeader& slice) { return std::abs(slice.slope); };
-    const SliceHeader& coarsest = *std::ranges::max_element(slices, {}, step);
-    const PixelFormat& format = coarsest.format;
-    return {{coarsest.slope, coarsest.intercept, double(format.min()), double(format.max())}};
+    const SliceHeader& finest = *std::ranges::min_element(slices, {}, step);
+    const PixelFormat& format = finest.format;
+    return {{finest.slope, finest.intercept, double(format.min()), double(format.max())}};
   }
 
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {

@@ -113,6 +113,7 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
   constexpr double doubtful = 5, trusted = 0.5;  // ridges
   constexpr double of_one_mind = 0.75;  // of the candidates: the others lie above the polynomial, as structure does
   constexpr std::size_t fewest_bricks = 100, fewest_of_one_mind = 50;
+  constexpr std::size_t many_bricks = 3500;  // of fewer, structure alone may be of one mind
   constexpr std::size_t most_bricks = 1024;
   if (candidates.size() > most_bricks) {
     for (std::size_t j = 0; j < most_bricks; ++j) candidates[j] = candidates[j * candidates.size() / most_bricks];
@@ -128,7 +129,8 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
   if (candidates.size() < fewest_of_one_mind) return;
   // Whether it varies is for the cautious fit to say.
   const std::size_t near = take(candidates, log_energy, spread, doubtful);
-  const bool are_of_one_mind = static_cast<double>(near) >= of_one_mind * static_cast<double>(candidates.size());
+  const bool are_of_one_mind = variance_.size() >= many_bricks &&
+                               static_cast<double>(near) >= of_one_mind * static_cast<double>(candidates.size());
   if (near < (are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
   if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, trusted);
   if (!varies_) std::fill(variance_.begin(), variance_.end(), 1.0);

@@ -115,7 +115,9 @@ KindsBeside::KindsBeside(const fs::path& image, std::size_t volumes) {
     warning_ = path.string() + ": cannot be read as JSON; what it says of the voxels is not used";
   }
   if (json.is_object()) usual_ = facts_of_fields(json, file);
-  if (!usual_.kind) usual_ = facts_of_name(path.stem().string());
+  if (usual_.kind.value_or(DataKind::magnitude) == DataKind::magnitude) {
+    if (HeaderFacts by_name = facts_of_name(path.stem().string()); by_name.kind) usual_ = std::move(by_name);
+  }
   if (!json.is_object() || !json.contains("quietvox") || text_of(json, "image") != image.filename()) return;
   const auto entries = json.find("volumes");
   if (entries == json.end() || !entries->is_array()) return;

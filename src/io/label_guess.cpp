@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,8 +13,8 @@ namespace quietvox::io {
 namespace {
 
 constexpr double least_share_equal = 0.9;
-constexpr double least_share_inside = 0.8;  // of neighbours of which none is background; in scans it is a half at most
-constexpr std::size_t few_numbers = 8;      // as no scan has, and many images of labels
+constexpr double least_share_inside = 0.85;  // of neighbours of which none is background; in scans it is a half at most
+constexpr std::size_t few_numbers = 8;       // as no scan has, and many images of labels
 constexpr double least_share_equal_of_few = 0.5;
 constexpr std::int64_t least_pairs = 100;
 constexpr std::int64_t least_voxels_of_few = 4096;  // a tiny image may have few numbers by chance
@@ -23,11 +24,13 @@ struct Pairs {
   std::int64_t all = 0, equal = 0, inside = 0;
   std::vector<float> jumps;  // from one that is no background to another one
 
-  void add(float a, float b, float background, bool keeps_jumps) {
+  /// `low`, `high`: of the slice; where a window was cut out of a scan, many neighbours have these.
+  void add(float a, float b, float background, float low, float high, bool keeps_jumps) {
     if (a == background && b == background) return;
     ++all;
     equal += a == b ? 1 : 0;
-    if (a == background || b == background) return;
+    const auto is_inside = [&](float number) { return number != background && number != low && number != high; };
+    if (!is_inside(a) || !is_inside(b)) return;
     ++inside;
     if (a != b && keeps_jumps) jumps.push_back(std::abs(a - b));
   }
@@ -67,12 +70,16 @@ NumberLooks looks_of(VolumeSource& stored) {
   const auto look_at = [&](std::int64_t z, bool keeps_jumps) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
+    for (float& voxel : voxels) {
+      if (std::isnan(voxel)) voxel = std::numeric_limits<float>::lowest();  // a background
+    }
     if (!std::ranges::all_of(voxels, is_whole)) return false;
+    const auto [low, high] = std::ranges::minmax(voxels);
     const float background = most_frequent(voxels, numbers);
     for (std::int64_t y = 0; y < extent.y; ++y) {
       for (std::int64_t x = 0; x < extent.x; ++x) {
-        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background, keeps_jumps);
-        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background, keeps_jumps);
+        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background, low, high, keeps_jumps);
+        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background, low, high, keeps_jumps);
       }
     }
     return true;

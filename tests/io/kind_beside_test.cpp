@@ -101,6 +101,8 @@ TEST(KindBeside, WhatTheFileSaysCountsMoreThanTheName) {
   const TemporaryFolder folder;
   put(folder / "sub-1_phase.json", R"({"Modality": "CT"})");
   EXPECT_EQ(KindsBeside(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::scalar);
+  put(folder / "sub-1_phase.json", R"({"ImageType": ["ORIGINAL", "PRIMARY", "M"]})");
+  EXPECT_EQ(KindsBeside(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::phase) << "they contradict";
 }
 
 TEST(KindBeside, VolumesAreToldApart) {

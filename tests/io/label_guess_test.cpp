@@ -41,6 +41,7 @@ TEST(LabelGuess, ThinRegionsOfManyNumbersAreLabels) {
     return static_cast<float>(1 + number * 37 % 101);
   };
   EXPECT_NE(why_labels(parcel), "");
+  EXPECT_NE(why_labels([&](double x, double y, double z) { return parcel(x, y, z) == 0 ? NAN : parcel(x, y, z); }), "");
   EXPECT_EQ(why_labels([&](double x, double y, double z) { return 0.5F * parcel(x, y, z); }), "") << "fractions";
 }
 
@@ -52,6 +53,11 @@ TEST(LabelGuess, ScansAreNone) {
   EXPECT_EQ(why_labels([&](double x, double y, double) { return body(x, y, smooth(x, y) + 8 * noise(random)); }), "");
   EXPECT_EQ(why_labels([&](double x, double y, double) { return body(x, y, 30 + 3 * noise(random)); }), "")
       << "of numbers next to each other";
+  // A window that cuts off most.
+  const auto window = [&](double x, double y, double) {
+    return std::round(std::clamp(smooth(x, y) + 8 * noise(random) - 380, 0.F, 60.F));
+  };
+  EXPECT_EQ(why_labels(window), "");
   // Each voxel drawn as 4 x 4.
   std::vector<float> coarse(20 * 20 * 24);
   for (float& voxel : coarse) voxel = std::round(500 + 40 * noise(random));

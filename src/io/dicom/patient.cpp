@@ -55,13 +55,26 @@ std::string group_of_name(const SliceHeader& slice, std::size_t index, bool has_
   return groups[index];
 }
 
+/// A date in digits alone, where it is a whole one: DICOM of old writes 1950.01.01. Others say nothing.
+std::string plain_date(std::string date) {
+  std::erase_if(date, [](char c) { return c == '.' || c == '-'; });
+  const bool is_date = date.size() == 8 && date.find_first_not_of("0123456789") == std::string::npos;
+  return is_date && date != "00000000" ? date : "";
+}
+
+/// F or M, in letters of any case and however long; others say nothing.
+std::string plain_sex(const std::string& sex) {
+  if (sex.starts_with('f') || sex.starts_with('F')) return "F";
+  return sex.starts_with('m') || sex.starts_with('M') ? "M" : "";
+}
+
 }  // namespace
 
 void read_patient(DcmDataset& data, SliceHeader& slice) {
   slice.patient_id = in_utf8(data, text_of(data, DCM_PatientID), "\\");
   slice.patient_name = plain_name(in_utf8(data, text_of(data, DCM_PatientName), "\\^="));
-  slice.patient_birth_date = text_of(data, DCM_PatientBirthDate);
-  slice.patient_sex = text_of(data, DCM_PatientSex);
+  slice.patient_birth_date = plain_date(text_of(data, DCM_PatientBirthDate));
+  slice.patient_sex = plain_sex(text_of(data, DCM_PatientSex));
   slice.study = text_of(data, DCM_StudyInstanceUID);
   slice.frame_of_reference = text_of(data, DCM_FrameOfReferenceUID);
   slice.patient_position = text_of(data, DCM_PatientPosition);

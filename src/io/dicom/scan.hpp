@@ -85,9 +85,9 @@ struct SliceHeader {
   FileStamp file;              ///< before it was read
 
   std::string sop_class, sop_instance, series, study, modality, description, series_number;
-  SeriesKind series_kind = SeriesKind::images;  ///< by what this image says
-  std::string patient_id, patient_name;         ///< in UTF-8, fit to be compared, not to be told
-  std::string patient_birth_date, patient_sex;
+  SeriesKind series_kind = SeriesKind::images;       ///< by what this image says
+  std::string patient_id, patient_name;              ///< in UTF-8, fit to be compared, not to be told
+  std::string patient_birth_date, patient_sex;       ///< eight digits, F or M; empty: unknown
   std::string frame_of_reference, patient_position;  ///< empty: unknown
   std::string photometric;                           ///< MONOCHROME1 or MONOCHROME2
   std::optional<DataKind> kind;                      ///< what the numbers are, if that is said

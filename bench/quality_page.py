@@ -99,7 +99,7 @@ QUALITY_ADVICE = """What the figures say for `denoise`:
 - BM4D, told the noise, gains 7.1, 6.3 and 10.2 dB, and takes 80 times as long. Where it is told one sigma and the noise
   has more to it, it is behind: by up to 4.5 dB in g-factor noise, up to 2.2 dB in strong Rician noise. In white noise
   it is between 0.6 dB behind and 0.3 dB ahead. Told the spectrum of correlated noise, it is up to 0.4 dB behind on the
-  head, but ahead on the CT phantom, by 0.1 dB at 1 % and 0.4 to 1.0 dB at 9 %.
+  head, but ahead on the CT phantom, by 0.1 dB at 1 % and 0.5 to 1.0 dB at 9 %.
 - `prinlm` and `dct` are 1.0 to 1.5 dB behind it, in a fifth to a quarter of its time; so is `nlm`, 1.3 to 2.4 dB behind.
 
 And against it:

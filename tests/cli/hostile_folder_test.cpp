@@ -324,8 +324,9 @@ TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
     std::size_t writes = 0;
     std::istringstream lines(read_file(trace));
     std::map<std::string, std::string> folders;  // that are open, by the names that /proc/self gives them
-    static const std::regex opened(R"(O_DIRECTORY\) = (\d+)<([^>]*)>)"), by_descriptor(R"("(/proc/self/fd/\d+))"),
-        named(R"re((?:\w+<([^>]*)>, )?"([^"]*)")re"), descriptor(R"(\((\d+)<([^>]*)>)");
+    static const std::regex opened(R"((?:O_DIRECTORY|openat resumed>.*)\) += (\d+)<([^>]*)>)"),
+        by_descriptor(R"("(/proc/self/fd/\d+))"), named(R"re((?:\w+<([^>]*)>, )?"([^"]*)")re"),
+        descriptor(R"(\((\d+)<([^>]*)>)");
     for (std::string line; std::getline(lines, line);) {
       std::smatch match;
       if (std::regex_search(line, match, opened)) folders["/proc/self/fd/" + match[1].str()] = match[2].str();

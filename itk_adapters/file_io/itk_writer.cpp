@@ -226,7 +226,6 @@ class ItkWriter final : public io::ImageWriter {
     file.close_and_verify();
   }
 
-  /// What was written was compared already; this is about what the header says of it.
   /// Of what ITK wrote, which may keep a field of the input that is not read again.
   std::optional<ItkHeader> header_of(const fs::path& made) const {
     try {
@@ -237,6 +236,7 @@ class ItkWriter final : public io::ImageWriter {
     }
   }
 
+  /// What was written was compared already; this is about what the header says of it.
   void verify(const fs::path& made) const {
     const auto image_io = make_image_io(format_, made);
     with_itk_errors(output_, Errc::not_writable, [&] { image_io->ReadImageInformation(); });

@@ -123,8 +123,8 @@ HeaderFacts LazyFacts::get(std::size_t volume,
     const std::lock_guard lock(mutex_);
     return looks_.emplace(which, looks).first->second;
   };
-  NumberLooks looks = look(0);
-  if (volume > 0 && (each_look_is_cheap_ || looks.is_uniform || !looks.why_labels.empty())) looks = look(volume);
+  NumberLooks looks = look(each_look_is_cheap_ ? volume : 0);
+  if (looks.is_uniform || !looks.why_labels.empty()) looks = look(volume);
   if (looks.why_labels.empty()) return beside_.of_volume(volume);
   return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
 }

@@ -165,11 +165,9 @@ class RangedSource final : public VolumeSource {
   void read(VolumeView<float> slices) override {
     source_.read(slices);
     if (!is_wanted_) return;
-    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-      const float voxel = slices.data[i];
-      if (voxel < min_ && std::isfinite(voxel)) min_ = voxel;
-      if (voxel > max_ && std::isfinite(voxel)) max_ = voxel;
-    }
+    const auto [min, max] = finite_range({slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+    min_ = std::min(min_, min);
+    max_ = std::max(max_, max);
   }
   /// Where floats made one value of all, it counts as far from 32768 on.
   double middle_if_far() const {

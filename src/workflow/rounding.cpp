@@ -6,9 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <span>
 #include <tuple>
-#include <utility>
 
 #include "core/error.hpp"
 #include "io/format_text.hpp"
@@ -18,18 +16,6 @@ namespace {
 
 constexpr std::int64_t about_samples = 1 << 16;
 constexpr double no_picture = 0.05;  // of a step: what filters make of equal values varies less
-
-/// The least and the greatest of the values that are finite; infinities the wrong way round where none is.
-std::pair<float, float> finite_range(std::span<const float> values) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  float least = infinity, most = -infinity;
-  for (const float value : values) {
-    if (!std::isfinite(value)) continue;
-    least = std::min(least, value);
-    most = std::max(most, value);
-  }
-  return {least, most};
-}
 
 /// Takes out of sorted values the one that most of them have, which is a background.
 void remove_most_frequent(std::vector<float>& sorted) {
@@ -45,6 +31,17 @@ void remove_most_frequent(std::vector<float>& sorted) {
 std::string from_to(float low, float high) { return io::format_text(low) + " to " + io::format_text(high); }
 
 }  // namespace
+
+std::pair<float, float> finite_range(std::span<const float> values) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  float least = infinity, most = -infinity;
+  for (const float value : values) {
+    if (!std::isfinite(value)) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return {least, most};
+}
 
 Rounding::Rounding(const std::filesystem::path& output, io::Format format, std::size_t volumes,
                    const Execution& execution)

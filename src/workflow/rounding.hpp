@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/execution.hpp"
@@ -14,6 +16,9 @@
 #include "io/image.hpp"
 
 namespace quietvox {
+
+/// The least and the greatest of the values that are finite; infinities the wrong way round where none is.
+std::pair<float, float> finite_range(std::span<const float>);
 
 /// How all digits of an output of this format are kept.
 Message float_remedy(io::Format);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "filters/common/canonical_zero.hpp"
+#include "filters/common/tiles.hpp"
 #include "filters/common/two_passes.hpp"
 #include "filters/dct/kernel.hpp"
 
@@ -17,20 +18,9 @@ using namespace dct_kernel;
 
 /// Fills the output of a pass.
 void run_pass(const Pass& pass, const Execution& execution) {
-  const Extent tile = largest_tile(pass.lengths);
-  Extent count;
-  for (int axis = 0; axis < 3; ++axis) count[axis] = (pass.out.extent[axis] + tile[axis] - 1) / tile[axis];
-  parallel_for_with_scratch(
-      execution, count.voxels(), [] { return Scratch(); },
-      [&](Scratch& scratch, std::int64_t i) {
-        const Index3 index{i % count.x, i / count.x % count.y, i / count.slice()};
-        Tile part;
-        for (int axis = 0; axis < 3; ++axis) {
-          part.first[axis] = pass.out.origin[axis] + index[axis] * tile[axis];
-          part.last[axis] = std::min(part.first[axis] + tile[axis], pass.out.origin[axis] + pass.out.extent[axis]);
-        }
-        filter_tile(pass, part, scratch);
-      });
+  for_each_tile(
+      pass.out, largest_tile(pass.lengths), execution, [] { return Scratch(); },
+      [&](Scratch& scratch, const Tile& tile) { filter_tile(pass, tile, scratch); });
 }
 
 float rate_of(double threshold) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/volume.hpp"
+#include "filters/common/tiles.hpp"
 
 /// The inner loops of the CPU's DCT filter, in the widest vectors that the machine has.
 ///
@@ -26,10 +27,6 @@ struct Pass {
   float rate;       ///< r = rate coefficient
 };
 
-/// Outputs [first, last), in places of the whole volume; along x and y at most largest_tile().
-struct Tile {
-  Index3 first, last;
-};
 Extent largest_tile(Radius3 lengths);
 
 /// What a thread works in: rings of as many slices as a block has.
@@ -42,6 +39,7 @@ struct Scratch {
 };
 std::size_t scratch_bytes(Radius3 lengths);
 
+/// The tile is at most largest_tile() along x and y.
 void filter_tile(const Pass&, const Tile&, Scratch&);
 
 }  // namespace quietvox::dct_kernel

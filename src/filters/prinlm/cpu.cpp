@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filters/common/canonical_zero.hpp"
+#include "filters/common/tiles.hpp"
 #include "filters/common/two_passes.hpp"
 #include "filters/prinlm/kernel.hpp"
 
@@ -17,11 +18,6 @@ namespace {
 using namespace prinlm_kernel;
 
 constexpr Extent largest_tile{{128, 8, 8}};
-
-/// Outputs [first, last), in places of the whole volume.
-struct Tile {
-  Index3 first, last;
-};
 
 struct Scratch {
   Region region;
@@ -100,21 +96,9 @@ void filter_tile(const VolumeView<const float>& in, const VolumeView<const float
 
 void average_alike(const VolumeView<const float>& in, const VolumeView<const float>& guide,
                    const VolumeView<float>& out, const PrinlmParams& params, const Execution& execution) {
-  Extent count;
-  for (int axis = 0; axis < 3; ++axis) {
-    count[axis] = (out.extent[axis] + largest_tile[axis] - 1) / largest_tile[axis];
-  }
-  parallel_for_with_scratch(
-      execution, count.voxels(), [] { return Scratch(); },
-      [&](Scratch& scratch, std::int64_t i) {
-        const Index3 index{i % count.x, i / count.x % count.y, i / count.slice()};
-        Tile tile;
-        for (int axis = 0; axis < 3; ++axis) {
-          tile.first[axis] = out.origin[axis] + index[axis] * largest_tile[axis];
-          tile.last[axis] = std::min(tile.first[axis] + largest_tile[axis], out.origin[axis] + out.extent[axis]);
-        }
-        filter_tile(in, guide, out, tile, params, scratch);
-      });
+  for_each_tile(
+      out, largest_tile, execution, [] { return Scratch(); },
+      [&](Scratch& scratch, const Tile& tile) { filter_tile(in, guide, out, tile, params, scratch); });
 }
 
 }  // namespace

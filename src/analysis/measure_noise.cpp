@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numbers>
@@ -211,7 +212,9 @@ void correct_rician(NoiseModel& model, double signal) {
 struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
-  bool nothing_to_go_by = false, has_few_parts = false, is_by_air = false;
+  double sigma_of_flat = 0;  ///< by all that may be flat
+  std::int64_t object = 0;   ///< bricks
+  bool nothing_to_go_by = false, is_by_air = false;
 };
 
 /// What headers say of whether voxels are magnitudes, whose noise is Rician.
@@ -224,12 +227,16 @@ bool confirms(double signal, double sigma, double air) {
   return signal >= strong * air && sigma < alike * air && alike * sigma > air;
 }
 
-/// `is_difference`: the bricks are what two volumes differ by.
-Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes, const Execution& execution) {
+/// `is_difference`: the bricks are what two volumes differ by. `between_neighbours` finds sigma by these alone.
+Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
+                 const std::function<double()>& between_neighbours, const Execution& execution) {
   constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
   constexpr double calmest = 0.25;                      // of those of a difference
   constexpr double most_constant = 0.05;
-  constexpr std::int64_t few_parts = 250;     // of which none may be flat
+  constexpr std::size_t fewest_chosen = 60;
+  constexpr double noise_alone = 0.75;  // floor; a slice without structure has little more
+  constexpr std::int64_t many_parts = 2500;
+  constexpr double quiet = 0.9;               // of what neighbours show
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   Measured measured;
   NoiseModel& model = measured.model;
@@ -267,17 +274,34 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
   }
   check_stop(execution.stop);
 
-  NoiseFit fit(bricks, is_difference ? calmest : flattest, is_difference ? 1 : may_be_flat, model.impulses > 0);
-  fit.run();
-  measured.steepness = fit.steepness();
-  model.sigma = std::sqrt(fit.variance());
-  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit.variance(), 0.0));
-  model.spectrum = fit.spectrum();
-  model.map = fit.map();
-  model.places = std::ssize(fit.chosen());
+  const auto all = static_cast<std::size_t>(object);
+  const auto share = static_cast<std::size_t>((is_difference ? calmest : flattest) * static_cast<double>(object));
+  const auto run = [&](std::size_t chosen) {
+    NoiseFit fitted(bricks, chosen, is_difference ? 1 : may_be_flat, model.impulses > 0);
+    fitted.run();
+    return fitted;
+  };
+  std::optional<NoiseFit> fit = run(std::max(share, std::min(fewest_chosen, (all + 2) / 3)));
+  const double flatness = fit->flatness(), floor = fit->floor();
+  measured.sigma_of_flat = std::sqrt(fit->variance());
+  // Of few parts even the flattest may hold structure. Then the very flattest come nearer to the noise; but where noise
+  // varies they are those with the least of it, less than neighbours show.
+  if (!is_difference && object < many_parts && all > fewest_chosen && fit->floor() < noise_alone) {
+    const NoiseFit of_fewer = run(fewest_chosen / 6);
+    const double least = quiet * between_neighbours();
+    if (of_fewer.variance() < fit->variance() && of_fewer.variance() >= least * least) {
+      fit.emplace(of_fewer);
+    }
+  }
+  measured.steepness = fit->steepness();
+  model.sigma = std::sqrt(fit->variance());
+  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit->variance(), 0.0));
+  model.spectrum = fit->spectrum();
+  model.map = fit->map();
+  model.places = std::ssize(fit->chosen());
   if (air > 0) {
     double signal = 0;
-    for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
+    for (const std::size_t i : fit->chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
     signal /= static_cast<double>(model.places);
     if (magnitudes == Magnitudes::yes || confirms(signal, model.sigma, air)) {
       correct_rician(model, signal);
@@ -285,10 +309,10 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
       air = 0;
     }
   }
-  judge(model, object, found.partly, fit.flatness(), fit.floor());
+  judge(model, object, found.partly, flatness, floor);
   const bool is_uniform = model.map.values.size() == 1;
-  measured.floor = fit.floor();
-  measured.has_few_parts = object < few_parts;
+  measured.floor = floor;
+  measured.object = object;
   if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
     measured.is_by_air = true;
     model.sigma = air;
@@ -325,8 +349,10 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
                                 : is_said                           ? Magnitudes::yes
                                                                     : Magnitudes::perhaps;
   const double scale = bricks.normalise();
-  Measured measured = measure(bricks, is_difference, magnitudes, execution);
+  const auto between_neighbours = [&] { return scale * estimate_noise(source); };
+  Measured measured = measure(bricks, is_difference, magnitudes, between_neighbours, execution);
   multiply(measured.model, 1 / scale);
+  measured.sigma_of_flat /= scale;
   return measured;
 }
 
@@ -345,16 +371,17 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
 
 Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
   constexpr double steep = 5.5, least_between_neighbours = 0.1;
-  constexpr std::int64_t least_extent = 64;
+  constexpr double most_below_bricks = 1.5;  // times sigma: more is structure
+  constexpr std::int64_t least_extent = 64, least_object = 1000;
   Measured near = measure(source, neighbour, 1, execution);
   const Extent extent = source.extent();
-  if (near.steepness > steep && near.model.confidence >= Confidence::medium && extent.x >= least_extent &&
-      extent.y >= least_extent) {
-    const Measured far = measure(source, neighbour, 2, execution);
-    if (far.model.sigma > near.model.sigma) add_low_frequencies(near.model, far.model.sigma);
+  if (near.steepness > steep && near.model.confidence >= Confidence::medium && near.object >= least_object &&
+      extent.x >= least_extent && extent.y >= least_extent) {
+    const double far = measure(source, neighbour, 2, execution).model.sigma;
+    if (far > near.model.sigma && far < most_below_bricks * near.model.sigma) add_low_frequencies(near.model, far);
   }
-  if (near.floor < kLeastFloor && estimate_noise(source) < least_between_neighbours * near.model.sigma) {
-    near.model.sigma *= std::sqrt(near.floor);
+  if (near.floor < kLeastFloor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
+    near.model.sigma = near.sigma_of_flat * std::sqrt(near.floor);
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
   }
@@ -381,7 +408,8 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
     model.reason = "flat parts of the object hold one value each, and others do not, as where counts are few";
     return model;
   }
-  const bool has_few_parts = measured.has_few_parts;
+  constexpr std::int64_t few_parts = 250;  // of which none may be flat
+  const bool has_few_parts = measured.object < few_parts;
   constexpr double large_mm = 2.4, smooth = 0.5;
   const Spacing spacing = source.spacing();
   const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;

@@ -13,7 +13,6 @@
 namespace quietvox {
 namespace {
 
-constexpr std::size_t kFewestBricks = 60;
 constexpr double kSoft = 0.1;                         // of the strongest power: what is weaker hardly counts
 constexpr double kNormalMedian = 0.6744897501960817;  // median absolute value of a standard normal number
 
@@ -73,14 +72,13 @@ NoiseBands::NoiseBands(const Extent& size) {
                    [&](std::size_t a, std::size_t b) { return order[a] < order[b]; });
 }
 
-NoiseFit::NoiseFit(const NoiseBricks& energies, double share, double flat, bool mended)
+NoiseFit::NoiseFit(const NoiseBricks& energies, std::size_t chosen, double flat, bool mended)
     : energies_(energies),
       bands_(energies.size()),
       bricks_(static_cast<std::size_t>(energies.count())),
       plane_(static_cast<std::size_t>(energies.size().slice())),
       depth_(static_cast<std::size_t>(energies.size().z)),
-      chosen_(std::max(static_cast<std::size_t>(share * static_cast<double>(bricks_)),
-                       std::min(kFewestBricks, (bricks_ + 2) / 3))),
+      chosen_(chosen),
       chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(bricks_)))),
       mended_(mended),
       level_(energies),

@@ -29,9 +29,9 @@ constexpr double kMixedFlatness = 0.8;
 /// The noise in bricks of energies.
 class NoiseFit {
  public:
-  /// Chooses a share of the bricks, the flattest; corrects for that as if another share of all were flat, or twice the
-  /// chosen ones. `mended`: some voxels were, which spoils the highest frequencies.
-  NoiseFit(const NoiseBricks& energies, double share, double flat, bool mended);
+  /// Chooses the flattest bricks, so many; corrects for that as if a share of all were flat, or twice the chosen ones.
+  /// `mended`: some voxels were, which spoils the highest frequencies.
+  NoiseFit(const NoiseBricks& energies, std::size_t chosen, double flat, bool mended);
 
   void run();
 

@@ -292,6 +292,28 @@ TEST(MeasureNoise, FewPartsAreMeasuredByTheirFinestDifferences) {
   EXPECT_EQ(model.confidence, Confidence::low);
 }
 
+TEST(MeasureNoise, SmallVolumesAndSlicesHoldMoreStructureThanNoise) {
+  struct Case {
+    Extent extent;
+    NoiseKind kind;
+    CtKernel kernel;
+  };
+  // Where all flat parts together hold three to nine times as much.
+  for (const Case& scan : {Case{{{64, 64, 24}}, NoiseKind::ct, CtKernel::sharp},
+                           Case{{{64, 64, 24}}, NoiseKind::zero_filled, CtKernel::soft},
+                           Case{{{128, 128, 1}}, NoiseKind::ct, CtKernel::sharp},
+                           Case{{{128, 128, 1}}, NoiseKind::interpolated, CtKernel::soft}}) {
+    const Phantom phantom = make_phantom(PhantomKind::mr, scan.extent);
+    const Scan clean{phantom.extent, phantom.voxels};
+    NoiseParams params{scan.kind, 0, kSeed, scan.kernel};
+    const Scan recorded = clean.with(params);
+    params.amount = 10;
+    const Scan noisy = clean.with(params);
+    const double truth = added(noisy, recorded);
+    EXPECT_LT(noisy.measured().sigma, 2 * truth) << scan.extent.x;
+  }
+}
+
 TEST(MeasureNoise, WithoutNoiseSaysSo) {
   for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
     const Phantom phantom = make_phantom(kind, {{128, 128, 16}});

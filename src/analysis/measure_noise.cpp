@@ -151,7 +151,9 @@ Survey survey(const NoiseBricks& bricks) {
     result.object.assign(static_cast<std::size_t>(bricks.count()), false);
     std::int64_t noisy = 0, partly = 0;
     for (const std::int64_t i : side) {
-      const auto background = std::count(bricks.brick(i), bricks.brick(i) + bricks.voxels(), bricks.lowest());
+      const auto background = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
+        return value == bricks.lowest() || (result.masked && value == result.background);
+      });
       if (static_cast<double>(background) > most * static_cast<double>(bricks.voxels())) {
         ++partly;
         continue;
@@ -164,7 +166,7 @@ Survey survey(const NoiseBricks& bricks) {
     for (const NoiseBricks::Background& one : bricks.background()) {
       if (!one.constant || !on_this_side(one.mean)) continue;
       ++constant;
-      const bool cut = (one.mean == darkest || one.mean == brightest) && darkest < brightest;
+      const bool cut = (one.mean == darkest || one.mean == brightest || one.mean == 0) && darkest < brightest;
       result.constant += !cut;
     }
     if (noisy > 0 && constant <= noisy) {

@@ -282,9 +282,10 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
                        io::GzipWriter::memory(whole) * (writers.residual ? 2 : 1),
                    chosen.backend->name() == "cpu");
   }
+  NoiseOfVolumes noise_of_volumes(image);
   const auto measure_of = [&](std::size_t volume, const VolumeSource& unfiltered) -> NoiseMeasure {
     return [&, volume](VolumeSource& reaching, const Execution& how) {
-      return &reaching == &unfiltered ? noise_of_volume(image, volume, reaching, how) : measure_noise(reaching, how);
+      return &reaching == &unfiltered ? noise_of_volumes.measure(volume, reaching, how) : measure_noise(reaching, how);
     };
   };
   std::optional<SeriesNoise> of_series;

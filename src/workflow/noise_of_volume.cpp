@@ -5,6 +5,24 @@
 #include "analysis/measure_noise.hpp"
 
 namespace quietvox {
+namespace {
+
+class AsMagnitudes final : public VolumeSource {
+ public:
+  explicit AsMagnitudes(VolumeSource& source) : source_(source) {}
+
+  Extent extent() const override { return source_.extent(); }
+  Spacing spacing() const override { return source_.spacing(); }
+  HeaderFacts header() const override {
+    HeaderFacts header = source_.header();
+    if (!header.kind) header.kind = DataKind::magnitude;
+    return header;
+  }
+  void read(VolumeView<float> slices) override { source_.read(slices); }
+
+ private:
+  VolumeSource& source_;
+};
 
 NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,
                            const Execution& execution) {
@@ -14,6 +32,16 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
     return measure_noise(source, execution);
   }
   return measure_noise_of_series(source, *image.volume(neighbour, io::VoxelDomain::real_less_offset), execution);
+}
+
+}  // namespace
+
+NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, const Execution& execution) {
+  AsMagnitudes magnitudes(source);
+  NoiseModel model =
+      noise_of_volume(image_, volume, are_magnitudes_ ? static_cast<VolumeSource&>(magnitudes) : source, execution);
+  are_magnitudes_ = are_magnitudes_ || model.distribution == NoiseDistribution::rician;
+  return model;
 }
 
 }  // namespace quietvox

@@ -7,7 +7,19 @@
 
 namespace quietvox {
 
-/// Measures the noise of a volume of an image; of a series, by its neighbour too. `source` delivers that volume.
-NoiseModel noise_of_volume(const io::Image&, std::size_t volume, VolumeSource& source, const Execution&);
+/// Measures the noise of the volumes of an image, one after another. A volume of a series is measured by its neighbour
+/// too. Once a volume shows Rician noise, those after it count as magnitudes where no header says what they are: weak
+/// ones, as of strong diffusion weighting, do not show it by themselves.
+class NoiseOfVolumes {
+ public:
+  explicit NoiseOfVolumes(const io::Image& image) : image_(image) {}
+
+  /// `source` delivers the volume.
+  NoiseModel measure(std::size_t volume, VolumeSource& source, const Execution&);
+
+ private:
+  const io::Image& image_;
+  bool are_magnitudes_ = false;
+};
 
 }  // namespace quietvox

@@ -392,6 +392,25 @@ TEST(MeasureNoise, MissingVoxelsDoNotCount) {
   EXPECT_FALSE(scan.measured().reason.empty());
 }
 
+TEST(MeasureNoise, SignedMapsThatAreCutToZero) {
+  constexpr Extent extent{{72, 72, 36}};
+  std::mt19937 random(kSeed);
+  std::normal_distribution<double> noise(0, 4);
+  Scan field{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const double x = static_cast<double>(i % extent.x) / 36 - 1,
+                 y = static_cast<double>(i / extent.x % extent.y) / 36 - 1,
+                 z = static_cast<double>(i / extent.slice()) / 18 - 1;
+    const double hertz = 120 * x * y - 80 * z + noise(random);
+    field.voxels[static_cast<std::size_t>(i)] = x * x + y * y + z * z < 0.8 ? static_cast<float>(hertz) : 0;
+  }
+  const NoiseModel model = field.measured();
+  EXPECT_NEAR(model.sigma, 4, 0.4);
+  EXPECT_GE(model.confidence, Confidence::medium);
+  EXPECT_TRUE(model.masked);
+  EXPECT_EQ(model.background, 0);
+}
+
 TEST(MeasureNoise, ClippedBrightBackground) {
   const Extent extent{{200, 200, 1}};
   Scan scan{extent, {}};

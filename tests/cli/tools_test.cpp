@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
@@ -187,6 +188,25 @@ TEST_F(Tools, VolumesOfASeriesAreMeasuredByTheirDifference) {
     const double alone = volume["methods"]["haar"]["sigma"];
     EXPECT_NEAR(volume["sigma"].get<double>(), 0.05 * alone, 0.01 * alone);
   }
+}
+
+TEST_F(Tools, WeakVolumesOfASeriesAreMagnitudesWhereAStrongOneIs) {
+  // Tissue of 1.5 to 4 sigma does not show that its noise is Rician.
+  quietvox_ok({"phantom", path("clean.nii"), "--kind", "mr", "--size", "96x96x24"});
+  const std::vector<float> clean = read_voxels(path("clean.nii"));
+  std::mt19937 random(5);
+  std::normal_distribution<float> noise(0, 10);
+  std::vector<float> series;
+  for (const float weight : {1.0F, 0.04F, 0.04F}) {
+    for (const float voxel : clean) series.push_back(std::hypot(weight * voxel + noise(random), noise(random)));
+  }
+  write_nifti(folder_ / "series.nii", {{96, 96, 24}}, series, 3);
+  write_nifti(folder_ / "weak.nii", {{96, 96, 24}}, std::vector(series.end() - std::ssize(clean), series.end()));
+  const auto distribution = [&](const char* file, std::size_t volume) {
+    return Json::parse(quietvox_ok({"estimate", path(file), "--json"}).out)["volumes"][volume]["noise"]["distribution"];
+  };
+  EXPECT_EQ(distribution("weak.nii", 0), "gaussian");
+  for (const std::size_t volume : {0U, 1U, 2U}) EXPECT_EQ(distribution("series.nii", volume), "rician") << volume;
 }
 
 TEST_F(Tools, CompareRefusesOtherExtents) {

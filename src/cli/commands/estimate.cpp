@@ -131,10 +131,11 @@ void estimate_image(const Arguments& arguments, Context& context) {
     for (const Message& warning : warnings) context.console.warning(warning);
     map.emplace(*image, path, options, context.background());
   }
+  NoiseOfVolumes noise(*image);
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     const auto source = image->volume(volume, io::VoxelDomain::real_less_offset);
-    const NoiseModel model = noise_of_volume(*image, volume, *source, context.background());
+    const NoiseModel model = noise.measure(volume, *source, context.background());
     const auto estimates = estimate_noise_by_every_method(*source);
     if (map) map->write(volume, model);
     if (context.json) {

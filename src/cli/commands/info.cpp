@@ -40,7 +40,7 @@ std::string rounded(const FieldInfo& field, const std::string& value) {
 std::optional<NoiseModel> noise_of(const io::Image& image, const Execution& execution,
                                    std::vector<std::string>& warnings) {
   try {
-    return noise_of_volume(image, 0, *image.volume(0, io::VoxelDomain::real_less_offset), execution);
+    return NoiseOfVolumes(image).measure(0, *image.volume(0, io::VoxelDomain::real_less_offset), execution);
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.push_back(as_text(error.message()));

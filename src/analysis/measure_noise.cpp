@@ -166,7 +166,8 @@ Survey survey(const NoiseBricks& bricks) {
     for (const NoiseBricks::Background& one : bricks.background()) {
       if (!one.constant || !on_this_side(one.mean)) continue;
       ++constant;
-      const bool cut = (one.mean == darkest || one.mean == brightest || one.mean == 0) && darkest < brightest;
+      const bool is_background = result.masked && static_cast<float>(one.mean) == result.background;
+      const bool cut = (one.mean == darkest || one.mean == brightest || is_background) && darkest < brightest;
       result.constant += !cut;
     }
     if (noisy > 0 && constant <= noisy) {
@@ -373,7 +374,7 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
 
 Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
   constexpr double steep = 5.5, least_between_neighbours = 0.1;
-  constexpr double most_below_bricks = 1.5;  // times sigma: more is structure
+  constexpr double most_below_bricks = 2;  // times sigma: more is structure
   constexpr std::int64_t least_extent = 64, least_object = 1000;
   Measured near = measure(source, neighbour, 1, execution);
   const Extent extent = source.extent();

@@ -106,18 +106,13 @@ NoiseBricks::Layer NoiseBricks::make_layer(std::int64_t index) const {
 
 void NoiseBricks::add(const Layer& layer) {
   constexpr double most_background = 0.25;
-  constexpr double most_zeros = 0.6;  // of a signed map, outside of its mask; integers may be 0 in tissue, too
   for (std::size_t i = 0; i < layer.places.size(); ++i) {
     if (layer.hashes[i] >= limit_) continue;
     const float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
     const float least = smallest(begin, voxels());
     lowest_ = std::min(lowest_, least);
     const auto background = std::count(begin, begin + voxels(), least);
-    const auto zeros = std::count(begin, begin + voxels(), 0.0F);
-    const auto more_than = [&](std::int64_t count, double share) {
-      return static_cast<double>(count) > share * static_cast<double>(voxels());
-    };
-    if (more_than(background, most_background) || more_than(zeros, most_zeros)) {
+    if (static_cast<double>(background) > most_background * static_cast<double>(voxels())) {
       background_.push_back({mean_of_finite(begin, voxels()), background == voxels(), layer.hashes[i]});
       continue;
     }

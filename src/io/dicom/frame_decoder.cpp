@@ -39,7 +39,16 @@ std::vector<DcmPixelItem*> items_of(DcmPixelData& pixels) {
   return items;
 }
 
-std::span<const std::uint8_t> bytes_of(DcmPixelItem& item) {
+/// Reads a value that was left on disk.
+void load_value(DcmElement& element, const Execution& execution) {
+  check_memory("what it holds", element.getLength(), execution);
+  const OFCondition status = element.loadAllDataIntoMemory();
+  check_stop(execution.stop);
+  if (status.bad()) corrupt(tag_name(element.getTag()) + " cannot be read: " + status.text());
+}
+
+std::span<const std::uint8_t> bytes_of(DcmPixelItem& item, const Execution& execution) {
+  load_value(item, execution);
   Uint8* bytes = nullptr;
   if (item.getUint8Array(bytes).bad()) corrupt("has a broken fragment");
   return {bytes, bytes ? item.getLength() : 0};
@@ -65,12 +74,12 @@ std::vector<std::size_t> by_offset_table(std::span<const std::uint8_t> offsets,
 
 /// With which fragment each frame begins, and how many there are.
 std::vector<std::size_t> first_fragments(DcmPixelItem& table, const std::vector<DcmPixelItem*>& fragments,
-                                         std::size_t frames) {
+                                         std::size_t frames, const Execution& execution) {
   std::vector<std::size_t> first(frames);
   if (fragments.size() == frames) {
     std::iota(first.begin(), first.end(), std::size_t{0});
   } else if (frames > 1) {
-    first = by_offset_table(bytes_of(table), fragments, frames);
+    first = by_offset_table(bytes_of(table, execution), fragments, frames);
     if (first.empty()) {
       corrupt("has " + std::to_string(fragments.size()) + " fragments for " + std::to_string(frames) +
               " frames, and no table that tells them apart");
@@ -165,14 +174,15 @@ FrameDecoder::FrameDecoder(DcmDataset& data, const SliceHeader& image, const Exe
     : image_(image), execution_(execution) {
   with_error_context(image_.path.string(), [&] {
     pixels_ = &pixel_data(data);
-    if (!image_.is_compressed) return;
+    if (!image_.is_compressed) return load_value(*pixels_, execution_);
     const auto items = items_of(*pixels_);
     fragments_.assign(items.begin() + 1, items.end());
-    first_ = first_fragments(*items.front(), fragments_, static_cast<std::size_t>(image_.frames));
+    first_ = first_fragments(*items.front(), fragments_, static_cast<std::size_t>(image_.frames), execution_);
   });
 }
 
 std::vector<std::uint16_t> FrameDecoder::cells(std::int64_t frame) {
+  check_stop(execution_.stop);
   const auto index = static_cast<std::size_t>(frame);
   return with_error_context(image_.path.string(), [&] {
     return image_.is_compressed ? decoded(compressed_bytes(index)) : native_cells(index);
@@ -211,15 +221,15 @@ std::vector<std::uint8_t> FrameDecoder::compressed_bytes(std::size_t frame) {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint8_t> joined;
   for (std::size_t i = first_.at(frame); i < first_.at(frame + 1); ++i) {
-    const auto bytes = bytes_of(*fragments_[i]);
+    const auto bytes = bytes_of(*fragments_[i], execution_);
     joined.insert(joined.end(), bytes.begin(), bytes.end());
+    fragments_[i]->compact();  // back to the disk, if it came from there
   }
   return joined;
 }
 
 std::vector<std::uint16_t> FrameDecoder::decoded(const std::vector<std::uint8_t>& compressed) const {
   const std::string& syntax = image_.syntax_uid;
-  check_stop(execution_.stop);
   check_memory("decoding a frame", memory_per_cell * frame_cells(image_), execution_);
   if (syntax == UID_RLELosslessTransferSyntax) {
     return decode_rle(compressed, frame_cells(image_), image_.format.bits_allocated / 8);

@@ -20,7 +20,8 @@ bool can_decode(const std::string& transfer_syntax_uid);
 /// More bytes of pixels than that cannot come out of compressed pixel data of this size.
 std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_uid);
 
-/// Decodes the frames of a file that is parsed. Threads may decode different frames at the same time.
+/// Decodes the frames of a file that is parsed, its pixels in memory or left on disk. Threads may decode different
+/// frames at the same time.
 class FrameDecoder {
  public:
   /// `image`: any image in the file; the data set must live on. Throws Error(corrupt) where the frames cannot be told

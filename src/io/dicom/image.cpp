@@ -10,7 +10,7 @@
 
 #include "core/execution.hpp"
 #include "io/dicom/copies.hpp"
-#include "io/dicom/frame_decoder.hpp"
+#include "io/dicom/open_file.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/writer.hpp"
@@ -42,50 +42,22 @@ bool read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) 
   return true;
 }
 
-/// A file in memory, whose images are read by any thread.
-class OpenFile {
- public:
-  OpenFile(const SliceHeader& image, const Execution& execution)
-      : path_(image.path), file_(load_file(image.path, execution)), decoder_(*file_->getDataset(), image, execution) {}
-
-  const std::filesystem::path& path() const { return path_; }
-
-  void values(const SliceHeader& image, VoxelDomain kind, float* out) {
-    if (!fills_frame(image)) return to_values(image, mosaic(image), kind, out);
-    const auto in_place = decoder_.cells_in_place();
-    if (!in_place.empty()) return to_values(image, in_place, kind, out);
-    to_values(image, decoder_.cells(image.frame), kind, out);
-  }
-
- private:
-  std::span<const std::uint16_t> mosaic(const SliceHeader& image) {
-    const std::lock_guard lock(mutex_);
-    if (mosaic_.empty()) mosaic_ = decoder_.cells(image.frame);
-    return mosaic_;
-  }
-
-  std::filesystem::path path_;
-  std::unique_ptr<DcmFileFormat> file_;
-  FrameDecoder decoder_;
-  std::mutex mutex_;
-  std::vector<std::uint16_t> mosaic_;  ///< the only frame, once one of its tiles was asked for
-};
-
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
 class ImageValues {
  public:
-  explicit ImageValues(Execution execution) : execution_(std::move(execution)) {}
+  ImageValues(std::shared_ptr<OpenFile> file, Execution execution)
+      : execution_(std::move(execution)), file_(std::move(file)) {}
 
   void read(const SliceHeader& image, VoxelDomain kind, float* out) {
     if (image.ends_with_cells && fills_frame(image) && read_values_at_end(image, kind, out)) return;
-    if (image.frames == 1 && fills_frame(image)) return OpenFile(image, execution_).values(image, kind, out);
+    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
     open(image)->values(image, kind, out);
   }
 
  private:
   std::shared_ptr<OpenFile> open(const SliceHeader& image) {
     const std::lock_guard lock(mutex_);
-    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image, execution_);
+    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image.path, execution_);
     return file_;
   }
 
@@ -157,9 +129,10 @@ std::string rescale(const Volume& volume) {
 
 class DicomImage final : public Image {
  public:
-  DicomImage(Series series, Execution execution)
+  /// `file`: one that is open already, or null.
+  DicomImage(Series series, std::shared_ptr<OpenFile> file, Execution execution)
       : series_(std::make_shared<const Series>(std::move(series))),
-        images_(std::make_shared<ImageValues>(execution)),
+        images_(std::make_shared<ImageValues>(std::move(file), execution)),
         execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
@@ -410,7 +383,7 @@ struct DicomFolder::Impl {
     series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
     with_error_context(path.string(), [&] { dicom::check_rescale(series.volumes); });
     dicom::add_warnings(series, options);
-    return std::make_unique<dicom::DicomImage>(std::move(series), options.execution.silent());
+    return std::make_unique<dicom::DicomImage>(std::move(series), found.only_file, options.execution.silent());
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/input_limits.hpp"
 #include "io/dicom/frames.hpp"
+#include "io/dicom/open_file.hpp"
 #include "io/dicom/read_header.hpp"
 #include "io/files/folder_walk.hpp"
 
@@ -63,6 +64,7 @@ struct Outcome {
   bool is_dicom = true;
   /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be passed over.
   std::optional<Error> unassigned = std::nullopt;
+  std::shared_ptr<OpenFile> file = nullptr;
 };
 
 Outcome examine(const Found& found, const Execution& execution) {
@@ -75,9 +77,9 @@ Outcome examine(const Found& found, const Execution& execution) {
   }
   slice.path = found.path;
   slice.name = found.name;
-  std::unique_ptr<DcmFileFormat> file;
+  std::shared_ptr<OpenFile> file;
   try {
-    file = load_header(found.path, execution);
+    file = std::make_shared<OpenFile>(found.path, execution);
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
     const auto series = series_of_broken_file(found.path, execution);
@@ -87,11 +89,11 @@ Outcome examine(const Found& found, const Execution& execution) {
     slice.problem = error;
     return {{std::move(slice)}, {}};
   }
-  DcmDataset& data = *file->getDataset();
-  if (std::string kind = why_no_image(*file); !kind.empty()) return {{}, std::move(kind)};
+  DcmDataset& data = *file->header().getDataset();
+  if (std::string kind = why_no_image(file->header()); !kind.empty()) return {{}, std::move(kind)};
   try {
     read_header(data, slice);
-    return {images_of(data, slice, execution), {}};
+    return {.images = images_of(data, slice, execution), .skipped = {}, .file = file};
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
     slice.problem = Error(error.code(), found.path.string() + ": " + error.what());
@@ -127,12 +129,16 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& car
     for (std::int64_t i = begin; i < end; ++i) {
       if (care.before) care.before(files[i].path);
       outcomes[i] = examine(files[i], each);
+      if (files.size() > 1) outcomes[i].file.reset();
     }
   });
   Scan result;
   result.any_dicom = !folder.closed.empty();  // perhaps
   result.unreadable = std::move(folder.closed);
   result.skipped = std::move(folder.skipped);
+  std::size_t count = 0;
+  for (const Outcome& outcome : outcomes) count += outcome.images.size();
+  result.images.reserve(count);
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
@@ -140,6 +146,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& car
       result.unreadable.push_back(std::move(*outcome.unassigned));
       continue;
     }
+    if (outcome.file && !is_only_image(outcome.images.front())) result.only_file = std::move(outcome.file);
     if (outcome.images.empty()) result.skipped.push_back(files[i].name.string() + ": " + outcome.skipped);
     for (SliceHeader& image : outcome.images) {
       check_identity(image);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -149,6 +150,16 @@ inline std::string called(const SliceHeader& slice) {
   return slice.name.string() + (slice.frames > 1 ? " (frame " + std::to_string(slice.frame + 1) + ")" : "");
 }
 
+/// Whether an image is all of its frame, not a tile.
+inline bool fills_frame(const SliceHeader& slice) {
+  return slice.columns == slice.frame_columns && slice.rows == slice.frame_rows;
+}
+
+/// Whether its file holds no other.
+inline bool is_only_image(const SliceHeader& slice) { return slice.frames == 1 && fills_frame(slice); }
+
+class OpenFile;
+
 /// The images found at a path, and what was passed over.
 struct Scan {
   std::vector<SliceHeader> images;    ///< in the order of their relative names and of frames and tiles
@@ -156,16 +167,12 @@ struct Scan {
   std::vector<Error> unreadable;      ///< files that cannot be read: whose they are cannot be told
   std::vector<Error> without_series;  ///< files that name no series
   bool any_dicom = false;
+  std::shared_ptr<OpenFile> only_file;  ///< where no other was looked at and it holds several images: it stays parsed
 };
 
 /// How many cells a frame has.
 inline std::size_t frame_cells(const SliceHeader& slice) {
   return static_cast<std::size_t>(slice.frame_columns * slice.frame_rows);
-}
-
-/// Whether an image is all of its frame, not a tile.
-inline bool fills_frame(const SliceHeader& slice) {
-  return slice.columns == slice.frame_columns && slice.rows == slice.frame_rows;
 }
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are

@@ -57,10 +57,6 @@ int finish_one(const fs::path& path, mode_t usual, const Access& most) {
   return sync(file);
 }
 
-/// The folders that this process made for outputs to lie in: they go where they stay empty.
-std::mutex mutex;
-std::set<fs::path> made_folders;
-
 }  // namespace
 
 AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most,
@@ -94,25 +90,11 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 }
 
 void AtomicOutput::begin() {
-  const std::lock_guard guard(mutex);
-  parent_ = real_path(parent_of(target_));
-  // Access to it is that of its first output.
-  const mode_t group_and_others = most_.bits | (most_.bits & 044) >> 2;
-  if (mkdir(parent_.c_str(), 0700 | group_and_others) == 0) {
-    made_folders.insert(parent_);
-  } else if (errno != EEXIST) {
-    throw_not_writable(target_, "cannot be created", errno);
-  }
-  folder_.emplace(target_);
+  // Access to a folder that is made for it is that of its first output.
+  folder_.emplace(target_, 0700 | most_.bits | (most_.bits & 044) >> 2);
   if (kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) {
     throw_not_writable(target_, "cannot be created", errno);
   }
-}
-
-AtomicOutput::~AtomicOutput() {
-  folder_.reset();
-  const std::lock_guard guard(mutex);
-  if (made_folders.contains(parent_) && rmdir(parent_.c_str()) == 0) made_folders.erase(parent_);
 }
 
 void AtomicOutput::refuse_existing(const Execution& execution) const {
@@ -165,28 +147,21 @@ void AtomicOutput::take(const fs::path& made) {
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void AtomicOutput::finish(const Execution& execution) {
-  if (!stands_at(staging())) {
-    throw Error(Errc::not_writable, target_.string() + ": another program removed it before it was finished",
-                "run again");
-  }
-  std::vector<fs::path> files{staging()}, folders;
-  if (kind_ == Kind::folder) {
-    folders.swap(files);
-    walk(staging(), [&](const fs::directory_entry& entry) {
-      (is_real_folder(entry) ? folders : files).push_back(entry.path());
-      return is_real_folder(entry);
-    });
-  }
-  if (files.size() < expected_files_) {
-    throw Error(Errc::not_writable, target_.string() + ": another program removed files of it while it was being made");
-  }
+  std::vector<fs::path> files, folders;
+  const auto take = [&](const fs::directory_entry& entry) {
+    (is_real_folder(entry) ? folders : files).push_back(entry.path());
+    return is_real_folder(entry);
+  };
+  if (take(fs::directory_entry(staging()))) walk(staging(), take);
+  const auto check = [&](int error) {
+    if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
+    if (error) throw_not_writable(target_, "cannot be synced", error);
+  };
+  if (files.size() < expected_files_) check(ENOENT);
   const mode_t usual = folder_->usual_permissions();
   for (const auto* const paths : {&files, &folders}) {
     parallel_for(execution.silent(), std::ssize(*paths), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const int error = finish_one((*paths)[static_cast<std::size_t>(i)], usual, most_);
-        if (error) throw_not_writable(target_, "cannot be synced", error);
-      }
+      for (std::int64_t i = begin; i < end; ++i) check(finish_one((*paths)[static_cast<std::size_t>(i)], usual, most_));
     });
   }
 }
@@ -234,8 +209,8 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     for (auto place = outputs.rbegin(); place != outputs.rend(); ++place) {
       const AtomicOutput& output = **place;
       const StagingFolder& folder = *output.folder_;
-      placements.emplace_back(output.staging(), folder.beside(output.target_.filename()),
-                              folder.beside("quietvox-" + folder.token() + ".replaced"), output.force_);
+      placements.emplace_back(output.staging(), folder.beside(output.target_.filename()), folder.aside(),
+                              output.force_);
       if (placements.back().replaces()) output.refuse_existing(execution);  // it may be another by now
     }
     if (const PlacementResult result = place_together(placements); result.error != 0) {

@@ -31,7 +31,6 @@ class AtomicOutput {
                const Access& most = {}, IsOwn is_own = nullptr);
   AtomicOutput(const AtomicOutput&) = delete;
   AtomicOutput& operator=(const AtomicOutput&) = delete;
-  ~AtomicOutput();
 
   /// Makes the place where it is to be made, and the folder that the target lies in where that is missing. To be called
   /// once, before staging(). Throws Error(not_writable).
@@ -64,7 +63,6 @@ class AtomicOutput {
   void remove_replaced(const Execution&);
 
   std::filesystem::path target_;
-  std::filesystem::path parent_;  ///< links followed
   std::optional<StagingFolder> folder_;
   std::function<void(const std::filesystem::path&)> refuse_;
   std::size_t expected_files_ = 0;

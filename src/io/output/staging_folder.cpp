@@ -26,9 +26,15 @@ namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
 
-/// The staging folders of this process.
+/// The staging folders of this process, and the folders that it made for them to lie in.
 std::mutex mutex;
 std::set<StagingFolder*> stagings;
+std::set<fs::path> made_parents;
+
+/// Removes a folder that this process made, where nothing lies in it.
+void leave(const fs::path& parent) {
+  if (made_parents.contains(parent) && rmdir(parent.c_str()) == 0) made_parents.erase(parent);
+}
 
 std::string random_digits() {
   std::random_device chance;
@@ -121,9 +127,21 @@ int remove_staging(const fs::path& path, const Descriptor& opened, Descriptor& l
 
 }  // namespace
 
-StagingFolder::StagingFolder(const fs::path& target) : parent_(parent_of(target), O_PATH | O_DIRECTORY) {
+StagingFolder::StagingFolder(const fs::path& target, mode_t mode_of_parent) {
+  const auto fail = [&] {
+    const int error = errno;
+    leave(real_parent_);
+    throw Error(Errc::not_writable, target.string() + ": cannot be created: " + std::generic_category().message(error));
+  };
   remove_stale_stagings(parent_of(target));
   const std::lock_guard guard(mutex);
+  real_parent_ = real_path(parent_of(target));
+  if (mkdir(real_parent_.c_str(), mode_of_parent) == 0) {
+    made_parents.insert(real_parent_);
+  } else if (errno != EEXIST) {
+    fail();
+  }
+  parent_.emplace(parent_of(target), O_PATH | O_DIRECTORY);
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent_of(target) / (std::string(staging_prefix) + random_digits() + std::string(staging_suffix));
@@ -141,16 +159,17 @@ StagingFolder::StagingFolder(const fs::path& target) : parent_(parent_of(target)
     rmdir(made.c_str());
     errno = EPERM;
   }
-  throw Error(Errc::not_writable, target.string() + ": cannot be created: " + std::generic_category().message(errno));
+  fail();
 }
 
 StagingFolder::~StagingFolder() {
   const std::lock_guard guard(mutex);
   stagings.erase(this);
   remove();
+  leave(real_parent_);
 }
 
-std::string StagingFolder::token() const { return digits_of(path_); }
+fs::path StagingFolder::aside() const { return beside("quietvox-" + digits_of(path_) + ".replaced"); }
 
 mode_t StagingFolder::usual_permissions() const {
   struct stat status {};

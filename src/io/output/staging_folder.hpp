@@ -20,8 +20,9 @@ namespace quietvox::io {
 /// file systems without locks nobody can tell, and such folders stay.
 class StagingFolder {
  public:
-  /// Tidies up in the parent first. Throws Error(not_writable) that names `target`, what is to be made in it.
-  explicit StagingFolder(const std::filesystem::path& target);
+  /// Tidies up in the parent first, which it makes with the given mode where it is missing: that goes with the last
+  /// such object in it, where it stays empty. Throws Error(not_writable) that names `target`, what is to be made in it.
+  explicit StagingFolder(const std::filesystem::path& target, mode_t mode_of_parent = 0700);
   ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;
   StagingFolder& operator=(const StagingFolder&) = delete;
@@ -30,21 +31,20 @@ class StagingFolder {
   std::filesystem::path operator/(const std::filesystem::path& name) const { return folder_->reached_by(path_) / name; }
   /// A name in the folder that it was made in, wherever others may have moved that, and whatever they put in its place.
   std::filesystem::path beside(const std::filesystem::path& name) const {
-    return parent_.reached_by(path_.parent_path()) / name;
+    return parent_->reached_by(path_.parent_path()) / name;
   }
   /// Where it was made, for messages.
   const std::filesystem::path& path() const { return path_; }
-  /// The digits of its name, which chance chose.
-  std::string token() const;
+  /// A name beside it that is free, since chance chose it: what nobody is to remove may stand there for a moment.
+  std::filesystem::path aside() const;
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const;
   /// Removes it now, with all that it holds. Returns an error number, or 0.
   int remove() noexcept;
 
  private:
-  Descriptor parent_;
-  std::filesystem::path path_;
-  std::optional<Descriptor> folder_, lock_;
+  std::filesystem::path path_, real_parent_;
+  std::optional<Descriptor> parent_, folder_, lock_;
 };
 
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.

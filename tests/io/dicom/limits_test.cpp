@@ -127,6 +127,22 @@ TEST_F(DicomLimits, ReadingKeepsToTheMemoryLimit) {
                [&] { read_volume(*io::open_dicom(file_, {.series_uid = {}, .execution = execution})); });
 }
 
+/// What stands before the pixels is overwritten once the file is open.
+TEST_F(DicomLimits, AFileOfSeveralImagesIsParsedOnce) {
+  for (const E_TransferSyntax syntax : {EXS_LittleEndianExplicit, EXS_RLELossless}) {
+    DicomSpec spec{.columns = 64, .rows = 64, .frames = 3, .syntax = syntax};
+    for (int i = 0; i < 3 * 64 * 64; ++i) spec.cells.push_back(static_cast<std::uint16_t>(i * 40503U >> 4 & 0xfffU));
+    write_dicom(file_, spec);
+    for (const std::filesystem::path& input : {file_, folder_.path()}) {
+      const Volume before = read_volume(*open(), 2);
+      const auto image = io::open_dicom(input, {});
+      std::fstream(file_, std::ios::binary | std::ios::in | std::ios::out) << std::string(400, 'x');
+      EXPECT_EQ(read_volume(*image, 2).voxels, before.voxels);
+      write_dicom(file_, spec);
+    }
+  }
+}
+
 TEST_F(DicomLimits, DecodingKeepsToTheMemoryLimit) {
   Execution execution{.threads = 1, .memory_limit = std::size_t{30} << 20};
   write_dicom(

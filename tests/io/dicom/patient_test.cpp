@@ -54,7 +54,10 @@ TEST_F(DicomIdentity, ASeriesOfTwoPatientsOrStudiesIsRefused) {
       const std::string problem = problem_of_opening({.allow_gaps = allow_gaps, .series_uid = ""});
       EXPECT_NE(problem.find("0.dcm and 1.dcm"), std::string::npos) << problem;
       EXPECT_NE(problem.find(name), std::string::npos) << problem;
-      for (const char* secret : {first, second}) EXPECT_EQ(problem.find(secret), std::string::npos) << problem;
+      const std::size_t behind_path = folder_.path().string().size();  // chance may put an F or M into it
+      for (const char* secret : {first, second}) {
+        EXPECT_EQ(problem.find(secret, behind_path), std::string::npos) << problem;
+      }
     }
     const auto series = io::DicomFolder(folder_.path()).series();
     ASSERT_EQ(series.size(), 1U);

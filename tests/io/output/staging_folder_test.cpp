@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -204,6 +205,17 @@ TEST_F(StagingFolderTest, WhatIsMadeAnewByTheNameOfOneThatWasRemovedIsNotReached
   fs::create_directory(staging.path());
   put(staging.path() / "1.dcm", "another's");
   EXPECT_FALSE(fs::exists(staging / "1.dcm"));
+}
+
+/// A folder takes no descriptor to be made, but one to be opened.
+TEST_F(StagingFolderTest, AParentThatWasMadeInVainGoes) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  test::expect_error(Errc::not_writable, "new/a.nii: cannot be created", [&] { StagingFolder(out("new/a.nii")); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(fs::exists(out("new")));
 }
 
 TEST_F(StagingFolderTest, APlaceThatCannotBeWrittenIsNamed) {

@@ -49,7 +49,7 @@ class ItkFile {
     check_size();
     const bool gzip = header_.encoding == "gzip";
     read_here_ = header_.offset && (gzip || header_.encoding == "raw");
-    facts_.emplace(std::move(facts), header_.header, volumes_, header_.encoding == "raw");
+    facts_.emplace(std::move(facts), header_.header, volumes_, io::Rescale{}, header_.encoding == "raw");
     with_error_context(header_.header.string(), [&] {
       const auto file_size = fs::file_size(header_.data);
       check_image_size(geometry_.extent, static_cast<std::int64_t>(volumes_), file_size, execution_);

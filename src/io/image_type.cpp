@@ -62,7 +62,8 @@ std::optional<DataKind> kind_of_modality(std::string_view modality) {
 
 std::optional<DataKind> kind_of_image_type(std::string_view value) {
   static constexpr auto magnitudes = std::to_array<std::string_view>({"M", "MAGNITUDE"});
-  static constexpr auto scalars = std::to_array<std::string_view>({"R", "REAL", "I", "IMAGINARY"});
+  static constexpr auto scalars = std::to_array<std::string_view>(
+      {"R", "REAL", "I", "IMAGINARY", "MAP", "ADC", "EADC", "FA", "RCBF", "RCBV", "CBF", "CBV", "MTT", "TTP"});
   const std::vector<std::string> words = words_of(value);
   if (name_phase(words)) return DataKind::phase;
   if (is_among(words.back(), magnitudes)) return DataKind::magnitude;  // Philips: SW_M
@@ -72,6 +73,7 @@ std::optional<DataKind> kind_of_image_type(std::string_view value) {
 HeaderFacts facts_of(std::span<const KindSaid> said) {
   if (said.empty()) return {};
   auto chosen = std::ranges::find(said, DataKind::phase, &KindSaid::kind);
+  if (chosen == said.end()) chosen = std::ranges::find(said, DataKind::scalar, &KindSaid::kind);
   if (chosen == said.end()) chosen = said.begin();
   return {.kind = chosen->kind, .kind_source = chosen->source};
 }

@@ -25,7 +25,8 @@ struct KindSaid {
   std::string source;  ///< for messages, as HeaderFacts has it
 };
 
-/// The first that says phase, since a mistake there makes wrong images, else the first; nothing where there is none.
+/// The first that says phase, since a mistake there makes wrong images, else the first that says scalar, such as a map
+/// made of magnitudes, else the first; nothing where there is none.
 HeaderFacts facts_of(std::span<const KindSaid>);
 
 }  // namespace quietvox::io

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "io/format_text.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -47,6 +50,54 @@ struct Pairs {
   }
 };
 
+/// Signs of phases in real numbers.
+class Turns {
+ public:
+  void add(VolumeView<const float> slice, Rescale to_real) {
+    const auto real = [&](std::int64_t x, std::int64_t y) { return to_real.slope * slice.at(x, y, 0) + to_real.inter; };
+    for (std::int64_t y = 0; y < slice.extent.y; ++y) {
+      for (std::int64_t x = 0; x < slice.extent.x; ++x) {
+        const double phase = real(x, y);
+        if (!std::isfinite(phase)) continue;
+        low_ = std::min(low_, phase);
+        high_ = std::max(high_, phase);
+        if (x > 0) add_jump(phase - real(x - 1, y));
+        if (y > 0) add_jump(phase - real(x, y - 1));
+      }
+    }
+  }
+  /// Why the numbers are phases; empty where they are none.
+  std::string why() const {
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      const auto [low, high] = turns[i];
+      const double inside = 0.01 * (high - low), outside = 0.0005 * (high - low);
+      const bool has_ends =
+          low_ >= low - outside && low_ <= low + inside && high_ >= high - inside && high_ <= high + outside;
+      if (!has_ends || jumps_[i] < least_jumps) continue;
+      return "they reach from " + format_text(low) + " to " + format_text(high) +
+             ", and neighbours jump between the ends";
+    }
+    return {};
+  }
+  bool has_jumps() const {
+    return std::ranges::any_of(jumps_, [](std::int64_t count) { return count > 0; });
+  }
+
+ private:
+  // Radians, and the whole numbers of Siemens.
+  static constexpr auto turns =
+      std::to_array<Range<double>>({{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}});
+  static constexpr std::int64_t least_jumps = 20;
+
+  void add_jump(double jump) {
+    for (std::size_t i = 0; i < turns.size(); ++i)
+      jumps_[i] += std::abs(jump) > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
+  }
+
+  double low_ = std::numeric_limits<double>::infinity(), high_ = -low_;
+  std::array<std::int64_t, turns.size()> jumps_{};
+};
+
 /// The number that most voxels have. Adds all to those that were met before.
 float most_frequent(const std::vector<float>& voxels, std::unordered_set<float>& met) {
   std::unordered_map<float, std::int64_t> counts;
@@ -60,16 +111,18 @@ float most_frequent(const std::vector<float>& voxels, std::unordered_set<float>&
 
 }  // namespace
 
-NumberLooks looks_of(VolumeSource& stored) {
+NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   const Extent extent = stored.extent();
   std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
+  Turns turns;
   Pairs pairs;
   std::unordered_set<float> numbers;
   const auto is_whole = [](float voxel) { return voxel == std::trunc(voxel); };
   /// False where there are fractions.
-  const auto look_at = [&](std::int64_t z, bool keeps_jumps) {
+  const auto look_at = [&](std::int64_t z, bool is_first_look) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
+    if (is_first_look) turns.add(slice, to_real);
     for (float& voxel : voxels) {
       if (std::isnan(voxel)) voxel = std::numeric_limits<float>::lowest();  // a background
     }
@@ -78,15 +131,19 @@ NumberLooks looks_of(VolumeSource& stored) {
     const float background = most_frequent(voxels, numbers);
     for (std::int64_t y = 0; y < extent.y; ++y) {
       for (std::int64_t x = 0; x < extent.x; ++x) {
-        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background, low, high, keeps_jumps);
-        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background, low, high, keeps_jumps);
+        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background, low, high, is_first_look);
+        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background, low, high, is_first_look);
       }
     }
     return true;
   };
+  bool are_whole = true;
   for (const std::int64_t z : std::set{extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
-    if (!look_at(z, true)) return {};
+    are_whole = look_at(z, true) && are_whole;
+    if (!are_whole && !turns.has_jumps()) return {};
   }
+  if (std::string why = turns.why(); !why.empty()) return {.why_phases = std::move(why)};
+  if (!are_whole) return {};
   if (pairs.all >= least_pairs && pairs.share_equal() >= least_share_equal) {
     return {"whole numbers without noise, of which neighbours are equal"};
   }
@@ -106,6 +163,21 @@ NumberLooks looks_of(VolumeSource& stored) {
   return {"only " + std::to_string(numbers.size()) + " different whole numbers"};
 }
 
+bool are_unit_vectors(std::array<VolumeSource*, 3> volumes) {
+  constexpr std::int64_t least_vectors = 100;
+  const Extent extent = volumes[0]->extent();
+  std::vector<float> part(static_cast<std::size_t>(extent.slice())), squares(part.size());
+  for (VolumeSource* volume : volumes) {
+    volume->read({part.data(), {{extent.x, extent.y, 1}}, volume->spacing(), {0, 0, extent.z / 2}});
+    const auto [low, high] = std::ranges::minmax(part);
+    if (!(low < 0 && low >= -1.001F && high <= 1.001F)) return false;
+    for (std::size_t i = 0; i < part.size(); ++i) squares[i] += part[i] * part[i];
+  }
+  const auto vectors = static_cast<std::int64_t>(part.size()) - std::ranges::count(squares, 0.F);
+  const auto of_length_1 = std::ranges::count_if(squares, [](float square) { return std::abs(square - 1) < 0.01F; });
+  return vectors >= least_vectors && static_cast<double>(of_length_1) >= 0.98 * static_cast<double>(vectors);
+}
+
 HeaderFacts LazyFacts::get(std::size_t volume,
                            const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
   if (header_.kind) return header_;
@@ -116,7 +188,7 @@ HeaderFacts LazyFacts::get(std::size_t volume,
     }
     NumberLooks looks;
     try {
-      looks = looks_of(*stored(which));
+      looks = looks_of(*stored(which), to_real_);
     } catch (const Error& error) {  // whoever filters the voxels will say what is wrong with them
       if (error.code() == Errc::cancelled) throw;
     }
@@ -124,9 +196,33 @@ HeaderFacts LazyFacts::get(std::size_t volume,
     return looks_.emplace(which, looks).first->second;
   };
   NumberLooks looks = look(each_look_is_cheap_ ? volume : 0);
-  if (looks.is_uniform || !looks.why_labels.empty()) looks = look(volume);
-  if (looks.why_labels.empty()) return beside_.of_volume(volume);
-  return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
+  if (looks != NumberLooks{}) looks = look(volume);
+  if (!looks.why_labels.empty()) {
+    return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
+  }
+  HeaderFacts beside = beside_.of_volume(volume);
+  if (beside.kind) return beside;
+  if (!looks.why_phases.empty()) {
+    return {.kind = DataKind::phase, .kind_source = "the voxels look like phases: " + looks.why_phases};
+  }
+  if (volumes_ == 3 && look_at_vectors(stored)) {
+    return {.kind = DataKind::vectors, .kind_source = "the three volumes look like the parts of unit vectors"};
+  }
+  return beside;
+}
+
+bool LazyFacts::look_at_vectors(const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
+  const std::lock_guard lock(mutex_);
+  if (!are_vectors_) {
+    are_vectors_ = false;
+    try {
+      const std::array parts{stored(0), stored(1), stored(2)};
+      are_vectors_ = are_unit_vectors({parts[0].get(), parts[1].get(), parts[2].get()});
+    } catch (const Error& error) {  // as above
+      if (error.code() == Errc::cancelled) throw;
+    }
+  }
+  return *are_vectors_;
 }
 
 }  // namespace quietvox::io

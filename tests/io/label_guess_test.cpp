@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -66,6 +67,47 @@ TEST(LabelGuess, ScansAreNone) {
                   400 * static_cast<std::size_t>(z)];
   };
   EXPECT_EQ(why_labels([&](double x, double y, double z) { return blocks(x, y, z); }), "");
+}
+
+/// A field that turns a few times over the image.
+std::string why_phases(double low, double high, bool is_wrapped, io::Rescale to_real = {}) {
+  std::vector<float> voxels;
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, 0.02);
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const std::int64_t x = i % extent.x, y = i / extent.x % extent.y;
+    const double turns = 0.04 * static_cast<double>(x) + 0.02 * static_cast<double>(y) + noise(random);
+    const double part = is_wrapped ? turns - std::floor(turns) : 0.5 + 0.5 * std::sin(8 * turns);
+    voxels.push_back(static_cast<float>((low + (high - low) * part - to_real.inter) / to_real.slope));
+  }
+  MemoryVolume volume({voxels.data(), extent});
+  return io::looks_of(volume, to_real).why_phases;
+}
+
+TEST(LabelGuess, WrappedAnglesArePhases) {
+  EXPECT_NE(why_phases(-3.1415926, 3.1415926, true), "");
+  EXPECT_NE(why_phases(0, 6.2831853, true), "");
+  EXPECT_NE(why_phases(-4096, 4095, true, {2, -4096}), "");
+  EXPECT_EQ(why_phases(-3.1415926, 3.1415926, false), "") << "nothing jumps";
+  EXPECT_EQ(why_phases(-3, 3, true), "") << "no whole turn";
+  EXPECT_EQ(why_phases(-4096, 4095, false), "");
+}
+
+TEST(LabelGuess, PartsOfUnitVectorsAreTold) {
+  const auto are_vectors = [](double length) {
+    std::array<std::vector<float>, 3> parts;
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const double angle = 0.1 * static_cast<double>(i % 977), tilt = 0.07 * static_cast<double>(i % 311);
+      const double size = i % extent.x < 10 ? 0 : 1 + (length - 1) * static_cast<double>(i % 7);
+      parts[0].push_back(static_cast<float>(size * std::cos(angle) * std::cos(tilt)));
+      parts[1].push_back(static_cast<float>(size * std::sin(angle) * std::cos(tilt)));
+      parts[2].push_back(static_cast<float>(size * std::sin(tilt)));
+    }
+    MemoryVolume x({parts[0].data(), extent}), y({parts[1].data(), extent}), z({parts[2].data(), extent});
+    return io::are_unit_vectors({&x, &y, &z});
+  };
+  EXPECT_TRUE(are_vectors(1));
+  EXPECT_FALSE(are_vectors(0.9));
 }
 
 TEST(LabelGuess, EmptyVolumesSayNothing) {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "io/files/byte_order.hpp"
-#include "io/nifti/nearest_integers.hpp"
+#include "io/nifti/voxel_loops.hpp"
 #include "io/not_finite.hpp"
 
 namespace quietvox::io {
@@ -66,7 +66,12 @@ void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<flo
   constexpr bool rounds = inexact == Inexact::round;
   if constexpr (std::integral<T> && sizeof(T) <= 2) {
     if (format.rescale.identity() && !format.swapped) {
-      std::copy_n(reinterpret_cast<const T*>(stored), values.size(), values.begin());
+      const std::span integers(reinterpret_cast<const T*>(stored), values.size());
+      if constexpr (sizeof(T) == 2) {
+        to_floats(integers, values);
+      } else {
+        std::ranges::copy(integers, values.begin());
+      }
       return;
     }
   }
@@ -91,22 +96,6 @@ void decode_as(const std::byte* stored, const VoxelFormat& format, std::span<flo
     }
     stored += sizeof(T);
   }
-}
-
-/// The smallest and the largest magnitude of floats, as their bits; NaN is the largest of all.
-struct Magnitudes {
-  std::uint32_t least = ~std::uint32_t{0}, greatest = 0;
-  bool are_finite() const { return greatest < 0x7f800000; }
-};
-
-Magnitudes magnitudes(std::span<const float> values) {
-  std::uint32_t least = ~std::uint32_t{0}, greatest = 0;  // variables, so that the compiler makes vectors of the loop
-  for (const float value : values) {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffff;
-    least = std::min(least, bits);
-    greatest = std::max(greatest, bits);
-  }
-  return {least, greatest};
 }
 
 /// As std::round(), which calls a function for it.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "io/nifti/files.hpp"
-#include "io/nifti/nearest_integers.hpp"
+#include "io/nifti/voxel_loops.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::io {
@@ -49,6 +49,36 @@ TEST(NearestIntegers, AnyNumberOfThem) {
     for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i) * 1000.5F - 35000);
     expect_nearest<std::int16_t>(values);
     expect_nearest<std::uint16_t>(values);
+  }
+}
+
+template <class T>
+void expect_floats_of_all_integers() {
+  std::vector<T> integers(65537);
+  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = static_cast<T>(i);
+  std::vector<float> found(integers.size());
+  to_floats(std::span<const T>(integers), found);
+  EXPECT_TRUE(std::ranges::equal(integers, found));
+}
+
+TEST(ToFloats, OfEveryIntegerOf16Bits) {
+  expect_floats_of_all_integers<std::int16_t>();
+  expect_floats_of_all_integers<std::uint16_t>();
+}
+
+TEST(MagnitudesOf, AnyNumberOfFloats) {
+  std::vector<float> values;
+  for (int count = 1; count < 70; ++count) {
+    values.push_back(static_cast<float>(count % 2 == 0 ? count : -count));
+    const Magnitudes found = magnitudes(values);
+    EXPECT_EQ(std::bit_cast<float>(found.least), 1.0F);
+    EXPECT_EQ(std::bit_cast<float>(found.greatest), static_cast<float>(count));
+    EXPECT_TRUE(found.are_finite());
+    for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+      std::vector<float> with_bad = values;
+      with_bad[static_cast<std::size_t>(count / 2)] = bad;
+      EXPECT_FALSE(magnitudes(with_bad).are_finite()) << count;
+    }
   }
 }
 

@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/nifti/nearest_integers.hpp"
+#include "io/nifti/voxel_loops.hpp"
+
+#include <algorithm>
+#include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "io/nifti/nearest_integers.cpp"
+#define HWY_TARGET_INCLUDE "io/nifti/voxel_loops.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h comes first.
 #include <hwy/highway.h>
@@ -44,6 +47,42 @@ std::int64_t round_all(std::span<const float> values, T* integers) {
 std::int64_t to_int16(std::span<const float> values, std::int16_t* integers) { return round_all(values, integers); }
 std::int64_t to_uint16(std::span<const float> values, std::uint16_t* integers) { return round_all(values, integers); }
 
+template <class T>
+void widen_all(const T* integers, std::span<float> values) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> wide;
+  const hn::Rebind<T, decltype(d)> narrow;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(wide, hn::LoadU(narrow, integers + i))), d, values.data() + i);
+  }
+  for (; i < values.size(); ++i) values[i] = integers[i];
+}
+
+void from_int16(const std::int16_t* integers, std::span<float> values) { widen_all(integers, values); }
+void from_uint16(const std::uint16_t* integers, std::span<float> values) { widen_all(integers, values); }
+
+Magnitudes magnitudes_of(std::span<const float> values) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto without_sign = hn::Set(d, 0x7fffffff);
+  const auto* bits = reinterpret_cast<const std::uint32_t*>(values.data());
+  auto least = hn::Set(d, Magnitudes().least), greatest = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto magnitude = hn::And(hn::LoadU(d, bits + i), without_sign);
+    least = hn::Min(least, magnitude);
+    greatest = hn::Max(greatest, magnitude);
+  }
+  Magnitudes found{hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, greatest))};
+  for (; i < values.size(); ++i) {
+    const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffff;
+    found = {std::min(found.least, magnitude), std::max(found.greatest, magnitude)};
+  }
+  return found;
+}
+
 }  // namespace
 }  // namespace quietvox::io::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -53,6 +92,9 @@ namespace quietvox::io {
 
 HWY_EXPORT(to_int16);
 HWY_EXPORT(to_uint16);
+HWY_EXPORT(from_int16);
+HWY_EXPORT(from_uint16);
+HWY_EXPORT(magnitudes_of);
 
 std::int64_t nearest_integers(std::span<const float> values, std::span<std::int16_t> integers) {
   return HWY_DYNAMIC_DISPATCH(to_int16)(values, integers.data());
@@ -61,6 +103,16 @@ std::int64_t nearest_integers(std::span<const float> values, std::span<std::int1
 std::int64_t nearest_integers(std::span<const float> values, std::span<std::uint16_t> integers) {
   return HWY_DYNAMIC_DISPATCH(to_uint16)(values, integers.data());
 }
+
+void to_floats(std::span<const std::int16_t> integers, std::span<float> values) {
+  HWY_DYNAMIC_DISPATCH(from_int16)(integers.data(), values);
+}
+
+void to_floats(std::span<const std::uint16_t> integers, std::span<float> values) {
+  HWY_DYNAMIC_DISPATCH(from_uint16)(integers.data(), values);
+}
+
+Magnitudes magnitudes(std::span<const float> values) { return HWY_DYNAMIC_DISPATCH(magnitudes_of)(values); }
 
 }  // namespace quietvox::io
 #endif  // HWY_ONCE

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+/// Loops over many voxels, in the widest vectors that the machine has.
+namespace quietvox::io {
+
+/// Rounds finite values to the nearest integers, half away from zero. Values beyond the type become its nearest number;
+/// returns how many did. Both spans have one size.
+std::int64_t nearest_integers(std::span<const float> values, std::span<std::int16_t> integers);
+std::int64_t nearest_integers(std::span<const float> values, std::span<std::uint16_t> integers);
+
+/// Integers as floats. Both spans have one size.
+void to_floats(std::span<const std::int16_t> integers, std::span<float> values);
+void to_floats(std::span<const std::uint16_t> integers, std::span<float> values);
+
+/// The smallest and the largest magnitude of floats, as their bits; NaN is the largest of all.
+struct Magnitudes {
+  std::uint32_t least = ~std::uint32_t{0}, greatest = 0;
+  bool are_finite() const { return greatest < 0x7f800000; }
+};
+Magnitudes magnitudes(std::span<const float> values);
+
+}  // namespace quietvox::io

@@ -15,6 +15,7 @@ namespace quietvox {
 namespace {
 
 constexpr std::int64_t block_voxels = std::int64_t{1} << 22;
+constexpr std::int64_t least_blocks = 16;  // while the first is read and the last is written, little else is done
 
 /// How a volume is cut: into slabs of so many slices, of which one is read and one written while another is filtered,
 /// or each alone where there is no room for that.
@@ -60,7 +61,8 @@ class Demand {
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
 
     // Enough for all threads, and not much besides what is computed twice, the reach of a chain's later filters.
-    const std::int64_t block = std::max({block_voxels / extent_.slice(), threads_, 2 * halo_, std::int64_t{1}});
+    const std::int64_t voxels = std::min(block_voxels, extent_.voxels() / least_blocks);
+    const std::int64_t block = std::max({voxels / extent_.slice(), threads_, 2 * halo_, std::int64_t{1}});
     const std::int64_t overlapped = most_slices(std::min(block, extent_.z / 4), [&](std::int64_t slices) {
       return fits({slices, true});
     });

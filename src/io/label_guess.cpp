@@ -38,6 +38,8 @@ struct Pairs {
     if (a != b && keeps_jumps) jumps.push_back(std::abs(a - b));
   }
   double share_equal() const { return static_cast<double>(equal) / static_cast<double>(all); }
+  /// True where so many neighbours differ that no other slices could make labels of it.
+  bool are_noise(std::int64_t voxels) const { return all >= voxels / 2 && share_equal() < 0.3; }
   /// True where neighbours are mostly equal, and else differ by any number. What differs by the smallest steps is
   /// smooth.
   bool are_names() {
@@ -70,17 +72,19 @@ class Turns {
   std::string why() const {
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const auto [low, high] = turns[i];
-      const double inside = 0.01 * (high - low), outside = 0.0005 * (high - low);
-      const bool has_ends =
-          low_ >= low - outside && low_ <= low + inside && high_ >= high - inside && high_ <= high + outside;
-      if (!has_ends || jumps_[i] < least_jumps) continue;
+      const double inside = 0.01 * (high - low);
+      if (!is_within(i) || low_ > low + inside || high_ < high - inside || jumps_[i] < least_jumps) continue;
       return "they reach from " + format_text(low) + " to " + format_text(high) +
              ", and neighbours jump between the ends";
     }
     return {};
   }
-  bool has_jumps() const {
-    return std::ranges::any_of(jumps_, [](std::int64_t count) { return count > 0; });
+  /// True where other slices may show it.
+  bool are_likely() const {
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      if (is_within(i) && jumps_[i] > 0) return true;
+    }
+    return false;
   }
 
  private:
@@ -89,6 +93,11 @@ class Turns {
       std::to_array<Range<double>>({{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}});
   static constexpr std::int64_t least_jumps = 20;
 
+  bool is_within(std::size_t turn) const {
+    const auto [low, high] = turns[turn];
+    const double outside = 0.0005 * (high - low);
+    return low_ >= low - outside && high_ <= high + outside;
+  }
   void add_jump(double jump) {
     for (std::size_t i = 0; i < turns.size(); ++i)
       jumps_[i] += std::abs(jump) > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
@@ -140,7 +149,7 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   bool are_whole = true;
   for (const std::int64_t z : std::set{extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
     are_whole = look_at(z, true) && are_whole;
-    if (!are_whole && !turns.has_jumps()) return {};
+    if ((!are_whole || pairs.are_noise(extent.slice())) && !turns.are_likely()) return {};
   }
   if (std::string why = turns.why(); !why.empty()) return {.why_phases = std::move(why)};
   if (!are_whole) return {};

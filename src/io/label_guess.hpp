@@ -30,8 +30,8 @@ struct NumberLooks {
 /// Whole numbers are labels where, in a few slices, nearly all neighbours outside the background are equal, as the
 /// noise of a scan never leaves them; or most of them are, and others differ by any number, as the names of structures
 /// do; or the volume holds two different numbers only, or eight and half of the neighbours equal, as masks of small or
-/// thin structures do. Reads those slices, and others as long as no more than eight numbers were met. Of floats the
-/// first slice with a fraction ends the search for labels.
+/// thin structures do. Reads those slices, and others as long as no more than eight numbers were met. A slice
+/// with a fraction, or one full of neighbours that differ, ends the search for labels.
 ///
 /// Real numbers are phases where they reach both ends of a turn, as scanners and their converters write it, in those
 /// few slices, and neighbours jump from one end to the other.

@@ -38,7 +38,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/backends", {{"core", "filters", "cuda"}, {}}},
       {"src/analysis", {{"core"}, {}}},
       {"src/phantom", {{"core"}, {}}},
-      {"src/io/files", {{"core"}, {"isa-l/", "zlib.h"}}},
+      {"src/io/files", {{"core"}, {"isa-l/", "libdeflate.h", "zlib.h"}}},
       {"src/io/output", {{"core", "io", "io/files"}, {"nlohmann/"}}},
       {"src/io", {{"core", "io/files", "io/output"}, {"nlohmann/"}}},
       {"src/io/nifti", {{"core", "io", "io/files", "io/output"}, {"hwy/", "zlib.h"}}},

@@ -44,11 +44,31 @@ class ByteReader::Impl {
       check_stop(stop_);
       return file_.read(start_ + offset, to);
     }
+    if (offset + to.size() <= most_kept_) return read_kept(offset, to);
     go_to(offset);
     return unpack(to);
   }
 
+  void keep(std::uint64_t bytes) {
+    if (compressed_) most_kept_ = bytes;
+  }
+
  private:
+  std::size_t read_kept(std::uint64_t offset, std::span<std::byte> to) {
+    const auto end = static_cast<std::size_t>(offset + to.size()), had = kept_.size();
+    if (had < end) {
+      go_to(had);
+      std::vector<std::byte> more(end - had);
+      more.resize(unpack(more));
+      kept_.reserve(static_cast<std::size_t>(most_kept_));
+      kept_.insert(kept_.end(), more.begin(), more.end());
+    }
+    const auto found = std::span(kept_).subspan(std::min<std::size_t>(offset, kept_.size()));
+    const std::size_t got = std::min(found.size(), to.size());
+    std::ranges::copy(found.first(got), to.begin());
+    return got;
+  }
+
   void go_to(std::uint64_t offset) {
     const auto after = std::find_if(checkpoints_.begin(), checkpoints_.end(),
                                     [&](const auto& checkpoint) { return checkpoint->position() > offset; });
@@ -87,6 +107,8 @@ class ByteReader::Impl {
   bool compressed_ = false;
   std::unique_ptr<GzipReader> inflater_;
   std::vector<std::unique_ptr<GzipReader>> checkpoints_;  // ascending positions
+  std::vector<std::byte> kept_;                           // from the beginning on
+  std::uint64_t most_kept_ = 0;
 };
 
 ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> compressed, std::uint64_t start,
@@ -95,6 +117,7 @@ ByteReader::ByteReader(const std::filesystem::path& path, std::optional<bool> co
 ByteReader::~ByteReader() = default;
 bool ByteReader::compressed() const { return impl_->compressed(); }
 std::uint64_t ByteReader::file_size() const { return impl_->file().size(); }
+void ByteReader::keep(std::uint64_t bytes) { impl_->keep(bytes); }
 std::uint64_t ByteReader::trailing_garbage() const { return impl_->trailing_garbage(); }
 std::size_t ByteReader::read(std::uint64_t offset, std::span<std::byte> to) { return impl_->read(offset, to); }
 

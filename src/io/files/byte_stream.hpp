@@ -35,6 +35,10 @@ class ByteReader {
   /// As read(), but throws Error(corrupt) where the data end too early; `what` names them.
   void read_all(std::uint64_t offset, std::span<std::byte> to, const char* what);
 
+  /// Keeps the first `bytes` of compressed data in memory as they are unpacked, so that reading them again costs
+  /// little.
+  void keep(std::uint64_t bytes);
+
   /// Bytes found after the end of the compressed data, once that was reached. They are no part of it.
   std::uint64_t trailing_garbage() const;
 

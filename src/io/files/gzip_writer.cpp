@@ -4,6 +4,7 @@
 
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -154,27 +155,22 @@ bool GzipWriter::is_held_by(const RawReader& file) const {
   return same;
 }
 
-/// Unpacks a block by zlib, which knows nothing of how it was packed. A block that can be unpacked alone and ends where
-/// it should, can be unpacked behind the others too. The checksum of what was packed finds bits that no reader looks
-/// at.
+/// Unpacks a block by libdeflate, which knows nothing of how it was packed. A block that can be unpacked alone and ends
+/// where it should, can be unpacked behind the others too. The checksum of what was packed finds bits that no reader
+/// looks at.
 bool GzipWriter::holds(const RawReader& file, std::uint64_t offset, const Block& block, bool last) const {
-  std::vector<std::byte> packed(block.packed_size), bytes(block.size + 1);
+  std::vector<std::byte> packed(block.packed_size), bytes(block.size);
   if (file.read(offset, packed) != packed.size() || checksum(packed) != block.packed_checksum) return false;
-  z_stream stream{};
-  if (inflateInit2(&stream, -15) != Z_OK) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
-  stream.next_in = const_cast<Bytef*>(in(packed));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
-  stream.avail_out = static_cast<uInt>(bytes.size());
-  const int status = inflate(&stream, Z_NO_FLUSH);
-  constexpr int in_last = 64, between_blocks = 128, bits_left = 7;
-  const bool ends_well = last ? status == Z_STREAM_END
-                              : status == Z_OK && (stream.data_type & (in_last | bits_left)) == 0 &&
-                                    (stream.data_type & between_blocks) != 0;
-  const bool same = ends_well && stream.avail_in == 0 && stream.avail_out == 1 &&
-                    checksum(std::span<const std::byte>(bytes).first(block.size)) == block.checksum;
-  inflateEnd(&stream);
-  return same;
+  if (!last) {  // an empty block, the last of deflate data, which begins with a new byte
+    for (const int byte : {1, 0, 0, 0xff, 0xff}) packed.push_back(static_cast<std::byte>(byte));
+  }
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> unpacker(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!unpacker) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
+  std::size_t used = 0;
+  const auto result = libdeflate_deflate_decompress_ex(unpacker.get(), packed.data(), packed.size(), bytes.data(),
+                                                       bytes.size(), &used, nullptr);
+  return result == LIBDEFLATE_SUCCESS && used == packed.size() && checksum(bytes) == block.checksum;
 }
 
 }  // namespace quietvox::io

@@ -146,6 +146,13 @@ std::optional<NiftiFile> find_nifti(const fs::path& path) {
   return file;
 }
 
+NiftiVoxelReader::NiftiVoxelReader(const NiftiFile& file, const Execution& execution)
+    : file_(file), reader_(file.voxel_reader(execution.stop)), execution_(execution.silent()) {
+  constexpr std::int64_t small = 64 << 20;
+  const std::int64_t end = file.header.voxel_offset() + file.header.voxel_bytes();
+  if (end <= small && !execution.memory_limit) reader_.keep(static_cast<std::uint64_t>(end));
+}
+
 void NiftiVoxelReader::read(std::int64_t first, VoxelDomain kind, std::span<float> values) {
   const VoxelFormat format = file_.voxel_format(kind);
   const auto size = static_cast<std::size_t>(bytes_per_voxel(format.type));

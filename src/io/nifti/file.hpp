@@ -55,9 +55,9 @@ std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 /// Voxels of a file, stored and decoded, in pieces of bounded size.
 class NiftiVoxelReader {
  public:
-  /// Reading ends with Error(cancelled) once a stop is requested.
-  NiftiVoxelReader(const NiftiFile& file, const Execution& execution)
-      : file_(file), reader_(file.voxel_reader(execution.stop)), execution_(execution.silent()) {}
+  /// Reading ends with Error(cancelled) once a stop is requested. What a small compressed file holds is unpacked once
+  /// and kept, where memory has no limit.
+  NiftiVoxelReader(const NiftiFile& file, const Execution& execution);
 
   /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks
   /// the end of its compressed data too.

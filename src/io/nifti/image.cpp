@@ -40,10 +40,7 @@ struct OpenedNifti {
 class NiftiVolume final : public VolumeSource {
  public:
   NiftiVolume(std::shared_ptr<OpenedNifti> nifti, std::size_t volume, VoxelDomain values)
-      : nifti_(std::move(nifti)),
-        voxels_(nifti_->readers.take()),
-        volume_(static_cast<std::int64_t>(volume)),
-        values_(values) {}
+      : nifti_(std::move(nifti)), volume_(static_cast<std::int64_t>(volume)), values_(values) {}
 
   Extent extent() const override { return nifti_->file.header.extent(); }
   Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
@@ -59,12 +56,13 @@ class NiftiVolume final : public VolumeSource {
 
   void read(VolumeView<float> slices) override {
     const std::int64_t first = volume_ * extent().voxels() + slices.origin.z * extent().slice();
+    if (!voxels_) voxels_ = nifti_->readers.take();
     voxels_->read(first, values_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
   }
 
  private:
   std::shared_ptr<OpenedNifti> nifti_;
-  std::shared_ptr<NiftiVoxelReader> voxels_;
+  std::shared_ptr<NiftiVoxelReader> voxels_;  // once voxels are read: by then others may have given one back
   std::int64_t volume_;
   VoxelDomain values_;
 };
@@ -127,7 +125,8 @@ class NiftiImage final : public Image {
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
                                       const WriteOptions& options) const override {
     if (!options.are_differences) check_values(options.output_type == "same" ? values : VoxelDomain::real);
-    return make_nifti_writer(nifti_->file, output, values, options);
+    const auto take_reader = [nifti = nifti_] { return nifti->readers.take(); };
+    return make_nifti_writer(nifti_->file, take_reader, output, values, options);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <optional>
 
 #include "core/input_limits.hpp"
@@ -223,11 +224,12 @@ class NewNiftiWriter final : public NiftiWriter {
 
 class SameNiftiWriter final : public NiftiWriter {
  public:
-  SameNiftiWriter(const NiftiFile& source, NiftiTarget target, VoxelDomain values, const WriteOptions& options)
+  SameNiftiWriter(const NiftiFile& source, std::function<std::shared_ptr<NiftiVoxelReader>()> take_reader,
+                  NiftiTarget target, VoxelDomain values, const WriteOptions& options)
       : NiftiWriter(std::move(target), source.header, source.paths.all(), options),
         source_(source),
+        take_reader_(std::move(take_reader)),
         stop_(options.execution.stop),
-        voxels_(source_, options.execution),
         values_(values),
         are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
@@ -251,7 +253,7 @@ class SameNiftiWriter final : public NiftiWriter {
     if (from_single == to_single) {
       header_part().write(header().bytes());
       copy(header_reader, header_size, header_end, header_part());
-      if (!from_single) copy(voxels_.bytes(), 0, voxel_offset, voxel_part());
+      if (!from_single) copy(take_reader_()->bytes(), 0, voxel_offset, voxel_part());
     } else if (from_single) {
       header().set_container(false, 0);
       header_part().write(header().bytes());
@@ -273,7 +275,7 @@ class SameNiftiWriter final : public NiftiWriter {
     values_read_.clear();
     if (!keeps_type_ || restores_bytes(values, format)) return;
     values_read_.resize(values.size());
-    voxels_.read(first, format, stored, values_read_);
+    take_reader_()->read(first, format, stored, values_read_);
   }
 
   std::int64_t encode_voxels(std::span<const float> values, std::size_t from,
@@ -294,8 +296,9 @@ class SameNiftiWriter final : public NiftiWriter {
   void finish_voxels(WriteReport& report) override {
     if (are_differences_) return;
     const auto end = static_cast<std::uint64_t>(source_.header.voxel_offset() + source_.header.voxel_bytes());
-    copy(voxels_.bytes(), end, end_of(voxels_.bytes(), end, source_.paths.voxels), voxel_part());
-    if (const std::uint64_t garbage = voxels_.bytes().trailing_garbage()) {
+    const auto reader = take_reader_();
+    copy(reader->bytes(), end, end_of(reader->bytes(), end, source_.paths.voxels), voxel_part());
+    if (const std::uint64_t garbage = reader->bytes().trailing_garbage()) {
       report.warnings.push_back(source_.paths.voxels.string() + ": " + std::to_string(garbage) +
                                 " bytes after the end of the compressed data are no part of it and were left out");
     }
@@ -303,8 +306,8 @@ class SameNiftiWriter final : public NiftiWriter {
 
  private:
   NiftiFile source_;
+  std::function<std::shared_ptr<NiftiVoxelReader>()> take_reader_;
   std::stop_token stop_;
-  NiftiVoxelReader voxels_;
   VoxelDomain values_;
   bool are_differences_, keeps_type_ = true;
   std::vector<float> values_read_;  // what the source holds there; empty where no byte of it is to be kept
@@ -312,11 +315,14 @@ class SameNiftiWriter final : public NiftiWriter {
 
 }  // namespace
 
-std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source, const fs::path& output, VoxelDomain values,
+std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source,
+                                               std::function<std::shared_ptr<NiftiVoxelReader>()> take_reader,
+                                               const fs::path& output, VoxelDomain values,
                                                const WriteOptions& options) {
   WriteOptions with_access = options;
   with_access.access = options.access & access_of(source.paths.all(), output);
-  return std::make_unique<SameNiftiWriter>(source, nifti_target(output, options.compress), values, with_access);
+  return std::make_unique<SameNiftiWriter>(source, std::move(take_reader), nifti_target(output, options.compress),
+                                           values, with_access);
 }
 
 std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,

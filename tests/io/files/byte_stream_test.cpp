@@ -50,13 +50,16 @@ TEST_F(ByteStreamTest, AnyPlaceCanBeReadInAnyOrder) {
   const Bytes bytes = some_bytes(36 << 20);  // two points to go back to
   test::write_file(folder_ / "plain", bytes);
   test::write_file(folder_ / "packed", test::gzip(bytes, 1));
-  for (const std::string name : {"plain", "packed"}) {
+  const std::size_t mib = 1 << 20;
+  using Kept = std::pair<std::string, std::size_t>;
+  for (const auto& [name, kept] : {Kept{"plain", 0}, Kept{"plain", 5 * mib}, Kept{"packed", 0},
+                                   Kept{"packed", 20 * mib}, Kept{"packed", 36 * mib}, Kept{"packed", 50 * mib}}) {
     ByteReader reader(folder_ / name);
     EXPECT_EQ(reader.compressed(), name == "packed");
-    const std::size_t mib = 1 << 20;
+    reader.keep(kept);
     for (const std::size_t offset : {0 * mib, 30 * mib, 10 * mib + 1, 10 * mib, 35 * mib + 7, 20 * mib, 5 * mib,
                                      36 * mib - 3, 36 * mib, 40 * mib, 17 * mib}) {
-      EXPECT_EQ(read(reader, offset, 5000), part(bytes, offset, 5000)) << name << " at " << offset;
+      EXPECT_EQ(read(reader, offset, 5000), part(bytes, offset, 5000)) << name << " at " << offset << ", kept " << kept;
     }
     EXPECT_EQ(reader.trailing_garbage(), 0u);
   }
@@ -100,8 +103,11 @@ TEST_F(ByteStreamTest, DamageIsFound) {
     Bytes damaged = packed;
     damaged[at] ^= 0x55;
     test::write_file(folder_ / "packed", damaged);
-    ByteReader reader(folder_ / "packed");
-    expect_error(Errc::corrupt, "packed", [&] { read(reader, 0, 6000); });
+    for (const std::size_t kept : {0, 6000}) {
+      ByteReader reader(folder_ / "packed");
+      reader.keep(kept);
+      expect_error(Errc::corrupt, "packed", [&] { read(reader, 0, 6000); });
+    }
   }
   for (const std::size_t size :
        {packed.size() - 1, packed.size() - 9, packed.size() / 2, std::size_t{10}, std::size_t{2}}) {

@@ -3,6 +3,7 @@
 #include "core/pipeline.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -130,6 +131,38 @@ class SliceWindow {
   std::int64_t first_ = 0, last_ = 0;
 };
 
+/// What a stage has to do for a slab.
+struct StageJob {
+  StageTimes::Stage& stage;
+  std::function<void()> run;
+};
+
+/// Runs jobs side by side and notes how long each took, and how long the others waited for the last of them.
+void run_together(const Execution& execution, std::span<const StageJob> jobs) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const Clock::time_point begin = Clock::now();
+  std::vector<Clock::time_point> ends(jobs.size());
+  std::vector<std::function<void()>> timed;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    timed.emplace_back([&, i] {
+      const Clock::time_point start = Clock::now();
+      jobs[i].run();
+      ends[i] = Clock::now();
+      jobs[i].stage.busy += seconds(ends[i] - start);
+    });
+  }
+  if (timed.size() == 1) {
+    timed.front()();
+  } else {
+    parallel_invoke(execution, timed);
+  }
+  const auto last = std::ranges::max_element(ends);
+  const StageJob& slowest = jobs[static_cast<std::size_t>(last - ends.begin())];
+  const Clock::time_point end = std::exchange(*last, begin);
+  slowest.stage.awaited += seconds(end - std::ranges::max(ends));
+}
+
 /// The slices that filtering [first, last) reaches.
 std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t last,
                                               std::span<const FilterConfig> chain, Extent extent) {
@@ -230,8 +263,8 @@ std::size_t least_memory(const Extent& extent, std::span<const FilterConfig> cha
   return static_cast<std::size_t>(Demand(extent, chain, execution).least_bytes());
 }
 
-void filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
-                   const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
+StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
+                         const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
   const Demand demand(extent, chain, execution);
   Plan plan = demand.plan(execution.memory_limit);
@@ -269,22 +302,27 @@ void filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, co
     backend.run(chain, of(inputs, slab).view(), out,
                 execution.part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
   };
+  StageTimes times;
+  const auto reading = [&](std::int64_t slab) { return StageJob{times.read, [&, slab] { read(slab); }}; };
+  const auto filtering = [&](std::int64_t slab) { return StageJob{times.filter, [&, slab] { filter(slab); }}; };
+  const auto consuming = [&](std::int64_t slab) {
+    return StageJob{times.consume, [&, slab] { consume(output(slab)); }};
+  };
   if (!plan.overlapped) {
     for (std::int64_t slab = 0; slab < slabs; ++slab) {
-      read(slab);
-      filter(slab);
-      consume(output(slab));
+      for (const StageJob& job : {reading(slab), filtering(slab), consuming(slab)}) run_together(execution, {&job, 1});
     }
-    return;
+    return times;
   }
   for (std::int64_t step = 0; step < slabs + 2; ++step) {
     check_stop(execution.stop);
-    std::vector<std::function<void()>> jobs;
-    if (step < slabs) jobs.emplace_back([&, step] { read(step); });
-    if (step >= 2) jobs.emplace_back([&, step] { consume(output(step - 2)); });
-    if (step >= 1 && step <= slabs) jobs.emplace_back([&, step] { filter(step - 1); });
-    parallel_invoke(execution, jobs);
+    std::vector<StageJob> jobs;
+    if (step < slabs) jobs.push_back(reading(step));
+    if (step >= 2) jobs.push_back(consuming(step - 2));
+    if (step >= 1 && step <= slabs) jobs.push_back(filtering(step - 1));
+    run_together(execution, jobs);
   }
+  return times;
 }
 
 }  // namespace quietvox

@@ -48,12 +48,21 @@ std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, Vol
 /// The smallest memory_limit that filter_volume() takes for a volume of this extent, in bytes.
 std::size_t least_memory(const Extent&, std::span<const FilterConfig> resolved_chain, const Execution&);
 
+/// Where the wall time of filter_volume() went, in seconds.
+struct StageTimes {
+  struct Stage {
+    double busy = 0;     ///< it was at work
+    double awaited = 0;  ///< it alone: the others waited for it
+  };
+  Stage read, filter, consume;
+};
+
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
 /// ascending order. Each slice of the source is read once. The slabs never change a voxel. Where memory allows, one
 /// slab is filtered while the next is read and the one before it is consumed, on other threads. Throws
 /// Error(out_of_memory) where not even one slice at a time fits into the limit.
-void filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
-                   const std::function<void(VolumeView<const float> slices)>& consume);
+StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
+                         const std::function<void(VolumeView<const float> slices)>& consume);
 
 /// Runs a filter that gives maps or takes all volumes, slab by slab within execution.memory_limit, and hands the
 /// results of the volumes and then the maps to `consume`, in ascending order. The slabs never change a voxel. The

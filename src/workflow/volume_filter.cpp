@@ -235,7 +235,10 @@ void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>
   std::optional<StabilisedSource> stabilised;
   if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);
   VolumeSource& filtered = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;
-  if (!marked && !stabilised) return filter_volume(filtered, resolved_, backend_, execution_, consume);
+  if (!marked && !stabilised) {
+    filter_volume(filtered, resolved_, backend_, execution_, consume);
+    return;
+  }
   std::vector<float> block;
   filter_volume(filtered, resolved_, backend_, execution_, [&](VolumeView<const float> slices) {
     const std::int64_t together = slices_in_block(slices.extent);

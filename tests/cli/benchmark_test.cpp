@@ -48,6 +48,17 @@ TEST(Benchmark, TellsRatesRatiosAndWhereTheTimeGoes) {
     EXPECT_DOUBLE_EQ(row["over_copy"].get<double>(),
                      row["seconds"]["whole"].get<double>() / row["seconds"]["copy"].get<double>());
   }
+  for (const Json& row : report["commands"]) {
+    double awaited = 0;
+    for (const char* step : {"open", "read", "filter", "write", "finish"}) {
+      const double busy = row["busy"][step], alone = row["awaited"][step];
+      EXPECT_GT(busy, 0) << step;
+      EXPECT_LE(alone, busy + 1e-9) << step;
+      awaited += alone;
+    }
+    EXPECT_LE(awaited, 1) << "at most one step at a time is waited for";
+  }
+  EXPECT_EQ(report["commands"].size(), report["cuda"].is_null() ? 3U : 6U) << "a series, a file, a compressed file";
   EXPECT_EQ(formats, (std::set<std::string>{"DICOM", "NIfTI"}));
   EXPECT_EQ(report["commands"][0]["files"], 8);
   EXPECT_GT(report["commands"][0]["bytes"], 8 * 512 * 512 * 2);

@@ -105,14 +105,30 @@ void print(const Report& report) {
   std::printf("\nSeconds of a median of radius 1 from file to file; each step alone, then the whole command\n");
   std::printf("%8s%8s%8s%8s%8s%8s%8s%12s  input\n", "open", "read", "filter", "write", "finish", "whole", "copy",
               "whole/copy");
+  const auto name = [](const CommandTimes& times) {
+    return io::to_string(times.format) + (times.compressed ? ", gzip" : "") + "; " + times.backend;
+  };
   for (const CommandTimes& times : report.commands) {
     for (const double time :
-         {times.open, times.read, times.filter, times.write, times.finish, times.whole, times.copy}) {
+         {times.open, times.read, times.filter, times.write, times.finish, times.whole.seconds, times.copy}) {
       std::printf("%8.3f", time);
     }
-    std::printf("%12.3g  %s, %zu file%s, %.0f MB; %s\n", times.whole / times.copy, io::to_string(times.format).c_str(),
-                times.files, times.files == 1 ? "" : "s", static_cast<double>(times.bytes) / 1e6,
-                times.backend.c_str());
+    std::printf("%12.3g  %s, %zu file%s, %.0f MB\n", times.whole.seconds / times.copy, name(times).c_str(), times.files,
+                times.files == 1 ? "" : "s", static_cast<double>(times.bytes) / 1e6);
+  }
+  std::printf("\nPercent of the whole command: each step is at work; and the other steps wait for it\n");
+  std::printf("%8s%8s%8s%8s%8s%14s%8s%8s%8s%8s\n", "open", "read", "filter", "write", "finish", "waits: open", "read",
+              "filter", "write", "finish");
+  for (const CommandTimes& times : report.commands) {
+    const auto& [seconds, open, finish, stages] = times.whole;
+    for (const double busy : {open, stages.read.busy, stages.filter.busy, stages.consume.busy, finish}) {
+      std::printf("%8.0f", 100 * busy / seconds);
+    }
+    std::printf("%14.0f", 100 * open / seconds);
+    for (const double awaited : {stages.read.awaited, stages.filter.awaited, stages.consume.awaited, finish}) {
+      std::printf("%8.0f", 100 * awaited / seconds);
+    }
+    std::printf("  %s\n", name(times).c_str());
   }
 }
 
@@ -132,7 +148,9 @@ Json described(const Report& report) {
                        {"largest_difference", rates.largest_difference}});
   }
   for (const CommandTimes& times : report.commands) {
+    const auto& [whole, open, finish, stages] = times.whole;
     commands.push_back({{"format", io::to_string(times.format)},
+                        {"compressed", times.compressed},
                         {"backend", times.backend},
                         {"files", times.files},
                         {"bytes", times.bytes},
@@ -142,9 +160,21 @@ Json described(const Report& report) {
                           {"filter", times.filter},
                           {"write", times.write},
                           {"finish", times.finish},
-                          {"whole", times.whole},
+                          {"whole", whole},
                           {"copy", times.copy}}},
-                        {"over_copy", times.whole / times.copy}});
+                        {"busy",
+                         {{"open", open / whole},
+                          {"read", stages.read.busy / whole},
+                          {"filter", stages.filter.busy / whole},
+                          {"write", stages.consume.busy / whole},
+                          {"finish", finish / whole}}},
+                        {"awaited",
+                         {{"open", open / whole},
+                          {"read", stages.read.awaited / whole},
+                          {"filter", stages.filter.awaited / whole},
+                          {"write", stages.consume.awaited / whole},
+                          {"finish", finish / whole}}},
+                        {"over_copy", whole / times.copy}});
   }
   return {{"version", version()},
           {"processor", report.processor},
@@ -188,9 +218,10 @@ void run_benchmark(const Arguments& arguments, Context& context) {
   report.filters = measure_filters(volume, *cpu, cuda.get(), options.seconds, execution);
   for (const Backend* backend : {cpu.get(), cuda.get()}) {
     if (!backend) continue;
-    for (const io::Format format : {io::Format::dicom, io::Format::nifti}) {
+    for (const auto& [format, compressed] : {std::pair(io::Format::dicom, false), std::pair(io::Format::nifti, false),
+                                             std::pair(io::Format::nifti, true)}) {
       const io::StagingFolder files(scratch / "files");
-      report.commands.push_back(measure_command(format, volume, files / "", *backend, execution.silent()));
+      report.commands.push_back(measure_command(format, compressed, volume, files / "", *backend, execution.silent()));
     }
   }
   context.console.progress(1);

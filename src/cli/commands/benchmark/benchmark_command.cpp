@@ -38,15 +38,17 @@ void make_input(io::Format format, VolumeView<const float> volume, const fs::pat
 
 }  // namespace
 
-CommandTimes measure_command(io::Format format, VolumeView<const float> volume, const fs::path& folder,
+CommandTimes measure_command(io::Format format, bool compressed, VolumeView<const float> volume, const fs::path& folder,
                              const Backend& backend, const Execution& execution) {
   const bool dicom = format == io::Format::dicom;
-  const auto path = [&](const std::string& name) { return folder / (name + (dicom ? "" : ".nii.gz")); };
+  const std::string ending = dicom ? "" : compressed ? ".nii.gz" : ".nii";
+  const auto path = [&](const std::string& name) { return folder / (name + ending); };
   const fs::path input = path("in");
   make_input(format, volume, input, execution);
 
   CommandTimes times;
   times.format = format;
+  times.compressed = compressed;
   times.backend = backend.name();
   if (dicom) {
     for (const fs::directory_entry& entry : fs::directory_iterator(input)) {
@@ -82,13 +84,15 @@ CommandTimes measure_command(io::Format format, VolumeView<const float> volume, 
     times.finish = seconds_of([&] { writer->commit(); });
     fs::remove_all(path("steps"));
   }
-  times.whole = seconds_of([&] {
-    const auto image = open();
+  CommandTimes::Whole& whole = times.whole;
+  whole.seconds = seconds_of([&] {
+    std::unique_ptr<io::Image> image;
+    whole.open = seconds_of([&] { image = open(); });
     const auto writer = image->writer(path("whole"), io::VoxelDomain::stored, options);
     writer->begin_volume(0, provenance);
-    filter_volume(*image->volume(0, io::VoxelDomain::stored), chain, backend, execution,
-                  [&](VolumeView<const float> slices) { writer->write(slices); });
-    writer->commit();
+    whole.stages = filter_volume(*image->volume(0, io::VoxelDomain::stored), chain, backend, execution,
+                                 [&](VolumeView<const float> slices) { writer->write(slices); });
+    whole.finish = seconds_of([&] { writer->commit(); });
   });
   return times;
 }

@@ -274,13 +274,15 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
   });
   if (model.impulses > 0) {
     model.impulses = std::accumulate(mended.begin(), mended.end(), 0.0) / static_cast<double>(object);
+  } else if (constexpr double fewest = 0.0005; bricks.extremes() >= fewest) {  // clean scans have a few
+    model.impulses = bricks.extremes();
   }
   check_stop(execution.stop);
 
   const auto all = static_cast<std::size_t>(object);
   const auto share = static_cast<std::size_t>((is_difference ? calmest : flattest) * static_cast<double>(object));
   const auto run = [&](std::size_t chosen) {
-    NoiseFit fitted(bricks, chosen, is_difference ? 1 : may_be_flat, model.impulses > 0);
+    NoiseFit fitted(bricks, chosen, is_difference ? 1 : may_be_flat, found.impulses.share > 0);
     fitted.run();
     return fitted;
   };

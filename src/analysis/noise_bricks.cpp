@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <numbers>
 #include <span>
 
@@ -35,6 +36,43 @@ double mean_of_finite(const float* voxels, std::int64_t count) {
     ++finite;
   }
   return sum / finite;
+}
+
+/// Leaves out voxels, as missing, that lie farther from the others than anatomy and noise put them, such as failed fits
+/// in a map, where a brick has few of them. Returns how many.
+std::int64_t leave_out_extremes(float* brick, std::int64_t count) {
+  constexpr double most_share = 0.04, spreads = 64;  // beyond the quartiles
+  double sum = 0, squares = 0, finite = 0;
+  float low = std::numeric_limits<float>::infinity(), high = -low;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(brick[i])) continue;
+    const auto value = static_cast<double>(brick[i]);
+    sum += value;
+    squares += value * value;
+    ++finite;
+    low = std::min(low, brick[i]);
+    high = std::max(high, brick[i]);
+  }
+  const double mean = sum / finite, deviation = std::sqrt(std::max(squares / finite - mean * mean, 0.0));
+  const double farthest = std::max(static_cast<double>(high) - mean, mean - static_cast<double>(low));
+  // So few, however far away, are more deviations away than this.
+  if (!(farthest > 0.95 * deviation * std::sqrt((1 - most_share) / most_share))) return 0;
+  std::vector<float> sorted;
+  std::copy_if(brick, brick + count, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
+  const auto quartile = [&](std::size_t number) {
+    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(number * (sorted.size() - 1) / 4);
+    std::nth_element(sorted.begin(), at, sorted.end());
+    return static_cast<double>(*at);
+  };
+  const double first = quartile(1), third = quartile(3), most = spreads * (third - first);
+  const auto is_extreme = [&](float value) {
+    const auto number = static_cast<double>(value);
+    return number > third + most || number < first - most;
+  };
+  const auto extremes = most > 0 ? std::count_if(sorted.begin(), sorted.end(), is_extreme) : 0;
+  if (static_cast<double>(extremes) > most_share * finite) return 0;
+  if (extremes > 0) std::replace_if(brick, brick + count, is_extreme, std::numeric_limits<float>::quiet_NaN());
+  return extremes;
 }
 
 /// Bricks begin at every half brick.
@@ -104,11 +142,13 @@ NoiseBricks::Layer NoiseBricks::make_layer(std::int64_t index) const {
   return layer;
 }
 
-void NoiseBricks::add(const Layer& layer) {
+void NoiseBricks::add(Layer& layer) {
   constexpr double most_background = 0.25;
   for (std::size_t i = 0; i < layer.places.size(); ++i) {
     if (layer.hashes[i] >= limit_) continue;
-    const float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
+    float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
+    extremes_ += leave_out_extremes(begin, voxels());
+    looked_at_ += voxels();
     const float least = smallest(begin, voxels());
     lowest_ = std::min(lowest_, least);
     const auto background = std::count(begin, begin + voxels(), least);
@@ -141,6 +181,7 @@ void NoiseBricks::subtract(VolumeSource& neighbour) {
                    brick(static_cast<std::int64_t>(first)),
                    [](float from, float& to) { to = (to - from) / std::numbers::sqrt2_v<float>; });
   });
+  for (std::int64_t i = 0; i < count(); ++i) leave_out_extremes(brick(i), voxels());
 }
 
 double NoiseBricks::normalise() {

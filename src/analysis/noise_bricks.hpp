@@ -11,7 +11,7 @@
 namespace quietvox {
 
 /// Bricks of one size from all over a volume, each voxel beside the next along x, then y, then z. Those that are mostly
-/// background, of one value, are known by their means only.
+/// background, of one value, are known by their means only. Single voxels far from all others count as missing.
 class NoiseBricks {
  public:
   /// Reads bricks from all over `source`. Within a slice a brick takes every `apart`-th voxel. Where there is a
@@ -36,6 +36,8 @@ class NoiseBricks {
   };
   const std::vector<Background>& background() const { return background_; }
   float lowest() const { return lowest_; }
+  /// Share of the voxels that lie far from all others.
+  double extremes() const { return static_cast<double>(extremes_) / static_cast<double>(looked_at_); }
 
   /// Scales values whose squares 32-bit floats do not hold by a power of 2, and returns that; 1 where nothing is to do.
   double normalise();
@@ -53,7 +55,7 @@ class NoiseBricks {
     std::vector<float> voxels;
   };
   Layer make_layer(std::int64_t index) const;
-  void add(const Layer&);
+  void add(Layer&);
   void thin();
   void subtract(VolumeSource& neighbour);
 
@@ -66,6 +68,7 @@ class NoiseBricks {
   std::vector<double> means_;
   std::vector<Background> background_;
   float lowest_ = std::numeric_limits<float>::infinity();
+  std::int64_t extremes_ = 0, looked_at_ = 0;
 };
 
 template <class Wanted>

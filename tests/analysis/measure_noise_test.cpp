@@ -392,6 +392,27 @@ TEST(MeasureNoise, MissingVoxelsDoNotCount) {
   EXPECT_FALSE(scan.measured().reason.empty());
 }
 
+/// As in a map whose fit failed in single voxels.
+TEST(MeasureNoise, SingleVoxelsFarFromAllOthersDoNotCount) {
+  QV_NEEDS_TEST_DATA();
+  std::mt19937 random(kSeed);
+  std::normal_distribution<float> noise(0, 4);
+  const Scan map = head().changed(
+      [&](std::size_t i) { return head().voxels[i] > 0 ? 200 - 0.6F * head().voxels[i] + noise(random) : 0; });
+  const double sigma = map.measured().sigma;
+  EXPECT_NEAR(sigma, 4, 0.6);
+  for (const auto& [share, tolerance] : {std::pair(1e-4, 0.1), {1e-3, 0.1}, {3e-3, 0.1}, {1e-2, 0.25}}) {
+    for (const float value : {1e6F, -1e5F, 32767.F}) {
+      std::bernoulli_distribution fails(share);
+      const NoiseModel spoilt =
+          map.changed([&](std::size_t i) { return map.voxels[i] != 0 && fails(random) ? value : map.voxels[i]; })
+              .measured();
+      EXPECT_NEAR(spoilt.sigma, sigma, tolerance * sigma) << share << " of " << value;
+      EXPECT_EQ(spoilt.impulses > 0, share > 5e-4) << share << " of " << value;
+    }
+  }
+}
+
 TEST(MeasureNoise, SignedMapsThatAreCutToZero) {
   constexpr Extent extent{{72, 72, 36}};
   std::mt19937 random(kSeed);

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t most_volumes = 9;
 constexpr double same_noise = 1.25;     // times more or less than the median
 constexpr double share_of_same = 0.75;  // of the volumes: a time series may begin with a few of another contrast
+constexpr double most_over_one = 3;     // times its own noise: more would smear what that volume shows
 
 /// The model with the median sigma, the lower of two.
 NoiseModel median(std::vector<NoiseModel> models) {
@@ -47,10 +48,12 @@ std::optional<SeriesNoise> SeriesNoise::measure(
   for (const std::vector<NoiseModel>& each : measured) {
     const NoiseModel& model = noise.models_.emplace_back(median(each));
     const double sigma = model.trusted_sigma();
+    const bool suits_all = std::ranges::all_of(
+        each, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
     const auto same = std::ranges::count_if(each, [&](const NoiseModel& other) {
       return other.trusted_sigma() <= same_noise * sigma && sigma <= same_noise * other.trusted_sigma();
     });
-    if (static_cast<double>(same) < share_of_same * static_cast<double>(each.size())) return std::nullopt;
+    if (!suits_all || static_cast<double>(same) < share_of_same * static_cast<double>(each.size())) return std::nullopt;
   }
   return noise;
 }

@@ -406,6 +406,12 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   EXPECT_TRUE(std::ranges::all_of(read_voxels(folder_ / "residual.nii", 0), zero));
   EXPECT_FALSE(std::ranges::all_of(read_voxels(folder_ / "residual.nii", 1), zero));
 
+  // Filtered all the same, they are other images.
+  const std::string left = what("out/P0", DCM_SOPInstanceUID);
+  quietvox_ok({"gaussian", path("in"), path("forced"), "--force-kind", "scalar"});
+  EXPECT_NE(dicom_cells(path("forced/P0")), dicom_cells(path("out/P0")));
+  EXPECT_NE(what("forced/P0", DCM_SOPInstanceUID), left);
+
   // The magnitudes come out as they do alone.
   std::filesystem::create_directory(folder_ / "alone");
   for (const char* name : {"M0", "M1", "M2"}) {

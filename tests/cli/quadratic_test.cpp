@@ -40,6 +40,22 @@ TEST_F(Quadratic, WhatIsTrainedCanBeUsedAndDenoises) {
   EXPECT_EQ(quietvox({"train-quadratic", path("noisy.nii"), path("clean.nii"), path("h-3x3.json")}).status, 20);
 }
 
+TEST_F(Quadratic, TrainingPairsVoxelsOfOnePlace) {
+  quietvox_ok({"phantom", path("clean.mha"), "--size", "64x64x8"});
+  std::string file = read_file(folder_ / "clean.mha");
+  const std::string matrix = "TransformMatrix = 1 ", offset = "Offset = 0 ";
+  ASSERT_NE(file.find(matrix), std::string::npos);
+  write_file(folder_ / "turned.mha",
+             std::string(file).replace(file.find(matrix), matrix.size(), "TransformMatrix = -1 "));
+  write_file(folder_ / "shifted.mha", std::string(file).replace(file.find(offset), offset.size(), "Offset = 7 "));
+  const Result turned = quietvox({"train-quadratic", path("clean.mha"), path("turned.mha"), path("h.json")});
+  EXPECT_EQ(turned.status, 64) << turned.err;
+  EXPECT_NE(turned.err.find("the axes of CLEAN are not those of NOISY"), std::string::npos) << turned.err;
+  const Result shifted = quietvox({"train-quadratic", path("clean.mha"), path("shifted.mha"), path("h.json")});
+  EXPECT_EQ(shifted.status, 0) << shifted.err;
+  EXPECT_NE(shifted.err.find("CLEAN lies elsewhere than NOISY"), std::string::npos) << shifted.err;
+}
+
 /// What only the voxels can tell is left open while headers are looked at.
 TEST_F(Quadratic, TakesAnyRangeAndFilesForVolumesThatBeginAtZero) {
   std::vector<float> ramp(3200);

@@ -63,6 +63,7 @@ TEST(SeriesNoise, LooksPastAFewVolumesOfAnotherContrast) {
 TEST(SeriesNoise, IsNoneWhereContrastsDiffer) {
   EXPECT_FALSE((Series{{10, 20, 10, 20, 10, 20}}.noise({step("nlm")})));
   EXPECT_FALSE((Series{{10, 40}}.noise({step("nlm")})));
+  EXPECT_FALSE((Series{{10, 10, 10, 0.5, 10, 10, 10, 10, 10}}.noise({step("nlm")}))) << "maps in one file";
   EXPECT_FALSE((Series{{10}}.noise({step("nlm")})));
 }
 

@@ -8,6 +8,8 @@
 #include "core/provenance.hpp"
 #include "filters/quadratic/coefficients.hpp"
 #include "filters/quadratic/training.hpp"
+#include "io/axis_map.hpp"
+#include "io/displacement.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/masked_source.hpp"
@@ -53,6 +55,19 @@ void print_text(const TrainedQuadratic& trained) {
   print_psnr("PSNR, quadratic", trained.quadratic_psnr);
 }
 
+/// The voxels of both are paired by their indices.
+void check_places(const io::Geometry& noisy, const io::Geometry& clean, Context& context) {
+  if (!noisy.is_placed || !clean.is_placed) return;
+  const std::string what = io::displacement(clean, noisy);
+  if (what.empty()) return;
+  if (io::map_onto(clean, noisy) != io::AxisMap{}) {
+    throw Error(Errc::invalid_argument, "train-quadratic: the axes of CLEAN are not those of NOISY: " + what,
+                "bring both onto one grid");
+  }
+  context.console.warning("train-quadratic: CLEAN lies elsewhere than NOISY: " + what +
+                          "; voxels of the same index are paired");
+}
+
 void train(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<TrainOptions>();
   const auto in = arguments.params<InputOptions>();
@@ -73,6 +88,7 @@ void train(const Arguments& arguments, Context& context) {
                 "train-quadratic: NOISY is " + describe_extent(*noisy) + ", CLEAN is " + describe_extent(*clean),
                 "both must have the same extent");
   }
+  check_places(noisy->geometry(0), clean->geometry(0), context);
   const auto noisy_source = noisy->volume(0, io::VoxelDomain::real),
              clean_source = clean->volume(0, io::VoxelDomain::real);
   const std::vector<float> noisy_voxels = read_whole(*noisy_source), clean_voxels = read_whole(*clean_source);

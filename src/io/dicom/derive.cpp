@@ -249,6 +249,9 @@ std::string identity_of(std::span<const Volume> volumes) {
   std::set<std::string> instances;
   for (const Volume& volume : volumes) {
     for (const SliceHeader& slice : volume.slices) instances.insert(slice.sop_instance + "\n");
+    // A kind that was given decides what is filtered.
+    const auto kind = volume.slices.front().kind;
+    if (kind) instances.insert(FieldType<DataKind>::format(*kind) + " " + volume.slices.front().sop_instance + "\n");
   }
   // Windows reach across gaps where they are allowed to.
   if (std::ranges::any_of(volumes,
@@ -268,6 +271,9 @@ bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::st
   put(data, DCM_SeriesInstanceUID, derived_uid("series " + source.intent, source, source.series, derivation));
   if (const std::string whole = text_of(data, DCM_ConcatenationUID); !whole.empty()) {
     put(data, DCM_ConcatenationUID, derived_uid("concatenation", source, whole, derivation));
+  }
+  if (const std::string whole = text_of(data, DCM_SOPInstanceUIDOfConcatenationSource); !whole.empty()) {
+    put(data, DCM_SOPInstanceUIDOfConcatenationSource, derived_uid("concatenation source", source, whole, derivation));
   }
   set_type(data, DCM_ImageType);
   const std::time_t local = derivation.time + 60 * zone_minutes(data, derivation.time);

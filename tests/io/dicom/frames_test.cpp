@@ -209,9 +209,11 @@ TEST_F(DicomFrames, WithoutAGroupForEachAreRefused) {
 
 TEST_F(DicomFrames, OfAConcatenationGetANewIdentifierForIt) {
   DicomSpec spec = enhanced({{.z = 0}});
-  spec.more = {{DCM_ConcatenationUID, "1.2.3.77"}};
+  spec.more = {{DCM_ConcatenationUID, "1.2.3.77"}, {DCM_SOPInstanceUIDOfConcatenationSource, "1.2.3.78"}};
   write_image(*open(spec), out_);
   EXPECT_TRUE(dicom_text(out_, DCM_ConcatenationUID).starts_with("2.25."));
+  EXPECT_TRUE(dicom_text(out_, DCM_SOPInstanceUIDOfConcatenationSource).starts_with("2.25."));
+  EXPECT_NE(dicom_text(out_, DCM_SOPInstanceUIDOfConcatenationSource), dicom_text(out_, DCM_ConcatenationUID));
 }
 
 TEST_F(DicomFrames, WithoutPlaceAreImagesOfTheirOwn) {

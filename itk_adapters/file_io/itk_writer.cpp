@@ -49,6 +49,7 @@ class ItkWriter final : public io::ImageWriter {
         type_(stored_type(options.output_type, source.type)),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
         execution_(options.execution),
+        volume_seconds_(options.volume_seconds.value_or(1)),
         sidecar_(output, inputs(source, options), options) {
     const auto format = itk_format_of_name(output);
     if (!format) {
@@ -171,7 +172,7 @@ class ItkWriter final : public io::ImageWriter {
       image_io->SetDimensions(axis, 1);
       image_io->SetSpacing(axis, spatial            ? place.spacing[static_cast<int>(axis)]
                                  : source_.metadata ? source_.metadata->GetSpacing(axis)
-                                                    : 1);
+                                                    : volume_seconds_);
       image_io->SetOrigin(axis, spatial            ? place.origin[axis]
                                 : source_.metadata ? source_.metadata->GetOrigin(axis)
                                                    : 0);
@@ -265,6 +266,7 @@ class ItkWriter final : public io::ImageWriter {
   itk::IOComponentEnum type_;
   bool compress_;
   Execution execution_;
+  double volume_seconds_;
   io::ProvenanceSidecar sidecar_;
   io::Format format_{};
   std::vector<fs::path> targets_;  // the header, and where it is another file, the voxels

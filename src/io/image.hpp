@@ -67,7 +67,7 @@ struct WriteOptions {
   Execution execution{};                   ///< threads and stop requests
   std::filesystem::path input{};           ///< create_nifti, create_dicom: what the voxels came from, if anything
   std::string input_series{};              ///< its series, where it is DICOM
-  std::optional<double> volume_seconds{};  ///< create_nifti: from one volume to the next
+  std::optional<double> volume_seconds{};  ///< of new images but DICOM: from one volume to the next
 };
 
 /// What a caller of a reader said of the voxels; nothing where it said nothing.

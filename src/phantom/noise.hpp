@@ -33,6 +33,11 @@ constexpr std::array<std::string_view, 10> choices(NoiseKind) {
 /// Whether the noise of a voxel depends on no other voxel.
 constexpr bool is_of_single_voxels(NoiseKind kind) { return kind <= NoiseKind::quantisation; }
 
+/// Whether what it makes is never negative, whatever the voxel was.
+constexpr bool makes_magnitudes(NoiseKind kind) {
+  return kind == NoiseKind::rician || kind == NoiseKind::zero_filled || kind == NoiseKind::g_factor;
+}
+
 /// The window of filtered back projection.
 enum class CtKernel { soft, sharp };  // Hann, none
 constexpr std::array<std::string_view, 2> choices(CtKernel) { return {"soft", "sharp"}; }

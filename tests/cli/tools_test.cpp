@@ -402,5 +402,28 @@ TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {
   }
 }
 
+TEST_F(Tools, NoiseOfMagnitudesAndCountsIsNotOfNegativeVoxels) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, std::vector<float>(512, -100));
+  for (const auto& [kind, negative] :
+       {std::pair{"rician", true}, {"zero-filled", true}, {"poisson", true}, {"ct", false}}) {
+    const Result result = quietvox_ok({"add-noise", path("in.nii"), path("noisy.nii"), "--kind", kind, "--force"});
+    EXPECT_EQ(result.err.find("512 voxels were negative") != std::string::npos, negative) << kind << result.err;
+  }
+}
+
+TEST_F(Tools, TheTimeBetweenVolumesStays) {
+  const Extent size{{16, 16, 4}};
+  write_nifti(folder_ / "series.nii", size, std::vector<float>(static_cast<std::size_t>(size.voxels()) * 3, 100), 3);
+  std::string bytes = read_file(folder_ / "series.nii");
+  constexpr std::size_t pixdim_4 = 92, units = 123;
+  const float milliseconds = 2500;
+  std::memcpy(bytes.data() + pixdim_4, &milliseconds, sizeof milliseconds);
+  bytes[units] = 2 + 16;  // mm, ms
+  write_file(folder_ / "series.nii", bytes);
+  quietvox_ok({"median", path("series.nii"), path("out.mha")});
+  const std::string header = read_file(folder_ / "out.mha").substr(0, 500);
+  EXPECT_NE(header.find("ElementSpacing = 1 1 1 2.5\n"), std::string::npos) << header;
+}
+
 }  // namespace
 }  // namespace quietvox::test

@@ -217,11 +217,23 @@ void NiftiHeader::read_rescale(const std::string& name) {
   why_stored_only_ = why_floats_lose_digits(rescale_, min, max, "scl_slope", "scl_inter");
 }
 
+std::optional<double> NiftiHeader::seconds_per_unit() const {
+  switch (integer(Fields::xyzt_units) & 0x38) {
+    case 8: return 1;
+    case 16: return 1e-3;
+    case 24: return 1e-6;
+    default: return std::nullopt;
+  }
+}
+
 bool NiftiHeader::has_times() const {
-  constexpr std::int64_t time_units = 0x38, seconds = 8, milliseconds = 16, microseconds = 24;
-  const std::int64_t unit = integer(Fields::xyzt_units) & time_units;
-  return volumes_ > 1 && integer(Fields::dim, 4) == volumes_ &&
-         (unit == seconds || unit == milliseconds || unit == microseconds);
+  return volumes_ > 1 && integer(Fields::dim, 4) == volumes_ && seconds_per_unit().has_value();
+}
+
+std::optional<double> NiftiHeader::volume_seconds() const {
+  const double units = real(Fields::pixdim, 4);
+  if (!has_times() || !(std::isfinite(units) && units > 0)) return std::nullopt;
+  return units * *seconds_per_unit();
 }
 
 bool NiftiHeader::may_lose_digits() const {

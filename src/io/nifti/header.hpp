@@ -59,6 +59,8 @@ class NiftiHeader {
   const std::string& why_stored_only() const { return why_stored_only_; }
   /// True where the volumes are points in time: the fourth axis has a unit of time, and there is no fifth.
   bool has_times() const;
+  /// From one point in time to the next; none where there is none, or the header does not say it.
+  std::optional<double> volume_seconds() const;
   /// True where real values may lie so far from 0 that 32-bit floats lose their digits: a voxel must be looked at.
   bool may_lose_digits() const;
   std::int64_t voxel_offset() const { return voxel_offset_; }
@@ -84,6 +86,7 @@ class NiftiHeader {
   double real(const Field&, int index = 0) const;
   std::int64_t integer(const Field&, int index = 0) const;
   void set(const Field&, double value, int index = 0);
+  std::optional<double> seconds_per_unit() const;  ///< of the fourth axis
   void read_extent(const std::string& name);
   void read_type(const std::string& name);
   void read_rescale(const std::string& name);

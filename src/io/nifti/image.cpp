@@ -91,6 +91,10 @@ class NiftiImage final : public Image {
     return header().has_times() && !std::filesystem::exists(b_values.replace_extension(".bval"));
   }
 
+  std::optional<double> repetition_time() const override {
+    return is_time_series() ? header().volume_seconds() : std::nullopt;
+  }
+
   double offset() const override {
     nifti_->find_offset();
     return nifti_->file.offset;

@@ -22,7 +22,7 @@ std::string text(const Extent& extent) {
 
 /// Sums over the voxels of one slice, or of all.
 struct Totals {
-  std::int64_t voxels = 0, different = 0;
+  std::int64_t voxels = 0, different = 0, in_one_only = 0;
   double squared_error = 0, squared_reference = 0, max_error = 0;
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
 
@@ -39,6 +39,7 @@ struct Totals {
   void add(const Totals& other) {
     voxels += other.voxels;
     different += other.different;
+    in_one_only += other.in_one_only;
     squared_error += other.squared_error;
     squared_reference += other.squared_reference;
     max_error = std::max(max_error, other.max_error);
@@ -54,8 +55,11 @@ Totals totals(VolumeView<const float> reference, VolumeView<const float> volume,
     for (std::int64_t z = begin; z < end; ++z) {
       const float* a = reference.row(0, z);
       const float* b = volume.row(0, z);
+      Totals& sums = per_slice[static_cast<std::size_t>(z)];
       for (std::int64_t i = 0; i < slice; ++i) {
-        if (std::isfinite(a[i]) && std::isfinite(b[i])) per_slice[static_cast<std::size_t>(z)].add(a[i], b[i]);
+        const bool in_a = std::isfinite(a[i]), in_b = std::isfinite(b[i]);
+        if (in_a && in_b) sums.add(a[i], b[i]);
+        sums.in_one_only += in_a != in_b;
       }
     }
   });
@@ -272,6 +276,7 @@ Comparison compare(VolumeView<const float> reference, VolumeView<const float> vo
   Comparison result;
   result.voxels = sum.voxels;
   result.different = sum.different;
+  result.in_one_only = sum.in_one_only;
   result.max_error = sum.max_error;
   result.edge_preservation = shape.edges.correlation(1);
   result.residual_whiteness = whiteness(shape);

@@ -12,9 +12,10 @@ namespace quietvox {
 /// How far a volume is from a reference. Voxels missing in either one do not count; where none is left, the averages
 /// are NaN.
 struct Comparison {
-  std::int64_t voxels = 0;     ///< compared
-  std::int64_t different = 0;  ///< of them, not equal
-  double data_range = 0;       ///< of PSNR and SSIM: as given, else largest minus smallest value of the reference
+  std::int64_t voxels = 0;       ///< compared
+  std::int64_t in_one_only = 0;  ///< missing in one of the two volumes
+  std::int64_t different = 0;    ///< of them, not equal
+  double data_range = 0;         ///< of PSNR and SSIM: as given, else largest minus smallest value of the reference
   double mse = 0;
   double nrmse = 0;              ///< root mean square error over the root mean square of the reference
   double psnr = 0;               ///< dB: 10 log10(data_range^2 / mse); infinite for equal volumes

@@ -294,9 +294,14 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
         SeriesNoise::measure(request.filters, image.volume_count(), source_of, *chosen.backend, whole, measure_of);
     if (of_series) report.noise_source = of_series->describe();
   }
+  const MaskIdentity of_mask = mask ? identify_mask(*mask, image) : MaskIdentity{.is_empty = false};
+  if (of_mask.is_empty) {
+    report.warnings.push_back(Parameter{"mask", request.mask.mask} +
+                              ": no voxel is inside, so that nothing was changed");
+  }
   Provenance provenance{
       .backend = chosen.backend->name(),
-      .mask = mask ? identify_mask(*mask, image) : "",
+      .mask = of_mask.hash,
       .noise_source = report.noise_source,
       .stabilise = report.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(report.stabilise)};
   for (const FilterConfig& step : request.filters) provenance.requested.push_back(step.with_content_hashes());

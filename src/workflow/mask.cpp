@@ -182,7 +182,8 @@ std::size_t mask_bytes(const io::Image& mask, const io::Image& image) {
   return most;
 }
 
-std::string identify_mask(const io::Image& mask, const io::Image& image) {
+MaskIdentity identify_mask(const io::Image& mask, const io::Image& image) {
+  MaskIdentity identity;
   Sha256 hash;
   for (std::size_t volume = 0; volume < mask.volume_count(); ++volume) {
     for_each_slab(*mask_of_volume(mask, image, volume), [&](VolumeView<const float> slab) {
@@ -190,9 +191,11 @@ std::string identify_mask(const io::Image& mask, const io::Image& image) {
       std::transform(slab.data, slab.data + inside.size(), inside.begin(),
                      [](float voxel) { return std::byte{is_inside(voxel)}; });
       hash.update(inside);
+      identity.is_empty = identity.is_empty && std::ranges::count(inside, std::byte{1}) == 0;
     });
   }
-  return to_hex(hash.digest()).substr(0, 16);
+  identity.hash = to_hex(hash.digest()).substr(0, 16);
+  return identity;
 }
 
 }  // namespace quietvox

@@ -20,14 +20,18 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, 
                                      std::vector<Message>& warnings);
 
 /// False for 0 and for what is no number.
-inline bool is_inside(float mask_voxel) { return std::isfinite(mask_voxel) && mask_voxel != 0; }
+inline bool is_inside(float mask_voxel) { return !std::isnan(mask_voxel) && mask_voxel != 0; }
 
 /// The volume of a mask that belongs to a volume of its image, along the image's axes.
 std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, const io::Image&, std::size_t volume);
 /// Bytes that it takes: where its axes are turned, it is held whole.
 std::size_t mask_bytes(const io::Image& mask, const io::Image&);
 
-/// The first 16 hex digits of the SHA-256 of the mask's voxels along the axes of its image, a byte 0 or 1 each.
-std::string identify_mask(const io::Image& mask, const io::Image&);
+/// What tells masks apart.
+struct MaskIdentity {
+  std::string hash;  ///< first 16 hex digits of the SHA-256 of its voxels along its image's axes, a byte 0 or 1 each
+  bool is_empty = true;  ///< no voxel is inside
+};
+MaskIdentity identify_mask(const io::Image& mask, const io::Image&);
 
 }  // namespace quietvox

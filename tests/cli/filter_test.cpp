@@ -755,6 +755,17 @@ TEST_F(FilterCommand, PaddingOfADicomMaskAndWhatIsNoNumberAreOutside) {
   EXPECT_EQ(read("padded.dcm.out.nii"), expected);
 }
 
+TEST_F(FilterCommand, AMaskWithNothingInsideIsToldOf) {
+  std::vector<float> mask(9 * 8 * 7);
+  write_nifti(folder_ / "mask.nii", {{9, 8, 7}}, mask);
+  const std::vector<std::string> words{"median",  path("in.nii"), path("out.nii"),
+                                       "--force", "--mask",       path("mask.nii")};
+  EXPECT_NE(quietvox_ok(words).err.find("no voxel is inside"), std::string::npos);
+  mask[100] = std::numeric_limits<float>::infinity();  // is not 0
+  write_nifti(folder_ / "mask.nii", {{9, 8, 7}}, mask);
+  EXPECT_EQ(quietvox_ok(words).err.find("no voxel is inside"), std::string::npos);
+}
+
 TEST_F(FilterCommand, MaskOfAnotherExtentIsRefused) {
   write_nifti(folder_ / "mask.nii", {{3, 3, 3}}, std::vector<std::int16_t>(27, 1));
   const Result result = quietvox({"median", path("in.nii"), path("out.nii"), "--mask", path("mask.nii")});

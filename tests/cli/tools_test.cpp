@@ -60,6 +60,20 @@ TEST_F(Tools, CompareFindsTheDifference) {
   EXPECT_NEAR(other["psnr"].get<double>(), 10 * std::log10(200 * 200 / 12.5), 1e-9);
 }
 
+TEST_F(Tools, CompareTellsOfVoxelsThatOneImageLacks) {
+  std::vector<float> a{0, 100, 50, 50, 50, 50, 50, NAN}, b = a;
+  b[2] = b[3] = b[4] = NAN;
+  write_nifti(folder_ / "a.nii", {{2, 2, 2}}, a);
+  write_nifti(folder_ / "b.nii", {{2, 2, 2}}, b);
+  const Result result = quietvox_ok({"compare", path("a.nii"), path("b.nii"), "--json"});
+  EXPECT_EQ(Json::parse(result.out)["volumes"][0]["in_one_only"], 3);
+  EXPECT_NE(result.err.find("3 voxels are missing in one image"), std::string::npos) << result.err;
+  EXPECT_EQ(quietvox_ok({"compare", path("a.nii"), path("a.nii")}).err, "");
+  write_nifti(folder_ / "none.nii", {{2, 2, 2}}, std::vector<float>(8, NAN));
+  EXPECT_NE(quietvox_ok({"compare", path("a.nii"), path("none.nii")}).err.find("no voxel is there in both images"),
+            std::string::npos);
+}
+
 TEST_F(Tools, EqualImagesHaveNoPsnr) {
   write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
   const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a.nii"), "--json"}).out);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -55,6 +56,7 @@ struct CompareOptions {
 Json to_json(const Comparison& result) {
   return {{"voxels", result.voxels},
           {"different", result.different},
+          {"in_one_only", result.in_one_only},
           {"data_range", result.data_range},
           {"mse", result.mse},
           {"nrmse", result.nrmse},
@@ -71,6 +73,7 @@ void print_text(const Comparison& result) {
   };
   line("voxels", static_cast<double>(result.voxels), "");
   std::printf("%-20s %lld\n", "different", static_cast<long long>(result.different));
+  if (result.in_one_only > 0) std::printf("%-20s %lld\n", "in one only", static_cast<long long>(result.in_one_only));
   line("data range", result.data_range, "");
   line("MSE", result.mse, "");
   line("NRMSE", result.nrmse, "");
@@ -152,7 +155,9 @@ std::vector<float> read_along(VolumeSource& b, const Extent& extent, const io::A
 
 /// How the voxels of B are put in the order of those of A, for each volume: by their places, where both say them. Where
 /// the axes are the same and places are not, those of the same index are compared, and a warning tells.
-std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b, std::vector<std::string>& warnings) {
+std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b,
+                                   const std::function<void(const std::string&)>& warn) {
+  bool has_warned = false;
   const auto refuse = [](const std::string& what, const std::string& remedy) {
     throw Error(Errc::invalid_argument, "compare: " + what, remedy);
   };
@@ -173,8 +178,9 @@ std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b, std::
     if (what.empty() && !is_near) what = io::displaced_slice(place_a, slices_b, slices_a);
     if (what.empty()) continue;
     if (map == io::AxisMap{}) {
-      if (!warnings.empty()) continue;
-      warnings.push_back("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
+      if (!std::exchange(has_warned, true)) {
+        warn("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
+      }
     } else if (!is_near) {
       refuse("the axes of B are not those of A, and its voxels lie elsewhere: along the axes of A, " + what,
              "bring both onto one grid");
@@ -199,8 +205,11 @@ void compare_images(const Arguments& arguments, Context& context) {
   const auto a = open_input(path_a, in, reading);
   const auto b = open_input(path_b, options_of_b(path_b, in, reading), reading);
   std::vector<std::string> warnings;
-  const std::vector<io::AxisMap> maps = axis_maps(*a, *b, warnings);
-  for (const std::string& warning : warnings) context.console.warning(warning);
+  const auto warn = [&](const std::string& warning) {
+    warnings.push_back(warning);
+    context.console.warning(warning);
+  };
+  const std::vector<io::AxisMap> maps = axis_maps(*a, *b, warn);
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   Execution execution;
   execution.threads = options.threads;
@@ -227,6 +236,13 @@ void compare_images(const Arguments& arguments, Context& context) {
     }
   }
   context.console.end_progress();
+  for (std::size_t volume = 0; volume < results.size(); ++volume) {
+    const std::string where = results.size() > 1 ? "compare: volume " + std::to_string(volume + 1) + ": " : "compare: ";
+    if (const std::int64_t count = results[volume].in_one_only; count > 0) {
+      warn(where + std::to_string(count) + " voxels are missing in one image, not in the other, and are left out");
+    }
+    if (results[volume].voxels == 0) warn(where + "no voxel is there in both images");
+  }
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(),
                   picture_window(options, a->offset(), region_a.view()), options.force,

@@ -119,9 +119,20 @@ Survey survey(const NoiseBricks& bricks) {
     const auto [low, high] = std::minmax_element(means.begin(), means.end());
     return std::pair(*low, *high);
   }();
+  const double usual_end = [&] {  // where fill values lie beyond
+    constexpr double spreads = 64;
+    std::vector<double> sorted = means;
+    const auto quartile = [&](std::size_t number) {
+      const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(number * (sorted.size() - 1) / 4);
+      std::nth_element(sorted.begin(), at, sorted.end());
+      return *at;
+    };
+    const double first = quartile(1), third = quartile(3);
+    return third > first ? third + spreads * (third - first) : brightest;
+  }();
   double sum = 0, count = 0;
   for (const double mean : means) {
-    if (!(mean > darkest)) continue;
+    if (!(mean > darkest) || mean > usual_end) continue;
     sum += mean;
     ++count;
   }
@@ -431,24 +442,34 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   return model;
 }
 
+/// Numbers near the largest floats leave no digits for the noise of others.
+NoiseModel or_none(NoiseModel model) {
+  if (std::isfinite(model.sigma) && std::isfinite(model.contrast)) return model;
+  return {.impulses = model.impulses,
+          .masked = model.masked,
+          .background = model.background,
+          .confidence = Confidence::none,
+          .reason = "voxels lie so far from the others that the noise of these cannot be told"};
+}
+
 }  // namespace
 
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
-  return with_finest_differences(measure(source, nullptr, execution), source);
+  return or_none(with_finest_differences(measure(source, nullptr, execution), source));
 }
 
 NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
   const Measured by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;
   NoiseModel model = measure(source, &neighbour, execution).model;
-  if (!(model.sigma > 0 && model.sigma < alone.sigma)) return with_finest_differences(by_itself, source);
+  if (!(model.sigma > 0 && model.sigma < alone.sigma)) return or_none(with_finest_differences(by_itself, source));
   model.distribution = alone.distribution;
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
   model.step = alone.step;
   model.masked = alone.masked;
   model.background = alone.background;
-  return model;
+  return or_none(std::move(model));
 }
 
 }  // namespace quietvox

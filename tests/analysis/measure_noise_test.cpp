@@ -413,6 +413,19 @@ TEST(MeasureNoise, SingleVoxelsFarFromAllOthersDoNotCount) {
   }
 }
 
+TEST(MeasureNoise, FillValuesNearTheLargestFloatHideNoNumber) {
+  QV_NEEDS_TEST_DATA();
+  std::mt19937 random(kSeed);
+  std::normal_distribution<float> noise(0, 8);
+  const std::size_t filled = 5 * static_cast<std::size_t>(head().extent.slice());
+  for (const float fill : {1e20F, 1.7e38F, std::numeric_limits<float>::max()}) {
+    const NoiseModel model =
+        head().changed([&](std::size_t i) { return i < filled ? fill : head().voxels[i] + noise(random); }).measured();
+    EXPECT_TRUE(std::isfinite(model.sigma)) << fill;
+    EXPECT_TRUE(model.trusted_sigma() == 0 || std::abs(model.sigma - 8) < 2) << fill << ": " << model.sigma;
+  }
+}
+
 TEST(MeasureNoise, SignedMapsThatAreCutToZero) {
   constexpr Extent extent{{72, 72, 36}};
   std::mt19937 random(kSeed);

@@ -141,15 +141,14 @@ struct StageJob {
 void run_together(const Execution& execution, std::span<const StageJob> jobs) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
-  const Clock::time_point begin = Clock::now();
-  std::vector<Clock::time_point> ends(jobs.size());
+  std::vector<Clock::time_point> starts(jobs.size()), ends(jobs.size());
   std::vector<std::function<void()>> timed;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     timed.emplace_back([&, i] {
-      const Clock::time_point start = Clock::now();
+      starts[i] = Clock::now();
       jobs[i].run();
       ends[i] = Clock::now();
-      jobs[i].stage.busy += seconds(ends[i] - start);
+      jobs[i].stage.busy += seconds(ends[i] - starts[i]);
     });
   }
   if (timed.size() == 1) {
@@ -158,9 +157,9 @@ void run_together(const Execution& execution, std::span<const StageJob> jobs) {
     parallel_invoke(execution, timed);
   }
   const auto last = std::ranges::max_element(ends);
-  const StageJob& slowest = jobs[static_cast<std::size_t>(last - ends.begin())];
-  const Clock::time_point end = std::exchange(*last, begin);
-  slowest.stage.awaited += seconds(end - std::ranges::max(ends));
+  const auto slowest = static_cast<std::size_t>(last - ends.begin());
+  const Clock::time_point end = std::exchange(*last, starts[slowest]);  // it may start when the others have ended
+  jobs[slowest].stage.awaited += seconds(end - std::ranges::max(ends));
 }
 
 /// The slices that filtering [first, last) reaches.

@@ -295,7 +295,7 @@ TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
 TEST_F(Limits, SignalsEndWhatDoesNotReturn) {
   write("in/keeps-the-parser", {});
   const auto before = folder_.names();
-  const Preload preload({});
+  const Environment preload(crash_variables());
   for (const int signal : {SIGTERM, SIGINT}) {
     Process process({"median", path("in"), path("out.dcm"), "--log-file", path("log"), "--verbose"});
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

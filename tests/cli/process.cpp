@@ -73,14 +73,18 @@ Result Process::finish() {
   return {status, signal, read_file(folder_ / "stdout"), read_file(folder_ / "stderr"), usage_.ru_maxrss};
 }
 
-Preload::Preload(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {
-  variables_["LD_PRELOAD"] = QUIETVOX_CRASH;
-  variables_["ASAN_OPTIONS"] = "verify_asan_link_order=0";
+Environment::Environment(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {
   for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
 }
 
-Preload::~Preload() {
+Environment::~Environment() {
   for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+}
+
+std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others) {
+  others["LD_PRELOAD"] = QUIETVOX_CRASH;
+  others["ASAN_OPTIONS"] = "verify_asan_link_order=0";
+  return others;
 }
 
 Result quietvox(const std::vector<std::string>& arguments) { return Process(arguments).finish(); }

@@ -46,17 +46,20 @@ class Process {
   bool ended_ = false;
 };
 
-/// While it lives, programs are started with cli/preload/crash.cpp loaded, and with these environment variables.
-class Preload {
+/// While it lives, programs are started with these environment variables.
+class Environment {
  public:
-  explicit Preload(std::map<std::string, std::string> variables);
-  ~Preload();
-  Preload(const Preload&) = delete;
-  Preload& operator=(const Preload&) = delete;
+  explicit Environment(std::map<std::string, std::string> variables);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
 
  private:
   std::map<std::string, std::string> variables_;
 };
+
+/// By which programs are started with cli/preload/crash.cpp loaded, besides those given.
+std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others = {});
 
 /// Runs the program to its end.
 Result quietvox(const std::vector<std::string>& arguments);

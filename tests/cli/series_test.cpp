@@ -51,6 +51,16 @@ TEST_F(SeriesOnDisk, PhantomsAreTheSameInEveryFormat) {
   EXPECT_LE(result["max_error"].get<double>(), 0.5);  // DICOM stores whole numbers
 }
 
+/// On a machine that has the library in another place, or without its files.
+TEST_F(SeriesOnDisk, DicomIsReadWhereDcmtkFindsNoDictionary) {
+  quietvox_ok({"phantom", path("ct"), "--size", "32x24x5"});
+  quietvox_ok({"median", path("ct"), path("as-usual")});
+  const Environment none(std::map<std::string, std::string>{{"DCMDICTPATH", "/nowhere/at/all"}});
+  quietvox_ok({"median", path("ct"), path("without")});
+  const Json result = Json::parse(quietvox_ok({"compare", path("as-usual"), path("without"), "--json"}).out);
+  EXPECT_EQ(result["volumes"][0]["max_error"], 0);
+}
+
 /// Terminals take some bytes of a text for commands.
 TEST_F(SeriesOnDisk, InfoPrintsNoControlCharacters) {
   fs::create_directory(folder_ / "in");

@@ -5,7 +5,7 @@
 namespace quietvox::io::dicom {
 namespace {
 
-constexpr std::uint16_t first_group = 0x6000, last_group = 0x60fe;
+constexpr std::uint16_t first_group = 0x6000, last_group = 0x60fe, bit_position = 0x0102;
 
 /// A small number that may be anything without harm; -1 where it is none.
 int small_number(DcmItem& data, const DcmTagKey& key) {
@@ -22,13 +22,15 @@ void check(const OFCondition& status, const DcmTagKey& key) {
 std::vector<OverlayInCells> overlays_in_cells(DcmItem& data, const SliceHeader& slice) {
   std::vector<OverlayInCells> found;
   const PixelFormat& format = slice.format;
-  for (int group = first_group; group <= last_group; group += 2) {
-    const auto tag = [&](int element) { return DcmTagKey(static_cast<Uint16>(group), static_cast<Uint16>(element)); };
-    const int bit = small_number(data, tag(0x0102));
+  for (Parts elements(data); const DcmObject* const element = elements.next();) {  // a search for each group takes long
+    const Uint16 group = element->getGTag();
+    if (element->getETag() != bit_position || group < first_group || group > last_group || group % 2 != 0) continue;
+    const auto tag = [&](Uint16 number) { return DcmTagKey(group, number); };
+    const int bit = small_number(data, tag(bit_position));
     const bool is_spare = bit >= 0 && bit < format.bits_allocated && (bit > format.high_bit || bit < format.shift());
     if (is_spare && !data.tagExists(tag(0x3000)) && small_number(data, tag(0x0010)) == slice.frame_rows &&
         small_number(data, tag(0x0011)) == slice.frame_columns) {
-      found.push_back({static_cast<std::uint16_t>(group), bit});
+      found.push_back({group, bit});
     }
   }
   return found;
@@ -41,7 +43,7 @@ void move_overlays_out(DcmItem& data, const SliceHeader& slice, std::span<std::u
       words[i / 16] = static_cast<Uint16>(words[i / 16] | (cells[i] >> bit & 1) << i % 16);
       cells[i] = static_cast<std::uint16_t>(cells[i] & ~(1 << bit));
     }
-    const DcmTagKey bits(group, 0x0100), position(group, 0x0102), frames(group, 0x0015), content(group, 0x3000);
+    const DcmTagKey bits(group, 0x0100), position(group, bit_position), frames(group, 0x0015), content(group, 0x3000);
     check(data.putAndInsertUint16(bits, 1), bits);
     check(data.putAndInsertUint16(position, 0), position);
     if (slice.frames > 1) check(data.putAndInsertString(frames, std::to_string(slice.frames).c_str()), frames);

@@ -21,6 +21,7 @@
 
 #include "core/error.hpp"
 #include "core/input_limits.hpp"
+#include "io/dicom/dictionary.hpp"
 #include "io/dicom/guarded_input.hpp"
 #include "io/files/posix_file.hpp"
 
@@ -146,7 +147,7 @@ void prepare_toolkit() {
   static std::once_flag once;
   std::call_once(once, [] {
     OFLog::getLogger("dcmtk").setLogLevel(OFLogger::OFF_LOG_LEVEL);
-    if (!dcmDataDict.isDictionaryLoaded()) {
+    if (!dcmDataDict.isDictionaryLoaded() && !load_dictionaries()) {
       throw Error(Errc::internal, "DCMTK finds no data dictionary", "set DCMDICTPATH to its dicom.dic");
     }
     DJDecoderRegistration::registerCodecs(EDC_never);

@@ -189,11 +189,20 @@ Survey survey(const NoiseBricks& bricks) {
   return result;
 }
 
-void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double flatness, double floor) {
+/// How many voxels of a slice carry the same noise.
+double correlation_area(const NoiseSpectrum& spectrum) {
+  const Triple<double> length = spectrum.length();
+  return length.x * length.y;
+}
+
+/// `fit`: to as many bricks as usual.
+void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int64_t partly) {
   constexpr double structure_alone = 0.35, spoilt = 0.6;
+  constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
   constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
   model.confidence = Confidence::high;
+  const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, std::string reason) {
     if (confidence >= model.confidence) return;
     model.confidence = confidence;
@@ -201,6 +210,9 @@ void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double f
   };
   if (model.sigma < finest * model.step) {
     because(Confidence::none, "the noise is weaker than the step of the voxels' values");
+  }
+  if (fit.is_pattern()) {
+    because(Confidence::none, "a pattern repeats all over the image, such as lines of a grid, and hides the noise");
   }
   if (flatness < structure_alone) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
@@ -210,7 +222,10 @@ void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double f
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
   if (object < few) because(Confidence::low, "the object has few parts to go by");
-  if (floor < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
+  if (object < many && model.spectrum.size.z == 1 && correlation_area(model.spectrum) > correlated) {
+    because(Confidence::low, "in a single small slice texture looks like correlated noise");
+  }
+  if (fit.floor() < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
   if (flatness < kMixedFlatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
@@ -297,27 +312,26 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
     fitted.run();
     return fitted;
   };
-  std::optional<NoiseFit> fit = run(std::max(share, std::min(fewest_chosen, (all + 2) / 3)));
-  const double flatness = fit->flatness(), floor = fit->floor();
-  measured.sigma_of_flat = std::sqrt(fit->variance());
+  const NoiseFit usual = run(std::max(share, std::min(fewest_chosen, (all + 2) / 3)));
+  std::optional<NoiseFit> of_fewer;
+  measured.sigma_of_flat = std::sqrt(usual.variance());
   // Of few parts even the flattest may hold structure. Then the very flattest come nearer to the noise; but where noise
   // varies they are those with the least of it, less than neighbours show.
-  if (!is_difference && object < many_parts && all > fewest_chosen && fit->floor() < noise_alone) {
-    const NoiseFit of_fewer = run(fewest_chosen / 6);
+  if (!is_difference && object < many_parts && all > fewest_chosen && usual.floor() < noise_alone) {
+    of_fewer.emplace(run(fewest_chosen / 6));
     const double least = quiet * between_neighbours();
-    if (of_fewer.variance() < fit->variance() && of_fewer.variance() >= least * least) {
-      fit.emplace(of_fewer);
-    }
+    if (!(of_fewer->variance() < usual.variance() && of_fewer->variance() >= least * least)) of_fewer.reset();
   }
-  measured.steepness = fit->steepness();
-  model.sigma = std::sqrt(fit->variance());
-  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit->variance(), 0.0));
-  model.spectrum = fit->spectrum();
-  model.map = fit->map();
-  model.places = std::ssize(fit->chosen());
+  const NoiseFit& fit = of_fewer ? *of_fewer : usual;
+  measured.steepness = fit.steepness();
+  model.sigma = std::sqrt(fit.variance());
+  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit.variance(), 0.0));
+  model.spectrum = fit.spectrum();
+  model.map = fit.map();
+  model.places = std::ssize(fit.chosen());
   if (air > 0) {
     double signal = 0;
-    for (const std::size_t i : fit->chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
+    for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
     signal /= static_cast<double>(model.places);
     if (magnitudes == Magnitudes::yes || confirms(signal, model.sigma, air)) {
       correct_rician(model, signal);
@@ -325,9 +339,9 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
       air = 0;
     }
   }
-  judge(model, object, found.partly, flatness, floor);
+  judge(model, usual, object, found.partly);
   const bool is_uniform = model.map.values.size() == 1;
-  measured.floor = floor;
+  measured.floor = usual.floor();
   measured.object = object;
   if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
     measured.is_by_air = true;

@@ -95,14 +95,18 @@ void NoiseFit::run() {
   }
   choose(energy);
   correction_ = 1;
+  double freedom = 1;
   for (int round = 0; round < rounds + rounds_with_map; ++round) {
     fit_spectrum();
     const Whitened whitened = whiten();
+    freedom = whitened.freedom;
     if (round + 1 >= rounds) fit_level(whitened);
     for (std::size_t i = 0; i < bricks_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
     choose(energy);
-    correction_ = 1 / mean_of_smallest(chosen_share_, whitened.freedom);
+    correction_ = 1 / mean_of_smallest(chosen_share_, freedom);
   }
+  spread_ = spread_of(energy, freedom);
+  if (is_pattern()) correction_ = 1;  // all are alike: choosing prefers none
   floor_ = floor_of(std::move(energy));
   fit_spectrum();
   bound_lowest();
@@ -177,6 +181,21 @@ void NoiseFit::fit_spectrum() {
     not_reaching += in_plane_[p];
   }
   flatness_ = reaching > 0 ? not_reaching / reaching : 1;
+}
+
+double NoiseFit::spread_of(std::vector<double> energy, double freedom) const {
+  constexpr std::size_t more = 3;  // times as many as were chosen
+  const double more_share = static_cast<double>(more) * chosen_share_;
+  if (more_share >= 1 || more * chosen_ > energy.size()) return 1;
+  std::sort(energy.begin(), energy.end());
+  const auto mean = [&](std::size_t count) {
+    return std::accumulate(energy.begin(), energy.begin() + static_cast<std::ptrdiff_t>(count), 0.0) /
+           static_cast<double>(count);
+  };
+  const double least = mean(chosen_);
+  return least > 0 ? std::log(least / mean(more * chosen_)) /
+                         std::log(mean_of_smallest(chosen_share_, freedom) / mean_of_smallest(more_share, freedom))
+                   : 1;
 }
 
 double NoiseFit::floor_of(std::vector<double> energy) {

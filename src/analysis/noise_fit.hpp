@@ -46,6 +46,9 @@ class NoiseFit {
   /// Energy of the very flattest bricks over that of flat ones. Noise fills all alike, so that this is not far below 1;
   /// structure alone leaves some bricks with next to nothing.
   double floor() const { return floor_; }
+  /// True where the energies of the flattest bricks differ by less than those of noise with their spectrum would: what
+  /// they hold is a pattern that repeats, such as lines of a grid.
+  bool is_pattern() const { return spread_ < 0.55; }
   /// Power at low in-plane frequencies that does not reach across slices, over that which does, as noise has it. Near 1
   /// in noise, less where there is structure even in the flattest bricks. 1 where there are too few slices to tell.
   double flatness() const { return flatness_; }
@@ -57,6 +60,9 @@ class NoiseFit {
   /// Power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices, but where
   /// structure is strong, to the upper half.
   void fit_spectrum();
+  /// By how much the flattest bricks lie below flat ones, in logarithms, over what chance makes of noise. 1 where there
+  /// are too few bricks to tell; more where flat ones hold structure.
+  double spread_of(std::vector<double> energy, double freedom) const;
   static double floor_of(std::vector<double> energy);
   /// The variance that squared coefficients are of: by their median, which structure in some bricks does not change,
   /// but where they are few.
@@ -87,7 +93,7 @@ class NoiseFit {
   bool mended_;
   NoiseLevel level_;
   std::vector<std::size_t> order_;
-  double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1;
+  double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1, spread_ = 1;
   std::vector<double> in_plane_, across_;
 };
 

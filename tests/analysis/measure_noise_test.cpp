@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -455,6 +456,38 @@ TEST(MeasureNoise, ClippedBrightBackground) {
   scan = scan.with({NoiseKind::gaussian, 12, kSeed});
   for (float& value : scan.voxels) value = std::min(value, 4095.0F);
   EXPECT_NEAR(scan.measured().sigma, 12, 1.2);
+}
+
+/// Lines of a grid, bars, tags: the power of few frequencies varies by chance in noise, and hardly at all in a pattern.
+/// What chance would have made of it was taken for noise ten times as strong as the image.
+TEST(MeasureNoise, PatternsThatRepeatAreNoNoise) {
+  const auto wave = [](const Extent& extent, double period, double amplitude) {
+    Scan scan{extent, {}};
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const auto place = static_cast<double>(i / extent.x % extent.y + (extent.z > 1 ? i % extent.x : 0));
+      scan.voxels.push_back(static_cast<float>(500 + amplitude * std::sin(2 * std::numbers::pi * place / period)));
+    }
+    return scan;
+  };
+  for (const double period : {2.3, 3.1, 5.4, 7.3}) {
+    for (const Extent& extent : {Extent{{256, 256, 1}}, Extent{{96, 96, 48}}}) {
+      for (const double amplitude : {8.0, 40.0}) {
+        const Scan scan = wave(extent, period, amplitude).with({NoiseKind::gaussian, 2, kSeed});
+        const NoiseModel model = scan.measured();
+        SCOPED_TRACE(std::to_string(period) + " voxels, " + std::to_string(extent.z) + " slices, amplitude " +
+                     std::to_string(amplitude) + ": " + model.describe());
+        EXPECT_LT(model.trusted_sigma(), 3);
+      }
+    }
+  }
+}
+
+TEST(MeasureNoise, TextureOfASmallSliceIsDoubtful) {
+  const Extent extent{{160, 160, 1}};
+  Scan foam{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  foam = foam.with({.kind = NoiseKind::interpolated, .amount = 10, .seed = 3});
+  foam = foam.changed([&](std::size_t i) { return foam.voxels[i] > 3 ? 100.0F : 0.0F; });
+  EXPECT_LE(foam.with({NoiseKind::gaussian, 6, kSeed}).measured().confidence, Confidence::low);
 }
 
 /// Coarse voxels make structure look like noise; two volumes of a series differ by noise alone.

@@ -13,6 +13,7 @@
 #include "cli/images.hpp"
 #include "cli/process.hpp"
 #include "support/make_dicom.hpp"
+#include "support/programs.hpp"
 #include "support/test_data.hpp"
 
 namespace quietvox::test {
@@ -978,11 +979,19 @@ TEST_F(FilterCommand, ProvenanceOfAnotherImageIsNotReplaced) {
   quietvox_ok({"median", path("in.nii"), path("x.nii.gz"), "--force"});
 }
 
+TEST_F(FilterCommand, SidecarsTellTheInputByAHashThatOthersCompute) {
+  quietvox_ok({"median", path("in.nii"), path("out.nii")});
+  const std::string hash = Json::parse(read_file(folder_ / "out.json"))["inputs"][0]["xxh128"];
+  if (!has_program("xxh128sum")) GTEST_SKIP() << "xxh128sum is not installed";
+  write_file(folder_ / "sums", hash + "  " + path("in.nii") + "\n");
+  EXPECT_EQ(std::system(("xxh128sum --check --quiet '" + path("sums") + "'").c_str()), 0) << hash;
+}
+
 TEST_F(FilterCommand, SidecarsNameTheInputInEveryFormat) {
   for (const std::string name : {"a.nii.gz", "b.nrrd", "c.mha"}) {
     quietvox_ok({"median", path("in.nii"), path(name)});
     const std::string sidecar = read_file(folder_ / (name.substr(0, 1) + ".json"));
-    for (const char* part : {"\"name\": \"in.nii\"", "\"bytes\": ", "\"sha256\": "}) {
+    for (const char* part : {"\"name\": \"in.nii\"", "\"bytes\": ", "\"xxh128\": "}) {
       EXPECT_NE(sidecar.find(part), std::string::npos) << sidecar;
     }
   }

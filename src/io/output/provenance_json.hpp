@@ -23,7 +23,7 @@ std::filesystem::path sidecar_of(std::filesystem::path image);
 struct FileIdentity {
   std::string name;
   std::uint64_t bytes = 0;
-  std::string sha256{};
+  std::string xxh128{};  ///< hexadecimal
 };
 
 /// The file `a.json` beside an image `a.nii.gz`, for formats that have no place for it in the image: what was done,
@@ -31,7 +31,7 @@ struct FileIdentity {
 /// or of another image that is still there is never replaced.
 class ProvenanceSidecar {
  public:
-  /// `inputs`: the files or folders that the image came from; recorded by name, size and SHA-256, without their folder,
+  /// `inputs`: the files or folders that the image came from; recorded by name, size and XXH128, without their folder,
   /// and where they are DICOM, by the UID of the series.
   ProvenanceSidecar(const std::filesystem::path& image, std::vector<std::filesystem::path> inputs, const WriteOptions&);
   ~ProvenanceSidecar();

@@ -70,7 +70,7 @@ TEST_F(ProvenanceSidecarTest, TellsWhatWasDone) {
   EXPECT_EQ(found["inputs"].size(), 1u);
   EXPECT_EQ(found["inputs"][0]["name"], "in.nii");
   EXPECT_EQ(found["inputs"][0]["bytes"], 352 + 72);
-  EXPECT_EQ(found["inputs"][0]["sha256"].get<std::string>().size(), 64u);
+  EXPECT_EQ(found["inputs"][0]["xxh128"].get<std::string>().size(), 32u);
   EXPECT_EQ(found["requested"][0]["name"], "median");
   EXPECT_EQ(found["requested"][0]["parameters"]["radius"], "2x1x0");
   EXPECT_EQ(found["requested"][0]["parameters"]["border"], "replicate");

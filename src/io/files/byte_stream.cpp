@@ -143,12 +143,36 @@ class ByteWriter::Impl {
 
   void write(std::span<const std::byte> bytes) {
     if (packer_) return packer_->write(bytes);
-    file_.write(bytes);
     for (; !bytes.empty(); bytes = bytes.subspan(pieces_.back().size)) {
       const auto piece = bytes.first(std::min(bytes.size(), buffer_size));
-      pieces_.push_back({size_, piece.size(), checksum(piece)});
+      pieces_.push_back(write_piece(size_, piece));
       size_ += piece.size();
     }
+  }
+
+  void write(std::uint64_t bytes, std::size_t piece, bool in_order, const Fill& fill) {
+    Execution execution = execution_;
+    if (in_order) execution.threads = 1;
+    // What is packed is handed over in order, as much at a time as the threads make together.
+    const std::uint64_t together = packer_ ? piece * static_cast<std::uint64_t>(thread_count(execution)) : bytes;
+    std::vector<std::byte> waiting(packer_ ? std::min(together, bytes) : 0);
+    const auto no_bytes = [] { return std::vector<std::byte>(); };
+    for (std::uint64_t done = 0; done < bytes; done += together) {
+      const std::uint64_t some = std::min(together, bytes - done);
+      const auto count = static_cast<std::int64_t>((some + piece - 1) / piece);
+      const std::size_t before = pieces_.size();
+      if (!packer_) pieces_.resize(before + static_cast<std::size_t>(count));
+      parallel_for_with_scratch(execution, count, no_bytes, [&](std::vector<std::byte>& made, std::int64_t item) {
+        const std::uint64_t first = static_cast<std::uint64_t>(item) * piece;
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(piece, some - first));
+        if (packer_) return fill(done + first, std::span(waiting).subspan(first, size));
+        made.resize(size);
+        fill(first, made);
+        pieces_[before + static_cast<std::size_t>(item)] = write_piece(size_ + first, made);
+      });
+      if (packer_) packer_->write(std::span(waiting).first(some));
+    }
+    size_ += bytes;
   }
 
   void close_and_verify() {
@@ -173,16 +197,22 @@ class ByteWriter::Impl {
     std::uint32_t checksum;
   };
 
+  Piece write_piece(std::uint64_t offset, std::span<const std::byte> bytes) {
+    file_.write(offset, bytes);
+    return {offset, bytes.size(), checksum(bytes)};
+  }
+
   static std::uint32_t checksum(std::span<const std::byte> bytes) {
     return crc32_gzip_refl(0, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
 
   bool is_held_by(const RawReader& file) const {
     std::atomic<bool> same = file.size() == size_;
-    const auto no_bytes = [] { return std::vector<std::byte>(buffer_size); };
+    const auto no_bytes = [] { return std::vector<std::byte>(); };
     parallel_for_with_scratch(
         execution_, std::ssize(pieces_), no_bytes, [&](std::vector<std::byte>& bytes, std::int64_t index) {
           const Piece& piece = pieces_[static_cast<std::size_t>(index)];
+          bytes.resize(std::max(bytes.size(), piece.size));
           const auto found = std::span(bytes).first(piece.size);
           if (same && (file.read(piece.offset, found) != piece.size || checksum(found) != piece.checksum)) same = false;
         });
@@ -202,6 +232,9 @@ ByteWriter::ByteWriter(const std::filesystem::path& path, bool compressed, const
     : impl_(std::make_unique<Impl>(path, compressed, name, execution)) {}
 ByteWriter::~ByteWriter() = default;
 void ByteWriter::write(std::span<const std::byte> bytes) { impl_->write(bytes); }
+void ByteWriter::write(std::uint64_t bytes, std::size_t piece, bool in_order, const Fill& fill) {
+  impl_->write(bytes, piece, in_order, fill);
+}
 void ByteWriter::close_and_verify() { impl_->close_and_verify(); }
 
 }  // namespace quietvox::io

@@ -99,7 +99,12 @@ std::size_t GzipWriter::memory(const Execution& execution) {
 GzipWriter::GzipWriter(RawWriter& file, const Execution& execution) : file_(file), execution_(execution.silent()) {
   execution_.threads = threads_for(execution);
   waiting_.reserve(blocks_at_once() * block_size);
-  file_.write(std::as_bytes(std::span(header)));
+  append(std::as_bytes(std::span(header)));
+}
+
+void GzipWriter::append(std::span<const std::byte> bytes) {
+  file_.write(size_, bytes);
+  size_ += bytes.size();
 }
 
 std::size_t GzipWriter::blocks_at_once() const {
@@ -121,7 +126,7 @@ void GzipWriter::finish() {
   finished_ = true;
   pack(waiting_);
   const auto end = trailer(blocks_);
-  file_.write(std::as_bytes(std::span(end)));
+  append(std::as_bytes(std::span(end)));
 }
 
 /// Packs whole blocks, and with `finished_` a shorter one, maybe empty, which is the last.
@@ -136,7 +141,7 @@ void GzipWriter::pack(std::span<const std::byte> bytes) {
         const auto block = bytes.subspan(i * block_size, std::min(block_size, bytes.size() - i * block_size));
         blocks_[first + i] = packer.pack(block, i == whole, packed_[i]);
       });
-  for (std::size_t i = 0; i < count; ++i) file_.write(std::span(packed_[i]).first(blocks_[first + i].packed_size));
+  for (std::size_t i = 0; i < count; ++i) append(std::span(packed_[i]).first(blocks_[first + i].packed_size));
 }
 
 bool GzipWriter::is_held_by(const RawReader& file) const {

@@ -37,9 +37,11 @@ class GzipWriter {
 
   std::size_t blocks_at_once() const;
   void pack(std::span<const std::byte> bytes);
+  void append(std::span<const std::byte>);
   bool holds(const RawReader&, std::uint64_t offset, const Block&, bool last) const;
 
   RawWriter& file_;
+  std::uint64_t size_ = 0;
   Execution execution_;
   std::vector<std::byte> waiting_;
   std::vector<std::vector<std::byte>> packed_;

@@ -70,11 +70,12 @@ RawWriter::RawWriter(const std::filesystem::path& path, std::filesystem::path na
   if (!file_.is_open()) throw_errno();
 }
 
-void RawWriter::write(std::span<const std::byte> bytes) {
+void RawWriter::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = ::write(file_, bytes.data(), bytes.size());
+    const ssize_t done = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) throw_errno();
+    offset += static_cast<std::uint64_t>(done);
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
 }

@@ -50,14 +50,14 @@ class RawReader {
   std::uint64_t size_ = 0;
 };
 
-/// A new file, for its owner alone, that is written from beginning to end. Every failure throws Error(not_writable),
-/// which calls the file `name`.
+/// A new file, for its owner alone. Every failure throws Error(not_writable), which calls the file `name`.
 class RawWriter {
  public:
   RawWriter(const std::filesystem::path&, std::filesystem::path name);
 
   const std::filesystem::path& name() const { return name_; }
-  void write(std::span<const std::byte>);
+  /// May be called by several threads at once.
+  void write(std::uint64_t offset, std::span<const std::byte>);
   void close();
 
  private:

@@ -110,32 +110,20 @@ class NiftiWriter : public ImageWriter {
       throw Error(Errc::internal, "slices must be written in ascending order, each once and whole");
     }
     const auto size = static_cast<std::size_t>(bytes_per_voxel(header_.type()));
-    constexpr auto at_once = static_cast<std::size_t>(nifti_piece);
-    std::span<const float> values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
-    std::int64_t first = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
-    std::vector<std::byte> stored(std::min(values.size(), at_once) * size);
-    while (!values.empty()) {
-      check_stop(execution_.stop);
-      const auto some = values.first(std::min(values.size(), at_once));
-      const auto bytes = std::span(stored).first(some.size() * size);
-      look_at(first, some, bytes);
-      std::atomic<std::int64_t> clamped = 0;
-      const auto encode_piece = [&](std::int64_t begin, std::int64_t end) {
-        const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-        const auto piece = bytes.subspan(from * size, count * size);
-        clamped += encode_voxels(some.subspan(from, count), from, piece);
-        if (!stored_values) return;
-        VoxelFormat told = format();
-        told.rescale.inter -= offset_;
-        decode(piece, told, {stored_values + from, count}, Inexact::round);
-      };
-      parallel_for(execution_, std::ssize(some), piece_of_thread(execution_), encode_piece);
-      clamped_ += clamped;
-      voxel_part().write(bytes);
-      if (stored_values) stored_values += some.size();
-      first += std::ssize(some);
-      values = values.subspan(some.size());
-    }
+    const std::span values(slices.data, static_cast<std::size_t>(slices.extent.voxels()));
+    const std::int64_t before = static_cast<std::int64_t>(volume_) * extent.voxels() + slice_ * extent.slice();
+    std::atomic<std::int64_t> clamped = 0;
+    const auto fill = [&](std::uint64_t first_byte, std::span<std::byte> stored) {
+      const std::size_t first = first_byte / size, count = stored.size() / size;
+      clamped += encode_voxels(before + static_cast<std::int64_t>(first), values.subspan(first, count), stored);
+      if (!stored_values) return;
+      VoxelFormat told = format();
+      told.rescale.inter -= offset_;
+      decode(stored, told, {stored_values + first, count}, Inexact::round);
+    };
+    const auto piece = static_cast<std::size_t>(piece_of_thread(execution_)) * size;
+    voxel_part().write(values.size() * size, piece, encodes_in_order(), fill);
+    clamped_ += clamped;
     slice_ += slices.extent.z;
     if (slice_ == extent.z) {
       slice_ = 0;
@@ -167,13 +155,11 @@ class NiftiWriter : public ImageWriter {
  protected:
   /// Writes what comes before the voxels.
   virtual void write_beginning() = 0;
-  /// Gets to know the values for the voxels from number `first` on, before they are encoded, and may fill `stored` with
-  /// what encoding them is to keep.
-  virtual void look_at(std::int64_t /*first*/, std::span<const float> /*values*/, std::span<std::byte> /*stored*/) {}
-  /// Encodes some of the values that were looked at, from number `from` of them on, on any thread; returns how many
-  /// were clamped.
-  virtual std::int64_t encode_voxels(std::span<const float> values, std::size_t from,
+  /// Encodes the values of the voxels from number `first` on, on any thread; returns how many were clamped.
+  virtual std::int64_t encode_voxels(std::int64_t first, std::span<const float> values,
                                      std::span<std::byte> stored) const = 0;
+  /// True where voxels are to be encoded one after another.
+  virtual bool encodes_in_order() const { return false; }
   /// Writes what follows the voxels.
   virtual void finish_voxels(WriteReport&) {}
 
@@ -217,7 +203,7 @@ class NewNiftiWriter final : public NiftiWriter {
     header_part().write(std::array<std::byte, 4>{});  // no extensions
   }
 
-  std::int64_t encode_voxels(std::span<const float> values, std::size_t, std::span<std::byte> stored) const override {
+  std::int64_t encode_voxels(std::int64_t, std::span<const float> values, std::span<std::byte> stored) const override {
     return encode_anew(values, stored);
   }
 };
@@ -270,20 +256,17 @@ class SameNiftiWriter final : public NiftiWriter {
     }
   }
 
-  void look_at(std::int64_t first, std::span<const float> values, std::span<std::byte> stored) override {
-    const VoxelFormat format = source_.voxel_format(values_);
-    values_read_.clear();
-    if (!keeps_type_ || restores_bytes(values, format)) return;
-    values_read_.resize(values.size());
-    take_reader_()->read(first, format, stored, values_read_);
-  }
+  /// What is compressed is cheap to read in order alone.
+  bool encodes_in_order() const override { return keeps_type_ && source_.compressed; }
 
-  std::int64_t encode_voxels(std::span<const float> values, std::size_t from,
+  std::int64_t encode_voxels(std::int64_t first, std::span<const float> values,
                              std::span<std::byte> stored) const override {
     if (keeps_type_) {
       const VoxelFormat format = source_.voxel_format(values_);
-      if (values_read_.empty()) return encode(values, format, stored);
-      return encode_changes(values, std::span(values_read_).subspan(from, values.size()), format, stored);
+      if (restores_bytes(values, format)) return encode(values, format, stored);
+      std::vector<float> values_read(values.size());
+      take_reader_()->read(first, format, stored, values_read);
+      return encode_changes(values, values_read, format, stored);
     }
     const Rescale rescale = source_.header.rescale();
     if (values_ != VoxelDomain::stored || rescale.identity()) return encode_anew(values, stored);
@@ -310,7 +293,6 @@ class SameNiftiWriter final : public NiftiWriter {
   std::stop_token stop_;
   VoxelDomain values_;
   bool are_differences_, keeps_type_ = true;
-  std::vector<float> values_read_;  // what the source holds there; empty where no byte of it is to be kept
 };
 
 }  // namespace

@@ -53,17 +53,23 @@ double cpu_seconds(std::span<const FilterConfig> chain, const Extent& extent, co
 
 BackendSelector::BackendSelector(std::string choice, std::vector<FilterConfig> chain)
     : choice_(std::move(choice)), chain_(std::move(chain)) {
-  if (!is_word(choice_, "auto")) asked_for_ = choose_backend(choice_, chain_);
+  if (!is_word(choice_, "auto")) start_asked_for();
 }
 
-const ChosenBackend& BackendSelector::of(const std::function<double()>& seconds) {
+const StartingBackend& BackendSelector::of(const std::function<double()>& seconds) {
   constexpr double start_of_gpu = 0.4;  // seconds, an H200
   if (is_word(choice_, "auto") && seconds() < start_of_gpu) {
-    if (!for_little_) for_little_ = {make_cpu_backend(), "auto: too little work for a GPU"};
+    if (!for_little_) {
+      for_little_.emplace([] { return ChosenBackend{make_cpu_backend(), "auto: too little work for a GPU"}; });
+    }
     return *for_little_;
   }
-  if (!asked_for_) asked_for_ = choose_backend(choice_, chain_);
+  if (!asked_for_) start_asked_for();
   return *asked_for_;
+}
+
+void BackendSelector::start_asked_for() {
+  asked_for_.emplace([choice = choice_, chain = chain_] { return choose_backend(choice, chain); });
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view choice) {

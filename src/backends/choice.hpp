@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,19 +40,61 @@ ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const Filt
 /// resolved but for what only the voxels tell.
 double cpu_seconds(std::span<const FilterConfig> chain, const Extent&, const Execution&);
 
+/// A backend that is chosen and started on a thread of its own, since a GPU takes a quarter of a second, in which
+/// others can read and measure. Whatever needs it waits for it, and throws what choosing it threw.
+class StartingBackend final : public Backend {
+ public:
+  explicit StartingBackend(std::function<ChosenBackend()> choose)
+      : chosen_(std::async(std::launch::async, std::move(choose)).share()) {}
+
+  /// Throws what choosing it threw, where that is known by now.
+  void check() const {
+    if (chosen_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) get();
+  }
+  Message why() const { return get().why; }  ///< as of a ChosenBackend
+  std::string name() const override { return backend().name(); }
+  bool has(const Filter& filter) const override { return backend().has(filter); }
+  bool has_integer(const Filter& filter) const override { return backend().has_integer(filter); }
+  void run(std::span<const FilterConfig> chain, VolumeView<const float> in, VolumeView<float> out,
+           const Execution& execution) const override {
+    backend().run(chain, in, out, execution);
+  }
+  void run(const FilterConfig& step, VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out,
+           const Execution& execution) const override {
+    backend().run(step, in, out, execution);
+  }
+  void run(const FilterConfig& step, VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out,
+           const Execution& execution) const override {
+    backend().run(step, in, out, execution);
+  }
+  void run(const FilterConfig& step, std::span<const VolumeView<const float>> volumes,
+           std::span<const VolumeView<float>> outputs, const Execution& execution) const override {
+    backend().run(step, volumes, outputs, execution);
+  }
+
+ private:
+  const ChosenBackend& get() const { return chosen_.get(); }
+  const Backend& backend() const { return *get().backend; }
+
+  std::shared_future<ChosenBackend> chosen_;
+};
+
 /// The backend of one run after another in a process. `auto` takes the CPU for what so many threads of it end before a
 /// GPU has started, whatever was run before.
 class BackendSelector {
  public:
-  /// Errors are those of choose_backend().
+  /// Begins to start a backend that is asked for by name. Errors are those of choose_backend(), thrown by what needs
+  /// it.
   BackendSelector(std::string choice, std::vector<FilterConfig> chain);
   /// For a run that takes the CPU `seconds()`, which `auto` asks for.
-  const ChosenBackend& of(const std::function<double()>& seconds);
+  const StartingBackend& of(const std::function<double()>& seconds);
 
  private:
+  void start_asked_for();
+
   std::string choice_;
   std::vector<FilterConfig> chain_;
-  std::optional<ChosenBackend> asked_for_, for_little_;
+  std::optional<StartingBackend> asked_for_, for_little_;
 };
 
 }  // namespace quietvox

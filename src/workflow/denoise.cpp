@@ -250,7 +250,7 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
-                 std::span<const io::FileStamp> inputs, const ChosenBackend& chosen, const Observer& observer,
+                 std::span<const io::FileStamp> inputs, const StartingBackend& backend, const Observer& observer,
                  DenoiseReport& report) {
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
@@ -263,7 +263,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   };
   if (request.out.dry_run) {
     check_voxels(request, image, report, is_chosen ? Stabilise::none : report.stabilise, values, source_of,
-                 *writers.image, *chosen.backend, background);
+                 *writers.image, backend, background);
   }
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
@@ -280,7 +280,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     reserve_memory(whole, extent, report.first().filters,
                    block_bytes(extent) * blocks + marks + (mask ? 2 * mask_bytes(*mask, image) : 0) +
                        io::GzipWriter::memory(whole) * (writers.residual ? 2 : 1),
-                   chosen.backend->name() == "cpu");
+                   backend.name() == "cpu");
   }
   NoiseOfVolumes noise_of_volumes(image);
   const auto measure_of = [&](std::size_t volume, const VolumeSource& unfiltered) -> NoiseMeasure {
@@ -290,8 +290,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   };
   std::optional<SeriesNoise> of_series;
   if (image.is_time_series()) {
-    of_series =
-        SeriesNoise::measure(request.filters, image.volume_count(), source_of, *chosen.backend, whole, measure_of);
+    of_series = SeriesNoise::measure(request.filters, image.volume_count(), source_of, backend, whole, measure_of);
     if (of_series) report.noise_source = of_series->describe();
   }
   const MaskIdentity of_mask = mask ? identify_mask(*mask, image) : MaskIdentity{.is_empty = false};
@@ -300,13 +299,13 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
                               ": no voxel is inside, so that nothing was changed");
   }
   Provenance provenance{
-      .backend = chosen.backend->name(),
       .mask = of_mask.hash,
       .noise_source = report.noise_source,
       .stabilise = report.stabilise == Stabilise::none ? "" : FieldType<Stabilise>::format(report.stabilise)};
   for (const FilterConfig& step : request.filters) provenance.requested.push_back(step.with_content_hashes());
   const double volumes = static_cast<double>(image.volume_count());
   const auto output_of = [&](std::size_t volume) {
+    provenance.backend = backend.name();
     writers.image->begin_volume(volume, provenance);
     if (writers.residual) {
       Provenance of_residual = provenance;
@@ -341,7 +340,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     // The offset of the image is that of its first volume. A mask may leave little of a range.
     RangedSource source(*unranged, volume > 0 && !mask && values != io::VoxelDomain::stored && image.may_lose_digits());
     const double index = static_cast<double>(volume);
-    const VolumeFilter filter({request.filters, report.stabilise, is_chosen}, source, *chosen.backend,
+    const VolumeFilter filter({request.filters, report.stabilise, is_chosen}, source, backend,
                               whole.part(index / volumes, (index + 1) / volumes),
                               of_series ? of_series->as_measure() : measure_of(volume, source));
     if (whole.memory_limit) trim_heap();  // of estimates
@@ -360,10 +359,11 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     provenance.resolved = filter.resolved();
     provenance.noise = filter.noise();
     provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
-    VoxelOutput output = output_of(volume);
+    std::optional<VoxelOutput> output;  // is made when a backend has started, not waited for before
     filter.run([&](VolumeView<const float> slices) {
+      if (!output) output.emplace(output_of(volume));
       rounding.look_at(slices);
-      output.write(slices);
+      output->write(slices);
     });
     rounding.end_volume();
     if (const double middle = source.middle_if_far(); middle != 0) {
@@ -462,13 +462,14 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   const auto mask = open_mask(request.mask.mask, image, background, report.warnings);
   check_formats(request, image, report);
   check_windows(request, image, report);
-  const ChosenBackend& chosen = backends.of([&] { return cpu_seconds(image, report, background); });
-  report.backend = chosen.backend->name();
-  report.backend_reason = chosen.why;
+  const StartingBackend& backend = backends.of([&] { return cpu_seconds(image, report, background); });
+  backend.check();
   std::vector<io::FileStamp> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
   io::with_change_check(inputs,
-                        [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, chosen, observer, report); });
+                        [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, backend, observer, report); });
+  report.backend = backend.name();
+  report.backend_reason = backend.why();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
@@ -495,9 +496,10 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   const auto by_header = resolve_by_header(filters, *source);
   const Execution execution = execution_of(request.execution, observer);
   BackendSelector backends(request.execution.backend, filters);
-  const ChosenBackend& chosen = backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
+  const StartingBackend& backend =
+      backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
-  const VolumeFilter filter({filters, stabilise, is_chosen}, *source, *chosen.backend, execution, measure_noise);
+  const VolumeFilter filter({filters, stabilise, is_chosen}, *source, backend, execution, measure_noise);
   filter.run([&](VolumeView<const float> slices) {
     const float* const before = input.row(0, slices.origin.z);
     const float* const mask = request.mask.data ? request.mask.row(0, slices.origin.z) : nullptr;
@@ -507,7 +509,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       after[i] = keeps ? before[i] : slices.data[i];
     }
   });
-  return {{filter.resolved(), filter.noise(), filter.is_stabilised()}, chosen.backend->name(), filter.warnings()};
+  return {{filter.resolved(), filter.noise(), filter.is_stabilised()}, backend.name(), filter.warnings()};
 }
 
 }  // namespace quietvox

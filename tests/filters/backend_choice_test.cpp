@@ -26,17 +26,17 @@ double seconds(const std::string& filter, const Extent& extent, int threads = 2,
 
 TEST(BackendSelector, AutoTakesTheCpuForLittleWhateverWasRunBefore) {
   BackendSelector backends("auto", {});
-  EXPECT_EQ(backends.of([] { return 0.01; }).backend->name(), "cpu");
-  EXPECT_EQ(backends.of([] { return 1000.0; }).backend->name(), make_backend("auto")->name());
-  EXPECT_EQ(backends.of([] { return 0.01; }).backend->name(), "cpu");
-  EXPECT_EQ(backends.of([] { return 0.01; }).why.text(), "auto: too little work for a GPU");
+  EXPECT_EQ(backends.of([] { return 0.01; }).name(), "cpu");
+  EXPECT_EQ(backends.of([] { return 1000.0; }).name(), make_backend("auto")->name());
+  EXPECT_EQ(backends.of([] { return 0.01; }).name(), "cpu");
+  EXPECT_EQ(backends.of([] { return 0.01; }).why().text(), "auto: too little work for a GPU");
 }
 
 TEST(BackendSelector, WhatIsAskedForByNameIsTaken) {
   BackendSelector backends("cpu", {});
   for (const double seconds : {0.0, 1000.0}) {
-    EXPECT_EQ(backends.of([&] { return seconds; }).backend->name(), "cpu");
-    EXPECT_EQ(backends.of([&] { return seconds; }).why.text(), "");
+    EXPECT_EQ(backends.of([&] { return seconds; }).name(), "cpu");
+    EXPECT_EQ(backends.of([&] { return seconds; }).why().text(), "");
   }
 }
 

@@ -47,7 +47,7 @@ TEST_F(CudaDevice, HasEveryFilter) {
 }
 
 TEST_F(CudaDevice, IsTakenForLittleWhereAskedForByName) {
-  EXPECT_TRUE(BackendSelector("cuda:0", {}).of([] { return 0.0; }).backend->name().starts_with("cuda:0"));
+  EXPECT_TRUE(BackendSelector("cuda:0", {}).of([] { return 0.0; }).name().starts_with("cuda:0"));
 }
 
 TEST_F(CudaDevice, IsNamed) { EXPECT_TRUE(backend->name().starts_with("cuda:0 (")) << backend->name(); }

@@ -39,7 +39,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/analysis", {{"core"}, {}}},
       {"src/phantom", {{"core"}, {}}},
       {"src/io/files", {{"core"}, {"isa-l/", "libdeflate.h", "zlib.h"}}},
-      {"src/io/output", {{"core", "io", "io/files"}, {"nlohmann/"}}},
+      {"src/io/output", {{"core", "io", "io/files"}, {"nlohmann/", "xxhash.h"}}},
       {"src/io", {{"core", "io/files", "io/output"}, {"nlohmann/"}}},
       {"src/io/nifti", {{"core", "io", "io/files", "io/output"}, {"hwy/", "zlib.h"}}},
       {"src/io/dicom", {{"core", "io", "io/files", "io/output"}, {"dcmtk/", "openjpeg", "zlib.h", "nlohmann/"}}},

@@ -59,8 +59,8 @@ class ByteWriter {
   void write(std::span<const std::byte>);
   /// Makes bytes: those for `to`, from number `first` of them on.
   using Fill = std::function<void(std::uint64_t first, std::span<std::byte> to)>;
-  /// Writes so many bytes that are made in pieces of `piece` bytes, the last one shorter: in order one after another, or
-  /// by several threads at once.
+  /// Writes so many bytes that are made in pieces of `piece` bytes, the last one shorter: in order one after another,
+  /// or by several threads at once.
   void write(std::uint64_t bytes, std::size_t piece, bool in_order, const Fill&);
   /// Writes what is left, closes the file, reads it again and throws Error(not_writable) where it does not hold what
   /// was written. Throws Error(cancelled) once a stop is requested.

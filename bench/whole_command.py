@@ -27,12 +27,26 @@ import time
 LARGEST = 10 ** 9  # voxels of the curve of sizes
 
 
+def cores_in_order():
+    """Processors of the machine, of each physical core one before the second ones."""
+    first, second, seen = [], [], set()
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        core = siblings.read_text().strip() if siblings.exists() else str(cpu)
+        (second if core in seen else first).append(cpu)
+        seen.add(core)
+    return first + second
+
+
+CORES = cores_in_order()
+
+
 def run(command, cores, output=None):
     """Seconds and peak memory of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     process = subprocess.Popen([str(part) for part in command], stdout=output or subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, range(cores)))
+                               stderr=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, CORES[:cores]))
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     if status:
@@ -86,7 +100,7 @@ class Benchmark:
         self.folder = pathlib.Path(arguments.folder)
         self.disk = pathlib.Path(arguments.disk) if arguments.disk else None
         self.runs = arguments.runs
-        every = os.cpu_count()
+        every = len(CORES)
         self.cores = [int(n) for n in arguments.cores.split(",")] if arguments.cores else [every]
         self.only = arguments.only.split(",") if arguments.only else None
         self.cuda = self.has_cuda()

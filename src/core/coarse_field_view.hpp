@@ -19,9 +19,12 @@ struct CoarseFieldView {
   };
   static QV_HD Place place(std::int64_t voxel, std::int64_t voxels, std::int64_t nodes) {
     if (nodes == 1 || voxels == 1) return {0, 0, 0};
-    const std::int64_t along = voxel * (nodes - 1), whole = along / (voxels - 1);
-    const std::int64_t node = whole < nodes - 1 ? whole : nodes - 2;
-    return {node, node + 1, static_cast<double>(along - node * (voxels - 1)) / static_cast<double>(voxels - 1)};
+    const std::int64_t whole = voxel * (nodes - 1) / (voxels - 1), node = whole < nodes - 1 ? whole : nodes - 2;
+    return {node, node + 1, weight(voxel, node, voxels, nodes)};
+  }
+  static QV_HD double weight(std::int64_t voxel, std::int64_t node, std::int64_t voxels, std::int64_t nodes) {
+    const std::int64_t beyond = voxel * (nodes - 1) - node * (voxels - 1);
+    return static_cast<double>(beyond) / static_cast<double>(voxels - 1);
   }
 
   QV_HD double at(std::int64_t x, std::int64_t y, std::int64_t z) const {

@@ -105,16 +105,18 @@ void CoarseField::row(const Index3& first, const Extent& extent, std::span<float
   const CoarseFieldView view{values.data(), size, extent};
   const auto y = CoarseFieldView::place(first.y, extent.y, size.y),
              z = CoarseFieldView::place(first.z, extent.z, size.z);
-  std::int64_t voxel = first.x, node = -1;
-  double here = 0, next = 0;
-  for (float& value : to) {
-    const auto x = CoarseFieldView::place(voxel++, extent.x, size.x);
-    if (x.node != node) {
-      node = x.node;
-      here = view.at_node(x.node, y, z);
-      next = view.at_node(x.next, y, z);
+  const auto value = [](double here, double next, double weight) {
+    return static_cast<float>(CoarseFieldView::bounded(CoarseFieldView::between(here, next, weight)));
+  };
+  const std::int64_t last = first.x + std::ssize(to);
+  float* at = to.data();
+  for (std::int64_t voxel = first.x; voxel < last;) {  // up to each node
+    const auto x = CoarseFieldView::place(voxel, extent.x, size.x);
+    const double here = view.at_node(x.node, y, z), next = view.at_node(x.next, y, z);
+    *at++ = value(here, next, x.weight);
+    for (++voxel; voxel < last && voxel * (size.x - 1) < x.next * (extent.x - 1); ++voxel) {
+      *at++ = value(here, next, CoarseFieldView::weight(voxel, x.node, extent.x, size.x));
     }
-    value = static_cast<float>(CoarseFieldView::bounded(CoarseFieldView::between(here, next, x.weight)));
   }
 }
 

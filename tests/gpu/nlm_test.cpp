@@ -49,7 +49,7 @@ const Option varied[] = {{"noise-model", "rician"}, {"noise-bias", "1"},        
                          {"sigma", "1e-6"},         {"sigma", "1e6"},           {"search-radius", "0"}};
 
 TEST_F(GpuNlm, NoiseThatVaries) {
-  const Volume flat = busy_volume({67, 45, 3}, 7), deep = busy_volume({37, 21, 13}, 8);
+  const Volume flat = busy_volume({41, 37, 3}, 7), deep = busy_volume({37, 21, 7}, 8);
   for (const char* patch : {"0x0x0", "1x1x0", "2x2x0", "3x3x0", "1x1x1", "2x2x1", "2x2x2"}) {
     const Volume& whole = patch[4] == '0' ? flat : deep;
     for (const Volume& volume : {whole, with_holes(whole, 31)}) {

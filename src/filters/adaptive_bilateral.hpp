@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 2> choices(RangeRule) { return {"variance
 ///     sum_q w_q
 ///
 /// where s is the standard deviation (n - 1) of the voxels present in the box of radius 1 along the axes that the
-/// window extends along, m is the map of the noise where both bounds were measured, else 1, and w are the weights of the
-/// bilateral filter with range_sigma. The second rule is that of Indurkhya and Vallabhu 2023 as the text of their
+/// window extends along, m is the map of the noise where both bounds were measured, else 1, and w are the weights of
+/// the bilateral filter with range_sigma. The second rule is that of Indurkhya and Vallabhu 2023 as the text of their
 /// section 4.2.2 writes it; their Algorithm 2 accumulates the running sum of the weights and adds the regularisation to
 /// the square root instead, which makes the variance depend on the order of the neighbours. Differs from exact
 /// arithmetic by at most 1e-5 of the volume's largest range_sigma(p) + 4 ulp(max |u|), for range sigmas within a factor

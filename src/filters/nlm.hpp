@@ -23,8 +23,8 @@ namespace quietvox {
 /// filter of Indurkhya and Vallabhu 2023. The noise model `rician` averages u^2 instead and returns sqrt(max(mean - 2
 /// (sigma m_p)^2, 0)) (Wiest-Daessle et al. 2008). Where a voxel of either patch is missing, D leaves the pair out;
 /// missing voxels q have no weight, and missing voxels p keep their value. h = strength sigma = 0 changes nothing.
-/// Differs from exact arithmetic by at most 1e-5 max |u|, for intensities below 2^60 h; with `rician` the square does so
-/// by 2e-5 max u^2, since near 0 the root magnifies what was rounded.
+/// Differs from exact arithmetic by at most 1e-5 max |u|, for intensities below 2^60 h; with `rician` the square does
+/// so by 2e-5 max u^2, since near 0 the root magnifies what was rounded.
 struct NlmParams {
   static constexpr int largest_patch_radius = 7, largest_search_radius = 31;
   static constexpr int wide_patch = 2;  // in in-plane voxels, of an automatic patch

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <type_traits>
 
 #include "cuda/filters/common/box.cuh"
@@ -19,11 +20,13 @@ namespace {
 
 using namespace cuda;
 
-/// Variances of the noise, over sigma^2, of the voxels of the input and of what stands around it, as far as any lane
-/// looks, also one without outputs.
-struct Variances {
-  const float* first;         ///< that of the input's first voxel; null where the noise does not vary
+/// Noise that varies. Variances, over sigma^2, are those of the voxels of the input and of what stands around it, as
+/// far as any lane looks, also one without outputs.
+struct Noise {
+  const float* variances;     ///< from that of the input's first voxel on; null where the noise does not vary
   std::int64_t pitch, plane;  ///< from row to row, from slice to slice
+  CoarseFieldView map;
+  Index3 origin;  ///< of the input, in the volume
 
   __device__ std::int64_t place(int x, int y, int z) const { return z * plane + y * pitch + x; }
 };
@@ -40,7 +43,7 @@ struct Nlm {
   float intensity_rate;
   double unscale, rician_bias;
   Border border;
-  Variances variances;
+  Noise noise;
 };
 
 Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
@@ -142,6 +145,13 @@ __device__ __forceinline__ void add_neighbour(const Nlm& nlm, float voxel, float
 /// way. It else keeps code and registers for shuffles of lanes that have parted.
 __device__ __forceinline__ bool is_any(bool condition) { return __reduce_or_sync(~0U, condition) != 0; }
 
+/// Of squares of voxels, by the noise model `rician`. Not inlined: kernels that need all registers call it in the end.
+__device__ __noinline__ double local_rician_bias(const Nlm& nlm, int3 at) {
+  const Index3& origin = nlm.noise.origin;
+  const double noise = nlm.noise.map.at(origin.x + at.x, origin.y + at.y, origin.z + at.z);
+  return nlm.rician_bias * noise * noise;
+}
+
 /// Writes an output, which lies at (x, y, z) of the input.
 template <bool General>
 __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float sum, float weight, float* result) {
@@ -156,8 +166,7 @@ __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float
     *result = original + 0.0F;
   } else if (nlm.squares) {
     const double change = static_cast<double>(sum) / weight * nlm.unscale * nlm.unscale, u = original;
-    const Variances& noise = nlm.variances;
-    const double bias = nlm.rician_bias * (General && noise.first ? noise.first[noise.place(at.x, at.y, at.z)] : 1.0F);
+    const double bias = General && nlm.noise.variances ? local_rician_bias(nlm, at) : nlm.rician_bias;
     *result = static_cast<float>(sqrt(fmax(u * u + change - bias, 0.0)));
   } else {
     *result = static_cast<float>(original + static_cast<double>(sum) / weight * nlm.unscale) + 0.0F;
@@ -241,7 +250,7 @@ struct SliceLane {
     if (General && variance) {
 #pragma unroll
       for (int y = 0; y < S::outputs_y; ++y) {
-        distance[y] = over_noise(distance[y], variance + y * nlm.variances.pitch, step);
+        distance[y] = over_noise(distance[y], variance + y * nlm.noise.pitch, step);
       }
     }
 #pragma unroll
@@ -277,9 +286,9 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
     mine.weight[y] = 1;  // the voxel's own
   }
 
-  const Variances& variances = nlm.variances;
+  const Noise& noise = nlm.noise;
   const float* const variance =
-      General && variances.first ? variances.first + variances.place(column, row + F, first.z) : nullptr;
+      General && noise.variances ? noise.variances + noise.place(column, row + F, first.z) : nullptr;
   int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
   if (nlm.whole_slice) {  // every offset that takes an output of the block to a voxel of the slice
     low = {-first.x - S::outputs_x + 1, -first.y - S::block_y + 1, 0};
@@ -315,7 +324,7 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
             if (ox == 0 && oy == 0 && oz == 0) continue;
             const float log2_spatial = General ? log2_spatial_of(nlm, ox, oy, oz) : 0;
             const bool inside_x = !General || !nlm.whole_slice || bit_if_within(column + ox, in.x);
-            const std::int64_t step = General ? variances.place(ox, oy, oz) : 0;
+            const std::int64_t step = General ? noise.place(ox, oy, oz) : 0;
             if (missing) {
               mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
             } else {
@@ -535,10 +544,10 @@ struct BoxLane {
       if (General && variance) {
 #pragma unroll
         for (int k = 0; k < S::together; ++k) {
-          const float* row = variance + (first + k) * nlm.variances.pitch;
+          const float* row = variance + (first + k) * nlm.noise.pitch;
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            sums[k][i] = over_noise(sums[k][i], row + i % 2 + i / 2 * nlm.variances.plane, step);
+            sums[k][i] = over_noise(sums[k][i], row + i % 2 + i / 2 * nlm.noise.plane, step);
           }
         }
       }
@@ -626,9 +635,9 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
   BoxLane<S> mine;
   mine.mail.box = shared + S::staged / 4 + (warp_now() + 1) * S::sent + lane_now();
   const int own_column = column_now(), own_row = row_now();
-  const Variances& variances = nlm.variances;
+  const Noise& noise = nlm.noise;
   const float* const variance =
-      General && variances.first ? variances.first + variances.place(own_column, own_row, first.z) : nullptr;
+      General && noise.variances ? noise.variances + noise.place(own_column, own_row, first.z) : nullptr;
   bool missing_here = false;
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {
@@ -695,7 +704,7 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
               for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, in.x) << (S::rows + x);
             }
             mine.template add<General, Missing>(top, nlm, log2_spatial, inside, variance,
-                                                General ? variances.place(ox, oy, oz) : 0);
+                                                General ? noise.place(ox, oy, oz) : 0);
           };
           if (!General && !Missing && to_y - from_y == S::offsets - 1) {  // all, without a branch after each
             constexpr int turns = S::offsets / S::rows;
@@ -750,8 +759,8 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
     low = {-p.x, -p.y, 0};
     high = {in.x - 1 - p.x, in.y - 1 - p.y, 0};
   }
-  const Variances& variances = nlm.variances;
-  const float* const variance = variances.first ? variances.first + variances.place(p.x, p.y, p.z) : nullptr;
+  const Noise& noise = nlm.noise;
+  const float* const variance = noise.variances ? noise.variances + noise.place(p.x, p.y, p.z) : nullptr;
   const float voxel = scaled_voxel(in, nlm, p.x, p.y, p.z);
   const float all = static_cast<float>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
   float sum = 0, weight = 1;
@@ -772,7 +781,7 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
           }
         }
         distance *= all / count;
-        if (variance) distance = over_noise(distance, variance, variances.place(ox, oy, oz));
+        if (variance) distance = over_noise(distance, variance, noise.place(ox, oy, oz));
         const float w = weight_of(nlm, distance, difference, log2_spatial_of(nlm, ox, oy, oz));
         sum = fmaf(w, change_of(nlm, voxel, difference), sum);
         weight += w;
@@ -792,22 +801,36 @@ __global__ void find_each_variance(Box<const float> in, Box<float> variances, in
   variances.row(y, z)[x] = noise * noise;
 }
 
-/// Where the noise varies, tells `nlm` its variances, which lie in what is returned.
-DeviceBuffer<float> find_variances(const VolumeView<const float>& in, const NlmParams& params,
-                                   const LaunchContext& queue, Nlm& nlm) {
-  if (!params.map.varies()) return {};
-  constexpr int3 most{80, 80, 4};  // by which blocks, and offsets that are staged with others, reach beyond the input
-  const int3 margin{nlm.search.x + most.x, nlm.search.y + most.y, nlm.search.z + most.z};
-  VolumeView<float> all{nullptr,
-                        {{in.extent.x + 2 * margin.x, in.extent.y + 2 * margin.y, in.extent.z + 2 * margin.z}}};
-  DeviceBuffer<float> buffer(static_cast<std::size_t>(all.extent.voxels()), queue);
-  all.data = buffer.get();
-  const DeviceMap map(params.map, params.volume, queue);
-  const dim3 block(32, 4), grid(ceil_div(all.extent.x, block.x), ceil_div(all.extent.y, block.y), all.extent.z);
-  launch(find_each_variance, grid, block, 0, queue, in, all, margin, in.origin, map.view(), params.border);
-  nlm.variances = {&all.at(margin.x, margin.y, margin.z), all.extent.x, all.extent.slice()};
-  return buffer;
-}
+/// What lies on the device where the noise varies.
+class NoiseOfVoxels {
+ public:
+  NoiseOfVoxels(const VolumeView<const float>& in, const NlmParams& params, const LaunchContext& queue)
+      : origin_(in.origin), map_(params.map, params.volume, queue) {
+    const Radius3 search = params.search_window().value_or(Radius3{});
+    margin_ = {search.x + beyond.x, search.y + beyond.y, search.z + beyond.z};
+    for (int axis = 0; axis < 3; ++axis) size_[axis] = in.extent[axis] + 2 * margin_[axis];
+    variances_ = DeviceBuffer<float>(static_cast<std::size_t>(size_.voxels()), queue);
+    const dim3 block(32, 4), grid(ceil_div(size_.x, block.x), ceil_div(size_.y, block.y), size_.z);
+    const int3 margin{margin_.x, margin_.y, margin_.z};
+    launch(find_each_variance, grid, block, 0, queue, in, VolumeView<float>{variances_.get(), size_}, margin, in.origin,
+           map_.view(), params.border);
+  }
+
+  Noise noise() const {
+    const std::int64_t first = (margin_.z * size_.y + margin_.y) * size_.x + margin_.x;
+    return {variances_.get() + first, size_.x, size_.slice(), map_.view(), origin_};
+  }
+
+ private:
+  /// By which blocks, and offsets that are staged with others, reach beyond the input.
+  static constexpr Radius3 beyond{80, 80, 4};
+
+  Index3 origin_;
+  DeviceMap map_;
+  Radius3 margin_;
+  Extent size_;
+  DeviceBuffer<float> variances_;
+};
 
 /// How far before a place the last multiple of `unit` lies. Blocks begin at multiples, so that the same voxels share
 /// sums wherever a box begins.
@@ -820,7 +843,7 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
   constexpr float most_bias = 64;  // whose weight floats hold
   const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias <= most_bias && nlm.spatial.x == 0 &&
-                     nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0 && !nlm.variances.first;
+                     nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0 && !nlm.noise.variances;
   const Box<float> to = out;
   const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
     const int3 start{offset.x - back.x, offset.y - back.y, offset.z - back.z};
@@ -864,7 +887,8 @@ void nlm_cuda(VolumeView<const float> in, VolumeView<float> out, const NlmParams
     copy_voxels(in, out, queue);
   } else {
     Nlm nlm = make_nlm(params, in.spacing);
-    const DeviceBuffer<float> variances = find_variances(in, params, queue, nlm);
+    std::optional<NoiseOfVoxels> noise;
+    if (params.map.varies()) nlm.noise = noise.emplace(in, params, queue).noise();
     const bool launched =
         launch_for<1, 0>(in, out, offset, nlm, queue) || launch_for<2, 0>(in, out, offset, nlm, queue) ||
         launch_for<3, 0>(in, out, offset, nlm, queue) || launch_for<1, 1>(in, out, offset, nlm, queue) ||

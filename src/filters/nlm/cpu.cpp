@@ -120,7 +120,7 @@ class NlmRun {
   void run(const Execution& execution) const {
     if (params_.search_window()) {
       for_tiles(tiling_.count.voxels(), 0, execution,
-                [&](const Box& tile, TileScratch& scratch) { return search_window(tile, scratch); });
+                [&](const Box& tile, TileScratch& scratch) { search_window(tile, scratch); });
       return;
     }
     PackedBox slice;  // what all tiles of one slice share
@@ -131,7 +131,7 @@ class NlmRun {
         return static_cast<double>(done) / static_cast<double>(out_.extent.z);
       };
       for_tiles(tiling_.count.slice(), z * tiling_.count.slice(), execution.part(fraction(z), fraction(z + 1)),
-                [&](const Box& tile, TileScratch& scratch) { return search_slice(slice, tile, scratch); });
+                [&](const Box& tile, TileScratch& scratch) { search_slice(slice, tile, scratch); });
     }
   }
 
@@ -164,7 +164,8 @@ class NlmRun {
           }
           scratch.sums.reset(tile.size());
           scratch.difference.clear();
-          write(tile, body(tile, scratch), scratch);
+          body(tile, scratch);
+          write(tile, scratch);
         });
   }
 
@@ -178,8 +179,7 @@ class NlmRun {
     return static_cast<float>(-0.5 * std::numbers::log2e * sum);
   }
 
-  /// Fills the sums of a tile; returns its voxels.
-  Region search_window(const Box& tile, TileScratch& scratch) const {
+  void search_window(const Box& tile, TileScratch& scratch) const {
     const Radius3 v = *params_.search_window();
     scratch.voxels.fill(in_, params_, place_in(tile.first), tile.size(), params_.halo().radius, scale_);
     const Region region = scratch.voxels.region({0, 0, 0});
@@ -194,10 +194,9 @@ class NlmRun {
       }
     }
     put_aside(scratch);
-    return region;
   }
 
-  Region search_slice(const PackedBox& slice, const Box& tile, TileScratch& scratch) const {
+  void search_slice(const PackedBox& slice, const Box& tile, TileScratch& scratch) const {
     const Index3 place = place_in(tile.first);
     const Extent size = tile.size();
     const Region region = slice.region({place.x, place.y, 0});
@@ -216,7 +215,6 @@ class NlmRun {
       }
     }
     put_aside(scratch);
-    return region;
   }
 
   /// Sums in float stay accurate over as many offsets.
@@ -249,24 +247,30 @@ class NlmRun {
     return false;
   }
 
-  void write(const Box& tile, const Region& region, const TileScratch& scratch) const {
-    const double rician_bias = 2 * *params_.sigma * *params_.sigma;
+  /// Of squares of voxels, by the noise model `rician`.
+  double bias_at(const Index3& place) const {
+    const Index3 voxel{in_.origin.x + place.x, in_.origin.y + place.y, in_.origin.z + place.z};
+    const double sigma = *params_.sigma * (params_.map.varies() ? params_.map.at(voxel, params_.volume) : 1);
+    return 2 * sigma * sigma;
+  }
+
+  void write(const Box& tile, const TileScratch& scratch) const {
     const bool rician = params_.noise_model == NoiseDistribution::rician;
     const int power = rician ? 2 * exponent_ : exponent_;
     Index3 p;
     for (p.z = tile.first.z; p.z < tile.last.z; ++p.z) {
       for (p.y = tile.first.y; p.y < tile.last.y; ++p.y) {
+        const std::int64_t row = scratch.sums.row(p.y - tile.first.y, p.z - tile.first.z);
         for (p.x = tile.first.x; p.x < tile.last.x; ++p.x) {
           const Index3 place = place_in(p);
           const float voxel = in_.at(place.x, place.y, place.z);
           float& result = out_.at(p.x, p.y, p.z);
           result = canonical_zero(voxel);
           if (!std::isfinite(voxel) || (params_.border == Border::copy && leaves(place))) continue;
-          const Index3 of_tile{p.x - tile.first.x, p.y - tile.first.y, p.z - tile.first.z};
-          const auto i = static_cast<std::size_t>(scratch.sums.row(of_tile.y, of_tile.z) + of_tile.x);
+          const auto i = static_cast<std::size_t>(row + p.x - tile.first.x);
           const double change = std::ldexp(scratch.difference[i] / scratch.weight[i], power), u = voxel;
-          const double bias = rician_bias * (region.variances ? static_cast<double>(*region.variance_at(of_tile)) : 1);
-          result = static_cast<float>(rician ? std::sqrt(std::max(u * u + change - bias, 0.0)) : u + change) + 0.0F;
+          result = static_cast<float>(rician ? std::sqrt(std::max(u * u + change - bias_at(place), 0.0)) : u + change) +
+                   0.0F;
         }
       }
     }

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <numbers>
 
+#include "core/coarse_field_view.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -93,28 +95,29 @@ std::string NoiseModel::describe() const {
   return reason.empty() ? text : text + ": " + reason;
 }
 
+double CoarseField::largest() const { return static_cast<double>(*std::max_element(values.begin(), values.end())); }
+
 double CoarseField::at(const Index3& voxel, const Extent& extent) const {
-  Index3 node;
-  Triple<double> weight;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (size[axis] == 1 || extent[axis] == 1) continue;
-    const double place = static_cast<double>(voxel[axis] * (size[axis] - 1)) / static_cast<double>(extent[axis] - 1);
-    node[axis] = std::min(static_cast<std::int64_t>(place), size[axis] - 2);
-    weight[axis] = place - static_cast<double>(node[axis]);
-  }
-  double sum = 0;
-  for (int corner = 0; corner < 8; ++corner) {
-    double share = 1;
-    Index3 at = node;
-    for (int axis = 0; axis < 3; ++axis) {
-      const bool next = (corner >> axis & 1) != 0;
-      share *= next ? weight[axis] : 1 - weight[axis];
-      at[axis] += next;
+  return CoarseFieldView{values.data(), size, extent}.at(voxel.x, voxel.y, voxel.z);
+}
+
+void CoarseField::row(const Index3& first, const Extent& extent, std::span<float> to) const {
+  const CoarseFieldView view{values.data(), size, extent};
+  const auto y = CoarseFieldView::place(first.y, extent.y, size.y),
+             z = CoarseFieldView::place(first.z, extent.z, size.z);
+  const auto value = [](double here, double next, double weight) {
+    return static_cast<float>(CoarseFieldView::bounded(CoarseFieldView::between(here, next, weight)));
+  };
+  const std::int64_t last = first.x + std::ssize(to);
+  float* at = to.data();
+  for (std::int64_t voxel = first.x; voxel < last;) {  // up to each node
+    const auto x = CoarseFieldView::place(voxel, extent.x, size.x);
+    const double here = view.at_node(x.node, y, z), next = view.at_node(x.next, y, z);
+    *at++ = value(here, next, x.weight);
+    for (++voxel; voxel < last && voxel * (size.x - 1) < x.next * (extent.x - 1); ++voxel) {
+      *at++ = value(here, next, CoarseFieldView::weight(voxel, x.node, extent.x, size.x));
     }
-    if (share > 0)
-      sum += share * static_cast<double>(values[static_cast<std::size_t>((at.z * size.y + at.y) * size.x + at.x)]);
   }
-  return sum;
 }
 
 }  // namespace quietvox

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,13 +36,18 @@ struct NoiseSpectrum {
   Triple<double> length() const;
 };
 
-/// A field that varies slowly over a volume: values at the nodes of a coarse grid that spans it, linear between them.
+/// A positive field that varies slowly over a volume: values at the nodes of a coarse grid that spans it, linear
+/// between them, and nowhere below 1e-3.
 struct CoarseField {
   Extent size{{1, 1, 1}};
   std::vector<float> values{1};
 
+  bool varies() const { return values.size() > 1; }
+  double largest() const;
   /// At a voxel of a volume of `extent`.
   double at(const Index3& voxel, const Extent& extent) const;
+  /// At voxels of a row, from `first` on.
+  void row(const Index3& first, const Extent& extent, std::span<float> to) const;
 };
 
 /// The noise of a volume as measured from its voxels.

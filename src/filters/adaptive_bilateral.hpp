@@ -16,17 +16,17 @@ constexpr std::array<std::string_view, 2> choices(RangeRule) { return {"variance
 
 /// The bilateral filter with a range sigma for each voxel p:
 ///
-///     variance:  range_sigma(p) = clamp(kappa s(p), lowest_range_sigma, highest_range_sigma),
+///     variance:  range_sigma(p) = clamp(kappa s(p), lowest_range_sigma m(p), highest_range_sigma m(p)),
 ///     two-pass:  range_sigma(p) = sqrt(max(v(p) + regularisation, regularisation)) / 2,  v = sum_q w_q (u_q - u_p)^2 /
 ///     sum_q w_q
 ///
 /// where s is the standard deviation (n - 1) of the voxels present in the box of radius 1 along the axes that the
-/// window extends along, and w are the weights of the bilateral filter with range_sigma. The second rule is that of
-/// Indurkhya and Vallabhu 2023 as the text of their section 4.2.2 writes it; their Algorithm 2 accumulates the running
-/// sum of the weights and adds the regularisation to the square root instead, which makes the variance depend on the
-/// order of the neighbours. Differs from exact arithmetic by at most 1e-5 of the volume's largest range_sigma(p) + 4
-/// ulp(max |u|), for range sigmas within a factor of 2^60 of each other. Missing voxels keep their value and have no
-/// weight.
+/// window extends along, m is the map of the noise where both bounds were measured, else 1, and w are the weights of
+/// the bilateral filter with range_sigma. The second rule is that of Indurkhya and Vallabhu 2023 as the text of their
+/// section 4.2.2 writes it; their Algorithm 2 accumulates the running sum of the weights and adds the regularisation to
+/// the square root instead, which makes the variance depend on the order of the neighbours. Differs from exact
+/// arithmetic by at most 1e-5 of the volume's largest range_sigma(p) + 4 ulp(max |u|), for range sigmas within a factor
+/// of 2^60 of each other. Missing voxels keep their value and have no weight.
 struct AdaptiveBilateralParams {
   RangeRule rule = RangeRule::variance;
   double kappa = 3;
@@ -40,6 +40,9 @@ struct AdaptiveBilateralParams {
   Support support = Support::box;
   Border border = Border::replicate;
 
+  CoarseField map{};  ///< of the noise, over that of the whole volume; of resolved parameters
+  Extent volume{};    ///< voxels of the whole volume; of resolved parameters
+
   static constexpr std::string_view name = "adaptive-bilateral";
   static constexpr std::string_view summary = "Bilateral filter whose intensity weight follows the local contrast.";
   static constexpr bool commutes_with_rescale = false;
@@ -49,11 +52,11 @@ struct AdaptiveBilateralParams {
         field("rule", &P::rule, "What the range sigma of a voxel follows."),
         field("kappa", &P::kappa, {1e-3, 100}, "", "Rule variance: range sigma / local standard deviation."),
         field("lowest-range-sigma", &P::lowest_range_sigma, {0, 1e30}, "intensity",
-              "Rule variance: the least range sigma; auto: half the measured noise."),
+              "Rule variance: the least range sigma; auto: half the measured noise of each voxel."),
         field("highest-range-sigma", &P::highest_range_sigma, {0, 1e30}, "intensity",
-              "Rule variance: the largest range sigma; auto: three times the measured noise."),
+              "Rule variance: the largest range sigma; auto: three times the measured noise of each voxel."),
         field("range-sigma", &P::range_sigma, {0, 1e30}, "intensity",
-              "Rule two-pass: range sigma of the first pass; auto: as in bilateral."),
+              "Rule two-pass: range sigma of the first pass; auto: as in bilateral where the noise is strongest."),
         field("regularisation", &P::regularisation, {0, 1e30}, "intensity^2",
               "Rule two-pass: added to the variance of the first pass; auto: 0.01 (intensity range / 255)^2."),
         field("domain-sigma", &P::domain_sigma, {1e-6, 1e6}, "mm",

@@ -6,6 +6,7 @@
 
 #include "core/backend.hpp"
 #include "core/border.hpp"
+#include "core/noise_model.hpp"
 
 namespace quietvox {
 
@@ -18,12 +19,14 @@ constexpr std::array<std::string_view, 2> choices(Support) { return {"box", "dis
 /// Averages each voxel p with the neighbours q that are near it and look like it (Tomasi and Manduchi 1998):
 ///
 ///     out = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
-///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 range_sigma^2))
+///     w_q = exp(-1/2 sum_a (o_a s_a / domain_sigma_a)^2) exp(-(u_q - u_p)^2 / (2 (range_sigma m_p)^2))
 ///
 /// over the offsets o = q - p with o_a = -r_a .. r_a, where s is the spacing, and r_a, unless given, is
-/// ceil(truncate domain_sigma_a / s_a) or the largest that fits into the volume. Differs from that formula in exact
-/// arithmetic by at most 1e-5 range_sigma + 4 ulp(max |u|), where range_cut judges u_q - u_p as a float32 difference.
-/// Missing voxels keep their value and have no weight.
+/// ceil(truncate domain_sigma_a / s_a) or the largest that fits into the volume. m is the map of the noise where
+/// range_sigma was measured, else 1; with a range_cut, too, it is 1, and range_sigma suits the strongest noise. Differs
+/// from that formula in exact arithmetic by at most 1e-5 max(range_sigma m) + 4 ulp(max |u|), where range_cut judges
+/// u_q
+/// - u_p as a float32 difference. Missing voxels keep their value and have no weight.
 struct BilateralParams {
   static constexpr int largest_radius = 31;
 
@@ -35,6 +38,9 @@ struct BilateralParams {
   Support support = Support::box;
   Border border = Border::replicate;
 
+  CoarseField map{};  ///< of the noise, over that of the whole volume; of resolved parameters
+  Extent volume{};    ///< voxels of the whole volume; of resolved parameters
+
   static constexpr std::string_view name = "bilateral";
   static constexpr std::string_view summary = "Mean of near and similar voxels; removes noise and keeps edges.";
   static constexpr bool commutes_with_rescale = false;
@@ -44,14 +50,16 @@ struct BilateralParams {
               "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
               "correlated."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the intensity weight; auto: 2.5 times the measured noise, 3 times where that is "
-              "stronger than structure; 0 changes nothing."),
+              "Standard deviation of the intensity weight; auto: 2.5 times the measured noise of each voxel, 3 times "
+              "where noise is stronger than structure; 0 changes nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",
               "Half width of an automatic window, in domain sigmas."),
-        field("range-cut", &BilateralParams::range_cut, {0, 100}, "range-sigma",
-              "Neighbours that differ by this many range sigmas or more have no weight; 0: no cut."),
+        field(
+            "range-cut", &BilateralParams::range_cut, {0, 100}, "range-sigma",
+            "Neighbours that differ by this many range sigmas or more have no weight, and an automatic range-sigma is "
+            "the same everywhere; 0: no cut."),
         field("support", &BilateralParams::support, "Shape of the window."),
         field("border", &BilateralParams::border, "What the window sees beyond the edge of the volume."),
     };
@@ -73,10 +81,9 @@ struct BilateralParams {
   Radius3 widest_radius_{};
 };
 
-/// Range sigma for a noise: what is best on real anatomy (bench/NOTES.md) where the noise is strongest.
+/// Range sigma for a noise, where it is as strong as over the whole volume: what is best on real anatomy
+/// (bench/NOTES.md).
 double range_sigma_for(const NoiseModel& noise);
-/// Standard deviation of the noise where it is strongest; 0 where that is not to be trusted.
-double strongest_sigma(const NoiseModel& noise);
 
 /// True where the window, of resolved parameters, holds the voxel at this offset from its centre.
 constexpr bool in_window(const BilateralParams& params, const Triple<int>& offset) {

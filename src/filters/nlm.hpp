@@ -13,17 +13,18 @@ namespace quietvox {
 /// and Morel 2005):
 ///
 ///     out  = u_p + sum_q w_q (u_q - u_p) / sum_q w_q
-///     w_q  = exp(-max(D - noise_bias sigma^2, 0) / h^2) spatial intensity,   h = strength sigma
-///     D    = mean over the patch n of (u(p + n) - u(q + n))^2
+///     w_q  = exp(-max(D - noise_bias s^2, 0) / (strength s)^2) spatial intensity,   s^2 = sigma^2 (m_p^2 + m_q^2) / 2
+///     D    = mean over the patch n of (u(p + n) - u(q + n))^2,   of which noise makes 2 s^2 on average
 ///     spatial = exp(-1/2 sum_a (o_a s_a / spatial_sigma)^2),   intensity = exp(-(u_q - u_p)^2 / (2 intensity_sigma^2))
 ///
 /// The patch is the box of patch_radius; o runs over the box of search_radius, or q over all voxels of the slice of p.
-/// The factors spatial and intensity are 1 unless their sigmas are given; together they make the NLM-bilateral filter
-/// of Indurkhya and Vallabhu 2023. The noise model `rician` averages u^2 instead and returns sqrt(max(mean - 2 sigma^2,
-/// 0)) (Wiest-Daessle et al. 2008). Where a voxel of either patch is missing, D leaves the pair out; missing voxels q
-/// have no weight, and missing voxels p keep their value. h = 0 changes nothing. Differs from exact arithmetic by at
-/// most 1e-5 max |u|, for intensities below 2^60 h; with `rician` the square does so by 2e-5 max u^2, since near 0 the
-/// root magnifies what was rounded.
+/// m is the map of the noise where sigma was measured, else 1; beyond the border, it is that of the voxel that stands
+/// there. The factors spatial and intensity are 1 unless their sigmas are given; together they make the NLM-bilateral
+/// filter of Indurkhya and Vallabhu 2023. The noise model `rician` averages u^2 instead and returns sqrt(max(mean - 2
+/// (sigma m_p)^2, 0)) (Wiest-Daessle et al. 2008). Where a voxel of either patch is missing, D leaves the pair out;
+/// missing voxels q have no weight, and missing voxels p keep their value. h = strength sigma = 0 changes nothing.
+/// Differs from exact arithmetic by at most 1e-5 max |u|, for intensities below 2^60 h; with `rician` the square does
+/// so by 2e-5 max u^2, since near 0 the root magnifies what was rounded.
 struct NlmParams {
   static constexpr int largest_patch_radius = 7, largest_search_radius = 31;
   static constexpr int wide_patch = 2;  // in in-plane voxels, of an automatic patch
@@ -38,6 +39,9 @@ struct NlmParams {
   double intensity_sigma = 0;
   Border border = Border::replicate;
 
+  CoarseField map{};  ///< of the noise, over sigma; of resolved parameters
+  Extent volume{};    ///< voxels of the whole volume; of resolved parameters
+
   static constexpr std::string_view name = "nlm";
   static constexpr std::string_view summary = "Non-local means: mean of voxels with similar surroundings.";
   static constexpr bool commutes_with_rescale = false;
@@ -51,7 +55,7 @@ struct NlmParams {
               "Half width of the search window, per axis; auto: three in-plane voxels, or five for windows "
               "within slices; all: the whole slice."),
         field("sigma", &NlmParams::sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the noise; auto: estimated; 0 changes nothing."),
+              "Standard deviation of the noise; auto: measured, with its local strength; 0 changes nothing."),
         field("strength", &NlmParams::strength, {0, 100}, "sigma",
               "The h of the weights; larger smooths more; auto: from the ratio of contrast to noise."),
         field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",

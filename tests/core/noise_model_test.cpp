@@ -43,5 +43,28 @@ TEST(CoarseField, IsLinearBetweenItsNodes) {
   EXPECT_EQ(field.at({0, 0, 0}, {{1, 1, 1}}), 1);
 }
 
+TEST(CoarseField, ARowHoldsWhatItsVoxelsHave) {
+  const CoarseField field{{{3, 2, 2}}, {1, 0.5F, 2, 0, 1.5F, 1, 0.3F, 0.7F, 0.2F, 1, 1, 3}};
+  for (const Extent& extent : {Extent{1, 1, 1}, Extent{2, 5, 4}, Extent{17, 3, 2}, Extent{100, 1, 7}}) {
+    for (std::int64_t z = 0; z < extent.z; ++z) {
+      for (std::int64_t y = 0; y < extent.y; ++y) {
+        for (const std::int64_t first : {std::int64_t{0}, extent.x / 3}) {
+          std::vector<float> row(static_cast<std::size_t>(extent.x - first));
+          field.row({first, y, z}, extent, row);
+          for (std::size_t i = 0; i < row.size(); ++i) {
+            EXPECT_EQ(row[i], static_cast<float>(field.at({first + static_cast<std::int64_t>(i), y, z}, extent)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CoarseField, IsNowhereZero) {
+  const CoarseField field{{{2, 1, 1}}, {0, 1}};
+  EXPECT_EQ(field.at({0, 0, 0}, {{3, 1, 1}}), 1e-3);
+  EXPECT_EQ(field.at({1, 0, 0}, {{3, 1, 1}}), 0.5);
+}
+
 }  // namespace
 }  // namespace quietvox

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "emulation/machine.hpp"
 
@@ -16,6 +18,7 @@
 #define __global__
 #define __shared__ static  // one block runs after another
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
 
@@ -70,6 +73,14 @@ T __shfl_up_sync(unsigned, T value, int apart,
   return from_bits<T>(exchange_values(to_bits(value), place)[lane() >= apart ? lane() - apart : lane()]);
 }
 
+template <class T>
+T __shfl_down_sync(unsigned, T value, int apart,
+                   quietvox::emulation::Place place = quietvox::emulation::Place::current()) {
+  using namespace quietvox::emulation;
+  const int from = lane() + apart;
+  return from_bits<T>(exchange_values(to_bits(value), place)[from < warp_lanes ? from : lane()]);
+}
+
 inline unsigned __ballot_sync(unsigned, bool holds,
                               quietvox::emulation::Place place = quietvox::emulation::Place::current()) {
   using namespace quietvox::emulation;
@@ -79,6 +90,13 @@ inline unsigned __ballot_sync(unsigned, bool holds,
 inline bool __any_sync(unsigned lanes, bool holds,
                        quietvox::emulation::Place place = quietvox::emulation::Place::current()) {
   return __ballot_sync(lanes, holds, place) != 0;
+}
+
+inline unsigned __reduce_or_sync(unsigned, unsigned value,
+                                 quietvox::emulation::Place place = quietvox::emulation::Place::current()) {
+  using namespace quietvox::emulation;
+  const std::uint64_t* const values = exchange_values(value, place);
+  return static_cast<unsigned>(std::reduce(values, values + warp_lanes, std::uint64_t{0}, std::bit_or()));
 }
 
 inline unsigned __match_any_sync(unsigned, int value,
@@ -93,6 +111,7 @@ inline void __syncwarp(quietvox::emulation::Place place = quietvox::emulation::P
 }
 
 inline void __syncthreads() { quietvox::emulation::wait_for_block(); }
+inline int __syncthreads_or(bool value) { return quietvox::emulation::wait_for_block(value); }
 
 inline unsigned long long atomicAdd(unsigned long long* to, unsigned long long value) {
   const unsigned long long before = *to;
@@ -111,6 +130,10 @@ inline int __ffs(int value) { return value == 0 ? 0 : std::countr_zero(static_ca
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline float __int_as_float(int value) { return std::bit_cast<float>(value); }
 inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __saturatef(float value) { return value > 0 ? std::min(value, 1.0F) : 0; }  // 0 for NaN
+inline float rsqrtf(float value) { return 1 / std::sqrt(value); }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline float __frcp_rn(float value) { return 1 / value; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }

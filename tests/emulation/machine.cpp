@@ -35,6 +35,7 @@ struct Block {
   std::size_t current = 0;  ///< thread
   std::size_t waiting = 0;  ///< at the barrier
   unsigned barriers = 0;
+  bool any[2] = {};    ///< whether a thread has put in true: at this barrier and the one before
   bool moves = false;  ///< somebody has got further than to where he waits
   std::string failure;
 };
@@ -56,6 +57,7 @@ void start_block() {
   std::memset(block.shared.data(), untouched, block.shared.size() * sizeof(float4));
   std::fill(block.warps.begin(), block.warps.end(), Warp());
   block.waiting = 0;
+  block.any[0] = block.any[1] = false;
   for (Fiber& fiber : block.fibers) {
     fiber.start([] {
       (*block_of_launch.thread)();
@@ -151,15 +153,19 @@ const std::uint64_t* exchange_values(std::uint64_t value, const Place& place) {
   return values;
 }
 
-void wait_for_block() {
+bool wait_for_block(bool value) {
   const unsigned number = block_of_launch.barriers;
+  bool& any = block_of_launch.any[number % 2];
+  any = any || value;
   if (++block_of_launch.waiting < block_of_launch.fibers.size()) {
     while (block_of_launch.barriers == number) Fiber::wait();
-    return;
+    return any;
   }
+  block_of_launch.any[(number + 1) % 2] = false;
   block_of_launch.waiting = 0;
   ++block_of_launch.barriers;
   block_of_launch.moves = true;
+  return any;
 }
 
 }  // namespace quietvox::emulation

@@ -45,8 +45,8 @@ struct Place {
 /// Waits for all lanes of the warp; returns what each has put in.
 const std::uint64_t* exchange_values(std::uint64_t value, const Place&);
 
-/// Waits for all threads of the block.
-void wait_for_block();
+/// Waits for all threads of the block; tells whether any of them has put in true.
+bool wait_for_block(bool value = false);
 
 }  // namespace quietvox::emulation
 

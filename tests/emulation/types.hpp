@@ -15,6 +15,9 @@ struct uint3 {
 struct alignas(8) float2 {
   float x, y;
 };
+struct float3 {
+  float x, y, z;
+};
 struct alignas(16) float4 {
   float x, y, z, w;
 };

@@ -120,6 +120,49 @@ TEST(AdaptiveBilateral, EveryInstructionSetAgreesWithTheReference) {
   });
 }
 
+TEST(AdaptiveBilateral, NoiseThatVaries) {
+  const Extent extent{37, 21, 7};
+  Volume in = busy_volume(extent, 6);
+  in.voxels[1] = std::numeric_limits<float>::quiet_NaN();
+  AdaptiveBilateralParams params = make_params(RangeRule::variance);
+  const Volume one_sigma = filtered(in, params);
+  params.map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}};
+  params.volume = extent;
+  for_each_instruction_set([&] {
+    for (const Radius3 radius : {Radius3{2, 2, 1}, Radius3{3, 2, 0}}) {
+      params.radius = radius;
+      expect_reference(in, params);
+    }
+  });
+  params.radius = {2, 2, 1};
+  const Volume whole = filtered(in, params);
+  EXPECT_FALSE(same_bytes(one_sigma, whole));
+  const Index3 origin{7, 3, 2};
+  const Extent part{20, 11, 3};
+  const Volume box = filtered_box(in, origin, part, params.halo(),
+                                  [&](auto from, auto to) { adaptive_bilateral_cpu(from, to, params, {}); });
+  EXPECT_TRUE(same_bytes(box, box_of(whole, origin, part)));
+}
+
+TEST(AdaptiveBilateral, TakesTheMapThatWasMeasured) {
+  const NoiseModel noise{.sigma = 10, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}, .contrast = 40};
+  const VolumeFacts facts{{{64, 64, 32}}, {1, 1, 1}, [&] { return noise; }, [] { return Range<double>{0, 255}; }};
+  const AdaptiveBilateralParams params = AdaptiveBilateralParams{}.resolved(facts);
+  EXPECT_EQ(params.map.values, noise.map.values);
+  EXPECT_EQ(params.volume, facts.extent);
+  EXPECT_EQ(*params.highest_range_sigma, 30);
+  AdaptiveBilateralParams half_given;
+  half_given.lowest_range_sigma = 1;
+  half_given = half_given.resolved(facts);
+  EXPECT_FALSE(half_given.map.varies());
+  EXPECT_EQ(*half_given.highest_range_sigma, 45) << "where it is strongest";
+  AdaptiveBilateralParams two_pass;
+  two_pass.rule = RangeRule::two_pass;
+  two_pass = two_pass.resolved(facts);
+  EXPECT_FALSE(two_pass.map.varies());
+  EXPECT_EQ(*two_pass.range_sigma, 37.5) << "where it is strongest";
+}
+
 TEST(AdaptiveBilateral, AutomaticValues) {
   const VolumeFacts facts{{{64, 64, 32}},
                           {0.8, 0.8, 3},

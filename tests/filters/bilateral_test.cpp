@@ -224,6 +224,43 @@ TEST(Bilateral, EveryInstructionSetAgreesWithTheReference) {
   });
 }
 
+/// With noise that varies along each axis.
+BilateralParams with_map(BilateralParams params, const Extent& extent) {
+  params.map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}};
+  params.volume = extent;
+  return params;
+}
+
+TEST(Bilateral, NoiseThatVaries) {
+  for_each_instruction_set([] {
+    for (const Extent extent : {Extent{37, 21, 7}, Extent{300, 20, 1}, Extent{1, 9, 5}}) {
+      Volume in = random_volume(extent);
+      expect_reference(in, with_map(make_params({3, 2, 1}), extent));
+      in.voxels[1] = kNan;
+      for (const auto border : {Border::reflect, Border::copy}) {
+        BilateralParams params = with_map(make_params({2, 2, 2}), extent);
+        params.border = border;
+        expect_reference(in, params);
+      }
+    }
+  });
+}
+
+TEST(Bilateral, NoiseThatVariesDependsOnNoBoxAndNoThread) {
+  const Volume in = random_volume({{45, 37, 12}});
+  const BilateralParams params = with_map(make_params({3, 2, 1}), in.extent);
+  Execution one, three;
+  one.threads = 1;
+  three.threads = 3;
+  const Volume whole = filtered(in, params, one);
+  EXPECT_TRUE(same_bytes(whole, filtered(in, params, three)));
+  const Index3 origin{17, 11, 4};
+  const Extent extent{{28, 23, 5}};
+  const Volume box =
+      filtered_box(in, origin, extent, params.halo(), [&](auto from, auto to) { bilateral_cpu(from, to, params, {}); });
+  EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
+}
+
 TEST(Bilateral, Window) {
   const BilateralParams box = make_params({5, 5, 0});
   BilateralParams disc = box;
@@ -253,7 +290,19 @@ TEST(Bilateral, AutomaticValues) {
   EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 37.5) << "noise is stronger than structure";
 
   noise.map = {{{2, 1, 1}}, {0.7F, 1.5F}};
-  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 56.25) << "where it is strongest";
+  const BilateralParams uneven = resolved({{64, 64, 32}}, {1, 1, 1});
+  EXPECT_EQ(*uneven.range_sigma, 37.5);
+  EXPECT_EQ(uneven.map.values, noise.map.values);
+  EXPECT_EQ(uneven.volume, (Extent{64, 64, 32}));
+  BilateralParams given;
+  given.range_sigma = 20;
+  EXPECT_FALSE(given.resolved({{{64, 64, 32}}, {1, 1, 1}, [&] { return noise; }}).map.varies())
+      << "a range sigma that is given is the same everywhere";
+  BilateralParams cut;
+  cut.range_cut = 2;
+  cut = cut.resolved({{{64, 64, 32}}, {1, 1, 1}, [&] { return noise; }});
+  EXPECT_EQ(*cut.range_sigma, 56.25) << "where it is strongest";
+  EXPECT_FALSE(cut.map.varies());
 
   noise.spectrum = {{{2, 2, 1}}, {2, 2, 0, 0}, {1}};  // of noise that is correlated down the columns
   ASSERT_GT(noise.spectrum.length().y, 1.5);

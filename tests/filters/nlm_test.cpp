@@ -16,6 +16,7 @@
 #include "support/reference_bilateral.hpp"
 #include "support/reference_nlm.hpp"
 #include "support/volumes.hpp"
+#include "support/white_noise.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -45,6 +46,13 @@ void expect_reference(const Volume& in, const NlmParams& params) {
   const double tolerance = params.noise_model == NoiseDistribution::rician ? nlm_tolerance(in.view())
                                                                            : 1e-5 * params.h() + four_ulp(in.view());
   EXPECT_EQ(first_difference(expected, filtered(in, params), tolerance), "");
+}
+
+/// With noise that varies along each axis.
+NlmParams with_map(NlmParams params, const Extent& extent) {
+  params.map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}};
+  params.volume = extent;
+  return params;
 }
 
 Volume with_holes(Volume volume) {
@@ -168,13 +176,15 @@ TEST(Nlm, NoNoiseChangesNothing) {
 /// More tiles than one, in every direction; any cut into slabs or boxes.
 TEST(Nlm, TilesNeverShow) {
   const Volume in = with_holes(busy_volume({250, 67, 26}, 9));
-  const NlmParams params = make_params({1, 1, 1}, Radius3{1, 1, 1});
-  const Volume whole = filtered(in, params);
-  const Index3 origin{7, 3, 5};
-  const Extent extent{131, 30, 13};
-  const Volume box = filtered_box(in, origin, extent, params.halo().in_voxels(),
-                                  [&](auto from, auto to) { nlm_cpu(from, to, params, {}); });
-  EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
+  const NlmParams uniform = make_params({1, 1, 1}, Radius3{1, 1, 1});
+  for (const NlmParams& params : {uniform, with_map(uniform, in.extent)}) {
+    const Volume whole = filtered(in, params);
+    const Index3 origin{7, 3, 5};
+    const Extent extent{131, 30, 13};
+    const Volume box = filtered_box(in, origin, extent, params.halo().in_voxels(),
+                                    [&](auto from, auto to) { nlm_cpu(from, to, params, {}); });
+    EXPECT_TRUE(same_bytes(box, box_of(whole, origin, extent)));
+  }
 }
 
 TEST(Nlm, AWholeSliceDoesNotDependOnThreads) {
@@ -182,8 +192,10 @@ TEST(Nlm, AWholeSliceDoesNotDependOnThreads) {
   Execution one, three;
   one.threads = 1;
   three.threads = 3;
-  const NlmParams params = make_params({1, 1, 0}, {});
-  EXPECT_TRUE(filtered(in, params, one) == filtered(in, params, three));
+  const NlmParams uniform = make_params({1, 1, 0}, {});
+  for (const NlmParams& params : {uniform, with_map(uniform, in.extent)}) {
+    EXPECT_TRUE(filtered(in, params, one) == filtered(in, params, three));
+  }
 }
 
 TEST(Nlm, EveryInstructionSetAgreesWithTheReference) {
@@ -191,6 +203,74 @@ TEST(Nlm, EveryInstructionSetAgreesWithTheReference) {
     expect_reference(busy_volume({37, 21, 7}, 11), make_params({1, 1, 1}, Radius3{2, 1, 1}));
     expect_reference(with_holes(busy_volume({37, 21, 3}, 12)), make_params({2, 1, 0}, {}));
   });
+}
+
+TEST(Nlm, NoiseThatVaries) {
+  const Volume whole = busy_volume({13, 11, 7}, 11), holed = with_holes(whole);
+  for (const OrAll<Radius3> search : {OrAll<Radius3>(Radius3{3, 2, 1}), OrAll<Radius3>()}) {
+    for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
+      for (const auto model : {NoiseDistribution::gaussian, NoiseDistribution::rician}) {
+        NlmParams params = with_map(make_params({1, 1, 1}, search), whole.extent);
+        params.border = border;
+        params.noise_model = model;
+        params.noise_bias = 2;
+        expect_reference(whole, params);
+        expect_reference(holed, params);
+      }
+    }
+  }
+  const Volume wide = busy_volume({37, 21, 7}, 12);
+  for_each_instruction_set([&] {
+    for (const Radius3 patch : {Radius3{0, 0, 0}, Radius3{2, 1, 0}}) {
+      const NlmParams params = with_map(make_params(patch, Radius3{2, 1, 1}), wide.extent);
+      expect_reference(wide, params);
+      expect_reference(with_holes(wide), params);
+    }
+  });
+}
+
+/// Noise of 10 on the left and of 40 on the right, alike everywhere in units of the local sigma: so is what is left.
+TEST(Nlm, NoiseThatVariesIsTakenOutEverywhereAlike) {
+  Volume in({80, 48, 16});
+  const CoarseField map{{{2, 1, 1}}, {0.4F, 1.6F}};
+  const Volume white = with_white_noise(Volume(in.extent), 25, 3);
+  for (std::int64_t z = 0; z < in.extent.z; ++z) {
+    for (std::int64_t y = 0; y < in.extent.y; ++y) {
+      for (std::int64_t x = 0; x < in.extent.x; ++x) {
+        in.view().at(x, y, z) = white.view().at(x, y, z) * static_cast<float>(map.at({x, y, z}, in.extent));
+      }
+    }
+  }
+  NlmParams params = make_params({1, 1, 1}, Radius3{3, 3, 3}, 25);
+  params.noise_bias = 2;
+  const auto left_of = [&](const Volume& out, std::int64_t first) {
+    double sum = 0;
+    for (std::int64_t z = 0; z < in.extent.z; ++z) {
+      for (std::int64_t y = 0; y < in.extent.y; ++y) {
+        for (std::int64_t x = first; x < first + 20; ++x) {
+          sum += std::pow(static_cast<double>(out.view().at(x, y, z)) / (25 * map.at({x, y, z}, in.extent)), 2);
+        }
+      }
+    }
+    return std::sqrt(sum / static_cast<double>(20 * in.extent.y * in.extent.z));
+  };
+  const Volume one_sigma = filtered(in, params);
+  EXPECT_GT(left_of(one_sigma, 60), 2 * left_of(one_sigma, 0));
+  params.map = map;
+  params.volume = in.extent;
+  const Volume out = filtered(in, params);
+  EXPECT_LT(left_of(out, 0), 0.2);
+  EXPECT_NEAR(left_of(out, 60), left_of(out, 0), 0.1 * left_of(out, 0));
+}
+
+TEST(Nlm, TakesTheMapThatWasMeasured) {
+  const NoiseModel noise{.sigma = 7, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  const VolumeFacts facts{{{20, 20, 20}}, {1, 1, 1}, [&] { return noise; }};
+  NlmParams params;
+  EXPECT_EQ(params.resolved(facts).map.values, noise.map.values);
+  EXPECT_EQ(params.resolved(facts).volume, facts.extent);
+  params.sigma = 7;
+  EXPECT_FALSE(params.resolved(facts).map.varies()) << "a sigma that is given is the same everywhere";
 }
 
 TEST(Nlm, StopsOnRequest) {
@@ -258,7 +338,9 @@ TEST(Nlm, AutomaticValuesFollowTheNoise) {
   EXPECT_EQ(resolved(correlated).get("patch-radius"), "2x2x2");
   EXPECT_GT(strength(correlated), strength(noise));
   uneven.map = {{{2, 1, 1}}, {0.7F, 1.3F}};
-  EXPECT_NEAR(strength(uneven), 1.3 * strength(noise), 1e-6);
+  EXPECT_EQ(strength(uneven), strength(noise));
+  EXPECT_NEAR(std::stod(resolved(uneven, "10").get("strength")), 1.3 * strength(noise), 1e-6)
+      << "one sigma has to do for the strongest noise";
   // Where the noise cannot be told, what suits most images.
   noise.confidence = Confidence::none;
   EXPECT_EQ(resolved(noise).get("patch-radius"), "1x1x1");

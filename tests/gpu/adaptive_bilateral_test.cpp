@@ -12,11 +12,24 @@ Volume result(const Backend& backend, const Options& options, const Volume& volu
   return run(backend, {resolved(settings("adaptive-bilateral", options), volume)}, volume);
 }
 
-void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const FilterConfig step = resolved(settings("adaptive-bilateral", options), volume);
+void expect_near(const Backend& backend, const FilterConfig& step, const Volume& volume) {
   const Reference& exact = reference("adaptive-bilateral");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("rule") << " radius " << step.get("radius");
+}
+
+void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
+  expect_near(backend, resolved(settings("adaptive-bilateral", options), volume), volume);
+}
+
+TEST_F(GpuAdaptiveBilateral, NoiseThatVaries) {
+  const Volume volume = with_holes(busy_volume({71, 37, 9}, 5), 89);
+  for (const char* rule : {"variance", "two-pass"}) {
+    for (const char* radius : {"0", "1", "2x3x0", "5x2x1", "7x1x0"}) {
+      const FilterConfig chosen = settings("adaptive-bilateral", {{"rule", rule}, {"radius", radius}});
+      expect_near(*backend, resolved_by_map(chosen, volume), volume);
+    }
+  }
 }
 
 TEST_F(GpuAdaptiveBilateral, EqualsTheReferenceForEveryOption) {

@@ -7,12 +7,33 @@ namespace {
 
 using GpuBilateral = OnGpu;
 
-void expect_near(const Backend& backend, const FilterConfig& chosen, const Volume& volume) {
-  const FilterConfig step = resolved(chosen, volume);
+void expect_as_reference(const Backend& backend, const FilterConfig& step, const Volume& volume) {
   const Reference& exact = reference("bilateral");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
-      << chosen.get("radius") << " range-sigma " << chosen.get("range-sigma") << " " << chosen.get("support") << ", "
+      << step.get("radius") << " range-sigma " << step.get("range-sigma") << " " << step.get("support") << ", "
       << volume.extent.x << "x" << volume.extent.y << "x" << volume.extent.z;
+}
+
+void expect_near(const Backend& backend, const FilterConfig& chosen, const Volume& volume) {
+  expect_as_reference(backend, resolved(chosen, volume), volume);
+}
+
+TEST_F(GpuBilateral, NoiseThatVaries) {
+  const Volume flat = with_holes(busy_volume({71, 67, 2}, 7), 151),
+               deep = with_holes(busy_volume({150, 33, 13}, 8), 151);
+  const Index3 origin{65, 11, 0};
+  for (const char* radius : {"0", "1x1x0", "3x3x0", "6x6x0", "12x1x0", "1", "3", "2x0x4"}) {
+    for (const char* border : {"replicate", "reflect", "copy"}) {
+      const FilterConfig chosen = settings("bilateral", {{"radius", radius}, {"border", border}});
+      if (std::string(radius).ends_with("0")) expect_as_reference(*backend, resolved_by_map(chosen, flat), flat);
+      const FilterConfig step = resolved_by_map(chosen, deep);
+      expect_as_reference(*backend, step, deep);
+      const Extent part{80, 20, 9};
+      const Volume box = filtered_box(deep, origin, part, step.halo(),
+                                      [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
+      EXPECT_TRUE(same_bytes(box, box_of(run(*backend, {step}, deep), origin, part))) << radius;
+    }
+  }
 }
 
 TEST_F(GpuBilateral, EqualsTheReferenceForEveryRadius) {

@@ -16,12 +16,15 @@ using GpuNlm = OnGpu;
 using Option = std::pair<std::string, std::string>;
 using Options = std::vector<Option>;
 
-void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
-  const FilterConfig step = resolved(settings("nlm", options), volume, {0, 3000});
+void expect_near(const Backend& backend, const FilterConfig& step, const Volume& volume) {
   const Reference& exact = reference("nlm");
   EXPECT_EQ(first_difference(exact.run(volume, step), run(backend, {step}, volume), exact.tolerance(volume, step)), "")
       << step.get("patch-radius") << " " << step.get("search-radius") << " " << step.get("noise-model") << ", "
       << volume.extent.x << "x" << volume.extent.y << "x" << volume.extent.z;
+}
+
+void expect_near(const Backend& backend, const Options& options, const Volume& volume) {
+  expect_near(backend, resolved(settings("nlm", options), volume, {0, 3000}), volume);
 }
 
 /// Patches with a kernel of their own, and others.
@@ -44,6 +47,23 @@ const Option varied[] = {{"noise-model", "rician"}, {"noise-bias", "1"},        
                          {"spatial-sigma", "1.5"},  {"spatial-sigma", "1e-30"}, {"intensity-sigma", "40"},
                          {"border", "reflect"},     {"border", "copy"},         {"sigma", "0"},
                          {"sigma", "1e-6"},         {"sigma", "1e6"},           {"search-radius", "0"}};
+
+TEST_F(GpuNlm, NoiseThatVaries) {
+  const Volume flat = busy_volume({41, 37, 3}, 7), deep = busy_volume({37, 21, 7}, 8);
+  for (const char* patch : {"0x0x0", "1x1x0", "2x2x0", "3x3x0", "1x1x1", "2x2x1", "2x2x2"}) {
+    const Volume& whole = patch[4] == '0' ? flat : deep;
+    for (const Volume& volume : {whole, with_holes(whole, 31)}) {
+      for (const Options& more :
+           {Options{{"search-radius", "2x5x1"}}, Options{{"search-radius", "3x2x0"}, {"noise-model", "rician"}},
+            Options{{"search-radius", "all"}, {"border", "reflect"}},
+            Options{{"search-radius", "3x2x0"}, {"intensity-sigma", "40"}, {"border", "copy"}}}) {
+        Options options{{"patch-radius", patch}};
+        options.insert(options.end(), more.begin(), more.end());
+        expect_near(*backend, resolved_by_map(settings("nlm", options), volume), volume);
+      }
+    }
+  }
+}
 
 class GpuNlmOption : public OnGpu, public testing::WithParamInterface<Option> {};
 
@@ -87,6 +107,24 @@ TEST_F(GpuNlm, WhereVoxelsAreMissingDoesNotShowElsewhere) {
           if (x <= radius + 2 && y <= radius + reach && z <= radius + 2) continue;
           ASSERT_EQ(expected.view().at(x, y, z), actual.view().at(x, y, z)) << x << " " << y << " " << z;
         }
+      }
+    }
+  }
+}
+
+TEST_F(GpuNlm, ABoxInNoiseThatVariesComesOutAsItDoesInTheWhole) {
+  const Volume whole = with_holes(busy_volume({150, 61, 9}, 9), 1031);
+  for (const char* patch : {"1x1x0", "2x2x0", "1x1x1", "2x2x2", "4x1x0"}) {
+    for (const char* search : {"2x1x1", "3x12x1"}) {
+      const FilterConfig step =
+          resolved_by_map(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
+      const Volume expected = run(*backend, {step}, whole);
+      for (const Index3& origin : {Index3{3, 5, 1}, {2, 2, 2}, {65, 11, 3}}) {
+        const Extent extent{whole.extent.x - origin.x - 1, whole.extent.y - origin.y - 2,
+                            whole.extent.z - origin.z - 3};
+        const Volume box = filtered_box(whole, origin, extent, step.halo(),
+                                        [&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
+        EXPECT_TRUE(same_bytes(box, box_of(expected, origin, extent))) << patch << " " << search;
       }
     }
   }

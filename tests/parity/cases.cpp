@@ -6,7 +6,6 @@
 #include <map>
 #include <stdexcept>
 
-#include "analysis/measure_noise.hpp"
 #include "backends/choice.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
@@ -127,10 +126,11 @@ const Reference* find_reference(const std::string& filter) {
   return nullptr;
 }
 
-FilterConfig resolved_for(const FilterConfig& settings, const Volume& volume, const Backend& backend) {
+FilterConfig resolved_for(const FilterConfig& settings, const Volume& volume, const Backend& backend,
+                          const NoiseMeasure& measure) {
   const auto resolve = [&](const Volume& like) {
     MemorySource source(like);
-    return resolve_chain(std::vector{settings}, source, backend, {}, measure_noise).front();
+    return resolve_chain(std::vector{settings}, source, backend, {}, measure).front();
   };
   try {
     return resolve(volume);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/measure_noise.hpp"
 #include "core/backend.hpp"
 #include "core/filter.hpp"
 #include "support/difference.hpp"
@@ -39,7 +40,9 @@ std::vector<FilterConfig> fitting_settings(const Filter&, const Extent&);
 /// Null where there is none.
 const Reference* find_reference(const std::string& filter);
 
-FilterConfig resolved_for(const FilterConfig&, const Volume&, const Backend&);
+/// By the noise of the volume, or as `measure` says.
+FilterConfig resolved_for(const FilterConfig&, const Volume&, const Backend&,
+                          const NoiseMeasure& measure = measure_noise);
 
 Volume filtered(const Backend&, const FilterConfig& resolved, const Volume&, int threads = 0);
 

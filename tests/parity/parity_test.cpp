@@ -151,18 +151,21 @@ TEST_P(Parity, ThreadsNeverChangeAByte) {
 }
 
 /// So many slices at a time, and as many more as their windows see.
+void expect_slabs_as_whole(const Backend& backend, const FilterConfig& resolved, const Volume& volume, int slices) {
+  const std::int64_t halos = std::min<std::int64_t>(2 * resolved.halo().z, volume.extent.z);
+  Volume pieces(volume.extent, volume.spacing);
+  MemorySource source(volume);
+  const Execution execution{.memory_limit = static_cast<std::size_t>((slices + halos) * volume.extent.slice() * 4)};
+  filter_volume(source, std::vector{resolved}, backend, execution, [&](VolumeView<const float> part) {
+    std::copy_n(part.data, part.extent.voxels(), pieces.view().row(0, part.origin.z));
+  });
+  EXPECT_TRUE(same_bytes(filtered(backend, resolved, volume), pieces)) << describe_chain(std::vector{resolved});
+}
+
 void expect_no_byte_changed_by_slabs(const Backend& backend, const Filter& filter, const Extent& extent, int slices) {
   const Volume volume = volume_with_holes(extent, 7);
   for (const FilterConfig& settings : fitting_settings(filter, extent)) {
-    const FilterConfig resolved = resolved_for(settings, volume, backend);
-    const std::int64_t halos = std::min<std::int64_t>(2 * resolved.halo().z, extent.z);
-    Volume pieces(extent, volume.spacing);
-    MemorySource source(volume);
-    const Execution execution{.memory_limit = static_cast<std::size_t>((slices + halos) * extent.slice() * 4)};
-    filter_volume(source, std::vector{resolved}, backend, execution, [&](VolumeView<const float> part) {
-      std::copy_n(part.data, part.extent.voxels(), pieces.view().row(0, part.origin.z));
-    });
-    EXPECT_TRUE(same_bytes(filtered(backend, resolved, volume), pieces)) << describe_chain(std::vector{resolved});
+    expect_slabs_as_whole(backend, resolved_for(settings, volume, backend), volume, slices);
   }
 }
 
@@ -172,23 +175,49 @@ TEST_P(Parity, SlabsOfAnOddNumberOfSlicesNeverChangeAByte) {
   expect_no_byte_changed_by_slabs(*backend, *filter, extent, 17);
 }
 
-/// What ITK regions and device tiles rest on: a box inside the volume comes out as it does in the whole.
-TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
-  const Volume volume = volume_with_holes(extent, 8);
+/// A box inside the volume comes out as it does in the whole.
+void expect_box_as_in_whole(const Backend& backend, const FilterConfig& resolved, const Volume& volume) {
   Index3 origin;
   Extent size;
   for (int axis = 0; axis < 3; ++axis) {
-    origin[axis] = extent[axis] / 4;
-    size[axis] = std::max<std::int64_t>(1, extent[axis] / 2);
+    origin[axis] = volume.extent[axis] / 4;
+    size[axis] = std::max<std::int64_t>(1, volume.extent[axis] / 2);
   }
+  const Volume whole = filtered(backend, resolved, volume);
+  const Volume box = filtered_box(volume, origin, size, resolved.halo(),
+                                  [&](auto from, auto to) { backend.run(std::vector{resolved}, from, to, {}); });
+  EXPECT_TRUE(same_bytes(box, box_of(whole, origin, size))) << describe_chain(std::vector{resolved});
+}
+
+/// What ITK regions and device tiles rest on.
+TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
+  const Volume volume = volume_with_holes(extent, 8);
   for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
     const FilterConfig resolved = resolved_for(settings, volume, *backend);
-    on_every_instruction_set([&] {
-      const Volume whole = filtered(*backend, resolved, volume);
-      const Volume box = filtered_box(volume, origin, size, resolved.halo(),
-                                      [&](auto from, auto to) { backend->run(std::vector{resolved}, from, to, {}); });
-      EXPECT_TRUE(same_bytes(box, box_of(whole, origin, size))) << describe_chain(std::vector{resolved});
-    });
+    on_every_instruction_set([&] { expect_box_as_in_whole(*backend, resolved, volume); });
+  }
+}
+
+/// Each voxel is filtered by the noise at its place in the whole volume, whatever part of that is at hand.
+TEST_P(Parity, NoiseThatVaries) {
+  const NoiseModel noise{
+      .sigma = 60,
+      .map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}},
+      .contrast = 150,
+  };
+  auto variants = fitting_settings(*filter, extent);
+  if (!small(extent)) variants.resize(1, variants.front());
+  const Volume volume = volume_with_holes(extent, 11);
+  for (const FilterConfig& settings : variants) {
+    const FilterConfig resolved =
+        resolved_for(settings, volume, *backend, [&](VolumeSource&, const Execution&) { return noise; });
+    const Volume expected = reference->run(volume, resolved);
+    const Volume one = filtered(*backend, resolved, volume, 1);
+    EXPECT_EQ(first_difference(expected, one, reference->tolerance(volume, resolved)), "")
+        << describe_chain(std::vector{resolved});
+    EXPECT_TRUE(same_bytes(one, filtered(*backend, resolved, volume, 7)));
+    expect_slabs_as_whole(*backend, resolved, volume, 5);
+    expect_box_as_in_whole(*backend, resolved, volume);
   }
 }
 

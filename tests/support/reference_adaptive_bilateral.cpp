@@ -49,8 +49,9 @@ void for_each_voxel(const Extent& extent, Body&& body) {
 
 double reference_range_sigma(VolumeView<const float> in, const AdaptiveBilateralParams& params, Index3 p) {
   if (params.rule == RangeRule::variance) {
-    return std::clamp(params.kappa * local_deviation(in, params, p), *params.lowest_range_sigma,
-                      *params.highest_range_sigma);
+    const double noise = params.map.at(in_volume(in, p), params.volume);
+    return std::clamp(params.kappa * local_deviation(in, params, p), *params.lowest_range_sigma * noise,
+                      *params.highest_range_sigma * noise);
   }
   const double first_sigma = *params.range_sigma;
   const double variance = first_sigma == 0 ? 0 : bilateral_means(in, params.with_range_sigma(first_sigma), p).square;

@@ -12,9 +12,14 @@ double squared(double value) { return value * value; }
 
 }  // namespace
 
+Index3 in_volume(VolumeView<const float> in, Index3 p) {
+  return {in.origin.x + p.x, in.origin.y + p.y, in.origin.z + p.z};
+}
+
 BilateralMeans bilateral_means(VolumeView<const float> in, const BilateralParams& params, Index3 p) {
   const Radius3 r = *params.radius;
   const float centre = in.at(p.x, p.y, p.z);
+  const double range_sigma = *params.range_sigma * params.map.at(in_volume(in, p), params.volume);
   double sum = 0, squares = 0, weights = 0;
   for (int z = -r.z; z <= r.z; ++z) {
     for (int y = -r.y; y <= r.y; ++y) {
@@ -32,9 +37,9 @@ BilateralMeans bilateral_means(VolumeView<const float> in, const BilateralParams
         if (!std::isfinite(value)) continue;
         const double difference = static_cast<double>(value) - centre;
         const bool cut =
-            params.range_cut > 0 && std::abs(static_cast<float>(difference)) >= params.range_cut * *params.range_sigma;
+            params.range_cut > 0 && std::abs(static_cast<float>(difference)) >= params.range_cut * range_sigma;
         if (cut) continue;
-        const double weight = std::exp(exponent - 0.5 * squared(difference / *params.range_sigma));
+        const double weight = std::exp(exponent - 0.5 * squared(difference / range_sigma));
         sum += weight * difference;
         squares += weight * squared(difference);
         weights += weight;
@@ -73,7 +78,7 @@ void reference_bilateral(VolumeView<const float> in, VolumeView<float> out, cons
 }
 
 double bilateral_tolerance(VolumeView<const float> in, const BilateralParams& params) {
-  return 1e-5 * *params.range_sigma + four_ulp(in);
+  return 1e-5 * *params.range_sigma * params.map.largest() + four_ulp(in);
 }
 
 }  // namespace quietvox::test

@@ -243,11 +243,7 @@ class Reference {
           noisy = transformed(noisy, axes, false);
           estimate = transformed(estimate, axes, false);
           const Values lengths = squared_lengths(axes);
-          const double local =
-              params_.map.values.size() > 1
-                  ? std::max(1e-3,
-                             params_.map.at({x + lengths_.x / 2, y + lengths_.y / 2, z + lengths_.z / 2}, in_.extent))
-                  : 1;
+          const double local = params_.map.at({x + lengths_.x / 2, y + lengths_.y / 2, z + lengths_.z / 2}, in_.extent);
           const double threshold = (2.8 + 0.7 * t) * h_ * local, rate = 1 / (h_ * local);
           double squares = 0;
           const std::size_t values = noisy.size() / group.size();

@@ -18,8 +18,12 @@ struct Padded {
   Border border;
 
   double operator()(const Index3& p) const {
-    return in.at(border_index(border, p.x, in.extent.x), border_index(border, p.y, in.extent.y),
-                 border_index(border, p.z, in.extent.z));
+    const Index3 voxel = at(p);
+    return in.at(voxel.x, voxel.y, voxel.z);
+  }
+  Index3 at(const Index3& p) const {
+    return {border_index(border, p.x, in.extent.x), border_index(border, p.y, in.extent.y),
+            border_index(border, p.z, in.extent.z)};
   }
 };
 
@@ -48,14 +52,18 @@ double distance(const Padded& u, Radius3 patch, const Index3& p, const Index3& q
 }
 
 double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
-  const double sigma = *params.sigma, h = *params.strength * sigma, centre = u(p);
+  const double centre = u(p);
+  const auto variance = [&](const Index3& q) {
+    return squared(*params.sigma * params.map.at(plus(u.in.origin, u.at(q)), params.volume));
+  };
   const bool rician = params.noise_model == NoiseDistribution::rician;
   double sum = 0, weights = 0;
   const auto add = [&](const Index3& q) {
     const double voxel = u(q);
     if (!std::isfinite(voxel)) return;
     const double d = distance(u, *params.patch_radius, p, q);
-    double w = std::exp(-std::max(d - params.noise_bias * sigma * sigma, 0.0) / (h * h));
+    const double s2 = (variance(p) + variance(q)) / 2;
+    double w = std::exp(-std::max(d - params.noise_bias * s2, 0.0) / (squared(*params.strength) * s2));
     if (params.spatial_sigma > 0) {
       for (int axis = 0; axis < 3; ++axis) {
         w *= std::exp(-0.5 *
@@ -71,7 +79,7 @@ double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
   } else {
     for_each_in({0, 0, p.z}, {u.in.extent.x - 1, u.in.extent.y - 1, p.z}, add);
   }
-  return rician ? std::sqrt(std::max(sum / weights - 2 * sigma * sigma, 0.0)) : sum / weights;
+  return rician ? std::sqrt(std::max(sum / weights - 2 * variance(p), 0.0)) : sum / weights;
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "cuda/filters/bilateral/varying_sigma.hpp"
+#include "cuda/filters/bilateral/varying_sigma.cuh"
 #include "cuda/filters/common/box.cuh"
+#include "cuda/launch.cuh"
 
 namespace quietvox {
 namespace {
@@ -115,27 +116,32 @@ __global__ void rates_of_boxes(Box<const float> in, Box<float> rates, int3 offse
   rates.row(y, z)[x] = rate_at(in, rule, {x + offset.x, y + offset.y, z + offset.z});
 }
 
-/// By the rule variance, of params.scale() as 1 / rated_scale().
+/// By the rule variance, where the noise does not vary, of params.scale() as 1 / rated_scale().
 RateOfVariance rate_of_variance(const AdaptiveBilateralParams& params) {
   // rate = sqrt(log2(e) / 2) / (scale clamp(kappa s, lowest, highest)), of standard deviations s scaled alike
-  const double numerator = std::sqrt(0.5 * std::numbers::log2e), scale = rated_scale(params.scale());
+  const double numerator = std::sqrt(0.5 * std::numbers::log2e), scale = params.scale();
   return {static_cast<float>(params.kappa * params.kappa / (numerator * numerator)),
-          static_cast<float>(numerator / (scale * *params.highest_range_sigma)),
-          static_cast<float>(std::min<double>(numerator / (scale * *params.lowest_range_sigma), largest_rate))};
+          static_cast<float>(rate_of(*params.highest_range_sigma, scale)),
+          static_cast<float>(std::min<double>(rate_of(*params.lowest_range_sigma, scale), largest_rate))};
 }
 
 void fill_rates_of_boxes(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
                          const LaunchContext& queue) {
   const Radius3 r = params.statistics_radius();
-  const VarianceRule rule{rated_scale(params.scale()), rate_of_variance(params), {r.x, r.y, r.z}, params.border};
+  const RateOfVariance bounded = rate_of_variance(params);
+  const bool varies = params.map.varies();
+  const VarianceRule rule{rated_scale(params.scale()),
+                          varies ? RateOfVariance{bounded.gain, 0, largest_rate} : bounded,
+                          {r.x, r.y, r.z},
+                          params.border};
   const Extent e = rates.extent;
   const int3 offset = offset_within(in, rates);
   const bool by_tiles = r == Radius3{1, 1, 1};
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(e.x, block.x), ceil_div(e.y, block.y * (by_tiles ? tile_y : 1)), e.z);
   const auto kernel = by_tiles ? rates_of_tiles : rates_of_boxes;
-  kernel<<<grid, block, 0, queue.stream>>>(in, rates, offset, rule);
-  QV_CUDA(cudaGetLastError());
+  launch(kernel, grid, block, 0, queue, in, rates, offset, rule);
+  if (varies) bound_rates(rates, bounded.lowest_rate, bounded.highest_rate, params.map, params.volume, queue);
 }
 
 void fill_rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
@@ -158,7 +164,7 @@ void adaptive_bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, 
   }
   const BilateralParams weights = params.with_range_sigma(params.scale());
   const bool variance = params.rule == RangeRule::variance;
-  if (variance && params.statistics_radius() == Radius3{1, 1, 0}) {
+  if (variance && !params.map.varies() && params.statistics_radius() == Radius3{1, 1, 0}) {
     bilateral_with_rates(in, out, weights, rate_of_variance(params), queue);
     return;
   }

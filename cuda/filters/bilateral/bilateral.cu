@@ -6,10 +6,11 @@
 
 #include "cuda/filters/bilateral/by_pairs.hpp"
 #include "cuda/filters/bilateral/scaled_voxels.cuh"
-#include "cuda/filters/bilateral/varying_sigma.hpp"
+#include "cuda/filters/bilateral/varying_sigma.cuh"
 #include "cuda/filters/common/copy.hpp"
+#include "cuda/filters/common/device_map.hpp"
 #include "cuda/filters/common/exp2.cuh"
-#include "cuda/resources.hpp"
+#include "cuda/launch.cuh"
 
 namespace quietvox {
 namespace {
@@ -186,7 +187,8 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
     bilateral(Box<const float> in, Box<float> out, const float* rates, int3 offset,
               const __grid_constant__ Weights weights) {
   constexpr int pitch = tile_pitch(Radius < 0 ? max_radius : Radius);
-  extern __shared__ __align__(16) float slice[];  // rows of `pitch`, then the spatial weights of half a slice
+  // Rows of `pitch`, then the spatial weights of half a slice.
+  float* const slice = reinterpret_cast<float*>(launched_shared());
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int rx = Radius < 0 ? weights.radius.x : Radius, ry = weights.radius.y, rz = weights.radius.z;
   const int width = tile + 2 * rx, rows = tile + 2 * ry;
@@ -322,7 +324,7 @@ void launch(const Box<const float>& in, const Box<float>& out, const float* rate
   const int3 r = weights.radius;
   const std::size_t bytes =
       sizeof(float) * (tile_pitch(Radius < 0 ? max_radius : Radius) * (tile + 2 * r.y) + padded_taps(r.x) * (r.y + 1));
-  bilateral<Radius, kind><<<grid, 32 * warps, bytes, queue.stream>>>(in, out, rates, offset, weights);
+  cuda::launch(bilateral<Radius, kind>, grid, 32 * warps, bytes, queue, in, out, rates, offset, weights);
 }
 
 template <Kind kind, int... Radius>
@@ -331,7 +333,28 @@ void launch_for_radius(std::integer_sequence<int, Radius...>, const Box<const fl
   const bool found =
       ((weights.radius.x == Radius && (launch<Radius, kind>(in, out, rates, offset, weights, queue), true)) || ...);
   if (!found) launch<-1, kind>(in, out, rates, offset, weights, queue);
-  QV_CUDA(cudaGetLastError());
+}
+
+__global__ void bound_each_rate(Box<float> rates, Index3 origin, const __grid_constant__ CoarseFieldView map,
+                                float lowest_rate, float highest_rate) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  if (x >= rates.x || y >= rates.y) return;
+  const float precision = 1 / static_cast<float>(map.at(origin.x + x, origin.y + y, origin.z + z));
+  float& rate = rates.row(y, z)[x];
+  rate = fminf(fmaxf(rate, lowest_rate * precision), fminf(highest_rate * precision, largest_rate));
+}
+
+/// Each output has the range sigma times its noise.
+void bilateral_by_noise(const VolumeView<const float>& in, const VolumeView<float>& out, const BilateralParams& params,
+                        const LaunchContext& queue) {
+  const auto voxels = static_cast<std::size_t>(out.extent.voxels());
+  const DeviceBuffer<float> buffer(voxels, queue);
+  QV_CUDA(cudaMemsetAsync(buffer.get(), 0, voxels * sizeof(float), queue.stream));
+  VolumeView<float> rates = out;
+  rates.data = buffer.get();
+  const auto rate = static_cast<float>(rate_of(*params.range_sigma, *params.range_sigma));
+  bound_rates(rates, rate, rate, params.map, params.volume, queue);
+  bilateral_with_rates(in, out, params, rates.data, queue);
 }
 
 }  // namespace
@@ -341,6 +364,8 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
   const int3 offset = offset_within(in, out);
   if (*params.range_sigma == 0) {
     copy_voxels(in, out, queue);
+  } else if (params.map.varies()) {
+    bilateral_by_noise(in, out, params, queue);
   } else if (!bilateral_by_pairs(in, out, params, queue)) {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {
@@ -349,10 +374,17 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
       launch_for_radius<Kind::plain>(std::make_integer_sequence<int, 10>{}, in, out, nullptr, offset, weights, queue);
     }
   }
-  QV_CUDA(cudaGetLastError());
 }
 
 namespace cuda {
+
+void bound_rates(VolumeView<float> rates, float lowest_rate, float highest_rate, const CoarseField& map,
+                 const Extent& volume, const LaunchContext& queue) {
+  const DeviceMap noise(map, volume, queue);
+  const dim3 block(32, 4);
+  const dim3 grid(ceil_div(rates.extent.x, block.x), ceil_div(rates.extent.y, block.y), rates.extent.z);
+  launch(bound_each_rate, grid, block, 0, queue, rates, rates.origin, noise.view(), lowest_rate, highest_rate);
+}
 
 void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                           const float* rates, const LaunchContext& queue) {

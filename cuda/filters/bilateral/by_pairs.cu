@@ -6,6 +6,8 @@
 
 #include "cuda/filters/bilateral/scaled_voxels.cuh"
 #include "cuda/filters/common/exp2.cuh"
+#include "cuda/filters/common/reciprocal.cuh"
+#include "cuda/launch.cuh"
 
 namespace quietvox::cuda {
 namespace {
@@ -219,7 +221,7 @@ __global__ void __launch_bounds__(Shape<Radius, Strip, Lanes>::threads, Shape<Ra
 #pragma unroll
     for (int i = 0; i < Strip; ++i) {
       original[i] = i < count ? from[i * in.x] : 0.0F;
-      mean[i] = (own.change[i] + behind.change[i]) * reciprocal_fast(own.weight[i] + behind.weight[i]);
+      mean[i] = (own.change[i] + behind.change[i]) * reciprocal(own.weight[i] + behind.weight[i]);
     }
     if (weights.border == Border::copy) {
       const bool leaves = at_x < rx || at_x + rx >= in.x;
@@ -264,8 +266,7 @@ void launch(const Box<const float>& in, const Box<float>& out, int3 offset, cons
   using S = Shape<Radius, Strip, Lanes>;
   const dim3 grid(ceil_div(out.x, most_outputs(Lanes, weights.rx)), ceil_div(out.y, S::height), out.z);
   const int width = static_cast<int>(ceil_div(out.x, grid.x));
-  bilateral_pairs<Radius, Strip, Lanes><<<grid, S::threads, 0, queue.stream>>>(in, out, offset, width, weights);
-  QV_CUDA(cudaGetLastError());
+  cuda::launch(bilateral_pairs<Radius, Strip, Lanes>, grid, S::threads, 0, queue, in, out, offset, width, weights);
 }
 
 /// Long strips weigh fewer pairs twice; short ones make more blocks, where there are few. Of wide rows of lanes fewer

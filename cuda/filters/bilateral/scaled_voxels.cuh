@@ -33,12 +33,6 @@ __device__ inline float scaled_voxel(float value, float scale) {
   return fminf(fmaf(value, 0.0F, scaled), nowhere);  // 0 times a missing voxel is NaN, which fminf takes for none
 }
 
-__device__ inline float reciprocal_fast(float value) {
-  float reciprocal;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(value));
-  return reciprocal;
-}
-
 /// Reads all of `values` from 16-byte aligned shared memory, where vectors of four lie `step` vectors apart.
 template <int Count>
 __device__ __forceinline__ void read_vectors(const float* from, float (&values)[Count], int step = 1) {

@@ -9,6 +9,7 @@
 #include "cuda/filters/bm4d/shrinking.cuh"
 #include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/copy.hpp"
+#include "cuda/filters/common/device_map.hpp"
 #include "cuda/launch.cuh"
 #include "filters/bm4d/stage.hpp"
 
@@ -46,13 +47,6 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
   const bool changes = sum.y > 0 && is_present(voxel);
   const double bounded = fmin(fmax(change / weight, -most), most);
   out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + bounded) : voxel);
-}
-
-template <class T>
-DeviceBuffer<T> upload(const T* from, std::size_t count, const LaunchContext& queue) {
-  DeviceBuffer<T> buffer(count, queue);
-  QV_CUDA(cudaMemcpyAsync(buffer.get(), from, count * sizeof(T), cudaMemcpyHostToDevice, queue.stream));
-  return buffer;
 }
 
 template <class T>
@@ -102,8 +96,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
       without_zeros(covariances_of(params.spectrum, second ? Basis::cosines : Basis::wavelets, lengths, r));
   const Stage stage = make_stage(params, noisy, second, covariances);
   const DeviceBuffer<std::int32_t> table = upload(covariances.values.data(), covariances.values.size(), queue);
-  const auto& nodes = params.map.values;
-  const DeviceBuffer<float> map = stage.map ? upload(nodes.data(), nodes.size(), queue) : DeviceBuffer<float>();
+  const DeviceMap map(params.map, params.volume, queue);
 
   const dim3 block(32, 4);
   const auto voxels = static_cast<std::size_t>(pilot.extent.voxels());
@@ -135,7 +128,8 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
                       triple(lengths),
                       lengths.x * lengths.y * lengths.z,
                       {reinterpret_cast<const int2*>(table.get()), triple(covariances.size)},
-                      {map.get(), triple(params.map.size), triple(params.volume), triple(pilot.origin)},
+                      stage.map ? map.view() : CoarseFieldView{},
+                      pilot.origin,
                       stage.threshold,
                       stage.rate,
                       stage.ratio,

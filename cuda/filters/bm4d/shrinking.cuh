@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/coarse_field_view.hpp"
 #include "cuda/filters/bm4d/transforms.cuh"
 #include "cuda/filters/bm4d/variances.cuh"
 #include "cuda/filters/common/box.cuh"
@@ -25,7 +26,8 @@ struct Shrinking {
   int3 search, lengths;
   int voxels;  ///< of a block
   CovarianceTable covariances;
-  NoiseMap map;
+  CoarseFieldView map;  ///< of the noise; values are null where it does not vary
+  Index3 origin;        ///< of what is compared, in the volume
   double threshold, rate, ratio, per_change, per_weight;
   double window[kBlockRoom], shares[kBlockRoom];
 };
@@ -171,9 +173,9 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
 
   find_variances(s.covariances, block, count, lane, variances);
   __syncwarp();
-  constexpr double least_sigma = 1e-3;
-  const int3 middle{place.x + s.lengths.x / 2, place.y + s.lengths.y / 2, place.z + s.lengths.z / 2};
-  const double sigma = s.map.values ? fmax(s.map.at(middle), least_sigma) : 1;
+  const Index3 middle{s.origin.x + place.x + s.lengths.x / 2, s.origin.y + place.y + s.lengths.y / 2,
+                      s.origin.z + place.z + s.lengths.z / 2};
+  const double sigma = s.map.values ? s.map.at(middle.x, middle.y, middle.z) : 1;
   const double squares = sigma * sigma * shrink<S>(s, sigma, count, lane, variances, v, basic);
   S::template transform<Direction::back>(v, half);
   __syncwarp();

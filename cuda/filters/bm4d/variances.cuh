@@ -11,45 +11,6 @@ using bm4d_kernel::kLeastVariance, bm4d_kernel::kVarianceGrid;
 
 constexpr int variance_pitch = 68;  ///< of a block's variances
 
-/// Noise that varies; values are null where it does not.
-struct NoiseMap {
-  const float* values;
-  int3 size, volume, origin;  ///< origin: of the box that is compared, in the volume
-
-  /// As CoarseField::at has it, to the bit.
-  __device__ double at(int3 p) const {
-    int node[3];
-    double weight[3];
-    const int sizes[3] = {size.x, size.y, size.z}, extents[3] = {volume.x, volume.y, volume.z};
-    const int voxel[3] = {origin.x + p.x, origin.y + p.y, origin.z + p.z};
-#pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-      node[axis] = 0;
-      weight[axis] = 0;
-      if (sizes[axis] == 1 || extents[axis] == 1) continue;
-      const double place = __ddiv_rn(static_cast<double>(static_cast<std::int64_t>(voxel[axis]) * (sizes[axis] - 1)),
-                                     static_cast<double>(extents[axis] - 1));
-      node[axis] = min(static_cast<int>(place), sizes[axis] - 2);
-      weight[axis] = place - node[axis];
-    }
-    double sum = 0;
-    for (int corner = 0; corner < 8; ++corner) {
-      double share = 1;
-      int n[3];
-#pragma unroll
-      for (int axis = 0; axis < 3; ++axis) {
-        const bool next = corner >> axis & 1;
-        share = __dmul_rn(share, next ? weight[axis] : 1 - weight[axis]);
-        n[axis] = node[axis] + next;
-      }
-      if (!(share > 0)) continue;
-      const double value = values[(static_cast<std::int64_t>(n[2]) * size.y + n[1]) * size.x + n[0]];
-      sum = __dadd_rn(sum, __dmul_rn(share, value));
-    }
-    return sum;
-  }
-};
-
 /// Covariances of the coefficients of blocks, two a lane; none of blocks so far apart as `size`.
 struct CovarianceTable {
   const int2* values;

@@ -5,17 +5,31 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <type_traits>
 
 #include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
+#include "cuda/filters/common/device_map.hpp"
 #include "cuda/filters/common/exp2.cuh"
-#include "cuda/resources.hpp"
+#include "cuda/filters/common/thread_place.cuh"
+#include "cuda/launch.cuh"
 
 namespace quietvox {
 namespace {
 
 using namespace cuda;
+
+/// Noise that varies. Variances, over sigma^2, are those of the voxels of the input and of what stands around it, as
+/// far as any lane looks, also one without outputs.
+struct Noise {
+  const float* variances;     ///< from that of the input's first voxel on; null where the noise does not vary
+  std::int64_t pitch, plane;  ///< from row to row, from slice to slice
+  CoarseFieldView map;
+  Index3 origin;  ///< of the input, in the volume
+
+  __device__ std::int64_t place(int x, int y, int z) const { return z * plane + y * pitch + x; }
+};
 
 /// What kernels need to know about the filter. Voxels are scaled so that the sum over a patch of their squared
 /// differences is -log2 of the weight. Spatial weights are 2^(spatial.x o_x^2 + ...).
@@ -29,6 +43,7 @@ struct Nlm {
   float intensity_rate;
   double unscale, rician_bias;
   Border border;
+  Noise noise;
 };
 
 Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
@@ -83,6 +98,12 @@ __device__ float weight_of(const Nlm& nlm, float sum, float difference, float lo
   return exp2_fast(fmaf(-nlm.intensity_rate * difference, difference, exponent));
 }
 
+/// The sum over the patches of a pair, over the mean variance of the noise of its voxels. That of one lies at
+/// `variance`, that of the other so many places on. Rounded alike in every version of this code.
+__device__ __forceinline__ float over_noise(float sum, const float* variance, std::int64_t step) {
+  return __fmul_rn(sum, __fdividef(2.0F, __ldg(variance) + __ldg(variance + step)));
+}
+
 /// What is averaged, less that of the voxel itself: u_q - u_p, or of squares, where difference = u_p - u_q.
 __device__ float change_of(const Nlm& nlm, float voxel, float difference) {
   return nlm.squares ? difference * fmaf(-2.0F, voxel, difference) : -difference;
@@ -124,7 +145,15 @@ __device__ __forceinline__ void add_neighbour(const Nlm& nlm, float voxel, float
 /// way. It else keeps code and registers for shuffles of lanes that have parted.
 __device__ __forceinline__ bool is_any(bool condition) { return __reduce_or_sync(~0U, condition) != 0; }
 
+/// Of squares of voxels, by the noise model `rician`. Not inlined: kernels that need all registers call it in the end.
+__device__ __noinline__ double local_rician_bias(const Nlm& nlm, int3 at) {
+  const Index3& origin = nlm.noise.origin;
+  const double noise = nlm.noise.map.at(origin.x + at.x, origin.y + at.y, origin.z + at.z);
+  return nlm.rician_bias * noise * noise;
+}
+
 /// Writes an output, which lies at (x, y, z) of the input.
+template <bool General>
 __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float sum, float weight, float* result) {
   const float original = in.row(at.y, at.z)[at.x];
   const int3 f = nlm.patch, v = nlm.search;
@@ -137,7 +166,8 @@ __device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float
     *result = original + 0.0F;
   } else if (nlm.squares) {
     const double change = static_cast<double>(sum) / weight * nlm.unscale * nlm.unscale, u = original;
-    *result = static_cast<float>(sqrt(fmax(u * u + change - nlm.rician_bias, 0.0)));
+    const double bias = General && nlm.noise.variances ? local_rician_bias(nlm, at) : nlm.rician_bias;
+    *result = static_cast<float>(sqrt(fmax(u * u + change - bias, 0.0)));
   } else {
     *result = static_cast<float>(original + static_cast<double>(sum) / weight * nlm.unscale) + 0.0F;
   }
@@ -196,10 +226,11 @@ struct SliceLane {
   float voxel[S::rows], sum[S::outputs_y], weight[S::outputs_y];
 
   /// Adds one offset. `staged` is the neighbour of voxel[0]. `inside_x` and `rows_inside` (one bit per output) tell
-  /// whether neighbours lie in the slice.
+  /// whether neighbours lie in the slice. The variance of the first output is `variance`, null where the noise does not
+  /// vary, and that of its neighbour lies `step` on.
   template <bool General, bool Missing>
   __device__ __forceinline__ void add(const float* staged, const Nlm& nlm, float log2_spatial, bool inside_x,
-                                      unsigned rows_inside) {
+                                      unsigned rows_inside, const float* variance, std::int64_t step) {
     float distance[S::outputs_y], difference[S::outputs_y];
     sum_patches<F>(distance, [&](int y) {
       float d = voxel[y] - staged[y * S::pitch];
@@ -216,6 +247,12 @@ struct SliceLane {
 #pragma unroll
       for (int y = 0; y < S::outputs_y; ++y) distance[y] = over_present<F, 0>(distance[y], count[y]);
     }
+    if (General && variance) {
+#pragma unroll
+      for (int y = 0; y < S::outputs_y; ++y) {
+        distance[y] = over_noise(distance[y], variance + y * nlm.noise.pitch, step);
+      }
+    }
 #pragma unroll
     for (int y = 0; y < S::outputs_y; ++y) {
       const bool inside = inside_x && (rows_inside >> y & 1U);
@@ -229,8 +266,7 @@ template <int F, bool General>
 __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
     nlm_in_slices(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm) {
   using S = SliceShape<F>;
-  extern __shared__ float4 shared[];
-  float* const staged = reinterpret_cast<float*>(shared);
+  float* const staged = reinterpret_cast<float*>(launched_shared());
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // Places of the input: of the block's first output, and of what the lane reads first.
   const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + start.x,
@@ -250,6 +286,9 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
     mine.weight[y] = 1;  // the voxel's own
   }
 
+  const Noise& noise = nlm.noise;
+  const float* const variance =
+      General && noise.variances ? noise.variances + noise.place(column, row + F, first.z) : nullptr;
   int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
   if (nlm.whole_slice) {  // every offset that takes an output of the block to a voxel of the slice
     low = {-first.x - S::outputs_x + 1, -first.y - S::block_y + 1, 0};
@@ -285,10 +324,11 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
             if (ox == 0 && oy == 0 && oz == 0) continue;
             const float log2_spatial = General ? log2_spatial_of(nlm, ox, oy, oz) : 0;
             const bool inside_x = !General || !nlm.whole_slice || bit_if_within(column + ox, in.x);
+            const std::int64_t step = General ? noise.place(ox, oy, oz) : 0;
             if (missing) {
-              mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
+              mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
             } else {
-              mine.template add<General, false>(neighbour, nlm, log2_spatial, inside_x, rows_inside);
+              mine.template add<General, false>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
             }
           }
         }
@@ -303,8 +343,8 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
     const int out_y = row + F + y - offset.y;
     if (out_y < 0) continue;
     if (out_y >= out.y) return;
-    write(in, nlm, {column, row + F + y, first.z}, mine.sum[y], mine.weight[y],
-          out.row(out_y, first.z - offset.z) + out_x);
+    write<General>(in, nlm, {column, row + F + y, first.z}, mine.sum[y], mine.weight[y],
+                   out.row(out_y, first.z - offset.z) + out_x);
   }
 }
 
@@ -442,9 +482,10 @@ struct BoxLane {
   }
 
   /// Adds one offset. The neighbours of the first row lie in row `top` of theirs. `inside` tells of each row, in its
-  /// lowest bits, and then of each column whether neighbours lie in the slice.
+  /// lowest bits, and then of each column whether neighbours lie in the slice. `variance` and `step` as of SliceLane.
   template <bool General, bool Missing>
-  __device__ __forceinline__ void add(int top, const Nlm& nlm, float log2_spatial, unsigned inside) {
+  __device__ __forceinline__ void add(int top, const Nlm& nlm, float log2_spatial, unsigned inside,
+                                      const float* variance, std::int64_t step) {
     const auto difference = [&](int y, int column, int z) {
       return voxel[y][column][z] - neighbour[(y + top) % S::rows][column][z];
     };
@@ -498,6 +539,16 @@ struct BoxLane {
         for (int y = 0; y < S::together; ++y) {
 #pragma unroll
           for (int i = 0; i < 4; ++i) sums[y][i] = over_present<S::F, Fz>(sums[y][i], present[y][i]);
+        }
+      }
+      if (General && variance) {
+#pragma unroll
+        for (int k = 0; k < S::together; ++k) {
+          const float* row = variance + (first + k) * nlm.noise.pitch;
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            sums[k][i] = over_noise(sums[k][i], row + i % 2 + i / 2 * nlm.noise.plane, step);
+          }
         }
       }
 #pragma unroll
@@ -564,26 +615,13 @@ __device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm
   return missing;
 }
 
-/// Lane and warp, read anew wherever they are asked for, since voxels and sums need all registers.
-__device__ __forceinline__ int lane_now() {
-  int lane;
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-  return lane;
-}
-
-__device__ __forceinline__ int warp_now() {
-  int thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread / 32;
-}
-
 /// `start` is the place of the input where the first block begins. A block that meets missing voxels leaves its outputs
 /// to the kernel for these, and says so in `left`.
 template <class S, bool General, bool Missing>
 __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset,
                                                               int3 start, const __grid_constant__ Nlm nlm, bool* left) {
   constexpr int F = S::F, Fz = S::Fz;
-  extern __shared__ float4 shared[];
+  float4* const shared = launched_shared();
   float* const staged = reinterpret_cast<float*>(shared);
   const int3 first{static_cast<int>(blockIdx.x) * S::outputs_x + start.x,
                    static_cast<int>(blockIdx.y) * S::outputs_y + start.y,
@@ -597,6 +635,9 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
   BoxLane<S> mine;
   mine.mail.box = shared + S::staged / 4 + (warp_now() + 1) * S::sent + lane_now();
   const int own_column = column_now(), own_row = row_now();
+  const Noise& noise = nlm.noise;
+  const float* const variance =
+      General && noise.variances ? noise.variances + noise.place(own_column, own_row, first.z) : nullptr;
   bool missing_here = false;
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {
@@ -662,9 +703,10 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
               for (int y = 0; y < S::rows; ++y) inside |= bit_if_within(row + oy + y, in.y) << y;
               for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, in.x) << (S::rows + x);
             }
-            mine.template add<General, Missing>(top, nlm, log2_spatial, inside);
+            mine.template add<General, Missing>(top, nlm, log2_spatial, inside, variance,
+                                                General ? noise.place(ox, oy, oz) : 0);
           };
-          if (!Missing && to_y - from_y == S::offsets - 1) {  // all of them, without a branch after each
+          if (!General && !Missing && to_y - from_y == S::offsets - 1) {  // all, without a branch after each
             constexpr int turns = S::offsets / S::rows;
 #pragma unroll 1
             for (int turn = 0; turn < turns; ++turn) {
@@ -701,7 +743,7 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
       const int3 at{column + i % 2, row + y, first.z + i / 2};
       const int3 to{at.x - offset.x, at.y - offset.y, at.z - offset.z};
       if (to.x < 0 || to.x >= out.x || to.y < 0 || to.y >= out.y || to.z < 0 || to.z >= out.z) continue;
-      write(in, nlm, at, mine.sum[y][i], mine.weight[y][i], out.row(to.y, to.z) + to.x);
+      write<General>(in, nlm, at, mine.sum[y][i], mine.weight[y][i], out.row(to.y, to.z) + to.x);
     }
   }
 }
@@ -717,6 +759,8 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
     low = {-p.x, -p.y, 0};
     high = {in.x - 1 - p.x, in.y - 1 - p.y, 0};
   }
+  const Noise& noise = nlm.noise;
+  const float* const variance = noise.variances ? noise.variances + noise.place(p.x, p.y, p.z) : nullptr;
   const float voxel = scaled_voxel(in, nlm, p.x, p.y, p.z);
   const float all = static_cast<float>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
   float sum = 0, weight = 1;
@@ -736,14 +780,57 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
             }
           }
         }
-        const float w = weight_of(nlm, distance * (all / count), difference, log2_spatial_of(nlm, ox, oy, oz));
+        distance *= all / count;
+        if (variance) distance = over_noise(distance, variance, noise.place(ox, oy, oz));
+        const float w = weight_of(nlm, distance, difference, log2_spatial_of(nlm, ox, oy, oz));
         sum = fmaf(w, change_of(nlm, voxel, difference), sum);
         weight += w;
       }
     }
   }
-  write(in, nlm, p, sum, weight, out.row(out_y, out_z) + out_x);
+  write<true>(in, nlm, p, sum, weight, out.row(out_y, out_z) + out_x);
 }
+
+__global__ void find_each_variance(Box<const float> in, Box<float> variances, int3 margin, Index3 origin,
+                                   const __grid_constant__ CoarseFieldView map, Border border) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+  if (x >= variances.x || y >= variances.y) return;
+  const auto noise = static_cast<float>(map.at(origin.x + device_border_index(border, x - margin.x, in.x),
+                                               origin.y + device_border_index(border, y - margin.y, in.y),
+                                               origin.z + device_border_index(border, z - margin.z, in.z)));
+  variances.row(y, z)[x] = noise * noise;
+}
+
+/// What lies on the device where the noise varies.
+class NoiseOfVoxels {
+ public:
+  NoiseOfVoxels(const VolumeView<const float>& in, const NlmParams& params, const LaunchContext& queue)
+      : origin_(in.origin), map_(params.map, params.volume, queue) {
+    const Radius3 search = params.search_window().value_or(Radius3{});
+    margin_ = {search.x + beyond.x, search.y + beyond.y, search.z + beyond.z};
+    for (int axis = 0; axis < 3; ++axis) size_[axis] = in.extent[axis] + 2 * margin_[axis];
+    variances_ = DeviceBuffer<float>(static_cast<std::size_t>(size_.voxels()), queue);
+    const dim3 block(32, 4), grid(ceil_div(size_.x, block.x), ceil_div(size_.y, block.y), size_.z);
+    const int3 margin{margin_.x, margin_.y, margin_.z};
+    launch(find_each_variance, grid, block, 0, queue, in, VolumeView<float>{variances_.get(), size_}, margin, in.origin,
+           map_.view(), params.border);
+  }
+
+  Noise noise() const {
+    const std::int64_t first = (margin_.z * size_.y + margin_.y) * size_.x + margin_.x;
+    return {variances_.get() + first, size_.x, size_.slice(), map_.view(), origin_};
+  }
+
+ private:
+  /// By which blocks, and offsets that are staged with others, reach beyond the input.
+  static constexpr Radius3 beyond{80, 80, 4};
+
+  Index3 origin_;
+  DeviceMap map_;
+  Radius3 margin_;
+  Extent size_;
+  DeviceBuffer<float> variances_;
+};
 
 /// How far before a place the last multiple of `unit` lies. Blocks begin at multiples, so that the same voxels share
 /// sums wherever a box begins.
@@ -756,12 +843,11 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
   constexpr float most_bias = 64;  // whose weight floats hold
   const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias <= most_bias && nlm.spatial.x == 0 &&
-                     nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0;
+                     nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0 && !nlm.noise.variances;
   const Box<float> to = out;
   const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
-    QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
     const int3 start{offset.x - back.x, offset.y - back.y, offset.z - back.z};
-    kernel<<<grid, 32 * warps, shared_bytes, queue.stream>>>(in, to, offset, start, nlm, more...);
+    cuda::launch(kernel, grid, 32 * warps, shared_bytes, queue, in, to, offset, start, nlm, more...);
   };
   if constexpr (Fz == 0) {
     using S = SliceShape<F>;
@@ -800,14 +886,15 @@ void nlm_cuda(VolumeView<const float> in, VolumeView<float> out, const NlmParams
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
     copy_voxels(in, out, queue);
   } else {
-    const Nlm nlm = make_nlm(params, in.spacing);
+    Nlm nlm = make_nlm(params, in.spacing);
+    std::optional<NoiseOfVoxels> noise;
+    if (params.map.varies()) nlm.noise = noise.emplace(in, params, queue).noise();
     const bool launched =
         launch_for<1, 0>(in, out, offset, nlm, queue) || launch_for<2, 0>(in, out, offset, nlm, queue) ||
         launch_for<3, 0>(in, out, offset, nlm, queue) || launch_for<1, 1>(in, out, offset, nlm, queue) ||
         launch_for<2, 1>(in, out, offset, nlm, queue) || launch_for<2, 2>(in, out, offset, nlm, queue);
-    if (!launched) nlm_directly<<<grid, block, 0, queue.stream>>>(in, out, offset, nlm);
+    if (!launched) launch(nlm_directly, grid, block, 0, queue, in, out, offset, nlm);
   }
-  QV_CUDA(cudaGetLastError());
 }
 
 }  // namespace quietvox

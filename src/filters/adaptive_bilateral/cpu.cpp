@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "filters/adaptive_bilateral/kernel.hpp"
 #include "filters/bilateral/tiled.hpp"
@@ -19,10 +20,23 @@ RatesOfTile variance_rule(const AdaptiveBilateralParams& params) {
   return [&params](const Tile& tile, std::span<const Tap>, const RangeWeight& range, std::int64_t width,
                    std::int64_t rows, float* rates, std::int64_t pitch) {
     const Radius3 box = params.statistics_radius();
-    const VarianceRule rule{static_cast<float>(params.kappa),
-                            static_cast<float>(range.scaled(*params.lowest_range_sigma)),
-                            static_cast<float>(range.scaled(*params.highest_range_sigma))};
-    local_rates(tile, box, rule, width, rows, rates, pitch);
+    const auto kappa = static_cast<float>(params.kappa);
+    const double lowest = range.scaled(*params.lowest_range_sigma), highest = range.scaled(*params.highest_range_sigma);
+    if (!params.map.varies()) {
+      local_rates(tile, box, {kappa, static_cast<float>(lowest), static_cast<float>(highest)}, width, rows, rates,
+                  pitch);
+      return;
+    }
+    local_rates(tile, box, {kappa, 0, RangeWeight::missing}, width, rows, rates, pitch);
+    std::vector<float> noise(static_cast<std::size_t>(width));
+    for (std::int64_t y = 0; y < rows; ++y) {
+      params.map.row({tile.place.x, tile.place.y + y, tile.place.z}, params.volume, noise);
+      for (std::int64_t x = 0; x < width; ++x) {
+        const double local = noise[static_cast<std::size_t>(x)];
+        float& rate = rates[y * pitch + x];
+        rate = std::clamp(rate, RangeWeight::rate_of(highest * local), RangeWeight::rate_of(lowest * local));
+      }
+    }
   };
 }
 
@@ -57,11 +71,15 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
     if (!lowest_range_sigma) needed_for("lowest-range-sigma");
     if (!highest_range_sigma) needed_for("highest-range-sigma");
     if (noise && !(lowest_range_sigma && highest_range_sigma)) {
-      const double sigma = noise->trusted_sigma();
+      const bool follows_map = !lowest_range_sigma && !highest_range_sigma;
+      const double sigma = noise->trusted_sigma(), strongest = follows_map ? sigma : sigma * noise->map.largest();
       if (!lowest_range_sigma)
         params.lowest_range_sigma = std::min(0.5 * sigma, highest_range_sigma.value_or(INFINITY));
-      if (!highest_range_sigma)
-        params.highest_range_sigma = std::max(3 * strongest_sigma(*noise), *params.lowest_range_sigma);
+      if (!highest_range_sigma) params.highest_range_sigma = std::max(3 * strongest, *params.lowest_range_sigma);
+      if (follows_map) {
+        params.map = noise->map;
+        params.volume = facts.extent;
+      }
     } else if (lowest_range_sigma && highest_range_sigma && *lowest_range_sigma > *highest_range_sigma) {
       throw Error(Errc::invalid_argument,
                   std::string(name) + ": " + Parameter{"lowest-range-sigma"} + " = " +
@@ -71,7 +89,7 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
     }
   } else {
     if (!range_sigma) needed_for("range-sigma");
-    if (!range_sigma && noise) params.range_sigma = range_sigma_for(*noise);
+    if (!range_sigma && noise) params.range_sigma = range_sigma_for(*noise) * noise->map.largest();
     if (!regularisation) {
       if (const auto range = facts.intensities_for("regularisation")) {
         const double grey_level = (range->max - range->min) / 255;

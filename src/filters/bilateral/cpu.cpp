@@ -11,6 +11,8 @@
 namespace quietvox {
 namespace {
 
+using namespace bilateral_kernel;
+
 [[noreturn]] void throw_too_wide(std::string_view filter, const BilateralParams& params, const Spacing& spacing,
                                  int axis) {
   throw Error(Errc::invalid_argument,
@@ -27,22 +29,37 @@ double wanted_radius(const BilateralParams& params, const Spacing& spacing, cons
   return std::ceil(params.truncate * sigma[axis] / spacing[axis] - 1e-9);
 }
 
+RatesOfTile rates_by_noise(const BilateralParams& params) {
+  return [&params](const Tile& tile, std::span<const Tap>, const RangeWeight& range, std::int64_t width,
+                   std::int64_t rows, float* rates, std::int64_t pitch) {
+    const double sigma = range.scaled(*params.range_sigma);
+    for (std::int64_t y = 0; y < rows; ++y) {
+      const std::span row(rates + y * pitch, static_cast<std::size_t>(width));
+      params.map.row({tile.place.x, tile.place.y + y, tile.place.z}, params.volume, row);
+      for (float& value : row) value = RangeWeight::rate_of(sigma * static_cast<double>(value));
+    }
+  };
+}
+
 }  // namespace
 
 double range_sigma_for(const NoiseModel& noise) {
-  return (noise.contrast < noise.sigma ? 3 : 2.5) * strongest_sigma(noise);
-}
-
-double strongest_sigma(const NoiseModel& noise) {
-  const float strongest = *std::max_element(noise.map.values.begin(), noise.map.values.end());
-  return noise.trusted_sigma() * static_cast<double>(strongest);
+  return (noise.contrast < noise.sigma ? 3 : 2.5) * noise.trusted_sigma();
 }
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   BilateralParams params = *this;
   std::optional<NoiseModel> noise = params.resolve_window(facts, name);
   if (!range_sigma && !noise) noise = facts.noise_for("range-sigma");
-  if (!range_sigma && noise) params.range_sigma = range_sigma_for(*noise);
+  if (!range_sigma && noise) {
+    params.range_sigma = range_sigma_for(*noise);
+    if (range_cut > 0) {
+      *params.range_sigma *= noise->map.largest();
+    } else {
+      params.map = noise->map;
+      params.volume = facts.extent;
+    }
+  }
   return params;
 }
 
@@ -92,7 +109,7 @@ Radius3 BilateralParams::automatic_radius(const VolumeFacts& facts, const Triple
 
 void bilateral_cpu(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                    const Execution& execution) {
-  run_bilateral(in, out, params, {}, execution);
+  run_bilateral(in, out, params, params.map.varies() ? rates_by_noise(params) : RatesOfTile(), execution);
 }
 
 }  // namespace quietvox

@@ -170,8 +170,7 @@ namespace quietvox::bilateral_kernel {
 RangeWeight::RangeWeight(double sigma, double relative_cut, int power)
     : scale(-power), unscale(power), exponent(power) {
   const double scaled_cut = relative_cut * scaled(sigma);
-  const double exact_rate = 0.5 * std::numbers::log2e / (scaled(sigma) * scaled(sigma));
-  rate = static_cast<float>(std::min<double>(exact_rate, std::numeric_limits<float>::max()));
+  rate = rate_of(scaled(sigma));
   has_cut = relative_cut > 0;
   cut = static_cast<float>(scaled_cut);
   if (cut < scaled_cut) cut = std::nextafter(cut, INFINITY);

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numbers>
 #include <span>
 
 #include "filters/bilateral.hpp"
@@ -41,6 +44,11 @@ struct RangeWeight {
   /// The range weight of another sigma, for differences scaled as here.
   RangeWeight with_sigma(double sigma) const { return {sigma, 0, exponent}; }
   double scaled(double sigma) const { return std::ldexp(sigma, -exponent); }
+  /// Of a scaled sigma.
+  static float rate_of(double sigma) {
+    const double rate = 0.5 * std::numbers::log2e / (sigma * sigma);
+    return static_cast<float>(std::min<double>(rate, std::numeric_limits<float>::max()));
+  }
 
  private:
   RangeWeight(double sigma, double relative_cut, int exponent);
@@ -53,6 +61,7 @@ struct RangeWeight {
 struct Tile {
   const float* centre;
   std::int64_t pitch, plane;  ///< from row to row, from slice to slice
+  Index3 place;               ///< of the first output, in the volume
 };
 
 /// Floats that a vector may read or write past the end of a row.

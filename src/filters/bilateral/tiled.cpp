@@ -86,7 +86,10 @@ class BilateralRun {
       }
     }
     means.resize(static_cast<std::size_t>(kRows * pitch_));
-    const Tile packed{tile.data() + r_.z * plane_ + r_.y * pitch_ + r_.x, pitch_, plane_};
+    const Tile packed{tile.data() + r_.z * plane_ + r_.y * pitch_ + r_.x,
+                      pitch_,
+                      plane_,
+                      {at.x + out_.origin.x, at.y + out_.origin.y, at.z + out_.origin.z}};
     if (rates_) {
       rates.resize(means.size());
       rates_(packed, taps_, range_, width, rows, rates.data(), pitch_);

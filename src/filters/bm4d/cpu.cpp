@@ -173,7 +173,7 @@ Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy,
           params.lengths,
           *params.search_radius,
           &covariances,
-          params.map.values.size() > 1 ? &params.map : nullptr,
+          params.map.varies() ? &params.map : nullptr,
           params.volume,
           params.threshold() * h,
           1 / h,
@@ -186,9 +186,7 @@ Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy,
 
 }  // namespace bm4d_kernel
 
-double Bm4dParams::most_change() const {
-  return 5 * *sigma * static_cast<double>(*std::ranges::max_element(map.values));
-}
+double Bm4dParams::most_change() const { return 5 * *sigma * map.largest(); }
 
 Bm4dParams Bm4dParams::resolved(const VolumeFacts& facts) const {
   Bm4dParams params = *this;

@@ -519,8 +519,7 @@ void filter_tile(const Stage& stage, const Tile& tile, const Region& region, con
         if (group.count == 0) continue;
         find_variances(*stage.covariances, group, scratch.variances.data());
         const Index3 middle{tile.x[i] + region.lengths.x / 2, y + region.lengths.y / 2, z + region.lengths.z / 2};
-        constexpr double least_sigma = 1e-3;
-        const double sigma = stage.map ? std::max(stage.map->at(middle, stage.volume), least_sigma) : 1;
+        const double sigma = stage.map ? stage.map->at(middle, stage.volume) : 1;
         if (stage.second) {
           const double squares = sigma * sigma * shrink_by_estimate(stage, region, group, sigma, scratch);
           add_group_by_rows(stage, region, group, window, squares, scratch.second[0].data(), scratch.sums);

@@ -17,22 +17,36 @@ namespace {
 using namespace nlm_kernel;
 using bilateral_kernel::PowerOfTwo;
 
-/// Voxels of a box grown by `reach`, scaled, borders and all.
+/// Voxels of a box grown by `reach`, scaled, borders and all, and the noise of each where that varies.
 class PackedBox {
  public:
-  void fill(const VolumeView<const float>& in, Border border, const Index3& first, const Extent& size, Radius3 reach,
-            const PowerOfTwo& scale) {
+  void fill(const VolumeView<const float>& in, const NlmParams& params, const Index3& first, const Extent& size,
+            Radius3 reach, const PowerOfTwo& scale) {
     pitch_ = size.x + 2 * reach.x;
     plane_ = pitch_ * (size.y + 2 * reach.y);
     origin_ = reach.z * plane_ + reach.y * pitch_ + reach.x;
     has_missing_ = false;
-    voxels_.resize(static_cast<std::size_t>(plane_ * (size.z + 2 * reach.z) + kSlack));
-    float* row = voxels_.data();
+    const auto room = static_cast<std::size_t>(plane_ * (size.z + 2 * reach.z) + kSlack);
+    const bool varies = params.map.varies();
+    voxels_.resize(room);
+    variances_.resize(varies ? room : 0);
+    const std::int64_t left = first.x - reach.x, seen = std::max<std::int64_t>(left, 0);
+    const auto place = [&](std::int64_t i) { return border_index(params.border, left + i, in.extent.x); };
+    noise_.resize(varies ? static_cast<std::size_t>(std::min(left + pitch_, in.extent.x) - seen) : 0);
+    std::int64_t row = 0;
     for (std::int64_t z = first.z - reach.z; z < first.z + size.z + reach.z; ++z) {
       for (std::int64_t y = first.y - reach.y; y < first.y + size.y + reach.y; ++y, row += pitch_) {
-        const float* from = in.row(border_index(border, y, in.extent.y), border_index(border, z, in.extent.z));
+        const std::int64_t at_y = border_index(params.border, y, in.extent.y);
+        const std::int64_t at_z = border_index(params.border, z, in.extent.z);
+        const float* from = in.row(at_y, at_z);
+        float* const voxels = voxels_.data() + row;
+        for (std::int64_t i = 0; i < pitch_; ++i) voxels[i] = scaled(from[place(i)], scale);
+        if (!varies) continue;
+        params.map.row({in.origin.x + seen, in.origin.y + at_y, in.origin.z + at_z}, params.volume, noise_);
+        float* const variances = variances_.data() + row;
         for (std::int64_t i = 0; i < pitch_; ++i) {
-          row[i] = scaled(from[border_index(border, first.x - reach.x + i, in.extent.x)], scale);
+          const float noise = noise_[static_cast<std::size_t>(place(i) - seen)];
+          variances[i] = noise * noise;
         }
       }
     }
@@ -40,7 +54,8 @@ class PackedBox {
 
   /// As a tile sees it whose first output lies at `place` of the box.
   Region region(const Index3& place) const {
-    return {voxels_.data() + origin_ + place.z * plane_ + place.y * pitch_ + place.x, pitch_, plane_, has_missing_};
+    const std::int64_t at = origin_ + place.z * plane_ + place.y * pitch_ + place.x;
+    return {voxels_.data() + at, pitch_, plane_, has_missing_, variances_.empty() ? nullptr : variances_.data() + at};
   }
 
  private:
@@ -52,7 +67,8 @@ class PackedBox {
     return std::numeric_limits<float>::quiet_NaN();
   }
 
-  std::vector<float> voxels_;
+  std::vector<float> voxels_, variances_;
+  std::vector<float> noise_;  ///< of a row within the volume
   std::int64_t pitch_ = 0, plane_ = 0, origin_ = 0;
   bool has_missing_ = false;
 };
@@ -110,7 +126,7 @@ class NlmRun {
     PackedBox slice;  // what all tiles of one slice share
     for (std::int64_t z = 0; z < out_.extent.z; ++z) {
       const Extent size{{in_.extent.x, in_.extent.y, 1}};
-      slice.fill(in_, params_.border, {0, 0, z + shift_.z}, size, *params_.patch_radius, scale_);
+      slice.fill(in_, params_, {0, 0, z + shift_.z}, size, *params_.patch_radius, scale_);
       const auto fraction = [&](std::int64_t done) {
         return static_cast<double>(done) / static_cast<double>(out_.extent.z);
       };
@@ -165,7 +181,7 @@ class NlmRun {
 
   void search_window(const Box& tile, TileScratch& scratch) const {
     const Radius3 v = *params_.search_window();
-    scratch.voxels.fill(in_, params_.border, place_in(tile.first), tile.size(), params_.halo().radius, scale_);
+    scratch.voxels.fill(in_, params_, place_in(tile.first), tile.size(), params_.halo().radius, scale_);
     const Region region = scratch.voxels.region({0, 0, 0});
     int added = 0;
     Index3 o;
@@ -231,8 +247,14 @@ class NlmRun {
     return false;
   }
 
+  /// Of squares of voxels, by the noise model `rician`.
+  double bias_at(const Index3& place) const {
+    const Index3 voxel{in_.origin.x + place.x, in_.origin.y + place.y, in_.origin.z + place.z};
+    const double sigma = *params_.sigma * (params_.map.varies() ? params_.map.at(voxel, params_.volume) : 1);
+    return 2 * sigma * sigma;
+  }
+
   void write(const Box& tile, const TileScratch& scratch) const {
-    const double sigma = *params_.sigma, bias = 2 * sigma * sigma;
     const bool rician = params_.noise_model == NoiseDistribution::rician;
     const int power = rician ? 2 * exponent_ : exponent_;
     Index3 p;
@@ -247,7 +269,8 @@ class NlmRun {
           if (!std::isfinite(voxel) || (params_.border == Border::copy && leaves(place))) continue;
           const auto i = static_cast<std::size_t>(row + p.x - tile.first.x);
           const double change = std::ldexp(scratch.difference[i] / scratch.weight[i], power), u = voxel;
-          result = static_cast<float>(rician ? std::sqrt(std::max(u * u + change - bias, 0.0)) : u + change) + 0.0F;
+          result = static_cast<float>(rician ? std::sqrt(std::max(u * u + change - bias_at(place), 0.0)) : u + change) +
+                   0.0F;
         }
       }
     }
@@ -328,7 +351,12 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
   if (!patch_radius) needed_for("patch-radius");
   if (!strength) needed_for("strength");
   if (!noise) return;
-  if (!sigma) sigma = noise->trusted_sigma();
+  const bool follows_map = !sigma;
+  if (follows_map) {
+    sigma = noise->trusted_sigma();
+    map = noise->map;
+    volume = facts.extent;
+  }
   const bool in_a_plane = search_window() && lies_in_a_plane(*search_window());
   double clearness = clearest, correlated = 1, weakest = 1, strongest = 1;  // where the noise is not known
   if (noise->trusted_sigma() > 0 && *sigma > 0) {
@@ -337,9 +365,11 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
     for (int axis = 0; axis < 3; ++axis) {
       if (widest_patch_[axis] > 0) correlated *= length[axis];
     }
-    const auto [low, high] = std::minmax_element(noise->map.values.begin(), noise->map.values.end());
-    weakest = static_cast<double>(*low);
-    strongest = static_cast<double>(*high);
+    if (!follows_map) {
+      const auto [low, high] = std::minmax_element(noise->map.values.begin(), noise->map.values.end());
+      weakest = static_cast<double>(*low);
+      strongest = static_cast<double>(*high);
+    }
   }
   if (!patch_radius) {
     const Radius3 narrow = facts.default_radius(1, largest_patch_radius);
@@ -362,9 +392,10 @@ std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {
     seen[axis] = tile[axis] + 2 * (search[axis] + patch[axis]);
     weighed[axis] = tile[axis] + search[axis] + (axis < 2 ? 2 * patch[axis] : 0);
   }
+  const std::int64_t voxels = 2 * seen.voxels();  // and the noise of each
   const std::int64_t weights = 2 * weighed.voxels(), patches = (4 + 3 * (2 * patch.z + 1)) * weighed.slice();
   const std::int64_t sums = 2 * tile.voxels(), sums_aside = 2 * tile.voxels();
-  const std::size_t of_thread = static_cast<std::size_t>(seen.voxels() + weights + patches + sums) * sizeof(float) +
+  const std::size_t of_thread = static_cast<std::size_t>(voxels + weights + patches + sums) * sizeof(float) +
                                 static_cast<std::size_t>(sums_aside) * sizeof(double);
   const std::int64_t at_once = search_window() ? tiles.voxels() : tiles.slice();
   return of_thread * static_cast<std::size_t>(std::min<std::int64_t>(threads, at_once));

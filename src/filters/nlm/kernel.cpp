@@ -25,6 +25,15 @@ using Vector = hn::Vec<Tag>;
 struct Keep {
   HWY_INLINE void operator()(Vector (&)[2]) const {}
 };
+/// A count of voxels becomes the factor that makes a sum over them one over all: exactly 1 where all are present.
+struct OverPresent {
+  float all;
+
+  HWY_INLINE void operator()(Vector (&counts)[2]) const {
+    const Tag d;
+    for (auto& count : counts) count = hn::Div(hn::Set(d, all), hn::Max(count, hn::Set(d, 1.0F)));
+  }
+};
 struct Weigh {
   const Weighting& weighting;
   float log2_weight;
@@ -170,6 +179,30 @@ HWY_INLINE void for_pairs(const float* p, const float* q, std::int64_t count, co
   for (std::int64_t i = 0; i < count; i += lanes) body(i, hn::LoadU(d, p + i), hn::LoadU(d, q + i));
 }
 
+/// Divides the factors of the sums of a box by the mean variance of the noise of each pair. Where no voxel is missing,
+/// there are none yet, and they are 1.
+HWY_INLINE void divide_by_noise(const Region& region, const Box& box, const Index3& step, std::int64_t pitch,
+                                float* factors) {
+  const Tag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto two = hn::Set(d, 2.0F), one = hn::Set(d, 1.0F);
+  const Extent size = box.size();
+  for (std::int64_t z = 0; z < size.z; ++z) {
+    for (std::int64_t y = 0; y < size.y; ++y) {
+      const Index3 p{box.first.x, box.first.y + y, box.first.z + z};
+      const float* here = region.variance_at(p);
+      const float* there = region.variance_at({p.x + step.x, p.y + step.y, p.z + step.z});
+      float* row = factors + (z * size.y + y) * pitch;
+      for (std::int64_t x = 0; x < size.x; x += lanes) {
+        const auto inside = hn::FirstN(d, static_cast<std::size_t>(size.x - x));
+        const auto before = region.has_missing ? hn::LoadU(d, row + x) : one;
+        const auto both = hn::Add(hn::LoadU(d, here + x), hn::LoadU(d, there + x));
+        hn::StoreU(hn::IfThenElse(inside, hn::Mul(before, hn::Div(two, both)), before), d, row + x);
+      }
+    }
+  }
+}
+
 /// The weights w(x, x + o) of the voxels x of a box into scratch.weights, rows `pitch` apart.
 HWY_INLINE void weigh_box(const Region& region, const Box& box, const Offset& offset, const Weighting& weighting,
                           std::int64_t pitch, Scratch& scratch) {
@@ -180,7 +213,7 @@ HWY_INLINE void weigh_box(const Region& region, const Box& box, const Offset& of
     return std::pair(region.at({x, y, z}), region.at({x + offset.step.x, y + offset.step.y, z + offset.step.z}));
   };
   float* weights = scratch.weights.data();
-  if (!region.has_missing) {
+  if (!region.has_missing && !region.variances) {
     const auto squares = [&](std::int64_t y, std::int64_t z, float* row) HWY_ATTR {
       const auto [p, q] = pairs_of(box.first.x - patch.x, y, z);
       for_pairs(p, q, size.x + 2 * patch.x, [&](std::int64_t i, Vector u, Vector v) HWY_ATTR {
@@ -206,16 +239,19 @@ HWY_INLINE void weigh_box(const Region& region, const Box& box, const Offset& of
       });
     };
     sum_patches(box, patch, pitch, scratch, weights, squares, Keep());
-    sum_patches(box, patch, pitch, scratch, scratch.counts.data(), presence, Keep());
-    const auto full = hn::Set(d, static_cast<float>((2 * patch.x + 1) * (2 * patch.y + 1) * (2 * patch.z + 1)));
+    float* factors = scratch.factors.data();
+    if (region.has_missing) {
+      const auto all = static_cast<float>((2 * patch.x + 1) * (2 * patch.y + 1) * (2 * patch.z + 1));
+      sum_patches(box, patch, pitch, scratch, factors, presence, OverPresent{all});
+    }
+    if (region.variances) divide_by_noise(region, box, offset.step, pitch, factors);
     const Weigh weigh{weighting, offset.log2_weight};
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     for (std::int64_t i = 0; i < size.y * size.z * pitch; i += 2 * lanes) {
       Vector sums[2];
       for (int k = 0; k < 2; ++k) {
         const std::int64_t at = i + k * lanes;
-        const auto count = hn::Max(hn::LoadU(d, scratch.counts.data() + at), hn::Set(d, 1.0F));
-        sums[k] = hn::Mul(hn::LoadU(d, weights + at), hn::Div(full, count));  // times exactly 1 where all are present
+        sums[k] = hn::Mul(hn::LoadU(d, weights + at), hn::LoadU(d, factors + at));
       }
       weigh(sums);
       for (int k = 0; k < 2; ++k) hn::StoreU(sums[k], d, weights + i + k * lanes);
@@ -258,14 +294,14 @@ void grow(std::vector<float>& buffer, std::int64_t size) {
 }
 
 /// Room for the weights of a box.
-void prepare(const Box& box, Radius3 patch, std::int64_t pitch, bool has_missing, Scratch& scratch) {
+void prepare(const Box& box, Radius3 patch, std::int64_t pitch, bool has_factors, Scratch& scratch) {
   const Extent size = box.size();
   const std::int64_t rows = (size.y + 2 * patch.y) * pitch + kSlack, slice = size.y * pitch + kSlack;
   grow(scratch.plane, rows);
   for (auto& buffer : scratch.partial) grow(buffer, rows);
   for (auto& buffer : scratch.slices) grow(buffer, (2 * patch.z + 1) * slice);
   grow(scratch.weights, size.z * size.y * pitch + kSlack);
-  if (has_missing) grow(scratch.counts, size.z * size.y * pitch + kSlack);
+  if (has_factors) grow(scratch.factors, size.z * size.y * pitch + kSlack);
 }
 
 template <bool kMissing>
@@ -330,7 +366,7 @@ HWY_INLINE void add_pairs(const Region& region, const Box& box, const Offset& of
 std::int64_t weigh(const Region& region, const Box& box, const Offset& offset, const Weighting& weighting,
                    Scratch& scratch) {
   const std::int64_t pitch = box_pitch(box, weighting.patch);
-  prepare(box, weighting.patch, pitch, region.has_missing, scratch);
+  prepare(box, weighting.patch, pitch, region.has_missing || region.variances, scratch);
   weigh_box(region, box, offset, weighting, pitch, scratch);
   return pitch;
 }

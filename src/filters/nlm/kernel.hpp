@@ -23,8 +23,13 @@ struct Region {
   const float* origin;
   std::int64_t pitch, plane;  ///< from row to row, from slice to slice
   bool has_missing;
+  const float* variances;  ///< of the noise, over sigma^2, lying as the voxels do; null: all are 1
 
-  const float* at(const Index3& p) const { return origin + p.z * plane + p.y * pitch + p.x; }
+  const float* at(const Index3& p) const { return origin + place(p); }
+  const float* variance_at(const Index3& p) const { return variances + place(p); }
+
+ private:
+  std::int64_t place(const Index3& p) const { return p.z * plane + p.y * pitch + p.x; }
 };
 
 /// Another voxel, seen from the one that is filtered.
@@ -33,8 +38,8 @@ struct Offset {
   float log2_weight;  ///< of the spatial weight
 };
 
-/// log2 w = min(bias - rate sum, 0) + offset.log2_weight - intensity_rate (u_q - u_p)^2, where sum is that of the
-/// squared differences over the patch.
+/// log2 w = min(bias - rate sum / variance, 0) + offset.log2_weight - intensity_rate (u_q - u_p)^2, where sum is that
+/// of the squared differences over the patch, and variance the mean of those of p and q.
 struct Weighting {
   Radius3 patch;
   float rate, bias;
@@ -64,7 +69,7 @@ struct Scratch {
   std::vector<float> plane;                   ///< squared differences of one slice
   std::array<std::vector<float>, 3> partial;  ///< sums of 2 and of 4 of them, and along y
   std::array<std::vector<float>, 3> slices;   ///< a ring of slices summed along x and y; of 2 and 4 of those
-  std::vector<float> weights, counts;         ///< of a box; of voxels in a patch
+  std::vector<float> weights, factors;        ///< of a box; of the sums over its patches
 };
 
 /// Adds p + o for the outputs p in `box`.

@@ -33,6 +33,10 @@ class DeviceBuffer {
   }
   ~DeviceBuffer() { std::free(data_); }
   DeviceBuffer(DeviceBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
   T* get() const { return data_; }
 
  private:

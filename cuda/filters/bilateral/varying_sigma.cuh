@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
-#include "core/host_device.hpp"
 #include "cuda/resources.hpp"
 #include "filters/bilateral.hpp"
 
@@ -21,21 +21,23 @@ inline float rated_scale(double range_sigma) {
   return std::ldexp(1.0F, std::min(exponent, 127));
 }
 
+/// The rate of a range sigma, for differences times rated_scale(scale_sigma).
+inline double rate_of(double range_sigma, double scale_sigma) {
+  return std::sqrt(0.5 * std::numbers::log2e) / (rated_scale(scale_sigma) * range_sigma);
+}
+
 /// Differences times the largest rate, and their squares' sums, stay finite or become infinite, never NaN.
 inline constexpr float largest_rate = 1e19F;
 
 /// The rate of a mean squared difference, which comes scaled by the kernel: 1 / sqrt(gain mean + offset).
 struct RateOfSquares {
   float gain, offset;
-#ifdef __CUDACC__
   __device__ float operator()(float mean) const { return fminf(rsqrtf(fmaf(gain, mean, offset)), largest_rate); }
-#endif
 };
 
 /// The rate of the standard deviation of a box: clamp(1 / sqrt(gain variance), lowest_rate, highest_rate).
 struct RateOfVariance {
   float gain, lowest_rate, highest_rate;
-#ifdef __CUDACC__
   /// From the sums of the scaled differences to the centre and of their squares. The centre is one of the voxels, so
   /// that it lies within a few standard deviations of their mean, and little is lost by subtraction. Rounded alike
   /// wherever it is inlined. Squares beyond all floats give the lowest rate.
@@ -44,7 +46,6 @@ struct RateOfVariance {
     const float variance = about_mean < 0 ? 0.0F : about_mean * (1.0F / fmaxf(count - 1, 1));
     return fminf(fmaxf(rsqrtf(gain * variance), lowest_rate), highest_rate);
   }
-#endif
 };
 
 /// `rates` lie on the device as the voxels of `out` do.
@@ -54,6 +55,11 @@ void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, con
 /// The same with the rates of boxes of 3x3 voxels, for windows of one slice that hold such a box.
 void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                           const RateOfVariance&, const LaunchContext&);
+
+/// Bounds the rates of outputs by those of range sigmas times the noise of each voxel, which `map` tells of `volume`:
+/// where the noise is m times that of the volume, they become at least lowest_rate / m and at most highest_rate / m.
+void bound_rates(VolumeView<float> rates, float lowest_rate, float highest_rate, const CoarseField& map,
+                 const Extent& volume, const LaunchContext&);
 
 /// Rates from the mean squared differences that the weights of `params` give. The kernel scales differences by
 /// sqrt(log2(e) / 2) / params.range_sigma.

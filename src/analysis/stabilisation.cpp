@@ -125,9 +125,21 @@ double unstabilise_rician(double filtered) {
   return d * d / std::sqrt(d * d + 0.5);
 }
 
+double stabilise_poisson(double value, const SignalVariance& variance) {
+  const double gain = variance.gain;
+  return 2 / gain * std::sqrt(std::max(variance.at(value) + 0.375 * gain * gain, 0.0));
+}
+
+double unstabilise_poisson(double filtered, const SignalVariance& variance) {
+  const double root = std::sqrt(1.5), d = std::max(filtered, root), inverse = 1 / d;
+  const double counts =
+      0.25 * d * d + ((0.625 * root * inverse - 1.375) * inverse + 0.25 * root) * inverse - 0.125;
+  return variance.gain * std::max(counts, 0.0) - variance.offset / variance.gain;
+}
+
 bool Stabilisation::helps(const NoiseModel& noise) {
   if (noise.trusted_sigma() == 0 || noise.confidence < Confidence::medium) return false;
-  return noise.distribution == NoiseDistribution::rician;
+  return noise.distribution != NoiseDistribution::gaussian;
 }
 
 template <class Change>
@@ -139,24 +151,33 @@ void Stabilisation::for_each(VolumeView<float> slices, const Execution& executio
       float* const row = slices.row(y, z);
       for (std::int64_t x = 0; x < slices.extent.x; ++x) {
         if (!std::isfinite(row[x])) continue;
-        row[x] = static_cast<float>(change(row[x], noise_.sigma_at({x, y, slices.origin.z + z}, extent_)));
+        const double local = noise_.map.at({x, y, slices.origin.z + z}, extent_);
+        row[x] = static_cast<float>(change(row[x], noise_.sigma * local, noise_.variance.scaled(1, local * local)));
       }
     }
   });
 }
 
 void Stabilisation::apply(VolumeView<float> slices, const Execution& execution) const {
-  for_each(slices, execution, [](double voxel, double sigma) { return sigma * stabilise_rician(voxel / sigma); });
+  for_each(slices, execution, [&](double voxel, double sigma, const SignalVariance& variance) {
+    return sigma * (is_poisson() ? stabilise_poisson(voxel, variance) : stabilise_rician(voxel / sigma));
+  });
 }
 
 void Stabilisation::undo(VolumeView<float> slices, const Execution& execution) const {
-  for_each(slices, execution, [](double voxel, double sigma) { return sigma * unstabilise_rician(voxel / sigma); });
+  for_each(slices, execution, [&](double voxel, double sigma, const SignalVariance& variance) {
+    return is_poisson() ? unstabilise_poisson(voxel / sigma, variance) : sigma * unstabilise_rician(voxel / sigma);
+  });
 }
 
 NoiseModel Stabilisation::noise_after() const {
   NoiseModel after = noise_;
   after.distribution = NoiseDistribution::gaussian;
   return after;
+}
+
+std::string Stabilisation::noise_before() const {
+  return is_poisson() ? "Poisson noise" : "Rician noise";
 }
 
 }  // namespace quietvox

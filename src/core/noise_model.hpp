@@ -15,8 +15,9 @@ namespace quietvox {
 enum class NoiseDistribution {
   gaussian,  ///< symmetric about the signal
   rician,    ///< magnitude of complex Gaussian noise: positive on average where there is no signal
+  poisson,   ///< of counts, with Gaussian noise besides: its variance grows with the signal
 };
-constexpr std::array<std::string_view, 2> choices(NoiseDistribution) { return {"gaussian", "rician"}; }
+constexpr std::array<std::string_view, 3> choices(NoiseDistribution) { return {"gaussian", "rician", "poisson"}; }
 
 enum class Confidence { none, low, medium, high };
 constexpr std::array<std::string_view, 4> choices(Confidence) { return {"none", "low", "medium", "high"}; }
@@ -44,10 +45,27 @@ struct CoarseField {
   double at(const Index3& voxel, const Extent& extent) const;
 };
 
+/// A variance that grows with the signal: gain times it and an offset. Of counts and Gaussian noise the gain is what a
+/// count adds to a voxel, the offset the variance of the Gaussian noise; a level added to all voxels takes gain times
+/// itself off.
+struct SignalVariance {
+  double gain = 0;  ///< 0: not known
+  double offset = 0;
+
+  double at(double signal) const { return gain * signal + offset; }
+  /// Of voxels times a number, of which the variance is `square` times as large as that makes it.
+  SignalVariance scaled(double factor, double square = 1) const {
+    return {gain * factor * square, offset * factor * factor * square};
+  }
+};
+
 /// The noise of a volume as measured from its voxels.
 struct NoiseModel {
   double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
   NoiseDistribution distribution = NoiseDistribution::gaussian;
+  /// Of Poisson noise, the root mean square of which is `sigma`. Of Gaussian noise, what it would be if it had to grow
+  /// with the signal, if that can be told.
+  SignalVariance variance{};
   NoiseSpectrum spectrum{};
   CoarseField map{};        ///< standard deviation over `sigma`; a single 1 where it does not vary
   double contrast = 0;      ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object

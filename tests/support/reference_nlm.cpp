@@ -49,7 +49,7 @@ double distance(const Padded& u, Radius3 patch, const Index3& p, const Index3& q
 
 double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
   const double sigma = *params.sigma, h = *params.strength * sigma, centre = u(p);
-  const bool rician = params.noise_model == NoiseDistribution::rician;
+  const bool rician = params.noise_model == NlmNoise::rician;
   double sum = 0, weights = 0;
   const auto add = [&](const Index3& q) {
     const double voxel = u(q);

@@ -50,6 +50,15 @@ class NoiseFit {
   /// in noise, less where there is structure even in the flattest bricks. 1 where there are too few slices to tell.
   double flatness() const { return flatness_; }
 
+  /// Bricks that look like noise: of bricks of energies, those whose energy has the slope of this noise, in the plane
+  /// and across.
+  struct LikeNoise {
+    std::vector<std::size_t> bricks;
+    std::vector<double> log_variance;  ///< logarithms, of which noise has the mean of the variance's logarithm
+    double spread = 0;                 ///< of them, in noise
+  };
+  LikeNoise like_noise(const NoiseBricks& energies) const;
+
  private:
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
   /// The bricks of least energy, in ascending order of their index where equal.
@@ -76,9 +85,8 @@ class NoiseFit {
     double freedom = 0;          ///< `energy` of noise varies like chi squared numbers of so many degrees
     double across_spread = 0;    ///< standard deviation of `across` in noise
   };
-  Whitened whiten() const;
-  /// Bricks that look like noise are those whose energy has the slope of noise, in the plane and across.
-  void fit_level(const Whitened& whitened);
+  Whitened whiten(const NoiseBricks& energies) const;
+  std::vector<std::size_t> with_slope_of_noise(const Whitened& whitened) const;
 
   const NoiseBricks& energies_;
   NoiseBands bands_;

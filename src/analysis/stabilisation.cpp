@@ -132,9 +132,18 @@ double stabilise_poisson(double value, const SignalVariance& variance) {
 
 double unstabilise_poisson(double filtered, const SignalVariance& variance) {
   const double root = std::sqrt(1.5), d = std::max(filtered, root), inverse = 1 / d;
-  const double counts =
-      0.25 * d * d + ((0.625 * root * inverse - 1.375) * inverse + 0.25 * root) * inverse - 0.125;
+  const double counts = 0.25 * d * d + ((0.625 * root * inverse - 1.375) * inverse + 0.25 * root) * inverse - 0.125;
   return variance.gain * std::max(counts, 0.0) - variance.offset / variance.gain;
+}
+
+double stabilise_speckle(double value, const SignalVariance& variance) {
+  const double g = std::sqrt(variance.gain);
+  return std::asinh(g * value / std::sqrt(variance.offset)) / g;
+}
+
+double unstabilise_speckle(double filtered, const SignalVariance& variance) {
+  const double g = std::sqrt(variance.gain);
+  return std::sqrt(variance.offset) / g * std::sinh(g * (filtered + 0.5 * g * std::tanh(g * filtered)));
 }
 
 bool Stabilisation::helps(const NoiseModel& noise) {
@@ -151,22 +160,29 @@ void Stabilisation::for_each(VolumeView<float> slices, const Execution& executio
       float* const row = slices.row(y, z);
       for (std::int64_t x = 0; x < slices.extent.x; ++x) {
         if (!std::isfinite(row[x])) continue;
-        const double local = noise_.map.at({x, y, slices.origin.z + z}, extent_);
-        row[x] = static_cast<float>(change(row[x], noise_.sigma * local, noise_.variance.scaled(1, local * local)));
+        row[x] = static_cast<float>(change(row[x], noise_.map.at({x, y, slices.origin.z + z}, extent_)));
       }
     }
   });
 }
 
 void Stabilisation::apply(VolumeView<float> slices, const Execution& execution) const {
-  for_each(slices, execution, [&](double voxel, double sigma, const SignalVariance& variance) {
-    return sigma * (is_poisson() ? stabilise_poisson(voxel, variance) : stabilise_rician(voxel / sigma));
+  const SignalVariance* const variance = noise_.signal_variance();
+  for_each(slices, execution, [&](double voxel, double local) {
+    const double sigma = noise_.sigma * local;
+    if (!variance) return sigma * stabilise_rician(voxel / sigma);
+    const SignalVariance here = variance->times(local * local);
+    return sigma * (here.power == 2 ? stabilise_speckle(voxel, here) : stabilise_poisson(voxel, here));
   });
 }
 
 void Stabilisation::undo(VolumeView<float> slices, const Execution& execution) const {
-  for_each(slices, execution, [&](double voxel, double sigma, const SignalVariance& variance) {
-    return is_poisson() ? unstabilise_poisson(voxel / sigma, variance) : sigma * unstabilise_rician(voxel / sigma);
+  const SignalVariance* const variance = noise_.signal_variance();
+  for_each(slices, execution, [&](double voxel, double local) {
+    const double sigma = noise_.sigma * local;
+    if (!variance) return sigma * unstabilise_rician(voxel / sigma);
+    const SignalVariance here = variance->times(local * local);
+    return here.power == 2 ? unstabilise_speckle(voxel / sigma, here) : unstabilise_poisson(voxel / sigma, here);
   });
 }
 
@@ -177,7 +193,8 @@ NoiseModel Stabilisation::noise_after() const {
 }
 
 std::string Stabilisation::noise_before() const {
-  return is_poisson() ? "Poisson noise" : "Rician noise";
+  const SignalVariance* const variance = noise_.signal_variance();
+  return !variance ? "Rician noise" : variance->power == 2 ? "speckle" : "Poisson noise";
 }
 
 }  // namespace quietvox

@@ -61,6 +61,12 @@ Triple<double> NoiseSpectrum::length() const {
   return length;
 }
 
+const SignalVariance* NoiseModel::signal_variance() const {
+  return distribution == NoiseDistribution::poisson   ? &poisson
+         : distribution == NoiseDistribution::speckle ? &speckle
+                                                      : nullptr;
+}
+
 double NoiseModel::coarse_sigma(const Radius3& block) const {
   const Triple<double> length = spectrum.length();
   double variance = 1;
@@ -78,6 +84,12 @@ std::string NoiseModel::describe() const {
   std::string text = number("sigma %.4g", sigma);
   if (distribution != NoiseDistribution::gaussian) {
     text += ", " + std::string(choices(distribution)[static_cast<std::size_t>(distribution)]);
+  }
+  if (const SignalVariance* const variance = signal_variance()) {
+    text += number(" (variance %.3g times the ", variance->gain);
+    text += variance->power == 2 ? "square of the value" : "value";
+    if (variance->offset != 0) text += number(variance->offset > 0 ? " + %.3g" : " - %.3g", std::abs(variance->offset));
+    text += ")";
   }
   const Triple<double> length = spectrum.length();
   constexpr double white = 1.1;

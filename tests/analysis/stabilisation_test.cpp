@@ -111,6 +111,29 @@ TEST(Stabilisation, PoissonNoiseGetsUnitVarianceAndNoBiasWhateverTheSignal) {
   }
 }
 
+TEST(Stabilisation, SpeckleGetsUnitVarianceAndNoBiasWhateverTheSignal) {
+  constexpr double step = 1.0 / 16, end = 8;
+  for (const double share : {0.01, 0.05, 0.1, 0.2}) {
+    const SignalVariance variance{share * share, 25, 2};
+    for (const double signal : {-300.0, 0.0, 10.0, 100.0, 500.0, 2000.0, 1e5}) {
+      double sum = 0, squares = 0, all = 0;
+      const double spread = std::sqrt(variance.at(signal));
+      for (double n = -end; n <= end; n += step) {
+        const double weight = std::exp(-n * n / 2), value = stabilise_speckle(signal + spread * n, variance);
+        sum += weight * value;
+        squares += weight * value * value;
+        all += weight;
+      }
+      const double mean = sum / all, deviation = std::sqrt(squares / all - mean * mean);
+      EXPECT_NEAR(unstabilise_speckle(mean, variance), signal, 0.03 * spread) << share << " " << signal;
+      EXPECT_GT(deviation, 0.98) << share << " " << signal;
+      EXPECT_LT(deviation, 1.15) << share << " " << signal;
+    }
+  }
+  const SignalVariance variance{0.01, 25, 2};
+  EXPECT_EQ(unstabilise_speckle(stabilise_speckle(0, variance), variance), 0);
+}
+
 TEST(Stabilisation, OfPoissonNoiseRisesWithoutAJumpAndNothingStaysNothing) {
   for (const SignalVariance& variance : {SignalVariance{1, 0}, {1, 9}, {1, -30}}) {
     const double least = -variance.offset;  // of no variance
@@ -136,7 +159,7 @@ TEST(Stabilisation, OfPoissonNoiseFollowsTheLocalNoise) {
   const Extent extent{{2, 1, 1}};
   const NoiseModel noise{.sigma = 20,
                          .distribution = NoiseDistribution::poisson,
-                         .variance = {4, 100},
+                         .poisson = {4, 100},
                          .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
   const Stabilisation stabilisation(noise, extent);
   for (const auto& [place, local] : {std::pair(0, 0.5), {1, 1.5}}) {
@@ -186,7 +209,7 @@ TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {
 TEST(Stabilisation, IsLeftOutWhereItDoesNothingOrTheMeasureIsNotTrusted) {
   NoiseModel noise{.sigma = 20};
   EXPECT_FALSE(Stabilisation::helps(noise));
-  noise.variance = {3, 0};  // what it may be is not what it is
+  noise.poisson = {3, 0};  // what it may be is not what it is
   EXPECT_FALSE(Stabilisation::helps(noise));
   noise.distribution = NoiseDistribution::poisson;
   EXPECT_TRUE(Stabilisation::helps(noise));

@@ -231,8 +231,9 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
 /// Finds how the noise of bricks from all over a volume would follow the signal, and whether it clearly does.
 void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFit& fit, double darkest,
                    bool may_be_magnitudes) {
-  constexpr double least_signal = 3;  // standard deviations: where it is weaker, magnitudes vary less, too
-  constexpr double as_good = 0.1;     // of a misfit
+  constexpr double least_signal = 4;            // standard deviations: where it is weaker, magnitudes vary less, too
+  constexpr double as_good = 0.1;               // of a misfit
+  const double level = std::min(darkest, 0.0);  // may have been taken off all voxels
   const NoiseFit::LikeNoise like_noise = fit.like_noise(energies);
   std::vector<NoisyPart> parts;
   std::vector<std::size_t> bricks;
@@ -240,7 +241,7 @@ void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFi
   for (std::size_t j = 0; j < like_noise.bricks.size(); ++j) {
     const double signal = energies.mean(static_cast<std::int64_t>(like_noise.bricks[j]));
     const double log = like_noise.log_variance[j];
-    if (may_be_magnitudes && darkest >= 0 && signal < least_signal * std::exp(0.5 * log)) continue;
+    if (may_be_magnitudes && signal - level < least_signal * std::exp(0.5 * log)) continue;
     parts.push_back({signal, log});
     bricks.push_back(like_noise.bricks[j]);
     log_variance.push_back(log);
@@ -256,16 +257,20 @@ void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFi
   model.distribution = is_speckle ? NoiseDistribution::speckle : NoiseDistribution::poisson;
 }
 
-/// Gives the noise of all bricks the variance that it has in the mean, and returns that.
-double make_even(NoiseBricks& energies, const SignalVariance& variance) {
-  double mean = 0;
-  for (std::int64_t i = 0; i < energies.count(); ++i) mean += variance.at(energies.mean(i));
-  mean /= static_cast<double>(energies.count());
+/// Over bricks.
+double mean_variance(const NoiseBricks& bricks, const SignalVariance& variance) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) sum += variance.at(bricks.mean(i));
+  return sum / static_cast<double>(bricks.count());
+}
+
+/// Gives the noise of all bricks the variance that it has in the mean.
+void make_even(NoiseBricks& energies, const SignalVariance& variance) {
+  const double mean = mean_variance(energies, variance);
   for (std::int64_t i = 0; i < energies.count(); ++i) {
     const auto factor = static_cast<float>(mean / variance.at(energies.mean(i)));
     for (std::int64_t j = 0; j < energies.voxels(); ++j) energies.brick(i)[j] *= factor;
   }
-  return mean;
 }
 
 void judge(NoiseModel& model, std::int64_t object, std::int64_t partly, double flatness, double floor) {
@@ -388,23 +393,24 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     return fitted;
   };
   std::optional<NoiseFit> fit(run_all());
-  std::optional<double> even;  // variance, of noise that follows the signal
   double signal = 0;
   for (const std::size_t i : fit->chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
   signal /= static_cast<double>(fit->chosen().size());
   if (said.magnitudes != Magnitudes::yes && !confirms(signal, std::sqrt(fit->variance()), air)) air = 0;
   if (sample && air == 0) {
     take_apart(*sample, found.impulses, execution);
-    follow_signal(model, *sample, *fit, found.darkest, said.magnitudes != Magnitudes::no);
-    if (const SignalVariance* const variance = model.signal_variance()) {
-      even = make_even(bricks, *variance);
+    const auto follow = [&] { follow_signal(model, *sample, *fit, found.darkest, said.magnitudes != Magnitudes::no); };
+    follow();
+    if (model.signal_variance()) {
+      make_even(bricks, *model.signal_variance());
       fit.emplace(run_all());
+      follow();  // once more: the flattest bricks were the darkest, where structure is as strong as the noise
     }
   }
   measured.steepness = fit->steepness();
-  const double variance = even.value_or(fit->variance());
-  model.sigma = std::sqrt(variance);
-  model.contrast = std::sqrt(std::max(median_variance(bricks) - variance, 0.0));
+  const SignalVariance* const by_signal = model.signal_variance();
+  model.sigma = std::sqrt(by_signal ? mean_variance(bricks, *by_signal) : fit->variance());
+  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit->variance(), 0.0));
   model.spectrum = fit->spectrum();
   model.map = fit->map();
   model.places = std::ssize(fit->chosen());

@@ -93,12 +93,11 @@ struct Counts {
 
 TEST(Stabilisation, PoissonNoiseGetsUnitVarianceAndNoBiasWhateverTheSignal) {
   for (const double gain : {1e-4, 1.0, 71.0}) {
-    for (const Counts& counts : {Counts::with(gain, 0), Counts::with(gain, 0.5), Counts::with(gain, 1),
-                                 Counts::with(gain, 3), Counts::with(gain, 20), Counts::with(gain, 0, -900 * gain),
-                                 Counts::with(gain, 2, 50 * gain)}) {
+    for (const Counts& counts :
+         {Counts::with(gain, 0), Counts::with(gain, 0.5), Counts::with(gain, 1), Counts::with(gain, 3),
+          Counts::with(gain, 20), Counts::with(gain, 0, -900 * gain), Counts::with(gain, 2, 50 * gain)}) {
       for (const double mean : {0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 150.0, 4000.0}) {
-        const Moments after =
-            counts.moments(mean, [&](double u) { return stabilise_poisson(u, counts.variance); });
+        const Moments after = counts.moments(mean, [&](double u) { return stabilise_poisson(u, counts.variance); });
         const double signal = counts.signal(mean), bias = unstabilise_poisson(after.mean, counts.variance) - signal;
         const double spread = std::sqrt(counts.variance.at(signal));
         EXPECT_NEAR(bias, 0, 0.05 * gain) << gain << " " << counts.deviation << " " << mean;
@@ -157,10 +156,8 @@ TEST(Stabilisation, OfPoissonNoiseRisesWithoutAJumpAndNothingStaysNothing) {
 /// The gain of a place is that of the volume times the square of the map.
 TEST(Stabilisation, OfPoissonNoiseFollowsTheLocalNoise) {
   const Extent extent{{2, 1, 1}};
-  const NoiseModel noise{.sigma = 20,
-                         .distribution = NoiseDistribution::poisson,
-                         .poisson = {4, 100},
-                         .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  const NoiseModel noise{
+      .sigma = 20, .distribution = NoiseDistribution::poisson, .poisson = {4, 100}, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
   const Stabilisation stabilisation(noise, extent);
   for (const auto& [place, local] : {std::pair(0, 0.5), {1, 1.5}}) {
     const SignalVariance variance{4 * local * local, 100 * local * local};

@@ -247,13 +247,14 @@ void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFi
     log_variance.push_back(log);
   }
   const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
+  if (!poisson) return;  // what grows with the square grows
   const auto speckle = fit_signal_variance(parts, like_noise.spread, darkest, 2);
-  if (poisson) model.poisson = poisson->variance;
+  model.poisson = poisson->variance;
   if (speckle) model.speckle = speckle->variance;
-  if (!poisson && !speckle) return;
-  const bool is_speckle = !poisson || (speckle && speckle->misfit < poisson->misfit - as_good);
-  const double by_place = NoiseLevel(energies).misfit_of(bricks, log_variance, like_noise.spread);
-  if (!(is_speckle ? speckle : poisson)->is_clear(by_place)) return;
+  const bool is_speckle = speckle && speckle->misfit < poisson->misfit - as_good;
+  const SignalFit& best = is_speckle ? *speckle : *poisson;
+  if (!best.is_clear(best.misfit_of_uniform)) return;
+  if (!best.is_clear(NoiseLevel(energies).misfit_of(bricks, log_variance, like_noise.spread))) return;
   model.distribution = is_speckle ? NoiseDistribution::speckle : NoiseDistribution::poisson;
 }
 

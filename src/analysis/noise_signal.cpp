@@ -37,8 +37,8 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
   constexpr double least_growth = 1.1;
   constexpr double as_good = 0.05;  // of a misfit
   const double nearest = power == 2 ? 1e-2 : 1e-3;
-  constexpr double coarse_step = 2, fine_step = 1.1892071150027210;  // 2^(1/4)
-  constexpr int coarse_steps = 12, fine_steps = 3;
+  constexpr double coarse_step = 3, fine_step = 1.2457309396155174;  // 3^(1/5)
+  constexpr int coarse_steps = 8, fine_steps = 2;
   if (parts.size() < fewest) return std::nullopt;
   std::vector<double> signals;
   for (const NoisyPart& part : parts) signals.push_back(part.signal);

@@ -465,7 +465,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   const Said said{.magnitudes = is_difference || (kind && !is_said) ? Magnitudes::no
                                 : is_said                           ? Magnitudes::yes
                                                                     : Magnitudes::perhaps,
-                  .may_follow_signal = !is_said && !header.are_ct_numbers};
+                  .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0};
   const double scale = bricks.normalise();
   const auto between_neighbours = [&] { return scale * estimate_noise(source); };
   Measured measured = measure(bricks, is_difference, said, between_neighbours, execution);

@@ -67,6 +67,12 @@ const SignalVariance* NoiseModel::signal_variance() const {
                                                       : nullptr;
 }
 
+double NoiseModel::sigma_at(const Index3& voxel, const Extent& extent, double value) const {
+  const SignalVariance* const variance = signal_variance();
+  const bool is_known = variance && std::isfinite(value);
+  return (is_known ? std::sqrt(std::max(variance->at(value), 0.0)) : sigma) * map.at(voxel, extent);
+}
+
 double NoiseModel::coarse_sigma(const Radius3& block) const {
   const Triple<double> length = spectrum.length();
   double variance = 1;

@@ -91,7 +91,8 @@ struct NoiseModel {
   double coarse_sigma(const Radius3& block) const;
   /// How the variance follows the signal; null where it does not.
   const SignalVariance* signal_variance() const;
-  double sigma_at(const Index3& voxel, const Extent& extent) const { return sigma * map.at(voxel, extent); }
+  /// At a voxel of a volume of `extent`, which has this value.
+  double sigma_at(const Index3& voxel, const Extent& extent, double value) const;
 };
 
 }  // namespace quietvox

@@ -164,7 +164,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
       if (head().voxels[i] <= 10) continue;
       const auto at = static_cast<std::int64_t>(i);
       const Extent extent = head().extent;
-      const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent);
+      const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent, 0);
       errors += (sigma / (scale * g(i)) - 1) * (sigma / (scale * g(i)) - 1);
     }
     EXPECT_LT(std::sqrt(errors / count), level < 8 ? 0.25 : 0.15) << level;

@@ -398,6 +398,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   for (const std::size_t i : fit->chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
   signal /= static_cast<double>(fit->chosen().size());
   if (said.magnitudes != Magnitudes::yes && !confirms(signal, std::sqrt(fit->variance()), air)) air = 0;
+  model.map = fit->map();
   if (sample && air == 0) {
     take_apart(*sample, found.impulses, execution);
     const auto follow = [&] { follow_signal(model, *sample, *fit, found.darkest, said.magnitudes != Magnitudes::no); };
@@ -406,6 +407,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
       make_even(bricks, *model.signal_variance());
       fit.emplace(run_all());
       follow();  // once more: the flattest bricks were the darkest, where structure is as strong as the noise
+      model.signal_map = fit->map();
     }
   }
   measured.steepness = fit->steepness();
@@ -413,7 +415,6 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.sigma = std::sqrt(by_signal ? mean_variance(bricks, *by_signal) : fit->variance());
   model.contrast = std::sqrt(std::max(median_variance(bricks) - fit->variance(), 0.0));
   model.spectrum = fit->spectrum();
-  model.map = fit->map();
   model.places = std::ssize(fit->chosen());
   if (air > 0) correct_rician(model, signal);
   judge(model, object, found.partly, flatness, floor);

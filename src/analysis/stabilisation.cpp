@@ -160,7 +160,7 @@ void Stabilisation::for_each(VolumeView<float> slices, const Execution& executio
       float* const row = slices.row(y, z);
       for (std::int64_t x = 0; x < slices.extent.x; ++x) {
         if (!std::isfinite(row[x])) continue;
-        row[x] = static_cast<float>(change(row[x], noise_.map.at({x, y, slices.origin.z + z}, extent_)));
+        row[x] = static_cast<float>(change(row[x], noise_.place_map().at({x, y, slices.origin.z + z}, extent_)));
       }
     }
   });
@@ -188,6 +188,7 @@ void Stabilisation::undo(VolumeView<float> slices, const Execution& execution) c
 
 NoiseModel Stabilisation::noise_after() const {
   NoiseModel after = noise_;
+  after.map = noise_.place_map();
   after.distribution = NoiseDistribution::gaussian;
   return after;
 }

@@ -69,8 +69,8 @@ const SignalVariance* NoiseModel::signal_variance() const {
 
 double NoiseModel::sigma_at(const Index3& voxel, const Extent& extent, double value) const {
   const SignalVariance* const variance = signal_variance();
-  const bool is_known = variance && std::isfinite(value);
-  return (is_known ? std::sqrt(std::max(variance->at(value), 0.0)) : sigma) * map.at(voxel, extent);
+  const bool is_followed = variance && std::isfinite(value);
+  return (is_followed ? std::sqrt(std::max(variance->at(value), 0.0)) : sigma) * place_map().at(voxel, extent);
 }
 
 double NoiseModel::coarse_sigma(const Radius3& block) const {
@@ -103,7 +103,7 @@ std::string NoiseModel::describe() const {
     text += ", correlated over " + number("%.2g", length.x) + " x " + number("%.2g", length.y) + " x " +
             number("%.2g", length.z) + " voxels";
   }
-  if (const auto [low, high] = std::minmax_element(map.values.begin(), map.values.end()); low != high) {
+  if (const auto [low, high] = std::minmax_element(place_map().values.begin(), place_map().values.end()); low != high) {
     text += ", " + number("%.2g", *low) + " to " + number("%.2g", *high) + " times that over the volume";
   }
   if (impulses > 0) text += ", " + number("%.2g %%", 100 * impulses) + " impulses";

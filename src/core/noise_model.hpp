@@ -72,13 +72,14 @@ struct NoiseModel {
   /// to be that, where that can be told.
   SignalVariance poisson{}, speckle{0, 0, 2};
   NoiseSpectrum spectrum{};
-  CoarseField map{};        ///< standard deviation over `sigma`; a single 1 where it does not vary
-  double contrast = 0;      ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
-  double step = 0;          ///< voxels are multiples of this; 0: of no step to speak of
-  double impulses = 0;      ///< share of voxels that no smooth distribution explains
-  bool masked = false;      ///< part of the background is one value
-  float background = 0;     ///< that value
-  std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on
+  CoarseField map{};         ///< standard deviation over `sigma`; a single 1 where it does not vary
+  CoarseField signal_map{};  ///< of noise that follows the signal: standard deviation over what that makes it
+  double contrast = 0;       ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
+  double step = 0;           ///< voxels are multiples of this; 0: of no step to speak of
+  double impulses = 0;       ///< share of voxels that no smooth distribution explains
+  bool masked = false;       ///< part of the background is one value
+  float background = 0;      ///< that value
+  std::int64_t places = 0;   ///< flat parts of the volume that the measure rests on
   Confidence confidence = Confidence::high;
   std::string reason{};  ///< why the confidence is not high; a sentence without its stop
 
@@ -91,6 +92,8 @@ struct NoiseModel {
   double coarse_sigma(const Radius3& block) const;
   /// How the variance follows the signal; null where it does not.
   const SignalVariance* signal_variance() const;
+  /// What varies with the place alone.
+  const CoarseField& place_map() const { return signal_variance() ? signal_map : map; }
   /// At a voxel of a volume of `extent`, which has this value.
   double sigma_at(const Index3& voxel, const Extent& extent, double value) const;
 };

@@ -173,9 +173,7 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
                                                                  : NoiseDistribution::speckle;
   if (noise.distribution != given) {
     noise.distribution = given;
-    const SignalVariance* const variance = noise.signal_variance();
-    if (variance) noise.map = {};  // it shows how the noise follows the signal
-    if (variance && variance->gain == 0)
+    if (const SignalVariance* const variance = noise.signal_variance(); variance && variance->gain == 0)
       refuse(" needs noise that grows with the value, and none was found", "leave it out");
   }
   return Stabilisation(noise, source.extent());

@@ -361,7 +361,7 @@ TEST(MeasureNoise, OfCountsGrowsWithTheValue) {
     EXPECT_GE(model.confidence, Confidence::medium) << percent;
     EXPECT_NEAR(model.poisson.gain, gain, tolerance * gain) << percent;
     EXPECT_NEAR(model.poisson.offset, 0, 0.05 * gain * object.mean) << percent;
-    EXPECT_EQ(model.map.values.size(), 1U) << percent;
+    EXPECT_EQ(model.signal_map.values.size(), 1U) << percent;
     EXPECT_NE(model.describe().find(", poisson (variance "), std::string::npos) << model.describe();
   }
   const double gain = object.gain(3), sigma = 0.7 * std::sqrt(gain * object.mean);

@@ -156,8 +156,11 @@ TEST(Stabilisation, OfPoissonNoiseRisesWithoutAJumpAndNothingStaysNothing) {
 /// The gain of a place is that of the volume times the square of the map.
 TEST(Stabilisation, OfPoissonNoiseFollowsTheLocalNoise) {
   const Extent extent{{2, 1, 1}};
-  const NoiseModel noise{
-      .sigma = 20, .distribution = NoiseDistribution::poisson, .poisson = {4, 100}, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  const NoiseModel noise{.sigma = 20,
+                         .distribution = NoiseDistribution::poisson,
+                         .poisson = {4, 100},
+                         .map = {{{2, 1, 1}}, {0.1F, 0.2F}},  // of noise as it is
+                         .signal_map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
   const Stabilisation stabilisation(noise, extent);
   for (const auto& [place, local] : {std::pair(0, 0.5), {1, 1.5}}) {
     const SignalVariance variance{4 * local * local, 100 * local * local};
@@ -180,7 +183,7 @@ TEST(Stabilisation, OfPoissonNoiseFollowsTheLocalNoise) {
   }
   EXPECT_EQ(stabilisation.noise_after().sigma, 20);
   EXPECT_EQ(stabilisation.noise_after().distribution, NoiseDistribution::gaussian);
-  EXPECT_EQ(stabilisation.noise_after().map.values.size(), 2U);
+  EXPECT_EQ(stabilisation.noise_after().map.values, noise.signal_map.values);
 }
 
 TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {

@@ -438,6 +438,25 @@ TEST(MeasureNoise, NoOtherNoiseFollowsTheSignal) {
   EXPECT_EQ(one_value.with({NoiseKind::poisson, 1, kSeed}).measured().signal_variance(), nullptr) << "of one signal";
 }
 
+/// As in a dynamic PET, of large voxels.
+TEST(MeasureNoise, OfCountsInASeries) {
+  Scan body = phantom(PhantomKind::ct, {{128, 128, 24}});
+  const float low = *std::min_element(body.voxels.begin(), body.voxels.end());
+  for (float& voxel : body.voxels) voxel -= low;
+  for (const double percent : {1.0, 3.0, 9.0}) {
+    const double gain = Object(body).gain(percent);
+    const Scan first = body.with({NoiseKind::poisson, gain, kSeed}), second = body.with({NoiseKind::poisson, gain, 5});
+    const HeaderFacts header{.kind = DataKind::scalar};
+    MemoryVolume a({first.voxels.data(), first.extent, {4, 4, 4}}, header),
+        b({second.voxels.data(), second.extent, {4, 4, 4}}, header);
+    const NoiseModel model = measure_noise_of_series(a, b, {});
+    EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
+    EXPECT_GE(model.confidence, Confidence::medium) << percent;
+    EXPECT_NEAR(model.poisson.gain, gain, 0.1 * gain) << percent;
+    EXPECT_NEAR(model.poisson.offset, 0, 0.05 * gain * 1000) << percent;
+  }
+}
+
 TEST(MeasureNoise, HeadersMaySayThatNoiseDoesNotFollowTheSignal) {
   const Scan breast = phantom(PhantomKind::mammogram, {{512, 512, 1}});
   const Scan counts = counted(breast, Object(breast).gain(3));

@@ -350,7 +350,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  double air = said.magnitudes == Magnitudes::no ? 0 : air_sigma(bricks, found.middle).value_or(0);  // 0: not known
+  const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
+  double air = may_have_air ? air_sigma(bricks, found.middle).value_or(0) : 0;  // 0: not known
   std::optional<NoiseBricks> sample;
   if (said.may_follow_signal) sample = sample_of(bricks, found);
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
@@ -463,9 +464,9 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   const HeaderFacts header = source.header();
   const std::optional<DataKind> kind = header.kind;
   const bool is_said = kind == DataKind::magnitude;
-  const Said said{.magnitudes = is_difference || (kind && !is_said) ? Magnitudes::no
-                                : is_said                           ? Magnitudes::yes
-                                                                    : Magnitudes::perhaps,
+  const Said said{.magnitudes = is_said ? Magnitudes::yes
+                                : kind  ? Magnitudes::no
+                                        : Magnitudes::perhaps,
                   .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0};
   const double scale = bricks.normalise();
   const auto between_neighbours = [&] { return scale * estimate_noise(source); };

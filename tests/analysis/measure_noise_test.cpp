@@ -457,6 +457,20 @@ TEST(MeasureNoise, OfCountsInASeries) {
   }
 }
 
+/// Their air varies less than tissue, and so does what two of them differ by.
+TEST(MeasureNoise, MagnitudesOfASeriesDoNotFollowTheSignal) {
+  const Scan body = phantom(PhantomKind::ct, {{128, 128, 24}});
+  const float low = *std::min_element(body.voxels.begin(), body.voxels.end());
+  const auto noisy = [&](int seed) {
+    const Scan scan =
+        body.changed([&](std::size_t i) { return body.voxels[i] - low; }).with({NoiseKind::rician, 40, seed});
+    return scan.changed([&](std::size_t i) { return scan.voxels[i] - 300; });
+  };
+  const Scan first = noisy(kSeed), second = noisy(5);
+  MemoryVolume a({first.voxels.data(), first.extent}), b({second.voxels.data(), second.extent});
+  EXPECT_EQ(measure_noise_of_series(a, b, {}).distribution, NoiseDistribution::gaussian);
+}
+
 TEST(MeasureNoise, HeadersMaySayThatNoiseDoesNotFollowTheSignal) {
   const Scan breast = phantom(PhantomKind::mammogram, {{512, 512, 1}});
   const Scan counts = counted(breast, Object(breast).gain(3));

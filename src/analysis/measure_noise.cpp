@@ -16,6 +16,7 @@
 #include "analysis/noise_estimate.hpp"
 #include "analysis/noise_fit.hpp"
 #include "analysis/noise_impulses.hpp"
+#include "analysis/noise_signal.hpp"
 #include "analysis/rician.hpp"
 
 namespace quietvox {
@@ -103,14 +104,24 @@ struct Survey {
   Impulses impulses;
   bool masked = false;
   float background = 0;       ///< the value of most bricks that hold one
+  double darkest = 0;         ///< of the bricks' means
   double middle = 0;          ///< between dark and bright bricks
   std::vector<bool> object;   ///< bricks that show noise, if there is any
   std::int64_t constant = 0;  ///< bricks that hold one value, where that is neither background nor saturation
   std::int64_t partly = 0;    ///< bricks that are part background, part object
 };
 
+constexpr double kMostBackground = 0.02;  // of a brick that shows noise
+
+double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey& found) {
+  const auto background = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
+    return value == bricks.lowest() || (found.masked && value == found.background);
+  });
+  return static_cast<double>(background) / static_cast<double>(bricks.voxels());
+}
+
 Survey survey(const NoiseBricks& bricks) {
-  constexpr double most_background = 0.02, most_background_with_impulses = 0.6, masked_share = 0.05;
+  constexpr double most_background_with_impulses = 0.6, masked_share = 0.05;
   Survey result;
   std::vector<double> means;
   for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));
@@ -137,6 +148,7 @@ Survey survey(const NoiseBricks& bricks) {
     ++count;
   }
   result.middle = count > 0 ? sum / count : darkest;
+  result.darkest = darkest;
   std::map<double, std::int64_t> values;
   for (const NoiseBricks::Background& one : bricks.background()) {
     if (one.constant) ++values[one.mean];
@@ -158,14 +170,11 @@ Survey survey(const NoiseBricks& bricks) {
       if (on_this_side(bricks.mean(i))) side.push_back(i);
     }
     result.impulses = find_impulses(bricks, side);
-    const double most = result.impulses.share > 0 ? most_background_with_impulses : most_background;
+    const double most = result.impulses.share > 0 ? most_background_with_impulses : kMostBackground;
     result.object.assign(static_cast<std::size_t>(bricks.count()), false);
     std::int64_t noisy = 0, partly = 0;
     for (const std::int64_t i : side) {
-      const auto background = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
-        return value == bricks.lowest() || (result.masked && value == result.background);
-      });
-      if (static_cast<double>(background) > most * static_cast<double>(bricks.voxels())) {
+      if (background_share(bricks, i, result) > most) {
         ++partly;
         continue;
       }
@@ -187,6 +196,82 @@ Survey survey(const NoiseBricks& bricks) {
     }
   }
   return result;
+}
+
+/// Turns bricks into their energies, without what is missing or an impulse. Returns the shares that were.
+std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, const Execution& execution) {
+  const CosineEnergies cosine(bricks.size());
+  std::vector<double> mended(static_cast<std::size_t>(bricks.count()));
+  parallel_for(execution.silent(), bricks.count(), 256, [&](std::int64_t begin, std::int64_t end) {
+    ImpulseRepair repair(bricks.size());
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* const brick = bricks.brick(i);
+      const double share = std::min(repair.mend(brick, impulses), ImpulseRepair::most);
+      mended[static_cast<std::size_t>(i)] = share;
+      cosine.energies(brick);
+      const auto correction = static_cast<float>(1 / (1 - share));
+      for (std::int64_t j = 0; j < bricks.voxels(); ++j) brick[j] *= correction;
+    }
+  });
+  return mended;
+}
+
+/// Bricks from all over a volume that show noise, dark ones too.
+NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
+  constexpr std::int64_t most = 2048;
+  const std::int64_t looked_at = std::min(most, bricks.count());
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t n = 0; n < looked_at; ++n) {
+    const std::int64_t i = n * bricks.count() / looked_at;
+    if (background_share(bricks, i, found) <= kMostBackground) chosen.push_back(i);
+  }
+  return bricks.some(chosen);
+}
+
+/// Finds how the noise of bricks from all over a volume would follow the signal, and whether it clearly does.
+void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFit& fit, double darkest,
+                   bool may_be_magnitudes) {
+  constexpr double least_signal = 4;            // standard deviations: where it is weaker, magnitudes vary less, too
+  constexpr double as_good = 0.1;               // of a misfit
+  const double level = std::min(darkest, 0.0);  // may have been taken off all voxels
+  const NoiseFit::LikeNoise like_noise = fit.like_noise(energies);
+  std::vector<NoisyPart> parts;
+  std::vector<std::size_t> bricks;
+  std::vector<double> log_variance;
+  for (std::size_t j = 0; j < like_noise.bricks.size(); ++j) {
+    const double signal = energies.mean(static_cast<std::int64_t>(like_noise.bricks[j]));
+    const double log = like_noise.log_variance[j];
+    if (may_be_magnitudes && signal - level < least_signal * std::exp(0.5 * log)) continue;
+    parts.push_back({signal, log});
+    bricks.push_back(like_noise.bricks[j]);
+    log_variance.push_back(log);
+  }
+  const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
+  if (!poisson) return;  // what grows with the square grows
+  const auto speckle = fit_signal_variance(parts, like_noise.spread, darkest, 2);
+  model.poisson = poisson->variance;
+  if (speckle) model.speckle = speckle->variance;
+  const bool is_speckle = speckle && speckle->misfit < poisson->misfit - as_good;
+  const SignalFit& best = is_speckle ? *speckle : *poisson;
+  if (!best.is_clear(best.misfit_of_uniform)) return;
+  if (!best.is_clear(NoiseLevel(energies).misfit_of(bricks, log_variance, like_noise.spread))) return;
+  model.distribution = is_speckle ? NoiseDistribution::speckle : NoiseDistribution::poisson;
+}
+
+/// Over bricks.
+double mean_variance(const NoiseBricks& bricks, const SignalVariance& variance) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) sum += variance.at(bricks.mean(i));
+  return sum / static_cast<double>(bricks.count());
+}
+
+/// Gives the noise of all bricks the variance that it has in the mean.
+void make_even(NoiseBricks& energies, const SignalVariance& variance) {
+  const double mean = mean_variance(energies, variance);
+  for (std::int64_t i = 0; i < energies.count(); ++i) {
+    const auto factor = static_cast<float>(mean / variance.at(energies.mean(i)));
+    for (std::int64_t j = 0; j < energies.voxels(); ++j) energies.brick(i)[j] *= factor;
+  }
 }
 
 /// How many voxels of a slice carry the same noise.
@@ -249,6 +334,12 @@ struct Measured {
 /// What headers say of whether voxels are magnitudes, whose noise is Rician.
 enum class Magnitudes { no, perhaps, yes };
 
+/// What headers say of the noise.
+struct Said {
+  Magnitudes magnitudes = Magnitudes::perhaps;
+  bool may_follow_signal = true;
+};
+
 /// Whether tissue has the noise that air says. Counts, and all whose noise grows with the signal, may look like air
 /// where they are weak, and have other noise where they are not.
 bool confirms(double signal, double sigma, double air) {
@@ -256,8 +347,16 @@ bool confirms(double signal, double sigma, double air) {
   return signal >= strong * air && sigma < alike * air && alike * sigma > air;
 }
 
+/// To as many bricks as usual; and to fewer, where those come nearer to the noise.
+struct Fits {
+  NoiseFit usual;
+  std::optional<NoiseFit> of_fewer;
+
+  const NoiseFit& best() const { return of_fewer ? *of_fewer : usual; }
+};
+
 /// `is_difference`: the bricks are what two volumes differ by. `between_neighbours` finds sigma by these alone.
-Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
+Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
                  const std::function<double()>& between_neighbours, const Execution& execution) {
   constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
   constexpr double calmest = 0.25;                      // of those of a difference
@@ -274,7 +373,10 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  double air = magnitudes == Magnitudes::no ? 0 : air_sigma(bricks, found.middle).value_or(0);  // 0: not known
+  const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
+  double air = may_have_air ? air_sigma(bricks, found.middle).value_or(0) : 0;  // 0: not known
+  std::optional<NoiseBricks> sample;
+  if (said.may_follow_signal) sample = sample_of(bricks, found);
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
   const std::int64_t object = bricks.count();
   if (object == 0 ||
@@ -285,19 +387,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
     return measured;
   }
 
-  const CosineEnergies cosine(bricks.size());
-  std::vector<double> mended(static_cast<std::size_t>(object));
-  parallel_for(execution.silent(), object, 256, [&](std::int64_t begin, std::int64_t end) {
-    ImpulseRepair repair(bricks.size());
-    for (std::int64_t i = begin; i < end; ++i) {
-      float* const brick = bricks.brick(i);
-      const double share = std::min(repair.mend(brick, found.impulses), ImpulseRepair::most);
-      mended[static_cast<std::size_t>(i)] = share;
-      cosine.energies(brick);
-      const auto correction = static_cast<float>(1 / (1 - share));
-      for (std::int64_t j = 0; j < bricks.voxels(); ++j) brick[j] *= correction;
-    }
-  });
+  const std::vector<double> mended = take_apart(bricks, found.impulses, execution);
   if (model.impulses > 0) {
     model.impulses = std::accumulate(mended.begin(), mended.end(), 0.0) / static_cast<double>(object);
   } else if (constexpr double fewest = 0.0005; bricks.extremes() >= fewest) {  // clean scans have a few
@@ -312,36 +402,48 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
     fitted.run();
     return fitted;
   };
-  const NoiseFit usual = run(std::max(share, std::min(fewest_chosen, (all + 2) / 3)));
-  std::optional<NoiseFit> of_fewer;
-  measured.sigma_of_flat = std::sqrt(usual.variance());
-  // Of few parts even the flattest may hold structure. Then the very flattest come nearer to the noise; but where noise
-  // varies they are those with the least of it, less than neighbours show.
-  if (!is_difference && object < many_parts && all > fewest_chosen && usual.floor() < noise_alone) {
-    of_fewer.emplace(run(fewest_chosen / 6));
-    const double least = quiet * between_neighbours();
-    if (!(of_fewer->variance() < usual.variance() && of_fewer->variance() >= least * least)) of_fewer.reset();
-  }
-  const NoiseFit& fit = of_fewer ? *of_fewer : usual;
-  measured.steepness = fit.steepness();
-  model.sigma = std::sqrt(fit.variance());
-  model.contrast = std::sqrt(std::max(median_variance(bricks) - fit.variance(), 0.0));
-  model.spectrum = fit.spectrum();
-  model.map = fit.map();
-  model.places = std::ssize(fit.chosen());
-  if (air > 0) {
-    double signal = 0;
-    for (const std::size_t i : fit.chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
-    signal /= static_cast<double>(model.places);
-    if (magnitudes == Magnitudes::yes || confirms(signal, model.sigma, air)) {
-      correct_rician(model, signal);
-    } else {
-      air = 0;
+  const auto run_all = [&] {
+    Fits fits{run(std::max(share, std::min(fewest_chosen, (all + 2) / 3))), {}};
+    measured.sigma_of_flat = std::sqrt(fits.usual.variance());
+    // Of few parts even the flattest may hold structure. Then the very flattest come nearer to the noise; but where
+    // noise varies they are those with the least of it, less than neighbours show.
+    if (!is_difference && object < many_parts && all > fewest_chosen && fits.usual.floor() < noise_alone) {
+      const NoiseFit of_fewer = run(fewest_chosen / 6);
+      const double least = quiet * between_neighbours();
+      const double variance = of_fewer.variance();
+      if (variance < fits.usual.variance() && variance >= least * least) fits.of_fewer.emplace(of_fewer);
+    }
+    return fits;
+  };
+  std::optional<Fits> fits(run_all());
+  double signal = 0;
+  for (const std::size_t i : fits->best().chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
+  signal /= static_cast<double>(fits->best().chosen().size());
+  if (said.magnitudes != Magnitudes::yes && !confirms(signal, std::sqrt(fits->best().variance()), air)) air = 0;
+  model.map = fits->best().map();
+  if (sample && air == 0) {
+    take_apart(*sample, found.impulses, execution);
+    const auto follow = [&] {
+      follow_signal(model, *sample, fits->best(), found.darkest, said.magnitudes != Magnitudes::no);
+    };
+    follow();
+    if (model.signal_variance()) {
+      make_even(bricks, *model.signal_variance());
+      fits.emplace(run_all());
+      follow();  // once more: the flattest bricks were the darkest, where structure is as strong as the noise
+      model.signal_map = fits->best().map();
     }
   }
-  judge(model, usual, object, found.partly);
+  measured.steepness = fits->best().steepness();
+  const SignalVariance* const by_signal = model.signal_variance();
+  model.sigma = std::sqrt(by_signal ? mean_variance(bricks, *by_signal) : fits->best().variance());
+  model.contrast = std::sqrt(std::max(median_variance(bricks) - fits->best().variance(), 0.0));
+  model.spectrum = fits->best().spectrum();
+  model.places = std::ssize(fits->best().chosen());
+  if (air > 0) correct_rician(model, signal);
+  judge(model, fits->usual, object, found.partly);
   const bool is_uniform = model.map.values.size() == 1;
-  measured.floor = usual.floor();
+  measured.floor = fits->usual.floor();
   measured.object = object;
   if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
     measured.is_by_air = true;
@@ -351,8 +453,17 @@ Measured measure(NoiseBricks& bricks, bool is_difference, Magnitudes magnitudes,
   return measured;
 }
 
+void set_sigma(NoiseModel& model, double sigma) {
+  const double factor = model.sigma > 0 ? sigma / model.sigma : 0;
+  model.poisson = model.poisson.times(factor * factor);
+  model.speckle = model.speckle.times(factor * factor);
+  model.sigma = sigma;
+}
+
 void multiply(NoiseModel& model, double factor) {
   model.sigma *= factor;
+  model.poisson = model.poisson.of_scaled(factor);
+  model.speckle = model.speckle.of_scaled(factor);
   model.contrast *= factor;
   model.step *= factor;
   model.background *= static_cast<float>(factor);
@@ -373,14 +484,16 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
     return nothing;
   }
   const bool is_difference = neighbour != nullptr;
-  const std::optional<DataKind> kind = source.header().kind;
+  const HeaderFacts header = source.header();
+  const std::optional<DataKind> kind = header.kind;
   const bool is_said = kind == DataKind::magnitude;
-  const Magnitudes magnitudes = is_difference || (kind && !is_said) ? Magnitudes::no
-                                : is_said                           ? Magnitudes::yes
-                                                                    : Magnitudes::perhaps;
+  const Said said{.magnitudes = is_said ? Magnitudes::yes
+                                : kind  ? Magnitudes::no
+                                        : Magnitudes::perhaps,
+                  .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0};
   const double scale = bricks.normalise();
   const auto between_neighbours = [&] { return scale * estimate_noise(source); };
-  Measured measured = measure(bricks, is_difference, magnitudes, between_neighbours, execution);
+  Measured measured = measure(bricks, is_difference, said, between_neighbours, execution);
   multiply(measured.model, 1 / scale);
   measured.sigma_of_flat /= scale;
   return measured;
@@ -396,7 +509,7 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
     const double power = static_cast<double>(model.spectrum.in_plane[p]) + (lowest[p] ? more : 0);
     model.spectrum.in_plane[p] = static_cast<float>(power / gain);
   }
-  model.sigma = sigma;
+  set_sigma(model, sigma);
 }
 
 Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
@@ -411,7 +524,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
     if (far > near.model.sigma && far < most_below_bricks * near.model.sigma) add_low_frequencies(near.model, far);
   }
   if (near.floor < kLeastFloor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
-    near.model.sigma = near.sigma_of_flat * std::sqrt(near.floor);
+    set_sigma(near.model, near.sigma_of_flat * std::sqrt(near.floor));
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
   }
@@ -443,7 +556,9 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   constexpr double large_mm = 2.4, smooth = 0.5;
   const Spacing spacing = source.spacing();
   const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;
-  if (model.confidence == Confidence::none || measured.is_by_air || !(is_large || has_few_parts)) return model;
+  // A variance that follows the signal as noise does is no structure.
+  const bool is_sure = measured.is_by_air || model.signal_variance() != nullptr;
+  if (model.confidence == Confidence::none || is_sure || !(is_large || has_few_parts)) return model;
   const double fine = estimate_noise(source);
   if (fine <= (has_few_parts ? 0 : smooth * model.sigma) || fine >= model.sigma) return model;
   model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
@@ -477,7 +592,7 @@ NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour
   const NoiseModel& alone = by_itself.model;
   NoiseModel model = measure(source, &neighbour, execution).model;
   if (!(model.sigma > 0 && model.sigma < alone.sigma)) return or_none(with_finest_differences(by_itself, source));
-  model.distribution = alone.distribution;
+  if (alone.distribution == NoiseDistribution::rician) model.distribution = alone.distribution;
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
   model.step = alone.step;

@@ -15,7 +15,9 @@ namespace quietvox {
 /// that are quiet by chance. Structure reaches across slices, so that low in-plane frequencies are read from the high
 /// frequencies across slices where there are any. The lowest frequencies, at which no brick is flat, are taken to be no
 /// stronger than those next to them. Where bricks whose spectrum is that of the noise grow stronger or weaker over the
-/// volume, a polynomial of the fourth degree through their logarithms is the map.
+/// volume, a polynomial of the fourth degree through their logarithms is the map. Where their variance grows with their
+/// mean or its square, and that explains it clearly better than the place does, the noise is Poisson or speckle; never
+/// where headers say magnitudes or CT.
 ///
 /// Reads the volume once, holds at most 16 MiB besides the slices being read. The result depends on the voxels alone.
 NoiseModel measure_noise(VolumeSource&, const Execution&);

@@ -200,6 +200,19 @@ double NoiseBricks::normalise() {
   return factor;
 }
 
+NoiseBricks NoiseBricks::some(std::span<const std::int64_t> chosen) const {
+  NoiseBricks result;
+  result.extent_ = extent_;
+  result.size_ = size_;
+  result.apart_ = apart_;
+  for (const std::int64_t i : chosen) {
+    result.places_.push_back(places_[static_cast<std::size_t>(i)]);
+    result.means_.push_back(mean(i));
+    result.voxels_.insert(result.voxels_.end(), brick(i), brick(i) + voxels());
+  }
+  return result;
+}
+
 Triple<double> NoiseBricks::place(std::int64_t i) const {
   Triple<double> result;
   for (int axis = 0; axis < 3; ++axis) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/pipeline.hpp"
@@ -42,11 +43,15 @@ class NoiseBricks {
   /// Scales values whose squares 32-bit floats do not hold by a power of 2, and returns that; 1 where nothing is to do.
   double normalise();
 
+  /// Some of the bricks, in ascending order.
+  NoiseBricks some(std::span<const std::int64_t> chosen) const;
   /// Keeps the bricks for which `wanted(i)` is true.
   template <class Wanted>
   void keep(const Wanted& wanted);
 
  private:
+  NoiseBricks() = default;
+
   /// Bricks that begin at the same slice.
   struct Layer {
     std::int64_t z;
@@ -60,7 +65,7 @@ class NoiseBricks {
   void subtract(VolumeSource& neighbour);
 
   Extent extent_, size_, grid_;
-  std::int64_t apart_;
+  std::int64_t apart_ = 1;
   std::uint64_t limit_ = 0;  ///< bricks of lower hash are looked at
   std::vector<Index3> places_;
   std::vector<std::uint32_t> hashes_;

@@ -18,6 +18,9 @@ constexpr double kNormalMedian = 0.6744897501960817;  // median absolute value o
 
 double square(double value) { return value * value; }
 
+/// Of the logarithms of chi squared numbers of so many degrees, about.
+double spread_of(double freedom) { return std::sqrt(2 / freedom); }
+
 /// In eight sums, which the compiler can hold in one register.
 double weighted_sum(const float* weights, const float* values, std::size_t count) {
   std::array<float, 8> sums{};
@@ -98,14 +101,14 @@ void NoiseFit::run() {
   double freedom = 1;
   for (int round = 0; round < rounds + rounds_with_map; ++round) {
     fit_spectrum();
-    const Whitened whitened = whiten();
+    const Whitened whitened = whiten(energies_);
     freedom = whitened.freedom;
-    if (round + 1 >= rounds) fit_level(whitened);
+    if (round + 1 >= rounds) level_.fit(with_slope_of_noise(whitened), whitened.energy, spread_of(freedom));
     for (std::size_t i = 0; i < bricks_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
     choose(energy);
     correction_ = 1 / mean_of_smallest(chosen_share_, freedom);
   }
-  spread_ = spread_of(energy, freedom);
+  scatter_ = scatter_of(energy, freedom);
   if (is_pattern()) correction_ = 1;  // all are alike: choosing prefers none
   floor_ = floor_of(std::move(energy));
   fit_spectrum();
@@ -183,7 +186,7 @@ void NoiseFit::fit_spectrum() {
   flatness_ = reaching > 0 ? not_reaching / reaching : 1;
 }
 
-double NoiseFit::spread_of(std::vector<double> energy, double freedom) const {
+double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
   constexpr std::size_t more = 3;  // times as many as were chosen
   const double more_share = static_cast<double>(more) * chosen_share_;
   if (more_share >= 1 || more * chosen_ > energy.size()) return 1;
@@ -270,7 +273,7 @@ std::vector<double> NoiseFit::smoothed() const {
   return result;
 }
 
-NoiseFit::Whitened NoiseFit::whiten() const {
+NoiseFit::Whitened NoiseFit::whiten(const NoiseBricks& bricks) const {
   const std::vector<double> smooth = smoothed();
   double strongest = 0, strongest_across = 0;
   for (std::size_t p = 0; p < plane_; ++p) strongest = std::max(strongest, bands_.lowest[p] ? 0 : in_plane_[p]);
@@ -317,10 +320,10 @@ NoiseFit::Whitened NoiseFit::whiten() const {
         in_plane_freedom * square(sum_across - near_sum) / std::max(squares_across - near_squares, 1e-300);
     whitened.across_spread = std::sqrt(2 / near + 2 / far);
   }
-  for (std::size_t i = 0; i < bricks_; ++i) {
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
     double low = 0, high = 0, near = 0;
     for (std::size_t k = 0; k < depth_; ++k) {
-      const float* const energies = energies_.brick(static_cast<std::int64_t>(i)) + k * plane_;
+      const float* const energies = bricks.brick(i) + k * plane_;
       const double a = weighted_sum(lower.data(), energies, plane_), b = weighted_sum(upper.data(), energies, plane_);
       low += a * weight_across[k];
       high += b * weight_across[k];
@@ -334,14 +337,25 @@ NoiseFit::Whitened NoiseFit::whiten() const {
   return whitened;
 }
 
-void NoiseFit::fit_level(const Whitened& whitened) {
+std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened) const {
   std::vector<std::size_t> candidates;
-  for (std::size_t i = 0; i < bricks_; ++i) {
+  for (std::size_t i = 0; i < whitened.slope.size(); ++i) {
     if (whitened.slope[i] >= std::sqrt(8 / whitened.freedom)) continue;
     if (depth_ >= 4 && whitened.across[i] >= whitened.across_spread) continue;
     candidates.push_back(i);
   }
-  level_.fit(std::move(candidates), whitened.energy, std::sqrt(2 / whitened.freedom));
+  return candidates;
+}
+
+NoiseFit::LikeNoise NoiseFit::like_noise(const NoiseBricks& energies) const {
+  const Whitened whitened = whiten(energies);
+  LikeNoise result{with_slope_of_noise(whitened), {}, spread_of(whitened.freedom)};
+  std::erase_if(result.bricks, [&](std::size_t i) { return !(whitened.energy[i] > 0); });
+  for (const std::size_t i : result.bricks) {
+    // The mean of the logarithm lies below the logarithm of the mean.
+    result.log_variance.push_back(std::log(whitened.energy[i] * variance()) + 0.5 * square(result.spread));
+  }
+  return result;
 }
 
 }  // namespace quietvox

@@ -48,10 +48,19 @@ class NoiseFit {
   double floor() const { return floor_; }
   /// True where the energies of the flattest bricks differ by less than those of noise with their spectrum would: what
   /// they hold is a pattern that repeats, such as lines of a grid.
-  bool is_pattern() const { return spread_ < 0.55; }
+  bool is_pattern() const { return scatter_ < 0.55; }
   /// Power at low in-plane frequencies that does not reach across slices, over that which does, as noise has it. Near 1
   /// in noise, less where there is structure even in the flattest bricks. 1 where there are too few slices to tell.
   double flatness() const { return flatness_; }
+
+  /// Bricks that look like noise: of bricks of energies, those whose energy has the slope of this noise, in the plane
+  /// and across.
+  struct LikeNoise {
+    std::vector<std::size_t> bricks;
+    std::vector<double> log_variance;  ///< logarithms, of which noise has the mean of the variance's logarithm
+    double spread = 0;                 ///< of them, in noise
+  };
+  LikeNoise like_noise(const NoiseBricks& energies) const;
 
  private:
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
@@ -62,7 +71,7 @@ class NoiseFit {
   void fit_spectrum();
   /// By how much the flattest bricks lie below flat ones, in logarithms, over what chance makes of noise. 1 where there
   /// are too few bricks to tell; more where flat ones hold structure.
-  double spread_of(std::vector<double> energy, double freedom) const;
+  double scatter_of(std::vector<double> energy, double freedom) const;
   static double floor_of(std::vector<double> energy);
   /// The variance that squared coefficients are of: by their median, which structure in some bricks does not change,
   /// but where they are few.
@@ -82,9 +91,8 @@ class NoiseFit {
     double freedom = 0;          ///< `energy` of noise varies like chi squared numbers of so many degrees
     double across_spread = 0;    ///< standard deviation of `across` in noise
   };
-  Whitened whiten() const;
-  /// Bricks that look like noise are those whose energy has the slope of noise, in the plane and across.
-  void fit_level(const Whitened& whitened);
+  Whitened whiten(const NoiseBricks& energies) const;
+  std::vector<std::size_t> with_slope_of_noise(const Whitened& whitened) const;
 
   const NoiseBricks& energies_;
   NoiseBands bands_;
@@ -93,7 +101,7 @@ class NoiseFit {
   bool mended_;
   NoiseLevel level_;
   std::vector<std::size_t> order_;
-  double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1, spread_ = 1;
+  double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1, scatter_ = 1;
   std::vector<double> in_plane_, across_;
 };
 

@@ -9,9 +9,18 @@
 namespace quietvox {
 namespace {
 
+constexpr double kDoubtful = 5, kTrusted = 0.5;  // ridges
+
 double square(double value) { return value * value; }
 
 }  // namespace
+
+double misfit(std::span<const double> residuals, double spread) {
+  constexpr double most = 9;
+  double sum = 0;
+  for (const double residual : residuals) sum += std::min(square(residual / spread), most);
+  return sum / static_cast<double>(residuals.size());
+}
 
 NoiseLevel::NoiseLevel(const NoiseBricks& bricks)
     : extent_(bricks.extent()), variance_(static_cast<std::size_t>(bricks.count()), 1) {
@@ -55,11 +64,11 @@ void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
   }
 }
 
-std::size_t NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy,
-                             double spread, double ridge) {
+NoiseLevel::Polynomial NoiseLevel::polynomial_of(std::span<const std::size_t> candidates,
+                                                 std::span<const double> log_energy, double spread,
+                                                 double ridge) const {
   constexpr int iterations = 16;
-  constexpr double least_variation = 0.05, near = 0.3;
-  std::vector<double> sorted = log_energy;
+  std::vector<double> sorted(log_energy.begin(), log_energy.end());
   const auto start = sorted.begin() + static_cast<std::ptrdiff_t>(3 * sorted.size() / 10);
   std::nth_element(sorted.begin(), start, sorted.end());
   Terms polynomial{};
@@ -83,6 +92,23 @@ std::size_t NoiseLevel::take(const std::vector<std::size_t>& candidates, const s
     solve(matrix, right);
     polynomial = right;
   }
+  return {polynomial, std::move(weights)};
+}
+
+double NoiseLevel::misfit_of(std::span<const std::size_t> candidates, std::span<const double> log_energy,
+                             double spread) const {
+  const Polynomial polynomial = polynomial_of(candidates, log_energy, spread, kTrusted);
+  std::vector<double> residuals;
+  for (std::size_t j = 0; j < candidates.size(); ++j) {
+    residuals.push_back(log_energy[j] - product(terms_[candidates[j]], polynomial.coefficients));
+  }
+  return misfit(residuals, spread);
+}
+
+std::size_t NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy,
+                             double spread, double ridge) {
+  constexpr double least_variation = 0.05, near = 0.3;
+  const auto [polynomial, weights] = polynomial_of(candidates, log_energy, spread, ridge);
   std::vector<double> levels;
   for (std::size_t j = 0; j < candidates.size(); ++j) {
     if (weights[j] > near) levels.push_back(product(terms_[candidates[j]], polynomial));
@@ -110,7 +136,6 @@ std::size_t NoiseLevel::take(const std::vector<std::size_t>& candidates, const s
 }
 
 void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread) {
-  constexpr double doubtful = 5, trusted = 0.5;  // ridges
   constexpr double of_one_mind = 0.75;  // of the candidates: the others lie above the polynomial, as structure does
   constexpr std::size_t fewest_bricks = 100, fewest_of_one_mind = 50;
   constexpr std::size_t many_bricks = 3500;  // of fewer, structure alone may be of one mind
@@ -128,11 +153,11 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
   std::fill(variance_.begin(), variance_.end(), 1.0);
   if (candidates.size() < fewest_of_one_mind) return;
   // Whether it varies is for the cautious fit to say.
-  const std::size_t near = take(candidates, log_energy, spread, doubtful);
+  const std::size_t near = take(candidates, log_energy, spread, kDoubtful);
   const bool are_of_one_mind = variance_.size() >= many_bricks &&
                                static_cast<double>(near) >= of_one_mind * static_cast<double>(candidates.size());
   if (near < (are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
-  if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, trusted);
+  if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, kTrusted);
   if (!varies_) std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "analysis/noise_bricks.hpp"
 #include "core/noise_model.hpp"
 
 namespace quietvox {
+
+/// How badly logarithms of energies fit what is expected of them, of which noise leaves residuals with a standard
+/// deviation of `spread`: the mean of their squares over its square, of at most 9 each. About 1 where all fits.
+double misfit(std::span<const double> residuals, double spread);
 
 /// How the variance of noise varies over a volume: the exponential of a cubic polynomial of the place, or not at all.
 class NoiseLevel {
@@ -19,6 +24,8 @@ class NoiseLevel {
   /// deviations. Structure only ever adds energy: what lies above the polynomial soon counts no more. Of uniform noise
   /// if that is uniform, or the bricks are too few to tell.
   void fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread);
+  /// How badly the best polynomial fits.
+  double misfit_of(std::span<const std::size_t> candidates, std::span<const double> log_energy, double spread) const;
 
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
@@ -29,7 +36,13 @@ class NoiseLevel {
   static constexpr std::size_t terms = 20;
   using Terms = std::array<double, terms>;
 
-  /// Fits the polynomial with a ridge, and takes it where it varies. Returns how many candidates lie near.
+  struct Polynomial {
+    Terms coefficients{};
+    std::vector<double> weights;  ///< of the candidates
+  };
+  Polynomial polynomial_of(std::span<const std::size_t> candidates, std::span<const double> log_energy, double spread,
+                           double ridge) const;
+  /// Takes the polynomial with a ridge where it varies. Returns how many candidates lie near.
   std::size_t take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy, double spread,
                    double ridge);
   static Terms terms_at(const Triple<double>& place);

@@ -125,9 +125,30 @@ double unstabilise_rician(double filtered) {
   return d * d / std::sqrt(d * d + 0.5);
 }
 
+double stabilise_poisson(double value, const SignalVariance& variance) {
+  const double gain = variance.gain;
+  return 2 / gain * std::sqrt(std::max(variance.at(value) + 0.375 * gain * gain, 0.0));
+}
+
+double unstabilise_poisson(double filtered, const SignalVariance& variance) {
+  const double root = std::sqrt(1.5), d = std::max(filtered, root), inverse = 1 / d;
+  const double counts = 0.25 * d * d + ((0.625 * root * inverse - 1.375) * inverse + 0.25 * root) * inverse - 0.125;
+  return variance.gain * std::max(counts, 0.0) - variance.offset / variance.gain;
+}
+
+double stabilise_speckle(double value, const SignalVariance& variance) {
+  const double g = std::sqrt(variance.gain);
+  return std::asinh(g * value / std::sqrt(variance.offset)) / g;
+}
+
+double unstabilise_speckle(double filtered, const SignalVariance& variance) {
+  const double g = std::sqrt(variance.gain);
+  return std::sqrt(variance.offset) / g * std::sinh(g * (filtered + 0.5 * g * std::tanh(g * filtered)));
+}
+
 bool Stabilisation::helps(const NoiseModel& noise) {
   if (noise.trusted_sigma() == 0 || noise.confidence < Confidence::medium) return false;
-  return noise.distribution == NoiseDistribution::rician;
+  return noise.distribution != NoiseDistribution::gaussian;
 }
 
 template <class Change>
@@ -139,24 +160,42 @@ void Stabilisation::for_each(VolumeView<float> slices, const Execution& executio
       float* const row = slices.row(y, z);
       for (std::int64_t x = 0; x < slices.extent.x; ++x) {
         if (!std::isfinite(row[x])) continue;
-        row[x] = static_cast<float>(change(row[x], noise_.sigma_at({x, y, slices.origin.z + z}, extent_)));
+        row[x] = static_cast<float>(change(row[x], noise_.place_map().at({x, y, slices.origin.z + z}, extent_)));
       }
     }
   });
 }
 
 void Stabilisation::apply(VolumeView<float> slices, const Execution& execution) const {
-  for_each(slices, execution, [](double voxel, double sigma) { return sigma * stabilise_rician(voxel / sigma); });
+  const SignalVariance* const variance = noise_.signal_variance();
+  for_each(slices, execution, [&](double voxel, double local) {
+    const double sigma = noise_.sigma * local;
+    if (!variance) return sigma * stabilise_rician(voxel / sigma);
+    const SignalVariance here = variance->times(local * local);
+    return sigma * (here.power == 2 ? stabilise_speckle(voxel, here) : stabilise_poisson(voxel, here));
+  });
 }
 
 void Stabilisation::undo(VolumeView<float> slices, const Execution& execution) const {
-  for_each(slices, execution, [](double voxel, double sigma) { return sigma * unstabilise_rician(voxel / sigma); });
+  const SignalVariance* const variance = noise_.signal_variance();
+  for_each(slices, execution, [&](double voxel, double local) {
+    const double sigma = noise_.sigma * local;
+    if (!variance) return sigma * unstabilise_rician(voxel / sigma);
+    const SignalVariance here = variance->times(local * local);
+    return here.power == 2 ? unstabilise_speckle(voxel / sigma, here) : unstabilise_poisson(voxel / sigma, here);
+  });
 }
 
 NoiseModel Stabilisation::noise_after() const {
   NoiseModel after = noise_;
+  after.map = noise_.place_map();
   after.distribution = NoiseDistribution::gaussian;
   return after;
+}
+
+std::string Stabilisation::noise_before() const {
+  const SignalVariance* const variance = noise_.signal_variance();
+  return !variance ? "Rician noise" : variance->power == 2 ? "speckle" : "Poisson noise";
 }
 
 }  // namespace quietvox

@@ -34,7 +34,8 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
   const std::string what = describe_chain(first.filters);
   for (const Message& warning : report.warnings) console.warning(warning);
   if (!first.noise.empty()) {
-    console.note("noise: " + first.noise[0].describe() + (first.is_stabilised ? "; its bias was taken out" : ""));
+    console.note("noise: " + first.noise[0].describe() +
+                 (first.stabilised.empty() ? "" : "; made Gaussian, without its bias"));
   }
   const std::string number = std::to_string(&first - report.volumes.data() + 1);
   const std::string more = report.volumes.size() > 1 ? " (volume " + number + "; --verbose lists all)" : "";
@@ -59,7 +60,7 @@ Json to_json(const DenoiseRequest& request, const DenoiseReport& report) {
   for (const DenoisedVolume& volume : report.volumes) {
     Json& entry = volumes.emplace_back(Json{{"filters", quietvox::to_json(volume.filters)}});
     for (const NoiseModel& noise : volume.noise) entry["noise"].push_back(quietvox::to_json(noise));
-    if (volume.is_stabilised) entry["stabilised"] = "Rician noise";
+    if (!volume.stabilised.empty()) entry["stabilised"] = volume.stabilised;
   }
   Json files = Json::array();
   for (const std::filesystem::path& file : report.files) files.push_back(file.string());

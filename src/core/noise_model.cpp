@@ -63,6 +63,18 @@ Triple<double> NoiseSpectrum::length() const {
   return length;
 }
 
+const SignalVariance* NoiseModel::signal_variance() const {
+  return distribution == NoiseDistribution::poisson   ? &poisson
+         : distribution == NoiseDistribution::speckle ? &speckle
+                                                      : nullptr;
+}
+
+double NoiseModel::sigma_at(const Index3& voxel, const Extent& extent, double value) const {
+  const SignalVariance* const variance = signal_variance();
+  const bool is_followed = variance && std::isfinite(value);
+  return (is_followed ? std::sqrt(std::max(variance->at(value), 0.0)) : sigma) * place_map().at(voxel, extent);
+}
+
 double NoiseModel::coarse_sigma(const Radius3& block) const {
   const Triple<double> length = spectrum.length();
   double variance = 1;
@@ -81,13 +93,19 @@ std::string NoiseModel::describe() const {
   if (distribution != NoiseDistribution::gaussian) {
     text += ", " + std::string(choices(distribution)[static_cast<std::size_t>(distribution)]);
   }
+  if (const SignalVariance* const variance = signal_variance()) {
+    text += number(" (variance %.3g times the ", variance->gain);
+    text += variance->power == 2 ? "square of the value" : "value";
+    if (variance->offset != 0) text += number(variance->offset > 0 ? " + %.3g" : " - %.3g", std::abs(variance->offset));
+    text += ")";
+  }
   const Triple<double> length = spectrum.length();
   constexpr double white = 1.1;
   if (std::max({length.x, length.y, length.z}) >= white) {
     text += ", correlated over " + number("%.2g", length.x) + " x " + number("%.2g", length.y) + " x " +
             number("%.2g", length.z) + " voxels";
   }
-  if (const auto [low, high] = std::minmax_element(map.values.begin(), map.values.end()); low != high) {
+  if (const auto [low, high] = std::minmax_element(place_map().values.begin(), place_map().values.end()); low != high) {
     text += ", " + number("%.2g", *low) + " to " + number("%.2g", *high) + " times that over the volume";
   }
   if (impulses > 0) text += ", " + number("%.2g %%", 100 * impulses) + " impulses";

@@ -16,8 +16,12 @@ namespace quietvox {
 enum class NoiseDistribution {
   gaussian,  ///< symmetric about the signal
   rician,    ///< magnitude of complex Gaussian noise: positive on average where there is no signal
+  poisson,   ///< of counts, with Gaussian noise besides: its variance grows with the signal
+  speckle,   ///< a share of the signal, with Gaussian noise besides: its variance grows with the square of the signal
 };
-constexpr std::array<std::string_view, 2> choices(NoiseDistribution) { return {"gaussian", "rician"}; }
+constexpr std::array<std::string_view, 4> choices(NoiseDistribution) {
+  return {"gaussian", "rician", "poisson", "speckle"};
+}
 
 enum class Confidence { none, low, medium, high };
 constexpr std::array<std::string_view, 4> choices(Confidence) { return {"none", "low", "medium", "high"}; }
@@ -50,18 +54,38 @@ struct CoarseField {
   void row(const Index3& first, const Extent& extent, std::span<float> to) const;
 };
 
+/// A variance that grows with the signal or its square: gain times that, and an offset. Of counts and Gaussian noise
+/// the gain is what a count adds to a voxel, the offset the variance of the Gaussian noise; a level added to all voxels
+/// takes gain times itself off. Of speckle the root of the gain is its share of the signal.
+struct SignalVariance {
+  double gain = 0;  ///< 0: not known
+  double offset = 0;
+  int power = 1;  ///< 1 or 2, of the signal
+
+  double at(double signal) const { return gain * (power == 2 ? signal * signal : signal) + offset; }
+  /// Of voxels times `factor`.
+  SignalVariance of_scaled(double factor) const {
+    return {gain * (power == 2 ? 1 : factor), offset * factor * factor, power};
+  }
+  SignalVariance times(double factor) const { return {gain * factor, offset * factor, power}; }
+};
+
 /// The noise of a volume as measured from its voxels.
 struct NoiseModel {
   double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
   NoiseDistribution distribution = NoiseDistribution::gaussian;
+  /// Of noise that is Poisson or speckle, with the root mean square `sigma`; of other noise what it would be if it had
+  /// to be that, where that can be told.
+  SignalVariance poisson{}, speckle{0, 0, 2};
   NoiseSpectrum spectrum{};
-  CoarseField map{};        ///< standard deviation over `sigma`; a single 1 where it does not vary
-  double contrast = 0;      ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
-  double step = 0;          ///< voxels are multiples of this; 0: of no step to speak of
-  double impulses = 0;      ///< share of voxels that no smooth distribution explains
-  bool masked = false;      ///< part of the background is one value
-  float background = 0;     ///< that value
-  std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on
+  CoarseField map{};         ///< standard deviation over `sigma`; a single 1 where it does not vary
+  CoarseField signal_map{};  ///< of noise that follows the signal: standard deviation over what that makes it
+  double contrast = 0;       ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
+  double step = 0;           ///< voxels are multiples of this; 0: of no step to speak of
+  double impulses = 0;       ///< share of voxels that no smooth distribution explains
+  bool masked = false;       ///< part of the background is one value
+  float background = 0;      ///< that value
+  std::int64_t places = 0;   ///< flat parts of the volume that the measure rests on
   Confidence confidence = Confidence::high;
   std::string reason{};  ///< why the confidence is not high; a sentence without its stop
 
@@ -72,7 +96,12 @@ struct NoiseModel {
   /// The sigma for filters that work on blocks of this size: that of white noise which is as strong as this noise at
   /// low frequencies, where correlated noise is strongest. 0 where the measure is not to be trusted.
   double coarse_sigma(const Radius3& block) const;
-  double sigma_at(const Index3& voxel, const Extent& extent) const { return sigma * map.at(voxel, extent); }
+  /// How the variance follows the signal; null where it does not.
+  const SignalVariance* signal_variance() const;
+  /// What varies with the place alone.
+  const CoarseField& place_map() const { return signal_variance() ? signal_map : map; }
+  /// At a voxel of a volume of `extent`, which has this value.
+  double sigma_at(const Index3& voxel, const Extent& extent, double value) const;
 };
 
 }  // namespace quietvox

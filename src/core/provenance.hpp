@@ -31,9 +31,9 @@ struct Provenance {
   std::vector<OtherStep> others{};        ///< in order
   std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
-  std::string stabilise{};          ///< whether Rician noise was to be made Gaussian; empty: not at all
+  std::string stabilise{};          ///< which noise was to be made Gaussian; empty: none at all
   std::optional<DataKind> kind{};   ///< what the numbers of the volume are, where that is known
-  std::string stabilised{};         ///< `Rician noise` where that was made Gaussian
+  std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.

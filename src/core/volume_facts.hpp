@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 6> choices(DataKind) {
 struct HeaderFacts {
   std::optional<DataKind> kind{};  ///< none: the headers do not say
   std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
+  bool are_ct_numbers = false;     ///< whose noise does not follow the value
   bool min_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
   double offset = 0;               ///< was taken off the values, near which 32-bit floats would lose digits
   bool slices_are_even = true;     ///< false where windows may not extend along z

@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <numbers>
+#include <string_view>
 
 #include "core/backend.hpp"
 #include "core/border.hpp"
 
 namespace quietvox {
+
+/// What nlm takes the noise for.
+enum class NlmNoise { gaussian, rician };
+constexpr std::array<std::string_view, 2> choices(NlmNoise) { return {"gaussian", "rician"}; }
 
 /// Non-local means: averages each voxel p with the voxels q = p + o whose surroundings look like its own (Buades, Coll
 /// and Morel 2005):
@@ -34,7 +40,7 @@ struct NlmParams {
   std::optional<double> sigma;
   std::optional<double> strength;
   double noise_bias = 2;
-  NoiseDistribution noise_model = NoiseDistribution::gaussian;
+  NlmNoise noise_model = NlmNoise::gaussian;
   double spatial_sigma = 0;
   double intensity_sigma = 0;
   Border border = Border::replicate;

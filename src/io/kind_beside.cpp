@@ -63,7 +63,7 @@ std::string text_of(const Json& json, const char* key) {
 HeaderFacts facts_of_fields(const Json& json, const std::string& file) {
   const std::string modality = text_of(json, "Modality");
   if (const auto kind = kind_of_modality(modality)) {
-    return {.kind = kind, .kind_source = file + " says Modality " + modality};
+    return {.kind = kind, .kind_source = file + " says Modality " + modality, .are_ct_numbers = modality == "CT"};
   }
   const auto type = json.find("ImageType");
   if (type == json.end() || !type->is_array()) return {};

@@ -224,10 +224,10 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
   const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const auto source = source_of(volume);
-    const bool is_asked_for = stabilise == Stabilise::rician;
+    const bool asked_for = is_asked_for(stabilise);
     if (!refusal(all, source->header()) &&
-        (is_asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
-      const VolumeChain chain{is_asked_for ? all : all.first(1), is_asked_for ? stabilise : Stabilise::none, false};
+        (asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
+      const VolumeChain chain{asked_for ? all : all.first(1), asked_for ? stabilise : Stabilise::none, false};
       const VolumeFilter checked(chain, *source, backend, execution, measure_noise);
     }
     // A type that the input has holds its values.
@@ -348,7 +348,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       const std::string which = volumes > 1 && !of_series ? "volume " + std::to_string(volume + 1) + ": " : "";
       for (const Message& warning : filter.warnings()) report.warnings.push_back(which + warning);
     }
-    report.volumes[volume] = {filter.resolved(), filter.noise(), filter.is_stabilised()};
+    report.volumes[volume] = {filter.resolved(), filter.noise(), filter.stabilised()};
     if (observer.detail) {
       observer.detail("volume " + std::to_string(volume + 1) + ": " + describe_chain(filter.resolved()));
       if (volume > 0 && !of_series) {  // the first is told of with the result
@@ -358,7 +358,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     if (request.out.dry_run) continue;
     provenance.resolved = filter.resolved();
     provenance.noise = filter.noise();
-    provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
+    provenance.stabilised = filter.stabilised();
     std::optional<VoxelOutput> output;  // is made when a backend has started, not waited for before
     filter.run([&](VolumeView<const float> slices) {
       if (!output) output.emplace(output_of(volume));
@@ -509,7 +509,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       after[i] = keeps ? before[i] : slices.data[i];
     }
   });
-  return {{filter.resolved(), filter.noise(), filter.is_stabilised()}, backend.name(), filter.warnings()};
+  return {{filter.resolved(), filter.noise(), filter.stabilised()}, backend.name(), filter.warnings()};
 }
 
 }  // namespace quietvox

@@ -48,7 +48,7 @@ struct DenoisedVolume {
   /// was, since its numbers cannot be filtered and those of others can.
   std::vector<FilterConfig> filters;
   std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
-  bool is_stabilised = false;       ///< Rician noise was made Gaussian, and its bias taken out
+  std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
 };
 
 /// What was done to a scan.

@@ -9,7 +9,7 @@
 namespace quietvox {
 namespace {
 
-/// A volume whose Rician noise is made Gaussian.
+/// A volume whose noise is made Gaussian.
 class StabilisedSource final : public VolumeSource {
  public:
   StabilisedSource(VolumeSource& source, const Stabilisation& stabilisation, const Execution& execution)
@@ -130,32 +130,52 @@ std::string why_no_magnitudes(VolumeSource& source) {
   return intensities(source).min < 0 ? "voxels are negative" : "";
 }
 
+/// Why noise does not follow the signal; empty where it may.
+std::string why_signal_is_not_followed(const HeaderFacts& facts) {
+  const bool is_other = facts.are_ct_numbers || (facts.kind && *facts.kind != DataKind::scalar);
+  return is_other ? facts.kind_source : "";
+}
+
 /// True for one filter that goes by the noise of the volume itself.
 bool can_be_stabilised(std::span<const FilterConfig> chain, const FilterConfig& by_header) {
   return chain.size() == 1 && goes_by_noise_alone(chain.front(), by_header);
 }
 
-/// How the Rician noise of a volume is turned into Gaussian noise; none where it is not.
+/// How the noise of a volume is turned into Gaussian noise; none where it is not.
 std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chain, const FilterConfig& by_header,
                                               Stabilise choice, VolumeSource& source,
                                               const std::function<NoiseModel()>& measure) {
-  const bool asked_for = choice == Stabilise::rician;
   if (choice == Stabilise::none) return std::nullopt;
+  const auto refuse = [&](const std::string& why, const Message& remedy) {
+    throw Error(Errc::invalid_argument, Parameter{"stabilise", FieldType<Stabilise>::format(choice)} + why, remedy);
+  };
   if (!can_be_stabilised(chain, by_header)) {
-    if (!asked_for) return std::nullopt;
-    throw Error(Errc::invalid_argument,
-                Parameter{"stabilise", "rician"} + " is for a single filter that goes by the measured noise",
-                "leave its sigmas auto, or leave out " + Parameter{"stabilise"});
+    if (!is_asked_for(choice)) return std::nullopt;
+    refuse(" is for a single filter that goes by the measured noise",
+           "leave its sigmas auto, or leave out " + Parameter{"stabilise"});
   }
-  if (const std::string why = asked_for ? why_no_magnitudes(source) : ""; !why.empty()) {
-    throw Error(Errc::invalid_argument,
-                Parameter{"stabilise", "rician"} + " is for magnitudes, which are never negative, but " + why,
-                "leave it out");
+  if (choice == Stabilise::rician) {
+    const std::string why = why_no_magnitudes(source);
+    if (!why.empty()) refuse(" is for magnitudes, which are never negative, but " + why, "leave it out");
+  } else if (is_asked_for(choice)) {
+    const std::string why = why_signal_is_not_followed(source.header());
+    if (!why.empty()) refuse(" is for noise that grows with the value, but " + why, "leave it out");
   }
   NoiseModel noise = measure();
-  if (asked_for) noise.distribution = NoiseDistribution::rician;
-  if (noise.trusted_sigma() == 0 || !(asked_for || Stabilisation::helps(noise))) return std::nullopt;
-  if (!asked_for && !why_no_magnitudes(source).empty()) return std::nullopt;
+  if (noise.trusted_sigma() == 0) return std::nullopt;
+  if (choice == Stabilise::automatic) {
+    if (!Stabilisation::helps(noise)) return std::nullopt;
+    if (noise.distribution == NoiseDistribution::rician && !why_no_magnitudes(source).empty()) return std::nullopt;
+    return Stabilisation(noise, source.extent());
+  }
+  const NoiseDistribution given = choice == Stabilise::rician    ? NoiseDistribution::rician
+                                  : choice == Stabilise::poisson ? NoiseDistribution::poisson
+                                                                 : NoiseDistribution::speckle;
+  if (noise.distribution != given) {
+    noise.distribution = given;
+    if (const SignalVariance* const variance = noise.signal_variance(); variance && variance->gain == 0)
+      refuse(" needs noise that grows with the value, and none was found", "leave it out");
+  }
   return Stabilisation(noise, source.extent());
 }
 

@@ -15,9 +15,13 @@
 
 namespace quietvox {
 
-/// Whether Rician noise is made Gaussian before a filter, and its bias taken out behind it.
-enum class Stabilise { none, automatic, rician };
-constexpr std::array<std::string_view, 3> choices(Stabilise) { return {"none", "auto", "rician"}; }
+/// Which noise is made Gaussian before a filter, and its bias taken out behind it.
+enum class Stabilise { none, automatic, rician, poisson, speckle };
+constexpr std::array<std::string_view, 5> choices(Stabilise) {
+  return {"none", "auto", "rician", "poisson", "speckle"};
+}
+/// In any case, whatever the noise was found to be.
+constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rician; }
 
 /// What a volume is filtered by.
 struct VolumeChain {
@@ -32,13 +36,15 @@ struct VolumeChain {
 /// made Gaussian, and every `auto` is replaced.
 class VolumeFilter {
  public:
-  /// Throws Error(invalid_argument) where Stabilise::rician is asked for and cannot be done: with several filters, with
-  /// a filter that does not use the measured noise, or with voxels that are no magnitudes.
+  /// Throws Error(invalid_argument) where a noise is asked for that cannot be stabilised: with several filters, with a
+  /// filter that does not use the measured noise, Rician noise where voxels are no magnitudes, and Poisson noise or
+  /// speckle where noise does not grow with the value.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
 
   const std::vector<FilterConfig>& resolved() const { return resolved_; }
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
-  bool is_stabilised() const { return stabilisation_.has_value(); }
+  /// `Rician noise`, `Poisson noise` or `speckle` where that is made Gaussian, else empty.
+  std::string stabilised() const { return stabilisation_ ? stabilisation_->noise_before() : ""; }
   /// Says where no noise was found, or none that can be trusted, so that filters which use it change little, and where
   /// Stabilise::automatic was given to filters that it is not for.
   std::vector<Message> warnings() const;

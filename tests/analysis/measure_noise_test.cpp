@@ -165,7 +165,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
       if (head().voxels[i] <= 10) continue;
       const auto at = static_cast<std::int64_t>(i);
       const Extent extent = head().extent;
-      const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent);
+      const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent, 0);
       errors += (sigma / (scale * g(i)) - 1) * (sigma / (scale * g(i)) - 1);
     }
     EXPECT_LT(std::sqrt(errors / count), level < 8 ? 0.25 : 0.15) << level;
@@ -202,6 +202,9 @@ TEST(MeasureNoise, ThreadsChangeNothing) {
   EXPECT_EQ(one.sigma, many.sigma);
   EXPECT_EQ(one.spectrum.in_plane, many.spectrum.in_plane);
   EXPECT_EQ(one.map.values, many.map.values);
+  const Scan counts = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::speckle, 0.1, kSeed});
+  EXPECT_EQ(counts.measured(1).distribution, counts.measured(4).distribution);
+  EXPECT_EQ(counts.measured(1).speckle.gain, counts.measured(4).speckle.gain);
 }
 
 TEST(MeasureNoise, FlatFieldsOfAnySizeAndScale) {
@@ -313,6 +316,172 @@ TEST(MeasureNoise, SmallVolumesAndSlicesHoldMoreStructureThanNoise) {
     const double truth = added(noisy, recorded);
     EXPECT_LT(noisy.measured().sigma, 2 * truth) << scan.extent.x;
   }
+}
+
+Scan phantom(PhantomKind kind, const Extent& extent) {
+  const Phantom made = make_phantom(kind, extent);
+  return {made.extent, made.voxels};
+}
+
+/// What noise follows: the range of the image, and the means of its object.
+struct Object {
+  double range, mean, root_mean_square;
+
+  explicit Object(const Scan& clean) {
+    const auto [low, high] = std::minmax_element(clean.voxels.begin(), clean.voxels.end());
+    range = static_cast<double>(*high) - static_cast<double>(*low);
+    double sum = 0, squares = 0, count = 0;
+    for (const float voxel : clean.voxels) {
+      const auto value = static_cast<double>(voxel);
+      if (value <= static_cast<double>(*low) + 0.04 * range) continue;
+      sum += value;
+      squares += value * value;
+      ++count;
+    }
+    mean = sum / count;
+    root_mean_square = std::sqrt(squares / count);
+  }
+  /// Of noise of `percent` of the range, in the mean.
+  double gain(double percent) const { return std::pow(percent / 100 * range, 2) / mean; }
+  double share(double percent) const { return percent / 100 * range / root_mean_square; }
+};
+
+/// One noise after another.
+Scan counted(const Scan& clean, double gain, double sigma = 0, double level = 0) {
+  const Scan counts = clean.with({NoiseKind::poisson, gain, kSeed}).with({NoiseKind::gaussian, sigma, kSeed + 1});
+  return counts.changed([&](std::size_t i) { return counts.voxels[i] + static_cast<float>(level); });
+}
+
+TEST(MeasureNoise, OfCountsGrowsWithTheValue) {
+  const Scan breast = phantom(PhantomKind::mammogram, {{512, 512, 1}});
+  const Object object(breast);
+  for (const double percent : {1.0, 3.0, 9.0}) {
+    const double gain = object.gain(percent), tolerance = percent < 3 ? 0.25 : 0.12;
+    const NoiseModel model = counted(breast, gain).measured();
+    EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
+    EXPECT_GE(model.confidence, Confidence::medium) << percent;
+    EXPECT_NEAR(model.poisson.gain, gain, tolerance * gain) << percent;
+    EXPECT_NEAR(model.poisson.offset, 0, 0.05 * gain * object.mean) << percent;
+    EXPECT_EQ(model.signal_map.values.size(), 1U) << percent;
+    EXPECT_NE(model.describe().find(", poisson (variance "), std::string::npos) << model.describe();
+  }
+  const double gain = object.gain(3), sigma = 0.7 * std::sqrt(gain * object.mean);
+  const NoiseModel both = counted(breast, gain, sigma).measured();
+  EXPECT_EQ(both.distribution, NoiseDistribution::poisson);
+  EXPECT_NEAR(both.poisson.gain, gain, 0.2 * gain);
+  EXPECT_NEAR(both.poisson.offset, sigma * sigma, 0.3 * sigma * sigma);
+  for (const double level : {-700.0, 300.0}) {
+    const NoiseModel moved = counted(breast, gain, 0, level).measured();
+    EXPECT_EQ(moved.distribution, NoiseDistribution::poisson) << level;
+    EXPECT_NEAR(moved.poisson.gain, gain, 0.15 * gain) << level;
+    EXPECT_NEAR(moved.poisson.at(1500 + level), gain * 1500, 0.12 * gain * 1500) << level;
+  }
+}
+
+/// Of a head and the phantom of a CT, the parts that look like noise are of nearly the same signal. The variance that
+/// they have is found, and what it may be elsewhere; whether that is clear depends on their number.
+TEST(MeasureNoise, OfCountsWhereSignalsAreAlike) {
+  const auto expect_near = [](const Scan& clean, double percent, double signal, bool is_clear) {
+    const float low = *std::min_element(clean.voxels.begin(), clean.voxels.end());
+    const Scan positive = clean.changed([&](std::size_t i) { return clean.voxels[i] - low; });
+    const double truth = Object(positive).gain(percent) * signal;
+    const NoiseModel model = counted(positive, truth / signal).measured();
+    EXPECT_NEAR(model.poisson.at(signal), truth, 0.15 * truth) << percent;
+    if (is_clear) EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
+  };
+  for (const double percent : {1.0, 3.0, 9.0}) {
+    expect_near(phantom(PhantomKind::ct, {{160, 160, 16}}), percent, 1050, false);
+    expect_near(phantom(PhantomKind::ct, {{256, 256, 8}}), percent, 1050, true);
+  }
+  QV_NEEDS_TEST_DATA();
+  expect_near(head(), 9, 200, false);
+}
+
+TEST(MeasureNoise, OfSpeckleGrowsWithTheSquareOfTheValue) {
+  const Scan breast = phantom(PhantomKind::mammogram, {{512, 512, 1}});
+  const Object object(breast);
+  for (const double percent : {1.0, 3.0, 9.0}) {
+    const double share = object.share(percent);
+    const NoiseModel model = breast.with({NoiseKind::speckle, share, kSeed}).measured();
+    EXPECT_EQ(model.distribution, NoiseDistribution::speckle) << percent;
+    EXPECT_NEAR(std::sqrt(model.speckle.gain), share, 0.1 * share) << percent;
+    EXPECT_NEAR(model.speckle.at(1500), share * share * 1500 * 1500, 0.2 * share * share * 1500 * 1500) << percent;
+  }
+}
+
+TEST(MeasureNoise, NoOtherNoiseFollowsTheSignal) {
+  const Scan truths[] = {phantom(PhantomKind::mammogram, {{256, 256, 1}}), phantom(PhantomKind::ct, {{128, 128, 8}}),
+                         phantom(PhantomKind::mr, {{96, 96, 24}})};
+  for (const Scan& truth : truths) {
+    const double low = *std::min_element(truth.voxels.begin(), truth.voxels.end());
+    const Scan positive = truth.changed([&](std::size_t i) { return truth.voxels[i] - static_cast<float>(low); });
+    const double range = Object(positive).range;
+    for (const Kind& kind : kKinds) {
+      for (const double percent : {0.0, 1.0, 3.0, 9.0}) {
+        NoiseParams params = kind.params;
+        params.amount = percent / 100 * range;
+        params.seed = kSeed;
+        const Scan noisy = positive.with(params);
+        const auto expect_none = [&](const char* what, const Scan& scan) {
+          EXPECT_EQ(scan.measured().signal_variance(), nullptr)
+              << kind.name << " " << percent << " " << what << ": " << scan.measured().describe();
+        };
+        expect_none("as it is", noisy);
+        expect_none("less a level", noisy.changed([&](std::size_t i) { return noisy.voxels[i] - 500; }));
+        expect_none("in steps", noisy.changed([&](std::size_t i) { return std::round(noisy.voxels[i]); }));
+        expect_none("cut out",
+                    noisy.changed([&](std::size_t i) { return positive.voxels[i] > 50 ? noisy.voxels[i] : 0; }));
+      }
+    }
+  }
+  const Scan one_value{{{64, 64, 8}}, std::vector<float>(64 * 64 * 8, 100)};
+  EXPECT_EQ(one_value.measured().signal_variance(), nullptr);
+  EXPECT_EQ(one_value.with({NoiseKind::poisson, 1, kSeed}).measured().signal_variance(), nullptr) << "of one signal";
+}
+
+/// As in a dynamic PET, of large voxels.
+TEST(MeasureNoise, OfCountsInASeries) {
+  Scan body = phantom(PhantomKind::ct, {{128, 128, 24}});
+  const float low = *std::min_element(body.voxels.begin(), body.voxels.end());
+  for (float& voxel : body.voxels) voxel -= low;
+  for (const double percent : {1.0, 3.0, 9.0}) {
+    const double gain = Object(body).gain(percent);
+    const Scan first = body.with({NoiseKind::poisson, gain, kSeed}), second = body.with({NoiseKind::poisson, gain, 5});
+    const HeaderFacts header{.kind = DataKind::scalar};
+    MemoryVolume a({first.voxels.data(), first.extent, {4, 4, 4}}, header),
+        b({second.voxels.data(), second.extent, {4, 4, 4}}, header);
+    const NoiseModel model = measure_noise_of_series(a, b, {});
+    EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
+    EXPECT_GE(model.confidence, Confidence::medium) << percent;
+    EXPECT_NEAR(model.poisson.gain, gain, 0.1 * gain) << percent;
+    EXPECT_NEAR(model.poisson.offset, 0, 0.05 * gain * 1000) << percent;
+  }
+}
+
+/// Their air varies less than tissue, and so does what two of them differ by.
+TEST(MeasureNoise, MagnitudesOfASeriesDoNotFollowTheSignal) {
+  const Scan body = phantom(PhantomKind::ct, {{128, 128, 24}});
+  const float low = *std::min_element(body.voxels.begin(), body.voxels.end());
+  const auto noisy = [&](int seed) {
+    const Scan scan =
+        body.changed([&](std::size_t i) { return body.voxels[i] - low; }).with({NoiseKind::rician, 40, seed});
+    return scan.changed([&](std::size_t i) { return scan.voxels[i] - 300; });
+  };
+  const Scan first = noisy(kSeed), second = noisy(5);
+  MemoryVolume a({first.voxels.data(), first.extent}), b({second.voxels.data(), second.extent});
+  EXPECT_EQ(measure_noise_of_series(a, b, {}).distribution, NoiseDistribution::gaussian);
+}
+
+TEST(MeasureNoise, HeadersMaySayThatNoiseDoesNotFollowTheSignal) {
+  const Scan breast = phantom(PhantomKind::mammogram, {{512, 512, 1}});
+  const Scan counts = counted(breast, Object(breast).gain(3));
+  const auto found = [&](const HeaderFacts& header) {
+    MemoryVolume source({counts.voxels.data(), counts.extent}, header);
+    return measure_noise(source, {}).distribution;
+  };
+  EXPECT_EQ(found({.kind = DataKind::scalar}), NoiseDistribution::poisson);
+  EXPECT_EQ(found({.kind = DataKind::scalar, .are_ct_numbers = true}), NoiseDistribution::gaussian);
+  EXPECT_NE(found({.kind = DataKind::magnitude}), NoiseDistribution::poisson);
 }
 
 TEST(MeasureNoise, WithoutNoiseSaysSo) {

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace quietvox {
@@ -57,6 +59,133 @@ TEST(Stabilisation, RisesWithoutAJump) {
   EXPECT_NEAR(unstabilise_rician(stabilise_rician(1e6)), 1e6, 1e-5);
 }
 
+/// Of what `change` makes of counts times the gain, with Gaussian noise and a level besides: sums over all counts and a
+/// fine grid.
+struct Counts {
+  SignalVariance variance;
+  double deviation;  ///< of the Gaussian noise, in counts
+  double level = 0;  ///< what no count makes
+
+  static Counts with(double gain, double deviation, double level = 0) {
+    const double offset = gain * gain * deviation * deviation - gain * level;
+    return {{gain, offset}, deviation, level};
+  }
+  double signal(double mean) const { return variance.gain * mean + level; }
+  template <class Change>
+  Moments moments(double mean, const Change& change) const {
+    double sum = 0, squares = 0, all = 0;
+    const double most = 12 * std::sqrt(mean) + 20;
+    const double end = deviation > 0 ? 8 : 0, step = 1.0 / 64;
+    for (double k = std::max(std::floor(mean - most), 0.0); k < mean + most; ++k) {
+      const double probability = std::exp((k > 0 ? k * std::log(mean) : 0) - mean - std::lgamma(k + 1));
+      if (!(probability > 1e-15)) continue;
+      for (double n = -end; n <= end; n += step) {
+        const double weight = probability * std::exp(-n * n / 2);
+        const double value = change(signal(k + deviation * n));
+        sum += weight * value;
+        squares += weight * value * value;
+        all += weight;
+      }
+    }
+    return {sum / all, std::sqrt(squares / all - sum / all * sum / all)};
+  }
+};
+
+TEST(Stabilisation, PoissonNoiseGetsUnitVarianceAndNoBiasWhateverTheSignal) {
+  for (const double gain : {1e-4, 1.0, 71.0}) {
+    for (const Counts& counts :
+         {Counts::with(gain, 0), Counts::with(gain, 0.5), Counts::with(gain, 1), Counts::with(gain, 3),
+          Counts::with(gain, 20), Counts::with(gain, 0, -900 * gain), Counts::with(gain, 2, 50 * gain)}) {
+      for (const double mean : {0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 150.0, 4000.0}) {
+        const Moments after = counts.moments(mean, [&](double u) { return stabilise_poisson(u, counts.variance); });
+        const double signal = counts.signal(mean), bias = unstabilise_poisson(after.mean, counts.variance) - signal;
+        const double spread = std::sqrt(counts.variance.at(signal));
+        EXPECT_NEAR(bias, 0, 0.05 * gain) << gain << " " << counts.deviation << " " << mean;
+        if (spread < 0.999 * gain) continue;
+        EXPECT_NEAR(bias, 0, 0.03 * spread) << gain << " " << counts.deviation << " " << mean;
+        EXPECT_GT(after.deviation, 0.84) << gain << " " << counts.deviation << " " << mean;
+        EXPECT_LT(after.deviation, 1.1) << gain << " " << counts.deviation << " " << mean;
+      }
+    }
+  }
+}
+
+TEST(Stabilisation, SpeckleGetsUnitVarianceAndNoBiasWhateverTheSignal) {
+  constexpr double step = 1.0 / 16, end = 8;
+  for (const double share : {0.01, 0.05, 0.1, 0.2}) {
+    const SignalVariance variance{share * share, 25, 2};
+    for (const double signal : {-300.0, 0.0, 10.0, 100.0, 500.0, 2000.0, 1e5}) {
+      double sum = 0, squares = 0, all = 0;
+      const double spread = std::sqrt(variance.at(signal));
+      for (double n = -end; n <= end; n += step) {
+        const double weight = std::exp(-n * n / 2), value = stabilise_speckle(signal + spread * n, variance);
+        sum += weight * value;
+        squares += weight * value * value;
+        all += weight;
+      }
+      const double mean = sum / all, deviation = std::sqrt(squares / all - mean * mean);
+      EXPECT_NEAR(unstabilise_speckle(mean, variance), signal, 0.03 * spread) << share << " " << signal;
+      EXPECT_GT(deviation, 0.98) << share << " " << signal;
+      EXPECT_LT(deviation, 1.15) << share << " " << signal;
+    }
+  }
+  const SignalVariance variance{0.01, 25, 2};
+  EXPECT_EQ(unstabilise_speckle(stabilise_speckle(0, variance), variance), 0);
+}
+
+TEST(Stabilisation, OfPoissonNoiseRisesWithoutAJumpAndNothingStaysNothing) {
+  for (const SignalVariance& variance : {SignalVariance{1, 0}, {1, 9}, {1, -30}}) {
+    const double least = -variance.offset;  // of no variance
+    EXPECT_NEAR(unstabilise_poisson(stabilise_poisson(least, variance), variance), least, 1e-12);
+    EXPECT_EQ(unstabilise_poisson(-3, variance), least);
+    EXPECT_EQ(stabilise_poisson(least - 5, variance), 0);
+    double before = stabilise_poisson(least, variance), back = unstabilise_poisson(0, variance);
+    for (int i = 1; i < 20000; ++i) {
+      const double f = stabilise_poisson(least + i * 1e-3, variance), u = unstabilise_poisson(i * 1e-3, variance);
+      EXPECT_GT(f, before);
+      EXPECT_LT(f - before, 2e-3);
+      EXPECT_GE(u, back);
+      EXPECT_LT(u - back, 0.02);
+      before = f;
+      back = u;
+    }
+    EXPECT_NEAR(unstabilise_poisson(stabilise_poisson(1e6, variance), variance), 1e6, 0.26);
+  }
+}
+
+/// The gain of a place is that of the volume times the square of the map.
+TEST(Stabilisation, OfPoissonNoiseFollowsTheLocalNoise) {
+  const Extent extent{{2, 1, 1}};
+  const NoiseModel noise{.sigma = 20,
+                         .distribution = NoiseDistribution::poisson,
+                         .poisson = {4, 100},
+                         .map = {{{2, 1, 1}}, {0.1F, 0.2F}},  // of noise as it is
+                         .signal_map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  const Stabilisation stabilisation(noise, extent);
+  for (const auto& [place, local] : {std::pair(0, 0.5), {1, 1.5}}) {
+    const SignalVariance variance{4 * local * local, 100 * local * local};
+    std::mt19937_64 random(11);
+    double sum = 0, squares = 0;
+    constexpr int count = 100000;
+    for (int i = 0; i < count; ++i) {
+      std::vector<float> voxels(2, 250);
+      voxels[static_cast<std::size_t>(place)] =
+          static_cast<float>(std::normal_distribution<double>(250, std::sqrt(variance.at(250)))(random));
+      stabilisation.apply({voxels.data(), extent}, {});
+      const double value = static_cast<double>(voxels[static_cast<std::size_t>(place)]);
+      sum += value;
+      squares += value * value;
+    }
+    EXPECT_NEAR(std::sqrt(squares / count - sum / count * sum / count), 20 * local, 0.2 * local) << place;
+    std::vector<float> mean(2, static_cast<float>(sum / count));
+    stabilisation.undo({mean.data(), extent}, {});
+    EXPECT_NEAR(mean[static_cast<std::size_t>(place)], 250, 0.5) << place;
+  }
+  EXPECT_EQ(stabilisation.noise_after().sigma, 20);
+  EXPECT_EQ(stabilisation.noise_after().distribution, NoiseDistribution::gaussian);
+  EXPECT_EQ(stabilisation.noise_after().map.values, noise.signal_map.values);
+}
+
 TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {
   const Extent extent{{9, 7, 5}};
   const NoiseModel noise{.sigma = 20, .distribution = NoiseDistribution::rician, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
@@ -80,6 +209,10 @@ TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {
 TEST(Stabilisation, IsLeftOutWhereItDoesNothingOrTheMeasureIsNotTrusted) {
   NoiseModel noise{.sigma = 20};
   EXPECT_FALSE(Stabilisation::helps(noise));
+  noise.poisson = {3, 0};  // what it may be is not what it is
+  EXPECT_FALSE(Stabilisation::helps(noise));
+  noise.distribution = NoiseDistribution::poisson;
+  EXPECT_TRUE(Stabilisation::helps(noise));
   noise.distribution = NoiseDistribution::rician;
   EXPECT_TRUE(Stabilisation::helps(noise));
   noise.confidence = Confidence::low;

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/make_dicom.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -92,6 +96,103 @@ TEST_F(Denoise, TakesTheBiasOutOfMagnitudes) {
   EXPECT_LT(mean_in_air(denoised()), 0.15 * 60);
   EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
   EXPECT_EQ(sidecar()["noise"][0]["distribution"], "rician");
+}
+
+/// A mammogram as its detector writes it, whose noise grows with the value.
+class DenoiseCounts : public Denoise {
+ protected:
+  void SetUp() override {
+    quietvox_ok({"phantom", path("clean.nii"), "--kind", "mammogram", "--size", "320x320x1"});
+    add_noise("poisson", "70");
+  }
+};
+
+TEST_F(DenoiseCounts, MakesTheNoiseGaussianFirst) {
+  const std::vector<float> clean = read_voxels(path("clean.nii"));
+  const auto mean_where = [&](const std::vector<float>& voxels, float low, float high) {
+    double sum = 0, count = 0;
+    for (std::size_t i = 0; i < voxels.size(); ++i) {
+      if (clean[i] < low || clean[i] >= high) continue;
+      sum += voxels[i];
+      ++count;
+    }
+    EXPECT_GT(count, 3000);
+    return sum / count;
+  };
+  for (const auto& [kind, amount, name, gain, less] :
+       {std::tuple("poisson", "70", "Poisson noise", 70.0, 0.97), {"speckle", "0.2", "speckle", 0.04, 0.85}}) {
+    add_noise(kind, amount);
+    const double without = apart(clean, denoised({"--stabilise", "none"}));
+    EXPECT_FALSE(sidecar().contains("stabilised"));
+    const std::vector<float> after = denoised();
+    EXPECT_LT(apart(clean, after), less * without) << kind;
+    EXPECT_EQ(sidecar()["stabilised"], name);
+    EXPECT_EQ(sidecar()["noise"][0]["distribution"], kind);
+    EXPECT_NEAR(sidecar()["noise"][0]["gain"], gain, 0.15 * gain);
+    for (const auto& [low, high] : {std::pair(500.0F, 1200.0F), {1200.0F, 1800.0F}, {1800.0F, 2600.0F}}) {
+      const double truth = mean_where(clean, low, high);
+      EXPECT_NEAR(mean_where(after, low, high), truth, 0.005 * truth) << kind << " " << low;
+    }
+    const std::vector<float> by_hand = denoised({"--stabilise", kind});
+    EXPECT_EQ(by_hand, after) << kind;
+  }
+}
+
+TEST_F(DenoiseCounts, ByHandItTakesNoiseThatGrowsWithTheValue) {
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& why) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--stabilise", "poisson", "--force"});
+    for (const bool dry_run : {false, true}) {
+      if (dry_run) all.emplace_back("--dry-run");
+      const Result result = quietvox(all);
+      EXPECT_EQ(result.status, 64) << words[0];
+      EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+      EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+    }
+  };
+  refused({"median", path("noisy.nii"), path("out.nii")}, "is for a single filter that goes by the measured noise");
+  refused({"run", path("noisy.nii"), path("out.nii"), "--filter", "nlm", "--filter", "median"},
+          "is for a single filter that goes by the measured noise");
+  make_series(folder_ / "ct");
+  refused({"nlm", path("ct"), path("none")}, "is for noise that grows with the value, but the modality is CT");
+  add_noise("gaussian", "100");
+  refused({"denoise", path("noisy.nii"), path("out.nii")}, "needs noise that grows with the value, and none was found");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.nii"));
+  quietvox_ok({"denoise", path("noisy.nii"), path("out.nii")});
+  EXPECT_FALSE(sidecar().contains("stabilised"));
+}
+
+TEST_F(DenoiseCounts, OtherFiltersAreTheBetterForItToo) {
+  const std::vector<float> clean = read_voxels(path("clean.nii"));
+  for (const char* filter : {"nlm", "prinlm", "dct"}) {
+    const double without = apart(clean, filtered({filter, path("noisy.nii"), path("out.nii")}));
+    EXPECT_FALSE(sidecar().contains("stabilised"));
+    EXPECT_LT(apart(clean, filtered({filter, path("noisy.nii"), path("out.nii"), "--stabilise", "auto"})),
+              0.98 * without)
+        << filter;
+    EXPECT_EQ(sidecar()["stabilised"], "Poisson noise");
+  }
+}
+
+TEST_F(DenoiseCounts, IdentifiersTellWhatWasStabilised) {
+  const std::vector<float> voxels = read_voxels(path("noisy.nii"));
+  DicomSpec spec{.columns = 320, .rows = 320, .bits_stored = 16, .intercept = "0"};
+  for (const float voxel : voxels) spec.cells.push_back(static_cast<std::uint16_t>(std::lround(voxel)));
+  spec.more = {{DCM_Modality, "MG"}, {DCM_SOPClassUID, UID_DigitalMammographyXRayImageStorageForProcessing}};
+  write_dicom(folder_ / "mg.dcm", spec);
+  std::set<std::string> images, series;
+  std::string text;
+  for (const std::string choice : {"none", "auto", "poisson", "speckle", "poisson"}) {
+    quietvox_ok({"nlm", path("mg.dcm"), path("out.dcm"), "--stabilise", choice, "--force"});
+    images.insert(dicom_text(folder_ / "out.dcm", DCM_SOPInstanceUID));
+    series.insert(dicom_text(folder_ / "out.dcm", DCM_SeriesInstanceUID));
+    text = dicom_text(folder_ / "out.dcm", DCM_DerivationDescription);
+    EXPECT_EQ(text.find("; stabilised: ") != std::string::npos, choice != "none") << text;
+  }
+  EXPECT_NE(text.find("; stabilised: Poisson noise;"), std::string::npos) << text;
+  EXPECT_EQ(images.size(), 4U);
+  EXPECT_EQ(series.size(), 4U);
+  EXPECT_NE(dicom_text(folder_ / "out.dcm", DCM_SeriesDescription).find(", stabilised"), std::string::npos);
 }
 
 TEST_F(Denoise, FollowsNoiseThatVaries) {

@@ -41,6 +41,12 @@ TEST_F(Schema, HoldsForEveryCommand) {
   expect("estimate", {"estimate", path("in.nii")});
   expect("filter", {"bilateral", path("in.nii"), path("bilateral.nii"), "--radius", "1"});
   EXPECT_EQ(against_schema(read_file(path("bilateral.json")), "sidecar"), "");
+  quietvox_ok({"phantom", path("counts.nii"), "--kind", "mammogram", "--size", "256x256x1", "--noise", "poisson:30"});
+  expect("info", {"info", path("counts.nii")});
+  expect("estimate", {"estimate", path("counts.nii")});
+  expect("filter", {"denoise", path("counts.nii"), path("denoised.nii")});
+  EXPECT_NE(read_file(path("denoised.json")).find("\"stabilised\": \"Poisson noise\""), std::string::npos);
+  EXPECT_EQ(against_schema(read_file(path("denoised.json")), "sidecar"), "");
   expect("phantom", {"phantom", path("phantom.nii"), "--size", "16x16x4"});
   expect("add_noise", {"add-noise", path("in.nii"), path("noisy.nii")});
   expect("train_quadratic", {"train-quadratic", path("in.nii"), path("median.nii"), path("coefficients.json")});

@@ -74,7 +74,7 @@ TEST(EmulatedNlm, NoiseThatVariesWithEveryOption) {
       NlmParams params = with_map(make_params(patch, Radius3{2, 2, 1}), in.extent);
       params.border = border;
       expect_reference(in, params);
-      params.noise_model = NoiseDistribution::rician;
+      params.noise_model = NlmNoise::rician;
       params.intensity_sigma = 60;
       params.spatial_sigma = 1.5;
       expect_reference(in, params);

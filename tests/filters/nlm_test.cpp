@@ -43,7 +43,7 @@ Volume filtered(const Volume& in, const NlmParams& params, const Execution& exec
 void expect_reference(const Volume& in, const NlmParams& params) {
   Volume expected(in.extent, in.spacing);
   reference_nlm(in.view(), expected.view(), params);
-  const double tolerance = params.noise_model == NoiseDistribution::rician ? nlm_tolerance(in.view())
+  const double tolerance = params.noise_model == NlmNoise::rician ? nlm_tolerance(in.view())
                                                                            : 1e-5 * params.h() + four_ulp(in.view());
   EXPECT_EQ(first_difference(expected, filtered(in, params), tolerance), "");
 }
@@ -80,7 +80,7 @@ TEST(Nlm, EveryOptionAgreesWithTheReference) {
   std::uint32_t seed = 0;
   for (const OrAll<Radius3> search : {OrAll<Radius3>(Radius3{2, 2, 1}), OrAll<Radius3>()}) {
     for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
-      for (const auto model : {NoiseDistribution::gaussian, NoiseDistribution::rician}) {
+      for (const auto model : {NlmNoise::gaussian, NlmNoise::rician}) {
         for (const double factor : {0.0, 1.0}) {
           for (const bool holes : {false, true}) {
             Volume in = busy_volume({13, 11, 7}, ++seed);
@@ -114,7 +114,7 @@ TEST(Nlm, AgreesWithDipy) {
       in);
   NlmParams params = make_params({1, 1, 1}, Radius3{3, 3, 3}, 80);
   params.strength = std::pow(2, 0.25);
-  params.noise_model = NoiseDistribution::rician;
+  params.noise_model = NlmNoise::rician;
   params.border = Border::reflect;
   EXPECT_EQ(first_difference(expected, filtered(in, params), nlm_tolerance(in.view())), "");
 }

@@ -56,7 +56,7 @@ double filtered(const Padded& u, const NlmParams& params, const Index3& p) {
   const auto variance = [&](const Index3& q) {
     return squared(*params.sigma * params.map.at(plus(u.in.origin, u.at(q)), params.volume));
   };
-  const bool rician = params.noise_model == NoiseDistribution::rician;
+  const bool rician = params.noise_model == NlmNoise::rician;
   double sum = 0, weights = 0;
   const auto add = [&](const Index3& q) {
     const double voxel = u(q);

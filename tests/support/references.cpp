@@ -15,7 +15,7 @@
 namespace quietvox::test {
 namespace {
 
-bool is_gaussian(const NlmParams& params) { return params.noise_model == NoiseDistribution::gaussian; }
+bool is_gaussian(const NlmParams& params) { return params.noise_model == NlmNoise::gaussian; }
 
 Volume quadratic(const Volume& in, const QuadraticParams& params) {
   return reference_quadratic(in, params, quadratic_coefficients(params.coefficients));

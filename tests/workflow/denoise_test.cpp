@@ -104,6 +104,26 @@ TEST(Workflow, MemoryAndFilesGiveTheSameVoxels) {
   }
 }
 
+TEST(Workflow, NoiseThatGrowsWithTheValueIsStabilisedAlikeInMemoryAndInFiles) {
+  const TemporaryFolder folder;
+  std::mt19937 random(3);
+  std::vector<float> counts = noisy_box(0);
+  for (float& voxel : counts) voxel = 2 * static_cast<float>(std::poisson_distribution<int>(voxel / 2)(random));
+  write_nifti(folder / "in.nii", counts);
+  for (const auto choice : {std::optional<Stabilise>(), std::optional(Stabilise::none), {Stabilise::poisson}}) {
+    const Result result = denoised(counts, {.stabilise = choice});
+    const std::string stabilised = choice == Stabilise::none ? "" : "Poisson noise";
+    EXPECT_EQ(result.report.volume.stabilised, stabilised);
+    const NoiseModel& noise = result.report.volume.noise.at(0);
+    EXPECT_EQ(noise.distribution, NoiseDistribution::poisson);
+    EXPECT_NEAR(noise.poisson.gain, 2, 0.2);
+    const auto report = denoise(
+        {.input = folder / "in.nii", .output = folder / "out.nii", .stabilise = choice, .out = {.force = true}});
+    EXPECT_EQ(report.first().stabilised, stabilised);
+    EXPECT_EQ(read_nifti(folder / "out.nii"), result.voxels);
+  }
+}
+
 TEST(Workflow, VoxelsOutsideTheMaskAndMissingOnesStayAndCountForNobody) {
   std::vector<float> noisy = noisy_box(20), mask(noisy.size(), 1);
   noisy[5000] = std::numeric_limits<float>::quiet_NaN();

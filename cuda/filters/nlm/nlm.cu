@@ -63,7 +63,7 @@ Nlm make_nlm(const NlmParams& params, const Spacing& spacing) {
   nlm.patch = {f.x, f.y, f.z};
   nlm.search = {v.x, v.y, v.z};
   nlm.whole_slice = !params.search_window();
-  nlm.squares = params.noise_model == NoiseDistribution::rician;
+  nlm.squares = params.noise_model == NlmNoise::rician;
   nlm.scale = static_cast<float>(std::min<double>(scale, 3e38));
   nlm.bias = static_cast<float>(std::numbers::log2e * params.noise_bias / (*params.strength * *params.strength));
   nlm.bias_weight = std::exp2(nlm.bias);

@@ -81,18 +81,17 @@ class MapWriter {
     writer_ = make_writer(image, io::Format::nifti, options.map, io::VoxelDomain::real, write);
   }
 
-  void write(std::size_t volume, const NoiseModel& model) {
+  void write(std::size_t volume, VolumeSource& source, const NoiseModel& model) {
     static const Filter filter = options_as_filter<EstimateOptions>("The noise of an image.");
     writer_->begin_volume(volume, {recorded(filter, options_), recorded(filter, options_), "cpu", {}, {}, {model}});
     const Extent extent = image_.geometry(volume).extent;
-    std::vector<float> slice(static_cast<std::size_t>(extent.slice()));
-    for (std::int64_t z = 0; z < extent.z; ++z) {
-      for (std::int64_t i = 0; i < extent.slice(); ++i) {
-        slice[static_cast<std::size_t>(i)] =
-            static_cast<float>(model.sigma_at({i % extent.x, i / extent.x, z}, extent));
+    for_each_slab(source, [&](VolumeView<float> slices) {
+      for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+        const Index3 voxel{i % extent.x, i / extent.x % extent.y, slices.origin.z + i / extent.slice()};
+        slices.data[i] = static_cast<float>(model.sigma_at(voxel, extent, slices.data[i]));
       }
-      writer_->write({slice.data(), {{extent.x, extent.y, 1}}, image_.geometry(volume).spacing, {0, 0, z}});
-    }
+      writer_->write(slices);
+    });
   }
 
   void commit(const Execution& execution, Console& console) {
@@ -137,7 +136,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
     const auto source = image->volume(volume, io::VoxelDomain::real_less_offset);
     const NoiseModel model = noise.measure(volume, *source, context.background());
     const auto estimates = estimate_noise_by_every_method(*source);
-    if (map) map->write(volume, model);
+    if (map) map->write(volume, *source, model);
     if (context.json) {
       volumes.push_back(as_json(model, estimates));
       continue;

@@ -32,8 +32,9 @@ struct SeriesOptions {
 };
 
 constexpr const char* stabilise_help =
-    "Turns Rician noise into Gaussian noise before a filter that goes by the measured noise, and back after it without "
-    "the bias of magnitudes. auto: where the noise was found to be Rician; rician: in any case; none: never.";
+    "Turns noise into Gaussian noise before a filter that goes by the measured noise, and back after it without bias. "
+    "rician: of magnitude MR; poisson: of counts and X-rays, whose variance grows with the value; speckle: whose "
+    "standard deviation does; auto: what the noise was found to be; none: never.";
 
 struct NoiseOptions {
   Stabilise stabilise = Stabilise::none;

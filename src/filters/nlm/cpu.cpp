@@ -147,7 +147,7 @@ class NlmRun {
     }
     return {f, static_cast<float>(rate / voxels),
             static_cast<float>(std::numbers::log2e * params_.noise_bias / (*params_.strength * *params_.strength)),
-            static_cast<float>(intensity_rate), params_.noise_model == NoiseDistribution::rician};
+            static_cast<float>(intensity_rate), params_.noise_model == NlmNoise::rician};
   }
 
   template <class Body>
@@ -255,7 +255,7 @@ class NlmRun {
   }
 
   void write(const Box& tile, const TileScratch& scratch) const {
-    const bool rician = params_.noise_model == NoiseDistribution::rician;
+    const bool rician = params_.noise_model == NlmNoise::rician;
     const int power = rician ? 2 * exponent_ : exponent_;
     Index3 p;
     for (p.z = tile.first.z; p.z < tile.last.z; ++p.z) {
@@ -313,7 +313,7 @@ NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   NlmParams params = *this;
   params.resolve_window(facts);
   params.resolve_by_noise(facts);
-  if (noise_model == NoiseDistribution::rician) check_magnitudes(facts);
+  if (noise_model == NlmNoise::rician) check_magnitudes(facts);
   return params;
 }
 

@@ -82,6 +82,7 @@ class SliceReader final : public VolumeSource {
     const SliceHeader& first = volume_.slices.front();
     return {.kind = first.kind,
             .kind_source = first.kind_source,
+            .are_ct_numbers = first.modality == "CT",
             .min_is_white = first.photometric == "MONOCHROME1",
             .slices_are_even = volume_.why_2d_only.empty()};
   }

@@ -9,18 +9,22 @@ namespace quietvox {
 Json to_json(const NoiseModel& model) {
   const Triple<double> length = model.spectrum.length();
   const auto [low, high] = std::minmax_element(model.map.values.begin(), model.map.values.end());
-  return {{"sigma", model.sigma},
-          {"distribution", FieldType<NoiseDistribution>::format(model.distribution)},
-          {"correlation_length", {length.x, length.y, length.z}},
-          {"lowest", model.sigma * static_cast<double>(*low)},
-          {"highest", model.sigma * static_cast<double>(*high)},
-          {"contrast", model.contrast},
-          {"step", model.step},
-          {"impulses", model.impulses},
-          {"masked_background", model.masked},
-          {"places", model.places},
-          {"confidence", FieldType<Confidence>::format(model.confidence)},
-          {"reason", model.reason}};
+  Json json = {{"sigma", model.sigma},
+               {"distribution", FieldType<NoiseDistribution>::format(model.distribution)},
+               {"correlation_length", {length.x, length.y, length.z}},
+               {"lowest", model.sigma * static_cast<double>(*low)},
+               {"highest", model.sigma * static_cast<double>(*high)},
+               {"contrast", model.contrast},
+               {"step", model.step},
+               {"impulses", model.impulses},
+               {"masked_background", model.masked},
+               {"places", model.places},
+               {"confidence", FieldType<Confidence>::format(model.confidence)},
+               {"reason", model.reason}};
+  if (const SignalVariance* const variance = model.signal_variance()) {
+    json.update({{"gain", variance->gain}, {"offset", variance->offset}});
+  }
+  return json;
 }
 
 Json to_json(const NoiseSpectrum& spectrum) {

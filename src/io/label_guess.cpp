@@ -17,7 +17,8 @@ namespace {
 
 constexpr double least_share_equal = 0.9;
 constexpr double least_share_inside = 0.85;  // of neighbours of which none is background; in scans it is a half at most
-constexpr std::size_t few_numbers = 8;       // as no scan has, and many images of labels
+constexpr double most_share_equal_of_noise = 0.3;
+constexpr std::size_t few_numbers = 8;  // as no scan has, and many images of labels
 constexpr double least_share_equal_of_few = 0.5;
 constexpr std::int64_t least_pairs = 100;
 constexpr std::int64_t least_voxels_of_few = 4096;  // a tiny image may have few numbers by chance
@@ -39,7 +40,7 @@ struct Pairs {
   }
   double share_equal() const { return static_cast<double>(equal) / static_cast<double>(all); }
   /// True where so many neighbours differ that no other slices could make labels of it.
-  bool are_noise(std::int64_t voxels) const { return all >= voxels / 2 && share_equal() < 0.3; }
+  bool are_noise(std::int64_t voxels) const { return all >= voxels / 2 && share_equal() < most_share_equal_of_noise; }
   /// True where neighbours are mostly equal, and else differ by any number. What differs by the smallest steps is
   /// smooth.
   bool are_names() {
@@ -107,6 +108,20 @@ class Turns {
   std::array<std::int64_t, turns.size()> jumps_{};
 };
 
+/// True where so many neighbours differ that the others could not make labels of a slice, whatever is background.
+bool is_full_of_noise(VolumeView<const float> slice) {
+  std::int64_t differing = 0;  // without an early end, so that the compiler makes vectors of it
+  for (std::int64_t y = 0; y < slice.extent.y; ++y) {
+    const float *const row = slice.row(y, 0), *const above = y > 0 ? slice.row(y - 1, 0) : row;
+    std::int32_t in_row = 0;
+    for (std::int64_t x = 0; x < slice.extent.x; ++x) in_row += row[x] != above[x];
+    for (std::int64_t x = 1; x < slice.extent.x; ++x) in_row += row[x] != row[x - 1];
+    differing += in_row;
+  }
+  return static_cast<double>(differing) >
+         (1 - most_share_equal_of_noise) * 2 * static_cast<double>(slice.extent.slice());
+}
+
 /// The number that most voxels have. Adds all to those that were met before.
 float most_frequent(const std::vector<float>& voxels, std::unordered_set<float>& met) {
   std::unordered_map<float, std::int64_t> counts;
@@ -127,7 +142,7 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   Pairs pairs;
   std::unordered_set<float> numbers;
   const auto is_whole = [](float voxel) { return voxel == std::trunc(voxel); };
-  /// False where there are fractions.
+  /// False where the slice shows that there are no labels.
   const auto look_at = [&](std::int64_t z, bool is_first_look) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
@@ -135,7 +150,7 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
     for (float& voxel : voxels) {
       if (std::isnan(voxel)) voxel = std::numeric_limits<float>::lowest();  // a background
     }
-    if (!std::ranges::all_of(voxels, is_whole)) return false;
+    if (is_full_of_noise(slice) || !std::ranges::all_of(voxels, is_whole)) return false;
     const auto [low, high] = std::ranges::minmax(voxels);
     const float background = most_frequent(voxels, numbers);
     for (std::int64_t y = 0; y < extent.y; ++y) {
@@ -146,13 +161,13 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
     }
     return true;
   };
-  bool are_whole = true;
+  bool may_be_labels = true;
   for (const std::int64_t z : std::set{extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
-    are_whole = look_at(z, true) && are_whole;
-    if ((!are_whole || pairs.are_noise(extent.slice())) && !turns.are_likely()) return {};
+    may_be_labels = look_at(z, true) && may_be_labels;
+    if ((!may_be_labels || pairs.are_noise(extent.slice())) && !turns.are_likely()) return {};
   }
   if (std::string why = turns.why(); !why.empty()) return {.why_phases = std::move(why)};
-  if (!are_whole) return {};
+  if (!may_be_labels) return {};
   if (pairs.all >= least_pairs && pairs.share_equal() >= least_share_equal) {
     return {"whole numbers without noise, of which neighbours are equal"};
   }
@@ -164,7 +179,7 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   for (std::int64_t z = 0; z < extent.z && numbers.size() <= few_numbers; ++z) {
     if (!look_at(z, false)) return {};
   }
-  if (numbers.size() == 1) return {"", true};
+  if (numbers.size() == 1) return {};
   if (extent.voxels() < least_voxels_of_few) return {};
   const bool are_few = numbers.size() == 2 || (numbers.size() <= few_numbers && pairs.all >= least_pairs &&
                                                pairs.share_equal() >= least_share_equal_of_few);
@@ -204,8 +219,7 @@ HeaderFacts LazyFacts::get(std::size_t volume,
     const std::lock_guard lock(mutex_);
     return looks_.emplace(which, looks).first->second;
   };
-  NumberLooks looks = look(each_look_is_cheap_ ? volume : 0);
-  if (looks != NumberLooks{}) looks = look(volume);
+  const NumberLooks looks = look(volume);
   if (!looks.why_labels.empty()) {
     return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
   }

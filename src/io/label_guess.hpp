@@ -21,10 +21,7 @@ namespace quietvox::io {
 /// What the numbers of a volume look like.
 struct NumberLooks {
   std::string why_labels{};  ///< empty where they are none
-  bool is_uniform = false;   ///< one number holds all that was looked at
   std::string why_phases{};  ///< empty where they are none
-
-  bool operator==(const NumberLooks&) const = default;
 };
 
 /// Whole numbers are labels where, in a few slices, nearly all neighbours outside the background are equal, as the
@@ -45,15 +42,8 @@ bool are_unit_vectors(std::array<VolumeSource*, 3> volumes);
 /// are labels; else by what lies beside the image; else by that look.
 class LazyFacts {
  public:
-  /// `each_look_is_cheap`: false where volumes behind the first one have to be unpacked for it. They are looked at only
-  /// where the first one holds labels, phases or nothing.
-  LazyFacts(HeaderFacts header, const std::filesystem::path& image, std::size_t volumes, Rescale to_real,
-            bool each_look_is_cheap)
-      : header_(std::move(header)),
-        beside_(image, volumes),
-        volumes_(volumes),
-        to_real_(to_real),
-        each_look_is_cheap_(each_look_is_cheap) {}
+  LazyFacts(HeaderFacts header, const std::filesystem::path& image, std::size_t volumes, Rescale to_real)
+      : header_(std::move(header)), beside_(image, volumes), volumes_(volumes), to_real_(to_real) {}
 
   HeaderFacts get(std::size_t volume, const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored);
   /// Why what lies beside the image was not understood; empty where it was.
@@ -66,7 +56,6 @@ class LazyFacts {
   KindsBeside beside_;
   std::size_t volumes_;
   Rescale to_real_;
-  bool each_look_is_cheap_;
   std::mutex mutex_;
   std::optional<bool> are_vectors_;
   std::map<std::size_t, NumberLooks> looks_;

@@ -90,39 +90,51 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
   }
 }
 
-/// The volumes whose numbers cannot be filtered, such as phases beside magnitudes, which stay as they are. None where
-/// that would leave nothing to be filtered.
-std::set<std::size_t> volumes_to_keep(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
-  std::set<std::size_t> kept;
-  std::map<std::string, std::string> numbers;  // of the volumes, by the reason
-  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto why = refusal(request.filters, image.volume(volume, io::VoxelDomain::stored)->header());
-    if (!why) continue;
-    kept.insert(volume);
-    std::string& list = numbers[why->problem().text()];
-    list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
-  }
-  if (kept.size() == image.volume_count()) return {};
-  for (const auto& [why, list] : numbers) {
-    const bool is_one = list.find(',') == std::string::npos;
-    report.warnings.push_back(
-        (is_one ? "volume " + list + " is left as it is: " : "volumes " + list + " are left as they are: ") + why);
-  }
-  return kept;
-}
+/// The volumes whose numbers cannot be filtered, such as phases beside magnitudes: they stay as they are. Each is
+/// judged when it comes by, since a look at it may take unpacking all before it.
+class UnfilteredVolumes {
+ public:
+  explicit UnfilteredVolumes(std::span<const FilterConfig> chain) : chain_(chain) {}
 
-/// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
-/// are never sets the size of a window.
-void check_windows(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
+  bool hold(std::size_t volume, const VolumeSource& source) {
+    const auto why = refusal(chain_, source.header());
+    if (why) volumes_[why->problem().text()].insert(volume);
+    return why.has_value();
+  }
+  void warn(std::vector<Message>& warnings) const {
+    for (const auto& [why, volumes] : volumes_) {
+      std::string list;
+      for (const std::size_t volume : volumes) list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
+      warnings.push_back((volumes.size() == 1 ? "volume " + list + " is left as it is: "
+                                              : "volumes " + list + " are left as they are: ") +
+                         why);
+    }
+  }
+
+ private:
+  std::span<const FilterConfig> chain_;
+  std::map<std::string, std::set<std::size_t>> volumes_;  // by the reason
+};
+
+/// Finds windows that do not fit, or that would reach across irregular slices, without reading more than what the first
+/// volumes look like. What the voxels are never sets the size of a window. Throws where no volume can be filtered.
+void check_windows(const DenoiseRequest& request, const io::Image& image, UnfilteredVolumes& unfiltered,
+                   DenoiseReport& report) {
   bool warned = false;
-  const auto kept = volumes_to_keep(request, image, report);
-  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    if (kept.contains(volume)) {
-      report.volumes.emplace_back();
+  const std::size_t count = image.volume_count();
+  const auto source_of = [&](std::size_t volume) { return image.volume(volume, io::VoxelDomain::stored); };
+  std::size_t first = 0;
+  while (first < count && unfiltered.hold(first, *source_of(first))) ++first;
+  if (first == count) resolve_by_header(request.filters, *source_of(0));  // tells why
+  report.volumes.resize(count);
+  for (std::size_t volume = first; volume < count; ++volume) {
+    if (volume > first && &image.geometry(volume) == &image.geometry(first)) {  // it will be judged later
+      report.volumes[volume] = report.volumes[first];
       continue;
     }
-    const auto source = image.volume(volume, io::VoxelDomain::stored);
-    const auto& chain = report.volumes.emplace_back(resolve_by_header(request.filters, *source)).filters;
+    const auto source = source_of(volume);
+    if (unfiltered.hold(volume, *source)) continue;
+    const auto& chain = report.volumes[volume].filters = resolve_by_header(request.filters, *source);
     const std::string why = image.why_2d_only(volume);
     if (total_halo(chain).z > 0 && !why.empty() && !request.scan.allow_gaps) {
       throw Error(
@@ -215,8 +227,8 @@ void reserve_memory(Execution& execution, const Extent& extent, const std::vecto
 }
 
 /// In a dry run: throws what a run would throw for these voxels, as far as that can be told before they are filtered.
-void check_voxels(const DenoiseRequest& request, const io::Image& image, const DenoiseReport& report,
-                  Stabilise stabilise, io::VoxelDomain values,
+void check_voxels(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report,
+                  UnfilteredVolumes& unfiltered, Stabilise stabilise, io::VoxelDomain values,
                   const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& source_of,
                   const io::ImageWriter& writer, const Backend& backend, const Execution& execution) {
   Rounding rounding(request.output, report.format, image.volume_count(), execution);
@@ -225,8 +237,9 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const auto source = source_of(volume);
     const bool is_asked_for = stabilise == Stabilise::rician;
-    if (!refusal(all, source->header()) &&
-        (is_asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
+    const bool stays = unfiltered.hold(volume, *source);
+    if (stays) report.volumes[volume] = {};
+    if (!stays && (is_asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
       const VolumeChain chain{is_asked_for ? all : all.first(1), is_asked_for ? stabilise : Stabilise::none, false};
       const VolumeFilter checked(chain, *source, backend, execution, measure_noise);
     }
@@ -250,8 +263,8 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
-                 std::span<const io::FileStamp> inputs, const ChosenBackend& chosen, const Observer& observer,
-                 DenoiseReport& report) {
+                 std::span<const io::FileStamp> inputs, UnfilteredVolumes& unfiltered, const ChosenBackend& chosen,
+                 const Observer& observer, DenoiseReport& report) {
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
@@ -262,7 +275,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     return source;
   };
   if (request.out.dry_run) {
-    check_voxels(request, image, report, is_chosen ? Stabilise::none : report.stabilise, values, source_of,
+    check_voxels(request, image, report, unfiltered, is_chosen ? Stabilise::none : report.stabilise, values, source_of,
                  *writers.image, *chosen.backend, background);
   }
   // The writers have checked what can be checked, and vanish without a trace.
@@ -290,8 +303,12 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   };
   std::optional<SeriesNoise> of_series;
   if (image.is_time_series()) {
+    const auto filtered = [&](std::size_t volume) {
+      auto source = source_of(volume);
+      return unfiltered.hold(volume, *source) ? nullptr : std::move(source);
+    };
     of_series =
-        SeriesNoise::measure(request.filters, image.volume_count(), source_of, *chosen.backend, whole, measure_of);
+        SeriesNoise::measure(request.filters, image.volume_count(), filtered, *chosen.backend, whole, measure_of);
     if (of_series) report.noise_source = of_series->describe();
   }
   const MaskIdentity of_mask = mask ? identify_mask(*mask, image) : MaskIdentity{.is_empty = false};
@@ -324,7 +341,8 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::unique_ptr<VolumeSource> unranged = source_of(volume);
     provenance.kind = unranged->header().kind;
-    if (report.volumes[volume].filters.empty()) {
+    if (unfiltered.hold(volume, *unranged)) {
+      report.volumes[volume] = {};
       if (observer.detail) observer.detail("volume " + std::to_string(volume + 1) + ": left as it is");
       if (request.out.dry_run) continue;
       provenance.resolved.clear();
@@ -461,14 +479,17 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   const Execution background = background_of(request.execution, observer);
   const auto mask = open_mask(request.mask.mask, image, background, report.warnings);
   check_formats(request, image, report);
-  check_windows(request, image, report);
+  UnfilteredVolumes unfiltered(request.filters);
+  check_windows(request, image, unfiltered, report);
   const ChosenBackend& chosen = backends.of([&] { return cpu_seconds(image, report, background); });
   report.backend = chosen.backend->name();
   report.backend_reason = chosen.why;
   std::vector<io::FileStamp> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
-  io::with_change_check(inputs,
-                        [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, chosen, observer, report); });
+  io::with_change_check(inputs, [&] {
+    filter_scan(request, is_chosen, image, mask.get(), inputs, unfiltered, chosen, observer, report);
+  });
+  unfiltered.warn(report.warnings);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

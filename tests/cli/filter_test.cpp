@@ -12,8 +12,10 @@
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/deflated.hpp"
 #include "support/make_dicom.hpp"
 #include "support/test_data.hpp"
+#include "support/text_file.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -447,6 +449,39 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   const Result filtered = quietvox_ok({"median", path("in"), path("median")});
   EXPECT_EQ(filtered.err.find("left as it is"), std::string::npos) << filtered.err;
   EXPECT_NE(dicom_cells(path("median/P1")), dicom_cells(path("in/P1")));
+}
+
+/// What is not to be filtered may stand behind what is, and looks the same in a compressed file.
+TEST_F(FilterCommand, EachVolumeOfACompressedFileIsJudged) {
+  const Extent size{{40, 40, 12}};
+  const auto voxels = static_cast<std::size_t>(size.voxels());
+  const auto random = random_integers(5 * voxels, 3);
+  std::vector<float> series;
+  for (std::size_t i = 0; i < 5 * voxels; ++i) {
+    const std::size_t volume = i / voxels, x = i % 40, y = i / 40 % 40;
+    const bool is_inside = x > 10 && x < 30 && y > 10 && y < 30;
+    series.push_back(volume == 1 || volume == 4 ? float{is_inside} : 1000.F + static_cast<float>(random[i] % 100) / 3);
+  }
+  write_nifti(folder_ / "in.nii", size, series, 5);
+  std::string bytes = read_file(folder_ / "in.nii");
+  bytes[123] = 8;  // the fourth axis is in seconds
+  put(folder_ / "in.nii", bytes);
+  put(folder_ / "in.nii.gz", deflated(bytes, MAX_WBITS + 16));
+  quietvox_ok({"median", path("in.nii"), path("in.nrrd"), "--radius", "0", "--force-kind", "scalar", "--compress"});
+  std::filesystem::remove(folder_ / "in.json");
+  for (const std::string command : {"gaussian", "nlm", "denoise"}) {
+    for (const std::string ending : {".nii", ".nii.gz", ".nrrd"}) {
+      const std::string in = path("in" + ending), name = command + ending.substr(1) + ".nii", out = path(name);
+      const std::string told = "volumes 2, 5 are left as they are";
+      EXPECT_NE(quietvox_ok({command, in, out, "--dry-run"}).err.find(told), std::string::npos) << command << ending;
+      EXPECT_NE(quietvox_ok({command, in, out}).err.find(told), std::string::npos) << command << ending;
+      for (std::size_t volume = 0; volume < 5; ++volume) {
+        const auto result = read(name, volume);
+        if (ending == ".nii.gz") EXPECT_EQ(result, read(command + "nii.nii", volume)) << command << volume;
+        EXPECT_EQ(result == read("in.nii", volume), volume == 1 || volume == 4) << command << ending << volume;
+      }
+    }
+  }
 }
 
 /// A NIfTI file of doubles, or of floats or integers with an intercept.

@@ -18,7 +18,7 @@ struct OpenedNifti {
   OpenedNifti(NiftiFile found, const ReadOptions& options)
       : file(std::move(found)),
         facts(options.kind ? facts_given(options) : file.header.facts(), file.paths.header,
-              static_cast<std::size_t>(file.header.volumes()), file.header.rescale(), !file.compressed),
+              static_cast<std::size_t>(file.header.volumes()), file.header.rescale()),
         readers([this, execution = options.execution] { return std::make_unique<NiftiVoxelReader>(file, execution); }) {
   }
 

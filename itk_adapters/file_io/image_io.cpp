@@ -11,7 +11,7 @@
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/format_text.hpp"
-#include "io/label_guess.hpp"
+#include "io/lazy_facts.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {

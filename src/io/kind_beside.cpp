@@ -96,6 +96,7 @@ HeaderFacts facts_of_name(const std::string& stem) {
     if (is_named("part-phase") || (is_suffix && is_named("phase", "phase1", "phase2", "phasediff"))) {
       said.push_back({DataKind::phase, "its name says " + part});
     }
+    if (is_suffix && is_named("dseg", "mask")) said.push_back({DataKind::labels, "its name says " + part});
     if (is_named("part-real", "part-imag")) said.push_back({DataKind::scalar, "its name says " + part});
     begin = end + 1;
   }

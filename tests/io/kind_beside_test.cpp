@@ -91,8 +91,11 @@ TEST(KindBeside, NamesOfBidsSayIt) {
     EXPECT_EQ(kind(name), DataKind::phase) << name;
   }
   EXPECT_EQ(kind("sub-1_part-imag_T1w.nii"), DataKind::scalar);
+  for (const char* name : {"sub-1_dseg.nii.gz", "sub-1_space-MNI_desc-aseg_dseg.nii", "sub-1_phasediff_mask.nii"}) {
+    EXPECT_EQ(kind(name), DataKind::labels) << name;
+  }
   for (const char* name :
-       {"phase.nii", "sub-phase1_T1w.nii", "sub-1_phasediff_mask.nii", "sub-1_T1w.nii", ".nii", ""}) {
+       {"phase.nii", "sub-phase1_T1w.nii", "sub-1_label-GM_probseg.nii", "mask.nii", "sub-1_T1w.nii", ".nii", ""}) {
     EXPECT_EQ(kind(name), std::nullopt) << name;
   }
 }

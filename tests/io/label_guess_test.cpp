@@ -46,6 +46,61 @@ TEST(LabelGuess, ThinRegionsOfManyNumbersAreLabels) {
   EXPECT_EQ(why_labels([&](double x, double y, double z) { return 0.5F * parcel(x, y, z); }), "") << "fractions";
 }
 
+/// 25 nuclei in slices of which none is at a quarter of the volume, as those of a thalamus may lie.
+TEST(LabelGuess, RegionsOfManyNumbersAreLabelsWhereverTheyLie) {
+  for (const int first : {1, 7, 13, 20}) {
+    const auto nuclei = [&](double x, double y, double z) {
+      const bool is_inside = z >= first && z < first + 4 && std::abs(x - 30) < 15 && std::abs(y - 25) < 12;
+      const int column = static_cast<int>(x + 0.4 * y) / 9, row = static_cast<int>(y + 0.3 * x) / 8;
+      return is_inside ? 8100 + column * 7 % 16 + 16 * row : 0;
+    };
+    EXPECT_NE(why_labels([&](double x, double y, double z) { return static_cast<float>(nuclei(x, y, z)); }), "")
+        << first;
+  }
+}
+
+TEST(LabelGuess, ScatteredMarksAreLabels) {
+  std::mt19937 random(4);
+  EXPECT_NE(why_labels([&](double, double, double) { return random() % 100 == 0 ? 1.F : 0.F; }), "");
+}
+
+TEST(LabelGuess, SmallNumberedThingsAreLabels) {
+  for (const double radius : {1.0, 2.5}) {
+    std::mt19937 random(2);
+    std::vector<std::array<double, 3>> places(120);
+    for (auto& [x, y, z] : places) {
+      x = 3 + random() % 54, y = 3 + random() % 44, z = 3 + random() % 18;
+    }
+    const auto number = [&](double x, double y, double z) {
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        if (std::hypot(x - places[i][0], y - places[i][1], z - places[i][2]) <= radius)
+          return static_cast<float>(i + 1);
+      }
+      return 0.F;
+    };
+    EXPECT_NE(why_labels(number), "") << radius;
+  }
+}
+
+/// Numbered in turn, each around a seed that lies near a grid.
+TEST(LabelGuess, SupervoxelsAreLabels) {
+  constexpr int wide = 6;
+  const auto seed = [](int i, int j, int axis) {
+    return wide * (0.5 + (axis == 0 ? i : j)) + std::sin(7.0 * i + 13.0 * j + 5.0 * axis) * 2;
+  };
+  const auto supervoxel = [&](double x, double y, double z) {
+    std::pair<double, float> nearest{1e9, 0.F};
+    for (int i = 0; i < 10; ++i) {
+      for (int j = 0; j < 9; ++j) {
+        const double distance = std::hypot(x - seed(i, j, 0), y - seed(i, j, 1));
+        nearest = std::min(nearest, {distance, static_cast<float>(1 + i + 10 * j + 90 * static_cast<int>(z / wide))});
+      }
+    }
+    return nearest.second;
+  };
+  EXPECT_NE(why_labels(supervoxel), "");
+}
+
 TEST(LabelGuess, ScansAreNone) {
   std::mt19937 random(3);
   std::normal_distribution<float> noise;
@@ -59,14 +114,23 @@ TEST(LabelGuess, ScansAreNone) {
     return std::round(std::clamp(smooth(x, y) + 8 * noise(random) - 380, 0.F, 60.F));
   };
   EXPECT_EQ(why_labels(window), "");
-  // Each voxel drawn as 4 x 4.
+  // Each voxel drawn as a square.
   std::vector<float> coarse(20 * 20 * 24);
   for (float& voxel : coarse) voxel = std::round(500 + 40 * noise(random));
-  const auto blocks = [&](double x, double y, double z) {
-    return coarse[static_cast<std::size_t>(x / 4) + 20 * static_cast<std::size_t>(y / 4) +
-                  400 * static_cast<std::size_t>(z)];
+  for (const int side : {4, 8}) {
+    const auto blocks = [&](double x, double y, double z) {
+      return coarse[static_cast<std::size_t>(x / side) + 20 * static_cast<std::size_t>(y / side) +
+                    400 * static_cast<std::size_t>(z)];
+    };
+    EXPECT_EQ(why_labels(blocks), "") << side;
+  }
+  // A thin body in air that is cut off at one value, within a circle.
+  const auto thin = [&](double x, double y, double) {
+    return from_axis(x, y) > 24  ? -2000.F
+           : from_axis(x, y) > 6 ? -1024.F
+                                 : std::round(smooth(x, y) + 8 * noise(random));
   };
-  EXPECT_EQ(why_labels([&](double x, double y, double z) { return blocks(x, y, z); }), "");
+  EXPECT_EQ(why_labels(thin), "");
 }
 
 /// A field that turns a few times over the image.

@@ -6,7 +6,7 @@
 #include "io/files/reader_pool.hpp"
 #include "io/format_text.hpp"
 #include "io/image.hpp"
-#include "io/label_guess.hpp"
+#include "io/lazy_facts.hpp"
 #include "io/nifti/file.hpp"
 #include "io/nifti/writer.hpp"
 

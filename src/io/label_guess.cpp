@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -128,59 +130,105 @@ class Pairs {
   std::unordered_set<float> numbers_;
 };
 
-/// Signs of phases in real numbers.
+/// Signs of phases: angles of all sizes, of which neighbours jump from one end of a turn to the other.
 class Turns {
  public:
   void add(VolumeView<const float> slice, Rescale to_real) {
-    const auto real = [&](std::int64_t x, std::int64_t y) { return to_real.slope * slice.at(x, y, 0) + to_real.inter; };
-    for (std::int64_t y = 0; y < slice.extent.y; ++y) {
-      for (std::int64_t x = 0; x < slice.extent.x; ++x) {
-        const double phase = real(x, y);
-        if (!std::isfinite(phase)) continue;
-        low_ = std::min(low_, phase);
-        high_ = std::max(high_, phase);
-        if (x > 0) add_jump(phase - real(x - 1, y));
-        if (y > 0) add_jump(phase - real(x, y - 1));
-      }
+    const std::span voxels(slice.data, static_cast<std::size_t>(slice.extent.slice()));
+    float low = std::numeric_limits<float>::infinity(), high = -low;
+    for (const float voxel : voxels) {
+      if (!std::isfinite(voxel)) continue;
+      low = std::min(low, voxel);
+      high = std::max(high, voxel);
+    }
+    if (!(low < high)) return;
+    for (const float end : {low, high}) {
+      const double real = to_real.slope * end + to_real.inter;
+      low_ = std::min(low_, real);
+      high_ = std::max(high_, real);
+    }
+    const Slice looked_at{low, high - low, std::abs(to_real.slope)};
+    const std::int64_t columns = slice.extent.x, rows = slice.extent.y;
+    for (std::int64_t y = 0; y < rows; ++y) {
+      const float* const row = slice.row(y, 0);
+      for (std::int64_t x = 1; x < columns; ++x) add(looked_at, row + x, 1, x >= 3 && x + 2 < columns);
+      if (y == 0) continue;
+      for (std::int64_t x = 0; x < columns; ++x) add(looked_at, row + x, columns, y >= 3 && y + 2 < rows);
     }
   }
   /// Why the numbers are phases; empty where they are none.
   std::string why() const {
+    constexpr std::int64_t least = 20;
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const auto [low, high] = turns[i];
       const double inside = 0.01 * (high - low);
-      if (!is_within(i) || low_ > low + inside || high_ < high - inside || jumps_[i] < least_jumps) continue;
+      if (!is_within(i) || low_ > low + inside || high_ < high - inside || jumps_[i] < least) continue;
       return "they reach from " + format_text(low) + " to " + format_text(high) +
              ", and neighbours jump between the ends";
     }
-    return {};
+    // Edges of any other height are rare between smooth parts, which have numbers of all sizes.
+    constexpr double least_of_edges = 0.5, least_of_mean = 0.1;
+    const auto all = static_cast<double>(std::accumulate(levels_.begin(), levels_.end(), std::int64_t{0}));
+    const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
+    const bool are_wrapped =
+        wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
+    if (!are_wrapped || fewest < least_of_mean * all / static_cast<double>(levels_.size())) return {};
+    return "they reach from " + format_text(low_) + " to " + format_text(high_) +
+           ", and go on at one end where they leave the other";
   }
   /// True where other slices may show it.
   bool are_likely() const {
-    for (std::size_t i = 0; i < turns.size(); ++i) {
-      if (is_within(i) && jumps_[i] > 0) return true;
-    }
-    return false;
+    constexpr std::int64_t some = 10;
+    return large_jumps_ >= some;
   }
 
  private:
-  // Radians, and the whole numbers of Siemens.
-  static constexpr auto turns =
-      std::to_array<Range<double>>({{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}});
-  static constexpr std::int64_t least_jumps = 20;
+  struct Slice {
+    float low, range;
+    double slope;  ///< real numbers are as many times as far apart
+  };
+  // Radians, and the whole numbers of Siemens and GE; degrees.
+  static constexpr auto turns = std::to_array<Range<double>>(
+      {{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}, {-3142, 3142}, {-180, 180}});
 
   bool is_within(std::size_t turn) const {
     const auto [low, high] = turns[turn];
     const double outside = 0.0005 * (high - low);
     return low_ >= low - outside && high_ <= high + outside;
   }
-  void add_jump(double jump) {
-    for (std::size_t i = 0; i < turns.size(); ++i)
-      jumps_[i] += std::abs(jump) > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
+
+  /// `here` and what lies `step` before it; `has_sides`: two more lie on either side.
+  void add(const Slice& slice, const float* here, std::int64_t step, bool has_sides) {
+    constexpr float small = 0.1F, edge = 0.25F, large = 0.75F;  // of the range
+    const float before = here[-step], jump = std::abs(*here - before);
+    if (jump > 0 && jump < small * slice.range) {
+      const float level = (before - slice.low) / slice.range * static_cast<float>(levels_.size());
+      ++levels_[std::min(static_cast<std::size_t>(level), levels_.size() - 1)];
+    }
+    if (!(jump > edge * slice.range && jump <= slice.range)) return;
+    if (jump > large * slice.range) {
+      ++large_jumps_;
+      for (std::size_t i = 0; i < turns.size(); ++i)
+        jumps_[i] += slice.slope * jump > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
+    }
+    if (!has_sides) return;
+    const std::array steps{std::abs(here[-2 * step] - here[-3 * step]), std::abs(before - here[-2 * step]),
+                           std::abs(here[step] - *here), std::abs(here[2 * step] - here[step])};
+    const auto is_small = [&](float side) { return side < small * slice.range; };
+    // Where numbers were cut off, both sides may be flat.
+    if (!std::ranges::all_of(steps, is_small) || steps[1] == 0 || steps[2] == 0) return;
+    if (jump <= large * slice.range) {
+      ++edges_;
+    } else if (slice.range - jump <= 2 * *std::ranges::max_element(steps)) {
+      ++wraps_;
+    }
   }
 
   double low_ = std::numeric_limits<double>::infinity(), high_ = -low_;
-  std::array<std::int64_t, turns.size()> jumps_{};
+  std::array<std::int64_t, turns.size()> jumps_{};  // by nearly a whole turn
+  std::int64_t large_jumps_ = 0;
+  std::int64_t edges_ = 0, wraps_ = 0;    // between smooth parts: by a part of the range, by about all of it
+  std::array<std::int64_t, 8> levels_{};  // numbers of neighbours that differ by little, by size
 };
 
 /// True where so many neighbours differ that the others could not make labels of a slice, whatever is background.
@@ -247,19 +295,40 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   return {.why_labels = pairs.why_of_whole_volume()};
 }
 
-bool are_unit_vectors(std::array<VolumeSource*, 3> volumes) {
-  constexpr std::int64_t least_vectors = 100;
+bool are_vectors(std::array<VolumeSource*, 3> volumes) {
+  constexpr std::size_t least_pairs_of_vectors = 100;
+  constexpr double most_of_jumps = 0.1;  // of numbers that are noise: 0.15
   const Extent extent = volumes[0]->extent();
-  std::vector<float> part(static_cast<std::size_t>(extent.slice())), squares(part.size());
-  for (VolumeSource* volume : volumes) {
-    volume->read({part.data(), {{extent.x, extent.y, 1}}, volume->spacing(), {0, 0, extent.z / 2}});
-    const auto [low, high] = std::ranges::minmax(part);
+  std::array<std::vector<float>, 3> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (volumes[i]->extent() != extent) return false;
+    parts[i].resize(static_cast<std::size_t>(extent.slice()));
+    volumes[i]->read({parts[i].data(), {{extent.x, extent.y, 1}}, volumes[i]->spacing(), {0, 0, extent.z / 2}});
+    const auto [low, high] = std::ranges::minmax(parts[i]);
     if (!(low < 0 && low >= -1.001F && high <= 1.001F)) return false;
-    for (std::size_t i = 0; i < part.size(); ++i) squares[i] += part[i] * part[i];
   }
-  const auto vectors = static_cast<std::int64_t>(part.size()) - std::ranges::count(squares, 0.F);
-  const auto of_length_1 = std::ranges::count_if(squares, [](float square) { return std::abs(square - 1) < 0.01F; });
-  return vectors >= least_vectors && static_cast<double>(of_length_1) >= 0.98 * static_cast<double>(vectors);
+  const auto dot = [&](std::size_t a, std::size_t b) {
+    return std::inner_product(parts.begin(), parts.end(), parts.begin(), 0.0, std::plus<>(),
+                              [&](const auto& part, const auto& same) { return double{part[a]} * same[b]; });
+  };
+  std::size_t pairs = 0;
+  double of_lengths = 0, of_vectors = 0;
+  const auto add = [&](std::size_t a, std::size_t b) {
+    const double a_a = dot(a, a), b_b = dot(b, b);
+    if (a_a == 0 || b_b == 0) return true;
+    ++pairs;
+    of_lengths += std::pow(std::sqrt(a_a) - std::sqrt(b_b), 2);
+    of_vectors += a_a + b_b - 2 * dot(a, b);
+    return std::max(a_a, b_b) <= 1.002;
+  };
+  for (std::int64_t y = 0; y < extent.y; ++y) {
+    for (std::int64_t x = 0; x < extent.x; ++x) {
+      const auto at = static_cast<std::size_t>(y * extent.x + x);
+      if (x > 0 && !add(at - 1, at)) return false;
+      if (y > 0 && !add(at - static_cast<std::size_t>(extent.x), at)) return false;
+    }
+  }
+  return pairs >= least_pairs_of_vectors && of_lengths < most_of_jumps * of_vectors;
 }
 
 }  // namespace quietvox::io

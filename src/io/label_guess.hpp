@@ -23,12 +23,14 @@ struct NumberLooks {
 /// slices, and others as long as they do not tell. A slice with a fraction, or one full of neighbours that differ, ends
 /// the search for labels.
 ///
-/// Real numbers are phases where they reach both ends of a turn, as scanners and their converters write it, in those
-/// few slices, and neighbours jump from one end to the other.
+/// Numbers are phases where, in those slices, they jump between smooth parts from about one end of their range to the
+/// other, and hardly ever by another part of it; or where, as real numbers, they reach both ends of a turn as scanners
+/// and their converters write it, and neighbours jump from one end to the other anywhere, as in noise.
 NumberLooks looks_of(VolumeSource& stored, Rescale to_real = {});
 
-/// True where the numbers of three volumes are the parts of unit vectors, such as the directions of fibres: wherever
-/// one is not 0, their squares add up to 1. Reads one slice of each.
-bool are_unit_vectors(std::array<VolumeSource*, 3> volumes);
+/// True where the numbers of three volumes are the parts of vectors of length 1, such as the directions of fibres, or
+/// of any length up to 1, such as those times an anisotropy: their lengths differ from neighbour to neighbour by little
+/// beside what the vectors differ by, since directions have no sign. Reads one slice of each.
+bool are_vectors(std::array<VolumeSource*, 3> volumes);
 
 }  // namespace quietvox::io

@@ -2,52 +2,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/lazy_facts.hpp"
 
-namespace quietvox::io {
+#include <array>
 
-HeaderFacts LazyFacts::get(std::size_t volume,
-                           const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
-  if (header_.kind) return header_;
-  const auto look = [&](std::size_t which) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = looks_.find(which); known != looks_.end()) return known->second;
-    }
-    NumberLooks looks;
-    try {
-      looks = looks_of(*stored(which), to_real_);
-    } catch (const Error& error) {  // whoever filters the voxels will say what is wrong with them
-      if (error.code() == Errc::cancelled) throw;
-    }
-    const std::lock_guard lock(mutex_);
-    return looks_.emplace(which, looks).first->second;
-  };
-  const NumberLooks looks = look(volume);
-  if (!looks.why_labels.empty()) {
-    return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
+namespace quietvox::io {
+namespace {
+
+/// What `look` finds, or nothing where voxels cannot be read: whoever filters them will say what is wrong with them.
+template <class Look>
+auto unless_broken(const Look& look) -> decltype(look()) {
+  try {
+    return look();
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) throw;
+    return {};
   }
-  HeaderFacts beside = beside_.of_volume(volume);
-  if (beside.kind) return beside;
-  if (!looks.why_phases.empty()) {
-    return {.kind = DataKind::phase, .kind_source = "the voxels look like phases: " + looks.why_phases};
-  }
-  if (volumes_ == 3 && look_at_vectors(stored)) {
-    return {.kind = DataKind::vectors, .kind_source = "the three volumes look like the parts of unit vectors"};
-  }
-  return beside;
 }
 
-bool LazyFacts::look_at_vectors(const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
-  const std::lock_guard lock(mutex_);
-  if (!are_vectors_) {
-    are_vectors_ = false;
-    try {
-      const std::array parts{stored(0), stored(1), stored(2)};
-      are_vectors_ = are_unit_vectors({parts[0].get(), parts[1].get(), parts[2].get()});
-    } catch (const Error& error) {  // as above
-      if (error.code() == Errc::cancelled) throw;
+}  // namespace
+
+HeaderFacts LooksOfVolumes::get(std::size_t volume, HeaderFacts said, Rescale to_real, const StoredVolume& stored) {
+  const auto look = [&]() -> NumberLooks {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = looks_.find(volume); known != looks_.end()) return known->second;
     }
+    const NumberLooks looks = unless_broken([&] { return looks_of(*stored(volume), to_real); });
+    const std::lock_guard lock(mutex_);
+    return looks_.emplace(volume, looks).first->second;
+  };
+  const NumberLooks looks = look();
+  const auto with_kind = [&](DataKind kind, std::string source) {
+    said.kind = kind;
+    said.kind_source = std::move(source);
+    return said;
+  };
+  if (!looks.why_labels.empty()) {
+    return with_kind(DataKind::labels, "the voxels look like labels: " + looks.why_labels);
   }
-  return *are_vectors_;
+  if (said.kind) return said;
+  if (are_vectors(volume, stored)) {
+    return with_kind(DataKind::vectors, "three volumes look like the parts of vectors");
+  }
+  if (!looks.why_phases.empty()) {
+    return with_kind(DataKind::phase, "the voxels look like phases: " + looks.why_phases);
+  }
+  return said;
+}
+
+bool LooksOfVolumes::are_vectors(std::size_t volume, const StoredVolume& stored) {
+  constexpr std::size_t most_volumes = 9;  // three directions
+  if (volumes_ % 3 != 0 || volumes_ > most_volumes) return false;
+  const std::lock_guard lock(mutex_);
+  const std::size_t first = volume / 3 * 3;
+  if (const auto known = vectors_.find(first); known != vectors_.end()) return known->second;
+  return vectors_[first] = unless_broken([&] {
+           const std::array parts{stored(first), stored(first + 1), stored(first + 2)};
+           return io::are_vectors({parts[0].get(), parts[1].get(), parts[2].get()});
+         });
 }
 
 }  // namespace quietvox::io

@@ -451,6 +451,42 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   EXPECT_NE(dicom_cells(path("median/P1")), dicom_cells(path("in/P1")));
 }
 
+/// A series whose header says nothing of it, or only what the scan was.
+TEST_F(FilterCommand, LabelsAndPhasesOfDicomAreKnownByTheirLooks) {
+  const auto run = [&](const std::string& modality, const std::string& type, const std::function<int(int, int)>& at,
+                       const std::vector<std::string>& more = {}) {
+    std::filesystem::remove_all(folder_ / "in");
+    std::filesystem::create_directory(folder_ / "in");
+    for (int z = 0; z < 4; ++z) {
+      DicomSpec spec{.columns = 64, .rows = 64, .bits_stored = 16, .is_signed = true, .position = {0, 0, 1.0 * z}};
+      for (int i = 0; i < 64 * 64; ++i) spec.cells.push_back(static_cast<std::uint16_t>(at(i % 64, i / 64)));
+      spec.instance_number = z + 1;
+      spec.more = {{DCM_Modality, modality}, {DCM_ImageType, type}};
+      write_dicom(folder_ / "in" / std::to_string(z), spec);
+    }
+    std::vector<std::string> words{"gaussian", path("in"), path("out"), "--force"};
+    words.insert(words.end(), more.begin(), more.end());
+    return quietvox(words);
+  };
+  const auto random = random_integers(64 * 64, 3);
+  const auto noise = [&](int x, int y) { return random[static_cast<std::size_t>(64 * y + x)] % 200; };
+  const auto region = [](int x, int y) { return std::hypot(x - 30, y - 33) < 20 ? 17 * (1 + (2 * x + y) / 50) : 0; };
+  const auto phase = [&](int x, int y) { return (100 * x + 60 * y + noise(x, y) + 100'000) % 6284 - 3142; };
+  const std::string ge = "ORIGINAL\\PRIMARY\\OTHER", magnitude = "ORIGINAL\\PRIMARY\\M\\ND";
+  for (const Result& refused : {run("MR", ge, region), run("MR", magnitude, region), run("CT", "DERIVED", region)}) {
+    EXPECT_EQ(refused.status, 4) << refused.err;
+    EXPECT_NE(refused.err.find("look like labels"), std::string::npos) << refused.err;
+  }
+  const Result refused = run("MR", ge, phase);
+  EXPECT_EQ(refused.status, 4) << refused.err;
+  EXPECT_NE(refused.err.find("look like phases"), std::string::npos) << refused.err;
+  EXPECT_EQ(run("MR", magnitude, phase).status, 0) << "its header says what it is";
+  EXPECT_EQ(run("CT", "DERIVED", phase).status, 0);
+  EXPECT_EQ(run("NM", "ORIGINAL\\PRIMARY", [](int x, int) { return x / 32; }).status, 0) << "few counts";
+  EXPECT_EQ(run("MR", ge, region, {"--force-kind", "scalar"}).status, 0);
+  EXPECT_EQ(run("MR", ge, [&](int x, int y) { return region(x, y) + noise(x, y); }).status, 0);
+}
+
 /// What is not to be filtered may stand behind what is, and looks the same in a compressed file.
 TEST_F(FilterCommand, EachVolumeOfACompressedFileIsJudged) {
   const Extent size{{40, 40, 12}};

@@ -17,6 +17,7 @@
 #include "io/files/posix_file.hpp"
 #include "io/format_text.hpp"
 #include "io/image.hpp"
+#include "io/lazy_facts.hpp"
 #include "io/slice_positions.hpp"
 
 namespace quietvox::io {
@@ -68,10 +69,13 @@ class ImageValues {
 
 class SliceReader final : public VolumeSource {
  public:
-  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images, std::size_t volume,
-              VoxelDomain values, Execution execution)
+  /// `looks`: null where nothing but what is said counts.
+  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images,
+              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain values, Execution execution)
       : series_(std::move(series)),
         images_(std::move(images)),
+        looks_(std::move(looks)),
+        index_(volume),
         volume_(series_->volumes.at(volume)),
         values_(values),
         execution_(std::move(execution)) {}
@@ -80,10 +84,15 @@ class SliceReader final : public VolumeSource {
   Spacing spacing() const override { return volume_.geometry.spacing; }
   HeaderFacts header() const override {
     const SliceHeader& first = volume_.slices.front();
-    return {.kind = first.kind,
-            .kind_source = first.kind_source,
-            .min_is_white = first.photometric == "MONOCHROME1",
-            .slices_are_even = volume_.why_2d_only.empty()};
+    const HeaderFacts said{.kind = first.kind,
+                           .kind_source = first.kind_source,
+                           .min_is_white = first.photometric == "MONOCHROME1",
+                           .slices_are_even = volume_.why_2d_only.empty()};
+    // Programs write labels and phases as what the scan was that they come from.
+    if (!looks_ || (first.modality != "CT" && first.modality != "MR")) return said;
+    return looks_->get(index_, said, {first.slope, first.intercept}, [this](std::size_t volume) {
+      return std::make_unique<SliceReader>(series_, images_, nullptr, volume, VoxelDomain::stored, execution_);
+    });
   }
 
   void read(VolumeView<float> out) override {
@@ -102,6 +111,8 @@ class SliceReader final : public VolumeSource {
  private:
   std::shared_ptr<const Series> series_;
   std::shared_ptr<ImageValues> images_;
+  std::shared_ptr<LooksOfVolumes> looks_;
+  std::size_t index_;
   const Volume& volume_;
   VoxelDomain values_;
   Execution execution_;
@@ -129,10 +140,11 @@ std::string rescale(const Volume& volume) {
 
 class DicomImage final : public Image {
  public:
-  /// `file`: one that is open already, or null.
-  DicomImage(Series series, std::shared_ptr<OpenFile> file, Execution execution)
+  /// `file`: one that is open already, or null. `is_kind_given`: what the numbers are was not left to be found.
+  DicomImage(Series series, std::shared_ptr<OpenFile> file, bool is_kind_given, Execution execution)
       : series_(std::make_shared<const Series>(std::move(series))),
         images_(std::make_shared<ImageValues>(std::move(file), execution)),
+        looks_(is_kind_given ? nullptr : std::make_shared<LooksOfVolumes>(series_->volumes.size())),
         execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
@@ -203,7 +215,7 @@ class DicomImage final : public Image {
   }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
-    return std::make_unique<SliceReader>(series_, images_, volume, values, execution_);
+    return std::make_unique<SliceReader>(series_, images_, looks_, volume, values, execution_);
   }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
@@ -287,6 +299,7 @@ class DicomImage final : public Image {
 
   std::shared_ptr<const Series> series_;
   std::shared_ptr<ImageValues> images_;
+  std::shared_ptr<LooksOfVolumes> looks_;
   Execution execution_;
 };
 
@@ -383,7 +396,8 @@ struct DicomFolder::Impl {
     series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
     with_error_context(path.string(), [&] { dicom::check_rescale(series.volumes); });
     dicom::add_warnings(series, options);
-    return std::make_unique<dicom::DicomImage>(std::move(series), found.only_file, options.execution.silent());
+    return std::make_unique<dicom::DicomImage>(std::move(series), found.only_file, options.kind.has_value(),
+                                               options.execution.silent());
   }
 };
 

@@ -126,6 +126,8 @@ class Image {
   /// Empty where the slices lie as the geometry says, evenly and one above the other; else what is wrong with their
   /// places, whatever ReadOptions accept.
   virtual std::string why_uneven(std::size_t) const { return {}; }
+  /// What a slice is called where it has a name of its own, as a file of a DICOM series has; else empty.
+  virtual std::string name_of_slice(std::size_t /*volume*/, std::int64_t /*z*/) const { return {}; }
   /// The middle of the voxels, where they lie so far from 0 that 32-bit floats would lose digits; else 0. May read a
   /// volume to know.
   virtual double offset() const { return 0; }

@@ -23,6 +23,7 @@
 #include "io/not_finite.hpp"
 #include "io/output/provenance_json.hpp"
 #include "io/rescale.hpp"
+#include "workflow/blank_slices.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
@@ -114,6 +115,43 @@ class UnfilteredVolumes {
  private:
   std::span<const FilterConfig> chain_;
   std::map<std::string, std::set<std::size_t>> volumes_;  // by the reason
+};
+
+/// Slices of one value between those that hold an image.
+class LostSlices {
+ public:
+  /// `name`: what else a slice is called.
+  void add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name) {
+    for (const std::int64_t z : slices.lost()) {
+      if (++count_ > most_named) continue;
+      names_ += (names_.empty() ? "" : ", ") + std::to_string(z + 1) + name(z);
+    }
+  }
+  void add(const BlankSlices& slices, const io::Image& image, std::size_t volume) {
+    add(slices, [&](std::int64_t z) {
+      const std::string name = image.name_of_slice(volume, z);
+      return (image.volume_count() > 1 ? " of volume " + std::to_string(volume + 1) : "") +
+             (name.empty() ? "" : " (" + name + ")");
+    });
+  }
+  void warn(std::vector<Message>& warnings) const {
+    if (count_ == 0) return;
+    const std::string more = count_ > most_named ? " and " + std::to_string(count_ - most_named) + " more" : "";
+    warnings.push_back((count_ == 1 ? "slice " + names_ + " holds" : "slices " + names_ + more + " hold") +
+                       " one value, where those beside it hold an image: it was left as it is, and counts for no other "
+                       "slice");
+  }
+
+ private:
+  static constexpr std::size_t most_named = 5;
+  std::size_t count_ = 0;
+  std::string names_;
+};
+
+/// A volume as it is to be filtered.
+struct FilterInput {
+  BlankSlices* slices;                   ///< what the source is or goes back to
+  std::unique_ptr<VolumeSource> source;  ///< where there is a mask, less what it leaves out
 };
 
 /// Finds windows that do not fit, or that would reach across irregular slices, without reading more than what the first
@@ -228,14 +266,14 @@ void reserve_memory(Execution& execution, const Extent& extent, const std::vecto
 
 /// In a dry run: throws what a run would throw for these voxels, as far as that can be told before they are filtered.
 void check_voxels(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report,
-                  UnfilteredVolumes& unfiltered, Stabilise stabilise, io::VoxelDomain values,
-                  const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& source_of,
-                  const io::ImageWriter& writer, const Backend& backend, const Execution& execution) {
+                  UnfilteredVolumes& unfiltered, LostSlices& lost, Stabilise stabilise, io::VoxelDomain values,
+                  const std::function<FilterInput(std::size_t volume)>& input_of, const io::ImageWriter& writer,
+                  const Backend& backend, const Execution& execution) {
   Rounding rounding(request.output, report.format, image.volume_count(), execution);
   const std::span<const FilterConfig> all = request.filters;
   const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto source = source_of(volume);
+    const auto source = input_of(volume).source;
     const bool is_asked_for = stabilise == Stabilise::rician;
     const bool stays = unfiltered.hold(volume, *source);
     if (stays) report.volumes[volume] = {};
@@ -247,8 +285,8 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, Denoise
     const auto integers = request.out.output_type == OutputType::same ? std::nullopt : writer.integers(volume);
     const bool checks_type = integers.has_value();
     rounding.begin_volume(source->extent(), integers);
-    const auto voxels = image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values);
-    for_each_slab(*voxels, [&](VolumeView<const float> slices) {
+    BlankSlices voxels(image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values));
+    const auto check = [&](VolumeView<const float> slices) {
       if (!checks_type) return;
       const float* const end = slices.data + slices.extent.voxels();
       if (!std::all_of(slices.data, end, [](float value) { return std::isfinite(value); })) {
@@ -256,7 +294,9 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, Denoise
                            [&] { throw io::not_finite(FieldType<OutputType>::format(request.out.output_type)); });
       }
       rounding.look_at(slices);
-    });
+    };
+    for_each_slab(voxels, [&](VolumeView<const float> slices) { voxels.with_values(slices, check); });
+    if (!stays) lost.add(voxels, image, volume);
     rounding.end_volume();
   }
   rounding.check();
@@ -269,14 +309,18 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
   Rounding rounding(request.output, report.format, image.volume_count(), background);
-  const auto source_of = [&](std::size_t volume) {
-    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
-    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
-    return source;
+  const auto input_of = [&](std::size_t volume) {
+    auto slices = std::make_unique<BlankSlices>(image.volume(volume, values));
+    FilterInput input{slices.get(), std::move(slices)};
+    if (!mask) return input;
+    input.source = std::make_unique<MaskedSource>(std::move(input.source), mask_of_volume(*mask, image, volume));
+    return input;
   };
+  LostSlices lost;
   if (request.out.dry_run) {
-    check_voxels(request, image, report, unfiltered, is_chosen ? Stabilise::none : report.stabilise, values, source_of,
-                 *writers.image, *chosen.backend, background);
+    check_voxels(request, image, report, unfiltered, lost, is_chosen ? Stabilise::none : report.stabilise, values,
+                 input_of, *writers.image, *chosen.backend, background);
+    lost.warn(report.warnings);
   }
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
@@ -304,7 +348,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   std::optional<SeriesNoise> of_series;
   if (image.is_time_series()) {
     const auto filtered = [&](std::size_t volume) {
-      auto source = source_of(volume);
+      auto source = input_of(volume).source;
       return unfiltered.hold(volume, *source) ? nullptr : std::move(source);
     };
     of_series =
@@ -338,8 +382,17 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     return VoxelOutput(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, image, volume) : nullptr);
   };
+  const auto write_all = [&](const BlankSlices& slices, VoxelOutput output, const auto& run) {
+    run([&](VolumeView<const float> filtered) {
+      slices.with_values(filtered, [&](VolumeView<const float> some) {
+        rounding.look_at(some);
+        output.write(some);
+      });
+    });
+    rounding.end_volume();
+  };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const std::unique_ptr<VolumeSource> unranged = source_of(volume);
+    const auto [blanks, unranged] = input_of(volume);
     provenance.kind = unranged->header().kind;
     if (unfiltered.hold(volume, *unranged)) {
       report.volumes[volume] = {};
@@ -348,12 +401,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
       provenance.resolved.clear();
       provenance.noise.clear();
       provenance.stabilised.clear();
-      VoxelOutput output = output_of(volume);
-      for_each_slab(*unranged, [&](VolumeView<float> slices) {
-        rounding.look_at(slices);
-        output.write(slices);
-      });
-      rounding.end_volume();
+      write_all(*blanks, output_of(volume), [&](const auto& write) { for_each_slab(*unranged, write); });
       continue;
     }
     // The offset of the image is that of its first volume. A mask may leave little of a range.
@@ -378,12 +426,8 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     provenance.resolved = filter.resolved();
     provenance.noise = filter.noise();
     provenance.stabilised = filter.is_stabilised() ? "Rician noise" : "";
-    VoxelOutput output = output_of(volume);
-    filter.run([&](VolumeView<const float> slices) {
-      rounding.look_at(slices);
-      output.write(slices);
-    });
-    rounding.end_volume();
+    write_all(*blanks, output_of(volume), [&](const auto& write) { filter.run(write); });
+    lost.add(*blanks, image, volume);
     if (const double middle = source.middle_if_far(); middle != 0) {
       report.warnings.push_back("volume " + std::to_string(volume + 1) + ": its voxels lie around " +
                                 FieldType<double>::format(middle + image.offset()) +
@@ -392,6 +436,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     }
   }
   if (request.out.dry_run) return;
+  lost.warn(report.warnings);
   rounding.check();
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
@@ -506,7 +551,9 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
   const bool is_chosen = request.filters.empty();
   const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
-  std::unique_ptr<VolumeSource> source = std::make_unique<MemoryVolume>(input, request.header);
+  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, request.header));
+  const BlankSlices& blanks = *slices;
+  std::unique_ptr<VolumeSource> source = std::move(slices);
   if (request.mask.data) {
     if (request.mask.extent != input.extent) {
       throw Error(Errc::invalid_argument, "the mask differs from the input in extent");
@@ -519,16 +566,20 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   const ChosenBackend& chosen = backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
   const VolumeFilter filter({filters, stabilise, is_chosen}, *source, *chosen.backend, execution, measure_noise);
-  filter.run([&](VolumeView<const float> slices) {
-    const float* const before = input.row(0, slices.origin.z);
-    const float* const mask = request.mask.data ? request.mask.row(0, slices.origin.z) : nullptr;
-    float* const after = output.row(0, slices.origin.z);
-    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-      const bool keeps = !std::isfinite(slices.data[i]) || (mask && !is_inside(mask[i]));
-      after[i] = keeps ? before[i] : slices.data[i];
+  filter.run([&](VolumeView<const float> filtered) {
+    const float* const before = input.row(0, filtered.origin.z);
+    const float* const mask = request.mask.data ? request.mask.row(0, filtered.origin.z) : nullptr;
+    float* const after = output.row(0, filtered.origin.z);
+    for (std::int64_t i = 0; i < filtered.extent.voxels(); ++i) {
+      const bool keeps = !std::isfinite(filtered.data[i]) || (mask && !is_inside(mask[i]));
+      after[i] = keeps ? before[i] : filtered.data[i];
     }
   });
-  return {{filter.resolved(), filter.noise(), filter.is_stabilised()}, chosen.backend->name(), filter.warnings()};
+  std::vector<Message> warnings = filter.warnings();
+  LostSlices lost;
+  lost.add(blanks, [](std::int64_t) { return ""; });
+  lost.warn(warnings);
+  return {{filter.resolved(), filter.noise(), filter.is_stabilised()}, chosen.backend->name(), warnings};
 }
 
 }  // namespace quietvox

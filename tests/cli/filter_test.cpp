@@ -451,6 +451,36 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   EXPECT_NE(dicom_cells(path("median/P1")), dicom_cells(path("in/P1")));
 }
 
+TEST_F(FilterCommand, ALostSliceOfASeriesIsNamedAndCountsForNoOther) {
+  make_series(folder_ / "ct");
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ / "ct")) names.push_back(file.path().filename());
+  const auto position = [&](const std::string& name) {
+    return std::stod(dicom_text(path("ct/" + name), DCM_ImagePositionPatient)
+                         .substr(dicom_text(path("ct/" + name), DCM_ImagePositionPatient).rfind('\\') + 1));
+  };
+  std::ranges::sort(names, {}, position);
+  const std::string lost = path("ct/" + names[2]);
+  const auto file = parse_dicom(lost);
+  const std::vector<Uint16> zeros(dicom_cells(lost).size());
+  ASSERT_TRUE(file->getDataset()->putAndInsertUint16Array(DCM_PixelData, zeros.data(), zeros.size()).good());
+  ASSERT_TRUE(file->saveFile(lost.c_str()).good());
+  for (const std::string command : {"median", "gaussian"}) {
+    const std::vector<std::string> window{command == "median" ? "--radius" : "--sigma", "1x1x1"};
+    const Result told = quietvox_ok({command, path("ct"), path(command), window[0], window[1]});
+    EXPECT_NE(told.err.find("slice 3 (" + names[2] + ") holds one value"), std::string::npos) << told.err;
+    EXPECT_EQ(dicom_cells(path(command + "/" + names[2])), zeros);
+    // To another format, too.
+    quietvox_ok({command, path("ct"), path(command + ".nii"), window[0], window[1]});
+    const std::vector<float> voxels = read(command + ".nii");
+    const auto slice = std::ssize(voxels) / std::ssize(names);
+    const auto is_blank = [](float voxel) { return voxel == -1024; };
+    EXPECT_TRUE(std::all_of(voxels.begin() + 2 * slice, voxels.begin() + 3 * slice, is_blank));
+    const auto [low, high] = std::minmax_element(voxels.begin() + slice, voxels.begin() + 2 * slice);
+    EXPECT_NE(*low, *high);
+  }
+}
+
 /// A series whose header says nothing of it, or only what the scan was.
 TEST_F(FilterCommand, LabelsAndPhasesOfDicomAreKnownByTheirLooks) {
   const auto run = [&](const std::string& modality, const std::string& type, const std::function<int(int, int)>& at,

@@ -161,6 +161,9 @@ class DicomImage final : public Image {
   const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
+  std::string name_of_slice(std::size_t volume, std::int64_t z) const override {
+    return called(at(volume).slices[static_cast<std::size_t>(z)]);
+  }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::string series_uid() const override { return at(0).slices.front().series; }
   bool is_time_series() const override {

@@ -137,6 +137,8 @@ class Image {
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
+  /// What was met among the voxels that were read so far.
+  virtual std::vector<std::string> warnings_of_voxels() const { return {}; }
   /// True where the volumes are one picture at several times, by what the headers say.
   virtual bool is_time_series() const { return false; }
   /// True where two volumes may have been made of the same data, such as magnitudes and real parts, or with two

@@ -535,6 +535,7 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
     filter_scan(request, is_chosen, image, mask.get(), inputs, unfiltered, chosen, observer, report);
   });
   unfiltered.warn(report.warnings);
+  for (const std::string& warning : image.warnings_of_voxels()) report.warnings.emplace_back(warning);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

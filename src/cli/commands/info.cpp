@@ -162,6 +162,7 @@ void print_info(const Arguments& arguments, Context& context) {
   if (!image) image = open_input(path, options, context.background());
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
   const std::optional<NoiseModel> noise = noise_of(*image, context.background(), warnings);
+  for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
   const std::vector<FilterConfig> defaults = defaults_for(*image, noise);
 
   if (context.json) {

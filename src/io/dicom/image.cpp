@@ -24,23 +24,22 @@ namespace quietvox::io {
 namespace dicom {
 namespace {
 
-/// Reads the values of an image straight from the end of its file, where its header says that its cells are. False
-/// where they are not, or where it has room for cells of that size elsewhere: in some broken files the last are not the
-/// image's.
-bool read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
+/// Reads the values of an image straight from the end of its file, where its header says that its cells are; gives what
+/// to_values() does. None where they are not there, or where it has room for cells of that size elsewhere: in some
+/// broken files the last are not the image's.
+std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
   const RawReader file(image.path);
   const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(lead + count);
   const auto bytes = std::as_writable_bytes(std::span(words.get(), lead + count));
-  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return false;
-  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return false;
+  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return std::nullopt;
+  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return std::nullopt;
   std::uint32_t length = 0;
   std::memcpy(&length, &words[lead - 2], sizeof length);
   if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
-    return false;
-  to_values(image, {&words[lead], count}, kind, out);
-  return true;
+    return std::nullopt;
+  return to_values(image, {&words[lead], count}, kind, out);
 }
 
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
@@ -50,12 +49,26 @@ class ImageValues {
       : execution_(std::move(execution)), file_(std::move(file)) {}
 
   void read(const SliceHeader& image, VoxelDomain kind, float* out) {
-    if (image.ends_with_cells && fills_frame(image) && read_values_at_end(image, kind, out)) return;
-    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
-    open(image)->values(image, kind, out);
+    if (!values(image, kind, out)) return;
+    const std::lock_guard lock(mutex_);
+    cut_off_.emplace(called(image), &image);
+  }
+
+  /// The images read whose numbers are larger than their headers say, by name.
+  std::map<std::string, const SliceHeader*> cut_off() {
+    const std::lock_guard lock(mutex_);
+    return cut_off_;
   }
 
  private:
+  bool values(const SliceHeader& image, VoxelDomain kind, float* out) {
+    if (image.ends_with_cells && fills_frame(image)) {
+      if (const auto read = read_values_at_end(image, kind, out)) return *read;
+    }
+    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
+    return open(image)->values(image, kind, out);
+  }
+
   std::shared_ptr<OpenFile> open(const SliceHeader& image) {
     const std::lock_guard lock(mutex_);
     if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image.path, execution_);
@@ -65,6 +78,7 @@ class ImageValues {
   Execution execution_;
   std::mutex mutex_;
   std::shared_ptr<OpenFile> file_;
+  std::map<std::string, const SliceHeader*> cut_off_;
 };
 
 class SliceReader final : public VolumeSource {
@@ -165,6 +179,17 @@ class DicomImage final : public Image {
     return called(at(volume).slices[static_cast<std::size_t>(z)]);
   }
   std::vector<std::string> warnings() const override { return series_->warnings; }
+  std::vector<std::string> warnings_of_voxels() const override {
+    const auto images = images_->cut_off();
+    if (images.empty()) return {};
+    const auto& [name, image] = *images.begin();
+    return {
+        name + (images.size() > 1 ? " and " + std::to_string(images.size() - 1) + " more" : "") + ": " +
+        tag_name(DCM_BitsStored) + " is " + std::to_string(image->format.bits_stored) +
+        ", but higher bits differ from pixel to pixel: numbers that need them were cut off; if they are no overlay, "
+        "correct it and " +
+        tag_name(DCM_HighBit)};
+  }
   std::string series_uid() const override { return at(0).slices.front().series; }
   bool is_time_series() const override {
     const auto weighting = [](const SliceHeader& slice) {

@@ -11,7 +11,7 @@
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/format_text.hpp"
-#include "io/label_guess.hpp"
+#include "io/lazy_facts.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
@@ -49,7 +49,7 @@ class ItkFile {
     check_size();
     const bool gzip = header_.encoding == "gzip";
     read_here_ = header_.offset && (gzip || header_.encoding == "raw");
-    facts_.emplace(std::move(facts), header_.header, volumes_, io::Rescale{}, header_.encoding == "raw");
+    facts_.emplace(std::move(facts), header_.header, volumes_, io::Rescale{});
     with_error_context(header_.header.string(), [&] {
       const auto file_size = fs::file_size(header_.data);
       check_image_size(geometry_.extent, static_cast<std::int64_t>(volumes_), file_size, execution_);
@@ -180,8 +180,11 @@ class ItkFile {
   std::int64_t values_ = 0, bytes_ = 0;  // of all volumes
   bool read_here_ = false;               // not by ITK
   io::ReaderPool<io::ByteReader> readers_{[this] {
-    return std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset, execution_.stop,
-                                            header_.data_folder());
+    auto reader = std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset,
+                                                   execution_.stop, header_.data_folder());
+    const auto bytes = static_cast<std::uint64_t>(bytes_);
+    io::keep_volumes(*reader, bytes, bytes / volumes_, execution_);
+    return reader;
   }};
   std::once_flag offset_once_;
   double offset_ = 0;
@@ -192,7 +195,7 @@ class ItkFile {
 class ItkVolume final : public VolumeSource {
  public:
   ItkVolume(std::shared_ptr<ItkFile> file, std::size_t volume, double offset = 0)
-      : file_(std::move(file)), reader_(file_->take_reader()), volume_(volume), offset_(offset) {}
+      : file_(std::move(file)), volume_(volume), offset_(offset) {}
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
   HeaderFacts header() const override {
@@ -201,11 +204,14 @@ class ItkVolume final : public VolumeSource {
     facts.offset = offset_;
     return facts;
   }
-  void read(VolumeView<float> slices) override { file_->read(volume_, slices, offset_, reader_.get()); }
+  void read(VolumeView<float> slices) override {
+    if (!reader_) reader_ = file_->take_reader();
+    file_->read(volume_, slices, offset_, reader_.get());
+  }
 
  private:
   std::shared_ptr<ItkFile> file_;
-  std::shared_ptr<io::ByteReader> reader_;
+  std::shared_ptr<io::ByteReader> reader_;  // once voxels are read: by then others may have given one back
   std::size_t volume_;
   double offset_;
 };

@@ -27,24 +27,28 @@ std::optional<SeriesNoise> SeriesNoise::measure(
     const std::function<std::unique_ptr<VolumeSource>(std::size_t)>& volume, const Backend& backend,
     const Execution& execution, const std::function<NoiseMeasure(std::size_t, VolumeSource&)>& measure_of) {
   if (volumes < 2) return std::nullopt;
-  const bool any_asks = std::ranges::any_of(resolve_by_header(chain, *volume(0)), [](const FilterConfig& step) {
-    return std::ranges::any_of(step.waiting(), [](const Waiting& one) { return one.fact == VoxelFact::noise; });
-  });
-  if (!any_asks) return std::nullopt;
+  const auto any_asks = [&](const VolumeSource& source) {
+    return std::ranges::any_of(resolve_by_header(chain, source), [](const FilterConfig& step) {
+      return std::ranges::any_of(step.waiting(), [](const Waiting& one) { return one.fact == VoxelFact::noise; });
+    });
+  };
   SeriesNoise noise;
   std::vector<std::vector<NoiseModel>> measured;  // of each step that asks, by volume
   const std::size_t count = std::min(volumes, most_volumes);
   for (std::size_t i = 0; i < count; ++i) {
-    noise.looked_at_.push_back(i * (volumes - 1) / (count - 1));
-    const auto source = volume(noise.looked_at_.back());
+    const std::size_t at = i * (volumes - 1) / (count - 1);
+    const auto source = volume(at);
+    if (!source) continue;
+    if (noise.looked_at_.empty() && !any_asks(*source)) return std::nullopt;
+    noise.looked_at_.push_back(at);
     std::size_t step = 0;
-    const auto remember = [&, measure = measure_of(noise.looked_at_.back(), *source)](VolumeSource& reaching,
-                                                                                      const Execution& how) {
+    const auto remember = [&, measure = measure_of(at, *source)](VolumeSource& reaching, const Execution& how) {
       measured.resize(std::max(measured.size(), step + 1));
       return measured[step++].emplace_back(measure(reaching, how));
     };
     resolve_chain(chain, *source, backend, execution.silent(), remember);
   }
+  if (noise.looked_at_.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) {
     const NoiseModel& model = noise.models_.emplace_back(median(each));
     const double sigma = model.trusted_sigma();

@@ -14,8 +14,9 @@ namespace quietvox {
 class SeriesNoise {
  public:
   /// Measures the noise of up to nine volumes, spread evenly over the series, for each step of the chain that asks for
-  /// it, and takes the one with the median sigma. None where no step asks, and where more than a quarter of the volumes
-  /// have another noise, or one much less: then they are not of one contrast.
+  /// it, and takes the one with the median sigma. Volumes that are not to be filtered are null, and left out. None
+  /// where no step asks, and where more than a quarter of the volumes have another noise, or one much less: then they
+  /// are not of one contrast.
   static std::optional<SeriesNoise> measure(std::span<const FilterConfig> chain, std::size_t volumes,
                                             const std::function<std::unique_ptr<VolumeSource>(std::size_t)>& volume,
                                             const Backend&, const Execution&,

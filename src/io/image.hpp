@@ -126,6 +126,8 @@ class Image {
   /// Empty where the slices lie as the geometry says, evenly and one above the other; else what is wrong with their
   /// places, whatever ReadOptions accept.
   virtual std::string why_uneven(std::size_t) const { return {}; }
+  /// What a slice is called where it has a name of its own, as a file of a DICOM series has; else empty.
+  virtual std::string name_of_slice(std::size_t /*volume*/, std::int64_t /*z*/) const { return {}; }
   /// The middle of the voxels, where they lie so far from 0 that 32-bit floats would lose digits; else 0. May read a
   /// volume to know.
   virtual double offset() const { return 0; }
@@ -135,6 +137,8 @@ class Image {
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain) const = 0;
   virtual Facts facts() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
+  /// What was met among the voxels that were read so far.
+  virtual std::vector<std::string> warnings_of_voxels() const { return {}; }
   /// True where the volumes are one picture at several times, by what the headers say.
   virtual bool is_time_series() const { return false; }
   /// True where two volumes may have been made of the same data, such as magnitudes and real parts, or with two

@@ -84,9 +84,10 @@ HeaderFacts facts_of_fields(const Json& json, const std::string& file) {
 }
 
 /// What the parts of a name say: entities `key-value` and a suffix, with `_` between them. Names of BIDS begin with the
-/// subject.
+/// subject; dcm2niix ends those of phases with `_ph`.
 HeaderFacts facts_of_name(const std::string& stem) {
   std::vector<KindSaid> said;
+  if (stem.ends_with("_ph")) return {.kind = DataKind::phase, .kind_source = "its name says ph"};
   if (!stem.starts_with("sub-")) return {};
   for (std::size_t begin = 0; begin <= stem.size();) {
     const std::size_t end = std::min(stem.find('_', begin), stem.size());
@@ -96,6 +97,7 @@ HeaderFacts facts_of_name(const std::string& stem) {
     if (is_named("part-phase") || (is_suffix && is_named("phase", "phase1", "phase2", "phasediff"))) {
       said.push_back({DataKind::phase, "its name says " + part});
     }
+    if (is_suffix && is_named("dseg", "mask")) said.push_back({DataKind::labels, "its name says " + part});
     if (is_named("part-real", "part-imag")) said.push_back({DataKind::scalar, "its name says " + part});
     begin = end + 1;
   }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
-#include <set>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,222 +18,317 @@ namespace quietvox::io {
 namespace {
 
 constexpr double least_share_equal = 0.9;
-constexpr double least_share_inside = 0.85;  // of neighbours of which none is background; in scans it is a half at most
-constexpr std::size_t few_numbers = 8;       // as no scan has, and many images of labels
+constexpr double most_share_equal_of_noise = 0.3;
+constexpr std::size_t few_numbers = 8;  // as no scan has, and many images of labels
 constexpr double least_share_equal_of_few = 0.5;
 constexpr std::int64_t least_pairs = 100;
 constexpr std::int64_t least_voxels_of_few = 4096;  // a tiny image may have few numbers by chance
 
-/// Neighbours along x and y of which one at least is no background.
-struct Pairs {
-  std::int64_t all = 0, equal = 0, inside = 0;
-  std::vector<float> jumps;  // from one that is no background to another one
+/// Neighbours along x and y, in slices of whole numbers.
+class Pairs {
+ public:
+  explicit Pairs(const Extent& extent)
+      : extent_(extent),
+        columns_(static_cast<std::size_t>(extent.x)),
+        rows_(static_cast<std::size_t>(extent.y)),
+        is_common_(static_cast<std::size_t>(extent.slice())) {}
 
-  /// `low`, `high`: of the slice; where a window was cut out of a scan, many neighbours have these.
-  void add(float a, float b, float background, float low, float high, bool keeps_jumps) {
-    if (a == background && b == background) return;
-    ++all;
-    equal += a == b ? 1 : 0;
-    const auto is_inside = [&](float number) { return number != background && number != low && number != high; };
-    if (!is_inside(a) || !is_inside(b)) return;
-    ++inside;
-    if (a != b && keeps_jumps) jumps.push_back(std::abs(a - b));
+  void add(VolumeView<const float> slice) {
+    ++slices_;
+    const float background = count(slice);
+    const auto look = [&](std::int64_t x, std::int64_t y, std::int64_t before, Line& line) {
+      const std::int64_t at = y * extent_.x + x;
+      const float a = slice.data[before], b = slice.data[at];
+      if (a == background && b == background) return;
+      ++all_;
+      equal_ += a == b ? 1 : 0;
+      line.has_pairs = true;
+      line.has_edges = line.has_edges || a != b;
+      if (is_common_[static_cast<std::size_t>(before)] || is_common_[static_cast<std::size_t>(at)]) return;
+      ++rare_;
+      if (a != b) jumps_.push_back(std::abs(a - b));
+    };
+    for (std::int64_t y = 0; y < extent_.y; ++y) {
+      for (std::int64_t x = 0; x < extent_.x; ++x) {
+        if (x > 0) look(x, y, y * extent_.x + x - 1, columns_[static_cast<std::size_t>(x)]);
+        if (y > 0) look(x, y, (y - 1) * extent_.x + x, rows_[static_cast<std::size_t>(y)]);
+      }
+    }
   }
-  double share_equal() const { return static_cast<double>(equal) / static_cast<double>(all); }
+  void add_uniform(float number) { numbers_.insert(number); }
+
+  std::size_t numbers() const { return numbers_.size(); }
   /// True where so many neighbours differ that no other slices could make labels of it.
-  bool are_noise(std::int64_t voxels) const { return all >= voxels / 2 && share_equal() < 0.3; }
-  /// True where neighbours are mostly equal, and else differ by any number. What differs by the smallest steps is
-  /// smooth.
-  bool are_names() {
-    const auto count = static_cast<std::int64_t>(jumps.size());
-    if (count == 0 || static_cast<double>(inside - count) < least_share_inside * static_cast<double>(inside))
-      return false;
-    const auto middle = jumps.begin() + count / 2;
-    std::nth_element(jumps.begin(), middle, jumps.end());
-    return *middle > 2 * *std::min_element(jumps.begin(), middle + 1);
+  bool are_noise() const { return all_ >= slices_ * extent_.slice() / 2 && share_equal() < most_share_equal_of_noise; }
+  /// Why they are labels; empty where these slices do not tell.
+  std::string why() {
+    if (all_ >= least_pairs && share_equal() >= least_share_equal && may_tell()) {
+      return "whole numbers without noise, of which neighbours are equal";
+    }
+    return rare_ >= least_pairs && numbers() > few_numbers && are_names()
+               ? "whole numbers of which most neighbours are equal, and others differ by any number"
+               : "";
   }
+  /// The same, once all slices were looked at.
+  std::string why_of_whole_volume() {
+    const bool are_few = numbers() == 2 ||
+                         (numbers() <= few_numbers && all_ >= least_pairs && share_equal() >= least_share_equal_of_few);
+    if (numbers() > 1 && are_few && may_tell()) return "only " + std::to_string(numbers()) + " different whole numbers";
+    return why();
+  }
+  /// True where other slices could tell more.
+  bool are_too_few() const { return numbers() <= few_numbers || rare_ < least_pairs; }
+
+ private:
+  /// A column or row of pixels, before which there may be an edge.
+  struct Line {
+    bool has_pairs = false, has_edges = false;
+  };
+
+  double share_equal() const { return static_cast<double>(equal_) / static_cast<double>(all_); }
+  bool may_tell() const { return numbers() > few_numbers || extent_.voxels() >= least_voxels_of_few; }
+
+  /// Returns the number that most voxels have, and finds those that are common: of air or of what lies outside a circle
+  /// a scan may have a few too, of which neighbours are equal.
+  float count(VolumeView<const float> slice) {
+    constexpr double common = 0.05;
+    std::unordered_map<float, std::int64_t> counts;
+    const std::span voxels(slice.data, is_common_.size());
+    for (const float voxel : voxels) ++counts[voxel];
+    for (const auto& [number, times] : counts) numbers_.insert(number);
+    const double most = common * static_cast<double>(voxels.size());
+    for (std::size_t i = 0; i < voxels.size(); ++i) is_common_[i] = static_cast<double>(counts[voxels[i]]) > most;
+    return std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })->first;
+  }
+
+  /// True where rare neighbours are mostly equal, three quarters of them (in scans it is a half at most), and others
+  /// differ by any number, or hardly any do. What differs by the smallest steps is smooth. Edges before few columns or
+  /// rows are those of voxels that were drawn larger.
+  bool are_names() {
+    constexpr double least_equal = 0.75, nearly_all = 0.95, most_larger_voxels = 0.5;
+    const auto count = static_cast<std::int64_t>(jumps_.size());
+    const double share = static_cast<double>(rare_ - count) / static_cast<double>(rare_);
+    const auto edges = [](const std::vector<Line>& lines) {
+      return static_cast<double>(std::ranges::count_if(lines, &Line::has_edges)) /
+             static_cast<double>(std::ranges::count_if(lines, &Line::has_pairs));
+    };
+    if (share < least_equal || edges(columns_) <= most_larger_voxels || edges(rows_) <= most_larger_voxels)
+      return false;
+    if (share >= nearly_all) return true;
+    const auto middle = jumps_.begin() + count / 2;
+    std::nth_element(jumps_.begin(), middle, jumps_.end());
+    return *middle > 2 * *std::min_element(jumps_.begin(), middle + 1);
+  }
+
+  Extent extent_;
+  std::int64_t slices_ = 0;
+  std::int64_t all_ = 0, equal_ = 0;  // of which one at least is no background
+  std::int64_t rare_ = 0;             // of which none is common
+  std::vector<float> jumps_;          // of those
+  std::vector<Line> columns_, rows_;
+  std::vector<bool> is_common_;  // voxels of a slice
+  std::unordered_set<float> numbers_;
 };
 
-/// Signs of phases in real numbers.
+/// Signs of phases: angles of all sizes, of which neighbours jump from one end of a turn to the other.
 class Turns {
  public:
   void add(VolumeView<const float> slice, Rescale to_real) {
-    const auto real = [&](std::int64_t x, std::int64_t y) { return to_real.slope * slice.at(x, y, 0) + to_real.inter; };
-    for (std::int64_t y = 0; y < slice.extent.y; ++y) {
-      for (std::int64_t x = 0; x < slice.extent.x; ++x) {
-        const double phase = real(x, y);
-        if (!std::isfinite(phase)) continue;
-        low_ = std::min(low_, phase);
-        high_ = std::max(high_, phase);
-        if (x > 0) add_jump(phase - real(x - 1, y));
-        if (y > 0) add_jump(phase - real(x, y - 1));
-      }
+    const std::span voxels(slice.data, static_cast<std::size_t>(slice.extent.slice()));
+    float low = std::numeric_limits<float>::infinity(), high = -low;
+    for (const float voxel : voxels) {
+      if (!std::isfinite(voxel)) continue;
+      low = std::min(low, voxel);
+      high = std::max(high, voxel);
+    }
+    if (!(low < high)) return;
+    for (const float end : {low, high}) {
+      const double real = to_real.slope * end + to_real.inter;
+      low_ = std::min(low_, real);
+      high_ = std::max(high_, real);
+    }
+    const Slice looked_at{low, high - low, std::abs(to_real.slope)};
+    const std::int64_t columns = slice.extent.x, rows = slice.extent.y;
+    for (std::int64_t y = 0; y < rows; ++y) {
+      const float* const row = slice.row(y, 0);
+      for (std::int64_t x = 1; x < columns; ++x) add(looked_at, row + x, 1, x >= 3 && x + 2 < columns);
+      if (y == 0) continue;
+      for (std::int64_t x = 0; x < columns; ++x) add(looked_at, row + x, columns, y >= 3 && y + 2 < rows);
     }
   }
   /// Why the numbers are phases; empty where they are none.
   std::string why() const {
+    constexpr std::int64_t least = 20;
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const auto [low, high] = turns[i];
       const double inside = 0.01 * (high - low);
-      if (!is_within(i) || low_ > low + inside || high_ < high - inside || jumps_[i] < least_jumps) continue;
+      if (!is_within(i) || low_ > low + inside || high_ < high - inside || jumps_[i] < least) continue;
       return "they reach from " + format_text(low) + " to " + format_text(high) +
              ", and neighbours jump between the ends";
     }
-    return {};
+    // Edges of any other height are rare between smooth parts, which have numbers of all sizes.
+    constexpr double least_of_edges = 0.5, least_of_mean = 0.1;
+    const auto all = static_cast<double>(std::accumulate(levels_.begin(), levels_.end(), std::int64_t{0}));
+    const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
+    const bool are_wrapped =
+        wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
+    if (!are_wrapped || fewest < least_of_mean * all / static_cast<double>(levels_.size())) return {};
+    return "they reach from " + format_text(low_) + " to " + format_text(high_) +
+           ", and go on at one end where they leave the other";
   }
   /// True where other slices may show it.
   bool are_likely() const {
-    for (std::size_t i = 0; i < turns.size(); ++i) {
-      if (is_within(i) && jumps_[i] > 0) return true;
-    }
-    return false;
+    constexpr std::int64_t some = 10;
+    return large_jumps_ >= some;
   }
 
  private:
-  // Radians, and the whole numbers of Siemens.
-  static constexpr auto turns =
-      std::to_array<Range<double>>({{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}});
-  static constexpr std::int64_t least_jumps = 20;
+  struct Slice {
+    float low, range;
+    double slope;  ///< real numbers are as many times as far apart
+  };
+  // Radians, and the whole numbers of Siemens and GE; degrees.
+  static constexpr auto turns = std::to_array<Range<double>>(
+      {{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}, {-3142, 3142}, {-180, 180}});
 
   bool is_within(std::size_t turn) const {
     const auto [low, high] = turns[turn];
     const double outside = 0.0005 * (high - low);
     return low_ >= low - outside && high_ <= high + outside;
   }
-  void add_jump(double jump) {
-    for (std::size_t i = 0; i < turns.size(); ++i)
-      jumps_[i] += std::abs(jump) > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
+
+  /// `here` and what lies `step` before it; `has_sides`: two more lie on either side.
+  void add(const Slice& slice, const float* here, std::int64_t step, bool has_sides) {
+    constexpr float small = 0.1F, edge = 0.25F, large = 0.75F;  // of the range
+    const float before = here[-step], jump = std::abs(*here - before);
+    if (jump > 0 && jump < small * slice.range) {
+      const float level = (before - slice.low) / slice.range * static_cast<float>(levels_.size());
+      ++levels_[std::min(static_cast<std::size_t>(level), levels_.size() - 1)];
+    }
+    if (!(jump > edge * slice.range && jump <= slice.range)) return;
+    if (jump > large * slice.range) {
+      ++large_jumps_;
+      for (std::size_t i = 0; i < turns.size(); ++i)
+        jumps_[i] += slice.slope * jump > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
+    }
+    if (!has_sides) return;
+    const std::array steps{std::abs(here[-2 * step] - here[-3 * step]), std::abs(before - here[-2 * step]),
+                           std::abs(here[step] - *here), std::abs(here[2 * step] - here[step])};
+    const auto is_small = [&](float side) { return side < small * slice.range; };
+    // Where numbers were cut off, both sides may be flat.
+    if (!std::ranges::all_of(steps, is_small) || steps[1] == 0 || steps[2] == 0) return;
+    if (jump <= large * slice.range) {
+      ++edges_;
+    } else if (slice.range - jump <= 2 * *std::ranges::max_element(steps)) {
+      ++wraps_;
+    }
   }
 
   double low_ = std::numeric_limits<double>::infinity(), high_ = -low_;
-  std::array<std::int64_t, turns.size()> jumps_{};
+  std::array<std::int64_t, turns.size()> jumps_{};  // by nearly a whole turn
+  std::int64_t large_jumps_ = 0;
+  std::int64_t edges_ = 0, wraps_ = 0;    // between smooth parts: by a part of the range, by about all of it
+  std::array<std::int64_t, 8> levels_{};  // numbers of neighbours that differ by little, by size
 };
 
-/// The number that most voxels have. Adds all to those that were met before.
-float most_frequent(const std::vector<float>& voxels, std::unordered_set<float>& met) {
-  std::unordered_map<float, std::int64_t> counts;
-  std::pair<float, std::int64_t> most{};
-  for (const float voxel : voxels) {
-    if (const std::int64_t count = ++counts[voxel]; count > most.second) most = {voxel, count};
+/// True where so many neighbours differ that the others could not make labels of a slice, whatever is background.
+bool is_full_of_noise(VolumeView<const float> slice) {
+  std::int64_t differing = 0;  // without an early end, so that the compiler makes vectors of it
+  for (std::int64_t y = 0; y < slice.extent.y; ++y) {
+    const float *const row = slice.row(y, 0), *const above = y > 0 ? slice.row(y - 1, 0) : row;
+    std::int32_t in_row = 0;
+    for (std::int64_t x = 0; x < slice.extent.x; ++x) in_row += row[x] != above[x];
+    for (std::int64_t x = 1; x < slice.extent.x; ++x) in_row += row[x] != row[x - 1];
+    differing += in_row;
   }
-  for (const auto& [number, count] : counts) met.insert(number);
-  return most.first;
+  return static_cast<double>(differing) >
+         (1 - most_share_equal_of_noise) * 2 * static_cast<double>(slice.extent.slice());
+}
+
+/// Those at the quarters of a volume first.
+std::vector<std::int64_t> slices_in_turn(std::int64_t count) {
+  std::vector<std::int64_t> slices{count / 4};
+  for (const std::int64_t z : {count / 2, count * 3 / 4}) {
+    if (z > slices.back()) slices.push_back(z);
+  }
+  const std::vector<std::int64_t> first = slices;
+  for (std::int64_t z = 0; z < count; ++z) {
+    if (std::ranges::find(first, z) == first.end()) slices.push_back(z);
+  }
+  return slices;
 }
 
 }  // namespace
 
 NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
+  constexpr int enough = 3;  // slices that hold more than one number
   const Extent extent = stored.extent();
   std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
   Turns turns;
-  Pairs pairs;
-  std::unordered_set<float> numbers;
+  Pairs pairs(extent);
+  int looked_at = 0;
+  bool may_be_labels = true;
   const auto is_whole = [](float voxel) { return voxel == std::trunc(voxel); };
-  /// False where there are fractions.
-  const auto look_at = [&](std::int64_t z, bool is_first_look) {
+  for (const std::int64_t z : slices_in_turn(extent.z)) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);
-    if (is_first_look) turns.add(slice, to_real);
+    if (looked_at < enough) turns.add(slice, to_real);
     for (float& voxel : voxels) {
       if (std::isnan(voxel)) voxel = std::numeric_limits<float>::lowest();  // a background
     }
-    if (!std::ranges::all_of(voxels, is_whole)) return false;
-    const auto [low, high] = std::ranges::minmax(voxels);
-    const float background = most_frequent(voxels, numbers);
-    for (std::int64_t y = 0; y < extent.y; ++y) {
-      for (std::int64_t x = 0; x < extent.x; ++x) {
-        if (x > 0) pairs.add(slice.at(x - 1, y, 0), slice.at(x, y, 0), background, low, high, is_first_look);
-        if (y > 0) pairs.add(slice.at(x, y - 1, 0), slice.at(x, y, 0), background, low, high, is_first_look);
-      }
+    if (std::ranges::all_of(voxels, [&](float voxel) { return voxel == voxels.front(); })) {
+      pairs.add_uniform(voxels.front());
+      continue;
     }
-    return true;
-  };
-  bool are_whole = true;
-  for (const std::int64_t z : std::set{extent.z / 4, extent.z / 2, extent.z * 3 / 4}) {
-    are_whole = look_at(z, true) && are_whole;
-    if ((!are_whole || pairs.are_noise(extent.slice())) && !turns.are_likely()) return {};
+    ++looked_at;
+    may_be_labels = may_be_labels && !is_full_of_noise(slice) && std::ranges::all_of(voxels, is_whole);
+    if (may_be_labels) pairs.add(slice);
+    may_be_labels = may_be_labels && !pairs.are_noise();
+    if (!may_be_labels && (looked_at >= enough || !turns.are_likely())) break;
+    if (looked_at < enough) continue;
+    if (std::string why = turns.why(); !why.empty()) return {.why_phases = std::move(why)};
+    if (std::string why = pairs.why(); !why.empty()) return {.why_labels = std::move(why)};
+    if (!pairs.are_too_few()) return {};
   }
   if (std::string why = turns.why(); !why.empty()) return {.why_phases = std::move(why)};
-  if (!are_whole) return {};
-  if (pairs.all >= least_pairs && pairs.share_equal() >= least_share_equal) {
-    return {"whole numbers without noise, of which neighbours are equal"};
-  }
-  if (pairs.inside >= least_pairs && pairs.are_names()) {
-    return {"whole numbers of which most neighbours are equal, and others differ by any number"};
-  }
-  // What is marked may lie in other slices.
-  pairs = {};
-  for (std::int64_t z = 0; z < extent.z && numbers.size() <= few_numbers; ++z) {
-    if (!look_at(z, false)) return {};
-  }
-  if (numbers.size() == 1) return {"", true};
-  if (extent.voxels() < least_voxels_of_few) return {};
-  const bool are_few = numbers.size() == 2 || (numbers.size() <= few_numbers && pairs.all >= least_pairs &&
-                                               pairs.share_equal() >= least_share_equal_of_few);
-  if (!are_few) return {};
-  return {"only " + std::to_string(numbers.size()) + " different whole numbers"};
+  if (!may_be_labels) return {};
+  return {.why_labels = pairs.why_of_whole_volume()};
 }
 
-bool are_unit_vectors(std::array<VolumeSource*, 3> volumes) {
-  constexpr std::int64_t least_vectors = 100;
+bool are_vectors(std::array<VolumeSource*, 3> volumes) {
+  constexpr std::size_t least_pairs_of_vectors = 100;
+  constexpr double most_of_jumps = 0.1;  // of numbers that are noise: 0.15
   const Extent extent = volumes[0]->extent();
-  std::vector<float> part(static_cast<std::size_t>(extent.slice())), squares(part.size());
-  for (VolumeSource* volume : volumes) {
-    volume->read({part.data(), {{extent.x, extent.y, 1}}, volume->spacing(), {0, 0, extent.z / 2}});
-    const auto [low, high] = std::ranges::minmax(part);
+  std::array<std::vector<float>, 3> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (volumes[i]->extent() != extent) return false;
+    parts[i].resize(static_cast<std::size_t>(extent.slice()));
+    volumes[i]->read({parts[i].data(), {{extent.x, extent.y, 1}}, volumes[i]->spacing(), {0, 0, extent.z / 2}});
+    const auto [low, high] = std::ranges::minmax(parts[i]);
     if (!(low < 0 && low >= -1.001F && high <= 1.001F)) return false;
-    for (std::size_t i = 0; i < part.size(); ++i) squares[i] += part[i] * part[i];
   }
-  const auto vectors = static_cast<std::int64_t>(part.size()) - std::ranges::count(squares, 0.F);
-  const auto of_length_1 = std::ranges::count_if(squares, [](float square) { return std::abs(square - 1) < 0.01F; });
-  return vectors >= least_vectors && static_cast<double>(of_length_1) >= 0.98 * static_cast<double>(vectors);
-}
-
-HeaderFacts LazyFacts::get(std::size_t volume,
-                           const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
-  if (header_.kind) return header_;
-  const auto look = [&](std::size_t which) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = looks_.find(which); known != looks_.end()) return known->second;
-    }
-    NumberLooks looks;
-    try {
-      looks = looks_of(*stored(which), to_real_);
-    } catch (const Error& error) {  // whoever filters the voxels will say what is wrong with them
-      if (error.code() == Errc::cancelled) throw;
-    }
-    const std::lock_guard lock(mutex_);
-    return looks_.emplace(which, looks).first->second;
+  const auto dot = [&](std::size_t a, std::size_t b) {
+    return std::inner_product(parts.begin(), parts.end(), parts.begin(), 0.0, std::plus<>(),
+                              [&](const auto& part, const auto& same) { return double{part[a]} * same[b]; });
   };
-  NumberLooks looks = look(each_look_is_cheap_ ? volume : 0);
-  if (looks != NumberLooks{}) looks = look(volume);
-  if (!looks.why_labels.empty()) {
-    return {.kind = DataKind::labels, .kind_source = "the voxels look like labels: " + looks.why_labels};
-  }
-  HeaderFacts beside = beside_.of_volume(volume);
-  if (beside.kind) return beside;
-  if (!looks.why_phases.empty()) {
-    return {.kind = DataKind::phase, .kind_source = "the voxels look like phases: " + looks.why_phases};
-  }
-  if (volumes_ == 3 && look_at_vectors(stored)) {
-    return {.kind = DataKind::vectors, .kind_source = "the three volumes look like the parts of unit vectors"};
-  }
-  return beside;
-}
-
-bool LazyFacts::look_at_vectors(const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& stored) {
-  const std::lock_guard lock(mutex_);
-  if (!are_vectors_) {
-    are_vectors_ = false;
-    try {
-      const std::array parts{stored(0), stored(1), stored(2)};
-      are_vectors_ = are_unit_vectors({parts[0].get(), parts[1].get(), parts[2].get()});
-    } catch (const Error& error) {  // as above
-      if (error.code() == Errc::cancelled) throw;
+  std::size_t pairs = 0;
+  double of_lengths = 0, of_vectors = 0;
+  const auto add = [&](std::size_t a, std::size_t b) {
+    const double a_a = dot(a, a), b_b = dot(b, b);
+    if (a_a == 0 || b_b == 0) return true;
+    ++pairs;
+    of_lengths += std::pow(std::sqrt(a_a) - std::sqrt(b_b), 2);
+    of_vectors += a_a + b_b - 2 * dot(a, b);
+    return std::max(a_a, b_b) <= 1.002;
+  };
+  for (std::int64_t y = 0; y < extent.y; ++y) {
+    for (std::int64_t x = 0; x < extent.x; ++x) {
+      const auto at = static_cast<std::size_t>(y * extent.x + x);
+      if (x > 0 && !add(at - 1, at)) return false;
+      if (y > 0 && !add(at - static_cast<std::size_t>(extent.x), at)) return false;
     }
   }
-  return *are_vectors_;
+  return pairs >= least_pairs_of_vectors && of_lengths < most_of_jumps * of_vectors;
 }
 
 }  // namespace quietvox::io

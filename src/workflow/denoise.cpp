@@ -23,6 +23,7 @@
 #include "io/not_finite.hpp"
 #include "io/output/provenance_json.hpp"
 #include "io/rescale.hpp"
+#include "workflow/blank_slices.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
@@ -90,39 +91,88 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
   }
 }
 
-/// The volumes whose numbers cannot be filtered, such as phases beside magnitudes, which stay as they are. None where
-/// that would leave nothing to be filtered.
-std::set<std::size_t> volumes_to_keep(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
-  std::set<std::size_t> kept;
-  std::map<std::string, std::string> numbers;  // of the volumes, by the reason
-  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto why = refusal(request.filters, image.volume(volume, io::VoxelDomain::stored)->header());
-    if (!why) continue;
-    kept.insert(volume);
-    std::string& list = numbers[why->problem().text()];
-    list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
-  }
-  if (kept.size() == image.volume_count()) return {};
-  for (const auto& [why, list] : numbers) {
-    const bool is_one = list.find(',') == std::string::npos;
-    report.warnings.push_back(
-        (is_one ? "volume " + list + " is left as it is: " : "volumes " + list + " are left as they are: ") + why);
-  }
-  return kept;
-}
+/// The volumes whose numbers cannot be filtered, such as phases beside magnitudes: they stay as they are. Each is
+/// judged when it comes by, since a look at it may take unpacking all before it.
+class UnfilteredVolumes {
+ public:
+  explicit UnfilteredVolumes(std::span<const FilterConfig> chain) : chain_(chain) {}
 
-/// Finds windows that do not fit, or that would reach across irregular slices, without reading a voxel. What the voxels
-/// are never sets the size of a window.
-void check_windows(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
+  bool hold(std::size_t volume, const VolumeSource& source) {
+    const auto why = refusal(chain_, source.header());
+    if (why) volumes_[why->problem().text()].insert(volume);
+    return why.has_value();
+  }
+  void warn(std::vector<Message>& warnings) const {
+    for (const auto& [why, volumes] : volumes_) {
+      std::string list;
+      for (const std::size_t volume : volumes) list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
+      warnings.push_back((volumes.size() == 1 ? "volume " + list + " is left as it is: "
+                                              : "volumes " + list + " are left as they are: ") +
+                         why);
+    }
+  }
+
+ private:
+  std::span<const FilterConfig> chain_;
+  std::map<std::string, std::set<std::size_t>> volumes_;  // by the reason
+};
+
+/// Slices of one value between those that hold an image.
+class LostSlices {
+ public:
+  /// `name`: what else a slice is called.
+  void add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name) {
+    for (const std::int64_t z : slices.lost()) {
+      if (++count_ > most_named) continue;
+      names_ += (names_.empty() ? "" : ", ") + std::to_string(z + 1) + name(z);
+    }
+  }
+  void add(const BlankSlices& slices, const io::Image& image, std::size_t volume) {
+    add(slices, [&](std::int64_t z) {
+      const std::string name = image.name_of_slice(volume, z);
+      return (image.volume_count() > 1 ? " of volume " + std::to_string(volume + 1) : "") +
+             (name.empty() ? "" : " (" + name + ")");
+    });
+  }
+  void warn(std::vector<Message>& warnings) const {
+    if (count_ == 0) return;
+    const std::string more = count_ > most_named ? " and " + std::to_string(count_ - most_named) + " more" : "";
+    warnings.push_back((count_ == 1 ? "slice " + names_ + " holds" : "slices " + names_ + more + " hold") +
+                       " one value, where those beside it hold an image: it was left as it is, and counts for no other "
+                       "slice");
+  }
+
+ private:
+  static constexpr std::size_t most_named = 5;
+  std::size_t count_ = 0;
+  std::string names_;
+};
+
+/// A volume as it is to be filtered.
+struct FilterInput {
+  BlankSlices* slices;                   ///< what the source is or goes back to
+  std::unique_ptr<VolumeSource> source;  ///< where there is a mask, less what it leaves out
+};
+
+/// Finds windows that do not fit, or that would reach across irregular slices, without reading more than what the first
+/// volumes look like. What the voxels are never sets the size of a window. Throws where no volume can be filtered.
+void check_windows(const DenoiseRequest& request, const io::Image& image, UnfilteredVolumes& unfiltered,
+                   DenoiseReport& report) {
   bool warned = false;
-  const auto kept = volumes_to_keep(request, image, report);
-  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    if (kept.contains(volume)) {
-      report.volumes.emplace_back();
+  const std::size_t count = image.volume_count();
+  const auto source_of = [&](std::size_t volume) { return image.volume(volume, io::VoxelDomain::stored); };
+  std::size_t first = 0;
+  while (first < count && unfiltered.hold(first, *source_of(first))) ++first;
+  if (first == count) resolve_by_header(request.filters, *source_of(0));  // tells why
+  report.volumes.resize(count);
+  for (std::size_t volume = first; volume < count; ++volume) {
+    if (volume > first && &image.geometry(volume) == &image.geometry(first)) {  // it will be judged later
+      report.volumes[volume] = report.volumes[first];
       continue;
     }
-    const auto source = image.volume(volume, io::VoxelDomain::stored);
-    const auto& chain = report.volumes.emplace_back(resolve_by_header(request.filters, *source)).filters;
+    const auto source = source_of(volume);
+    if (unfiltered.hold(volume, *source)) continue;
+    const auto& chain = report.volumes[volume].filters = resolve_by_header(request.filters, *source);
     const std::string why = image.why_2d_only(volume);
     if (total_halo(chain).z > 0 && !why.empty() && !request.scan.allow_gaps) {
       throw Error(
@@ -215,18 +265,19 @@ void reserve_memory(Execution& execution, const Extent& extent, const std::vecto
 }
 
 /// In a dry run: throws what a run would throw for these voxels, as far as that can be told before they are filtered.
-void check_voxels(const DenoiseRequest& request, const io::Image& image, const DenoiseReport& report,
-                  Stabilise stabilise, io::VoxelDomain values,
-                  const std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>& source_of,
-                  const io::ImageWriter& writer, const Backend& backend, const Execution& execution) {
+void check_voxels(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report,
+                  UnfilteredVolumes& unfiltered, LostSlices& lost, Stabilise stabilise, io::VoxelDomain values,
+                  const std::function<FilterInput(std::size_t volume)>& input_of, const io::ImageWriter& writer,
+                  const Backend& backend, const Execution& execution) {
   Rounding rounding(request.output, report.format, image.volume_count(), execution);
   const std::span<const FilterConfig> all = request.filters;
   const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto source = source_of(volume);
+    const auto source = input_of(volume).source;
     const bool asked_for = is_asked_for(stabilise);
-    if (!refusal(all, source->header()) &&
-        (asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
+    const bool stays = unfiltered.hold(volume, *source);
+    if (stays) report.volumes[volume] = {};
+    if (!stays && (asked_for || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks))) {
       const VolumeChain chain{asked_for ? all : all.first(1), asked_for ? stabilise : Stabilise::none, false};
       const VolumeFilter checked(chain, *source, backend, execution, measure_noise);
     }
@@ -234,8 +285,8 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
     const auto integers = request.out.output_type == OutputType::same ? std::nullopt : writer.integers(volume);
     const bool checks_type = integers.has_value();
     rounding.begin_volume(source->extent(), integers);
-    const auto voxels = image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values);
-    for_each_slab(*voxels, [&](VolumeView<const float> slices) {
+    BlankSlices voxels(image.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values));
+    const auto check = [&](VolumeView<const float> slices) {
       if (!checks_type) return;
       const float* const end = slices.data + slices.extent.voxels();
       if (!std::all_of(slices.data, end, [](float value) { return std::isfinite(value); })) {
@@ -243,27 +294,33 @@ void check_voxels(const DenoiseRequest& request, const io::Image& image, const D
                            [&] { throw io::not_finite(FieldType<OutputType>::format(request.out.output_type)); });
       }
       rounding.look_at(slices);
-    });
+    };
+    for_each_slab(voxels, [&](VolumeView<const float> slices) { voxels.with_values(slices, check); });
+    if (!stays) lost.add(voxels, image, volume);
     rounding.end_volume();
   }
   rounding.check();
 }
 
 void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image& image, const io::Image* mask,
-                 std::span<const io::FileStamp> inputs, const StartingBackend& backend, const Observer& observer,
-                 DenoiseReport& report) {
+                 std::span<const io::FileStamp> inputs, UnfilteredVolumes& unfiltered, const StartingBackend& backend,
+                 const Observer& observer, DenoiseReport& report) {
   const Execution background = background_of(request.execution, observer);
   const io::VoxelDomain values = choose_values(request, image, report.format);
   const Writers writers = make_writers(request, image, mask, report.format, values, background);
   Rounding rounding(request.output, report.format, image.volume_count(), background);
-  const auto source_of = [&](std::size_t volume) {
-    std::unique_ptr<VolumeSource> source = image.volume(volume, values);
-    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, image, volume));
-    return source;
+  const auto input_of = [&](std::size_t volume) {
+    auto slices = std::make_unique<BlankSlices>(image.volume(volume, values));
+    FilterInput input{slices.get(), std::move(slices)};
+    if (!mask) return input;
+    input.source = std::make_unique<MaskedSource>(std::move(input.source), mask_of_volume(*mask, image, volume));
+    return input;
   };
+  LostSlices lost;
   if (request.out.dry_run) {
-    check_voxels(request, image, report, is_chosen ? Stabilise::none : report.stabilise, values, source_of,
-                 *writers.image, backend, background);
+    check_voxels(request, image, report, unfiltered, lost, is_chosen ? Stabilise::none : report.stabilise, values,
+                 input_of, *writers.image, backend, background);
+    lost.warn(report.warnings);
   }
   // The writers have checked what can be checked, and vanish without a trace.
   if (request.out.dry_run && !is_chosen) return;
@@ -290,7 +347,11 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
   };
   std::optional<SeriesNoise> of_series;
   if (image.is_time_series()) {
-    of_series = SeriesNoise::measure(request.filters, image.volume_count(), source_of, backend, whole, measure_of);
+    const auto filtered = [&](std::size_t volume) {
+      auto source = input_of(volume).source;
+      return unfiltered.hold(volume, *source) ? nullptr : std::move(source);
+    };
+    of_series = SeriesNoise::measure(request.filters, image.volume_count(), filtered, backend, whole, measure_of);
     if (of_series) report.noise_source = of_series->describe();
   }
   const MaskIdentity of_mask = mask ? identify_mask(*mask, image) : MaskIdentity{.is_empty = false};
@@ -320,21 +381,28 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     return VoxelOutput(*writers.image, writers.residual.get(), restore ? image.volume(volume, original) : nullptr,
                        mask ? mask_of_volume(*mask, image, volume) : nullptr);
   };
+  const auto write_all = [&](const BlankSlices& slices, std::size_t volume, const auto& run) {
+    std::optional<VoxelOutput> output;  // is made when a backend has started, not waited for before
+    run([&](VolumeView<const float> filtered) {
+      if (!output) output.emplace(output_of(volume));
+      slices.with_values(filtered, [&](VolumeView<const float> some) {
+        rounding.look_at(some);
+        output->write(some);
+      });
+    });
+    rounding.end_volume();
+  };
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const std::unique_ptr<VolumeSource> unranged = source_of(volume);
+    const auto [blanks, unranged] = input_of(volume);
     provenance.kind = unranged->header().kind;
-    if (report.volumes[volume].filters.empty()) {
+    if (unfiltered.hold(volume, *unranged)) {
+      report.volumes[volume] = {};
       if (observer.detail) observer.detail("volume " + std::to_string(volume + 1) + ": left as it is");
       if (request.out.dry_run) continue;
       provenance.resolved.clear();
       provenance.noise.clear();
       provenance.stabilised.clear();
-      VoxelOutput output = output_of(volume);
-      for_each_slab(*unranged, [&](VolumeView<float> slices) {
-        rounding.look_at(slices);
-        output.write(slices);
-      });
-      rounding.end_volume();
+      write_all(*blanks, volume, [&](const auto& write) { for_each_slab(*unranged, write); });
       continue;
     }
     // The offset of the image is that of its first volume. A mask may leave little of a range.
@@ -359,13 +427,8 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     provenance.resolved = filter.resolved();
     provenance.noise = filter.noise();
     provenance.stabilised = filter.stabilised();
-    std::optional<VoxelOutput> output;  // is made when a backend has started, not waited for before
-    filter.run([&](VolumeView<const float> slices) {
-      if (!output) output.emplace(output_of(volume));
-      rounding.look_at(slices);
-      output->write(slices);
-    });
-    rounding.end_volume();
+    write_all(*blanks, volume, [&](const auto& write) { filter.run(write); });
+    lost.add(*blanks, image, volume);
     if (const double middle = source.middle_if_far(); middle != 0) {
       report.warnings.push_back("volume " + std::to_string(volume + 1) + ": its voxels lie around " +
                                 FieldType<double>::format(middle + image.offset()) +
@@ -374,6 +437,7 @@ void filter_scan(const DenoiseRequest& request, bool is_chosen, const io::Image&
     }
   }
   if (request.out.dry_run) return;
+  lost.warn(report.warnings);
   rounding.check();
   const io::WriteReport written = commit_both(*writers.image, writers.residual.get(), inputs, background);
   report.files = written.files;
@@ -461,15 +525,19 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   const Execution background = background_of(request.execution, observer);
   const auto mask = open_mask(request.mask.mask, image, background, report.warnings);
   check_formats(request, image, report);
-  check_windows(request, image, report);
+  UnfilteredVolumes unfiltered(request.filters);
+  check_windows(request, image, unfiltered, report);
   const StartingBackend& backend = backends.of([&] { return cpu_seconds(image, report, background); });
   backend.check();
   std::vector<io::FileStamp> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
-  io::with_change_check(inputs,
-                        [&] { filter_scan(request, is_chosen, image, mask.get(), inputs, backend, observer, report); });
+  io::with_change_check(inputs, [&] {
+    filter_scan(request, is_chosen, image, mask.get(), inputs, unfiltered, backend, observer, report);
+  });
   report.backend = backend.name();
   report.backend_reason = backend.why();
+  unfiltered.warn(report.warnings);
+  for (const std::string& warning : image.warnings_of_voxels()) report.warnings.emplace_back(warning);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
@@ -486,7 +554,9 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
   const bool is_chosen = request.filters.empty();
   const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
-  std::unique_ptr<VolumeSource> source = std::make_unique<MemoryVolume>(input, request.header);
+  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, request.header));
+  const BlankSlices& blanks = *slices;
+  std::unique_ptr<VolumeSource> source = std::move(slices);
   if (request.mask.data) {
     if (request.mask.extent != input.extent) {
       throw Error(Errc::invalid_argument, "the mask differs from the input in extent");
@@ -500,16 +570,20 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
   const VolumeFilter filter({filters, stabilise, is_chosen}, *source, backend, execution, measure_noise);
-  filter.run([&](VolumeView<const float> slices) {
-    const float* const before = input.row(0, slices.origin.z);
-    const float* const mask = request.mask.data ? request.mask.row(0, slices.origin.z) : nullptr;
-    float* const after = output.row(0, slices.origin.z);
-    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-      const bool keeps = !std::isfinite(slices.data[i]) || (mask && !is_inside(mask[i]));
-      after[i] = keeps ? before[i] : slices.data[i];
+  filter.run([&](VolumeView<const float> filtered) {
+    const float* const before = input.row(0, filtered.origin.z);
+    const float* const mask = request.mask.data ? request.mask.row(0, filtered.origin.z) : nullptr;
+    float* const after = output.row(0, filtered.origin.z);
+    for (std::int64_t i = 0; i < filtered.extent.voxels(); ++i) {
+      const bool keeps = !std::isfinite(filtered.data[i]) || (mask && !is_inside(mask[i]));
+      after[i] = keeps ? before[i] : filtered.data[i];
     }
   });
-  return {{filter.resolved(), filter.noise(), filter.stabilised()}, backend.name(), filter.warnings()};
+  std::vector<Message> warnings = filter.warnings();
+  LostSlices lost;
+  lost.add(blanks, [](std::int64_t) { return ""; });
+  lost.warn(warnings);
+  return {{filter.resolved(), filter.noise(), filter.stabilised()}, backend.name(), warnings};
 }
 
 }  // namespace quietvox

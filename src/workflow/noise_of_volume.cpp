@@ -27,8 +27,9 @@ class AsMagnitudes final : public VolumeSource {
 NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,
                            const Execution& execution) {
   const std::size_t neighbour = volume + 1 < image.volume_count() ? volume + 1 : volume - 1;
+  const auto kind = [&](std::size_t which) { return image.volume(which, io::VoxelDomain::stored)->header().kind; };
   if (image.volume_count() == 1 || !(image.geometry(neighbour).extent == source.extent()) ||
-      image.may_share_noise(volume, neighbour)) {
+      image.may_share_noise(volume, neighbour) || kind(volume) != kind(neighbour)) {
     return measure_noise(source, execution);
   }
   return measure_noise_of_series(source, *image.volume(neighbour, io::VoxelDomain::real_less_offset), execution);

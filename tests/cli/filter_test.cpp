@@ -12,9 +12,11 @@
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "support/deflated.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
 #include "support/test_data.hpp"
+#include "support/text_file.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -448,6 +450,105 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
   const Result filtered = quietvox_ok({"median", path("in"), path("median")});
   EXPECT_EQ(filtered.err.find("left as it is"), std::string::npos) << filtered.err;
   EXPECT_NE(dicom_cells(path("median/P1")), dicom_cells(path("in/P1")));
+}
+
+TEST_F(FilterCommand, ALostSliceOfASeriesIsNamedAndCountsForNoOther) {
+  make_series(folder_ / "ct");
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ / "ct")) names.push_back(file.path().filename());
+  const auto position = [&](const std::string& name) {
+    return std::stod(dicom_text(path("ct/" + name), DCM_ImagePositionPatient)
+                         .substr(dicom_text(path("ct/" + name), DCM_ImagePositionPatient).rfind('\\') + 1));
+  };
+  std::ranges::sort(names, {}, position);
+  const std::string lost = path("ct/" + names[2]);
+  const auto file = parse_dicom(lost);
+  const std::vector<Uint16> zeros(dicom_cells(lost).size());
+  ASSERT_TRUE(file->getDataset()->putAndInsertUint16Array(DCM_PixelData, zeros.data(), zeros.size()).good());
+  ASSERT_TRUE(file->saveFile(lost.c_str()).good());
+  for (const std::string command : {"median", "gaussian"}) {
+    const std::vector<std::string> window{command == "median" ? "--radius" : "--sigma", "1x1x1"};
+    const Result told = quietvox_ok({command, path("ct"), path(command), window[0], window[1]});
+    EXPECT_NE(told.err.find("slice 3 (" + names[2] + ") holds one value"), std::string::npos) << told.err;
+    EXPECT_EQ(dicom_cells(path(command + "/" + names[2])), zeros);
+    // To another format, too.
+    quietvox_ok({command, path("ct"), path(command + ".nii"), window[0], window[1]});
+    const std::vector<float> voxels = read(command + ".nii");
+    const auto slice = std::ssize(voxels) / std::ssize(names);
+    const auto is_blank = [](float voxel) { return voxel == -1024; };
+    EXPECT_TRUE(std::all_of(voxels.begin() + 2 * slice, voxels.begin() + 3 * slice, is_blank));
+    const auto [low, high] = std::minmax_element(voxels.begin() + slice, voxels.begin() + 2 * slice);
+    EXPECT_NE(*low, *high);
+  }
+}
+
+/// A series whose header says nothing of it, or only what the scan was.
+TEST_F(FilterCommand, LabelsAndPhasesOfDicomAreKnownByTheirLooks) {
+  const auto run = [&](const std::string& modality, const std::string& type, const std::function<int(int, int)>& at,
+                       const std::vector<std::string>& more = {}) {
+    std::filesystem::remove_all(folder_ / "in");
+    std::filesystem::create_directory(folder_ / "in");
+    for (int z = 0; z < 4; ++z) {
+      DicomSpec spec{.columns = 64, .rows = 64, .bits_stored = 16, .is_signed = true, .position = {0, 0, 1.0 * z}};
+      for (int i = 0; i < 64 * 64; ++i) spec.cells.push_back(static_cast<std::uint16_t>(at(i % 64, i / 64)));
+      spec.instance_number = z + 1;
+      spec.more = {{DCM_Modality, modality}, {DCM_ImageType, type}};
+      write_dicom(folder_ / "in" / std::to_string(z), spec);
+    }
+    std::vector<std::string> words{"gaussian", path("in"), path("out"), "--force"};
+    words.insert(words.end(), more.begin(), more.end());
+    return quietvox(words);
+  };
+  const auto random = random_integers(64 * 64, 3);
+  const auto noise = [&](int x, int y) { return random[static_cast<std::size_t>(64 * y + x)] % 200; };
+  const auto region = [](int x, int y) { return std::hypot(x - 30, y - 33) < 20 ? 17 * (1 + (2 * x + y) / 50) : 0; };
+  const auto phase = [&](int x, int y) { return (100 * x + 60 * y + noise(x, y) + 100'000) % 6284 - 3142; };
+  const std::string ge = "ORIGINAL\\PRIMARY\\OTHER", magnitude = "ORIGINAL\\PRIMARY\\M\\ND";
+  for (const Result& refused : {run("MR", ge, region), run("MR", magnitude, region), run("CT", "DERIVED", region)}) {
+    EXPECT_EQ(refused.status, 4) << refused.err;
+    EXPECT_NE(refused.err.find("look like labels"), std::string::npos) << refused.err;
+  }
+  const Result refused = run("MR", ge, phase);
+  EXPECT_EQ(refused.status, 4) << refused.err;
+  EXPECT_NE(refused.err.find("look like phases"), std::string::npos) << refused.err;
+  EXPECT_EQ(run("MR", magnitude, phase).status, 0) << "its header says what it is";
+  EXPECT_EQ(run("CT", "DERIVED", phase).status, 0);
+  EXPECT_EQ(run("NM", "ORIGINAL\\PRIMARY", [](int x, int) { return x / 32; }).status, 0) << "few counts";
+  EXPECT_EQ(run("MR", ge, region, {"--force-kind", "scalar"}).status, 0);
+  EXPECT_EQ(run("MR", ge, [&](int x, int y) { return region(x, y) + noise(x, y); }).status, 0);
+}
+
+/// What is not to be filtered may stand behind what is, and looks the same in a compressed file.
+TEST_F(FilterCommand, EachVolumeOfACompressedFileIsJudged) {
+  const Extent size{{40, 40, 12}};
+  const auto voxels = static_cast<std::size_t>(size.voxels());
+  const auto random = random_integers(5 * voxels, 3);
+  std::vector<float> series;
+  for (std::size_t i = 0; i < 5 * voxels; ++i) {
+    const std::size_t volume = i / voxels, x = i % 40, y = i / 40 % 40;
+    const bool is_inside = x > 10 && x < 30 && y > 10 && y < 30;
+    series.push_back(volume == 1 || volume == 4 ? float{is_inside} : 1000.F + static_cast<float>(random[i] % 100) / 3);
+  }
+  write_nifti(folder_ / "in.nii", size, series, 5);
+  std::string bytes = read_file(folder_ / "in.nii");
+  bytes[123] = 8;  // the fourth axis is in seconds
+  put(folder_ / "in.nii", bytes);
+  put(folder_ / "in.nii.gz", deflated(bytes, MAX_WBITS + 16));
+  quietvox_ok({"median", path("in.nii"), path("in.nrrd"), "--radius", "0", "--force-kind", "scalar", "--compress"});
+  std::filesystem::remove(folder_ / "in.json");
+  for (const std::string command : {"gaussian", "nlm", "denoise"}) {
+    for (const std::string ending : {".nii", ".nii.gz", ".nrrd"}) {
+      const std::string in = path("in" + ending), name = command + ending.substr(1) + ".nii", out = path(name);
+      const std::string told = "volumes 2, 5 are left as they are";
+      EXPECT_NE(quietvox_ok({command, in, out, "--dry-run"}).err.find(told), std::string::npos) << command << ending;
+      EXPECT_NE(quietvox_ok({command, in, out}).err.find(told), std::string::npos) << command << ending;
+      for (std::size_t volume = 0; volume < 5; ++volume) {
+        const auto result = read(name, volume);
+        if (ending == ".nii.gz") EXPECT_EQ(result, read(command + "nii.nii", volume)) << command << volume;
+        EXPECT_EQ(result == read("in.nii", volume), volume == 1 || volume == 4) << command << ending << volume;
+      }
+    }
+  }
 }
 
 /// A NIfTI file of doubles, or of floats or integers with an intercept.

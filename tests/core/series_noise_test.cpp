@@ -21,8 +21,9 @@ struct Series {
     for (const float level : levels) volumes.emplace_back(Extent{{8, 8, 4}}, Spacing{1, 1, 1}, level);
     const auto backend = make_backend("cpu");
     return SeriesNoise::measure(
-        chain, volumes.size(), [&](std::size_t i) { return std::make_unique<MemorySource>(volumes.at(i)); }, *backend,
-        {},
+        chain, volumes.size(),
+        [&](std::size_t i) { return levels[i] < 0 ? nullptr : std::make_unique<MemorySource>(volumes.at(i)); },
+        *backend, {},
         [this](std::size_t, VolumeSource&) {
           return [this](VolumeSource& source, const Execution&) {
             ++measures;
@@ -58,6 +59,15 @@ TEST(SeriesNoise, LooksPastAFewVolumesOfAnotherContrast) {
   const auto noise = series.noise({step("nlm")});
   ASSERT_TRUE(noise);
   EXPECT_EQ(sigma_of(*noise, {step("nlm")}), "10");
+}
+
+TEST(SeriesNoise, LeavesOutWhatIsNotFiltered) {
+  const std::vector<FilterConfig> chain{step("nlm")};
+  const auto noise = Series{{-1, 4, 5, -1, 6}}.noise(chain);
+  ASSERT_TRUE(noise);
+  EXPECT_EQ(noise->describe(), "one noise for the series, the median of volumes 2, 3, 5");
+  EXPECT_EQ(sigma_of(*noise, chain), "5");
+  EXPECT_FALSE(Series({{-1, 4, -1}}).noise(chain)) << "one volume is no series";
 }
 
 TEST(SeriesNoise, IsNoneWhereContrastsDiffer) {

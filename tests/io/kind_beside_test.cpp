@@ -83,16 +83,20 @@ TEST(KindBeside, NamesOfAnyLettersAndLength) {
   EXPECT_EQ(KindsBeside(folder / "loop.nii", 1).of_volume(0).kind, std::nullopt);
 }
 
-TEST(KindBeside, NamesOfBidsSayIt) {
+TEST(KindBeside, NamesOfBidsAndDcm2niixSayIt) {
   const auto kind = [](const char* name) {
     return KindsBeside(std::filesystem::path("nowhere") / name, 1).of_volume(0).kind;
   };
-  for (const char* name : {"sub-1_part-phase_bold.nii.gz", "sub-1_phasediff.nii", "sub-1_run-2_phase1.nii.gz"}) {
+  for (const char* name : {"sub-1_part-phase_bold.nii.gz", "sub-1_phasediff.nii", "sub-1_run-2_phase1.nii.gz",
+                           "5_gre_field_mapping_e2_ph.nii.gz", "scan_ph.nii"}) {
     EXPECT_EQ(kind(name), DataKind::phase) << name;
   }
   EXPECT_EQ(kind("sub-1_part-imag_T1w.nii"), DataKind::scalar);
-  for (const char* name :
-       {"phase.nii", "sub-phase1_T1w.nii", "sub-1_phasediff_mask.nii", "sub-1_T1w.nii", ".nii", ""}) {
+  for (const char* name : {"sub-1_dseg.nii.gz", "sub-1_space-MNI_desc-aseg_dseg.nii", "sub-1_phasediff_mask.nii"}) {
+    EXPECT_EQ(kind(name), DataKind::labels) << name;
+  }
+  for (const char* name : {"phase.nii", "ph.nii", "arterial_phase.nii", "sub-phase1_T1w.nii",
+                           "sub-1_label-GM_probseg.nii", "mask.nii", "sub-1_T1w.nii", ".nii", ""}) {
     EXPECT_EQ(kind(name), std::nullopt) << name;
   }
 }

@@ -46,6 +46,61 @@ TEST(LabelGuess, ThinRegionsOfManyNumbersAreLabels) {
   EXPECT_EQ(why_labels([&](double x, double y, double z) { return 0.5F * parcel(x, y, z); }), "") << "fractions";
 }
 
+/// 25 nuclei in slices of which none is at a quarter of the volume, as those of a thalamus may lie.
+TEST(LabelGuess, RegionsOfManyNumbersAreLabelsWhereverTheyLie) {
+  for (const int first : {1, 7, 13, 20}) {
+    const auto nuclei = [&](double x, double y, double z) {
+      const bool is_inside = z >= first && z < first + 4 && std::abs(x - 30) < 15 && std::abs(y - 25) < 12;
+      const int column = static_cast<int>(x + 0.4 * y) / 9, row = static_cast<int>(y + 0.3 * x) / 8;
+      return is_inside ? 8100 + column * 7 % 16 + 16 * row : 0;
+    };
+    EXPECT_NE(why_labels([&](double x, double y, double z) { return static_cast<float>(nuclei(x, y, z)); }), "")
+        << first;
+  }
+}
+
+TEST(LabelGuess, ScatteredMarksAreLabels) {
+  std::mt19937 random(4);
+  EXPECT_NE(why_labels([&](double, double, double) { return random() % 100 == 0 ? 1.F : 0.F; }), "");
+}
+
+TEST(LabelGuess, SmallNumberedThingsAreLabels) {
+  for (const double radius : {1.0, 2.5}) {
+    std::mt19937 random(2);
+    std::vector<std::array<double, 3>> places(120);
+    for (auto& [x, y, z] : places) {
+      x = 3 + random() % 54, y = 3 + random() % 44, z = 3 + random() % 18;
+    }
+    const auto number = [&](double x, double y, double z) {
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        if (std::hypot(x - places[i][0], y - places[i][1], z - places[i][2]) <= radius)
+          return static_cast<float>(i + 1);
+      }
+      return 0.F;
+    };
+    EXPECT_NE(why_labels(number), "") << radius;
+  }
+}
+
+/// Numbered in turn, each around a seed that lies near a grid.
+TEST(LabelGuess, SupervoxelsAreLabels) {
+  constexpr int wide = 6;
+  const auto seed = [](int i, int j, int axis) {
+    return wide * (0.5 + (axis == 0 ? i : j)) + std::sin(7.0 * i + 13.0 * j + 5.0 * axis) * 2;
+  };
+  const auto supervoxel = [&](double x, double y, double z) {
+    std::pair<double, float> nearest{1e9, 0.F};
+    for (int i = 0; i < 10; ++i) {
+      for (int j = 0; j < 9; ++j) {
+        const double distance = std::hypot(x - seed(i, j, 0), y - seed(i, j, 1));
+        nearest = std::min(nearest, {distance, static_cast<float>(1 + i + 10 * j + 90 * static_cast<int>(z / wide))});
+      }
+    }
+    return nearest.second;
+  };
+  EXPECT_NE(why_labels(supervoxel), "");
+}
+
 TEST(LabelGuess, ScansAreNone) {
   std::mt19937 random(3);
   std::normal_distribution<float> noise;
@@ -59,63 +114,142 @@ TEST(LabelGuess, ScansAreNone) {
     return std::round(std::clamp(smooth(x, y) + 8 * noise(random) - 380, 0.F, 60.F));
   };
   EXPECT_EQ(why_labels(window), "");
-  // Each voxel drawn as 4 x 4.
+  // Each voxel drawn as a square.
   std::vector<float> coarse(20 * 20 * 24);
   for (float& voxel : coarse) voxel = std::round(500 + 40 * noise(random));
-  const auto blocks = [&](double x, double y, double z) {
-    return coarse[static_cast<std::size_t>(x / 4) + 20 * static_cast<std::size_t>(y / 4) +
-                  400 * static_cast<std::size_t>(z)];
+  for (const int side : {4, 8}) {
+    const auto blocks = [&](double x, double y, double z) {
+      return coarse[static_cast<std::size_t>(x / side) + 20 * static_cast<std::size_t>(y / side) +
+                    400 * static_cast<std::size_t>(z)];
+    };
+    EXPECT_EQ(why_labels(blocks), "") << side;
+  }
+  // A thin body in air that is cut off at one value, within a circle.
+  const auto thin = [&](double x, double y, double) {
+    return from_axis(x, y) > 24  ? -2000.F
+           : from_axis(x, y) > 6 ? -1024.F
+                                 : std::round(smooth(x, y) + 8 * noise(random));
   };
-  EXPECT_EQ(why_labels([&](double x, double y, double z) { return blocks(x, y, z); }), "");
+  EXPECT_EQ(why_labels(thin), "");
 }
 
-/// A field that turns a few times over the image.
-std::string why_phases(double low, double high, bool is_wrapped, io::Rescale to_real = {}) {
+std::string why_phases(const std::function<double(std::int64_t x, std::int64_t y)>& at, io::Rescale to_real = {}) {
   std::vector<float> voxels;
-  std::mt19937 random(5);
-  std::normal_distribution<double> noise(0, 0.02);
   for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-    const std::int64_t x = i % extent.x, y = i / extent.x % extent.y;
-    const double turns = 0.04 * static_cast<double>(x) + 0.02 * static_cast<double>(y) + noise(random);
-    const double part = is_wrapped ? turns - std::floor(turns) : 0.5 + 0.5 * std::sin(8 * turns);
-    voxels.push_back(static_cast<float>((low + (high - low) * part - to_real.inter) / to_real.slope));
+    voxels.push_back(static_cast<float>((at(i % extent.x, i / extent.x % extent.y) - to_real.inter) / to_real.slope));
   }
   MemoryVolume volume({voxels.data(), extent});
   return io::looks_of(volume, to_real).why_phases;
 }
 
-TEST(LabelGuess, WrappedAnglesArePhases) {
-  EXPECT_NE(why_phases(-3.1415926, 3.1415926, true), "");
-  EXPECT_NE(why_phases(0, 6.2831853, true), "");
-  EXPECT_NE(why_phases(-4096, 4095, true, {2, -4096}), "");
-  EXPECT_EQ(why_phases(-3.1415926, 3.1415926, false), "") << "nothing jumps";
-  EXPECT_EQ(why_phases(-3, 3, true), "") << "no whole turn";
-  EXPECT_EQ(why_phases(-4096, 4095, false), "");
+/// Chance, and an object in air.
+class PhaseGuess : public testing::Test {
+ protected:
+  double noise(double sigma) { return sigma * normal_(random_); }
+  double anywhere() { return uniform_(random_); }
+  static bool is_air(std::int64_t x, std::int64_t y) { return from_axis(double(x), double(y)) > 20; }
+  /// A field that turns a few times over the object, from 0 to 1, with noise that is everything in air.
+  double angle(std::int64_t x, std::int64_t y) {
+    const double turns = 0.04 * static_cast<double>(x) + 0.02 * static_cast<double>(y) + noise(0.02);
+    return is_air(x, y) ? anywhere() : turns - std::floor(turns);
+  }
+
+ private:
+  std::mt19937 random_{5};
+  std::normal_distribution<double> normal_;
+  std::uniform_real_distribution<double> uniform_{0, 1};
+};
+
+TEST_F(PhaseGuess, WrappedAnglesOfAnyRangeArePhases) {
+  for (const auto& [low, high] : std::vector<std::pair<double, double>>{
+           {-3.1415926, 3.1415926}, {0, 6.2831853}, {-3, 3}, {0, 1}, {-180, 180}, {0, 360}, {-500, 500}}) {
+    EXPECT_NE(why_phases([&](auto x, auto y) { return low + (high - low) * angle(x, y); }), "") << low << " " << high;
+  }
+  for (const auto& [low, high] : std::vector<std::pair<int, int>>{{0, 4095}, {0, 255}, {-3142, 3142}, {0, 6283}}) {
+    const auto whole = [&](auto x, auto y) { return std::round(low + (high - low) * angle(x, y)); };
+    EXPECT_NE(why_phases(whole), "") << low << " " << high;
+    EXPECT_NE(why_phases([&](auto x, auto y) { return is_air(x, y) ? 0 : whole(x, y); }), "") << "without air";
+  }
+  EXPECT_NE(why_phases([&](auto x, auto y) { return -4096 + 8191 * angle(x, y); }, {2, -4096}), "");
 }
 
-TEST(LabelGuess, PartsOfUnitVectorsAreTold) {
-  const auto are_vectors = [](double length) {
+TEST_F(PhaseGuess, AnglesThatHardlyWrapAreToldByTheirRange) {
+  const auto angle = [&](auto x, auto y) { return is_air(x, y) ? 2 * anywhere() - 1 : noise(0.1); };
+  for (const double end : {3.1415926, 4096.0, 3142.0, 180.0}) {
+    EXPECT_NE(why_phases([&](auto x, auto y) { return end * angle(x, y); }), "") << end;
+    EXPECT_EQ(why_phases([&](auto x, auto y) { return 1.1 * end * angle(x, y); }), "") << end;
+  }
+}
+
+TEST_F(PhaseGuess, ScansAndMapsAreNone) {
+  const auto object = [&](auto x, auto y) { return (x / 6 + y / 5) % 2 == 0 ? 200 : 100 + double(x); };
+  EXPECT_EQ(why_phases([&](auto x, auto y) { return std::sin(0.3 * double(x)) + std::sin(0.2 * double(y)); }), "");
+  EXPECT_EQ(why_phases([&](auto, auto) { return anywhere(); }), "") << "nothing but noise";
+  EXPECT_EQ(why_phases([&](auto x, auto y) { return (is_air(x, y) ? 0 : object(x, y)) + noise(10); }), "");
+  EXPECT_EQ(why_phases([&](auto x, auto y) { return std::clamp(object(x, y) - 110 + noise(10), 0.0, 60.0); }), "")
+      << "cut off at both ends";
+  EXPECT_EQ(why_phases([&](auto x, auto y) { return 255 * ((x / 6 + y / 5) % 2) + noise(4); }), "") << "two levels";
+  EXPECT_EQ(
+      why_phases([&](auto x, auto y) { return std::clamp(1000.0 * ((x / 6 + y / 5) % 2) + noise(20), 0.0, 1000.0); }),
+      "")
+      << "two levels, cut off";
+  EXPECT_EQ(
+      why_phases([&](auto x, auto y) { return is_air(x, y) ? 4000 * anywhere() : 10 * object(x, y) + noise(50); }), "")
+      << "a map that could not be fitted in air";
+  EXPECT_EQ(why_phases([&](auto x, auto y) {
+              return is_air(x, y) ? std::round(anywhere()) * 4000 : 10 * object(x, y) + noise(50);
+            }),
+            "")
+      << "or was cut off there";
+}
+
+/// Three volumes; vectors have a length of 0 in air.
+class VectorGuess : public PhaseGuess {
+ protected:
+  bool are_vectors(const std::function<std::array<double, 3>(std::int64_t x, std::int64_t y)>& at) {
     std::array<std::vector<float>, 3> parts;
     for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-      const double angle = 0.1 * static_cast<double>(i % 977), tilt = 0.07 * static_cast<double>(i % 311);
-      const double size = i % extent.x < 10 ? 0 : 1 + (length - 1) * static_cast<double>(i % 7);
-      parts[0].push_back(static_cast<float>(size * std::cos(angle) * std::cos(tilt)));
-      parts[1].push_back(static_cast<float>(size * std::sin(angle) * std::cos(tilt)));
-      parts[2].push_back(static_cast<float>(size * std::sin(tilt)));
+      const std::int64_t x = i % extent.x, y = i / extent.x % extent.y;
+      const auto vector = is_air(x, y) ? std::array<double, 3>{} : at(x, y);
+      for (std::size_t axis = 0; axis < 3; ++axis) parts[axis].push_back(static_cast<float>(vector[axis]));
     }
     MemoryVolume x({parts[0].data(), extent}), y({parts[1].data(), extent}), z({parts[2].data(), extent});
-    return io::are_unit_vectors({&x, &y, &z});
+    return io::are_vectors({&x, &y, &z});
+  }
+  static std::array<double, 3> fibre(std::int64_t x, std::int64_t y, double length) {
+    const double angle = 0.1 * static_cast<double>(x), tilt = 0.07 * static_cast<double>(y);
+    return {length * std::cos(angle) * std::cos(tilt), length * std::sin(angle) * std::cos(tilt),
+            length * std::sin(tilt)};
+  }
+};
+
+TEST_F(VectorGuess, DirectionsAreVectors) {
+  EXPECT_TRUE(are_vectors([](auto x, auto y) { return fibre(x, y, 1); }));
+  EXPECT_FALSE(are_vectors([](auto x, auto y) { return fibre(x, y, 1.1); }));
+}
+
+TEST_F(VectorGuess, DirectionsTimesAnisotropyAreVectors) {
+  const auto anisotropic = [&](auto x, auto y) {
+    const double length = 0.5 + 0.3 * std::sin(0.2 * static_cast<double>(x)) + noise(0.03);
+    return fibre(x, y, anywhere() < 0.3 ? -length : length);
   };
-  EXPECT_TRUE(are_vectors(1));
-  EXPECT_FALSE(are_vectors(0.9));
+  EXPECT_TRUE(are_vectors(anisotropic));
+}
+
+TEST_F(VectorGuess, ThreeMapsAreNone) {
+  EXPECT_FALSE(are_vectors([&](auto, auto) { return std::array{noise(0.2), noise(0.2), noise(0.2)}; }));
+  EXPECT_FALSE(are_vectors([&](auto x, auto y) {
+    const double correlation = 0.4 * std::sin(0.2 * static_cast<double>(x + 2 * y));
+    return std::array{correlation + noise(0.05), 0.3 - correlation + noise(0.05), noise(0.05)};
+  }));
 }
 
 TEST(LabelGuess, EmptyVolumesSayNothing) {
   std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()), 3);
   MemoryVolume volume({voxels.data(), extent});
   const io::NumberLooks looks = io::looks_of(volume);
-  EXPECT_TRUE(looks.is_uniform);
   EXPECT_EQ(looks.why_labels, "");
+  EXPECT_EQ(looks.why_phases, "");
 }
 
 }  // namespace

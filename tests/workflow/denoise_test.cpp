@@ -124,6 +124,41 @@ TEST(Workflow, NoiseThatGrowsWithTheValueIsStabilisedAlikeInMemoryAndInFiles) {
   }
 }
 
+/// As gaps in a transfer leave them, or programs that pad a volume.
+TEST(Workflow, BlankSlicesStayAndCountForNobody) {
+  const TemporaryFolder folder;
+  const std::vector<float> noisy = noisy_box(20);
+  const auto slice = static_cast<std::size_t>(extent.slice());
+  std::vector<float> blank = noisy;
+  for (const std::size_t z : {0, 1, 11, 23})
+    std::fill_n(blank.begin() + static_cast<std::ptrdiff_t>(z * slice), slice, 0);
+  std::vector<float> missing = blank;
+  for (float& voxel : missing) voxel = voxel == 0 ? std::numeric_limits<float>::quiet_NaN() : voxel;
+  const auto tells = [](const Message& warning) {
+    return warning.text().starts_with("slice 12 holds one value, where those beside it hold an image");
+  };
+  for (const auto& filters :
+       {std::vector<FilterConfig>{}, {filter("median", {{"radius", "1x1x1"}})}, {filter("gaussian")}}) {
+    const std::string name = filters.empty() ? "denoise" : describe_chain(filters);
+    const Result result = denoised(blank, {.filters = filters});
+    const std::vector<float> expected = denoised(missing, {.filters = filters}).voxels;
+    for (std::size_t i = 0; i < blank.size(); ++i) {
+      ASSERT_EQ(result.voxels[i], blank[i] == 0 ? 0 : expected[i]) << name << i;
+    }
+    EXPECT_EQ(std::ranges::count_if(result.report.warnings, tells), 1) << name;
+
+    write_nifti(folder / "in.nii", blank, {.force = true});
+    for (const bool dry_run : {true, false}) {
+      const auto report = denoise({.input = folder / "in.nii",
+                                   .output = folder / "out.nii",
+                                   .filters = filters,
+                                   .out = {.force = true, .dry_run = dry_run}});
+      EXPECT_EQ(std::ranges::count_if(report.warnings, tells), 1) << name;
+    }
+    EXPECT_EQ(read_nifti(folder / "out.nii"), result.voxels) << name;
+  }
+}
+
 TEST(Workflow, VoxelsOutsideTheMaskAndMissingOnesStayAndCountForNobody) {
   std::vector<float> noisy = noisy_box(20), mask(noisy.size(), 1);
   noisy[5000] = std::numeric_limits<float>::quiet_NaN();

@@ -9,6 +9,7 @@
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
 #include "io/output/noise_json.hpp"
+#include "workflow/blank_slices.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/scan_files.hpp"
 #include "workflow/voxel_output.hpp"
@@ -133,10 +134,10 @@ void estimate_image(const Arguments& arguments, Context& context) {
   NoiseOfVolumes noise(*image);
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    const auto source = image->volume(volume, io::VoxelDomain::real_less_offset);
-    const NoiseModel model = noise.measure(volume, *source, context.background());
-    const auto estimates = estimate_noise_by_every_method(*source);
-    if (map) map->write(volume, *source, model);
+    BlankSlices source(image->volume(volume, io::VoxelDomain::real_less_offset));
+    const NoiseModel model = noise.measure(volume, source, context.background());
+    const auto estimates = estimate_noise_by_every_method(source);
+    if (map) map->write(volume, source, model);
     if (context.json) {
       volumes.push_back(as_json(model, estimates));
       continue;

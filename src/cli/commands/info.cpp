@@ -9,6 +9,7 @@
 #include "cli/spelling.hpp"
 #include "filters/registry.hpp"
 #include "io/output/noise_json.hpp"
+#include "workflow/blank_slices.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/scan_files.hpp"
 #include "workflow/series_choice.hpp"
@@ -40,7 +41,8 @@ std::string rounded(const FieldInfo& field, const std::string& value) {
 std::optional<NoiseModel> noise_of(const io::Image& image, const Execution& execution,
                                    std::vector<std::string>& warnings) {
   try {
-    return NoiseOfVolumes(image).measure(0, *image.volume(0, io::VoxelDomain::real_less_offset), execution);
+    BlankSlices source(image.volume(0, io::VoxelDomain::real_less_offset));
+    return NoiseOfVolumes(image).measure(0, source, execution);
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.push_back(as_text(error.message()));
@@ -160,6 +162,7 @@ void print_info(const Arguments& arguments, Context& context) {
   if (!image) image = open_input(path, options, context.background());
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
   const std::optional<NoiseModel> noise = noise_of(*image, context.background(), warnings);
+  for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
   const std::vector<FilterConfig> defaults = defaults_for(*image, noise);
 
   if (context.json) {

@@ -17,29 +17,29 @@
 #include "io/files/posix_file.hpp"
 #include "io/format_text.hpp"
 #include "io/image.hpp"
+#include "io/lazy_facts.hpp"
 #include "io/slice_positions.hpp"
 
 namespace quietvox::io {
 namespace dicom {
 namespace {
 
-/// Reads the values of an image straight from the end of its file, where its header says that its cells are. False
-/// where they are not, or where it has room for cells of that size elsewhere: in some broken files the last are not the
-/// image's.
-bool read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
+/// Reads the values of an image straight from the end of its file, where its header says that its cells are; gives what
+/// to_values() does. None where they are not there, or where it has room for cells of that size elsewhere: in some
+/// broken files the last are not the image's.
+std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
   const RawReader file(image.path);
   const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(lead + count);
   const auto bytes = std::as_writable_bytes(std::span(words.get(), lead + count));
-  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return false;
-  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return false;
+  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return std::nullopt;
+  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return std::nullopt;
   std::uint32_t length = 0;
   std::memcpy(&length, &words[lead - 2], sizeof length);
   if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
-    return false;
-  to_values(image, {&words[lead], count}, kind, out);
-  return true;
+    return std::nullopt;
+  return to_values(image, {&words[lead], count}, kind, out);
 }
 
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
@@ -49,12 +49,26 @@ class ImageValues {
       : execution_(std::move(execution)), file_(std::move(file)) {}
 
   void read(const SliceHeader& image, VoxelDomain kind, float* out) {
-    if (image.ends_with_cells && fills_frame(image) && read_values_at_end(image, kind, out)) return;
-    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
-    open(image)->values(image, kind, out);
+    if (!values(image, kind, out)) return;
+    const std::lock_guard lock(mutex_);
+    cut_off_.emplace(called(image), &image);
+  }
+
+  /// The images read whose numbers are larger than their headers say, by name.
+  std::map<std::string, const SliceHeader*> cut_off() {
+    const std::lock_guard lock(mutex_);
+    return cut_off_;
   }
 
  private:
+  bool values(const SliceHeader& image, VoxelDomain kind, float* out) {
+    if (image.ends_with_cells && fills_frame(image)) {
+      if (const auto read = read_values_at_end(image, kind, out)) return *read;
+    }
+    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
+    return open(image)->values(image, kind, out);
+  }
+
   std::shared_ptr<OpenFile> open(const SliceHeader& image) {
     const std::lock_guard lock(mutex_);
     if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image.path, execution_);
@@ -64,14 +78,18 @@ class ImageValues {
   Execution execution_;
   std::mutex mutex_;
   std::shared_ptr<OpenFile> file_;
+  std::map<std::string, const SliceHeader*> cut_off_;
 };
 
 class SliceReader final : public VolumeSource {
  public:
-  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images, std::size_t volume,
-              VoxelDomain values, Execution execution)
+  /// `looks`: null where nothing but what is said counts.
+  SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images,
+              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain values, Execution execution)
       : series_(std::move(series)),
         images_(std::move(images)),
+        looks_(std::move(looks)),
+        index_(volume),
         volume_(series_->volumes.at(volume)),
         values_(values),
         execution_(std::move(execution)) {}
@@ -80,11 +98,16 @@ class SliceReader final : public VolumeSource {
   Spacing spacing() const override { return volume_.geometry.spacing; }
   HeaderFacts header() const override {
     const SliceHeader& first = volume_.slices.front();
-    return {.kind = first.kind,
-            .kind_source = first.kind_source,
-            .are_ct_numbers = first.modality == "CT",
-            .min_is_white = first.photometric == "MONOCHROME1",
-            .slices_are_even = volume_.why_2d_only.empty()};
+    const HeaderFacts said{.kind = first.kind,
+                           .kind_source = first.kind_source,
+                           .are_ct_numbers = first.modality == "CT",
+                           .min_is_white = first.photometric == "MONOCHROME1",
+                           .slices_are_even = volume_.why_2d_only.empty()};
+    // Programs write labels and phases as what the scan was that they come from.
+    if (!looks_ || (first.modality != "CT" && first.modality != "MR")) return said;
+    return looks_->get(index_, said, {first.slope, first.intercept}, [this](std::size_t volume) {
+      return std::make_unique<SliceReader>(series_, images_, nullptr, volume, VoxelDomain::stored, execution_);
+    });
   }
 
   void read(VolumeView<float> out) override {
@@ -103,6 +126,8 @@ class SliceReader final : public VolumeSource {
  private:
   std::shared_ptr<const Series> series_;
   std::shared_ptr<ImageValues> images_;
+  std::shared_ptr<LooksOfVolumes> looks_;
+  std::size_t index_;
   const Volume& volume_;
   VoxelDomain values_;
   Execution execution_;
@@ -130,10 +155,11 @@ std::string rescale(const Volume& volume) {
 
 class DicomImage final : public Image {
  public:
-  /// `file`: one that is open already, or null.
-  DicomImage(Series series, std::shared_ptr<OpenFile> file, Execution execution)
+  /// `file`: one that is open already, or null. `is_kind_given`: what the numbers are was not left to be found.
+  DicomImage(Series series, std::shared_ptr<OpenFile> file, bool is_kind_given, Execution execution)
       : series_(std::make_shared<const Series>(std::move(series))),
         images_(std::make_shared<ImageValues>(std::move(file), execution)),
+        looks_(is_kind_given ? nullptr : std::make_shared<LooksOfVolumes>(series_->volumes.size())),
         execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
@@ -150,7 +176,21 @@ class DicomImage final : public Image {
   const Geometry& geometry(std::size_t volume) const override { return at(volume).geometry; }
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
+  std::string name_of_slice(std::size_t volume, std::int64_t z) const override {
+    return called(at(volume).slices[static_cast<std::size_t>(z)]);
+  }
   std::vector<std::string> warnings() const override { return series_->warnings; }
+  std::vector<std::string> warnings_of_voxels() const override {
+    const auto images = images_->cut_off();
+    if (images.empty()) return {};
+    const auto& [name, image] = *images.begin();
+    return {
+        name + (images.size() > 1 ? " and " + std::to_string(images.size() - 1) + " more" : "") + ": " +
+        tag_name(DCM_BitsStored) + " is " + std::to_string(image->format.bits_stored) +
+        ", but higher bits differ from pixel to pixel: numbers that need them were cut off; if they are no overlay, "
+        "correct it and " +
+        tag_name(DCM_HighBit)};
+  }
   std::string series_uid() const override { return at(0).slices.front().series; }
   bool is_time_series() const override {
     const auto weighting = [](const SliceHeader& slice) {
@@ -204,7 +244,7 @@ class DicomImage final : public Image {
   }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
-    return std::make_unique<SliceReader>(series_, images_, volume, values, execution_);
+    return std::make_unique<SliceReader>(series_, images_, looks_, volume, values, execution_);
   }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
@@ -288,6 +328,7 @@ class DicomImage final : public Image {
 
   std::shared_ptr<const Series> series_;
   std::shared_ptr<ImageValues> images_;
+  std::shared_ptr<LooksOfVolumes> looks_;
   Execution execution_;
 };
 
@@ -384,7 +425,8 @@ struct DicomFolder::Impl {
     series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
     with_error_context(path.string(), [&] { dicom::check_rescale(series.volumes); });
     dicom::add_warnings(series, options);
-    return std::make_unique<dicom::DicomImage>(std::move(series), found.only_file, options.execution.silent());
+    return std::make_unique<dicom::DicomImage>(std::move(series), found.only_file, options.kind.has_value(),
+                                               options.execution.silent());
   }
 };
 

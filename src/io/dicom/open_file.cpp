@@ -9,12 +9,12 @@ namespace quietvox::io::dicom {
 OpenFile::OpenFile(const std::filesystem::path& path, const Execution& execution)
     : path_(path), execution_(execution), file_(load_header(path, execution)) {}
 
-void OpenFile::values(const SliceHeader& image, VoxelDomain kind, float* out) {
+bool OpenFile::values(const SliceHeader& image, VoxelDomain kind, float* out) {
   if (!fills_frame(image)) return to_values(image, mosaic(image), kind, out);
   FrameDecoder& frames = decoder(image);
   const auto in_place = frames.cells_in_place();
   if (!in_place.empty()) return to_values(image, in_place, kind, out);
-  to_values(image, frames.cells(image.frame), kind, out);
+  return to_values(image, frames.cells(image.frame), kind, out);
 }
 
 FrameDecoder& OpenFile::decoder(const SliceHeader& image) {

@@ -25,8 +25,8 @@ class OpenFile {
   /// For who reads its header, before any values.
   DcmFileFormat& header() { return *file_; }
 
-  /// The values of one of its images. Throws as FrameDecoder does.
-  void values(const SliceHeader& image, VoxelDomain, float* out);
+  /// The values of one of its images; returns what to_values() does. Throws as FrameDecoder does.
+  bool values(const SliceHeader& image, VoxelDomain, float* out);
 
  private:
   FrameDecoder& decoder(const SliceHeader& image);

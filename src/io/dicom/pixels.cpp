@@ -174,6 +174,16 @@ std::int64_t merge(const SliceHeader& slice, const float* values, std::span<std:
   return clamped;
 }
 
+/// Whether numbers do not fit into the bits that are theirs, by the bits of cells that are not the same in all.
+bool are_cut_off(const SliceHeader& slice, std::span<const std::uint16_t> cells, std::uint32_t differing) {
+  const PixelFormat format = slice.format, extended = format.sign_extended();
+  const std::uint32_t above = 0xffffU >> (16 - format.bits_allocated) & (0xffffU << (format.high_bit + 1));
+  if ((differing & above) == 0 || slice.has_overlays_in_cells) return false;
+  return extended == format || std::ranges::any_of(cells, [&](std::uint16_t cell) {
+           return ((extended.with_stored(cell, format.stored(cell)) ^ cell) & above) != 0;
+         });
+}
+
 /// The cells of an image that is a tile of its frame.
 std::vector<std::uint16_t> cut_tile(const SliceHeader& slice, std::span<const std::uint16_t> frame) {
   std::vector<std::uint16_t> tile(static_cast<std::size_t>(slice.columns * slice.rows));
@@ -310,7 +320,7 @@ void replace_cells(DcmDataset& data, const SliceHeader& slice, std::span<const s
   }
 }
 
-void to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, VoxelDomain kind, float* values) {
+bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, VoxelDomain kind, float* values) {
   std::vector<std::uint16_t> tile;
   if (!fills_frame(slice)) tile = cut_tile(slice, frame);
   const std::span<const std::uint16_t> cells = tile.empty() ? frame : tile;
@@ -318,24 +328,28 @@ void to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
   const PixelFormat format = slice.format;
   const std::uint16_t* const cell = cells.data();  // without checks of bounds the compiler makes vectors
   const std::size_t count = cells.size();
+  std::uint32_t differing = 0;
+  const auto make_values = [&](const auto& value_of) {
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = static_cast<float>(value_of(format.stored(cell[i])));
+      differing |= static_cast<std::uint32_t>(cell[i] ^ cell[0]);
+    }
+  };
   if (kind == VoxelDomain::stored) {
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(format.stored(cell[i]));
+    make_values([](int stored) { return stored; });
   } else if (!slice.modality_lut.empty()) {
-    for (std::size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<float>(slice.modality_lut.value(format.stored(cell[i])));
-    }
+    make_values([&](int stored) { return slice.modality_lut.value(stored); });
   } else {
-    for (std::size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<float>(slope * format.stored(cell[i]) + intercept);
-    }
+    make_values([&](int stored) { return slope * stored + intercept; });
   }
-  if (!slice.padding || kind == VoxelDomain::real_with_padding) return;
-  for (std::size_t i = 0; i < count; ++i) {
+  const bool drops_padding = slice.padding && kind != VoxelDomain::real_with_padding;
+  for (std::size_t i = 0; drops_padding && i < count; ++i) {
     const int stored = format.stored(cell[i]);
     if (stored >= slice.padding->first && stored <= slice.padding->second) {
       values[i] = std::numeric_limits<float>::quiet_NaN();
     }
   }
+  return are_cut_off(slice, cells, differing);
 }
 
 std::int64_t merge_values(const SliceHeader& slice, const float* values, VoxelDomain kind,

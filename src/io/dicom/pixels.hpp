@@ -29,8 +29,9 @@ std::span<std::uint8_t> native_bytes(DcmPixelData&);
 void replace_cells(DcmDataset&, const SliceHeader&, std::span<const std::uint16_t> cells);
 
 /// What filters see of an image that is its frame or a tile of it: real or stored numbers, NaN where a cell holds
-/// padding, but for VoxelDomain::real_with_padding.
-void to_values(const SliceHeader&, std::span<const std::uint16_t> frame, VoxelDomain, float* values);
+/// padding, but for VoxelDomain::real_with_padding. Returns true where bits above the stored ones differ from cell to
+/// cell and are neither copies of the sign nor an overlay, as of numbers that are larger than the header says.
+bool to_values(const SliceHeader&, std::span<const std::uint16_t> frame, VoxelDomain, float* values);
 
 /// Filtered values of an image put back into the cells of its frame that they came from: inverse rescale, rounding half
 /// away from zero, clamping to the stored range, moving off the padding range. Spare bits above a signed number follow

@@ -150,6 +150,12 @@ inline std::string called(const SliceHeader& slice) {
   return slice.name.string() + (slice.frames > 1 ? " (frame " + std::to_string(slice.frame + 1) + ")" : "");
 }
 
+/// Its instance number, which goes on from frame to frame of a file.
+inline std::optional<double> running_number(const SliceHeader& slice) {
+  const double frame = static_cast<double>(slice.frame) / static_cast<double>(slice.frames);
+  return slice.instance_number.value_or(0) + frame;
+}
+
 /// Whether an image is all of its frame, not a tile.
 inline bool fills_frame(const SliceHeader& slice) {
   return slice.columns == slice.frame_columns && slice.rows == slice.frame_rows;

@@ -219,6 +219,30 @@ double slice_distance(const std::vector<SliceHeader>& slices, const Places& plac
   return *middle;
 }
 
+/// Adds a day to times of day behind midnight, where no date does: images that come most of a day before all others,
+/// and whose acquisition numbers, or else instance numbers, lie above those of all others.
+void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double> SliceHeader::*time) {
+  constexpr double day = 86400, most_of_day = day / 2;
+  std::vector<SliceHeader*> timed;
+  for (SliceHeader& slice : images) {
+    if (slice.*time) timed.push_back(&slice);
+  }
+  const auto at = [time](const SliceHeader* slice) { return *(slice->*time); };
+  std::ranges::sort(timed, {}, at);
+  if (timed.empty() || at(timed.back()) - at(timed.front()) >= day) return;
+  const auto evening = std::ranges::adjacent_find(
+      timed, [&](const SliceHeader* a, const SliceHeader* b) { return at(b) - at(a) > most_of_day; });
+  if (evening == timed.end()) return;
+  const auto goes_on = [&](const auto& number) {
+    const auto is_less = [&](const SliceHeader* a, const SliceHeader* b) { return number(*a) < number(*b); };
+    const auto first_of_morning = std::min_element(timed.begin(), evening + 1, is_less);
+    const auto last_of_evening = std::max_element(evening + 1, timed.end(), is_less);
+    return is_less(*last_of_evening, *first_of_morning);
+  };
+  if (!goes_on([](const SliceHeader& slice) { return slice.acquisition; }) && !goes_on(running_number)) return;
+  for (auto slice = timed.begin(); slice != evening + 1; ++slice) *((*slice)->*time) += day;
+}
+
 /// The images of each kind, those with a place in the order of their places.
 std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, const std::stop_token& stop) {
   std::vector<Images> kinds;
@@ -350,6 +374,8 @@ void check_rescale(const std::vector<Volume>& volumes) {
 std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::stop_token& stop) {
   fill_in(images, &SliceHeader::frame_of_reference);
   fill_in(images, &SliceHeader::patient_position);
+  go_on_after_midnight(images, &SliceHeader::acquired_at);
+  go_on_after_midnight(images, &SliceHeader::made_at);
   std::vector<Volume> volumes;
   for (std::vector<SliceHeader>& kind : by_kind(std::move(images), stop)) {
     if (!has_place(kind.front())) {

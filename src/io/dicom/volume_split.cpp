@@ -46,12 +46,6 @@ const Trait contrasts[] = {{&SliceHeader::inversion_time, 0, same_contrast},
 const Trait repetition_time{&SliceHeader::repetition_time, 0, same_contrast};
 const Trait slice_thickness{&SliceHeader::slice_thickness, 0, same_contrast};
 
-/// Instance numbers go on from frame to frame of a file.
-std::optional<double> running_number(const SliceHeader& slice) {
-  const double frame = static_cast<double>(slice.frame) / static_cast<double>(slice.frames);
-  return slice.instance_number.value_or(0) + frame;
-}
-
 const Order orders[] = {
     {{&SliceHeader::inversion_time, 0, same_contrast}, false},
     {{&SliceHeader::trigger_time, same_trigger_ms}, false},

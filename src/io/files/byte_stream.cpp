@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,47 @@
 namespace quietvox::io {
 namespace {
 
-constexpr std::size_t buffer_size = 1 << 18;
+constexpr std::size_t buffer_size = 1 << 18, piece_size = 1 << 20;
 constexpr std::uint64_t deflate_limit = 1032;  // bytes that one byte of deflate can unpack to
+
+/// The last of the bytes that were unpacked, in the pieces in which they came.
+class KeptBytes {
+ public:
+  std::uint64_t begin() const { return begin_; }
+  std::uint64_t end() const { return end_; }
+
+  /// A piece that follows, of `most_size` bytes, less what `fill` does not fill; false where that is all of it. Lets go
+  /// of the pieces before all that `most` bytes may be wanted of, up to some byte of the new one.
+  template <class Fill>
+  bool add(std::size_t most_size, std::uint64_t most, const Fill& fill) {
+    auto bytes = std::make_unique_for_overwrite<std::byte[]>(most_size);
+    const std::size_t size = fill(std::span(bytes.get(), most_size));
+    if (size == 0) return false;
+    end_ += size;
+    pieces_.emplace_back(std::move(bytes), size);
+    for (; end_ - begin_ >= most + size + pieces_.front().second; pieces_.pop_front()) begin_ += pieces_.front().second;
+    return true;
+  }
+  /// From `offset` on, which is not before begin(); returns how many there were.
+  std::size_t copy(std::uint64_t offset, std::span<std::byte> to) const {
+    std::size_t done = 0;
+    std::uint64_t at = begin_;
+    for (const auto& [bytes, size] : pieces_) {
+      if (offset + done < at + size && done < to.size()) {
+        const auto found = std::span(bytes.get(), size).subspan(static_cast<std::size_t>(offset + done - at));
+        const std::size_t count = std::min(found.size(), to.size() - done);
+        std::ranges::copy(found.first(count), to.subspan(done).begin());
+        done += count;
+      }
+      at += size;
+    }
+    return done;
+  }
+
+ private:
+  std::deque<std::pair<std::unique_ptr<std::byte[]>, std::size_t>> pieces_;
+  std::uint64_t begin_ = 0, end_ = 0;
+};
 
 }  // namespace
 
@@ -44,7 +84,7 @@ class ByteReader::Impl {
       check_stop(stop_);
       return file_.read(start_ + offset, to);
     }
-    if (offset + to.size() <= most_kept_) return read_kept(offset, to);
+    if (!to.empty() && to.size() <= most_kept_ && offset >= kept_.begin()) return read_kept(offset, to);
     go_to(offset);
     return unpack(to);
   }
@@ -55,18 +95,11 @@ class ByteReader::Impl {
 
  private:
   std::size_t read_kept(std::uint64_t offset, std::span<std::byte> to) {
-    const auto end = static_cast<std::size_t>(offset + to.size()), had = kept_.size();
-    if (had < end) {
-      go_to(had);
-      std::vector<std::byte> more(end - had);
-      more.resize(unpack(more));
-      kept_.reserve(static_cast<std::size_t>(most_kept_));
-      kept_.insert(kept_.end(), more.begin(), more.end());
+    while (kept_.end() < offset + to.size()) {
+      if (inflater_->position() != kept_.end()) go_to(kept_.end());
+      if (!kept_.add(piece_size, most_kept_, [this](std::span<std::byte> piece) { return unpack(piece); })) break;
     }
-    const auto found = std::span(kept_).subspan(std::min<std::size_t>(offset, kept_.size()));
-    const std::size_t got = std::min(found.size(), to.size());
-    std::ranges::copy(found.first(got), to.begin());
-    return got;
+    return kept_.copy(offset, to);
   }
 
   void go_to(std::uint64_t offset) {
@@ -88,7 +121,7 @@ class ByteReader::Impl {
     std::size_t done = 0;
     while (done < to.size() && !inflater_->at_end()) {
       keep_checkpoint();
-      done += inflater_->read(to.subspan(done, std::min<std::size_t>(to.size() - done, 1 << 20)));
+      done += inflater_->read(to.subspan(done, std::min(to.size() - done, piece_size)));
     }
     if (inflater_->at_end()) trailing_garbage_ = inflater_->trailing_garbage();
     return done;
@@ -107,7 +140,7 @@ class ByteReader::Impl {
   bool compressed_ = false;
   std::unique_ptr<GzipReader> inflater_;
   std::vector<std::unique_ptr<GzipReader>> checkpoints_;  // ascending positions
-  std::vector<std::byte> kept_;                           // from the beginning on
+  KeptBytes kept_;
   std::uint64_t most_kept_ = 0;
 };
 
@@ -131,6 +164,12 @@ void ByteReader::read_all(std::uint64_t offset, std::span<std::byte> to, const c
                                    std::to_string(offset + to.size()) + " bytes are needed, there are only " +
                                    std::to_string(offset + got));
   }
+}
+
+void keep_volumes(ByteReader& reader, std::uint64_t bytes, std::uint64_t bytes_of_volume, const Execution& execution) {
+  constexpr std::uint64_t few = 64 << 20;
+  const std::uint64_t kept = bytes <= few ? bytes : bytes_of_volume;
+  if (kept <= few && !execution.memory_limit) reader.keep(kept);
 }
 
 class ByteWriter::Impl {

@@ -36,8 +36,7 @@ class ByteReader {
   /// As read(), but throws Error(corrupt) where the data end too early; `what` names them.
   void read_all(std::uint64_t offset, std::span<std::byte> to, const char* what);
 
-  /// Keeps the first `bytes` of compressed data in memory as they are unpacked, so that reading them again costs
-  /// little.
+  /// Keeps the last `bytes` of compressed data in memory as they are unpacked, so that reading them again costs little.
   void keep(std::uint64_t bytes);
 
   /// Bytes found after the end of the compressed data, once that was reached. They are no part of it.
@@ -47,6 +46,10 @@ class ByteReader {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Of compressed data that hold volumes, one after another: lets the reader keep all `bytes`, where they are few, or as
+/// many as a volume has, so that what looks at it does not make others unpack it again. Where memory has a limit, none.
+void keep_volumes(ByteReader&, std::uint64_t bytes, std::uint64_t bytes_of_volume, const Execution&);
 
 /// Writes a file from beginning to end, gzip-compressed or not. The same bytes give the same file, however many threads
 /// pack them. Every failure to write throws Error(not_writable), which calls the file `name` where one is given.

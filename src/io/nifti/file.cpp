@@ -148,9 +148,9 @@ std::optional<NiftiFile> find_nifti(const fs::path& path) {
 
 NiftiVoxelReader::NiftiVoxelReader(const NiftiFile& file, const Execution& execution)
     : file_(file), reader_(file.voxel_reader(execution.stop)), execution_(execution.silent()) {
-  constexpr std::int64_t small = 64 << 20;
-  const std::int64_t end = file.header.voxel_offset() + file.header.voxel_bytes();
-  if (end <= small && !execution.memory_limit) reader_.keep(static_cast<std::uint64_t>(end));
+  const std::int64_t bytes = file.header.voxel_bytes();
+  keep_volumes(reader_, static_cast<std::uint64_t>(file.header.voxel_offset() + bytes),
+               static_cast<std::uint64_t>(bytes / file.header.volumes()), execution);
 }
 
 void NiftiVoxelReader::read(std::int64_t first, VoxelDomain kind, std::span<float> values) {

@@ -55,8 +55,7 @@ std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 /// Voxels of a file, stored and decoded, in pieces of bounded size.
 class NiftiVoxelReader {
  public:
-  /// Reading ends with Error(cancelled) once a stop is requested. What a small compressed file holds is unpacked once
-  /// and kept, where memory has no limit.
+  /// Reading ends with Error(cancelled) once a stop is requested. What was unpacked is kept as keep_volumes() says.
   NiftiVoxelReader(const NiftiFile& file, const Execution& execution);
 
   /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks

@@ -6,7 +6,7 @@
 #include "io/files/reader_pool.hpp"
 #include "io/format_text.hpp"
 #include "io/image.hpp"
-#include "io/label_guess.hpp"
+#include "io/lazy_facts.hpp"
 #include "io/nifti/file.hpp"
 #include "io/nifti/writer.hpp"
 
@@ -18,7 +18,7 @@ struct OpenedNifti {
   OpenedNifti(NiftiFile found, const ReadOptions& options)
       : file(std::move(found)),
         facts(options.kind ? facts_given(options) : file.header.facts(), file.paths.header,
-              static_cast<std::size_t>(file.header.volumes()), file.header.rescale(), !file.compressed),
+              static_cast<std::size_t>(file.header.volumes()), file.header.rescale()),
         readers([this, execution = options.execution] { return std::make_unique<NiftiVoxelReader>(file, execution); }) {
   }
 

@@ -39,6 +39,42 @@ TEST_F(DicomRead, StoredNumbersAreMaskedToTheirBitsAndExtendedBySign) {
   EXPECT_EQ(voxels(spec, VoxelDomain::stored), (std::vector<float>{0, 1, 2047, -2048, -1, 0x123}));
 }
 
+TEST_F(DicomRead, NumbersLargerThanTheirBitsAreToldOf) {
+  const auto told = [&](const DicomSpec& spec) {
+    const auto image = open(spec);
+    EXPECT_EQ(image->warnings_of_voxels(), std::vector<std::string>());
+    read_volume(*image);
+    read_volume(*image);
+    const auto warnings = image->warnings_of_voxels();
+    EXPECT_LE(warnings.size(), 1U);
+    return warnings.empty() ? "" : warnings.front();
+  };
+  DicomSpec spec{.columns = 2, .rows = 2, .cells = {1000, 4095, 4096, 100}};
+  EXPECT_EQ(
+      told(spec),
+      "image.dcm: BitsStored (0028,0101) is 12, but higher bits differ from pixel to pixel: numbers that need them "
+      "were cut off; if they are no overlay, correct it and HighBit (0028,0102)");
+  spec.cells = {1000, 4095, 0, 100};
+  EXPECT_EQ(told(spec), "");
+  spec.cells = {0xf100, 0xf200, 0xffff, 0xf000};
+  EXPECT_EQ(told(spec), "") << "the same in all";
+  spec.is_signed = true;
+  spec.cells = {1000, 0xf800, 0xffff, 100};
+  EXPECT_EQ(told(spec), "") << "of the sign";
+  spec.cells = {1000, 0xf800, 0x0800, 100};
+  EXPECT_NE(told(spec), "");
+  spec.is_signed = false;
+  spec.change = [](DcmDataset& data) {
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0010), 2);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0011), 2);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0100), 16);
+    data.putAndInsertUint16(DcmTagKey(0x6000, 0x0102), 12);
+  };
+  EXPECT_EQ(told(spec), "") << "an overlay";
+  spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DCM_HighBit, 15); };
+  EXPECT_EQ(told(spec), "") << "below the numbers";
+}
+
 TEST_F(DicomRead, StoredNumbersMaySitAboveOtherBits) {
   DicomSpec spec{.columns = 2, .rows = 1, .cells = {0x1234, 0xfff0}};
   spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DCM_HighBit, 15); };

@@ -451,5 +451,42 @@ TEST_F(DicomRepeats, AnUnknownFrameOfReferenceIsTheOnlyOneThereIs) {
   }
 }
 
+/// Whoever takes dates out of headers leaves the times of day.
+TEST_F(DicomRepeats, TimesThatGoOnAfterMidnightFollowTheNumbers) {
+  const auto at = [](int volume, int z) {
+    const int seconds = 86390 + 5 * volume + z;
+    char time[16];
+    std::snprintf(time, sizeof time, "%02d%02d%02d", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    return std::string(time);
+  };
+  const auto instance = [](int volume, int z) {
+    return std::pair(DCM_InstanceNumber, std::to_string(1 + 3 * volume + z));
+  };
+  const auto acquisition = [](int volume) { return std::pair(DCM_AcquisitionNumber, std::to_string(1 + volume)); };
+  for (const std::string date : {"", "20200101"}) {
+    const auto when = [&](int v, int z) {
+      return Elements{{DCM_AcquisitionTime, at(v, z)}, {DCM_ContentTime, at(v, z)}, {DCM_AcquisitionDate, date}};
+    };
+    const auto with = [&](int v, int z, const auto&... more) {
+      Elements says = when(v, z);
+      (says.push_back(more), ...);
+      return says;
+    };
+    add_volumes(5, 3, [&](int v, int z) { return with(v, z, instance(v, z), acquisition(v)); });
+    expect_volumes(5, 3);
+    add_volumes(5, 3, [&](int v, int z) { return with(v, z, instance(v, z)); });
+    expect_volumes(5, 3);
+    add_volumes(5, 3, [&](int v, int z) { return with(v, z, instance(z, v), acquisition(v)); });
+    expect_volumes(5, 3);
+  }
+  // Two sessions of one day, of which the second has the lower numbers.
+  add_volumes(2, 3, [&](int v, int z) {
+    return Elements{{DCM_AcquisitionTime, v == 0 ? "0700" + std::to_string(10 + z) : "2300" + std::to_string(10 + z)},
+                    {DCM_AcquisitionDate, v == 0 ? "20200102" : "20200103"},
+                    {DCM_AcquisitionNumber, std::to_string(2 - v)}};
+  });
+  expect_volumes(2, 3);
+}
+
 }  // namespace
 }  // namespace quietvox::test

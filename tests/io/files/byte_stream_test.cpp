@@ -52,8 +52,9 @@ TEST_F(ByteStreamTest, AnyPlaceCanBeReadInAnyOrder) {
   test::write_file(folder_ / "packed", test::gzip(bytes, 1));
   const std::size_t mib = 1 << 20;
   using Kept = std::pair<std::string, std::size_t>;
-  for (const auto& [name, kept] : {Kept{"plain", 0}, Kept{"plain", 5 * mib}, Kept{"packed", 0},
-                                   Kept{"packed", 20 * mib}, Kept{"packed", 36 * mib}, Kept{"packed", 50 * mib}}) {
+  for (const auto& [name, kept] :
+       {Kept{"plain", 0}, Kept{"plain", 5 * mib}, Kept{"packed", 0}, Kept{"packed", 2 * mib + 1},
+        Kept{"packed", 20 * mib}, Kept{"packed", 36 * mib}, Kept{"packed", 50 * mib}}) {
     ByteReader reader(folder_ / name);
     EXPECT_EQ(reader.compressed(), name == "packed");
     reader.keep(kept);
@@ -62,6 +63,22 @@ TEST_F(ByteStreamTest, AnyPlaceCanBeReadInAnyOrder) {
       EXPECT_EQ(read(reader, offset, 5000), part(bytes, offset, 5000)) << name << " at " << offset << ", kept " << kept;
     }
     EXPECT_EQ(reader.trailing_garbage(), 0u);
+  }
+}
+
+/// As volumes are read that are looked at before they are filtered.
+TEST_F(ByteStreamTest, WhatIsKeptMovesOnWithReading) {
+  const Bytes bytes = some_bytes(20 << 20);
+  test::write_file(folder_ / "packed", test::gzip(bytes, 1));
+  const std::size_t slice = 30'000;
+  for (const std::size_t volume : {300'001, 3'000'001}) {
+    ByteReader reader(folder_ / "packed");
+    reader.keep(volume);
+    for (std::size_t begin = 0; begin < bytes.size(); begin += volume) {
+      for (const std::size_t at : {volume / 4, volume / 2, std::size_t{0}, slice, 2 * slice, volume - slice}) {
+        ASSERT_EQ(read(reader, begin + at, slice), part(bytes, begin + at, slice)) << begin << "+" << at;
+      }
+    }
   }
 }
 

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/blank_slices.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace quietvox {
+namespace {
+
+bool is_uniform(const float* voxels, std::int64_t count) {
+  return std::isfinite(*voxels) && std::all_of(voxels, voxels + count, [&](float voxel) { return voxel == *voxels; });
+}
+
+/// True for voxels that are something else than a background.
+auto differs_from(float value) {
+  return [value](float voxel) { return std::isfinite(voxel) && voxel != value; };
+}
+
+}  // namespace
+
+BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source)
+    : source_(std::move(source)), slices_(static_cast<std::size_t>(source_->extent().z)) {}
+
+void BlankSlices::read(VolumeView<float> slices) {
+  source_->read(slices);
+  const std::int64_t voxels = slices.extent.slice();
+  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+    float* const slice = slices.row(0, z);
+    Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+    if (known.state == State::unknown) {
+      if (is_uniform(slice, voxels)) {
+        judge(slices.origin.z + z, *slice);
+      } else {
+        known.state = State::image;
+      }
+    }
+    if (known.is_missing()) std::fill_n(slice, voxels, std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+void BlankSlices::judge(std::int64_t z, float value) {
+  const auto next_image = [&](std::int64_t at, std::int64_t step, std::vector<float>& voxels) {
+    const Extent size = extent();
+    voxels.resize(static_cast<std::size_t>(size.slice()));
+    for (at += step; at >= 0 && at < size.z; at += step) {
+      source_->read({voxels.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, at}});
+      if (!is_uniform(voxels.data(), size.slice())) return at;
+    }
+    voxels.clear();
+    return at;
+  };
+  if (z <= below_ || z >= above_) {
+    below_ = next_image(z, -1, voxels_below_);
+    above_ = next_image(z, 1, voxels_above_);
+  }
+  Slice& slice = slices_[static_cast<std::size_t>(z)];
+  slice = {State::background, value};
+  const auto differs = differs_from(value);
+  const auto below = std::ranges::count_if(voxels_below_, differs),
+             above = std::ranges::count_if(voxels_above_, differs);
+  if (!voxels_below_.empty() && !voxels_above_.empty()) {
+    std::ptrdiff_t both = 0;
+    for (std::size_t i = 0; i < voxels_below_.size(); ++i)
+      both += differs(voxels_below_[i]) && differs(voxels_above_[i]);
+    if (both > 0 && 2 * both >= std::min(below, above)) slice.state = State::lost;
+  } else if (2 * std::max(below, above) > std::ssize(voxels_below_) + std::ssize(voxels_above_)) {
+    slice.state = State::added;
+  }
+}
+
+void BlankSlices::with_values(VolumeView<const float> slices,
+                              const std::function<void(VolumeView<const float> slices)>& consume) const {
+  const auto at = [&](std::int64_t z) -> const Slice& {
+    return slices_[static_cast<std::size_t>(slices.origin.z + z)];
+  };
+  std::vector<float> blank;
+  for (std::int64_t z = 0, end = 0; z < slices.extent.z; z = end) {
+    for (end = z + 1; end < slices.extent.z && !at(z).is_missing() && !at(end).is_missing();) ++end;
+    VolumeView<const float> some = slices.slices(z, end - z);
+    if (at(z).is_missing()) {
+      blank.assign(static_cast<std::size_t>(some.extent.voxels()), at(z).value);
+      some.data = blank.data();
+    }
+    consume(some);
+  }
+}
+
+std::vector<std::int64_t> BlankSlices::lost() const {
+  std::vector<std::int64_t> lost;
+  for (std::size_t z = 0; z < slices_.size(); ++z) {
+    if (slices_[z].state == State::lost) lost.push_back(static_cast<std::int64_t>(z));
+  }
+  return lost;
+}
+
+}  // namespace quietvox

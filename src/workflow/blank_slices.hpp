@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/pipeline.hpp"
+
+namespace quietvox {
+
+/// A volume whose blank slices, which hold one value, are missing where that is no background:
+/// - lost slices: those above and below hold, mostly at the same places, something else;
+/// - slices that were added at an end: the next one holds that value in less than half of its voxels.
+/// Of one value after another, as in a ramp, nothing is missing.
+class BlankSlices final : public VolumeSource {
+ public:
+  explicit BlankSlices(std::unique_ptr<VolumeSource> source);
+
+  Extent extent() const override { return source_->extent(); }
+  Spacing spacing() const override { return source_->spacing(); }
+  HeaderFacts header() const override { return source_->header(); }
+  void read(VolumeView<float> slices) override;
+
+  /// Hands on slices that were read and filtered, those that are missing with the value that they hold.
+  void with_values(VolumeView<const float> slices,
+                   const std::function<void(VolumeView<const float> slices)>& consume) const;
+  /// The lost slices among those that were read.
+  std::vector<std::int64_t> lost() const;
+
+ private:
+  enum class State { unknown, image, background, added, lost };
+  struct Slice {
+    State state = State::unknown;
+    float value = 0;
+    bool is_missing() const { return state == State::added || state == State::lost; }
+  };
+
+  void judge(std::int64_t z, float value);
+
+  std::unique_ptr<VolumeSource> source_;
+  std::vector<Slice> slices_;
+  std::int64_t above_ = -1, below_ = -1;            ///< the slices that hold an image around what was judged last
+  std::vector<float> voxels_above_, voxels_below_;  ///< of those; empty where there is none
+};
+
+}  // namespace quietvox

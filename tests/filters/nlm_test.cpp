@@ -209,7 +209,7 @@ TEST(Nlm, NoiseThatVaries) {
   const Volume whole = busy_volume({13, 11, 7}, 11), holed = with_holes(whole);
   for (const OrAll<Radius3> search : {OrAll<Radius3>(Radius3{3, 2, 1}), OrAll<Radius3>()}) {
     for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
-      for (const auto model : {NoiseDistribution::gaussian, NoiseDistribution::rician}) {
+      for (const auto model : {NlmNoise::gaussian, NlmNoise::rician}) {
         NlmParams params = with_map(make_params({1, 1, 1}, search), whole.extent);
         params.border = border;
         params.noise_model = model;

@@ -43,7 +43,7 @@ class ItkFile {
              " components are not handled; give scalar voxels");
     }
     if (axes < 2 || axes > 4) refuse(std::to_string(axes) + " axes are not handled; give 2 to 4");
-    geometry_ = geometry_of(*io_, header_.header);
+    geometry_ = geometry_of(*io_, header_.header, header_.mm_per_unit);
     geometry_.is_placed = header_.is_placed;
     volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;
     check_size();
@@ -235,8 +235,11 @@ class ItkImage final : public io::Image {
     return std::make_unique<ItkVolume>(file_, volume, values == io::VoxelDomain::real_less_offset ? offset() : 0);
   }
   std::vector<std::string> warnings() const override {
-    const std::string& beside = file_->facts().warning();
-    return beside.empty() ? std::vector<std::string>() : std::vector{beside};
+    std::vector<std::string> warnings;
+    for (const std::string& warning : {file_->header().warning, file_->facts().warning()}) {
+      if (!warning.empty()) warnings.push_back(warning);
+    }
+    return warnings;
   }
 
   io::Facts facts() const override {

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iomanip>
 #include <map>
 #include <set>
 #include <span>
@@ -172,6 +173,35 @@ fs::path data_file(const fs::path& header, const std::string& name) {
   return data;
 }
 
+/// The unit of length that a field of NRRD gives to its first three axes, each in quotes; those of which nothing is
+/// said are in mm. None where they differ or are not known.
+std::optional<double> mm_per_unit(const std::string& field) {
+  static const std::map<std::string, double> sizes{{"", 1},
+                                                   {"mm", 1},
+                                                   {"millimeter", 1},
+                                                   {"cm", 10},
+                                                   {"centimeter", 10},
+                                                   {"m", 1000},
+                                                   {"meter", 1000},
+                                                   {"um", 1e-3},
+                                                   {"\xc2\xb5m", 1e-3},
+                                                   {"micron", 1e-3},
+                                                   {"micrometer", 1e-3},
+                                                   {"nm", 1e-6},
+                                                   {"nanometer", 1e-6}};
+  std::optional<double> size;
+  std::istringstream units(field);
+  std::string unit;
+  for (int axis = 0; axis < 3 && units >> std::quoted(unit); ++axis) {
+    unit = lower(unit);
+    if (unit.size() > 3 && unit.ends_with('s')) unit.pop_back();
+    const auto known = sizes.find(unit);
+    if (known == sizes.end() || (size && *size != known->second)) return std::nullopt;
+    size = known->second;
+  }
+  return size.value_or(1);
+}
+
 std::string nrrd_encoding(const std::string& name) {
   if (name == "gz" || name == "gzip") return "gzip";
   if (name == "bz2" || name == "bzip2") return "bzip2";
@@ -245,6 +275,16 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
     }
     for (const auto* skip : {"line skip", "lineskip", "byte skip", "byteskip"}) {
       if (lines.has(skip)) header.offset.reset();
+    }
+    for (const char* const field : {"space units", "units"}) {
+      if (!lines.has(field)) continue;
+      const auto size = mm_per_unit(lines.at(field));
+      if (size) header.mm_per_unit = *size;
+      if (!size) {
+        header.warning = path.string() + ": " + field + " " + lines.at(field) +
+                         " are not one known unit of length; millimetres are assumed";
+      }
+      break;
     }
     return header;
   }
@@ -342,14 +382,14 @@ void settle_data(ItkHeader& header, itk::ImageIOBase& image_io) {
   if (read.HeaderSize() == -1) header.offset.reset();  // the voxels end with the file
 }
 
-io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path) {
+io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path, double mm_per_unit) {
   io::Geometry geometry{.extent = {1, 1, 1}};
   const int axes = static_cast<int>(std::min(image_io.GetNumberOfDimensions(), 3U));
   for (int axis = 0; axis < axes; ++axis) {
     const auto index = static_cast<unsigned int>(axis);
     geometry.extent[axis] = static_cast<std::int64_t>(image_io.GetDimensions(index));
-    geometry.spacing[axis] = image_io.GetSpacing(index);
-    geometry.origin[index] = image_io.GetOrigin(index);
+    geometry.spacing[axis] = image_io.GetSpacing(index) * mm_per_unit;
+    geometry.origin[index] = image_io.GetOrigin(index) * mm_per_unit;
     const auto direction = image_io.GetDirection(index);
     for (unsigned int row = 0; row < 3; ++row) {
       geometry.direction[3 * row + index] = row < static_cast<unsigned int>(axes) ? direction.at(row) : 0;

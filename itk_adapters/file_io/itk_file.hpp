@@ -63,6 +63,8 @@ struct ItkHeader {
   bool big_endian = false;
   bool is_placed = false;   ///< it says where the origin lies
   std::string data_name{};  ///< of MetaImage: as it says where the voxels are
+  double mm_per_unit = 1;   ///< of its spacing and origin
+  std::string warning{};    ///< about those units; empty where there is nothing to be told
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
   /// The folder that `data` must lie in, links followed; empty: anywhere.
@@ -88,7 +90,7 @@ itk::ImageIOBase::Pointer make_image_io(io::Format, const std::filesystem::path&
 void settle_data(ItkHeader&, itk::ImageIOBase&);
 
 /// The geometry of the first three axes; an image of two has one slice. Throws Error for axes that span no volume.
-io::Geometry geometry_of(const itk::ImageIOBase&, const std::filesystem::path&);
+io::Geometry geometry_of(const itk::ImageIOBase&, const std::filesystem::path&, double mm_per_unit = 1);
 
 /// What the writer starts from.
 struct ItkWriterSource {

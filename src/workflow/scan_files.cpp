@@ -182,6 +182,10 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
 
 void check_places(const io::Image& image, const fs::path& input, const InputOptions& options, io::Format format,
                   const Message& instead, std::vector<Message>& warnings) {
+  if (image.has_uneven_times()) {
+    warnings.push_back("the volumes lie unevenly in time, and " + io::to_string(format) +
+                       " does not say how far apart they are");
+  }
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::string why = image.why_uneven(volume);
     if (why.empty()) continue;

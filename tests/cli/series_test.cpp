@@ -145,6 +145,58 @@ TEST_F(SeriesOnDisk, StayCompressedAsTheyWere) {
 }
 
 /// Times and diffusion directions are made one after the other, echoes and kinds of images in the same time.
+/// Dynamic series, as of a contrast agent: a volume is made of many repetitions, and others follow when it suits.
+TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
+  const auto seconds_of = [&](const std::string& name, const std::vector<std::string>& times,
+                              const std::string& repetition, bool warns) {
+    fs::create_directory(folder_ / name);
+    for (std::size_t volume = 0; volume < times.size(); ++volume) {
+      for (int z = 0; z < 2; ++z) {
+        const int number = static_cast<int>(2 * volume) + z + 1;
+        DicomSpec spec{.position = {0, 0, 1.0 * z}, .instance_number = number};
+        spec.more = {{DCM_TemporalPositionIdentifier, std::to_string(volume + 1)},
+                     {DCM_AcquisitionTime, times[volume]}};
+        if (!repetition.empty()) spec.more.emplace_back(DCM_RepetitionTime, repetition);
+        write_dicom(folder_ / name / std::to_string(number), spec);
+      }
+    }
+    const Result result = quietvox_ok({"median", path(name), path(name + ".nii"), "--radius", "0"});
+    EXPECT_EQ(result.err.find("unevenly in time") != std::string::npos, warns) << name << result.err;
+    EXPECT_EQ(quietvox_ok({"median", path(name), path(name + "-dicom")}).err.find("unevenly"), std::string::npos);
+    std::ifstream file(folder_ / (name + ".nii"), std::ios::binary);
+    float seconds = -1;
+    char units = 0;
+    file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
+    file.seekg(123).read(&units, 1);
+    return units == 2 + 8 ? seconds : 0;
+  };
+  EXPECT_EQ(seconds_of("uneven", {"101500", "101510", "101520", "101600", "101700"}, "5", true), 0);
+  EXPECT_EQ(seconds_of("even", {"101500.5", "101510.5", "101520.5", "101530.5"}, "5", false), 10);
+  EXPECT_EQ(seconds_of("no repetition", {"101500.5", "101510.5", "101520.5", "101530.5"}, "", false), 10);
+  EXPECT_EQ(seconds_of("rounded clock", {"101500", "101502", "101505", "101507", "101510"}, "2500", false), 2.5F);
+  EXPECT_EQ(seconds_of("no clock", {"", "", ""}, "2500", false), 2.5F);
+}
+
+TEST_F(SeriesOnDisk, WithoutAPlaceBecomeNiftiWithoutOne) {
+  DicomSpec spec{.position = {}};
+  spec.more = {{DCM_Modality, "DX"}};
+  write_dicom(folder_ / "image.dcm", spec);
+  const auto codes = [&](const std::string& name) {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    std::array<std::int16_t, 2> codes{-1, -1};  // qform, sform
+    file.seekg(252).read(reinterpret_cast<char*>(codes.data()), sizeof codes);
+    return codes;
+  };
+  quietvox_ok({"median", path("image.dcm"), path("out.nii"), "--residual", path("residual.nii")});
+  for (const char* name : {"out.nii", "residual.nii"}) {
+    EXPECT_EQ(codes(name), (std::array<std::int16_t, 2>{0, 0})) << name;
+  }
+  spec.position = {1, 2, 3};
+  write_dicom(folder_ / "image.dcm", spec);
+  quietvox_ok({"median", path("image.dcm"), path("out.nii"), "--force"});
+  EXPECT_EQ(codes("out.nii"), (std::array<std::int16_t, 2>{1, 1}));
+}
+
 TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
   using Elements = std::vector<std::pair<DcmTagKey, std::string>>;
   const std::tuple<std::string, std::array<Elements, 2>, float> cases[] = {

@@ -286,6 +286,34 @@ TEST(Nrrd, RightAnteriorSuperiorBecomesLps) {
   EXPECT_TRUE(place.is_placed);
 }
 
+TEST(Nrrd, UnitsOfSpaceBecomeMillimetres) {
+  const Folder folder;
+  const auto opened = [&](const std::string& fields) {
+    folder.write("a.nrrd",
+                 nrrd(fields + "endian: little\nencoding: raw\n", bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+    return open_itk_image(folder / "a.nrrd");
+  };
+  const std::string place = "space: LPS\nspace directions: (500,0,0) (0,500,0) (0,0,2000)\nspace origin: (1000,0,0)\n";
+  for (const std::string unit : {"microns", "um", "\xc2\xb5m", "Micrometers"}) {
+    const auto image = opened(place + "space units: \"" + unit + "\" \"" + unit + "\" \"" + unit + "\"\n");
+    EXPECT_EQ(image->geometry(0).spacing, (Spacing{0.5, 0.5, 2})) << unit;
+    EXPECT_EQ(image->geometry(0).origin, (std::array<double, 3>{1, 0, 0})) << unit;
+    EXPECT_EQ(image->warnings(), std::vector<std::string>());
+    write_volumes(*image->writer(folder / "b.nrrd", io::VoxelDomain::real, {.force = true}), image->geometry(0),
+                  {read_volume(*image)});
+    EXPECT_EQ(open_itk_image(folder / "b.nrrd")->geometry(0).spacing, (Spacing{0.5, 0.5, 2})) << unit;
+  }
+  EXPECT_EQ(opened("spacings: 0.05 0.05 0.2\nunits: \"cm\" \"cm\" \"cm\"\n")->geometry(0).spacing,
+            (Spacing{0.5, 0.5, 2}));
+  EXPECT_EQ(opened(place + "space units: \"mm\" \"mm\" \"\"\n")->geometry(0).spacing, (Spacing{500, 500, 2000}));
+  for (const std::string units : {"\"mm\" \"mm\" \"cm\"", "\"furlong\" \"furlong\" \"furlong\""}) {
+    const auto image = opened(place + "space units: " + units + "\n");
+    EXPECT_EQ(image->geometry(0).spacing, (Spacing{500, 500, 2000}));
+    ASSERT_EQ(image->warnings().size(), 1U);
+    EXPECT_NE(image->warnings()[0].find("a.nrrd: space units " + units), std::string::npos) << image->warnings()[0];
+  }
+}
+
 TEST(Nrrd, KeepsItsFields) {
   const Folder folder;
   folder.write("a.nrrd", nrrd("content: a phantom\nspace: left-posterior-superior\n"

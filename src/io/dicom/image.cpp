@@ -212,19 +212,20 @@ class DicomImage final : public Image {
     return !is_made_anew && picture(volume) != picture(other);
   }
   std::optional<double> repetition_time() const override {
-    const auto first = at(0).slices.front().repetition_time;
-    if (!first || *first <= 0 || !are_made_in_turn()) return std::nullopt;
-    for (const Volume& volume : series_->volumes) {
-      for (const SliceHeader& slice : volume.slices) {
-        if (slice.repetition_time != first) return std::nullopt;
-      }
-    }
-    const double repetition = *first / 1000;
+    if (!are_made_in_turn()) return std::nullopt;
+    const auto step = steady_step(), repetition = common_repetition_time();
+    if (!step) return has_uneven_times() ? std::nullopt : repetition;
+    if (!repetition) return step;
     // Clocks of headers may be rounded to seconds.
-    const double doubt = 0.05 * repetition + 1 / static_cast<double>(volume_count() - 1);
-    auto step = steady_step(&SliceHeader::acquired_at, 1);
-    if (!step) step = steady_step(&SliceHeader::trigger_time, 1000);
-    return step && std::abs(*step - repetition) > doubt ? *step : repetition;
+    const double doubt = 0.05 * *repetition + 1 / static_cast<double>(volume_count() - 1);
+    return std::abs(*step - *repetition) > doubt ? step : repetition;
+  }
+  bool has_uneven_times() const override {
+    const auto first = at(0).slices.front().acquired_at;
+    const auto is_timed = [](const Volume& volume) { return volume.slices.front().acquired_at.has_value(); };
+    const auto is_another_time = [&](const Volume& volume) { return volume.slices.front().acquired_at != first; };
+    return is_time_series() && !steady_step() && std::ranges::all_of(series_->volumes, is_timed) &&
+           std::ranges::any_of(series_->volumes, is_another_time);
   }
 
   std::vector<Vector3> places(std::size_t volume) const {
@@ -311,17 +312,37 @@ class DicomImage final : public Image {
     return volumes.size() > 1 && std::ranges::all_of(volumes, same_picture);
   }
 
-  /// The time from each volume to the next, in seconds, by their first slices; none where it differs.
+  /// That of all images, in seconds.
+  std::optional<double> common_repetition_time() const {
+    const auto first = at(0).slices.front().repetition_time;
+    if (!first || *first <= 0) return std::nullopt;
+    for (const Volume& volume : series_->volumes) {
+      for (const SliceHeader& slice : volume.slices) {
+        if (slice.repetition_time != first) return std::nullopt;
+      }
+    }
+    return *first / 1000;
+  }
+
+  /// The time from each volume to the next, in seconds, by the clock or by trigger times; none where it differs.
+  std::optional<double> steady_step() const {
+    const auto step = steady_step(&SliceHeader::acquired_at, 1);
+    return step ? step : steady_step(&SliceHeader::trigger_time, 1000);
+  }
+  /// By the first slices of the volumes.
   std::optional<double> steady_step(std::optional<double> SliceHeader::*time, double units_per_second) const {
     constexpr double steady = 0.1;
-    const auto& volumes = series_->volumes;
-    const auto at_volume = [&](std::size_t volume) { return volumes[volume].slices.front().*time; };
-    const auto begin = at_volume(0), end = at_volume(volumes.size() - 1);
-    if (!begin || !end) return std::nullopt;
-    const double step = (*end - *begin) / static_cast<double>(volumes.size() - 1);
-    for (std::size_t volume = 1; volume < volumes.size(); ++volume) {
-      const auto before = at_volume(volume - 1), here = at_volume(volume);
-      if (!before || !here || !(std::abs(*here - *before - step) <= steady * step)) return std::nullopt;
+    std::vector<double> times;
+    for (const Volume& volume : series_->volumes) {
+      const auto at_volume = volume.slices.front().*time;
+      if (!at_volume) return std::nullopt;
+      times.push_back(*at_volume);
+    }
+    const bool is_rounded = std::ranges::all_of(times, [](double each) { return each == std::floor(each); });
+    const double step = (times.back() - times.front()) / static_cast<double>(times.size() - 1);
+    const double doubt = std::max(steady * step, is_rounded ? 1.0 : 0.0);
+    for (std::size_t volume = 1; volume < times.size(); ++volume) {
+      if (!(std::abs(times[volume] - times[volume - 1] - step) <= doubt)) return std::nullopt;
     }
     return step > 0 ? std::optional(step / units_per_second) : std::nullopt;
   }

@@ -139,7 +139,9 @@ void NiftiHeader::set_geometry() {
     r[3 + column] = -r[3 + column];
   }
   const std::array<double, 3> offset = {-geometry_.origin[0], -geometry_.origin[1], geometry_.origin[2]};
-  set(Fields::sform_code, 1);
+  // Nobody said where the image lies, nor how.
+  const int code = geometry_.is_placed || geometry_.direction != Geometry{}.direction ? 1 : 0;
+  set(Fields::sform_code, code);
   for (int row = 0; row < 3; ++row) {
     for (int column = 0; column < 3; ++column) {
       set(Fields::srow, r[3 * row + column] * geometry_.spacing[column], 4 * row + column);
@@ -155,7 +157,7 @@ void NiftiHeader::set_geometry() {
   if (std::abs(std::abs(volume) - 1) < 1e-4) {
     for (int row = 0; row < 3; ++row) r[3 * row + 2] *= qfac;
     const auto q = quaternion(r);
-    set(Fields::qform_code, 1);
+    set(Fields::qform_code, code);
     for (int axis = 0; axis < 3; ++axis) set(Fields::quatern, q[axis], axis);
   }
 }

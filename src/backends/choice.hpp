@@ -83,8 +83,8 @@ class StartingBackend final : public Backend {
 /// GPU has started, whatever was run before.
 class BackendSelector {
  public:
-  /// Begins to start a backend that is asked for by name. Errors are those of choose_backend(), thrown by what needs
-  /// it.
+  /// Begins to start a backend that is asked for by name. Throws Error(invalid_argument) for a word that is not known;
+  /// the other errors of choose_backend() are thrown by what needs the backend.
   BackendSelector(std::string choice, std::vector<FilterConfig> chain);
   /// For a run that takes the CPU `seconds()`, which `auto` asks for.
   const StartingBackend& of(const std::function<double()>& seconds);

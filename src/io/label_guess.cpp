@@ -172,7 +172,9 @@ class Turns {
     const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
     const bool are_wrapped =
         wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
-    if (!are_wrapped || fewest < least_of_mean * all / static_cast<double>(levels_.size())) return {};
+    const double near = 0.05 * (high_ - low_);
+    const bool is_turn = std::abs(low_) <= near || std::abs(low_ + high_) <= near;
+    if (!are_wrapped || !is_turn || fewest < least_of_mean * all / static_cast<double>(levels_.size())) return {};
     return "they reach from " + format_text(low_) + " to " + format_text(high_) +
            ", and go on at one end where they leave the other";
   }

@@ -527,7 +527,8 @@ TEST_F(FilterCommand, EachVolumeOfACompressedFileIsJudged) {
   for (std::size_t i = 0; i < 5 * voxels; ++i) {
     const std::size_t volume = i / voxels, x = i % 40, y = i / 40 % 40;
     const bool is_inside = x > 10 && x < 30 && y > 10 && y < 30;
-    series.push_back(volume == 1 || volume == 4 ? float{is_inside} : 1000.F + static_cast<float>(random[i] % 100) / 3);
+    series.push_back(volume == 1 || volume == 4 ? (is_inside ? 1.F : 0.F)
+                                                : 1000.F + static_cast<float>(random[i] % 100) / 3);
   }
   write_nifti(folder_ / "in.nii", size, series, 5);
   std::string bytes = read_file(folder_ / "in.nii");
@@ -544,7 +545,9 @@ TEST_F(FilterCommand, EachVolumeOfACompressedFileIsJudged) {
       EXPECT_NE(quietvox_ok({command, in, out}).err.find(told), std::string::npos) << command << ending;
       for (std::size_t volume = 0; volume < 5; ++volume) {
         const auto result = read(name, volume);
-        if (ending == ".nii.gz") EXPECT_EQ(result, read(command + "nii.nii", volume)) << command << volume;
+        if (ending == ".nii.gz") {
+          EXPECT_EQ(result, read(command + "nii.nii", volume)) << command << volume;
+        }
         EXPECT_EQ(result == read("in.nii", volume), volume == 1 || volume == 4) << command << ending << volume;
       }
     }

@@ -144,7 +144,6 @@ TEST_F(SeriesOnDisk, StayCompressedAsTheyWere) {
   EXPECT_EQ(read_voxels(folder_ / "same"), read_voxels(folder_ / "raw"));
 }
 
-/// Times and diffusion directions are made one after the other, echoes and kinds of images in the same time.
 /// Dynamic series, as of a contrast agent: a volume is made of many repetitions, and others follow when it suits.
 TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   const auto seconds_of = [&](const std::string& name, const std::vector<std::string>& times,
@@ -183,9 +182,9 @@ TEST_F(SeriesOnDisk, WithoutAPlaceBecomeNiftiWithoutOne) {
   write_dicom(folder_ / "image.dcm", spec);
   const auto codes = [&](const std::string& name) {
     std::ifstream file(folder_ / name, std::ios::binary);
-    std::array<std::int16_t, 2> codes{-1, -1};  // qform, sform
-    file.seekg(252).read(reinterpret_cast<char*>(codes.data()), sizeof codes);
-    return codes;
+    std::array<std::int16_t, 2> found{-1, -1};  // qform, sform
+    file.seekg(252).read(reinterpret_cast<char*>(found.data()), sizeof found);
+    return found;
   };
   quietvox_ok({"median", path("image.dcm"), path("out.nii"), "--residual", path("residual.nii")});
   for (const char* name : {"out.nii", "residual.nii"}) {
@@ -197,6 +196,7 @@ TEST_F(SeriesOnDisk, WithoutAPlaceBecomeNiftiWithoutOne) {
   EXPECT_EQ(codes("out.nii"), (std::array<std::int16_t, 2>{1, 1}));
 }
 
+/// Times and diffusion directions are made one after the other, echoes and kinds of images in the same time.
 TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
   using Elements = std::vector<std::pair<DcmTagKey, std::string>>;
   const std::tuple<std::string, std::array<Elements, 2>, float> cases[] = {

@@ -43,8 +43,8 @@ Volume filtered(const Volume& in, const NlmParams& params, const Execution& exec
 void expect_reference(const Volume& in, const NlmParams& params) {
   Volume expected(in.extent, in.spacing);
   reference_nlm(in.view(), expected.view(), params);
-  const double tolerance = params.noise_model == NlmNoise::rician ? nlm_tolerance(in.view())
-                                                                           : 1e-5 * params.h() + four_ulp(in.view());
+  const double tolerance =
+      params.noise_model == NlmNoise::rician ? nlm_tolerance(in.view()) : 1e-5 * params.h() + four_ulp(in.view());
   EXPECT_EQ(first_difference(expected, filtered(in, params), tolerance), "");
 }
 

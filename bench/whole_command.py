@@ -137,6 +137,9 @@ class Benchmark:
         remove(target)
         return seconds
 
+    def phantom(self, target, size):
+        subprocess.run([self.quietvox, "phantom", target, "--size", size, "--noise", "gaussian:20", "--quiet"], check=True)
+
     def raw(self, folder, place, name, extent, code):
         """A NIfTI file that is not compressed."""
         source, target, copy = folder / "in.nii", folder / "out.nii", folder / "copy.nii"
@@ -175,8 +178,7 @@ class Benchmark:
 
     def dicom(self, folder, place):
         source, target, copy = folder / "ct600", folder / "ct600.median", folder / "ct600.copy"
-        subprocess.run([self.quietvox, "phantom", source, "--size", "512x512x600", "--noise", "gaussian:20", "--quiet"],
-                       check=True)
+        self.phantom(source, "512x512x600")
         for cores in self.cores:
             sides = {"copy": lambda: self.copied(["cp", "-r", source, copy], copy, cores),
                      "median": lambda: self.ours(["median", "--radius", "1x1x1"], source, target, cores)}
@@ -198,7 +200,7 @@ class Benchmark:
 
     def nlm(self):
         source, target = self.folder / "in.nii", self.folder / "out.nii"
-        write_nifti(source, (512, 512, 150), 4)
+        self.phantom(source, "512x512x150")
         for cores in self.cores:
             sides = {"nlm by defaults": lambda: self.ours(["nlm"], source, target, cores)}
             if self.cuda and cores == max(self.cores):

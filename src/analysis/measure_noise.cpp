@@ -18,6 +18,7 @@
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
 #include "analysis/rician.hpp"
+#include "core/turned_volume.hpp"
 
 namespace quietvox {
 namespace {
@@ -584,10 +585,18 @@ NoiseModel or_none(NoiseModel model) {
 }  // namespace
 
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
+  if (const Turning turning(header_facts(source)); turning) {
+    TurnedVolume turned(source, turning, execution);
+    return turning(measure_noise(turned, execution));
+  }
   return or_none(with_finest_differences(measure(source, nullptr, execution), source));
 }
 
 NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
+  if (const Turning turning(header_facts(source)); turning) {
+    TurnedVolume turned(source, turning, execution), turned_neighbour(neighbour, turning, execution);
+    return turning(measure_noise_of_series(turned, turned_neighbour, execution));
+  }
   const Measured by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;
   NoiseModel model = measure(source, &neighbour, execution).model;

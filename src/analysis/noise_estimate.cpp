@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/rician.hpp"
+#include "core/turned_volume.hpp"
 
 namespace quietvox {
 namespace {
@@ -192,6 +193,10 @@ NoiseEstimate air_estimate(VolumeSource& source) {
 double estimate_noise(VolumeSource& source) { return flat_foreground(source).sigma; }
 
 std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source) {
+  if (const Turning turning(header_facts(source)); turning) {
+    TurnedVolume turned(source, turning, {});
+    return estimate_noise_by_every_method(turned);
+  }
   const Flat flat = flat_foreground(source);
   // The median absolute deviation has 0.37 of the efficiency of the standard deviation.
   const double error = flat.blocks > 0 ? std::sqrt(0.5 / 0.37 / static_cast<double>(flat.blocks)) : 0;

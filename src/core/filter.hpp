@@ -45,6 +45,9 @@ struct FilterHooks {
   std::vector<std::string> maps{};
   /// It reads all volumes of a 4-D series at once.
   bool takes_all_volumes = false;
+  /// It takes z for the axis across slices: its blocks or windows lie within slices, or extend along z by rules of
+  /// their own.
+  bool works_in_slices = false;
 };
 
 /// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
@@ -87,6 +90,7 @@ struct Filter {
   double (*cpu_ns_per_voxel)(const std::any&, const Extent&) = nullptr;
   std::vector<std::string> maps{};  ///< as in FilterHooks
   bool takes_all_volumes = false;
+  bool works_in_slices = false;
 };
 
 /// One filter together with values for its parameters.
@@ -178,7 +182,8 @@ Filter describe_filter() {
             return nanoseconds ? (params.*nanoseconds)(extent) : 0.3 * window_voxels(Reach(params.halo()).in_voxels());
           },
       .maps = P::hooks().maps,
-      .takes_all_volumes = P::hooks().takes_all_volumes};
+      .takes_all_volumes = P::hooks().takes_all_volumes,
+      .works_in_slices = P::hooks().works_in_slices};
 }
 
 /// Axes of a single voxel take part in no window.

@@ -30,7 +30,9 @@ std::vector<double> cosine_weights(std::int64_t n, double distance) {
 
 }  // namespace
 
-double NoiseSpectrum::correlation(const Triple<double>& distance) const {
+double NoiseSpectrum::correlation(const Triple<double>& along_axes) const {
+  Triple<double> distance = along_axes;
+  std::swap(distance[across_axis], distance.z);
   const auto x = cosine_weights(size.x, distance.x), y = cosine_weights(size.y, distance.y);
   const auto x0 = cosine_weights(size.x, 0), y0 = cosine_weights(size.y, 0);
   double plane = 0, plane_power = 0, line = 0, line_power = 0;
@@ -51,8 +53,10 @@ double NoiseSpectrum::correlation(const Triple<double>& distance) const {
 Triple<double> NoiseSpectrum::length() const {
   constexpr int farthest = 8;
   Triple<double> length{1, 1, 1};
+  Extent sizes = size;
+  std::swap(sizes[across_axis], sizes.z);
   for (int axis = 0; axis < 3; ++axis) {
-    if (size[axis] == 1) continue;
+    if (sizes[axis] == 1) continue;
     for (int step = 1; step <= farthest; ++step) {
       Triple<double> distance;
       distance[axis] = step;

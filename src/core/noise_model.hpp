@@ -28,10 +28,12 @@ constexpr std::array<std::string_view, 4> choices(Confidence) { return {"none", 
 
 /// How noise is spread over spatial frequencies: power in the plane of a slice, times power across slices, each with
 /// mean 1. Index k of an axis of n entries stands for k / (2 n) cycles per voxel. White noise has 1 everywhere.
+/// Where slices do not lie along z, x, y and z of `size` are those of the volume with that axis and z exchanged.
 struct NoiseSpectrum {
   Extent size{{1, 1, 1}};
   std::vector<float> in_plane{1};  ///< size.x * size.y entries, x fastest
   std::vector<float> across{1};    ///< size.z entries
+  int across_axis = 2;             ///< the axis across slices
 
   /// Correlation of the noise of two voxels that lie so many voxels apart along each axis.
   double correlation(const Triple<double>& distance) const;

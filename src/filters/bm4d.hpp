@@ -97,7 +97,9 @@ struct Bm4dParams {
   constexpr Radius3 halo() const { return {stages * reach().x, stages * reach().y, stages * reach().z}; }
   constexpr std::string_view window_field() const { return ""; }
   static FilterHooks<Bm4dParams> hooks() {
-    return {.working_bytes = &Bm4dParams::working_bytes, .cpu_ns_per_voxel = &Bm4dParams::cpu_ns_per_voxel};
+    return {.working_bytes = &Bm4dParams::working_bytes,
+            .cpu_ns_per_voxel = &Bm4dParams::cpu_ns_per_voxel,
+            .works_in_slices = true};
   }
 
   double most_change() const;  ///< of a voxel

@@ -59,7 +59,9 @@ struct DctParams {
   constexpr Radius3 halo() const { return {2 * reach().x, 2 * reach().y, 2 * reach().z}; }
   constexpr std::string_view window_field() const { return ""; }
   static FilterHooks<DctParams> hooks() {
-    return {.working_bytes = &DctParams::working_bytes, .cpu_ns_per_voxel = &DctParams::cpu_ns_per_voxel};
+    return {.working_bytes = &DctParams::working_bytes,
+            .cpu_ns_per_voxel = &DctParams::cpu_ns_per_voxel,
+            .works_in_slices = true};
   }
 
   std::size_t working_bytes(const Extent&, int threads) const;

@@ -63,7 +63,9 @@ struct PrinlmParams {
   }
   constexpr std::string_view window_field() const { return ""; }
   static FilterHooks<PrinlmParams> hooks() {
-    return {.working_bytes = &PrinlmParams::working_bytes, .cpu_ns_per_voxel = &PrinlmParams::cpu_ns_per_voxel};
+    return {.working_bytes = &PrinlmParams::working_bytes,
+            .cpu_ns_per_voxel = &PrinlmParams::cpu_ns_per_voxel,
+            .works_in_slices = true};
   }
 
   std::size_t working_bytes(const Extent&, int threads) const;

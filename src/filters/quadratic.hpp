@@ -79,7 +79,9 @@ struct QuadraticParams {
   bool enhances() const { return coefficients == "mammogram-enhance"; }
   constexpr std::string_view window_field() const { return "coefficients"; }
   static FilterHooks<QuadraticParams> hooks() {
-    return {.enhances = &QuadraticParams::enhances, .with_content_hashes = &QuadraticParams::with_content_hashes};
+    return {.enhances = &QuadraticParams::enhances,
+            .with_content_hashes = &QuadraticParams::with_content_hashes,
+            .works_in_slices = true};
   }
 
   /// x = (u - origin) * scale, and y * unscale is an intensity again. Of resolved parameters.

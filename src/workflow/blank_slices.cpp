@@ -9,6 +9,8 @@
 namespace quietvox {
 namespace {
 
+constexpr std::size_t most_named = 5;
+
 bool is_uniform(const float* voxels, std::int64_t count) {
   return std::isfinite(*voxels) && std::all_of(voxels, voxels + count, [&](float voxel) { return voxel == *voxels; });
 }
@@ -93,6 +95,29 @@ std::vector<std::int64_t> BlankSlices::lost() const {
     if (slices_[z].state == State::lost) lost.push_back(static_cast<std::int64_t>(z));
   }
   return lost;
+}
+
+void LostSlices::add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name) {
+  for (const std::int64_t z : slices.lost()) {
+    if (++count_ > most_named) continue;
+    names_ += (names_.empty() ? "" : ", ") + std::to_string(z + 1) + name(z);
+  }
+}
+
+void LostSlices::add(const BlankSlices& slices, const io::Image& image, std::size_t volume) {
+  add(slices, [&](std::int64_t z) {
+    const std::string name = image.name_of_slice(volume, z);
+    return (image.volume_count() > 1 ? " of volume " + std::to_string(volume + 1) : "") +
+           (name.empty() ? "" : " (" + name + ")");
+  });
+}
+
+void LostSlices::warn(std::vector<Message>& warnings) const {
+  if (count_ == 0) return;
+  const std::string more = count_ > most_named ? " and " + std::to_string(count_ - most_named) + " more" : "";
+  warnings.push_back((count_ == 1 ? "slice " + names_ + " holds" : "slices " + names_ + more + " hold") +
+                     " one value, where those beside it hold an image: it was left as it is, and counts for no other "
+                     "slice");
 }
 
 }  // namespace quietvox

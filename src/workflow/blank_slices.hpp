@@ -6,9 +6,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/pipeline.hpp"
+#include "io/image.hpp"
 
 namespace quietvox {
 
@@ -45,6 +47,20 @@ class BlankSlices final : public VolumeSource {
   std::vector<Slice> slices_;
   std::int64_t above_ = -1, below_ = -1;            ///< the slices that hold an image around what was judged last
   std::vector<float> voxels_above_, voxels_below_;  ///< of those; empty where there is none
+};
+
+/// Lost slices of the volumes of a scan.
+class LostSlices {
+ public:
+  /// `name`: what else a slice is called.
+  void add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name);
+  void add(const BlankSlices& slices, const io::Image& image, std::size_t volume);
+  /// Names the first of them.
+  void warn(std::vector<Message>& warnings) const;
+
+ private:
+  std::size_t count_ = 0;
+  std::string names_;
 };
 
 }  // namespace quietvox

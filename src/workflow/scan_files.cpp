@@ -141,6 +141,18 @@ std::vector<fs::path> all_files_of(const std::vector<std::string>& words) {
   return files;
 }
 
+std::vector<Source> named_files(std::span<const FilterConfig> chain) {
+  std::vector<Source> sources;
+  for (const FilterConfig& step : chain) {
+    for (const FieldInfo& field : step.filter().fields) {
+      if (field.kind != FieldKind::text) continue;
+      const std::string value = step.get(field.name);
+      if (std::error_code ignored; fs::exists(value, ignored)) sources.push_back({value, field.name});
+    }
+  }
+  return sources;
+}
+
 void refuse_overlaps(const std::vector<fs::path>& files, const std::vector<Source>& sources) {
   for (const Source& source : sources) {
     check_input(source.path);

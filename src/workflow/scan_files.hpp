@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct Source {
   std::filesystem::path path;
   std::string role = "input";
 };
+
+/// Files that parameters of filters name.
+std::vector<Source> named_files(std::span<const FilterConfig> chain);
 
 /// Throws Error(output_path) where a file of an output is a file of a source, lies inside one or holds one, links
 /// followed; what check_input() throws for a source.

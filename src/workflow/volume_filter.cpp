@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/turned_volume.hpp"
 #include "workflow/masked_source.hpp"
 
 namespace quietvox {
@@ -179,32 +180,50 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
   return Stabilisation(noise, source.extent());
 }
 
+std::unique_ptr<VolumeSource> turned(std::span<const FilterConfig> chain, VolumeSource& source,
+                                     const Execution& execution) {
+  const Turning turning(header_facts(source));
+  if (!turning || !works_in_slices(chain)) return nullptr;
+  return std::make_unique<TurnedVolume>(source, turning, execution);
+}
+
 }  // namespace
 
 VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const Backend& backend,
                            const Execution& execution, const NoiseMeasure& measure)
-    : source_(source),
+    : as_it_is_(source),
+      turned_(turned(chain.filters, source, execution)),
+      source_(turned_ ? *turned_ : source),
       backend_(backend),
       execution_(execution),
-      by_header_(resolve_by_header(chain.filters, source)),
-      is_chosen_(chain.is_chosen),
-      is_stabilised_in_vain_(chain.stabilise == Stabilise::automatic &&
-                             !can_be_stabilised(chain.filters, by_header_.front())) {
+      is_chosen_(chain.is_chosen) {
+  const Turning turning(header_facts(source));
+  const std::vector<FilterConfig> filters =
+      turned_ ? turning(chain.filters) : std::vector(chain.filters.begin(), chain.filters.end());
+  by_header_ = resolve_by_header(filters, source_);
+  is_stabilised_in_vain_ = chain.stabilise == Stabilise::automatic && !can_be_stabilised(filters, by_header_.front());
+  const auto as_filtered = [&](const NoiseModel& model) { return turned_ ? turning(model) : model; };
   const auto remember = [&](VolumeSource& reaching, const Execution& how) {
-    return noise_.emplace_back(measure(reaching, how));
+    if (&reaching == &source_) return as_filtered(noise_.emplace_back(measure(source, how)));
+    NoiseModel model = measure(reaching, how);
+    noise_.push_back(as_filtered(model));
+    return model;
   };
-  stabilisation_ = stabilisation_of(chain.filters, by_header_.front(), chain.stabilise, source,
-                                    [&] { return remember(source, execution); });
+  stabilisation_ = stabilisation_of(filters, by_header_.front(), chain.stabilise, source_,
+                                    [&] { return remember(source_, execution); });
   if (stabilisation_) {
-    StabilisedSource stabilised(source, *stabilisation_, execution);
-    resolved_ = resolve_chain(chain.filters, stabilised, backend, execution,
+    StabilisedSource stabilised(source_, *stabilisation_, execution);
+    resolved_ = resolve_chain(filters, stabilised, backend, execution,
                               [&](VolumeSource&, const Execution&) { return stabilisation_->noise_after(); });
     return;
   }
-  resolved_ =
-      resolve_chain(chain.filters, source, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
-        return &reaching == &source && !noise_.empty() ? noise_.front() : remember(reaching, how);
-      });
+  resolved_ = resolve_chain(filters, source_, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
+    return &reaching == &source_ && !noise_.empty() ? as_filtered(noise_.front()) : remember(reaching, how);
+  });
+}
+
+std::vector<FilterConfig> VolumeFilter::resolved() const {
+  return turned_ ? Turning(header_facts(as_it_is_))(resolved_) : resolved_;
 }
 
 std::vector<Message> VolumeFilter::warnings() const {
@@ -249,6 +268,13 @@ std::optional<float> VolumeFilter::kept_background() const {
 }
 
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {
+  if (!turned_) return run_as_read(consume);
+  turn_back(
+      Turning(header_facts(as_it_is_)), as_it_is_.extent(), as_it_is_.spacing(), execution_,
+      [&](const auto& take) { run_as_read(take); }, consume);
+}
+
+void VolumeFilter::run_as_read(const std::function<void(VolumeView<const float> slices)>& consume) const {
   std::optional<MarkedSource> marked;
   if (const auto background = kept_background()) marked.emplace(source_, *background, execution_);
   VolumeSource& source = marked ? *marked : source_;

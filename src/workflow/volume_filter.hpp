@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,7 +42,7 @@ class VolumeFilter {
   /// speckle where noise does not grow with the value.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
 
-  const std::vector<FilterConfig>& resolved() const { return resolved_; }
+  std::vector<FilterConfig> resolved() const;
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
   /// `Rician noise`, `Poisson noise` or `speckle` where that is made Gaussian, else empty.
   std::string stabilised() const { return stabilisation_ ? stabilisation_->noise_before() : ""; }
@@ -56,7 +57,11 @@ class VolumeFilter {
   /// The value that the background keeps, if it does.
   std::optional<float> kept_background() const;
 
-  VolumeSource& source_;
+  void run_as_read(const std::function<void(VolumeView<const float> slices)>& consume) const;
+
+  VolumeSource& as_it_is_;
+  std::unique_ptr<VolumeSource> turned_;  ///< null where it is filtered as it is
+  VolumeSource& source_;                  ///< what is filtered
   const Backend& backend_;
   Execution execution_;
   std::vector<FilterConfig> by_header_, resolved_;

@@ -387,7 +387,9 @@ TEST(MeasureNoise, OfCountsWhereSignalsAreAlike) {
     const double truth = Object(positive).gain(percent) * signal;
     const NoiseModel model = counted(positive, truth / signal).measured();
     EXPECT_NEAR(model.poisson.at(signal), truth, 0.15 * truth) << percent;
-    if (is_clear) EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
+    if (is_clear) {
+      EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
+    }
   };
   for (const double percent : {1.0, 3.0, 9.0}) {
     expect_near(phantom(PhantomKind::ct, {{160, 160, 16}}), percent, 1050, false);

@@ -199,7 +199,9 @@ TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {
   EXPECT_TRUE(std::isnan(changed[4]));
   stabilisation.undo(view, {});
   for (std::size_t i = 0; i < voxels.size(); ++i) {
-    if (i != 4) EXPECT_NEAR(changed[i], voxels[i], 1);  // less the bias
+    if (i != 4) {
+      EXPECT_NEAR(changed[i], voxels[i], 1);  // less the bias
+    }
   }
   EXPECT_EQ(stabilisation.noise_after().sigma, 20);
   EXPECT_EQ(stabilisation.noise_after().map.values.size(), 2U);

@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/spelling.hpp"
+#include "core/turned_volume.hpp"
 #include "filters/registry.hpp"
 #include "io/output/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
@@ -74,10 +75,13 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Fi
 std::vector<FilterConfig> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise) {
   VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
   if (noise) facts.noise = [&] { return *noise; };
+  const Turning turning(facts);
   std::vector<FilterConfig> defaults;
   for (const Filter& filter : filters()) {
     try {
-      defaults.push_back(FilterConfig(filter).resolved(facts));
+      const FilterConfig config(filter);
+      defaults.push_back(works_in_slices({&config, 1}) ? turning(std::vector{config.resolved(turning(facts))}).front()
+                                                       : config.resolved(facts));
     } catch (const Error&) {  // not for this image, as a run would say
     }
   }

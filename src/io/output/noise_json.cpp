@@ -3,6 +3,7 @@
 #include "io/output/noise_json.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace quietvox {
 
@@ -33,7 +34,10 @@ Json to_json(const NoiseSpectrum& spectrum) {
     const auto row = spectrum.in_plane.begin() + y * spectrum.size.x;
     rows.push_back(std::vector<float>(row, row + spectrum.size.x));
   }
-  return {{"in_plane", rows}, {"across", spectrum.across}};
+  constexpr std::array axes{"x", "y", "z"};
+  return {{"in_plane", rows},
+          {"across", spectrum.across},
+          {"across_axis", axes[static_cast<std::size_t>(spectrum.across_axis)]}};
 }
 
 }  // namespace quietvox

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/filter.hpp"
+#include "core/pipeline.hpp"
+
+namespace quietvox {
+
+/// The measure of the noise, and filters that work in slices, take z for the axis across slices. Where programs have
+/// reordered axes, slices may lie along x or y instead; such a volume is turned: that axis and z are exchanged.
+///
+/// What is called with a fact of a volume gives that of the turned one, and called with that, the fact as it was.
+class Turning {
+ public:
+  /// By the axis that is thick or has one voxel. Where that is none, or z, or several are, nothing is turned.
+  explicit Turning(const VolumeFacts&);
+
+  /// True where there is something to turn.
+  explicit operator bool() const { return axis_ != 2; }
+  int axis() const { return axis_; }
+
+  template <class T>
+  Triple<T> operator()(Triple<T> values) const {
+    std::swap(values[axis_], values.z);
+    return values;
+  }
+  Extent operator()(const Extent& extent) const { return {(*this)(static_cast<const Triple<std::int64_t>&>(extent))}; }
+  CoarseField operator()(const CoarseField&) const;
+  NoiseModel operator()(NoiseModel) const;
+  VolumeFacts operator()(VolumeFacts) const;
+  /// Parameters that have a value per axis. Those of resolved filters that no user gives stay as they are.
+  std::vector<FilterConfig> operator()(std::span<const FilterConfig> chain) const;
+
+ private:
+  int axis_;
+};
+
+/// True where a filter of the chain takes z for the axis across slices, and none tells rows from columns.
+bool works_in_slices(std::span<const FilterConfig> chain);
+
+/// A volume read along turned axes. It is held in memory once it is read; Error(out_of_memory) where the limit of the
+/// execution is too small.
+class TurnedVolume final : public VolumeSource {
+ public:
+  TurnedVolume(VolumeSource& source, Turning turning, const Execution& execution)
+      : source_(source), turning_(turning), execution_(execution) {}
+
+  Extent extent() const override { return turning_(source_.extent()); }
+  Spacing spacing() const override { return turning_(source_.spacing()); }
+  HeaderFacts header() const override { return source_.header(); }
+  void read(VolumeView<float> slices) override;
+
+ private:
+  VolumeSource& source_;
+  Turning turning_;
+  Execution execution_;
+  std::vector<float> voxels_;  // as they were; empty until they are asked for
+};
+
+/// Hands on what `run` makes of the slices of a turned volume as slices of the volume as it was, whose extent and
+/// spacing these are.
+void turn_back(const Turning&, const Extent&, const Spacing&, const Execution&,
+               const std::function<void(const std::function<void(VolumeView<const float> slices)>& take)>& run,
+               const std::function<void(VolumeView<const float> slices)>& consume);
+
+}  // namespace quietvox

@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/scan_filter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/measure_noise.hpp"
+#include "core/turned_volume.hpp"
+#include "io/files/gzip_writer.hpp"
+#include "io/not_finite.hpp"
+#include "io/output/provenance_json.hpp"
+#include "io/rescale.hpp"
+#include "workflow/mask.hpp"
+#include "workflow/masked_source.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/scan_files.hpp"
+#include "workflow/voxel_output.hpp"
+
+namespace quietvox {
+namespace fs = std::filesystem;
+namespace {
+
+/// A volume whose smallest and largest voxel are remembered as it is read, where that is wanted.
+class RangedSource final : public VolumeSource {
+ public:
+  RangedSource(VolumeSource& source, bool is_wanted) : source_(source), is_wanted_(is_wanted) {}
+
+  Extent extent() const override { return source_.extent(); }
+  Spacing spacing() const override { return source_.spacing(); }
+  HeaderFacts header() const override { return source_.header(); }
+  void read(VolumeView<float> slices) override {
+    source_.read(slices);
+    if (!is_wanted_) return;
+    const auto [min, max] = finite_range({slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+    min_ = std::min(min_, min);
+    max_ = std::max(max_, max);
+  }
+  /// Where floats made one value of all, it counts as far from 32768 on.
+  double middle_if_far() const {
+    if (min_ == max_) return std::abs(min_) >= 32768 ? min_ : 0;
+    return min_ > max_ ? 0 : quietvox::middle_if_far({min_, max_});
+  }
+
+ private:
+  VolumeSource& source_;
+  bool is_wanted_;
+  float min_ = std::numeric_limits<float>::infinity(), max_ = -std::numeric_limits<float>::infinity();
+};
+
+std::string volume_name(std::size_t volume) { return "volume " + std::to_string(volume + 1) + ": "; }
+
+}  // namespace
+
+ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan& scan, UnfilteredVolumes& unfiltered,
+                       const StartingBackend& backend, const Observer& observer, DenoiseReport& report)
+    : request_(request),
+      is_chosen_(is_chosen),
+      image_(scan.image),
+      mask_(scan.mask),
+      files_(scan.files),
+      unfiltered_(unfiltered),
+      backend_(backend),
+      observer_(observer),
+      report_(report),
+      background_(background_of(request.execution, observer)),
+      whole_(execution_of(request.execution, observer)),
+      values_(choose_values()),
+      writers_(make_writers()),
+      rounding_(request.output, report.format, image_.volume_count(), background_),
+      restores_(mask_ || writers_.residual || report.format != image_.format()),
+      noise_of_volumes_(image_) {}
+
+void ScanFilter::run() {
+  if (request_.out.dry_run) {
+    for (std::size_t volume = 0; volume < count(); ++volume) check(volume);
+    rounding_.check();
+    lost_.warn(report_.warnings);
+    if (!is_chosen_) return;  // the filters of a request are told as far as headers tell them
+  }
+  if (whole_.memory_limit) reserve_memory();
+  if (image_.is_time_series()) measure_series();
+  begin_provenance();
+  for (std::size_t volume = 0; volume < count(); ++volume) filter(volume);
+  if (!request_.out.dry_run) finish();
+}
+
+/// Rank filters work on the stored numbers, unless real ones are needed. Where floats would lose digits of real values,
+/// all filters work around the middle of these.
+io::VoxelDomain ScanFilter::choose_values() const {
+  const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
+  if (const double offset = image_.offset(); offset != 0) {
+    if (keeps_type) return io::VoxelDomain::real_less_offset;
+    throw io::far_from_zero(request_.input.string(), offset);
+  }
+  bool stored = keeps_type && request_.mask.residual.empty();
+  for (const FilterConfig& step : request_.filters) stored = stored && step.filter().commutes_with_rescale;
+  for (std::size_t volume = 0; volume < count(); ++volume) stored = stored && image_.can_filter_stored(volume);
+  return stored ? io::VoxelDomain::stored : io::VoxelDomain::real;
+}
+
+ScanFilter::Writers ScanFilter::make_writers() const {
+  // Who may read the mask and the files that parameters name: the output shows something of them.
+  std::vector<fs::path> named;
+  for (const Source& source : named_files(request_.filters)) named.push_back(source.path);
+  const auto options_of = [&](const OutputOptions& out, const fs::path& output) {
+    io::WriteOptions options = write_options(out, request_.input, background_);
+    options.access = io::access_of(named, output);
+    if (mask_) options.access = options.access & io::access_of(*mask_, output);
+    return options;
+  };
+  Writers writers;
+  writers.image =
+      make_writer(image_, report_.format, request_.output, values_, options_of(request_.out, request_.output));
+  if (!request_.mask.residual.empty()) {
+    OutputOptions usual;
+    usual.force = request_.out.force;
+    io::WriteOptions options = options_of(usual, request_.mask.residual);
+    options.are_differences = true;
+    writers.residual = make_writer(image_, io::Format::nifti, request_.mask.residual, io::VoxelDomain::real, options);
+  }
+  return writers;
+}
+
+ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
+  auto slices = std::make_unique<BlankSlices>(image_.volume(volume, values_));
+  Input input{slices.get(), std::move(slices)};
+  if (!mask_) return input;
+  input.source = std::make_unique<MaskedSource>(std::move(input.source), mask_of_volume(*mask_, image_, volume));
+  return input;
+}
+
+/// Of what reaches a filter: the volume as it is, by its neighbours too, or what filters before it made of it.
+NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
+  return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& how) {
+    return &reaching == &as_it_is ? noise_of_volumes_.measure(volume, reaching, how) : measure_noise(reaching, how);
+  };
+}
+
+/// Throws what a run would throw for the voxels of a volume, as far as that can be told before they are filtered.
+void ScanFilter::check(std::size_t volume) {
+  const auto source = input_of(volume).source;
+  const bool stays = unfiltered_.hold(volume, *source);
+  const Stabilise stabilise = is_asked_for(report_.stabilise) && !is_chosen_ ? report_.stabilise : Stabilise::none;
+  if (stays) {
+    report_.volumes[volume] = {};
+  } else {
+    const std::span<const FilterConfig> all = request_.filters;
+    const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
+    const bool is_asked = is_asked_for(stabilise);
+    if (is_asked || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks)) {
+      const VolumeFilter checked({is_asked ? all : all.first(1), stabilise, false}, *source, backend_, background_,
+                                 measure_noise);
+    }
+  }
+  // A type that the input has holds its values.
+  const auto integers = request_.out.output_type == OutputType::same ? std::nullopt : writers_.image->integers(volume);
+  const bool checks_type = integers.has_value();
+  rounding_.begin_volume(source->extent(), integers);
+  BlankSlices voxels(image_.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values_));
+  const auto check = [&](VolumeView<const float> slices) {
+    if (!checks_type) return;
+    const float* const end = slices.data + slices.extent.voxels();
+    if (!std::all_of(slices.data, end, [](float value) { return std::isfinite(value); })) {
+      with_error_context(request_.output.string(),
+                         [&] { throw io::not_finite(FieldType<OutputType>::format(request_.out.output_type)); });
+    }
+    rounding_.look_at(slices);
+  };
+  for_each_slab(voxels, [&](VolumeView<const float> slices) { voxels.with_values(slices, check); });
+  if (!stays) lost_.add(voxels, image_, volume);
+  rounding_.end_volume();
+}
+
+/// Takes from the memory limit what is needed besides the voxels that filter_volume() counts.
+void ScanFilter::reserve_memory() {
+  const Extent& extent = image_.geometry(0).extent;
+  const std::vector<FilterConfig>& chain = report_.first().filters;
+  const std::size_t blocks = (report_.stabilise != Stabilise::none || is_chosen_ ? 1 : 0) + (mask_ ? 2 : 0) +
+                             (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
+  std::size_t bytes = block_bytes(extent) * blocks + (mask_ ? 2 * mask_bytes(*mask_, image_) : 0) +
+                      io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
+  if (is_chosen_) {
+    bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
+             static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole_));  // what marks the background
+  }
+  if (works_in_slices(chain) && Turning({.extent = extent, .spacing = image_.geometry(0).spacing}))
+    bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);
+  if (backend_.name() == "cpu") {
+    std::size_t working = 0;  // filters run one after another
+    for (const FilterConfig& step : chain)
+      working = std::max(working, step.working_bytes(extent, thread_count(whole_)));
+    bytes += working;
+  }
+  quietvox::reserve_memory(whole_, bytes, least_memory(extent, chain, whole_));
+}
+
+void ScanFilter::measure_series() {
+  const auto filtered = [&](std::size_t volume) {
+    auto source = input_of(volume).source;
+    return unfiltered_.hold(volume, *source) ? nullptr : std::move(source);
+  };
+  of_series_ = SeriesNoise::measure(
+      request_.filters, count(), filtered, backend_, whole_,
+      [&](std::size_t volume, const VolumeSource& as_it_is) { return measure_of(volume, as_it_is); });
+  if (of_series_) report_.noise_source = of_series_->describe();
+}
+
+void ScanFilter::begin_provenance() {
+  if (mask_) {
+    const MaskIdentity of_mask = identify_mask(*mask_, image_);
+    provenance_.mask = of_mask.hash;
+    if (of_mask.is_empty) {
+      report_.warnings.push_back(Parameter{"mask", request_.mask.mask} +
+                                 ": no voxel is inside, so that nothing was changed");
+    }
+  }
+  provenance_.noise_source = report_.noise_source;
+  if (report_.stabilise != Stabilise::none) provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);
+  for (const FilterConfig& step : request_.filters) provenance_.requested.push_back(step.with_content_hashes());
+}
+
+void ScanFilter::filter(std::size_t volume) {
+  const auto [slices, unranged] = input_of(volume);
+  provenance_.kind = unranged->header().kind;
+  if (unfiltered_.hold(volume, *unranged)) return leave(volume, *slices, *unranged);
+  // The offset of the image is that of its first volume. A mask may leave little of a range.
+  RangedSource source(*unranged,
+                      volume > 0 && !mask_ && values_ != io::VoxelDomain::stored && image_.may_lose_digits());
+  const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
+  const VolumeFilter filter({request_.filters, report_.stabilise, is_chosen_}, source, backend_,
+                            whole_.part(index / volumes, (index + 1) / volumes),
+                            of_series_ ? of_series_->as_measure() : measure_of(volume, source));
+  if (whole_.memory_limit) trim_heap();  // of estimates
+  if (!of_series_ || volume == 0) {
+    const std::string which = count() > 1 && !of_series_ ? volume_name(volume) : "";
+    for (const Message& warning : filter.warnings()) report_.warnings.push_back(which + warning);
+  }
+  const DenoisedVolume& done = report_.volumes[volume] = {filter.resolved(), filter.noise(), filter.stabilised()};
+  if (observer_.detail) {
+    observer_.detail(volume_name(volume) + describe_chain(done.filters));
+    if (volume > 0 && !of_series_) {  // the first is told of with the result
+      for (const NoiseModel& model : done.noise) observer_.detail("noise: " + model.describe());
+    }
+  }
+  if (request_.out.dry_run) return;
+  provenance_.resolved = done.filters;
+  provenance_.noise = done.noise;
+  provenance_.stabilised = done.stabilised;
+  write(volume, *slices, [&](const WriteSlices& write) { filter.run(write); });
+  lost_.add(*slices, image_, volume);
+  if (const double middle = source.middle_if_far(); middle != 0) {
+    report_.warnings.push_back(volume_name(volume) + "its voxels lie around " +
+                               FieldType<double>::format(middle + image_.offset()) +
+                               ", far from those of volume 1, and 32-bit floats lose digits of them; filter it in a "
+                               "file of its own");
+  }
+}
+
+void ScanFilter::leave(std::size_t volume, const BlankSlices& slices, VolumeSource& source) {
+  report_.volumes[volume] = {};
+  if (observer_.detail) observer_.detail(volume_name(volume) + "left as it is");
+  if (request_.out.dry_run) return;
+  provenance_.resolved.clear();
+  provenance_.noise.clear();
+  provenance_.stabilised.clear();
+  write(volume, slices, [&](const WriteSlices& write) { for_each_slab(source, write); });
+}
+
+/// Writes what `run` makes of a volume.
+void ScanFilter::write(std::size_t volume, const BlankSlices& slices,
+                       const std::function<void(const WriteSlices&)>& run) {
+  const auto begin = [&] {
+    provenance_.backend = backend_.name();
+    writers_.image->begin_volume(volume, provenance_);
+    if (writers_.residual) {
+      Provenance of_residual = provenance_;
+      of_residual.kind = DataKind::scalar;
+      writers_.residual->begin_volume(volume, of_residual);
+    }
+    const bool stays = report_.volumes[volume].filters.empty() && request_.out.output_type == OutputType::same &&
+                       report_.format == image_.format();
+    const bool is_real = values_ == io::VoxelDomain::real;
+    rounding_.begin_volume(image_.geometry(volume).extent,
+                           is_real && !stays ? writers_.image->integers(volume) : std::nullopt);
+    const io::VoxelDomain original = is_real ? io::VoxelDomain::real_with_padding : values_;
+    return VoxelOutput(*writers_.image, writers_.residual.get(), restores_ ? image_.volume(volume, original) : nullptr,
+                       mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr);
+  };
+  std::optional<VoxelOutput> output;  // is made when a backend has started, not waited for before
+  run([&](VolumeView<const float> filtered) {
+    if (!output) output.emplace(begin());
+    slices.with_values(filtered, [&](VolumeView<const float> some) {
+      rounding_.look_at(some);
+      output->write(some);
+    });
+  });
+  rounding_.end_volume();
+}
+
+void ScanFilter::finish() {
+  lost_.warn(report_.warnings);
+  rounding_.check();
+  const io::WriteReport written = commit_both(*writers_.image, writers_.residual.get(), files_, background_);
+  report_.files = written.files;
+  report_.clamped = written.clamped;
+  constexpr double many_clamped = 1e-3;
+  double all = 0;
+  for (std::size_t volume = 0; volume < count(); ++volume) {
+    all += static_cast<double>(image_.geometry(volume).extent.voxels());
+  }
+  const bool is_asked_for = request_.out.output_type != OutputType::same;
+  if (static_cast<double>(written.clamped) > (is_asked_for ? 0 : many_clamped * all)) {
+    report_.warnings.push_back(request_.output.string() + ": " + std::to_string(written.clamped) +
+                               " voxels did not fit into " +
+                               (is_asked_for ? Message(Parameter{"output-type"}) : "the type of the input") +
+                               " and were clamped; to keep them, " + float_remedy(report_.format));
+  }
+  if (const Message warning = rounding_.warning(); !warning.empty()) report_.warnings.push_back(warning);
+  report_.warnings.insert(report_.warnings.end(), written.warnings.begin(), written.warnings.end());
+}
+
+}  // namespace quietvox

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/pipeline.hpp"
+
+namespace quietvox {
+
+/// The volumes whose numbers cannot be filtered, such as phases beside magnitudes: they stay as they are. Each is
+/// judged when it comes by, since a look at it may take unpacking all before it.
+class UnfilteredVolumes {
+ public:
+  explicit UnfilteredVolumes(std::span<const FilterConfig> chain) : chain_(chain) {}
+
+  /// True where `source`, which delivers that volume, is to stay as it is.
+  bool hold(std::size_t volume, const VolumeSource& source);
+  /// Says which, and why.
+  void warn(std::vector<Message>& warnings) const;
+
+ private:
+  std::span<const FilterConfig> chain_;
+  std::map<std::string, std::set<std::size_t>> volumes_;  // by the reason
+};
+
+}  // namespace quietvox

@@ -309,7 +309,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
   if (object < few) because(Confidence::low, "the object has few parts to go by");
   if (object < many && model.spectrum.size.z == 1 && correlation_area(model.spectrum) > correlated) {
-    because(Confidence::low, "in a single small slice texture looks like correlated noise");
+    because(Confidence::low, "in a single slice, texture looks like correlated noise");
   }
   if (fit.floor() < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
   if (flatness < kMixedFlatness) because(Confidence::medium, "even the flattest parts hold some structure");

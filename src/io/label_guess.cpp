@@ -143,9 +143,8 @@ class Turns {
     }
     if (!(low < high)) return;
     for (const float end : {low, high}) {
-      const double real = to_real.slope * end + to_real.inter;
-      low_ = std::min(low_, real);
-      high_ = std::max(high_, real);
+      stored_.add(end);
+      real_.add(to_real.slope * end + to_real.inter);
     }
     const Slice looked_at{low, high - low, std::abs(to_real.slope)};
     const std::int64_t columns = slice.extent.x, rows = slice.extent.y;
@@ -162,7 +161,7 @@ class Turns {
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const auto [low, high] = turns[i];
       const double inside = 0.01 * (high - low);
-      if (!is_within(i) || low_ > low + inside || high_ < high - inside || jumps_[i] < least) continue;
+      if (!is_within(i) || real_.low > low + inside || real_.high < high - inside || jumps_[i] < least) continue;
       return "they reach from " + format_text(low) + " to " + format_text(high) +
              ", and neighbours jump between the ends";
     }
@@ -172,10 +171,10 @@ class Turns {
     const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
     const bool are_wrapped =
         wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
-    const double near = 0.05 * (high_ - low_);
-    const bool is_turn = std::abs(low_) <= near || std::abs(low_ + high_) <= near;
-    if (!are_wrapped || !is_turn || fewest < least_of_mean * all / static_cast<double>(levels_.size())) return {};
-    return "they reach from " + format_text(low_) + " to " + format_text(high_) +
+    if (!are_wrapped || !(real_.is_turn() || stored_.is_turn()) ||
+        fewest < least_of_mean * all / static_cast<double>(levels_.size()))
+      return {};
+    return "they reach from " + format_text(real_.low) + " to " + format_text(real_.high) +
            ", and go on at one end where they leave the other";
   }
   /// True where other slices may show it.
@@ -189,6 +188,20 @@ class Turns {
     float low, range;
     double slope;  ///< real numbers are as many times as far apart
   };
+  /// Of all numbers.
+  struct Ends {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+
+    void add(double number) {
+      low = std::min(low, number);
+      high = std::max(high, number);
+    }
+    /// True where they begin at 0 or lie about it, as angles do.
+    bool is_turn() const {
+      const double near = 0.05 * (high - low);
+      return std::abs(low) <= near || std::abs(low + high) <= near;
+    }
+  };
   // Radians, and the whole numbers of Siemens and GE; degrees.
   static constexpr auto turns = std::to_array<Range<double>>(
       {{-std::numbers::pi, std::numbers::pi}, {0, 2 * std::numbers::pi}, {-4096, 4096}, {-3142, 3142}, {-180, 180}});
@@ -196,7 +209,7 @@ class Turns {
   bool is_within(std::size_t turn) const {
     const auto [low, high] = turns[turn];
     const double outside = 0.0005 * (high - low);
-    return low_ >= low - outside && high_ <= high + outside;
+    return real_.low >= low - outside && real_.high <= high + outside;
   }
 
   /// `here` and what lies `step` before it; `has_sides`: two more lie on either side.
@@ -226,7 +239,7 @@ class Turns {
     }
   }
 
-  double low_ = std::numeric_limits<double>::infinity(), high_ = -low_;
+  Ends stored_, real_;
   std::array<std::int64_t, turns.size()> jumps_{};  // by nearly a whole turn
   std::int64_t large_jumps_ = 0;
   std::int64_t edges_ = 0, wraps_ = 0;    // between smooth parts: by a part of the range, by about all of it

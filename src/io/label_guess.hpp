@@ -23,10 +23,10 @@ struct NumberLooks {
 /// slices, and others as long as they do not tell. A slice with a fraction, or one full of neighbours that differ, ends
 /// the search for labels.
 ///
-/// Numbers are phases where, in those slices, they begin at about 0 or reach as far below 0 as above, jump between
-/// smooth parts from about one end of that range to the other, and hardly ever by another part of it; or where, as real
-/// numbers, they reach both ends of a turn as scanners and their converters write it, and neighbours jump from one end
-/// to the other anywhere, as in noise.
+/// Numbers are phases where, in those slices, they begin at about 0 or reach as far below 0 as above, as stored or as
+/// real numbers, jump between smooth parts from about one end of that range to the other, and hardly ever by another
+/// part of it; or where, as real numbers, they reach both ends of a turn as scanners and their converters write it, and
+/// neighbours jump from one end to the other anywhere, as in noise.
 NumberLooks looks_of(VolumeSource& stored, Rescale to_real = {});
 
 /// True where the numbers of three volumes are the parts of vectors of length 1, such as the directions of fibres, or

@@ -318,10 +318,17 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
 }
 
 /// Where the signal is weak Rician noise varies less than its sigma.
+void set_sigma(NoiseModel& model, double sigma) {
+  const double factor = model.sigma > 0 ? sigma / model.sigma : 0;
+  model.poisson = model.poisson.times(factor * factor);
+  model.speckle = model.speckle.times(factor * factor);
+  model.sigma = sigma;
+}
+
 void correct_rician(NoiseModel& model, double signal) {
   constexpr double weak = 5;  // sigmas
   model.distribution = NoiseDistribution::rician;
-  if (signal > 0 && signal < weak * model.sigma) model.sigma = koay_sigma(signal, model.sigma);
+  if (signal > 0 && signal < weak * model.sigma) set_sigma(model, koay_sigma(signal, model.sigma));
 }
 
 struct Measured {
@@ -424,15 +431,20 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.map = fits->best().map();
   if (sample && air == 0) {
     take_apart(*sample, found.impulses, execution);
-    const auto follow = [&] {
-      follow_signal(model, *sample, fits->best(), found.darkest, said.magnitudes != Magnitudes::no);
+    const auto follow = [&](NoiseModel& to) {
+      follow_signal(to, *sample, fits->best(), found.darkest, said.magnitudes != Magnitudes::no);
     };
-    follow();
+    follow(model);
     if (model.signal_variance()) {
       make_even(bricks, *model.signal_variance());
       fits.emplace(run_all());
-      follow();  // once more: the flattest bricks were the darkest, where structure is as strong as the noise
       model.signal_map = fits->best().map();
+      NoiseModel again;  // the flattest bricks were the darkest, where structure is as strong as the noise
+      follow(again);
+      if (again.distribution == model.distribution) {
+        model.poisson = again.poisson;
+        model.speckle = again.speckle;
+      }
     }
   }
   measured.steepness = fits->best().steepness();
@@ -448,17 +460,10 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   measured.object = object;
   if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
     measured.is_by_air = true;
-    model.sigma = air;
+    set_sigma(model, air);
     model.reason += "; the air was measured instead";
   }
   return measured;
-}
-
-void set_sigma(NoiseModel& model, double sigma) {
-  const double factor = model.sigma > 0 ? sigma / model.sigma : 0;
-  model.poisson = model.poisson.times(factor * factor);
-  model.speckle = model.speckle.times(factor * factor);
-  model.sigma = sigma;
 }
 
 void multiply(NoiseModel& model, double factor) {
@@ -563,7 +568,7 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   const double fine = estimate_noise(source);
   if (fine <= (has_few_parts ? 0 : smooth * model.sigma) || fine >= model.sigma) return model;
   model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
-  model.sigma = fine;
+  set_sigma(model, fine);
   model.spectrum = {};
   model.confidence = Confidence::low;
   model.reason = std::string(has_few_parts ? "the object has few parts to go by"

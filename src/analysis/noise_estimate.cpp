@@ -192,10 +192,10 @@ NoiseEstimate air_estimate(VolumeSource& source) {
 
 double estimate_noise(VolumeSource& source) { return flat_foreground(source).sigma; }
 
-std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source) {
+std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source, const Execution& execution) {
   if (const Turning turning(header_facts(source)); turning) {
-    TurnedVolume turned(source, turning, {});
-    return estimate_noise_by_every_method(turned);
+    TurnedVolume turned(source, turning, execution);
+    return estimate_noise_by_every_method(turned, execution);
   }
   const Flat flat = flat_foreground(source);
   // The median absolute deviation has 0.37 of the efficiency of the standard deviation.

@@ -32,6 +32,6 @@ struct NoiseEstimate {
 
 /// What each method says. `air` needs air as it was measured: 8x8 blocks within slices whose standard deviation and
 /// mean have the ratio of a Rayleigh distribution; clipped or masked air is none.
-std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource&);
+std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource&, const Execution&);
 
 }  // namespace quietvox

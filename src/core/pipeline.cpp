@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/input_limits.hpp"
+#include "core/turning.hpp"
 
 namespace quietvox {
 namespace {
@@ -233,10 +234,15 @@ VolumeFacts header_facts(const VolumeSource& source) {
   return {.extent = source.extent(), .spacing = source.spacing(), .header = source.header()};
 }
 
-std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource& source) {
+std::vector<FilterConfig> resolve_by_facts(std::span<const FilterConfig> chain, const VolumeFacts& facts) {
+  const Turning turning = turning_for(chain, facts);
   std::vector<FilterConfig> resolved;
-  for (const FilterConfig& step : chain) resolved.push_back(step.resolved(header_facts(source)));
-  return resolved;
+  for (const FilterConfig& step : turning(chain)) resolved.push_back(step.resolved(turning(facts)));
+  return turning(resolved);
+}
+
+std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource& source) {
+  return resolve_by_facts(chain, header_facts(source));
 }
 
 std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, VolumeSource& source,

@@ -37,7 +37,10 @@ using NoiseMeasure = std::function<NoiseModel(VolumeSource&, const Execution&)>;
 /// What is known of a volume before a voxel is read.
 VolumeFacts header_facts(const VolumeSource&);
 
-/// Replaces every `auto` of the chain that headers are enough for; the others wait.
+/// Replaces every `auto` of the chain that these facts are enough for; the others wait.
+std::vector<FilterConfig> resolve_by_facts(std::span<const FilterConfig> chain, const VolumeFacts&);
+
+/// The same by what headers say.
 std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource&);
 
 /// Replaces every `auto` of the chain. What a filter estimates, it estimates on what reaches it: the source after the

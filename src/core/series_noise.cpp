@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/turned_volume.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -42,11 +44,14 @@ std::optional<SeriesNoise> SeriesNoise::measure(
     if (noise.looked_at_.empty() && !any_asks(*source)) return std::nullopt;
     noise.looked_at_.push_back(at);
     std::size_t step = 0;
+    const FilterFrame frame(chain, *source, execution);
     const auto remember = [&, measure = measure_of(at, *source)](VolumeSource& reaching, const Execution& how) {
+      const NoiseModel model = measure(frame.as_it_is(reaching), how);
       measured.resize(std::max(measured.size(), step + 1));
-      return measured[step++].emplace_back(measure(reaching, how));
+      measured[step++].push_back(frame.by_volume(model));
+      return frame.by_filters(model);
     };
-    resolve_chain(chain, *source, backend, execution.silent(), remember);
+    resolve_chain(frame.chain(), frame.source(), backend, execution.silent(), remember);
   }
   if (noise.looked_at_.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) {

@@ -4,116 +4,89 @@
 
 #include <algorithm>
 
-#include "core/input_limits.hpp"
-
 namespace quietvox {
 namespace {
 
-std::vector<float> room_for(const Extent& extent, const Execution& execution) {
-  const auto voxels = static_cast<std::size_t>(extent.voxels());
-  check_memory("the volume, which is needed whole since its slices do not lie along z,", voxels * sizeof(float),
-               execution);
-  return std::vector<float>(voxels);
-}
+std::size_t bytes_of(const Extent& extent) { return static_cast<std::size_t>(extent.voxels()) * sizeof(float); }
 
-/// Calls move(voxel of some turned slices, the same voxel of the whole volume as it was).
+/// Calls move(voxel of some turned slices, the same voxel of some slices of the volume as it is) for all that both
+/// have.
 template <class Some, class Whole, class Move>
 void for_pairs(const VolumeView<Some>& turned, const VolumeView<Whole>& whole, const Turning& turning,
-               const Move& move) {
+               const Execution& execution, const Move& move) {
   const Index3 step = turning(Index3{1, whole.extent.x, whole.extent.slice()});
-  for (std::int64_t y = 0; y < turned.extent.y; ++y) {  // what a cache holds of the whole for one y serves many slices
-    for (std::int64_t z = 0; z < turned.extent.z; ++z) {
-      Some* const some = turned.row(y, z);
-      Whole* const others = whole.data + y * step.y + (z + turned.origin.z) * step.z;
-      for (std::int64_t x = 0; x < turned.extent.x; ++x) move(some[x], others[x * step.x]);
+  const Index3 first = turning(whole.origin);  // of the whole's slices along the turned axes
+  const Extent of_whole = turning(whole.extent);
+  const std::int64_t columns = of_whole.x, slices = turned.extent.z;
+  // Neighbours along the inner loop share the lines of a cache with what lies beside them.
+  const bool is_along_x = step.x == 1 || columns <= slices;
+  const std::int64_t inner = is_along_x ? columns : slices, outer = is_along_x ? slices : columns;
+  const std::int64_t of_slice = turned.extent.slice();
+  const std::int64_t inner_step = is_along_x ? 1 : of_slice, outer_step = is_along_x ? of_slice : 1;
+  const std::int64_t inner_of_whole = is_along_x ? step.x : step.z, outer_of_whole = is_along_x ? step.z : step.x;
+  parallel_for(execution, of_whole.y, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t y = begin; y < end; ++y) {
+      Some* some = turned.row(first.y + y, 0) + first.x;
+      Whole* other = whole.data + y * step.y + (turned.origin.z - first.z) * step.z;
+      for (std::int64_t i = 0; i < outer; ++i, some += outer_step, other += outer_of_whole) {
+        for (std::int64_t j = 0; j < inner; ++j) move(some[j * inner_step], other[j * inner_of_whole]);
+      }
     }
-  }
+  });
 }
 
 }  // namespace
 
-Turning::Turning(const VolumeFacts& facts) : axis_(2) {
-  int count = 0;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (facts.extent[axis] > 1 && !facts.is_thick(axis)) continue;
-    axis_ = axis;
-    ++count;
-  }
-  if (count != 1 || !facts.header.slices_are_even) axis_ = 2;
-}
+TurnedVolume::TurnedVolume(VolumeSource& source, Turning turning, std::size_t room, const Execution& execution)
+    : source_(source), turning_(turning), room_(room), execution_(execution.silent()) {}
 
-CoarseField Turning::operator()(const CoarseField& field) const {
-  CoarseField turned{(*this)(field.size), {}};
-  turned.values.reserve(field.values.size());
-  for (std::int64_t z = 0; z < turned.size.z; ++z) {
-    for (std::int64_t y = 0; y < turned.size.y; ++y) {
-      for (std::int64_t x = 0; x < turned.size.x; ++x) {
-        const Index3 node = (*this)(Index3{x, y, z});
-        turned.values.push_back(
-            field.values[static_cast<std::size_t>((node.z * field.size.y + node.y) * field.size.x + node.x)]);
-      }
-    }
-  }
-  return turned;
-}
-
-NoiseModel Turning::operator()(NoiseModel model) const {
-  model.map = (*this)(model.map);
-  model.signal_map = (*this)(model.signal_map);
-  model.spectrum.across_axis = model.spectrum.across_axis == axis_ ? 2 : axis_;
-  return model;
-}
-
-VolumeFacts Turning::operator()(VolumeFacts facts) const {
-  facts.extent = (*this)(facts.extent);
-  facts.spacing = (*this)(facts.spacing);
-  if (facts.noise) {
-    facts.noise = [turning = *this, noise = std::move(facts.noise)] { return turning(noise()); };
-  }
-  return facts;
-}
-
-std::vector<FilterConfig> Turning::operator()(std::span<const FilterConfig> chain) const {
-  std::vector<FilterConfig> turned(chain.begin(), chain.end());
-  for (FilterConfig& step : turned) {
-    for (const FieldInfo& field : step.filter().fields) {
-      if (field.kind != FieldKind::integer_triple && field.kind != FieldKind::real_triple) continue;
-      using Values = FieldType<Triple<double>>;
-      if (const auto values = Values::parse(step.get(field.name))) {
-        step.set(field.name, Values::format((*this)(*values)));
-      }
-    }
-  }
-  return turned;
-}
-
-bool works_in_slices(std::span<const FilterConfig> chain) {
-  const auto tells_rows_from_columns = [](const FilterConfig& step) {
-    return std::ranges::any_of(step.filter().fields, [&](const FieldInfo& field) {
-      const std::string value = step.get(field.name);
-      return value == "row" || value == "column";
-    });
-  };
-  return std::ranges::any_of(chain, [](const FilterConfig& step) { return step.filter().works_in_slices; }) &&
-         std::ranges::none_of(chain, tells_rows_from_columns);
-}
+TurnedVolume::TurnedVolume(VolumeSource& source, Turning turning, const Execution& execution)
+    : TurnedVolume(source, turning, execution.memory_limit ? *execution.memory_limit / 2 : bytes_of(source.extent()),
+                   execution) {}
 
 void TurnedVolume::read(VolumeView<float> slices) {
-  if (voxels_.empty()) {
-    voxels_ = room_for(source_.extent(), execution_);
-    source_.read({voxels_.data(), source_.extent(), source_.spacing()});
+  for (std::int64_t z = 0; z < slices.extent.z;) {
+    const std::int64_t wanted = slices.origin.z + z;
+    if (wanted < kept_.origin.z || wanted >= kept_.origin.z + kept_.extent.z) keep(wanted);
+    const std::int64_t count = std::min(slices.extent.z - z, kept_.origin.z + kept_.extent.z - wanted);
+    const VolumeView<float> some = kept_.slices(wanted - kept_.origin.z, count);
+    std::copy_n(some.data, some.extent.voxels(), slices.row(0, z));
+    z += count;
   }
-  for_pairs(slices, VolumeView<const float>{voxels_.data(), source_.extent()}, turning_,
-            [](float& to, float from) { to = from; });
 }
 
-void turn_back(const Turning& turning, const Extent& extent, const Spacing& spacing, const Execution& execution,
-               const std::function<void(const std::function<void(VolumeView<const float> slices)>& take)>& run,
-               const std::function<void(VolumeView<const float> slices)>& consume) {
-  std::vector<float> voxels = room_for(extent, execution);
-  const VolumeView<float> whole{voxels.data(), extent, spacing};
+/// Reads the volume for as many turned slices as there is room for.
+void TurnedVolume::keep(std::int64_t first) {
+  Extent extent = this->extent();
+  const auto room = static_cast<std::int64_t>(room_ / bytes_of({{extent.x, extent.y, 1}}));
+  extent.z = std::clamp<std::int64_t>(room, 1, extent.z - first);
+  voxels_.resize(static_cast<std::size_t>(extent.voxels()));
+  kept_ = {voxels_.data(), extent, spacing(), {0, 0, first}};
+  for_each_slab(source_, [&](VolumeView<const float> slab) {
+    for_pairs(kept_, slab, turning_, execution_, [](float& to, float from) { to = from; });
+  });
+}
+
+FilterFrame::FilterFrame(std::span<const FilterConfig> chain, VolumeSource& source, const Execution& execution)
+    : as_it_is_(source),
+      turning_(turning_for(chain, header_facts(source))),
+      chain_(turning_(chain)),
+      turned_(turning_ ? std::make_unique<TurnedVolume>(source, turning_, bytes_of(source.extent()), execution)
+                       : nullptr),
+      execution_(execution.silent()) {}
+
+NoiseModel FilterFrame::by_filters(const NoiseModel& model) const {
+  return turning_ && model.spectrum.across_axis != 2 ? turning_(model) : model;
+}
+
+void FilterFrame::run(const std::function<void(const std::function<void(VolumeView<const float> slices)>& take)>& run,
+                      const std::function<void(VolumeView<const float> slices)>& consume) const {
+  if (!turned_) return run(consume);
+  const Extent extent = as_it_is_.extent();
+  std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));
+  const VolumeView<float> whole{voxels.data(), extent, as_it_is_.spacing()};
   run([&](VolumeView<const float> turned) {
-    for_pairs(turned, whole, turning, [](float from, float& to) { to = from; });
+    for_pairs(turned, whole, turning_, execution_, [](float from, float& to) { to = from; });
   });
   consume(whole);
 }

@@ -5,52 +5,21 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "core/filter.hpp"
 #include "core/pipeline.hpp"
+#include "core/turning.hpp"
 
 namespace quietvox {
 
-/// The measure of the noise, and filters that work in slices, take z for the axis across slices. Where programs have
-/// reordered axes, slices may lie along x or y instead; such a volume is turned: that axis and z are exchanged.
-///
-/// What is called with a fact of a volume gives that of the turned one, and called with that, the fact as it was.
-class Turning {
- public:
-  /// By the axis that is thick or has one voxel. Where that is none, or z, or several are, nothing is turned.
-  explicit Turning(const VolumeFacts&);
-
-  /// True where there is something to turn.
-  explicit operator bool() const { return axis_ != 2; }
-  int axis() const { return axis_; }
-
-  template <class T>
-  Triple<T> operator()(Triple<T> values) const {
-    std::swap(values[axis_], values.z);
-    return values;
-  }
-  Extent operator()(const Extent& extent) const { return {(*this)(static_cast<const Triple<std::int64_t>&>(extent))}; }
-  CoarseField operator()(const CoarseField&) const;
-  NoiseModel operator()(NoiseModel) const;
-  VolumeFacts operator()(VolumeFacts) const;
-  /// Parameters that have a value per axis. Those of resolved filters that no user gives stay as they are.
-  std::vector<FilterConfig> operator()(std::span<const FilterConfig> chain) const;
-
- private:
-  int axis_;
-};
-
-/// True where a filter of the chain takes z for the axis across slices, and none tells rows from columns.
-bool works_in_slices(std::span<const FilterConfig> chain);
-
-/// A volume read along turned axes. It is held in memory once it is read; Error(out_of_memory) where the limit of the
-/// execution is too small.
+/// A volume read along turned axes. Turned slices are kept, as many as there is room for; for each lot of them the
+/// volume is read once.
 class TurnedVolume final : public VolumeSource {
  public:
-  TurnedVolume(VolumeSource& source, Turning turning, const Execution& execution)
-      : source_(source), turning_(turning), execution_(execution) {}
+  /// `room`: bytes, all that it may keep.
+  TurnedVolume(VolumeSource& source, Turning turning, std::size_t room, const Execution& execution);
+  /// Keeps half of what the memory limit leaves; without a limit, the whole volume.
+  TurnedVolume(VolumeSource& source, Turning turning, const Execution& execution);
 
   Extent extent() const override { return turning_(source_.extent()); }
   Spacing spacing() const override { return turning_(source_.spacing()); }
@@ -58,16 +27,44 @@ class TurnedVolume final : public VolumeSource {
   void read(VolumeView<float> slices) override;
 
  private:
+  void keep(std::int64_t first);
+
   VolumeSource& source_;
   Turning turning_;
+  std::size_t room_;
   Execution execution_;
-  std::vector<float> voxels_;  // as they were; empty until they are asked for
+  std::vector<float> voxels_;
+  VolumeView<float> kept_{};  ///< in voxels_; no slices until some are asked for
 };
 
-/// Hands on what `run` makes of the slices of a turned volume as slices of the volume as it was, whose extent and
-/// spacing these are.
-void turn_back(const Turning&, const Extent&, const Spacing&, const Execution&,
-               const std::function<void(const std::function<void(VolumeView<const float> slices)>& take)>& run,
-               const std::function<void(VolumeView<const float> slices)>& consume);
+/// A volume and the chain that filters it, both as turning_for() has them.
+class FilterFrame {
+ public:
+  /// Keeps the volume in memory where it is turned.
+  FilterFrame(std::span<const FilterConfig> chain, VolumeSource& source, const Execution& execution);
+
+  const std::vector<FilterConfig>& chain() const { return chain_; }
+  VolumeSource& source() const { return turned_ ? *turned_ : as_it_is_; }
+  /// The volume as it is for the one that is filtered; other volumes are those that filters made of it.
+  VolumeSource& as_it_is(VolumeSource& reaching) const { return &reaching == turned_.get() ? as_it_is_ : reaching; }
+
+  /// A noise as it was measured, whichever way: by the axes of the volume as it is, or by those of what is filtered.
+  NoiseModel by_volume(const NoiseModel& model) const {
+    return model.spectrum.across_axis == 2 ? turning_(model) : model;
+  }
+  NoiseModel by_filters(const NoiseModel& model) const;
+  std::vector<FilterConfig> by_volume(std::span<const FilterConfig> resolved) const { return turning_(resolved); }
+
+  /// Hands on what `run` makes of the slices that are filtered as slices of the volume as it is.
+  void run(const std::function<void(const std::function<void(VolumeView<const float> slices)>& take)>& run,
+           const std::function<void(VolumeView<const float> slices)>& consume) const;
+
+ private:
+  VolumeSource& as_it_is_;
+  Turning turning_;
+  std::vector<FilterConfig> chain_;
+  std::unique_ptr<TurnedVolume> turned_;  ///< null where nothing is turned
+  Execution execution_;
+};
 
 }  // namespace quietvox

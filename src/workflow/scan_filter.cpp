@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/measure_noise.hpp"
-#include "core/turned_volume.hpp"
+#include "core/turning.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/not_finite.hpp"
 #include "io/output/provenance_json.hpp"
@@ -185,7 +185,7 @@ void ScanFilter::reserve_memory() {
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
              static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole_));  // what marks the background
   }
-  if (works_in_slices(chain) && Turning({.extent = extent, .spacing = image_.geometry(0).spacing}))
+  if (turning_for(chain, header_facts(*image_.volume(0, values_))))  // the volume, and the result
     bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);
   if (backend_.name() == "cpu") {
     std::size_t working = 0;  // filters run one after another

@@ -180,51 +180,40 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
   return Stabilisation(noise, source.extent());
 }
 
-std::unique_ptr<VolumeSource> turned(std::span<const FilterConfig> chain, VolumeSource& source,
-                                     const Execution& execution) {
-  const Turning turning(header_facts(source));
-  if (!turning || !works_in_slices(chain)) return nullptr;
-  return std::make_unique<TurnedVolume>(source, turning, execution);
-}
-
 }  // namespace
 
 VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const Backend& backend,
                            const Execution& execution, const NoiseMeasure& measure)
-    : as_it_is_(source),
-      turned_(turned(chain.filters, source, execution)),
-      source_(turned_ ? *turned_ : source),
+    : frame_(std::make_unique<FilterFrame>(chain.filters, source, execution)),
       backend_(backend),
       execution_(execution),
-      is_chosen_(chain.is_chosen) {
-  const Turning turning(header_facts(source));
-  const std::vector<FilterConfig> filters =
-      turned_ ? turning(chain.filters) : std::vector(chain.filters.begin(), chain.filters.end());
-  by_header_ = resolve_by_header(filters, source_);
-  is_stabilised_in_vain_ = chain.stabilise == Stabilise::automatic && !can_be_stabilised(filters, by_header_.front());
-  const auto as_filtered = [&](const NoiseModel& model) { return turned_ ? turning(model) : model; };
+      by_header_(resolve_by_header(frame_->chain(), frame_->source())),
+      is_chosen_(chain.is_chosen),
+      is_stabilised_in_vain_(chain.stabilise == Stabilise::automatic &&
+                             !can_be_stabilised(frame_->chain(), by_header_.front())) {
+  const std::span<const FilterConfig> filters = frame_->chain();
+  VolumeSource& filtered = frame_->source();
   const auto remember = [&](VolumeSource& reaching, const Execution& how) {
-    if (&reaching == &source_) return as_filtered(noise_.emplace_back(measure(source, how)));
-    NoiseModel model = measure(reaching, how);
-    noise_.push_back(as_filtered(model));
-    return model;
+    const NoiseModel model = measure(frame_->as_it_is(reaching), how);
+    noise_.push_back(frame_->by_volume(model));
+    return frame_->by_filters(model);
   };
-  stabilisation_ = stabilisation_of(filters, by_header_.front(), chain.stabilise, source_,
-                                    [&] { return remember(source_, execution); });
+  stabilisation_ = stabilisation_of(filters, by_header_.front(), chain.stabilise, filtered,
+                                    [&] { return remember(filtered, execution); });
   if (stabilisation_) {
-    StabilisedSource stabilised(source_, *stabilisation_, execution);
+    StabilisedSource stabilised(filtered, *stabilisation_, execution);
     resolved_ = resolve_chain(filters, stabilised, backend, execution,
                               [&](VolumeSource&, const Execution&) { return stabilisation_->noise_after(); });
     return;
   }
-  resolved_ = resolve_chain(filters, source_, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
-    return &reaching == &source_ && !noise_.empty() ? as_filtered(noise_.front()) : remember(reaching, how);
+  resolved_ = resolve_chain(filters, filtered, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
+    return &reaching == &filtered && !noise_.empty() ? frame_->by_filters(noise_.front()) : remember(reaching, how);
   });
 }
 
-std::vector<FilterConfig> VolumeFilter::resolved() const {
-  return turned_ ? Turning(header_facts(as_it_is_))(resolved_) : resolved_;
-}
+VolumeFilter::~VolumeFilter() = default;
+
+std::vector<FilterConfig> VolumeFilter::resolved() const { return frame_->by_volume(resolved_); }
 
 std::vector<Message> VolumeFilter::warnings() const {
   std::vector<Message> warnings;
@@ -268,16 +257,13 @@ std::optional<float> VolumeFilter::kept_background() const {
 }
 
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {
-  if (!turned_) return run_as_read(consume);
-  turn_back(
-      Turning(header_facts(as_it_is_)), as_it_is_.extent(), as_it_is_.spacing(), execution_,
-      [&](const auto& take) { run_as_read(take); }, consume);
+  frame_->run([&](const auto& take) { run_in_frame(take); }, consume);
 }
 
-void VolumeFilter::run_as_read(const std::function<void(VolumeView<const float> slices)>& consume) const {
+void VolumeFilter::run_in_frame(const std::function<void(VolumeView<const float> slices)>& consume) const {
   std::optional<MarkedSource> marked;
-  if (const auto background = kept_background()) marked.emplace(source_, *background, execution_);
-  VolumeSource& source = marked ? *marked : source_;
+  if (const auto background = kept_background()) marked.emplace(frame_->source(), *background, execution_);
+  VolumeSource& source = marked ? *marked : frame_->source();
   std::optional<StabilisedSource> stabilised;
   if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);
   VolumeSource& filtered = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;

@@ -24,6 +24,8 @@ constexpr std::array<std::string_view, 5> choices(Stabilise) {
 /// In any case, whatever the noise was found to be.
 constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rician; }
 
+class FilterFrame;
+
 /// What a volume is filtered by.
 struct VolumeChain {
   std::span<const FilterConfig> filters;  ///< one after another
@@ -41,6 +43,7 @@ class VolumeFilter {
   /// filter that does not use the measured noise, Rician noise where voxels are no magnitudes, and Poisson noise or
   /// speckle where noise does not grow with the value.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
+  ~VolumeFilter();
 
   std::vector<FilterConfig> resolved() const;
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
@@ -57,11 +60,9 @@ class VolumeFilter {
   /// The value that the background keeps, if it does.
   std::optional<float> kept_background() const;
 
-  void run_as_read(const std::function<void(VolumeView<const float> slices)>& consume) const;
+  void run_in_frame(const std::function<void(VolumeView<const float> slices)>& consume) const;
 
-  VolumeSource& as_it_is_;
-  std::unique_ptr<VolumeSource> turned_;  ///< null where it is filtered as it is
-  VolumeSource& source_;                  ///< what is filtered
+  std::unique_ptr<const FilterFrame> frame_;
   const Backend& backend_;
   Execution execution_;
   std::vector<FilterConfig> by_header_, resolved_;

@@ -137,7 +137,7 @@ const NoiseEstimate& of(const std::vector<NoiseEstimate>& all, NoiseMethod metho
 
 TEST(EstimateNoise, EveryMethodFindsRicianNoise) {
   MemoryVolume volume(kOdd);
-  const auto all = estimate_noise_by_every_method(volume.fill(mr).add(NoiseKind::rician, 15));
+  const auto all = estimate_noise_by_every_method(volume.fill(mr).add(NoiseKind::rician, 15), {});
   for (const NoiseMethod method : {NoiseMethod::haar, NoiseMethod::koay, NoiseMethod::air}) {
     EXPECT_NEAR(of(all, method).sigma, 15, 0.6) << choices(method)[static_cast<std::size_t>(method)];
     EXPECT_GT(of(all, method).blocks, 100);
@@ -151,7 +151,7 @@ TEST(EstimateNoise, KoayCorrectsWeakSignals) {
   for (const double signal : {30.0, 45.0, 300.0}) {
     MemoryVolume volume(Extent{{128, 128, 8}});
     const auto half = [&](double, double y, double) { return y < 0 ? 0.0 : signal; };
-    const auto all = estimate_noise_by_every_method(volume.fill(half).add(NoiseKind::rician, 15));
+    const auto all = estimate_noise_by_every_method(volume.fill(half).add(NoiseKind::rician, 15), {});
     EXPECT_NEAR(of(all, NoiseMethod::koay).sigma, 15, 0.75) << signal;
     EXPECT_LT(std::abs(of(all, NoiseMethod::koay).sigma - 15), std::abs(of(all, NoiseMethod::haar).sigma - 15) + 0.1);
     EXPECT_NEAR(of(all, NoiseMethod::air).sigma, 15, 0.3) << signal;
@@ -161,11 +161,11 @@ TEST(EstimateNoise, KoayCorrectsWeakSignals) {
 TEST(EstimateNoise, ThereIsNoAirWithoutAir) {
   MemoryVolume flat(Extent{{64, 64, 8}});
   flat.fill([](auto...) { return 500; }).add(NoiseKind::gaussian, 15);
-  EXPECT_EQ(of(estimate_noise_by_every_method(flat), NoiseMethod::air).blocks, 0);
+  EXPECT_EQ(of(estimate_noise_by_every_method(flat, {}), NoiseMethod::air).blocks, 0);
   MemoryVolume cut(kOdd);
   cut.fill(mr).add(NoiseKind::rician, 15);
   for (float& value : cut.voxels()) value = value < 120 ? 0 : value;
-  EXPECT_EQ(of(estimate_noise_by_every_method(cut), NoiseMethod::air).blocks, 0);
+  EXPECT_EQ(of(estimate_noise_by_every_method(cut, {}), NoiseMethod::air).blocks, 0);
 }
 
 TEST(EstimateNoise, NothingWithoutNoise) {

@@ -53,26 +53,29 @@ TEST(Turning, TwiceMakesThingsAsTheyWere) {
 }
 
 TEST(TurnedVolume, IsTheSameVoxelsAlongOtherAxes) {
+  const FilterConfig dct(find_filter("dct"));
   for (const auto& [extent, spacing] :
-       {std::pair{Extent{{4, 30, 20}}, Spacing{5, 1, 2}}, std::pair{Extent{{30, 4, 20}}, Spacing{2, 9, 1}}}) {
-    const Volume volume = busy_volume(extent, 3);
-    Volume placed = volume;
-    placed.spacing = spacing;
-    MemorySource source(placed);
+       {std::pair{Extent{{4, 30, 20}}, Spacing{5, 1, 2}}, std::pair{Extent{{30, 4, 20}}, Spacing{2, 9, 1}},
+        std::pair{Extent{{37, 30, 20}}, Spacing{5, 1, 1}}}) {
+    Volume volume = busy_volume(extent, 3);
+    volume.spacing = spacing;
+    MemorySource source(volume);
+    const FilterFrame frame({&dct, 1}, source, {});
     const Turning turning(header_facts(source));
-    TurnedVolume turned(source, turning, {});
-    EXPECT_EQ(turned.extent().z, 4);
+    VolumeSource& turned = frame.source();
+    ASSERT_EQ(turned.extent(), turning(extent));
     EXPECT_EQ(turned.spacing().z, spacing[turning.axis()]);
     int consumed = 0;
-    turn_back(
-        turning, extent, spacing, {},
+    frame.run(
         [&](const auto& take) {
-          for (const std::int64_t z : {0, 1, 3}) {  // slabs of one, two and one slices
-            Volume slab(Extent{{turned.extent().x, turned.extent().y, z == 1 ? 2 : 1}});
+          for (std::int64_t z = 0, together = 1; z < turned.extent().z; z += together, ++together) {
+            together = std::min(together, turned.extent().z - z);
+            Volume slab(Extent{{turned.extent().x, turned.extent().y, together}});
             VolumeView<float> slices = slab.view();
             slices.origin.z = z;
             turned.read(slices);
-            EXPECT_EQ(slices.at(2, 3, 0), turning.axis() == 0 ? volume.view().at(z, 3, 2) : volume.view().at(2, z, 3));
+            const Index3 place = turning(Index3{2, 3, z});
+            EXPECT_EQ(slices.at(2, 3, 0), volume.view().at(place.x, place.y, place.z));
             take(slices);
           }
         },
@@ -81,17 +84,25 @@ TEST(TurnedVolume, IsTheSameVoxelsAlongOtherAxes) {
           EXPECT_EQ(std::vector(whole.data, whole.data + whole.extent.voxels()), volume.voxels);
         });
     EXPECT_EQ(consumed, 1);
+    EXPECT_EQ(source.reads(), std::vector<int>(static_cast<std::size_t>(extent.z), 1));
   }
 }
 
-TEST(TurnedVolume, NeedsMemoryForTheWhole) {
-  const Volume volume(Extent{{4, 300, 200}}, Spacing{5, 1, 1});
+TEST(TurnedVolume, KeepsAsMuchAsThereIsRoomFor) {
+  const Volume volume(Extent{{12, 30, 20}}, Spacing{5, 1, 1});
   MemorySource source(volume);
-  Execution execution;
-  execution.memory_limit = 100'000;
-  TurnedVolume turned(source, Turning(header_facts(source)), execution);
-  Volume slice(Extent{{200, 300, 1}});
-  EXPECT_THROW(turned.read(slice.view()), Error);
+  const Turning turning(header_facts(source));
+  TurnedVolume turned(source, turning, 5 * 30 * 20 * sizeof(float), {});
+  Volume slab(Extent{{20, 30, 3}});
+  for (const std::int64_t z : {0, 3, 6, 9}) {
+    VolumeView<float> slices = slab.view();
+    slices.origin.z = z;
+    turned.read(slices);
+  }
+  EXPECT_EQ(source.reads(), std::vector<int>(20, 3)) << "for slices 0 to 4, 5 to 9 and 10 and 11";
+  TurnedVolume one(source, turning, 0, {});
+  one.read(slab.view());
+  EXPECT_EQ(source.reads(), std::vector<int>(20, 6));
 }
 
 }  // namespace

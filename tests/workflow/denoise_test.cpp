@@ -432,5 +432,62 @@ TEST(DenoiseVolume, SlicesMayLieAlongAnyAxis) {
   }
 }
 
+/// A time series, with noise that grows along its first axis.
+void write_series(const std::filesystem::path& path, const std::vector<Volume>& volumes) {
+  io::Geometry geometry;
+  geometry.extent = volumes.front().extent;
+  geometry.spacing = volumes.front().spacing;
+  const auto writer = io::create_nifti(path, geometry, volumes.size(), {.force = true});
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    writer->begin_volume(i, {});
+    writer->write(volumes[i].view());
+  }
+  writer->commit();
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(123);
+  file.put(2 + 8);  // mm and seconds
+}
+
+TEST(Denoise, OneNoiseForASeriesWhoseSlicesLieAlongAnyAxis) {
+  const TemporaryFolder folder;
+  std::mt19937 random(5);
+  std::normal_distribution<float> noise;
+  std::vector<Volume> volumes(3, Volume({{64, 48, 16}}, {1, 1, 5}));
+  for (Volume& volume : volumes) {
+    for (std::int64_t z = 0; z < 16; ++z) {
+      for (std::int64_t y = 0; y < 48; ++y) {
+        for (std::int64_t x = 0; x < 64; ++x) {
+          const float local = 10 + 0.5F * static_cast<float>(x);
+          volume.view().at(x, y, z) = (x > 12 && x < 52 && y > 10 && y < 38 ? 800.F : 300.F) + local * noise(random);
+        }
+      }
+    }
+  }
+  for (const auto& chain : std::vector<std::vector<FilterConfig>>{
+           {}, {filter("median", {{"radius", "1x1x0"}}), filter("bm4d")}, {filter("dct"), filter("bm4d")}}) {
+    std::vector<float> first;
+    for (const int axis : {2, 0, 1}) {
+      std::vector<Volume> along_axis;
+      for (const Volume& volume : volumes) along_axis.push_back(axis == 2 ? volume : turned(volume, axis));
+      write_series(folder / "in.nii", along_axis);
+      const Turning turning({.extent = along_axis.front().extent, .spacing = along_axis.front().spacing});
+      DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii", .filters = turning(chain)};
+      request.out.force = true;
+      const DenoiseReport report = denoise(request);
+      EXPECT_NE(report.noise_source.find("one noise for the series"), std::string::npos) << report.noise_source;
+      const auto image = io::open_image(folder / "out.nii", {});
+      std::vector<float> result;
+      for (std::size_t i = 0; i < volumes.size(); ++i) {
+        Volume read(along_axis[i].extent, along_axis[i].spacing);
+        image->volume(i, io::VoxelDomain::real)->read(read.view());
+        const Volume back = axis == 2 ? read : turned(read, axis);
+        result.insert(result.end(), back.voxels.begin(), back.voxels.end());
+      }
+      if (axis == 2) first = result;
+      EXPECT_TRUE(result == first) << axis << " " << chain.size();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace quietvox::test

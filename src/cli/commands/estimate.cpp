@@ -136,7 +136,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     BlankSlices source(image->volume(volume, io::VoxelDomain::real_less_offset));
     const NoiseModel model = noise.measure(volume, source, context.background());
-    const auto estimates = estimate_noise_by_every_method(source);
+    const auto estimates = estimate_noise_by_every_method(source, context.background());
     if (map) map->write(volume, source, model);
     if (context.json) {
       volumes.push_back(as_json(model, estimates));

@@ -7,7 +7,6 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/spelling.hpp"
-#include "core/turned_volume.hpp"
 #include "filters/registry.hpp"
 #include "io/output/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
@@ -75,13 +74,10 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Fi
 std::vector<FilterConfig> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise) {
   VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
   if (noise) facts.noise = [&] { return *noise; };
-  const Turning turning(facts);
   std::vector<FilterConfig> defaults;
   for (const Filter& filter : filters()) {
     try {
-      const FilterConfig config(filter);
-      defaults.push_back(works_in_slices({&config, 1}) ? turning(std::vector{config.resolved(turning(facts))}).front()
-                                                       : config.resolved(facts));
+      defaults.push_back(resolve_by_facts(std::vector{FilterConfig(filter)}, facts).front());
     } catch (const Error&) {  // not for this image, as a run would say
     }
   }

@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "core/provenance.hpp"
+#include "core/turned_volume.hpp"
 #include "filters/quadratic/coefficients.hpp"
 #include "filters/quadratic/training.hpp"
 #include "io/axis_map.hpp"
@@ -91,15 +92,21 @@ void train(const Arguments& arguments, Context& context) {
   check_places(noisy->geometry(0), clean->geometry(0), context);
   const auto noisy_source = noisy->volume(0, io::VoxelDomain::real),
              clean_source = clean->volume(0, io::VoxelDomain::real);
-  const std::vector<float> noisy_voxels = read_whole(*noisy_source), clean_voxels = read_whole(*clean_source);
+  const Turning turning(header_facts(*noisy_source));  // as where the coefficients are used
+  const auto read = [&](VolumeSource& source) {
+    if (!turning) return read_whole(source);
+    TurnedVolume turned(source, turning, reading);
+    return read_whole(turned);
+  };
+  const std::vector<float> noisy_voxels = read(*noisy_source), clean_voxels = read(*clean_source);
   const Range<double> range = intensities(*noisy_source);
   Execution execution;
   execution.threads = options.threads;
   execution.stop = context.stop;
   execution.progress = [&](double fraction) { context.console.progress(fraction); };
   TrainedQuadratic trained =
-      train_quadratic({noisy_voxels.data(), noisy_source->extent(), noisy_source->spacing()},
-                      {clean_voxels.data(), clean_source->extent(), clean_source->spacing()}, range,
+      train_quadratic({noisy_voxels.data(), turning(noisy_source->extent()), turning(noisy_source->spacing())},
+                      {clean_voxels.data(), turning(clean_source->extent()), turning(clean_source->spacing())}, range,
                       {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
   context.console.end_progress();
   io::expect_unchanged(noisy->files());

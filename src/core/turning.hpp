@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/filter.hpp"
+
+namespace quietvox {
+
+/// The measure of the noise, and filters that work in slices, take z for the axis across slices. Where programs have
+/// reordered axes, slices may lie along x or y instead; such a volume is turned: that axis and z are exchanged.
+///
+/// What is called with a fact of a volume gives that of the turned one, and called with that, the fact as it was.
+class Turning {
+ public:
+  Turning() = default;  ///< of nothing
+  /// By the axis that is thick or has one voxel. Where that is none, or z, or several are, nothing is turned.
+  explicit Turning(const VolumeFacts&);
+
+  /// True where there is something to turn.
+  explicit operator bool() const { return axis_ != 2; }
+  int axis() const { return axis_; }
+
+  template <class T>
+  Triple<T> operator()(Triple<T> values) const {
+    std::swap(values[axis_], values.z);
+    return values;
+  }
+  Extent operator()(const Extent& extent) const { return {(*this)(static_cast<const Triple<std::int64_t>&>(extent))}; }
+  CoarseField operator()(const CoarseField&) const;
+  NoiseModel operator()(NoiseModel) const;
+  VolumeFacts operator()(VolumeFacts) const;
+  /// Parameters that have a value per axis. Those of resolved filters that no user gives stay as they are.
+  std::vector<FilterConfig> operator()(std::span<const FilterConfig> chain) const;
+
+ private:
+  int axis_ = 2;
+};
+
+/// True where a filter of the chain takes z for the axis across slices, and none tells rows from columns.
+bool works_in_slices(std::span<const FilterConfig> chain);
+
+/// How a chain is filtered: turned where it works in slices that do not lie along z.
+Turning turning_for(std::span<const FilterConfig> chain, const VolumeFacts&);
+
+}  // namespace quietvox

@@ -199,7 +199,7 @@ Survey survey(const NoiseBricks& bricks) {
   return result;
 }
 
-/// Turns bricks into their energies, without what is missing or an impulse. Returns the shares that were.
+/// Turns bricks into their energies, without what is missing or an impulse. Returns the shares that were impulses.
 std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, const Execution& execution) {
   const CosineEnergies cosine(bricks.size());
   std::vector<double> mended(static_cast<std::size_t>(bricks.count()));
@@ -208,7 +208,7 @@ std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, co
     for (std::int64_t i = begin; i < end; ++i) {
       float* const brick = bricks.brick(i);
       const double share = std::min(repair.mend(brick, impulses), ImpulseRepair::most);
-      mended[static_cast<std::size_t>(i)] = share;
+      mended[static_cast<std::size_t>(i)] = repair.share_of_impulses();
       cosine.energies(brick);
       const auto correction = static_cast<float>(1 / (1 - share));
       for (std::int64_t j = 0; j < bricks.voxels(); ++j) brick[j] *= correction;

@@ -42,13 +42,16 @@ double ImpulseRepair::mend(float* brick, const Impulses& impulses) {
   if (impulses.share > 0) {
     flag(brick, impulses);
   } else if (std::all_of(brick, brick + size_.voxels(), [](float value) { return std::isfinite(value); })) {
+    flags_.assign(static_cast<std::size_t>(size_.voxels()), false);
+    missing_ = 0;
     return 0;
   } else {
     flags_.assign(static_cast<std::size_t>(size_.voxels()), false);
     for (std::size_t i = 0; i < flags_.size(); ++i) flags_[i] = !std::isfinite(brick[i]);
+    missing_ = std::count(flags_.begin(), flags_.end(), true);
   }
   const double result = share();
-  if (result == 0 || result > most) return result;
+  if (result == 0) return result;
   double sum = 0, count = 0;
   for (std::size_t i = 0; i < flags_.size(); ++i) {
     if (flags_[i]) continue;
@@ -99,10 +102,14 @@ void ImpulseRepair::flag(const float* brick, const Impulses& impulses) {
                       differences.begin() + static_cast<std::ptrdiff_t>(count));
     for (std::size_t k = 0; k < taken; ++k) distances_[i] += differences[k] / static_cast<float>(taken);
   }
-  sorted_ = distances_;
-  const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(voxels / 2);
+  sorted_.clear();
+  for (std::size_t i = 0; i < voxels; ++i) {
+    if (std::isfinite(brick[i])) sorted_.push_back(distances_[i]);
+  }
+  missing_ = static_cast<std::int64_t>(voxels - sorted_.size());
+  const auto middle = sorted_.begin() + std::ssize(sorted_) / 2;
   std::nth_element(sorted_.begin(), middle, sorted_.end());
-  usual_ = *middle;
+  usual_ = sorted_.empty() ? 0 : *middle;
   flags_.resize(voxels);
   for (std::size_t i = 0; i < voxels; ++i) {
     flags_[i] = !std::isfinite(brick[i]) || (!impulses.all_are_atoms && stands_out(i)) ||
@@ -118,6 +125,11 @@ bool ImpulseRepair::stands_out(std::size_t i) const {
   const float* slice = distances_.data() + static_cast<std::int64_t>(i) / size_.slice() * size_.slice();
   for_each_neighbour(static_cast<std::int64_t>(i) % size_.slice(), [&](std::int64_t j) { around[count++] = slice[j]; });
   return static_cast<double>(distances_[i]) > over_neighbours * median_of(std::span(around).first(count));
+}
+
+double ImpulseRepair::share_of_impulses() const {
+  const auto flagged = std::count(flags_.begin(), flags_.end(), true) - missing_;
+  return static_cast<double>(flagged) / static_cast<double>(std::max<std::int64_t>(std::ssize(flags_) - missing_, 1));
 }
 
 double ImpulseRepair::share() const {

@@ -20,15 +20,17 @@ class ImpulseRepair {
  public:
   explicit ImpulseRepair(const Extent& size) : size_(size), slice_(static_cast<std::size_t>(size.slice())) {}
 
-  /// Share of the voxels of a brick that stand out: whose four nearest neighbours by value are together more than eight
-  /// times as far away as is usual in the brick (rank-ordered absolute differences, Garnett et al. 2005), and four
-  /// times as far as is usual around them, where edges and lines are no rarity.
+  /// Share of the voxels of a brick, without missing ones, that stand out: whose four nearest neighbours by value are
+  /// together more than eight times as far away as is usual in the brick (rank-ordered absolute differences, Garnett et
+  /// al. 2005), and four times as far as is usual around them, where edges and lines are no rarity.
   double standing_out(const float* brick) {
     flag(brick, {});
-    return usual_ > 0 ? share() : 0;
+    return usual_ > 0 ? share_of_impulses() : 0;
   }
-  /// Mends a brick in place. Returns the share of voxels that were.
+  /// Mends a brick in place. Returns the share of voxels that were, missing ones too.
   double mend(float* brick, const Impulses& impulses);
+  /// Of the brick that was mended last: the share of the voxels that were there.
+  double share_of_impulses() const;
   /// Bricks of which more is missing or impulse are of no use.
   static constexpr double most = 0.45;
 
@@ -41,7 +43,8 @@ class ImpulseRepair {
 
   Extent size_;
   float usual_ = 0;
-  std::vector<bool> flags_;
+  std::vector<bool> flags_;  // missing voxels too
+  std::int64_t missing_ = 0;
   std::vector<float> slice_, distances_, sorted_;
 };
 

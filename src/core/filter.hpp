@@ -48,6 +48,8 @@ struct FilterHooks {
   /// It takes z for the axis across slices: its blocks or windows lie within slices, or extend along z by rules of
   /// their own.
   bool works_in_slices = false;
+  /// It leaves out blocks that hold a missing voxel; those that no block covers stay as they are.
+  bool needs_whole_blocks = false;
 };
 
 /// What a parameter struct offers: a table, a name, the numbers behind its `auto`s, and the reach of its window.
@@ -91,6 +93,7 @@ struct Filter {
   std::vector<std::string> maps{};  ///< as in FilterHooks
   bool takes_all_volumes = false;
   bool works_in_slices = false;
+  bool needs_whole_blocks = false;
 };
 
 /// One filter together with values for its parameters.
@@ -183,7 +186,8 @@ Filter describe_filter() {
           },
       .maps = P::hooks().maps,
       .takes_all_volumes = P::hooks().takes_all_volumes,
-      .works_in_slices = P::hooks().works_in_slices};
+      .works_in_slices = P::hooks().works_in_slices,
+      .needs_whole_blocks = P::hooks().needs_whole_blocks};
 }
 
 /// Axes of a single voxel take part in no window.

@@ -99,7 +99,8 @@ struct Bm4dParams {
   static FilterHooks<Bm4dParams> hooks() {
     return {.working_bytes = &Bm4dParams::working_bytes,
             .cpu_ns_per_voxel = &Bm4dParams::cpu_ns_per_voxel,
-            .works_in_slices = true};
+            .works_in_slices = true,
+            .needs_whole_blocks = true};
   }
 
   double most_change() const;  ///< of a voxel

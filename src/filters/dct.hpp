@@ -61,7 +61,8 @@ struct DctParams {
   static FilterHooks<DctParams> hooks() {
     return {.working_bytes = &DctParams::working_bytes,
             .cpu_ns_per_voxel = &DctParams::cpu_ns_per_voxel,
-            .works_in_slices = true};
+            .works_in_slices = true,
+            .needs_whole_blocks = true};
   }
 
   std::size_t working_bytes(const Extent&, int threads) const;

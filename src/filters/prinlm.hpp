@@ -65,7 +65,8 @@ struct PrinlmParams {
   static FilterHooks<PrinlmParams> hooks() {
     return {.working_bytes = &PrinlmParams::working_bytes,
             .cpu_ns_per_voxel = &PrinlmParams::cpu_ns_per_voxel,
-            .works_in_slices = true};
+            .works_in_slices = true,
+            .needs_whole_blocks = true};
   }
 
   std::size_t working_bytes(const Extent&, int threads) const;

@@ -134,7 +134,17 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
 /// Of what reaches a filter: the volume as it is, by its neighbours too, or what filters before it made of it.
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& how) {
-    return &reaching == &as_it_is ? noise_of_volumes_.measure(volume, reaching, how) : measure_noise(reaching, how);
+    if (&reaching != &as_it_is) return measure_noise(reaching, how);
+    NoiseModel model = noise_of_volumes_.measure(volume, reaching, how);
+    if (!mask_ || model.trusted_sigma() > 0) return model;
+    BlankSlices whole(image_.volume(volume, values_));
+    NoiseModel of_whole = noise_of_volumes_.measure(volume, whole, how);
+    if (of_whole.trusted_sigma() == 0) return model;
+    if (of_whole.confidence > Confidence::medium) {
+      of_whole.confidence = Confidence::medium;
+      of_whole.reason = "the mask leaves too little to measure it in, so that all of the volume was";
+    }
+    return of_whole;
   };
 }
 
@@ -184,6 +194,10 @@ void ScanFilter::reserve_memory() {
   if (is_chosen_) {
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
              static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole_));  // what marks the background
+  }
+  if (std::ranges::all_of(chain, [](const FilterConfig& step) { return step.filter().needs_whole_blocks; })) {
+    bytes += block_bytes(extent) + static_cast<std::size_t>(extent.voxels()) / 8 +
+             static_cast<std::size_t>(extent.slice() * 6 * (thread_count(whole_) + 1));  // what fills missing voxels in
   }
   if (turning_for(chain, header_facts(*image_.volume(0, values_))))  // the volume, and the result
     bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/turned_volume.hpp"
+#include "workflow/filled_source.hpp"
 #include "workflow/masked_source.hpp"
 
 namespace quietvox {
@@ -266,18 +267,24 @@ void VolumeFilter::run_in_frame(const std::function<void(VolumeView<const float>
   VolumeSource& source = marked ? *marked : frame_->source();
   std::optional<StabilisedSource> stabilised;
   if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);
-  VolumeSource& filtered = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;
-  if (!marked && !stabilised) {
+  std::optional<FilledSource> filled;
+  const auto needs_whole_blocks = [](const FilterConfig& step) { return step.filter().needs_whole_blocks; };
+  VolumeSource& unfilled = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;
+  if (std::ranges::all_of(resolved_, needs_whole_blocks)) filled.emplace(unfilled, execution_);
+  VolumeSource& filtered = filled ? *filled : unfilled;
+  if (!marked && !stabilised && !filled) {
     filter_volume(filtered, resolved_, backend_, execution_, consume);
     return;
   }
   std::vector<float> block;
   filter_volume(filtered, resolved_, backend_, execution_, [&](VolumeView<const float> slices) {
+    if (!marked && !stabilised && !filled->misses_voxels_in(slices)) return consume(slices);
     const std::int64_t together = slices_in_block(slices.extent);
     for (std::int64_t z = 0; z < slices.extent.z; z += together) {
       const VolumeView<const float> some = slices.slices(z, std::min(together, slices.extent.z - z));
       block.assign(some.data, some.data + some.extent.voxels());
       const VolumeView<float> result{block.data(), some.extent, some.spacing, some.origin};
+      if (filled) filled->restore(result);
       if (stabilised) stabilisation_->undo(result, execution_);
       if (marked) marked->restore(result);
       consume(result);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -487,6 +488,78 @@ TEST(Denoise, OneNoiseForASeriesWhoseSlicesLieAlongAnyAxis) {
       EXPECT_TRUE(result == first) << axis << " " << chain.size();
     }
   }
+}
+
+/// Root mean square of the differences of voxels that are there in `noisy`.
+float apart(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& noisy) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!std::isfinite(noisy[i])) continue;
+    sum += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
+    ++count;
+  }
+  return static_cast<float>(std::sqrt(sum / count));
+}
+
+/// Filters that work in blocks would leave nothing but voxels far from what is missing.
+TEST(DenoiseVolume, WhatIsMissingKeepsNothingElseFromBeingFiltered) {
+  const std::vector<float> noisy = noisy_box(40), clean = noisy_box(0);
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> uniform;
+  const auto slice = static_cast<std::size_t>(extent.slice());
+  const auto missing_where = [&](const std::function<bool(std::size_t i)>& is_missing) {
+    std::vector<float> voxels = noisy;
+    for (std::size_t i = 0; i < voxels.size(); ++i) {
+      if (is_missing(i)) voxels[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+    return voxels;
+  };
+  const std::pair<const char*, std::vector<float>> cases[] = {
+      {"some", missing_where([&](std::size_t) { return uniform(random) < 0.08F; })},
+      {"some slices", missing_where([&](std::size_t i) { return i / slice < 2 || i / slice == 6; })},
+      {"all but some slices", missing_where([&](std::size_t i) { return i / slice < 9 || i / slice > 11; })},
+      {"all but a thin shell", missing_where([&](std::size_t i) {
+         const std::size_t x = i % 48, y = i / 48 % 40;
+         return x < 9 || x > 38 || y < 7 || y > 32 || (x > 11 && x < 36 && y > 9 && y < 30);
+       })}};
+  for (const auto& [name, voxels] : cases) {
+    for (const auto& chain : std::vector<std::vector<FilterConfig>>{{filter("bm4d", {{"sigma", "40"}})},
+                                                                    {filter("dct", {{"sigma", "40"}})},
+                                                                    {filter("prinlm", {{"sigma", "40"}})}}) {
+      const Result result = denoised(voxels, {.filters = chain});
+      EXPECT_LT(apart(result.voxels, clean, voxels), 20) << name << " " << chain.front().filter().name;
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < voxels.size(); ++i) {
+        ASSERT_EQ(std::isnan(result.voxels[i]), std::isnan(voxels[i]));
+        kept += result.voxels[i] == voxels[i];
+      }
+      EXPECT_LT(kept, voxels.size() / 1000) << name;
+    }
+  }
+  std::vector<float> others = cases[0].second;  // what stands where nothing is
+  for (float& voxel : others) {
+    if (std::isnan(voxel)) voxel = std::numeric_limits<float>::infinity();
+  }
+  const Result nan = denoised(cases[0].second), infinite = denoised(others);
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    if (std::isfinite(others[i])) {
+      ASSERT_EQ(nan.voxels[i], infinite.voxels[i]);
+    }
+  }
+  const std::vector<float> nothing(noisy.size(), std::numeric_limits<float>::quiet_NaN());
+  for (const float voxel : denoised(nothing, {.filters = {filter("dct", {{"sigma", "40"}})}}).voxels)
+    ASSERT_TRUE(std::isnan(voxel));
+}
+
+TEST(DenoiseVolume, WhatIsMissingIsNoImpulse) {
+  std::vector<float> voxels = noisy_box(40);
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> uniform;
+  for (float& voxel : voxels) voxel = uniform(random) < 0.1F ? std::numeric_limits<float>::quiet_NaN() : voxel;
+  const Result result = denoised(voxels);
+  ASSERT_EQ(result.report.volume.noise.size(), 1U);
+  EXPECT_EQ(result.report.volume.noise[0].impulses, 0);
+  EXPECT_NEAR(result.report.volume.noise[0].sigma, 40, 6);
 }
 
 }  // namespace

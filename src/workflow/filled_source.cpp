@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/filled_source.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace quietvox {
+namespace {
+
+/// Values on a grid, NaN where there is none.
+struct Grid {
+  std::int64_t columns, rows;
+  std::vector<float> values;
+
+  float& at(std::int64_t x, std::int64_t y) { return values[static_cast<std::size_t>(y * columns + x)]; }
+};
+
+/// Means of 2 x 2 values each, of those that are there.
+Grid coarser(Grid& fine) {
+  Grid coarse{(fine.columns + 1) / 2, (fine.rows + 1) / 2, {}};
+  for (std::int64_t y = 0; y < coarse.rows; ++y) {
+    for (std::int64_t x = 0; x < coarse.columns; ++x) {
+      float sum = 0, count = 0;
+      for (std::int64_t j = 2 * y; j < std::min(2 * y + 2, fine.rows); ++j) {
+        for (std::int64_t i = 2 * x; i < std::min(2 * x + 2, fine.columns); ++i) {
+          if (!std::isfinite(fine.at(i, j))) continue;
+          sum += fine.at(i, j);
+          ++count;
+        }
+      }
+      coarse.values.push_back(sum / count);
+    }
+  }
+  return coarse;
+}
+
+/// Gives what is not there the values of a coarser grid, linear between these.
+void fill_from(Grid& coarse, Grid& fine) {
+  const auto place = [](std::int64_t i, std::int64_t count) {
+    const float at = std::clamp(0.5F * static_cast<float>(i) - 0.25F, 0.F, static_cast<float>(count - 1));
+    const auto first = static_cast<std::int64_t>(at);
+    return std::tuple(first, std::min(first + 1, count - 1), at - static_cast<float>(first));
+  };
+  for (std::int64_t y = 0; y < fine.rows; ++y) {
+    const auto [above, below, down] = place(y, coarse.rows);
+    for (std::int64_t x = 0; x < fine.columns; ++x) {
+      if (std::isfinite(fine.at(x, y))) continue;
+      const auto [left, right, along] = place(x, coarse.columns);
+      const float upper = std::lerp(coarse.at(left, above), coarse.at(right, above), along);
+      const float lower = std::lerp(coarse.at(left, below), coarse.at(right, below), along);
+      fine.at(x, y) = std::lerp(upper, lower, down);
+    }
+  }
+}
+
+/// A slice of which something is there.
+void fill(float* slice, std::int64_t columns, std::int64_t rows) {
+  std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
+  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
+    levels.push_back(coarser(levels.back()));
+  for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
+  std::ranges::copy(levels.front().values, slice);
+}
+
+/// A slice as its means of 2 x 2 voxels make it: a slice that has its noise, too, would make it look like structure.
+void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) {
+  Grid fine{columns, rows, std::move(slice)};
+  Grid coarse = coarser(fine);
+  std::ranges::fill(fine.values, std::numeric_limits<float>::quiet_NaN());
+  fill_from(coarse, fine);
+  slice = std::move(fine.values);
+}
+
+}  // namespace
+
+FilledSource::FilledSource(VolumeSource& source, const Execution& execution)
+    : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {}
+
+void FilledSource::read(VolumeView<float> slices) {
+  source_.read(slices);
+  const std::int64_t voxels = slices.extent.slice();
+  parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t z = begin; z < end; ++z) {
+      float* const slice = slices.row(0, z);
+      const auto is_missing = [](float voxel) { return !std::isfinite(voxel); };
+      const auto count = std::count_if(slice, slice + voxels, is_missing);
+      Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+      known.holds_something = count < voxels;
+      if (count == 0) continue;
+      known.missing.resize(static_cast<std::size_t>(voxels));
+      std::transform(slice, slice + voxels, known.missing.begin(), is_missing);
+      if (count < voxels) fill(slice, slices.extent.x, slices.extent.y);
+    }
+  });
+  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+    float* const slice = slices.row(0, z);
+    const std::int64_t number = slices.origin.z + z;
+    if (*slices_[static_cast<std::size_t>(number)].holds_something) {
+      if (z + 1 < slices.extent.z && *slices_[static_cast<std::size_t>(number + 1)].holds_something) continue;
+      another_.assign(slice, slice + voxels);
+      smooth(another_, slices.extent.x, slices.extent.y);
+      number_of_another_ = number;
+    } else if (find_another(number)) {
+      std::ranges::copy(another_, slice);
+    }
+  }
+}
+
+/// The nearest before a slice that holds something, or else behind it. False where none does.
+bool FilledSource::find_another(std::int64_t number) {
+  const Extent size = extent();
+  for (std::int64_t at = number - 1; at >= 0; --at) {
+    if (take_another(at)) return true;
+  }
+  for (std::int64_t at = number + 1; at < size.z; ++at) {
+    if (take_another(at)) return true;
+  }
+  return false;
+}
+
+bool FilledSource::take_another(std::int64_t number) {
+  std::optional<bool>& holds_something = slices_[static_cast<std::size_t>(number)].holds_something;
+  if (number == number_of_another_ || holds_something == false) return number == number_of_another_;
+  const Extent size = extent();
+  another_.resize(static_cast<std::size_t>(size.slice()));
+  source_.read({another_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, number}});
+  holds_something = std::ranges::any_of(another_, [](float voxel) { return std::isfinite(voxel); });
+  number_of_another_ = *holds_something ? number : -1;
+  if (!*holds_something) return false;
+  fill(another_.data(), size.x, size.y);
+  smooth(another_, size.x, size.y);
+  return true;
+}
+
+bool FilledSource::misses_voxels_in(VolumeView<const float> slices) const {
+  const auto first = slices_.begin() + slices.origin.z;
+  return std::any_of(first, first + slices.extent.z, [](const Slice& slice) { return !slice.missing.empty(); });
+}
+
+void FilledSource::restore(VolumeView<float> slices) const {
+  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
+    const std::vector<bool>& missing = slices_[static_cast<std::size_t>(slices.origin.z + z)].missing;
+    float* const slice = slices.row(0, z);
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (missing[i]) slice[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+}
+
+}  // namespace quietvox

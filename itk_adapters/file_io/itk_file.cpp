@@ -305,6 +305,13 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      lower(lines.at(order)).starts_with('t'),
                      lines.has("offset") || lines.has("position") || lines.has("origin")};
     header.data_name = name;
+    for (const char* const field : {"elementtointensityfunctionslope", "elementtointensityfunctionoffset"}) {
+      const char* const usual = std::string_view(field).ends_with("slope") ? "1" : "0";
+      if (!lines.has(field) || lines.at(field) == usual) continue;
+      header.warning = path.string() +
+                       ": ElementToIntensityFunction is not applied, as ITK does not: the numbers are those that are "
+                       "stored";
+    }
     if (name != "LOCAL" && name != "Local" && name != "local") {  // any other is the name of a file to ITK
       header.data = data_file(path, name);
       header.offset = 0;

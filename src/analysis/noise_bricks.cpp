@@ -205,8 +205,10 @@ NoiseBricks NoiseBricks::some(std::span<const std::int64_t> chosen) const {
   result.extent_ = extent_;
   result.size_ = size_;
   result.apart_ = apart_;
+  result.grid_ = grid_;
   for (const std::int64_t i : chosen) {
     result.places_.push_back(places_[static_cast<std::size_t>(i)]);
+    result.hashes_.push_back(hashes_[static_cast<std::size_t>(i)]);
     result.means_.push_back(mean(i));
     result.voxels_.insert(result.voxels_.end(), brick(i), brick(i) + voxels());
   }

@@ -155,12 +155,13 @@ template <class Change>
 void Stabilisation::for_each(VolumeView<float> slices, const Execution& execution, const Change& change) const {
   constexpr std::int64_t grain = 64;
   parallel_for(execution.silent(), slices.extent.y * slices.extent.z, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> local(static_cast<std::size_t>(slices.extent.x));
     for (std::int64_t line = begin; line < end; ++line) {
       const std::int64_t y = line % slices.extent.y, z = line / slices.extent.y;
+      noise_.place_map().row({0, y, slices.origin.z + z}, extent_, local);
       float* const row = slices.row(y, z);
-      for (std::int64_t x = 0; x < slices.extent.x; ++x) {
-        if (!std::isfinite(row[x])) continue;
-        row[x] = static_cast<float>(change(row[x], noise_.place_map().at({x, y, slices.origin.z + z}, extent_)));
+      for (std::size_t x = 0; x < local.size(); ++x) {
+        if (std::isfinite(row[x])) row[x] = static_cast<float>(change(row[x], static_cast<double>(local[x])));
       }
     }
   });

@@ -25,8 +25,7 @@ constexpr std::array<std::string_view, 2> choices(Support) { return {"box", "dis
 /// ceil(truncate domain_sigma_a / s_a) or the largest that fits into the volume. m is the map of the noise where
 /// range_sigma was measured, else 1; with a range_cut, too, it is 1, and range_sigma suits the strongest noise. Differs
 /// from that formula in exact arithmetic by at most 1e-5 max(range_sigma m) + 4 ulp(max |u|), where range_cut judges
-/// u_q
-/// - u_p as a float32 difference. Missing voxels keep their value and have no weight.
+/// the difference of u_q and u_p as a float32. Missing voxels keep their value and have no weight.
 struct BilateralParams {
   static constexpr int largest_radius = 31;
 

@@ -87,7 +87,8 @@ HeaderFacts facts_of_fields(const Json& json, const std::string& file) {
 /// subject; dcm2niix ends those of phases with `_ph`.
 HeaderFacts facts_of_name(const std::string& stem) {
   std::vector<KindSaid> said;
-  if (stem.ends_with("_ph")) return {.kind = DataKind::phase, .kind_source = "its name says ph"};
+  if (stem.ends_with("_ph"))
+    return {.kind = DataKind::phase, .kind_source = "its name ends in _ph, as dcm2niix names phases"};
   if (!stem.starts_with("sub-")) return {};
   for (std::size_t begin = 0; begin <= stem.size();) {
     const std::size_t end = std::min(stem.find('_', begin), stem.size());

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/turned_volume.hpp"
 #include "io/format_text.hpp"
 
 namespace quietvox::io {
@@ -142,6 +143,12 @@ class Turns {
       high = std::max(high, voxel);
     }
     if (!(low < high)) return;
+    constexpr double many = 0.01;
+    const auto is_cut_at = [&](float end) {
+      return static_cast<double>(std::ranges::count(voxels, end)) > many * static_cast<double>(voxels.size());
+    };
+    if (is_cut_at(low) && is_cut_at(high)) ++cut_;
+    ++slices_;
     for (const float end : {low, high}) {
       stored_.add(end);
       real_.add(to_real.slope * end + to_real.inter);
@@ -158,6 +165,7 @@ class Turns {
   /// Why the numbers are phases; empty where they are none.
   std::string why() const {
     constexpr std::int64_t least = 20;
+    if (2 * cut_ > slices_) return {};
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const auto [low, high] = turns[i];
       const double inside = 0.01 * (high - low);
@@ -240,6 +248,8 @@ class Turns {
   }
 
   Ends stored_, real_;
+  int slices_ = 0,
+      cut_ = 0;  // of which many numbers are the smallest and many the largest, as of a window that was cut out
   std::array<std::int64_t, turns.size()> jumps_{};  // by nearly a whole turn
   std::int64_t large_jumps_ = 0;
   std::int64_t edges_ = 0, wraps_ = 0;    // between smooth parts: by a part of the range, by about all of it
@@ -276,6 +286,11 @@ std::vector<std::int64_t> slices_in_turn(std::int64_t count) {
 }  // namespace
 
 NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
+  if (const Turning turning({.extent = stored.extent(), .spacing = stored.spacing()}); turning) {
+    constexpr std::size_t room = std::size_t{32} << 20;
+    TurnedVolume turned(stored, turning, room, {});
+    return looks_of(turned, to_real);
+  }
   constexpr int enough = 3;  // slices that hold more than one number
   const Extent extent = stored.extent();
   std::vector<float> voxels(static_cast<std::size_t>(extent.slice()));
@@ -283,7 +298,11 @@ NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   Pairs pairs(extent);
   int looked_at = 0;
   bool may_be_labels = true;
-  const auto is_whole = [](float voxel) { return voxel == std::trunc(voxel); };
+  constexpr float most_of_labels = 16777216;  // beyond that, 32-bit floats are all whole
+  const auto is_whole = [](float voxel) {
+    return voxel == std::trunc(voxel) &&
+           (std::abs(voxel) < most_of_labels || voxel == std::numeric_limits<float>::lowest());
+  };
   for (const std::int64_t z : slices_in_turn(extent.z)) {
     const VolumeView<float> slice{voxels.data(), {{extent.x, extent.y, 1}}, stored.spacing(), {0, 0, z}};
     stored.read(slice);

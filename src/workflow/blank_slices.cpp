@@ -115,9 +115,12 @@ void LostSlices::add(const BlankSlices& slices, const io::Image& image, std::siz
 void LostSlices::warn(std::vector<Message>& warnings) const {
   if (count_ == 0) return;
   const std::string more = count_ > most_named ? " and " + std::to_string(count_ - most_named) + " more" : "";
-  warnings.push_back((count_ == 1 ? "slice " + names_ + " holds" : "slices " + names_ + more + " hold") +
-                     " one value, where those beside it hold an image: it was left as it is, and counts for no other "
-                     "slice");
+  warnings.push_back(count_ == 1 ? "slice " + names_ +
+                                       " holds one value, where those beside it hold an image: it was left as it is, "
+                                       "and counts for no other slice"
+                                 : "slices " + names_ + more +
+                                       " hold one value each, where those beside them hold an image: they were left as "
+                                       "they are, and count for no other slice");
 }
 
 }  // namespace quietvox

@@ -198,6 +198,10 @@ void check_places(const io::Image& image, const fs::path& input, const InputOpti
     warnings.push_back("the volumes lie unevenly in time, and " + io::to_string(format) +
                        " does not say how far apart they are");
   }
+  if (image.has_diffusion()) {
+    warnings.push_back(io::to_string(format) +
+                       " does not hold b-values and directions, which stand in the DICOM files");
+  }
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::string why = image.why_uneven(volume);
     if (why.empty()) continue;

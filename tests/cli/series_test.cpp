@@ -174,6 +174,7 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   EXPECT_EQ(seconds_of("no repetition", {"101500.5", "101510.5", "101520.5", "101530.5"}, "", false), 10);
   EXPECT_EQ(seconds_of("rounded clock", {"101500", "101502", "101505", "101507", "101510"}, "2500", false), 2.5F);
   EXPECT_EQ(seconds_of("no clock", {"", "", ""}, "2500", false), 2.5F);
+  EXPECT_EQ(seconds_of("fast echoes", {"101500.25", "101512.25", "101524.25"}, "3.4", false), 12);
 }
 
 TEST_F(SeriesOnDisk, WithoutAPlaceBecomeNiftiWithoutOne) {
@@ -214,6 +215,10 @@ TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
          {{DCM_TemporalPositionIdentifier, "2"}, {DCM_AcquisitionTime, "101502.76"}}}},
        2.5F},
       {"cine", {{{{DCM_TriggerTime, "0"}}, {{DCM_TriggerTime, "40"}}}}, 0.04F},
+      {"fast cine",
+       {{{{DCM_TriggerTime, "0"}, {DCM_RepetitionTime, "3.4"}},
+         {{DCM_TriggerTime, "42"}, {DCM_RepetitionTime, "3.4"}}}},
+       0.042F},
       {"echoes", {{{{DCM_EchoTime, "3"}}, {{DCM_EchoTime, "6"}}}}, 0},
       {"kinds", {{{{DCM_ImageType, "ORIGINAL\\PRIMARY\\M"}}, {{DCM_ImageType, "ORIGINAL\\PRIMARY\\P"}}}}, 0}};
   for (const auto& [name, volumes, expected] : cases) {
@@ -221,11 +226,13 @@ TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
     for (int file = 0; file < 6; ++file) {
       const int z = file % 3;
       DicomSpec spec{.position = {0, 0, 1.0 * z}, .instance_number = file + 1, .more = volumes[file / 3]};
-      spec.more.emplace_back(DCM_RepetitionTime, "2500");
+      spec.more.insert(spec.more.begin(), {DCM_RepetitionTime, "2500"});
       write_dicom(folder_ / (name + "/" + std::to_string(file)), spec);
     }
     const std::string output = name + ".nii", residual = name + "-residual.nii";
-    quietvox_ok({"median", path(name), path(output), "--radius", "0", "--residual", path(residual)});
+    const Result result =
+        quietvox_ok({"median", path(name), path(output), "--radius", "0", "--residual", path(residual)});
+    EXPECT_EQ(result.err.find("b-values") != std::string::npos, name == "diffusion") << result.err;
     for (const std::string& made : {output, residual}) {
       std::ifstream file(folder_ / made, std::ios::binary);
       float seconds = -1;

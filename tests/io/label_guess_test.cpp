@@ -185,6 +185,13 @@ TEST_F(PhaseGuess, ScansAndMapsAreNone) {
   const auto object = [&](auto x, auto y) { return (x / 6 + y / 5) % 2 == 0 ? 200 : 100 + double(x); };
   EXPECT_EQ(why_phases([&](auto x, auto y) { return std::sin(0.3 * double(x)) + std::sin(0.2 * double(y)); }), "");
   EXPECT_EQ(why_phases([&](auto, auto) { return anywhere(); }), "") << "nothing but noise";
+  for (const double end : {80.0, 180.0}) {
+    EXPECT_EQ(why_phases([&](auto x, auto y) {
+                return std::clamp(is_air(x, y) ? -1000.0 : (x / 6 + y / 5) % 2 == 0 ? 400.0 : 20 * noise(1), -end, end);
+              }),
+              "")
+        << "a CT in a window";
+  }
   EXPECT_EQ(why_phases([&](auto x, auto y) { return 1000 + 512 * angle(x, y); }), "") << "angles have no such range";
   EXPECT_EQ(why_phases([&](auto x, auto y) { return (is_air(x, y) ? 0 : object(x, y)) + noise(10); }), "");
   EXPECT_EQ(why_phases([&](auto x, auto y) { return std::clamp(object(x, y) - 110 + noise(10), 0.0, 60.0); }), "")

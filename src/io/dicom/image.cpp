@@ -213,19 +213,27 @@ class DicomImage final : public Image {
   }
   std::optional<double> repetition_time() const override {
     if (!are_made_in_turn()) return std::nullopt;
-    const auto step = steady_step(), repetition = common_repetition_time();
+    const auto step = steady_step();
+    const auto repetition = common_repetition_time();
     if (!step) return has_uneven_times() ? std::nullopt : repetition;
-    if (!repetition) return step;
-    // Clocks of headers may be rounded to seconds.
-    const double doubt = 0.05 * *repetition + 1 / static_cast<double>(volume_count() - 1);
-    return std::abs(*step - *repetition) > doubt ? step : repetition;
+    if (!repetition) return step->seconds;
+    return std::abs(step->seconds - *repetition) > 0.05 * *repetition + step->doubt ? step->seconds : *repetition;
+  }
+  bool has_diffusion() const override {
+    const auto weighting = [](const Volume& volume) {
+      const SliceHeader& slice = volume.slices.front();
+      return std::tie(slice.b_value, slice.gradient);
+    };
+    return std::ranges::any_of(series_->volumes,
+                               [&](const Volume& volume) { return weighting(volume) != weighting(at(0)); });
   }
   bool has_uneven_times() const override {
-    const auto first = at(0).slices.front().acquired_at;
-    const auto is_timed = [](const Volume& volume) { return volume.slices.front().acquired_at.has_value(); };
-    const auto is_another_time = [&](const Volume& volume) { return volume.slices.front().acquired_at != first; };
-    return is_time_series() && !steady_step() && std::ranges::all_of(series_->volumes, is_timed) &&
-           std::ranges::any_of(series_->volumes, is_another_time);
+    if (!is_time_series() || steady_step()) return false;
+    const auto are_uneven = [&](std::optional<double> SliceHeader::*time) {
+      const std::vector<double> times = times_of_volumes(time);
+      return !times.empty() && std::ranges::any_of(times, [&](double each) { return each != times.front(); });
+    };
+    return are_uneven(&SliceHeader::acquired_at) || are_uneven(&SliceHeader::made_at);
   }
 
   std::vector<Vector3> places(std::size_t volume) const {
@@ -324,27 +332,38 @@ class DicomImage final : public Image {
     return *first / 1000;
   }
 
-  /// The time from each volume to the next, in seconds, by the clock or by trigger times; none where it differs.
-  std::optional<double> steady_step() const {
-    const auto step = steady_step(&SliceHeader::acquired_at, 1);
-    return step ? step : steady_step(&SliceHeader::trigger_time, 1000);
-  }
-  /// By the first slices of the volumes.
-  std::optional<double> steady_step(std::optional<double> SliceHeader::*time, double units_per_second) const {
-    constexpr double steady = 0.1;
+  /// Of the first slices of the volumes; empty where one has none.
+  std::vector<double> times_of_volumes(std::optional<double> SliceHeader::*time) const {
     std::vector<double> times;
     for (const Volume& volume : series_->volumes) {
-      const auto at_volume = volume.slices.front().*time;
-      if (!at_volume) return std::nullopt;
-      times.push_back(*at_volume);
+      if (const auto at_volume = volume.slices.front().*time) times.push_back(*at_volume);
     }
+    return times.size() == series_->volumes.size() ? times : std::vector<double>();
+  }
+
+  /// The time from each volume to the next. Headers may have it rounded to whole units.
+  struct Step {
+    double seconds, doubt;
+  };
+  /// By the clock, or else by trigger times; none where it differs.
+  std::optional<Step> steady_step() const {
+    auto step = steady_step(&SliceHeader::acquired_at, 1);
+    if (!step) step = steady_step(&SliceHeader::trigger_time, 1000);
+    return step ? step : steady_step(&SliceHeader::made_at, 1);
+  }
+  std::optional<Step> steady_step(std::optional<double> SliceHeader::*time, double units_per_second) const {
+    constexpr double steady = 0.1;
+    const std::vector<double> times = times_of_volumes(time);
+    if (times.size() < 2) return std::nullopt;
     const bool is_rounded = std::ranges::all_of(times, [](double each) { return each == std::floor(each); });
     const double step = (times.back() - times.front()) / static_cast<double>(times.size() - 1);
     const double doubt = std::max(steady * step, is_rounded ? 1.0 : 0.0);
     for (std::size_t volume = 1; volume < times.size(); ++volume) {
       if (!(std::abs(times[volume] - times[volume - 1] - step) <= doubt)) return std::nullopt;
     }
-    return step > 0 ? std::optional(step / units_per_second) : std::nullopt;
+    if (!(step > 0)) return std::nullopt;
+    const double doubt_of_step = is_rounded ? 1 / static_cast<double>(times.size() - 1) : 0;
+    return Step{step / units_per_second, doubt_of_step / units_per_second};
   }
 
   std::shared_ptr<const Series> series_;

@@ -229,7 +229,7 @@ void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double
   }
   const auto at = [time](const SliceHeader* slice) { return *(slice->*time); };
   std::ranges::sort(timed, {}, at);
-  if (timed.empty() || at(timed.back()) - at(timed.front()) >= day) return;
+  if (timed.empty() || at(timed.back()) >= day) return;
   const auto evening = std::ranges::adjacent_find(
       timed, [&](const SliceHeader* a, const SliceHeader* b) { return at(b) - at(a) > most_of_day; });
   if (evening == timed.end()) return;

@@ -143,9 +143,12 @@ class Turns {
       high = std::max(high, voxel);
     }
     if (!(low < high)) return;
-    constexpr double many = 0.01;
     const auto is_cut_at = [&](float end) {
-      return static_cast<double>(std::ranges::count(voxels, end)) > many * static_cast<double>(voxels.size());
+      constexpr double least_share = 0.001, near = 0.02;  // of the voxels; of the range
+      const auto at_end = std::ranges::count(voxels, end);
+      const auto is_near = [&](float voxel) { return std::abs(voxel - end) < near * (high - low); };
+      return static_cast<double>(at_end) > least_share * static_cast<double>(voxels.size()) &&
+             3 * at_end > 2 * std::ranges::count_if(voxels, is_near);
     };
     if (is_cut_at(low) && is_cut_at(high)) ++cut_;
     ++slices_;
@@ -248,8 +251,7 @@ class Turns {
   }
 
   Ends stored_, real_;
-  int slices_ = 0,
-      cut_ = 0;  // of which many numbers are the smallest and many the largest, as of a window that was cut out
+  int slices_ = 0, cut_ = 0;                        // of which so many were cut off at both ends, as a window is
   std::array<std::int64_t, turns.size()> jumps_{};  // by nearly a whole turn
   std::int64_t large_jumps_ = 0;
   std::int64_t edges_ = 0, wraps_ = 0;    // between smooth parts: by a part of the range, by about all of it

@@ -219,8 +219,9 @@ double slice_distance(const std::vector<SliceHeader>& slices, const Places& plac
   return *middle;
 }
 
-/// Adds a day to times of day behind midnight, where no date does: images that come most of a day before all others,
-/// and whose acquisition numbers, or else instance numbers, lie above those of all others.
+/// Adds a day to times of day behind midnight, where no date does, or all dates were made the same: images that come
+/// most of a day before all others, and whose acquisition numbers, or else instance numbers, lie above those of all
+/// others.
 void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double> SliceHeader::*time) {
   constexpr double day = 86400, most_of_day = day / 2;
   std::vector<SliceHeader*> timed;
@@ -229,7 +230,7 @@ void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double
   }
   const auto at = [time](const SliceHeader* slice) { return *(slice->*time); };
   std::ranges::sort(timed, {}, at);
-  if (timed.empty() || at(timed.back()) >= day) return;
+  if (timed.empty() || at(timed.back()) - at(timed.front()) >= day) return;
   const auto evening = std::ranges::adjacent_find(
       timed, [&](const SliceHeader* a, const SliceHeader* b) { return at(b) - at(a) > most_of_day; });
   if (evening == timed.end()) return;

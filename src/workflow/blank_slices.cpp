@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/turned_volume.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -20,13 +22,34 @@ auto differs_from(float value) {
   return [value](float voxel) { return std::isfinite(voxel) && voxel != value; };
 }
 
+/// Gives all voxels of a slice along x or y one value.
+void fill_slice(VolumeView<float> some, int axis, std::int64_t number, float value) {
+  for (std::int64_t z = 0; z < some.extent.z; ++z) {
+    if (axis == 1) {
+      std::fill_n(some.row(number, z), some.extent.x, value);
+    } else {
+      for (std::int64_t y = 0; y < some.extent.y; ++y) some.row(y, z)[number] = value;
+    }
+  }
+}
+
 }  // namespace
 
 BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source)
-    : source_(std::move(source)), slices_(static_cast<std::size_t>(source_->extent().z)) {}
+    : source_(std::move(source)),
+      turning_({.extent = source_->extent(), .spacing = source_->spacing()}),
+      slices_(static_cast<std::size_t>(source_->extent()[turning_.axis()])) {}
 
 void BlankSlices::read(VolumeView<float> slices) {
+  if (turning_ && slices_.front().state == State::unknown) judge_turned();
   source_->read(slices);
+  if (turning_) {
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      if (!slices_[i].is_missing()) continue;
+      fill_slice(slices, axis(), static_cast<std::int64_t>(i), std::numeric_limits<float>::quiet_NaN());
+    }
+    return;
+  }
   const std::int64_t voxels = slices.extent.slice();
   for (std::int64_t z = 0; z < slices.extent.z; ++z) {
     float* const slice = slices.row(0, z);
@@ -40,6 +63,13 @@ void BlankSlices::read(VolumeView<float> slices) {
     }
     if (known.is_missing()) std::fill_n(slice, voxels, std::numeric_limits<float>::quiet_NaN());
   }
+}
+
+void BlankSlices::judge_turned() {
+  constexpr std::size_t room = std::size_t{64} << 20;
+  BlankSlices along_z(std::make_unique<TurnedVolume>(*source_, turning_, room, Execution{}));
+  for_each_slab(along_z, [](VolumeView<const float>) {});
+  slices_ = std::move(along_z.slices_);
 }
 
 void BlankSlices::judge(std::int64_t z, float value) {
@@ -74,6 +104,16 @@ void BlankSlices::judge(std::int64_t z, float value) {
 
 void BlankSlices::with_values(VolumeView<const float> slices,
                               const std::function<void(VolumeView<const float> slices)>& consume) const {
+  if (turning_) {
+    if (std::ranges::none_of(slices_, &Slice::is_missing)) return consume(slices);
+    std::vector<float> voxels(slices.data, slices.data + slices.extent.voxels());
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      if (!slices_[i].is_missing()) continue;
+      fill_slice({voxels.data(), slices.extent}, axis(), static_cast<std::int64_t>(i), slices_[i].value);
+    }
+    slices.data = voxels.data();
+    return consume(slices);
+  }
   const auto at = [&](std::int64_t z) -> const Slice& {
     return slices_[static_cast<std::size_t>(slices.origin.z + z)];
   };
@@ -100,13 +140,14 @@ std::vector<std::int64_t> BlankSlices::lost() const {
 void LostSlices::add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name) {
   for (const std::int64_t z : slices.lost()) {
     if (++count_ > most_named) continue;
-    names_ += (names_.empty() ? "" : ", ") + std::to_string(z + 1) + name(z);
+    const char* const axis = slices.axis() == 0 ? " along x" : slices.axis() == 1 ? " along y" : "";
+    names_ += (names_.empty() ? "" : ", ") + std::to_string(z + 1) + axis + name(z);
   }
 }
 
 void LostSlices::add(const BlankSlices& slices, const io::Image& image, std::size_t volume) {
   add(slices, [&](std::int64_t z) {
-    const std::string name = image.name_of_slice(volume, z);
+    const std::string name = slices.axis() == 2 ? image.name_of_slice(volume, z) : "";
     return (image.volume_count() > 1 ? " of volume " + std::to_string(volume + 1) : "") +
            (name.empty() ? "" : " (" + name + ")");
   });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/pipeline.hpp"
+#include "core/turning.hpp"
 #include "io/image.hpp"
 
 namespace quietvox {
@@ -17,7 +18,8 @@ namespace quietvox {
 /// A volume whose blank slices, which hold one value, are missing where that is no background:
 /// - lost slices: those above and below hold, mostly at the same places, something else;
 /// - slices that were added at an end: the next one holds that value in less than half of its voxels.
-/// Of one value after another, as in a ramp, nothing is missing.
+/// Of one value after another, as in a ramp, nothing is missing. Slices lie where Turning finds them; along x or y, the
+/// volume is read once more to judge them.
 class BlankSlices final : public VolumeSource {
  public:
   explicit BlankSlices(std::unique_ptr<VolumeSource> source);
@@ -32,6 +34,8 @@ class BlankSlices final : public VolumeSource {
                    const std::function<void(VolumeView<const float> slices)>& consume) const;
   /// The lost slices among those that were read.
   std::vector<std::int64_t> lost() const;
+  /// The axis across slices.
+  int axis() const { return turning_.axis(); }
 
  private:
   enum class State { unknown, image, background, added, lost };
@@ -42,8 +46,10 @@ class BlankSlices final : public VolumeSource {
   };
 
   void judge(std::int64_t z, float value);
+  void judge_turned();
 
   std::unique_ptr<VolumeSource> source_;
+  Turning turning_;
   std::vector<Slice> slices_;
   std::int64_t above_ = -1, below_ = -1;            ///< the slices that hold an image around what was judged last
   std::vector<float> voxels_above_, voxels_below_;  ///< of those; empty where there is none

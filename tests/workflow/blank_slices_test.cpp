@@ -21,34 +21,67 @@ struct Found {
   std::vector<std::int64_t> missing, lost;
 };
 
-/// What becomes of slices, whose voxels are read some at a time.
-Found found(const std::function<float(std::int64_t x, std::int64_t y, std::int64_t z)>& at) {
+using Voxels = std::function<float(std::int64_t x, std::int64_t y, std::int64_t z)>;
+
+/// What becomes of slices along an axis, whose voxels are read some at a time.
+Found found_along(int axis, const Voxels& at) {
+  const auto exchanged = [axis](auto values) {
+    std::swap(values[axis], values.z);
+    return values;
+  };
+  const Extent size = exchanged(extent);
+  const Spacing spacing = axis == 2 ? Spacing{1, 1, 1} : exchanged(Spacing{1, 1, 5});
   std::vector<float> voxels;
-  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-    voxels.push_back(at(i % extent.x, i / extent.x % extent.y, i / extent.slice()));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const Index3 place = exchanged(Index3{i % size.x, i / size.x % size.y, i / size.slice()});
+    voxels.push_back(at(place.x, place.y, place.z));
   }
-  BlankSlices blanks(std::make_unique<MemoryVolume>(VolumeView<const float>{voxels.data(), extent}));
+  BlankSlices blanks(std::make_unique<MemoryVolume>(VolumeView<const float>{voxels.data(), size, spacing}));
   std::vector<float> seen(voxels.size());
-  for (const std::int64_t first : {0, 5, 10}) {
-    const std::int64_t count = std::min<std::int64_t>(5, extent.z - first);
-    blanks.read({seen.data() + first * extent.slice(), {{extent.x, extent.y, count}}, {1, 1, 1}, {0, 0, first}});
+  for (std::int64_t first = 0; first < size.z; first += 5) {
+    const std::int64_t count = std::min<std::int64_t>(5, size.z - first);
+    blanks.read({seen.data() + first * size.slice(), {{size.x, size.y, count}}, spacing, {0, 0, first}});
   }
+  EXPECT_EQ(blanks.axis(), axis);
   Found result{{}, blanks.lost()};
+  std::vector<std::int64_t> missing(static_cast<std::size_t>(extent.z));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const Index3 place = exchanged(Index3{i % size.x, i / size.x % size.y, i / size.slice()});
+    missing[static_cast<std::size_t>(place.z)] += std::isnan(seen[static_cast<std::size_t>(i)]);
+  }
   for (std::int64_t z = 0; z < extent.z; ++z) {
-    const auto slice = seen.begin() + z * extent.slice();
-    const auto missing = std::count_if(slice, slice + extent.slice(), [](float voxel) { return std::isnan(voxel); });
-    EXPECT_TRUE(missing == 0 || missing == extent.slice()) << z;
-    if (missing > 0) result.missing.push_back(z);
+    const std::int64_t count = missing[static_cast<std::size_t>(z)];
+    EXPECT_TRUE(count == 0 || count == extent.slice()) << z;
+    if (count > 0) result.missing.push_back(z);
   }
   // Whatever a filter makes of them, they have their value again.
   std::vector<float> handed_on;
   const auto append = [&](VolumeView<const float> slices) {
-    EXPECT_EQ(slices.origin.z * extent.slice(), std::ssize(handed_on));
+    EXPECT_EQ(slices.origin.z * size.slice(), std::ssize(handed_on));
     handed_on.insert(handed_on.end(), slices.data, slices.data + slices.extent.voxels());
   };
-  blanks.with_values({seen.data(), {{extent.x, extent.y, 7}}}, append);
-  blanks.with_values({seen.data() + 7 * extent.slice(), {{extent.x, extent.y, 5}}, {1, 1, 1}, {0, 0, 7}}, append);
+  blanks.with_values({seen.data(), {{size.x, size.y, 7}}}, append);
+  blanks.with_values({seen.data() + 7 * size.slice(), {{size.x, size.y, size.z - 7}}, {1, 1, 1}, {0, 0, 7}}, append);
   EXPECT_EQ(handed_on, voxels);
+  return result;
+}
+
+Found found(const Voxels& at) {
+  const auto voxels = [&] {  // some are made by chance
+    std::vector<float> made;
+    for (std::int64_t i = 0; i < extent.voxels(); ++i)
+      made.push_back(at(i % extent.x, i / extent.x % extent.y, i / extent.slice()));
+    return made;
+  }();
+  const auto same = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+    return voxels[static_cast<std::size_t>((z * extent.y + y) * extent.x + x)];
+  };
+  const Found result = found_along(2, same);
+  for (const int axis : {0, 1}) {
+    const Found along_axis = found_along(axis, same);
+    EXPECT_EQ(along_axis.missing, result.missing) << axis;
+    EXPECT_EQ(along_axis.lost, result.lost) << axis;
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -54,6 +55,35 @@ TEST_F(Quadratic, TrainingPairsVoxelsOfOnePlace) {
   const Result shifted = quietvox({"train-quadratic", path("clean.mha"), path("shifted.mha"), path("h.json")});
   EXPECT_EQ(shifted.status, 0) << shifted.err;
   EXPECT_NE(shifted.err.find("CLEAN lies elsewhere than NOISY"), std::string::npos) << shifted.err;
+}
+
+/// As where the coefficients are used.
+TEST_F(Quadratic, TrainsInSlicesAlongWhateverAxis) {
+  const auto coefficients_along = [&](int axis) {
+    Extent size{{48, 40, 8}};
+    std::swap(size[axis], size.z);
+    std::vector<float> clean, noisy;
+    for (std::int64_t i = 0; i < size.voxels(); ++i) {
+      Index3 place{i % size.x, i / size.x % size.y, i / size.slice()};
+      std::swap(place[axis], place.z);
+      const std::int64_t number = (place.z * 40 + place.y) * 48 + place.x;
+      clean.push_back(static_cast<float>(100 * (place.x / 8 % 3) + 50 * (place.y / 5 % 2)));
+      noisy.push_back(clean.back() + static_cast<float>(number * 7919 % 61 - 30));
+    }
+    const auto write = [&](const std::string& name, const std::vector<float>& voxels) {
+      write_nifti(folder_ / name, size, voxels);
+      std::fstream file(folder_ / name, std::ios::in | std::ios::out | std::ios::binary);
+      const float thick = 5;
+      file.seekp(76 + 4 * (axis + 1)).write(reinterpret_cast<const char*>(&thick), sizeof thick);  // pixdim
+    };
+    write("noisy.nii", noisy);
+    write("clean.nii", clean);
+    quietvox_ok({"train-quadratic", path("noisy.nii"), path("clean.nii"), path("h.json"), "--force"});
+    return Json::parse(read_file(folder_ / "h.json"))["h1"];
+  };
+  const Json along_z = coefficients_along(2);
+  EXPECT_EQ(coefficients_along(0), along_z);
+  EXPECT_EQ(coefficients_along(1), along_z);
 }
 
 /// What only the voxels can tell is left open while headers are looked at.

@@ -46,6 +46,14 @@ TEST(LabelGuess, ThinRegionsOfManyNumbersAreLabels) {
   EXPECT_EQ(why_labels([&](double x, double y, double z) { return 0.5F * parcel(x, y, z); }), "") << "fractions";
 }
 
+/// 64-bit floats, of which 32-bit ones keep few.
+TEST(LabelGuess, NumbersThatFloatsMadeWholeAreNoLabels) {
+  std::mt19937 random(3);
+  std::normal_distribution<double> noise(0, 30);
+  EXPECT_EQ(why_labels([&](double x, double, double) { return static_cast<float>(1e9 + 100 * x + noise(random)); }),
+            "");
+}
+
 /// 25 nuclei in slices of which none is at a quarter of the volume, as those of a thalamus may lie.
 TEST(LabelGuess, RegionsOfManyNumbersAreLabelsWhereverTheyLie) {
   for (const int first : {1, 7, 13, 20}) {
@@ -178,6 +186,25 @@ TEST_F(PhaseGuess, AnglesThatHardlyWrapAreToldByTheirRange) {
   for (const double end : {3.1415926, 4096.0, 3142.0, 180.0}) {
     EXPECT_NE(why_phases([&](auto x, auto y) { return end * angle(x, y); }), "") << end;
     EXPECT_EQ(why_phases([&](auto x, auto y) { return 1.1 * end * angle(x, y); }), "") << end;
+  }
+}
+
+TEST_F(PhaseGuess, SlicesMayLieAlongAnyAxis) {
+  for (const int axis : {0, 1}) {
+    for (const std::int64_t slices : {1, 8}) {
+      Extent size{{extent.x, extent.y, slices}};
+      Spacing spacing{1, 1, 5};
+      std::swap(size[axis], size.z);
+      std::swap(spacing[axis], spacing.z);
+      std::vector<float> voxels;
+      for (std::int64_t i = 0; i < size.voxels(); ++i) {
+        Index3 place{i % size.x, i / size.x % size.y, i / size.slice()};
+        std::swap(place[axis], place.z);
+        voxels.push_back(static_cast<float>(std::round(4095 * angle(place.x, place.y))));
+      }
+      MemoryVolume volume({voxels.data(), size, spacing});
+      EXPECT_NE(io::looks_of(volume, {}).why_phases, "") << axis << " " << slices;
+    }
   }
 }
 

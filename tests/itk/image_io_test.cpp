@@ -352,6 +352,20 @@ TEST(MetaImage, KeepsItsFields) {
   }
 }
 
+TEST(MetaImage, SaysThatItsIntensityFunctionIsNotApplied) {
+  const Folder folder;
+  const auto warnings = [&](const std::string& field) {
+    folder.write("a.mha", "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\n" + field +
+                              "DimSize = 2 2 2\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                              bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+    return open_itk_image(folder / "a.mha")->warnings();
+  };
+  EXPECT_TRUE(warnings("").empty());
+  EXPECT_TRUE(warnings("ElementToIntensityFunctionSlope = 1\nElementToIntensityFunctionOffset = 0\n").empty());
+  ASSERT_EQ(warnings("ElementToIntensityFunctionOffset = -1024\n").size(), 1U);
+  EXPECT_NE(warnings("ElementToIntensityFunctionSlope = 2\n")[0].find("is not applied"), std::string::npos);
+}
+
 TEST(ItkImage, OfOtherContentIsNone) {
   const Folder folder;
   folder.write("text.nrrd", "no image at all");

@@ -18,7 +18,7 @@ struct Case {
   Extent extent;
 };
 
-constexpr double kRangeSigma = 50;
+constexpr double range_sigma = 50;
 
 AdaptiveBilateralParams params(const Case& c, RangeRule rule) {
   AdaptiveBilateralParams result;
@@ -27,7 +27,7 @@ AdaptiveBilateralParams params(const Case& c, RangeRule rule) {
   result.radius = c.radius;
   result.lowest_range_sigma = 10;
   result.highest_range_sigma = 100;
-  result.range_sigma = kRangeSigma;
+  result.range_sigma = range_sigma;
   result.regularisation = 16;
   return result;
 }
@@ -36,11 +36,11 @@ AdaptiveBilateralParams params(const Case& c, RangeRule rule) {
 void check(const Case& c) {
   Volume<float> in = noise_volume<float>({37, 21, 2 * c.radius.z + 3}), out(in.extent), plain(in.extent);
   AdaptiveBilateralParams constant = params(c, RangeRule::variance);
-  constant.lowest_range_sigma = constant.highest_range_sigma = kRangeSigma;
+  constant.lowest_range_sigma = constant.highest_range_sigma = range_sigma;
   adaptive_bilateral_cpu(in.view(), out.view(), constant, {});
-  bilateral_cpu(in.view(), plain.view(), constant.with_range_sigma(kRangeSigma), {});
+  bilateral_cpu(in.view(), plain.view(), constant.with_range_sigma(range_sigma), {});
   const double worst = largest_difference(out, plain.voxels.data());
-  require(worst <= 2e-5 * kRangeSigma + 8 * std::ldexp(1.0, std::ilogb(2100.0) - 23),
+  require(worst <= 2e-5 * range_sigma + 8 * std::ldexp(1.0, std::ilogb(2100.0) - 23),
           c.name + " with a constant range sigma differs from bilateral by " + std::to_string(worst));
 }
 
@@ -58,7 +58,7 @@ void run_rule(benchmark::State& state, const Case& c, RangeRule rule) {
 
 void run_bilateral(benchmark::State& state, const Case& c) {
   Volume<float> in = noise_volume<float>(c.extent), out(c.extent);
-  const BilateralParams plain = params(c, RangeRule::variance).with_range_sigma(kRangeSigma);
+  const BilateralParams plain = params(c, RangeRule::variance).with_range_sigma(range_sigma);
   for ([[maybe_unused]] auto _ : state) bilateral_cpu(in.view(), out.view(), plain, {});
   count(state, c);
 }

@@ -19,18 +19,18 @@ struct Case {
   Extent peer_extent;  ///< what the peer, being slow, is given
 };
 
-constexpr double kRangeSigma = 50;
+constexpr double range_sigma = 50;
 
 BilateralParams params(const Case& c) {
   BilateralParams result;
   result.domain_sigma = {c.radius.x / 2.5, c.radius.x / 2.5, c.radius.x / 2.5};
-  result.range_sigma = kRangeSigma;
+  result.range_sigma = range_sigma;
   result.radius = c.radius;
   return result;
 }
 
 std::shared_ptr<const float> itk_bilateral(const Volume<float>& volume, const Case& c, int samples) {
-  return peers::itk_bilateral(volume.view(), c.radius, c.radius.x / 2.5, kRangeSigma, samples);
+  return peers::itk_bilateral(volume.view(), c.radius, c.radius.x / 2.5, range_sigma, samples);
 }
 
 /// Agrees with the peer within the tolerance of the filter, on a volume small enough for it. The peer has a range cut
@@ -43,7 +43,7 @@ void check(const Case& c) {
   const auto peer = itk_bilateral(in, c, 1000000);
   const double worst = largest_difference(out, peer.get());
   const double ulp = std::ldexp(1.0, std::ilogb(2100.0) - 23);
-  require(worst <= 1e-5 * kRangeSigma + 4 * ulp,
+  require(worst <= 1e-5 * range_sigma + 4 * ulp,
           c.name + " differs from itk::BilateralImageFilter by " + std::to_string(worst));
 }
 

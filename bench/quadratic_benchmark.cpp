@@ -12,7 +12,7 @@
 namespace quietvox::bench {
 namespace {
 
-constexpr Extent kExtent{{2048, 2048, 1}};
+constexpr Extent whole_extent{{2048, 2048, 1}};
 
 QuadraticParams params(int size) {
   QuadraticParams result;
@@ -51,18 +51,18 @@ void check() {
 }
 
 void run_ours(benchmark::State& state, int size) {
-  Volume<float> in = noise_volume<float>(kExtent), out(kExtent);
+  Volume<float> in = noise_volume<float>(whole_extent), out(whole_extent);
   for ([[maybe_unused]] auto _ : state) quadratic_cpu(in.view(), out.view(), params(size), {});
-  count_voxels(state, kExtent);
+  count_voxels(state, whole_extent);
 }
 
 void run_copy(benchmark::State& state) {
-  Volume<float> in = noise_volume<float>(kExtent), out(kExtent);
+  Volume<float> in = noise_volume<float>(whole_extent), out(whole_extent);
   for ([[maybe_unused]] auto _ : state) {
     std::memcpy(out.voxels.data(), in.voxels.data(), in.voxels.size() * sizeof(float));
     benchmark::ClobberMemory();
   }
-  count_voxels(state, kExtent);
+  count_voxels(state, whole_extent);
 }
 
 void add_all() {

@@ -23,7 +23,7 @@
 namespace quietvox {
 namespace {
 
-constexpr double kLeastFloor = 0.5;  // of noise, which has about 0.8; less is structure
+constexpr double least_floor = 0.5;  // of noise, which has about 0.8; less is structure
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
 double quantisation_step(const NoiseBricks& bricks) {
@@ -73,7 +73,7 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
     const double mean = sum / voxels;
     if (!(mean > 0) || zeros > most_zeros * voxels) continue;
     const double ratio = std::sqrt(std::max(squares / voxels - mean * mean, 0.0)) / mean;
-    if (!(std::abs(ratio - kRayleighRatio) < tolerance)) continue;
+    if (!(std::abs(ratio - rayleigh_ratio) < tolerance)) continue;
     means.push_back(mean);
     skewness.push_back(std::accumulate(brick, brick + bricks.voxels(), 0.0,
                                        [&](double so_far, float value) {
@@ -112,7 +112,7 @@ struct Survey {
   std::int64_t partly = 0;    ///< bricks that are part background, part object
 };
 
-constexpr double kMostBackground = 0.02;  // of a brick that shows noise
+constexpr double most_background = 0.02;  // of a brick that shows noise
 
 double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey& found) {
   const auto background = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
@@ -171,7 +171,7 @@ Survey survey(const NoiseBricks& bricks) {
       if (on_this_side(bricks.mean(i))) side.push_back(i);
     }
     result.impulses = find_impulses(bricks, side);
-    const double most = result.impulses.share > 0 ? most_background_with_impulses : kMostBackground;
+    const double most = result.impulses.share > 0 ? most_background_with_impulses : most_background;
     result.object.assign(static_cast<std::size_t>(bricks.count()), false);
     std::int64_t noisy = 0, partly = 0;
     for (const std::int64_t i : side) {
@@ -224,7 +224,7 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
   std::vector<std::int64_t> chosen;
   for (std::int64_t n = 0; n < looked_at; ++n) {
     const std::int64_t i = n * bricks.count() / looked_at;
-    if (background_share(bricks, i, found) <= kMostBackground) chosen.push_back(i);
+    if (background_share(bricks, i, found) <= most_background) chosen.push_back(i);
   }
   return bricks.some(chosen);
 }
@@ -311,8 +311,8 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
   if (object < many && model.spectrum.size.z == 1 && correlation_area(model.spectrum) > correlated) {
     because(Confidence::low, "in a single slice, texture looks like correlated noise");
   }
-  if (fit.floor() < kLeastFloor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
-  if (flatness < kMixedFlatness) because(Confidence::medium, "even the flattest parts hold some structure");
+  if (fit.floor() < least_floor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
+  if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
 }
@@ -529,7 +529,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
     const double far = measure(source, neighbour, 2, execution).model.sigma;
     if (far > near.model.sigma && far < most_below_bricks * near.model.sigma) add_low_frequencies(near.model, far);
   }
-  if (near.floor < kLeastFloor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
+  if (near.floor < least_floor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
     set_sigma(near.model, near.sigma_of_flat * std::sqrt(near.floor));
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";

@@ -96,7 +96,7 @@ void for_each_voxel(const VolumeView<const float>& slab, std::span<const Index3>
   }
 }
 
-constexpr std::size_t kMostBricks = std::size_t{1} << 13;
+constexpr std::size_t most_bricks = std::size_t{1} << 13;
 
 }  // namespace
 
@@ -104,7 +104,7 @@ NoiseBricks::NoiseBricks(VolumeSource& source, VolumeSource* neighbour, std::int
     : extent_(source.extent()), apart_(apart) {
   const bool plane = extent_.x > 1 && extent_.y > 1;
   const Triple<std::int64_t> most = plane ? Triple<std::int64_t>{8, 8, 4} : Triple<std::int64_t>{32, 32, 8};
-  constexpr std::uint64_t most_looked_at = 4 * kMostBricks;
+  constexpr std::uint64_t most_looked_at = 4 * most_bricks;
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t between = axis < 2 ? apart : 1;
     size_[axis] = std::min(most[axis], extent_[axis]);
@@ -160,7 +160,7 @@ void NoiseBricks::add(Layer& layer) {
     hashes_.push_back(layer.hashes[i]);
     means_.push_back(mean_of_finite(begin, voxels()));
     voxels_.insert(voxels_.end(), begin, begin + voxels());
-    if (places_.size() > kMostBricks) thin();
+    if (places_.size() > most_bricks) thin();
   }
 }
 

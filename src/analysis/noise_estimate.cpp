@@ -164,8 +164,8 @@ void add_air(std::vector<double>& means, const VolumeView<const float>& slice) {
       if (!std::isfinite(variance) || mean <= 0 || is_cut) continue;
       const double ratio = std::sqrt(std::max(variance, 0.0)) / mean;
       const double diagonal_ratio = std::sqrt(diagonals / coefficients) / mean;
-      if (std::abs(ratio - kRayleighRatio) < tolerance &&
-          std::abs(diagonal_ratio - kRayleighRatio) < diagonal_tolerance) {
+      if (std::abs(ratio - rayleigh_ratio) < tolerance &&
+          std::abs(diagonal_ratio - rayleigh_ratio) < diagonal_tolerance) {
         means.push_back(mean);
       }
     }
@@ -184,7 +184,7 @@ NoiseEstimate air_estimate(VolumeSource& source) {
   const auto [mean, width] = shortest_half(std::move(means));
   if (width > widest_spread * mean) return {NoiseMethod::air, 0, 0, 0};
   // A Rayleigh mean is sigma sqrt(pi / 2); that of half of the blocks varies by 0.5227 / 8 of it per block.
-  const double error = kRayleighRatio / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
+  const double error = rayleigh_ratio / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
   return {NoiseMethod::air, std::sqrt(2 / std::numbers::pi) * mean, blocks, error};
 }
 

@@ -13,8 +13,8 @@
 namespace quietvox {
 namespace {
 
-constexpr double kSoft = 0.1;                         // of the strongest power: what is weaker hardly counts
-constexpr double kNormalMedian = 0.6744897501960817;  // median absolute value of a standard normal number
+constexpr double soft = 0.1;                          // of the strongest power: what is weaker hardly counts
+constexpr double normal_median = 0.6744897501960817;  // median absolute value of a standard normal number
 
 double square(double value) { return value * value; }
 
@@ -216,7 +216,7 @@ double NoiseFit::floor_of(std::vector<double> energy) {
 
 double NoiseFit::middle(std::span<float> squares) {
   constexpr std::size_t few = 30;
-  if (squares.size() >= few) return median_of(squares) / square(kNormalMedian);
+  if (squares.size() >= few) return median_of(squares) / square(normal_median);
   return std::accumulate(squares.begin(), squares.end(), 0.0) / static_cast<double>(squares.size());
 }
 
@@ -229,7 +229,7 @@ void NoiseFit::bound_lowest() {
     ++count;
   }
   steepness_ = rest > 0 ? next * count / rest : 1;
-  if (flatness_ < kMixedFlatness) bound(bands_.next, bands_.after_next);
+  if (flatness_ < mixed_flatness) bound(bands_.next, bands_.after_next);
   bound(bands_.lowest, bands_.next);
 }
 
@@ -282,13 +282,13 @@ NoiseFit::Whitened NoiseFit::whiten(const NoiseBricks& bricks) const {
   std::vector<double> weight(plane_), expected(plane_), weight_across(depth_), expected_across(depth_);
   double sum = 0, squares = 0, sum_across = 0, squares_across = 0;
   for (std::size_t p = 0; p < plane_; ++p) {
-    if (!bands_.lowest[p]) weight[p] = 1 / std::max(smooth[p] + kSoft * strongest, 1e-300);
+    if (!bands_.lowest[p]) weight[p] = 1 / std::max(smooth[p] + soft * strongest, 1e-300);
     expected[p] = weight[p] * in_plane_[p];
     sum += expected[p];
     squares += square(expected[p]);
   }
   for (std::size_t k = 0; k < depth_; ++k) {
-    weight_across[k] = 1 / (across_[k] + kSoft * strongest_across);
+    weight_across[k] = 1 / (across_[k] + soft * strongest_across);
     expected_across[k] = weight_across[k] * across_[k];
     sum_across += expected_across[k];
     squares_across += square(expected_across[k]);

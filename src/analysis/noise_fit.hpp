@@ -24,7 +24,7 @@ struct NoiseBands {
 };
 
 /// Flatness below which structure shows among the noise.
-constexpr double kMixedFlatness = 0.8;
+constexpr double mixed_flatness = 0.8;
 
 /// The noise in bricks of energies.
 class NoiseFit {

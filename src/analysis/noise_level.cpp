@@ -9,7 +9,7 @@
 namespace quietvox {
 namespace {
 
-constexpr double kDoubtful = 5, kTrusted = 0.5;  // ridges
+constexpr double doubtful = 5, trusted = 0.5;  // ridges
 
 double square(double value) { return value * value; }
 
@@ -97,7 +97,7 @@ NoiseLevel::Polynomial NoiseLevel::polynomial_of(std::span<const std::size_t> ca
 
 double NoiseLevel::misfit_of(std::span<const std::size_t> candidates, std::span<const double> log_energy,
                              double spread) const {
-  const Polynomial polynomial = polynomial_of(candidates, log_energy, spread, kTrusted);
+  const Polynomial polynomial = polynomial_of(candidates, log_energy, spread, trusted);
   std::vector<double> residuals;
   for (std::size_t j = 0; j < candidates.size(); ++j) {
     residuals.push_back(log_energy[j] - product(terms_[candidates[j]], polynomial.coefficients));
@@ -153,11 +153,11 @@ void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<doub
   std::fill(variance_.begin(), variance_.end(), 1.0);
   if (candidates.size() < fewest_of_one_mind) return;
   // Whether it varies is for the cautious fit to say.
-  const std::size_t near = take(candidates, log_energy, spread, kDoubtful);
+  const std::size_t near = take(candidates, log_energy, spread, doubtful);
   const bool are_of_one_mind = variance_.size() >= many_bricks &&
                                static_cast<double>(near) >= of_one_mind * static_cast<double>(candidates.size());
   if (near < (are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
-  if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, kTrusted);
+  if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, trusted);
   if (!varies_) std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 

@@ -7,7 +7,7 @@
 namespace quietvox {
 
 /// Standard deviation over mean of a Rayleigh distribution: of Rician noise without a signal.
-constexpr double kRayleighRatio = 0.52272320;
+constexpr double rayleigh_ratio = 0.52272320;
 
 /// Sigma of the noise where Rician voxels have this mean and standard deviation (Koay and Basser 2006).
 double koay_sigma(double mean, double deviation);

@@ -22,7 +22,7 @@ class NoiseAdder::Kind {
 
 namespace {
 
-constexpr double kPi = std::numbers::pi;
+constexpr double pi = std::numbers::pi;
 
 void store(float& voxel, double value) {
   constexpr double limit = std::numeric_limits<float>::max();
@@ -70,8 +70,8 @@ class LowPass {
       double tap = 0;
       for (std::int64_t k = 0; k < frequencies; ++k) {
         const double f = static_cast<double>(std::min(k, frequencies - k)) / static_cast<double>(frequencies);
-        const double weight = 0.5 - 0.5 * std::cos(kPi * std::clamp((1 - f / kept) / taper, 0.0, 1.0));
-        tap += weight * std::cos(2 * kPi * static_cast<double>(k * j % frequencies) / static_cast<double>(frequencies));
+        const double weight = 0.5 - 0.5 * std::cos(pi * std::clamp((1 - f / kept) / taper, 0.0, 1.0));
+        tap += weight * std::cos(2 * pi * static_cast<double>(k * j % frequencies) / static_cast<double>(frequencies));
       }
       taps_[static_cast<std::size_t>(j + radius_)] = tap;
       sum += tap;
@@ -305,14 +305,14 @@ class Ct final : public NoiseAdder::Kind {
   static constexpr std::int64_t angles = 360, path_angles = 90, widest_path_image = 128;
   static constexpr double attenuation = 3;  // natural logarithm of the largest
 
-  double angle(std::int64_t i) const { return kPi * static_cast<double>(i) / static_cast<double>(angles); }
+  double angle(std::int64_t i) const { return pi * static_cast<double>(i) / static_cast<double>(angles); }
 
   /// The ramp, sampled, under the window.
   void make_kernel() {
     std::vector<double> ramp(static_cast<std::size_t>(detectors_ + 1));
     ramp[0] = 0.25;
     for (std::int64_t i = 1; i <= detectors_; i += 2) {
-      ramp[static_cast<std::size_t>(i)] = -1 / (kPi * kPi * static_cast<double>(i * i));
+      ramp[static_cast<std::size_t>(i)] = -1 / (pi * pi * static_cast<double>(i * i));
     }
     const auto at = [&](std::int64_t i) { return ramp[static_cast<std::size_t>(std::abs(i))]; };
     kernel_.resize(static_cast<std::size_t>(2 * detectors_ - 1));

@@ -20,7 +20,7 @@
 namespace quietvox {
 namespace {
 
-constexpr int kSeed = 4711;  // not one that the measure was tuned on
+constexpr int test_seed = 4711;  // not one that the measure was tuned on
 
 struct Scan {
   Extent extent;
@@ -79,15 +79,15 @@ struct Kind {
   Scan noisy(double level) const {
     NoiseParams scaled = params;
     scaled.amount = level;
-    scaled.seed = kSeed;
+    scaled.seed = test_seed;
     const Scan result = head().with(scaled);
-    return name != std::string("quantised") ? result : result.with({NoiseKind::quantisation, level, kSeed});
+    return name != std::string("quantised") ? result : result.with({NoiseKind::quantisation, level, test_seed});
   }
   Scan clean() const {
-    return params.kind != NoiseKind::zero_filled ? head() : head().with({NoiseKind::zero_filled, 0, kSeed});
+    return params.kind != NoiseKind::zero_filled ? head() : head().with({NoiseKind::zero_filled, 0, test_seed});
   }
 };
-const Kind kKinds[] = {
+const Kind kinds[] = {
     {"white", {NoiseKind::gaussian}, 0.10},
     {"rician", {NoiseKind::rician}, 0.10},
     {"quantised", {NoiseKind::gaussian}, 0.10},
@@ -99,7 +99,7 @@ const Kind kKinds[] = {
 
 TEST(MeasureNoise, OfEveryKindOnAHead) {
   QV_NEEDS_TEST_DATA();
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kinds) {
     for (const double level : {2.55, 8.0, 23.0}) {
       const Scan noisy = kind.noisy(level);
       const double truth = added(noisy, kind.clean());
@@ -117,7 +117,7 @@ TEST(MeasureNoise, OfEveryKindOnAHead) {
 
 TEST(MeasureNoise, WhateverTheBackgroundTheBitsAndImpulses) {
   QV_NEEDS_TEST_DATA();
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kinds) {
     for (const double level : {8.0, 23.0}) {
       if (level > 8 && kind.params.kind == NoiseKind::ct) continue;  // slow, and as at level 8
       const Scan noisy = kind.noisy(level);
@@ -131,7 +131,7 @@ TEST(MeasureNoise, WhateverTheBackgroundTheBitsAndImpulses) {
       near("8 bits", noisy.changed([&](std::size_t i) { return std::round(std::clamp(at(i), 0.0F, 255.0F)); }));
       const auto fine = [&](std::size_t i) { return std::round(std::clamp(at(i), 0.0F, 255.0F) * 4095 / 255); };
       near("12 bits", noisy.changed(fine), 255.0 / 4095);
-      const Scan spoilt = head().with({NoiseKind::salt_and_pepper, 0.2, kSeed});
+      const Scan spoilt = head().with({NoiseKind::salt_and_pepper, 0.2, test_seed});
       const Scan hit =
           noisy.changed([&](std::size_t i) { return spoilt.voxels[i] != head().voxels[i] ? spoilt.voxels[i] : at(i); });
       near("impulses", hit);
@@ -152,7 +152,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
     return 1 + 2 * std::exp(-2.5 * (x * x + y * y + z * z));
   };
   for (const double level : {2.55, 8.0, 23.0}) {
-    const NoiseModel model = head().with({NoiseKind::g_factor, level, kSeed}).measured();
+    const NoiseModel model = head().with({NoiseKind::g_factor, level, test_seed}).measured();
     double squares = 0, count = 0;
     for (std::size_t i = 0; i < head().voxels.size(); ++i) {
       if (head().voxels[i] <= 10) continue;
@@ -176,14 +176,14 @@ TEST(MeasureNoise, UniformNoiseHasNoMap) {
   QV_NEEDS_TEST_DATA();
   for (const NoiseKind kind : {NoiseKind::gaussian, NoiseKind::rician, NoiseKind::zero_filled}) {
     for (const double level : {2.55, 8.0, 23.0}) {
-      EXPECT_EQ(head().with({kind, level, kSeed}).measured().map.values.size(), 1) << level;
+      EXPECT_EQ(head().with({kind, level, test_seed}).measured().map.values.size(), 1) << level;
     }
   }
 }
 
 TEST(MeasureNoise, SpectrumTellsTheCorrelation) {
   QV_NEEDS_TEST_DATA();
-  const auto of = [](NoiseKind kind) { return head().with({kind, 23, kSeed}).measured().spectrum; };
+  const auto of = [](NoiseKind kind) { return head().with({kind, 23, test_seed}).measured().spectrum; };
   const NoiseSpectrum zero_filled = of(NoiseKind::zero_filled), ct = of(NoiseKind::ct), white = of(NoiseKind::gaussian);
   EXPECT_NEAR(zero_filled.correlation({1, 0, 0}), 0.58, 0.08);
   EXPECT_NEAR(zero_filled.correlation({0, 1, 0}), 0.58, 0.08);
@@ -197,12 +197,12 @@ TEST(MeasureNoise, SpectrumTellsTheCorrelation) {
 
 TEST(MeasureNoise, ThreadsChangeNothing) {
   const Phantom phantom = make_phantom(PhantomKind::mr, {{96, 96, 24}});
-  const Scan noisy = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::g_factor, 20, kSeed});
+  const Scan noisy = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::g_factor, 20, test_seed});
   const NoiseModel one = noisy.measured(1), many = noisy.measured(4);
   EXPECT_EQ(one.sigma, many.sigma);
   EXPECT_EQ(one.spectrum.in_plane, many.spectrum.in_plane);
   EXPECT_EQ(one.map.values, many.map.values);
-  const Scan counts = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::speckle, 0.1, kSeed});
+  const Scan counts = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::speckle, 0.1, test_seed});
   EXPECT_EQ(counts.measured(1).distribution, counts.measured(4).distribution);
   EXPECT_EQ(counts.measured(1).speckle.gain, counts.measured(4).speckle.gain);
 }
@@ -212,7 +212,7 @@ TEST(MeasureNoise, FlatFieldsOfAnySizeAndScale) {
                               Extent{{1, 4000, 1}}, Extent{{80, 1, 50}}, Extent{{1, 80, 50}}, Extent{{300, 300, 40}}}) {
     for (const double sigma : {1e-3, 1.0, 1e6}) {
       const Scan flat{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};
-      const NoiseModel model = flat.with({NoiseKind::gaussian, sigma, kSeed}).measured();
+      const NoiseModel model = flat.with({NoiseKind::gaussian, sigma, test_seed}).measured();
       EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma) << extent.x << "x" << extent.y << "x" << extent.z;
     }
   }
@@ -222,7 +222,7 @@ TEST(MeasureNoise, NumbersWhoseSquaresAreNoFloats) {
   const Extent extent{{64, 64, 16}};
   Scan blocks{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   for (std::size_t i = 0; i < blocks.voxels.size(); ++i) blocks.voxels[i] = i / 1024 % 2 == 0 ? 100 : 200;
-  const Scan noisy = blocks.with({NoiseKind::gaussian, 10, kSeed});
+  const Scan noisy = blocks.with({NoiseKind::gaussian, 10, test_seed});
   const NoiseModel usual = noisy.measured();
   for (const int power : {-110, 70, 110}) {
     const NoiseModel model =
@@ -238,7 +238,7 @@ TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   const Extent extent{{96, 96, 24}};
   Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   for (std::size_t i = 0; i < clean.voxels.size(); ++i) clean.voxels[i] = i % 96 < 48 ? 24 : 1064;
-  const Scan noisy = clean.with({NoiseKind::gaussian, 12, kSeed});
+  const Scan noisy = clean.with({NoiseKind::gaussian, 12, test_seed});
   const NoiseModel model =
       noisy.changed([&](std::size_t i) { return std::max(std::round(noisy.voxels[i]), 0.0F); }).measured();
   EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
@@ -268,8 +268,8 @@ TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
 /// A brick of 8 voxels of 3 mm holds folds of the brain wherever it lies.
 TEST(MeasureNoise, LargeVoxelsAreMeasuredByTheirFinestDifferences) {
   QV_NEEDS_TEST_DATA();
-  const Scan smooth = head().with({NoiseKind::zero_filled, 8, kSeed}),
-             both = smooth.with({NoiseKind::gaussian, 5, kSeed});
+  const Scan smooth = head().with({NoiseKind::zero_filled, 8, test_seed}),
+             both = smooth.with({NoiseKind::gaussian, 5, test_seed});
   const auto measured = [](const Scan& scan, double mm) {
     MemoryVolume source({scan.voxels.data(), scan.extent, {mm, mm, 2 * mm}});
     return measure_noise(source, {});
@@ -290,7 +290,7 @@ TEST(MeasureNoise, FewPartsAreMeasuredByTheirFinestDifferences) {
     const auto x = static_cast<double>(i % 64), y = static_cast<double>(i / 64);
     busy.voxels[i] = static_cast<float>(500 + 200 * std::sin(x / 3 + std::sin(y / 7)) * std::cos(y / 4));
   }
-  const NoiseModel model = busy.with({NoiseKind::gaussian, 5, kSeed}).measured();
+  const NoiseModel model = busy.with({NoiseKind::gaussian, 5, test_seed}).measured();
   EXPECT_GT(model.sigma, 4);
   EXPECT_LT(model.sigma, 12);
   EXPECT_EQ(model.confidence, Confidence::low);
@@ -309,7 +309,7 @@ TEST(MeasureNoise, SmallVolumesAndSlicesHoldMoreStructureThanNoise) {
                            Case{{{128, 128, 1}}, NoiseKind::interpolated, CtKernel::soft}}) {
     const Phantom phantom = make_phantom(PhantomKind::mr, scan.extent);
     const Scan clean{phantom.extent, phantom.voxels};
-    NoiseParams params{scan.kind, 0, kSeed, scan.kernel};
+    NoiseParams params{scan.kind, 0, test_seed, scan.kernel};
     const Scan recorded = clean.with(params);
     params.amount = 10;
     const Scan noisy = clean.with(params);
@@ -348,7 +348,8 @@ struct Object {
 
 /// One noise after another.
 Scan counted(const Scan& clean, double gain, double sigma = 0, double level = 0) {
-  const Scan counts = clean.with({NoiseKind::poisson, gain, kSeed}).with({NoiseKind::gaussian, sigma, kSeed + 1});
+  const Scan counts =
+      clean.with({NoiseKind::poisson, gain, test_seed}).with({NoiseKind::gaussian, sigma, test_seed + 1});
   return counts.changed([&](std::size_t i) { return counts.voxels[i] + static_cast<float>(level); });
 }
 
@@ -404,7 +405,7 @@ TEST(MeasureNoise, OfSpeckleGrowsWithTheSquareOfTheValue) {
   const Object object(breast);
   for (const double percent : {1.0, 3.0, 9.0}) {
     const double share = object.share(percent);
-    const NoiseModel model = breast.with({NoiseKind::speckle, share, kSeed}).measured();
+    const NoiseModel model = breast.with({NoiseKind::speckle, share, test_seed}).measured();
     EXPECT_EQ(model.distribution, NoiseDistribution::speckle) << percent;
     EXPECT_NEAR(std::sqrt(model.speckle.gain), share, 0.1 * share) << percent;
     EXPECT_NEAR(model.speckle.at(1500), share * share * 1500 * 1500, 0.2 * share * share * 1500 * 1500) << percent;
@@ -418,11 +419,11 @@ TEST(MeasureNoise, NoOtherNoiseFollowsTheSignal) {
     const double low = *std::min_element(truth.voxels.begin(), truth.voxels.end());
     const Scan positive = truth.changed([&](std::size_t i) { return truth.voxels[i] - static_cast<float>(low); });
     const double range = Object(positive).range;
-    for (const Kind& kind : kKinds) {
+    for (const Kind& kind : kinds) {
       for (const double percent : {0.0, 1.0, 3.0, 9.0}) {
         NoiseParams params = kind.params;
         params.amount = percent / 100 * range;
-        params.seed = kSeed;
+        params.seed = test_seed;
         const Scan noisy = positive.with(params);
         const auto expect_none = [&](const char* what, const Scan& scan) {
           EXPECT_EQ(scan.measured().signal_variance(), nullptr)
@@ -438,7 +439,8 @@ TEST(MeasureNoise, NoOtherNoiseFollowsTheSignal) {
   }
   const Scan one_value{{{64, 64, 8}}, std::vector<float>(64 * 64 * 8, 100)};
   EXPECT_EQ(one_value.measured().signal_variance(), nullptr);
-  EXPECT_EQ(one_value.with({NoiseKind::poisson, 1, kSeed}).measured().signal_variance(), nullptr) << "of one signal";
+  EXPECT_EQ(one_value.with({NoiseKind::poisson, 1, test_seed}).measured().signal_variance(), nullptr)
+      << "of one signal";
 }
 
 /// As in a dynamic PET, of large voxels.
@@ -448,7 +450,8 @@ TEST(MeasureNoise, OfCountsInASeries) {
   for (float& voxel : body.voxels) voxel -= low;
   for (const double percent : {1.0, 3.0, 9.0}) {
     const double gain = Object(body).gain(percent);
-    const Scan first = body.with({NoiseKind::poisson, gain, kSeed}), second = body.with({NoiseKind::poisson, gain, 5});
+    const Scan first = body.with({NoiseKind::poisson, gain, test_seed}),
+               second = body.with({NoiseKind::poisson, gain, 5});
     const HeaderFacts header{.kind = DataKind::scalar};
     MemoryVolume a({first.voxels.data(), first.extent, {4, 4, 4}}, header),
         b({second.voxels.data(), second.extent, {4, 4, 4}}, header);
@@ -469,7 +472,7 @@ TEST(MeasureNoise, MagnitudesOfASeriesDoNotFollowTheSignal) {
         body.changed([&](std::size_t i) { return body.voxels[i] - low; }).with({NoiseKind::rician, 40, seed});
     return scan.changed([&](std::size_t i) { return scan.voxels[i] - 300; });
   };
-  const Scan first = noisy(kSeed), second = noisy(5);
+  const Scan first = noisy(test_seed), second = noisy(5);
   MemoryVolume a({first.voxels.data(), first.extent}), b({second.voxels.data(), second.extent});
   EXPECT_EQ(measure_noise_of_series(a, b, {}).distribution, NoiseDistribution::gaussian);
 }
@@ -548,7 +551,7 @@ TEST(MeasureNoise, ThinObjectsHoldNoNoiseToMeasure) {
 TEST(MeasureNoise, StepsThatHideTheNoiseAreNamed) {
   QV_NEEDS_TEST_DATA();
   const NoiseModel model =
-      head().with({NoiseKind::gaussian, 2, kSeed}).with({NoiseKind::quantisation, 30, kSeed}).measured();
+      head().with({NoiseKind::gaussian, 2, test_seed}).with({NoiseKind::quantisation, 30, test_seed}).measured();
   EXPECT_EQ(model.confidence, Confidence::none);
   EXPECT_FALSE(model.reason.empty());
 }
@@ -556,7 +559,7 @@ TEST(MeasureNoise, StepsThatHideTheNoiseAreNamed) {
 TEST(MeasureNoise, MissingVoxelsDoNotCount) {
   const Extent extent{{96, 80, 20}};
   Scan scan = Scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 500)}.with(
-      {NoiseKind::gaussian, 15, kSeed});
+      {NoiseKind::gaussian, 15, test_seed});
   for (std::size_t i = 0; i < scan.voxels.size(); i += 7) scan.voxels[i] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_NEAR(scan.measured().sigma, 15, 1.5);
   std::fill(scan.voxels.begin(), scan.voxels.end(), std::numeric_limits<float>::quiet_NaN());
@@ -567,7 +570,7 @@ TEST(MeasureNoise, MissingVoxelsDoNotCount) {
 /// As in a map whose fit failed in single voxels.
 TEST(MeasureNoise, SingleVoxelsFarFromAllOthersDoNotCount) {
   QV_NEEDS_TEST_DATA();
-  std::mt19937 random(kSeed);
+  std::mt19937 random(test_seed);
   std::normal_distribution<float> noise(0, 4);
   const Scan map = head().changed(
       [&](std::size_t i) { return head().voxels[i] > 0 ? 200 - 0.6F * head().voxels[i] + noise(random) : 0; });
@@ -587,7 +590,7 @@ TEST(MeasureNoise, SingleVoxelsFarFromAllOthersDoNotCount) {
 
 TEST(MeasureNoise, FillValuesNearTheLargestFloatHideNoNumber) {
   QV_NEEDS_TEST_DATA();
-  std::mt19937 random(kSeed);
+  std::mt19937 random(test_seed);
   std::normal_distribution<float> noise(0, 8);
   const std::size_t filled = 5 * static_cast<std::size_t>(head().extent.slice());
   for (const float fill : {1e20F, 1.7e38F, std::numeric_limits<float>::max()}) {
@@ -600,7 +603,7 @@ TEST(MeasureNoise, FillValuesNearTheLargestFloatHideNoNumber) {
 
 TEST(MeasureNoise, SignedMapsThatAreCutToZero) {
   constexpr Extent extent{{72, 72, 36}};
-  std::mt19937 random(kSeed);
+  std::mt19937 random(test_seed);
   std::normal_distribution<double> noise(0, 4);
   Scan field{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   for (std::int64_t i = 0; i < extent.voxels(); ++i) {
@@ -624,7 +627,7 @@ TEST(MeasureNoise, ClippedBrightBackground) {
     const double x = static_cast<double>(i % 200) / 100 - 1, y = static_cast<double>(i / 200) / 100 - 1;
     scan.voxels.push_back(x * x + y * y > 0.5 ? 4500.0F : static_cast<float>(1500 + 100 * x));
   }
-  scan = scan.with({NoiseKind::gaussian, 12, kSeed});
+  scan = scan.with({NoiseKind::gaussian, 12, test_seed});
   for (float& value : scan.voxels) value = std::min(value, 4095.0F);
   EXPECT_NEAR(scan.measured().sigma, 12, 1.2);
 }
@@ -643,7 +646,7 @@ TEST(MeasureNoise, PatternsThatRepeatAreNoNoise) {
   for (const double period : {2.3, 3.1, 5.4, 7.3}) {
     for (const Extent& extent : {Extent{{256, 256, 1}}, Extent{{96, 96, 48}}}) {
       for (const double amplitude : {8.0, 40.0}) {
-        const Scan scan = wave(extent, period, amplitude).with({NoiseKind::gaussian, 2, kSeed});
+        const Scan scan = wave(extent, period, amplitude).with({NoiseKind::gaussian, 2, test_seed});
         const NoiseModel model = scan.measured();
         SCOPED_TRACE(std::to_string(period) + " voxels, " + std::to_string(extent.z) + " slices, amplitude " +
                      std::to_string(amplitude) + ": " + model.describe());
@@ -658,7 +661,7 @@ TEST(MeasureNoise, TextureOfASmallSliceIsDoubtful) {
   Scan foam{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   foam = foam.with({.kind = NoiseKind::interpolated, .amount = 10, .seed = 3});
   foam = foam.changed([&](std::size_t i) { return foam.voxels[i] > 3 ? 100.0F : 0.0F; });
-  EXPECT_LE(foam.with({NoiseKind::gaussian, 6, kSeed}).measured().confidence, Confidence::low);
+  EXPECT_LE(foam.with({NoiseKind::gaussian, 6, test_seed}).measured().confidence, Confidence::low);
 }
 
 /// Coarse voxels make structure look like noise; two volumes of a series differ by noise alone.
@@ -666,7 +669,7 @@ TEST(MeasureNoise, NeighboursOfASeriesTellStructureFromNoise) {
   const Extent extent{{64, 64, 20}};
   Scan texture{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 1000)};
   texture = texture.with({NoiseKind::gaussian, 60, 1});
-  const Scan first = texture.with({NoiseKind::gaussian, 10, kSeed}),
+  const Scan first = texture.with({NoiseKind::gaussian, 10, test_seed}),
              second = texture.with({NoiseKind::gaussian, 10, 5});
   EXPECT_GT(first.measured().sigma, 40);
   MemoryVolume a({first.voxels.data(), extent}), b({second.voxels.data(), extent});

@@ -53,7 +53,7 @@ class MemoryVolume final : public VolumeSource {
   std::vector<float> voxels_;
 };
 
-constexpr Extent kOdd{{97, 83, 21}};
+constexpr Extent odd_extent{{97, 83, 21}};
 
 double ct(double x, double y, double) {
   if (x * x + y * y > 0.9) return -1000;
@@ -67,12 +67,12 @@ double mr(double x, double y, double z) {
 }
 
 TEST(EstimateNoise, CtWithNoisyAir) {
-  MemoryVolume volume(kOdd);
+  MemoryVolume volume(odd_extent);
   EXPECT_NEAR(estimate_noise(volume.fill(ct).add(NoiseKind::gaussian, 15)), 15, 0.4);
 }
 
 TEST(EstimateNoise, CtWithClippedAirAndPadding) {
-  MemoryVolume volume(kOdd);
+  MemoryVolume volume(odd_extent);
   volume.fill(ct).add(NoiseKind::gaussian, 15).fill([&, i = std::size_t{0}](double x, double y, double) mutable {
     const float value = volume.voxels()[i++];
     return std::hypot(x, y) > 1.05 ? -3024 : std::max(std::round(value), -1000.0F);
@@ -81,12 +81,12 @@ TEST(EstimateNoise, CtWithClippedAirAndPadding) {
 }
 
 TEST(EstimateNoise, MrWithRicianAir) {
-  MemoryVolume volume(kOdd);
+  MemoryVolume volume(odd_extent);
   EXPECT_NEAR(estimate_noise(volume.fill(mr).add(NoiseKind::rician, 15)), 15, 0.6);
 }
 
 TEST(EstimateNoise, MrWithAirCutToZero) {
-  MemoryVolume volume(kOdd);
+  MemoryVolume volume(odd_extent);
   volume.fill(mr).add(NoiseKind::rician, 15);
   for (float& value : volume.voxels()) value = value < 120 ? 0 : std::round(value);
   EXPECT_NEAR(estimate_noise(volume), 15, 0.6);
@@ -136,7 +136,7 @@ const NoiseEstimate& of(const std::vector<NoiseEstimate>& all, NoiseMethod metho
 }
 
 TEST(EstimateNoise, EveryMethodFindsRicianNoise) {
-  MemoryVolume volume(kOdd);
+  MemoryVolume volume(odd_extent);
   const auto all = estimate_noise_by_every_method(volume.fill(mr).add(NoiseKind::rician, 15), {});
   for (const NoiseMethod method : {NoiseMethod::haar, NoiseMethod::koay, NoiseMethod::air}) {
     EXPECT_NEAR(of(all, method).sigma, 15, 0.6) << choices(method)[static_cast<std::size_t>(method)];
@@ -162,7 +162,7 @@ TEST(EstimateNoise, ThereIsNoAirWithoutAir) {
   MemoryVolume flat(Extent{{64, 64, 8}});
   flat.fill([](auto...) { return 500; }).add(NoiseKind::gaussian, 15);
   EXPECT_EQ(of(estimate_noise_by_every_method(flat, {}), NoiseMethod::air).blocks, 0);
-  MemoryVolume cut(kOdd);
+  MemoryVolume cut(odd_extent);
   cut.fill(mr).add(NoiseKind::rician, 15);
   for (float& value : cut.voxels()) value = value < 120 ? 0 : value;
   EXPECT_EQ(of(estimate_noise_by_every_method(cut, {}), NoiseMethod::air).blocks, 0);
@@ -171,16 +171,16 @@ TEST(EstimateNoise, ThereIsNoAirWithoutAir) {
 TEST(EstimateNoise, NothingWithoutNoise) {
   MemoryVolume flat(Extent{{9, 9, 3}});
   EXPECT_EQ(estimate_noise(flat), 0);
-  MemoryVolume phantom(kOdd);
+  MemoryVolume phantom(odd_extent);
   EXPECT_EQ(estimate_noise(phantom.fill(ct)), 0);
-  MemoryVolume two_values(kOdd);
+  MemoryVolume two_values(odd_extent);
   EXPECT_EQ(
       estimate_noise(two_values.fill([](double x, double y, double z) { return std::hypot(x, y, z) < 0.6 ? 100 : 0; })),
       0);
 }
 
 TEST(EstimateNoise, MissingVoxelsDoNotCount) {
-  MemoryVolume volume(kOdd);
+  MemoryVolume volume(odd_extent);
   volume.fill(ct).add(NoiseKind::gaussian, 15);
   for (std::size_t i = 0; i < volume.voxels().size(); i += 7) volume.voxels()[i] = NAN;
   EXPECT_NEAR(estimate_noise(volume), 15, 0.6);

@@ -42,11 +42,11 @@ void expect_reference(const Volume& in, const AdaptiveBilateralParams& params) {
   EXPECT_EQ(first_difference(expected, filtered(in, params), adaptive_bilateral_tolerance(in.view(), params)), "");
 }
 
-constexpr RangeRule kRules[] = {RangeRule::variance, RangeRule::two_pass};
+constexpr RangeRule rules[] = {RangeRule::variance, RangeRule::two_pass};
 
 TEST(AdaptiveBilateral, EveryParameterAgreesWithTheReference) {
   std::uint32_t seed = 0;
-  for (const RangeRule rule : kRules) {
+  for (const RangeRule rule : rules) {
     for (const Radius3 radius : {Radius3{1, 1, 1}, Radius3{3, 2, 2}, Radius3{2, 3, 0}, Radius3{0, 2, 1}, Radius3{}}) {
       for (const auto border : {Border::replicate, Border::reflect, Border::copy}) {
         Volume in = busy_volume({13, 9, 8}, ++seed);
@@ -98,7 +98,7 @@ TEST(AdaptiveBilateral, RangeSigmasByHand) {
 }
 
 TEST(AdaptiveBilateral, AnyScaleOfData) {
-  for (const RangeRule rule : kRules) {
+  for (const RangeRule rule : rules) {
     for (const double scale : {1e-20, 1e-3, 1e6, 1e20}) {
       Volume in = busy_volume({9, 7, 5}, 3);
       for (float& voxel : in.voxels) voxel = static_cast<float>(voxel * scale);
@@ -116,7 +116,7 @@ TEST(AdaptiveBilateral, AnyScaleOfData) {
 
 TEST(AdaptiveBilateral, EveryInstructionSetAgreesWithTheReference) {
   for_each_instruction_set([] {
-    for (const RangeRule rule : kRules) expect_reference(busy_volume({37, 21, 7}, 6), make_params(rule));
+    for (const RangeRule rule : rules) expect_reference(busy_volume({37, 21, 7}, 6), make_params(rule));
   });
 }
 

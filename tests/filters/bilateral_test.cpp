@@ -19,7 +19,7 @@
 namespace quietvox::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
 /// Steps of four levels with noise, `scale` apart.
 Volume random_volume(Extent extent, double scale = 100, double offset = 0, unsigned seed = 1) {
@@ -41,7 +41,7 @@ BilateralParams make_params(Radius3 radius, double range_sigma = 80, double doma
 
 Volume filtered(const Volume& in, const BilateralParams& params, const Execution& execution = {}) {
   Volume out(in.extent);
-  std::fill(out.voxels.begin(), out.voxels.end(), kNan);
+  std::fill(out.voxels.begin(), out.voxels.end(), nan_value);
   bilateral_cpu(in.view(), out.view(), params, execution);
   return out;
 }
@@ -71,7 +71,7 @@ TEST(Bilateral, EveryParameterAgreesWithTheReference) {
         for (const double cut : {0.0, 1.7, 4.0}) {
           Volume in = random_volume({{13, 9, 8}}, 100, 0, ++seed);
           in.spacing = {0.7, 0.9, 2.5};
-          in.voxels[seed % in.voxels.size()] = kNan;
+          in.voxels[seed % in.voxels.size()] = nan_value;
           in.voxels[300] = std::numeric_limits<float>::infinity();
           BilateralParams params = make_params(radius);
           params.domain_sigma = {1.1, 0.8, 3};
@@ -135,7 +135,7 @@ TEST(Bilateral, WholeNumbers) {
 TEST(Bilateral, ExtremeVoxelsSideBySide) {
   const float largest = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
   Volume in = random_volume({{9, 7, 5}});
-  const float extremes[] = {largest, -largest, largest, least, -least, 0.0F, -0.0F, 1e19F, kNan, -1e25F, 1e25F};
+  const float extremes[] = {largest, -largest, largest, least, -least, 0.0F, -0.0F, 1e19F, nan_value, -1e25F, 1e25F};
   for (std::size_t i = 0; i < 150; ++i) in.voxels[2 * i] = extremes[i % std::size(extremes)];
   for (const double sigma : {1e-44, 1e-3, 80.0, 1e30}) {
     SCOPED_TRACE(sigma);
@@ -151,14 +151,14 @@ TEST(Bilateral, ConstantsAreKeptExactly) {
     Volume in(Extent{{19, 8, 6}});
     std::fill(in.voxels.begin(), in.voxels.end(), value);
     EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}, 7))));
-    in.voxels[100] = kNan;
+    in.voxels[100] = nan_value;
     EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}, 7))));
   }
 }
 
 TEST(Bilateral, RangeSigmaZeroChangesNothing) {
   Volume in = random_volume({{19, 8, 6}});
-  in.voxels[7] = kNan;
+  in.voxels[7] = nan_value;
   for (const double sigma : {0.0, 1e-300, 1e-60})
     EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}, sigma))));
 }
@@ -185,7 +185,7 @@ TEST(Bilateral, MissingVoxelsKeepTheirBits) {
     EXPECT_EQ(std::memcmp(&out.voxels[33], &signalling, 4), 0);
     EXPECT_EQ(std::memcmp(&out.voxels[400], &quiet, 4), 0);
   }
-  std::fill(in.voxels.begin(), in.voxels.end(), kNan);
+  std::fill(in.voxels.begin(), in.voxels.end(), nan_value);
   EXPECT_TRUE(same_bytes(in, filtered(in, make_params({2, 2, 2}))));
 }
 
@@ -236,7 +236,7 @@ TEST(Bilateral, NoiseThatVaries) {
     for (const Extent extent : {Extent{37, 21, 7}, Extent{300, 20, 1}, Extent{1, 9, 5}}) {
       Volume in = random_volume(extent);
       expect_reference(in, with_map(make_params({3, 2, 1}), extent));
-      in.voxels[1] = kNan;
+      in.voxels[1] = nan_value;
       for (const auto border : {Border::reflect, Border::copy}) {
         BilateralParams params = with_map(make_params({2, 2, 2}), extent);
         params.border = border;

@@ -23,7 +23,7 @@
 namespace quietvox::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
 Bm4dParams make_params(const Volume& volume, DctBlock block, Radius3 search, double sigma = 80,
                        Bm4dQuality quality = Bm4dQuality::standard) {
@@ -36,7 +36,7 @@ Bm4dParams make_params(const Volume& volume, DctBlock block, Radius3 search, dou
 }
 
 Volume filtered(const Volume& in, const Bm4dParams& params, const Execution& execution = {}) {
-  Volume out(in.extent, in.spacing, kNan);
+  Volume out(in.extent, in.spacing, nan_value);
   bm4d_cpu(in.view(), out.view(), params, execution);
   return out;
 }
@@ -46,7 +46,7 @@ void expect_reference(const Volume& in, const Bm4dParams& params) {
 }
 
 Volume with_holes(Volume volume) {
-  for (std::size_t i = 37; i < volume.voxels.size(); i += 331) volume.voxels[i] = kNan;
+  for (std::size_t i = 37; i < volume.voxels.size(); i += 331) volume.voxels[i] = nan_value;
   for (std::size_t i = 171; i < volume.voxels.size(); i += 997) {
     volume.voxels[i] = std::numeric_limits<float>::infinity();
   }

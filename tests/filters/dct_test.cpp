@@ -18,7 +18,7 @@
 namespace quietvox::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
 VolumeFacts facts_of(const Volume& volume) {
   return {volume.extent, volume.spacing, [] { return NoiseModel{.sigma = 80}; }};
@@ -33,7 +33,7 @@ DctParams make_params(const Volume& volume, DctBlock block, double sigma = 80, d
 }
 
 Volume filtered(const Volume& in, const DctParams& params, const Execution& execution = {}) {
-  Volume out(in.extent, in.spacing, kNan);
+  Volume out(in.extent, in.spacing, nan_value);
   dct_cpu(in.view(), out.view(), params, execution);
   return out;
 }
@@ -43,7 +43,7 @@ void expect_reference(const Volume& in, const DctParams& params) {
 }
 
 Volume with_holes(Volume volume) {
-  for (std::size_t i = 37; i < volume.voxels.size(); i += 331) volume.voxels[i] = kNan;
+  for (std::size_t i = 37; i < volume.voxels.size(); i += 331) volume.voxels[i] = nan_value;
   for (std::size_t i = 171; i < volume.voxels.size(); i += 997) {
     volume.voxels[i] = std::numeric_limits<float>::infinity();
   }
@@ -107,7 +107,7 @@ TEST(Dct, ShrinksByTheFormula) {
 TEST(Dct, VoxelsThatNoWholeBlockHoldsKeepTheirValue) {
   Volume in = busy_volume({12, 9, 6}, 5);
   for (std::int64_t z = 0; z < 6; ++z) {
-    for (std::int64_t y = 0; y < 9; ++y) in.view().at(3, y, z) = kNan;  // three columns are left on one side
+    for (std::int64_t y = 0; y < 9; ++y) in.view().at(3, y, z) = nan_value;  // three columns are left on one side
   }
   const Volume out = filtered(in, make_params(in, DctBlock::cube));
   for (std::int64_t z = 0; z < 6; ++z) {

@@ -21,7 +21,7 @@
 namespace quietvox::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
 NlmParams make_params(Radius3 patch, OrAll<Radius3> search, double sigma = 80) {
   NlmParams params;
@@ -34,7 +34,7 @@ NlmParams make_params(Radius3 patch, OrAll<Radius3> search, double sigma = 80) {
 }
 
 Volume filtered(const Volume& in, const NlmParams& params, const Execution& execution = {}) {
-  Volume out(in.extent, in.spacing, kNan);
+  Volume out(in.extent, in.spacing, nan_value);
   nlm_cpu(in.view(), out.view(), params, execution);
   return out;
 }
@@ -56,7 +56,7 @@ NlmParams with_map(NlmParams params, const Extent& extent) {
 }
 
 Volume with_holes(Volume volume) {
-  for (std::size_t i = 3; i < volume.voxels.size(); i += 47) volume.voxels[i] = kNan;
+  for (std::size_t i = 3; i < volume.voxels.size(); i += 47) volume.voxels[i] = nan_value;
   for (std::size_t i = 9; i < volume.voxels.size(); i += 171) {
     volume.voxels[i] = std::numeric_limits<float>::infinity();
   }

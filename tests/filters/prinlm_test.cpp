@@ -19,7 +19,7 @@
 namespace quietvox::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
 constexpr PrinlmGuide guides[] = {PrinlmGuide::dct, PrinlmGuide::bm4d};
 
@@ -34,7 +34,7 @@ PrinlmParams make_params(const Volume& volume, Radius3 search, double sigma = 80
 }
 
 Volume filtered(const Volume& in, const PrinlmParams& params, const Execution& execution = {}) {
-  Volume out(in.extent, in.spacing, kNan);
+  Volume out(in.extent, in.spacing, nan_value);
   prinlm_cpu(in.view(), out.view(), params, execution);
   return out;
 }
@@ -44,7 +44,7 @@ void expect_reference(const Volume& in, const PrinlmParams& params) {
 }
 
 Volume with_holes(Volume volume) {
-  for (std::size_t i = 37; i < volume.voxels.size(); i += 131) volume.voxels[i] = kNan;
+  for (std::size_t i = 37; i < volume.voxels.size(); i += 131) volume.voxels[i] = nan_value;
   for (std::size_t i = 171; i < volume.voxels.size(); i += 397) {
     volume.voxels[i] = std::numeric_limits<float>::infinity();
   }

@@ -15,11 +15,11 @@
 namespace quietvox {
 namespace {
 
-constexpr Extent kExtent{{64, 61, 37}};
+constexpr Extent whole_extent{{64, 61, 37}};
 
 std::vector<float> noisy_constant(float value, NoiseParams params, const Execution& execution = {}) {
-  std::vector<float> voxels(static_cast<std::size_t>(kExtent.voxels()), value);
-  add_noise({voxels.data(), kExtent}, params, -5, 205, execution);
+  std::vector<float> voxels(static_cast<std::size_t>(whole_extent.voxels()), value);
+  add_noise({voxels.data(), whole_extent}, params, -5, 205, execution);
   return voxels;
 }
 
@@ -91,7 +91,7 @@ TEST(AddNoise, SaltAndPepperHitsItsShare) {
     high += value == 205;
     kept += value == 50;
   }
-  EXPECT_EQ(low + high + kept, kExtent.voxels());
+  EXPECT_EQ(low + high + kept, whole_extent.voxels());
   EXPECT_NEAR(low / kept, 0.05 / 0.9, 0.004);
   EXPECT_NEAR(high / kept, 0.05 / 0.9, 0.004);
 }
@@ -127,9 +127,9 @@ TEST(AddNoise, SlabsAndThreadsChangeNothing) {
     const auto whole = noisy_constant(80, params);
     EXPECT_TRUE(same_bytes(whole, noisy_constant(80, params, one)));
     std::vector<float> slabs(whole.size(), 80);
-    const VolumeView<float> view{slabs.data(), kExtent};
-    for (std::int64_t z = 0; z < kExtent.z; z += 5) {
-      add_noise(view.slices(z, std::min<std::int64_t>(5, kExtent.z - z)), params, -5, 205, {});
+    const VolumeView<float> view{slabs.data(), whole_extent};
+    for (std::int64_t z = 0; z < whole_extent.z; z += 5) {
+      add_noise(view.slices(z, std::min<std::int64_t>(5, whole_extent.z - z)), params, -5, 205, {});
     }
     EXPECT_TRUE(same_bytes(whole, slabs));
   }

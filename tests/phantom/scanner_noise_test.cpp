@@ -15,27 +15,27 @@
 namespace quietvox {
 namespace {
 
-constexpr Extent kExtent{{90, 101, 24}};
+constexpr Extent whole_extent{{90, 101, 24}};
 
 /// A cylinder of 200 in air of 0, with a stripe.
 std::vector<float> object() {
   std::vector<float> voxels;
-  for (std::int64_t i = 0; i < kExtent.voxels(); ++i) {
+  for (std::int64_t i = 0; i < whole_extent.voxels(); ++i) {
     const double x = 2.0 * static_cast<double>(i % 90) / 89 - 1, y = 2.0 * static_cast<double>(i / 90 % 101) / 100 - 1;
     voxels.push_back(x * x + y * y > 0.7 ? 0.0F : y > 0.3 ? 150.0F : 200.0F);
   }
   return voxels;
 }
 
-std::vector<float> noisy(const std::vector<float>& clean, const NoiseParams& params, std::int64_t slab = kExtent.z,
+std::vector<float> noisy(const std::vector<float>& clean, const NoiseParams& params, std::int64_t slab = whole_extent.z,
                          int threads = 0) {
-  MemoryVolume source({clean.data(), kExtent});
+  MemoryVolume source({clean.data(), whole_extent});
   Execution execution;
   execution.threads = threads;
   NoiseAdder adder(source, params, execution);
   std::vector<float> voxels = clean;
-  const VolumeView<float> view{voxels.data(), kExtent};
-  for (std::int64_t z = 0; z < kExtent.z; z += slab) adder.add(view.slices(z, std::min(slab, kExtent.z - z)));
+  const VolumeView<float> view{voxels.data(), whole_extent};
+  for (std::int64_t z = 0; z < whole_extent.z; z += slab) adder.add(view.slices(z, std::min(slab, whole_extent.z - z)));
   return voxels;
 }
 
@@ -82,18 +82,18 @@ struct Added {
   }
 };
 
-constexpr std::size_t kX = 1, kY = 90, kZ = 90 * 101;
+constexpr std::size_t x_step = 1, y_step = 90, z_step = 90 * 101;
 
 // The correlations are those of the same noise made by NumPy's and scikit-image's Fourier and Radon transforms and
 // zoom.
 TEST(ScannerNoise, ZeroFilledIsCorrelatedInPlane) {
   const Added added({NoiseKind::zero_filled, 8, 1});
   EXPECT_NEAR(added.deviation(), 8, 0.15);
-  EXPECT_NEAR(added.correlation(kX), 0.58, 0.02);
-  EXPECT_NEAR(added.correlation(kY), 0.58, 0.02);
-  EXPECT_NEAR(added.correlation(2 * kX), -0.07, 0.02);
-  EXPECT_NEAR(added.correlation(3 * kX), -0.17, 0.02);
-  EXPECT_NEAR(added.correlation(kZ), 0, 0.02);
+  EXPECT_NEAR(added.correlation(x_step), 0.58, 0.02);
+  EXPECT_NEAR(added.correlation(y_step), 0.58, 0.02);
+  EXPECT_NEAR(added.correlation(2 * x_step), -0.07, 0.02);
+  EXPECT_NEAR(added.correlation(3 * x_step), -0.17, 0.02);
+  EXPECT_NEAR(added.correlation(z_step), 0, 0.02);
 }
 
 TEST(ScannerNoise, ZeroFilledHasTheResolutionOfItsKSpace) {
@@ -109,7 +109,7 @@ TEST(ScannerNoise, ZeroFilledHasTheResolutionOfItsKSpace) {
     return sum;
   };
   EXPECT_LT(roughness(low), 0.7 * roughness(clean));
-  const std::size_t centre = 45 + kY * 50;  // flat around
+  const std::size_t centre = 45 + y_step * 50;  // flat around
   EXPECT_NEAR(low[centre], clean[centre], 0.02 * clean[centre]);
 }
 
@@ -117,40 +117,40 @@ TEST(ScannerNoise, GFactorFallsFromTheCentre) {
   const Added added({NoiseKind::g_factor, 8, 1});
   EXPECT_NEAR(added.deviation(), 8, 0.15);
   EXPECT_GT(added.centre_to_rim(0.3), 1.3);
-  EXPECT_NEAR(added.correlation(kX), 0, 0.02);
+  EXPECT_NEAR(added.correlation(x_step), 0, 0.02);
 }
 
 TEST(ScannerNoise, CtIsCorrelatedByItsKernel) {
   const Added soft({NoiseKind::ct, 8, 1, CtKernel::soft}), sharp({NoiseKind::ct, 8, 1, CtKernel::sharp});
   for (const Added* one : {&soft, &sharp}) {
     EXPECT_NEAR(one->deviation(), 8, 0.3);
-    EXPECT_NEAR(one->correlation(kZ), 0.5, 0.04);
-    EXPECT_NEAR(one->correlation(2 * kZ), 0, 0.04);
+    EXPECT_NEAR(one->correlation(z_step), 0.5, 0.04);
+    EXPECT_NEAR(one->correlation(2 * z_step), 0, 0.04);
     EXPECT_NEAR(one->centre_to_rim(0.4), 1.22, 0.05);
   }
-  EXPECT_NEAR(soft.correlation(kX), 0.606, 0.02);
-  EXPECT_NEAR(soft.correlation(2 * kX), 0.035, 0.02);
-  EXPECT_NEAR(soft.correlation(3 * kX), -0.127, 0.02);
-  EXPECT_NEAR(soft.correlation(kY), 0.632, 0.02);
-  EXPECT_NEAR(sharp.correlation(kX), 0.082, 0.02);
-  EXPECT_NEAR(sharp.correlation(2 * kX), -0.073, 0.02);
-  EXPECT_NEAR(sharp.correlation(kY), 0.159, 0.02);
+  EXPECT_NEAR(soft.correlation(x_step), 0.606, 0.02);
+  EXPECT_NEAR(soft.correlation(2 * x_step), 0.035, 0.02);
+  EXPECT_NEAR(soft.correlation(3 * x_step), -0.127, 0.02);
+  EXPECT_NEAR(soft.correlation(y_step), 0.632, 0.02);
+  EXPECT_NEAR(sharp.correlation(x_step), 0.082, 0.02);
+  EXPECT_NEAR(sharp.correlation(2 * x_step), -0.073, 0.02);
+  EXPECT_NEAR(sharp.correlation(y_step), 0.159, 0.02);
 }
 
 TEST(ScannerNoise, InterpolatedIsCorrelatedAlongEveryAxis) {
   const Added added({NoiseKind::interpolated, 8, 1});
   EXPECT_NEAR(added.deviation(), 8, 0.2);
-  for (const std::size_t step : {kX, kY, kZ}) EXPECT_NEAR(added.correlation(step), 0.475, 0.03);
+  for (const std::size_t step : {x_step, y_step, z_step}) EXPECT_NEAR(added.correlation(step), 0.475, 0.03);
 }
 
-constexpr NoiseKind kScanners[] = {NoiseKind::zero_filled, NoiseKind::g_factor, NoiseKind::ct, NoiseKind::interpolated};
+constexpr NoiseKind scanners[] = {NoiseKind::zero_filled, NoiseKind::g_factor, NoiseKind::ct, NoiseKind::interpolated};
 
 TEST(ScannerNoise, SlabsAndThreadsChangeNothing) {
   const auto clean = object();
-  for (const NoiseKind kind : kScanners) {
+  for (const NoiseKind kind : scanners) {
     const auto whole = noisy(clean, {kind, 8, 3});
     EXPECT_EQ(whole, noisy(clean, {kind, 8, 3}, 5)) << static_cast<int>(kind);
-    EXPECT_EQ(whole, noisy(clean, {kind, 8, 3}, kExtent.z, 1)) << static_cast<int>(kind);
+    EXPECT_EQ(whole, noisy(clean, {kind, 8, 3}, whole_extent.z, 1)) << static_cast<int>(kind);
     EXPECT_NE(whole, noisy(clean, {kind, 8, 4})) << static_cast<int>(kind);
   }
 }
@@ -158,7 +158,7 @@ TEST(ScannerNoise, SlabsAndThreadsChangeNothing) {
 TEST(ScannerNoise, MissingVoxelsStayAndSpoilNoOthers) {
   auto clean = object();
   clean[5000] = std::numeric_limits<float>::quiet_NaN();
-  for (const NoiseKind kind : kScanners) {
+  for (const NoiseKind kind : scanners) {
     const auto voxels = noisy(clean, {kind, 8, 3});
     for (std::size_t i = 0; i < voxels.size(); ++i)
       ASSERT_EQ(std::isnan(voxels[i]), i == 5000) << static_cast<int>(kind);
@@ -167,7 +167,7 @@ TEST(ScannerNoise, MissingVoxelsStayAndSpoilNoOthers) {
 
 TEST(ScannerNoise, AxesOfOneVoxelAndEmptyVolumes) {
   for (const Extent extent : {Extent{{1, 1, 1}}, Extent{{40, 1, 1}}, Extent{{1, 30, 4}}, Extent{{2, 3, 2}}}) {
-    for (const NoiseKind kind : kScanners) {
+    for (const NoiseKind kind : scanners) {
       for (const float value : {0.0F, 70.0F}) {
         std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()), value);
         const std::vector<float> clean = voxels;

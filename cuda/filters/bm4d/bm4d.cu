@@ -65,12 +65,12 @@ Covariances without_zeros(const Covariances& all) {
   for (std::int64_t i = 0; i < all.size.voxels(); ++i) {
     const Index3 distance{i % all.size.x, i / all.size.x % all.size.y, i / all.size.slice()};
     const std::int32_t* const values = all.of(distance.x, distance.y, distance.z);
-    if (std::all_of(values, values + kBlockRoom, [](std::int32_t value) { return value == 0; })) continue;
+    if (std::all_of(values, values + block_room, [](std::int32_t value) { return value == 0; })) continue;
     for (int axis = 0; axis < 3; ++axis) some.size[axis] = std::max(some.size[axis], distance[axis] + 1);
   }
   for (std::int64_t i = 0; i < some.size.voxels(); ++i) {
     const std::int32_t* const values = all.of(i % some.size.x, i / some.size.x % some.size.y, i / some.size.slice());
-    some.values.insert(some.values.end(), values, values + kBlockRoom);
+    some.values.insert(some.values.end(), values, values + block_room);
   }
   return some;
 }
@@ -117,7 +117,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
   constexpr std::int64_t groups_together = std::int64_t{1} << 21;
   const std::int64_t of_layer = std::int64_t{all.count.x} * all.count.y;
   const int together = static_cast<int>(std::clamp<std::int64_t>(groups_together / of_layer, 1, all.count.z));
-  const DeviceBuffer<unsigned> groups(static_cast<std::size_t>(together * of_layer * kMostBlocks), queue);
+  const DeviceBuffer<unsigned> groups(static_cast<std::size_t>(together * of_layer * most_blocks), queue);
   Shrinking shrinking{noisy,
                       pilot,
                       offset_within(noisy, pilot),

@@ -9,7 +9,7 @@
 /// What matching and shrinking know of each other: where references are, and how the blocks of a group are written.
 namespace quietvox::cuda::bm4d {
 
-using bm4d_kernel::kBlockRoom, bm4d_kernel::kMostBlocks;
+using bm4d_kernel::block_room, bm4d_kernel::most_blocks;
 
 constexpr unsigned all_lanes = ~0U;
 

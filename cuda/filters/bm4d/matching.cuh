@@ -40,9 +40,9 @@ struct Matching {
 
 /// What a warp has in shared memory.
 struct alignas(16) MatchRoom {
-  float own[kBlockRoom];
+  float own[block_room];
   float2 queue[queued];         ///< distances, and which blocks
-  float2 nearest[kMostBlocks];  ///< the same
+  float2 nearest[most_blocks];  ///< the same
 };
 
 /// Of shared memory; four and eight values lie as vectors do.
@@ -92,22 +92,22 @@ struct Nearest {
       other_rank += d < other_distance;
     }
 #pragma unroll
-    for (int i = 0; i < kMostBlocks; ++i) other_rank += __shfl_sync(all_lanes, distance, i) <= other_distance;
-    if (lane < kMostBlocks && rank < kMostBlocks) {
+    for (int i = 0; i < most_blocks; ++i) other_rank += __shfl_sync(all_lanes, distance, i) <= other_distance;
+    if (lane < most_blocks && rank < most_blocks) {
       room.nearest[rank] = {distance, __int_as_float(block)};
     }
-    if (other_distance < INFINITY && other_rank < kMostBlocks) {
+    if (other_distance < INFINITY && other_rank < most_blocks) {
       room.nearest[other_rank] = {other_distance, __int_as_float(other_block)};
     }
     __syncwarp();
-    if (lane < kMostBlocks) {
+    if (lane < most_blocks) {
       distance = room.nearest[lane].x;
       block = __float_as_int(room.nearest[lane].y);
     }
     __syncwarp();
   }
 
-  __device__ float farthest() const { return __shfl_sync(all_lanes, distance, kMostBlocks - 1); }
+  __device__ float farthest() const { return __shfl_sync(all_lanes, distance, most_blocks - 1); }
 };
 
 /// Rows: of blocks, along y; 0: as many as there are.
@@ -241,12 +241,12 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
       }
     }
 
-    const int found = __popc(__ballot_sync(all_lanes, lane < kMostBlocks && nearest.distance < INFINITY));
+    const int found = __popc(__ballot_sync(all_lanes, lane < most_blocks && nearest.distance < INFINITY));
     const int taken = missing ? 0 : 1 << (31 - __clz(found));
-    if (lane < kMostBlocks) {
+    if (lane < most_blocks) {
       const int strip = nearest.block / Width, line = m.by_chunks(strip), z = m.by_rows(line);
       const int x = (strip - line * m.chunks) * Width + nearest.block % Width, y = line - z * m.window.y;
-      m.groups[references.number(index) * kMostBlocks + lane] =
+      m.groups[references.number(index) * most_blocks + lane] =
           lane < taken ? static_cast<unsigned>(x | y << 8 | z << 16) : no_block;
     }
   }

@@ -29,7 +29,7 @@ struct Shrinking {
   CoarseFieldView map;  ///< of the noise; values are null where it does not vary
   Index3 origin;        ///< of what is compared, in the volume
   double threshold, rate, ratio, per_change, per_weight;
-  double window[kBlockRoom], shares[kBlockRoom];
+  double window[block_room], shares[block_room];
 };
 
 template <class T>
@@ -44,7 +44,7 @@ template <class S>
 __device__ __forceinline__ double shrink(const Shrinking& s, double sigma, int count, int lane, const int* variances,
                                          double (&v)[32], const float (&)[32]) {
   const int m = lane / 2, half = lane % 2;
-  const double threshold = s.threshold * sigma, limit = threshold * threshold * kVarianceGrid;
+  const double threshold = s.threshold * sigma, limit = threshold * threshold * variance_grid;
   const double share = 1.0 / (1 << stack_power(m, count));
   double kept = 0;
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ __forceinline__ double shrink(const Shrinking& s, double sigma, int c
     v[i] = drops ? -part * share : 0;
     kept += drops ? 0 : variance;
   }
-  return sum_of_lanes(m < count ? kept * share : 0) * kVarianceGrid;
+  return sum_of_lanes(m < count ? kept * share : 0) * variance_grid;
 }
 
 /// The second: by the basic estimate.
@@ -64,7 +64,7 @@ template <class S>
 __device__ __forceinline__ double shrink(const Shrinking& s, double sigma, int count, int lane, const int* variances,
                                          float (&v)[32], const float (&basic)[32]) {
   const int m = lane / 2, half = lane % 2;
-  const double grid = kVarianceGrid / (1 << stack_power(m, count));
+  const double grid = variance_grid / (1 << stack_power(m, count));
   const auto ratio = static_cast<float>(s.ratio * grid);
   const auto rate = static_cast<float>(fmin(s.rate / sigma, static_cast<double>(std::numeric_limits<float>::max())));
   float sum = 0;
@@ -89,7 +89,7 @@ struct BlockPlace {
 template <class S, class T>
 __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __grid_constant__ Shrinking s) {
   constexpr bool second = std::is_same_v<T, float>;
-  constexpr int room_values = kMostBlocks * 2 * half_pitch;
+  constexpr int room_values = most_blocks * 2 * half_pitch;
   constexpr int room_bytes = room_values * sizeof(double);
   alignas(16) __shared__ unsigned char rooms[shrink_warps * room_bytes];
   const int lane = threadIdx.x % 32, m = lane / 2, half = lane % 2;
@@ -97,16 +97,16 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
   T* const room = reinterpret_cast<T*>(bytes);
   float* const basic_room = reinterpret_cast<float*>(bytes) + room_values;
   int* const variances = reinterpret_cast<int*>(bytes);
-  static_assert(kMostBlocks * variance_pitch * sizeof(int) <= room_bytes);
+  static_assert(most_blocks * variance_pitch * sizeof(int) <= room_bytes);
 
-  __shared__ BlockPlace places[shrink_warps][kMostBlocks];
+  __shared__ BlockPlace places[shrink_warps][most_blocks];
   BlockPlace* const begins = places[threadIdx.x / 32];
 
   const unsigned blocks_x = (s.references.count.x + shrink_warps - 1) / shrink_warps;
   const int3 index{static_cast<int>(blockIdx.x % blocks_x * shrink_warps + threadIdx.x / 32),
                    static_cast<int>(blockIdx.x / blocks_x), static_cast<int>(blockIdx.y)};
   if (index.x >= s.references.count.x) return;
-  const unsigned block = lane < kMostBlocks ? s.groups[s.references.number(index) * kMostBlocks + lane] : no_block;
+  const unsigned block = lane < most_blocks ? s.groups[s.references.number(index) * most_blocks + lane] : no_block;
   const int count = __popc(__ballot_sync(all_lanes, block != no_block));
   if (count == 0) return;
   const int3 place = s.references.place(index.x, index.y, index.z);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
                    place.y - s.search.y + static_cast<int>(block >> 8 & 255U),
                    place.z - s.search.z + static_cast<int>(block >> 16 & 255U)};
   const int3 o = s.noisy_offset;
-  if (lane < kMostBlocks) {
+  if (lane < most_blocks) {
     begins[lane] = {index_in(s.noisy, begin.x + o.x, begin.y + o.y, begin.z + o.z),
                     index_in(s.pilot, begin.x, begin.y, begin.z)};
   }
@@ -135,22 +135,22 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
     const bool there = !S::any || i < s.voxels;
     const float* const noisy = s.noisy.data + voxel_in(s.noisy, i);
     const float* const pilot = s.pilot.data + voxel_in(s.pilot, i);
-    T v[kMostBlocks];
-    float basic[kMostBlocks];
+    T v[most_blocks];
+    float basic[most_blocks];
 #pragma unroll
-    for (int b = 0; b < kMostBlocks; ++b) {
+    for (int b = 0; b < most_blocks; ++b) {
       v[b] = b < count && there ? static_cast<T>(__ldg(noisy + begins[b].in_noisy)) : T{0};
     }
     if (second) {
 #pragma unroll
-      for (int b = 0; b < kMostBlocks; ++b) {
+      for (int b = 0; b < most_blocks; ++b) {
         basic[b] = b < count && there ? __ldg(pilot + begins[b].in_pilot) : 0.0F;
       }
     }
     transform_stack<Direction::forward>(v, count);
     if (second) transform_stack<Direction::forward>(basic, count);
 #pragma unroll
-    for (int b = 0; b < kMostBlocks; ++b) {
+    for (int b = 0; b < most_blocks; ++b) {
       room[(2 * b + h) * half_pitch + own] = v[b];
       if (second) basic_room[(2 * b + h) * half_pitch + own] = basic[b];
     }
@@ -188,9 +188,9 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
 #pragma unroll 1
   for (int h = 0; h < 2; ++h) {
     const int i = h * 32 + own, other = i ^ 16;
-    T changes[kMostBlocks];
+    T changes[most_blocks];
 #pragma unroll
-    for (int b = 0; b < kMostBlocks; ++b) changes[b] = room[(2 * b + h) * half_pitch + own];
+    for (int b = 0; b < most_blocks; ++b) changes[b] = room[(2 * b + h) * half_pitch + own];
     transform_stack<Direction::back>(changes, count);
     const double weight = s.window[i] / squares, rate = weight * s.per_change;
     const long long own_weight = __double2ll_rn(weight * s.per_weight);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
     unsigned long long* const next = s.sums + 2 * voxel_in(s.pilot, second_voxel) + half;
     const bool adds_first = !S::any || first_voxel < s.voxels, adds_next = !S::any || second_voxel < s.voxels;
 #pragma unroll
-    for (int b = 0; b < kMostBlocks; ++b) {
+    for (int b = 0; b < most_blocks; ++b) {
       const long long change = __double2ll_rn(__dmul_rn(rate, changes[b]));
       const long long other_change = __shfl_xor_sync(all_lanes, change, 1);
       if (b >= count) continue;

@@ -247,7 +247,7 @@ struct Any {
 template <Direction D, int N, class T>
 __device__ void transform_lines_in_room(T* room, int stride, int voxels, int lane) {
   const int lines = voxels / N;
-  for (int i = lane; i < kMostBlocks * lines; i += 32) {
+  for (int i = lane; i < most_blocks * lines; i += 32) {
     const int line = i % lines, first = line / stride * stride * N + line % stride;
     T* const block = room + i / lines * 2 * half_pitch;
     T v[N];
@@ -274,13 +274,13 @@ __device__ void transform_in_room(T* room, int3 lengths, int voxels, int lane) {
 
 /// Wavelets across the blocks of a group, in place: pairs of blocks, pairs of pairs, ... Of floats orthonormal ones.
 template <Direction D, class T>
-__device__ __forceinline__ void transform_stack(T (&v)[kMostBlocks], int count) {
+__device__ __forceinline__ void transform_stack(T (&v)[most_blocks], int count) {
 #pragma unroll
   for (int level = 0; level < 4; ++level) {
     const int apart = D == Direction::forward ? 1 << level : 8 >> level;
     if (apart >= count) continue;
 #pragma unroll
-    for (int i = 0; i < kMostBlocks; i += 2 * apart) {
+    for (int i = 0; i < most_blocks; i += 2 * apart) {
       const T sum = v[i] + v[i + apart], difference = v[i] - v[i + apart];
       v[i] = std::is_same_v<T, float> ? sum * static_cast<T>(root_of_half) : sum;
       v[i + apart] = std::is_same_v<T, float> ? difference * static_cast<T>(root_of_half) : difference;

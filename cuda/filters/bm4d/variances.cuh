@@ -7,7 +7,7 @@
 /// The noise of coefficients.
 namespace quietvox::cuda::bm4d {
 
-using bm4d_kernel::kLeastVariance, bm4d_kernel::kVarianceGrid;
+using bm4d_kernel::least_variance, bm4d_kernel::variance_grid;
 
 constexpr int variance_pitch = 68;  ///< of a block's variances
 
@@ -56,20 +56,20 @@ __device__ __forceinline__ void find_variances(const CovarianceTable& table, uns
       return abs(static_cast<int>(to >> shift & 255U) - static_cast<int>(from >> shift & 255U));
     };
     const int x = distance(0), y = distance(8), z = distance(16);
-    places[word] = ((z * table.size.y + y) * table.size.x + x) * (kBlockRoom / 2);
+    places[word] = ((z * table.size.y + y) * table.size.x + x) * (block_room / 2);
     const bool shares = b < count && x < table.size.x && y < table.size.y && z < table.size.z;
     pairs[word] = __ballot_sync(all_lanes, shares);
   }
 
   const int2 own = __ldg(table.values + lane);
-  int2 sums[kMostBlocks];  // of all pairs within so many blocks from here
+  int2 sums[most_blocks];  // of all pairs within so many blocks from here
   const auto store = [&](int m, int2 variance) {
-    const int least = static_cast<int>(kLeastVariance / kVarianceGrid) << stack_power(m, count);
+    const int least = static_cast<int>(least_variance / variance_grid) << stack_power(m, count);
     *reinterpret_cast<int2*>(room + m * variance_pitch + 2 * lane) =
         int2{max(variance.x, least), max(variance.y, least)};
   };
 #pragma unroll
-  for (int i = 0; i < kMostBlocks; ++i) sums[i] = own;
+  for (int i = 0; i < most_blocks; ++i) sums[i] = own;
 #pragma unroll
   for (int power = 0; power < 4; ++power) {
     const int apart = 1 << power;

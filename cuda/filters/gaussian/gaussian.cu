@@ -118,7 +118,7 @@ void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const Gaus
                    {width.x, width.y, width.z},
                    params.border,
                    filters,
-                   has_recursion(params, in.spacing) ? kLeastPresent : 0.0F,
+                   has_recursion(params, in.spacing) ? least_present : 0.0F,
                    incomplete.get()};
   const dim3 block(32, 8);
   const dim3 grid(static_cast<unsigned>(ceil_div(out.extent.x, block.x)),

@@ -9,7 +9,7 @@ namespace {
 // against it. Each keeps what it makes of the half that it comes to first in shared memory; in the other half it finds
 // there what the other warp has made, and completes the outputs.
 
-constexpr int restart = static_cast<int>(kRestart);
+constexpr int restart = static_cast<int>(restart_every);
 
 struct RecursivePass {
   Pass pass;
@@ -202,10 +202,10 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
 }  // namespace
 
 void recurse(const Pass& pass, double sigma, std::int64_t origin, const LaunchContext& queue) {
-  const std::int64_t place = (origin + pass.begin) % kRestart;
+  const std::int64_t place = (origin + pass.begin) % restart_every;
   const RecursivePass recursive{pass, make_recursion(sigma), static_cast<int>(pass.begin - place),
                                 static_cast<int>(warm_up(sigma))};
-  const auto blocks = static_cast<unsigned>(ceil_div(pass.length + place, kRestart));
+  const auto blocks = static_cast<unsigned>(ceil_div(pass.length + place, restart_every));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines, lanes));
   const dim3 block(lanes, 2);
   if (pass.axis == 0) {

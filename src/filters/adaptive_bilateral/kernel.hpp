@@ -12,7 +12,7 @@ struct VarianceRule {
 };
 
 /// The rates of the range weights whose sigmas follow the standard deviation (n - 1) of the voxels present in the box
-/// about each of `rows` rows of `width` outputs. Rows of rates lie `pitch` apart and have room for kSlack more.
+/// about each of `rows` rows of `width` outputs. Rows of rates lie `pitch` apart and have room for slack more.
 void local_rates(const Tile&, Radius3 box, const VarianceRule&, std::int64_t width, std::int64_t rows, float* rates,
                  std::int64_t pitch);
 

@@ -46,63 +46,63 @@ struct Squares {
   static constexpr bool squares = true, cut = false;
 };
 
-/// sum w (v - p) / sum w, or of (v - p)^2, for one vector of outputs in each of `kRows` rows, the first of which starts
+/// sum w (v - p) / sum w, or of (v - p)^2, for one vector of outputs in each of `Rows` rows, the first of which starts
 /// at `centres`. `rates` holds those of the outputs, or is null where all have that of `range`. The order of the sums
 /// depends on the window alone.
-template <int kRows, class What>
+template <int Rows, class What>
 HWY_INLINE void average(const float* centres, std::int64_t pitch, std::span<const Tap> taps, const RangeWeight& range,
                         const float* rates, float* means, std::int64_t means_pitch) {
   constexpr std::size_t group = 128;  // sums in float stay accurate over as many taps
   const Tag d;
   const auto cut = hn::Set(d, range.cut), zero = hn::Zero(d);
-  Vector centre[kRows], rate[kRows];
-  LongSum total[kRows], total_weight[kRows];
-  for (int i = 0; i < kRows; ++i) {
+  Vector centre[Rows], rate[Rows];
+  LongSum total[Rows], total_weight[Rows];
+  for (int i = 0; i < Rows; ++i) {
     centre[i] = hn::LoadU(d, centres + i * pitch);
     rate[i] = rates ? hn::LoadU(d, rates + i * means_pitch) : hn::Set(d, range.rate);
     total[i] = {zero, zero};
     total_weight[i] = {hn::Set(d, 1.0F), zero};  // the centre's own
   }
   while (!taps.empty()) {
-    Vector sum[kRows], weight[kRows];
-    for (int i = 0; i < kRows; ++i) sum[i] = weight[i] = zero;
+    Vector sum[Rows], weight[Rows];
+    for (int i = 0; i < Rows; ++i) sum[i] = weight[i] = zero;
     for (const Tap& tap : taps.first(std::min(group, taps.size()))) {
       const float* neighbours = centres + tap.offset;
       const auto log2_weight = hn::Set(d, tap.log2_weight);
-      Vector difference[kRows], w[kRows];
-      for (int i = 0; i < kRows; ++i) difference[i] = hn::Sub(hn::LoadU(d, neighbours + i * pitch), centre[i]);
-      for (int i = 0; i < kRows; ++i) w[i] = hn::Mul(difference[i], rate[i]);
-      for (int i = 0; i < kRows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
+      Vector difference[Rows], w[Rows];
+      for (int i = 0; i < Rows; ++i) difference[i] = hn::Sub(hn::LoadU(d, neighbours + i * pitch), centre[i]);
+      for (int i = 0; i < Rows; ++i) w[i] = hn::Mul(difference[i], rate[i]);
+      for (int i = 0; i < Rows; ++i) w[i] = hn::NegMulAdd(w[i], difference[i], log2_weight);
       vectors::HWY_NAMESPACE::exp2(d, w);
-      for (int i = 0; i < kRows; ++i) {
+      for (int i = 0; i < Rows; ++i) {
         if constexpr (What::cut) w[i] = hn::IfThenZeroElse(hn::Ge(hn::Abs(difference[i]), cut), w[i]);
         const auto weighted = What::squares ? hn::Mul(w[i], difference[i]) : w[i];
         sum[i] = hn::MulAdd(weighted, difference[i], sum[i]);
         weight[i] = hn::Add(weight[i], w[i]);
       }
     }
-    for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < Rows; ++i) {
       total[i].add(sum[i]);
       total_weight[i].add(weight[i]);
     }
     taps = taps.subspan(std::min(group, taps.size()));
   }
-  for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * means_pitch);
+  for (int i = 0; i < Rows; ++i) hn::StoreU(hn::Div(total[i].sum, total_weight[i].sum), d, means + i * means_pitch);
 }
 
 template <class What>
 HWY_INLINE void average_rows(const Tile& tile, std::span<const Tap> taps, const RangeWeight& range, const float* rates,
                              std::int64_t width, std::int64_t rows, float* means, std::int64_t pitch) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
-  constexpr int kTogether = 3;
-  const auto average_at = [&]<int kRows>(std::integral_constant<int, kRows>, std::int64_t x, std::int64_t y) HWY_ATTR {
+  constexpr int together = 3;
+  const auto average_at = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t x, std::int64_t y) HWY_ATTR {
     const std::int64_t at = y * pitch + x;
-    average<kRows, What>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, rates ? rates + at : nullptr,
-                         means + at, pitch);
+    average<Rows, What>(tile.centre + y * tile.pitch + x, tile.pitch, taps, range, rates ? rates + at : nullptr,
+                        means + at, pitch);
   };
   std::int64_t y = 0;
-  for (; y + kTogether <= rows; y += kTogether) {
-    for (std::int64_t x = 0; x < width; x += lanes) average_at(std::integral_constant<int, kTogether>(), x, y);
+  for (; y + together <= rows; y += together) {
+    for (std::int64_t x = 0; x < width; x += lanes) average_at(std::integral_constant<int, together>(), x, y);
   }
   for (; y < rows; ++y) {
     for (std::int64_t x = 0; x < width; x += lanes) average_at(std::integral_constant<int, 1>(), x, y);
@@ -155,7 +155,7 @@ void pack(const float* voxels, std::int64_t count, const RangeWeight& range, flo
   std::int64_t x = 0;
   for (; x + lanes <= count; x += lanes) hn::StoreU(one_vector(hn::LoadU(d, voxels + x)), d, packed + x);
   if (x == count) return;
-  std::array<float, kSlack> rest{};
+  std::array<float, slack> rest{};
   std::copy(voxels + x, voxels + count, rest.begin());
   hn::StoreU(one_vector(hn::LoadU(d, rest.data())), d, packed + x);
 }

@@ -65,13 +65,13 @@ struct Tile {
 };
 
 /// Floats that a vector may read or write past the end of a row.
-constexpr std::int64_t kSlack = 64;
+constexpr std::int64_t slack = 64;
 
-/// Scales `count` voxels and replaces what is missing; may write up to kSlack floats more.
+/// Scales `count` voxels and replaces what is missing; may write up to slack floats more.
 void pack(const float* voxels, std::int64_t count, const RangeWeight&, float* packed);
 
 /// The mean scaled difference of each of `rows` rows of `width` outputs to its neighbours, the taps; the voxel itself,
-/// of weight 1, is none of them. Rows of `means` lie `pitch` apart and have room for kSlack more, and so do those of
+/// of weight 1, is none of them. Rows of `means` lie `pitch` apart and have room for slack more, and so do those of
 /// `rates`, which, unless null, hold the rate of the range weight for each output.
 void mean_differences(const Tile&, std::span<const Tap>, const RangeWeight&, const float* rates, std::int64_t width,
                       std::int64_t rows, float* means, std::int64_t pitch);

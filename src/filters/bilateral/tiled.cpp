@@ -49,31 +49,31 @@ class BilateralRun {
         range_(params),
         r_(params.halo()),
         columns_(std::min(out.extent.x, tile_columns(r_))),
-        pitch_(columns_ + 2 * r_.x + kSlack),
-        plane_(pitch_ * (kRows + 2 * r_.y)),
+        pitch_(columns_ + 2 * r_.x + slack),
+        plane_(pitch_ * (rows_at_once + 2 * r_.y)),
         taps_(make_taps(params, in.spacing, pitch_, plane_)) {
     for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
   }
 
   /// Bands of rows of one slice.
-  std::int64_t bands_per_slice() const { return (out_.extent.y + kRows - 1) / kRows; }
+  std::int64_t bands_per_slice() const { return (out_.extent.y + rows_at_once - 1) / rows_at_once; }
 
   void filter_band(std::int64_t band, Scratch& scratch) const {
-    const std::int64_t z = band / bands_per_slice(), y = band % bands_per_slice() * kRows;
-    const std::int64_t rows = std::min(kRows, out_.extent.y - y);
+    const std::int64_t z = band / bands_per_slice(), y = band % bands_per_slice() * rows_at_once;
+    const std::int64_t rows = std::min(rows_at_once, out_.extent.y - y);
     for (std::int64_t x = 0; x < out_.extent.x; x += columns_) {
       filter_tile({x, y, z}, std::min(columns_, out_.extent.x - x), rows, scratch);
     }
   }
 
  private:
-  static constexpr std::int64_t kRows = 18;
+  static constexpr std::int64_t rows_at_once = 18;
 
   /// As many as leave a tile in the L2 cache; long rows are read from memory at a better rate.
   static std::int64_t tile_columns(Radius3 r) {
     constexpr std::int64_t tile_voxels = 1 << 16;
-    const std::int64_t rows = (kRows + 2 * r.y) * (2 * r.z + 1);
-    return std::max<std::int64_t>(tile_voxels / rows - 2 * r.x - kSlack, 128);
+    const std::int64_t rows = (rows_at_once + 2 * r.y) * (2 * r.z + 1);
+    return std::max<std::int64_t>(tile_voxels / rows - 2 * r.x - slack, 128);
   }
 
   void filter_tile(Index3 at, std::int64_t width, std::int64_t rows, Scratch& scratch) const {
@@ -85,7 +85,7 @@ class BilateralRun {
         pack_row(first.x, first.y + y, first.z + z, width + 2 * r_.x, tile.data() + z * plane_ + y * pitch_);
       }
     }
-    means.resize(static_cast<std::size_t>(kRows * pitch_));
+    means.resize(static_cast<std::size_t>(rows_at_once * pitch_));
     const Tile packed{tile.data() + r_.z * plane_ + r_.y * pitch_ + r_.x,
                       pitch_,
                       plane_,
@@ -108,7 +108,7 @@ class BilateralRun {
     for (std::int64_t i = end; i < x + count; ++i) {
       packed[i - x] = packed[border_index(params_.border, i, in_.extent.x) - x];
     }
-    std::fill(packed + count, packed + count + kSlack, RangeWeight::missing);
+    std::fill(packed + count, packed + count + slack, RangeWeight::missing);
   }
 
   /// Writes a row of outputs: centre plus mean difference, or the centre where it is not to change.

@@ -11,7 +11,7 @@
 namespace quietvox {
 
 /// Fills the rates of the range weights of `rows` rows of `width` outputs; rows of rates lie `pitch` apart and have
-/// room for bilateral_kernel::kSlack more.
+/// room for bilateral_kernel::slack more.
 using RatesOfTile = std::function<void(const bilateral_kernel::Tile&, std::span<const bilateral_kernel::Tap>,
                                        const bilateral_kernel::RangeWeight&, std::int64_t width, std::int64_t rows,
                                        float* rates, std::int64_t pitch)>;

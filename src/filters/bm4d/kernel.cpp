@@ -21,8 +21,8 @@
 #define QUIETVOX_BM4D_REGION
 namespace quietvox::bm4d_kernel {
 
-constexpr std::int64_t kSlack = 32;    ///< floats that vectors may read past the end of a row
-constexpr std::int64_t kTogether = 4;  ///< offsets along x that are compared together
+constexpr std::int64_t slack = 32;    ///< floats that vectors may read past the end of a row
+constexpr std::int64_t together = 4;  ///< offsets along x that are compared together
 
 /// The box of voxels that a tile sees, and blocks within it.
 struct Region {
@@ -32,7 +32,7 @@ struct Region {
       origin[axis] = places[axis].front() - search[axis];
       size[axis] = places[axis].back() + lengths[axis] + search[axis] - origin[axis];
     }
-    pitch = size.x + kSlack;
+    pitch = size.x + slack;
     plane = pitch * size.y;
     block_voxels = std::int64_t{lengths.x} * lengths.y * lengths.z;
     block_rows = std::int64_t{lengths.y} * lengths.z;
@@ -53,8 +53,8 @@ struct Region {
 
 /// A group: the blocks' places in the region, the reference first, and how far from it they lie.
 struct Group {
-  std::array<std::int64_t, kMostBlocks> places;
-  std::array<Index3, kMostBlocks> steps;
+  std::array<std::int64_t, most_blocks> places;
+  std::array<Index3, most_blocks> steps;
   int count = 0;
 };
 
@@ -71,7 +71,7 @@ using Floats = hn::CappedTag<float, 16>;
 // Matching.
 
 /// Squared differences of columns of blocks whose first voxels lie at `from` and on, to those `offset` and on further:
-/// kTogether rows of sums, one for each offset along x.
+/// together rows of sums, one for each offset along x.
 HWY_INLINE void compare_columns(const Region& region, const float* from, std::int64_t offset, std::int64_t count,
                                 float* sums, std::int64_t pitch) {
   const Floats d;
@@ -111,16 +111,16 @@ HWY_INLINE void sum_neighbours(float* sums, std::int64_t count, int length) {
 HWY_INLINE void compare_row(const Region& region, std::span<const std::int64_t> places, std::int64_t y, std::int64_t z,
                             Scratch& scratch) {
   const std::int64_t first = places.front() - region.origin.x, width = places.back() - places.front() + 1;
-  const std::int64_t pitch = width + region.lengths.x + kSlack;
+  const std::int64_t pitch = width + region.lengths.x + slack;
   const Radius3 r = region.search;
   float* const sums = scratch.row_sums.data();
   const float* const from = scratch.compared.data() + region.at({first, y, z});
   std::int64_t n = 0;
   for (int dz = -r.z; dz <= r.z; ++dz) {
     for (int dy = -r.y; dy <= r.y; ++dy, n += region.window.x) {
-      for (int dx = -r.x; dx <= r.x; dx += kTogether) {
+      for (int dx = -r.x; dx <= r.x; dx += together) {
         compare_columns(region, from, region.at({dx, dy, dz}), width + region.lengths.x - 1, sums, pitch);
-        const std::int64_t offsets = std::min<std::int64_t>(kTogether, r.x - dx + 1);
+        const std::int64_t offsets = std::min<std::int64_t>(together, r.x - dx + 1);
         for (std::int64_t k = 0; k < offsets; ++k) {
           sum_neighbours(sums + k * pitch, width, region.lengths.x);
           float* to = scratch.distances.data() + n + dx + r.x + k;
@@ -136,12 +136,12 @@ HWY_INLINE void compare_row(const Region& region, std::span<const std::int64_t> 
 
 /// The reference whose distances these are, and those blocks of its window that are nearest, nearest first.
 HWY_INLINE Group nearest(const Region& region, const float* distances, std::int64_t reference) {
-  constexpr int most = kMostBlocks;
+  constexpr int most = most_blocks;
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t own = region.window.voxels() / 2;
-  std::array<float, kMostBlocks> nearest_ones;
-  std::array<std::int64_t, kMostBlocks> offsets;
+  std::array<float, most_blocks> nearest_ones;
+  std::array<std::int64_t, most_blocks> offsets;
   Group group;
   if (!(distances[own] == 0)) return group;  // a voxel is missing
   int count = 1;
@@ -219,16 +219,16 @@ HWY_INLINE void from_wavelets(Tag d, Vector (&v)[N]) {
 enum class Direction { forward, back };
 
 /// The first stage transforms by wavelets, in double, the second by cosines, in float.
-template <Direction kDirection, class Tag, class Vector, int N>
+template <Direction Way, class Tag, class Vector, int N>
 HWY_INLINE void transform_vectors(Tag d, Vector (&v)[N]) {
   if constexpr (std::is_same_v<hn::TFromD<Tag>, double>) {
-    if constexpr (kDirection == Direction::forward) {
+    if constexpr (Way == Direction::forward) {
       to_wavelets(d, v);
     } else {
       from_wavelets(d, v);
     }
   } else {
-    if constexpr (kDirection == Direction::forward) {
+    if constexpr (Way == Direction::forward) {
       vectors::HWY_NAMESPACE::transform(d, v);
     } else {
       vectors::HWY_NAMESPACE::turn_back(d, v);
@@ -253,40 +253,40 @@ HWY_INLINE void store_turned(Tag d, const Vector (&v)[N], hn::TFromD<Tag>* to) {
   }
 }
 
-template <Direction kDirection, int N, int kLanes, class T>
+template <Direction Way, int N, int Lanes, class T>
 HWY_INLINE void transform_axis_by(const T* from, T* to, std::int64_t rest) {
-  const hn::CappedTag<T, kLanes> d;
+  const hn::CappedTag<T, Lanes> d;
   using Vector = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t i = 0; i < rest; i += lanes) {
     Vector v[N];
     for (int n = 0; n < N; ++n) v[n] = hn::LoadU(d, from + n * rest + i);
-    transform_vectors<kDirection>(d, v);
+    transform_vectors<Way>(d, v);
     store_turned(d, v, to + N * i);
   }
 }
 
-template <Direction kDirection, int N, class T>
+template <Direction Way, int N, class T>
 HWY_INLINE void transform_axis(const T* from, T* to, std::int64_t rest) {
   if (rest % 16 == 0) {
-    transform_axis_by<kDirection, N, 16>(from, to, rest);
+    transform_axis_by<Way, N, 16>(from, to, rest);
   } else if (rest % 8 == 0) {
-    transform_axis_by<kDirection, N, 8>(from, to, rest);
+    transform_axis_by<Way, N, 8>(from, to, rest);
   } else {
-    transform_axis_by<kDirection, N, 1>(from, to, rest);
+    transform_axis_by<Way, N, 1>(from, to, rest);
   }
 }
 
 /// Transforms a block along z, y and x; `spare` has room for another.
-template <Direction kDirection, class T>
+template <Direction Way, class T>
 void transform_block(Radius3 lengths, std::int64_t voxels, T* block, T* spare) {
   T *from = block, *to = spare;
   for (const int length : {lengths.z, lengths.y, lengths.x}) {
     switch (length) {
       case 1: continue;
-      case 2: transform_axis<kDirection, 2>(from, to, voxels / 2); break;
-      case 4: transform_axis<kDirection, 4>(from, to, voxels / 4); break;
-      default: transform_axis<kDirection, 8>(from, to, voxels / 8); break;
+      case 2: transform_axis<Way, 2>(from, to, voxels / 2); break;
+      case 4: transform_axis<Way, 4>(from, to, voxels / 4); break;
+      default: transform_axis<Way, 8>(from, to, voxels / 8); break;
     }
     std::swap(from, to);
   }
@@ -295,7 +295,7 @@ void transform_block(Radius3 lengths, std::int64_t voxels, T* block, T* spare) {
 
 /// Haar wavelets across the blocks of a group, in place: pairs of blocks, pairs of pairs, ... Of float orthonormal
 /// ones.
-template <Direction kDirection, class T>
+template <Direction Way, class T>
 HWY_INLINE void transform_stack(std::int64_t values, int count, T* group) {
   const hn::CappedTag<T, 16> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -316,7 +316,7 @@ HWY_INLINE void transform_stack(std::int64_t values, int count, T* group) {
       }
     }
   };
-  if constexpr (kDirection == Direction::forward) {
+  if constexpr (Way == Direction::forward) {
     for (int apart = 1; apart < count; apart *= 2) level(apart);
   } else {
     for (int apart = count / 2; apart > 0; apart /= 2) level(apart);
@@ -329,12 +329,12 @@ HWY_INLINE Vector on_grid(Tag d, Vector value, double shift) {
   return hn::Sub(hn::Add(value, hn::Set(d, shift)), hn::Set(d, shift));
 }
 
-// Groups. Their blocks lie kBlockRoom values apart, so that whole vectors are theirs.
+// Groups. Their blocks lie block_room values apart, so that whole vectors are theirs.
 
 template <class T>
 HWY_INLINE void load_group(const Region& region, const Group& group, const float* voxels, T* to) {
   for (int m = 0; m < group.count; ++m) {
-    T* block = to + m * kBlockRoom;
+    T* block = to + m * block_room;
     for (std::int64_t i = 0; i < region.block_rows; ++i) {
       const float* const row = voxels + group.places[static_cast<std::size_t>(m)] + region.row(i);
       for (int x = 0; x < region.lengths.x; ++x) *block++ = static_cast<T>(row[x]);
@@ -342,13 +342,13 @@ HWY_INLINE void load_group(const Region& region, const Group& group, const float
   }
 }
 
-template <Direction kDirection, class T>
+template <Direction Way, class T>
 HWY_INLINE void transform_group(const Region& region, int count, T* group, T* spare) {
-  if constexpr (kDirection == Direction::back) transform_stack<kDirection>(kBlockRoom, count, group);
+  if constexpr (Way == Direction::back) transform_stack<Way>(block_room, count, group);
   for (int m = 0; m < count; ++m) {
-    transform_block<kDirection>(region.lengths, region.block_voxels, group + m * kBlockRoom, spare);
+    transform_block<Way>(region.lengths, region.block_voxels, group + m * block_room, spare);
   }
-  if constexpr (kDirection == Direction::forward) transform_stack<kDirection>(kBlockRoom, count, group);
+  if constexpr (Way == Direction::forward) transform_stack<Way>(block_room, count, group);
 }
 
 /// Blocks that wavelet `m` across the blocks of a group takes, a power of two: so many is this.
@@ -359,10 +359,10 @@ HWY_INLINE void find_variances(const Covariances& covariances, const Group& grou
   const hn::CappedTag<std::int32_t, 16> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int32_t* const own = covariances.of(0, 0, 0);
-  for (int m = 0; m < group.count; ++m) std::copy_n(own, kBlockRoom, variances + m * kBlockRoom);
+  for (int m = 0; m < group.count; ++m) std::copy_n(own, block_room, variances + m * block_room);
   for (int apart = 1; apart < group.count; apart *= 2) {
     for (int first = 0; first < group.count; first += 2 * apart) {
-      const std::int32_t* pairs[kMostBlocks * kMostBlocks / 4];
+      const std::int32_t* pairs[most_blocks * most_blocks / 4];
       int count = 0;
       for (int a = first; a < first + apart; ++a) {
         const Index3& from = group.steps[static_cast<std::size_t>(a)];
@@ -372,8 +372,8 @@ HWY_INLINE void find_variances(const Covariances& covariances, const Group& grou
           count += pairs[count] != nullptr;
         }
       }
-      std::int32_t *const even = variances + first * kBlockRoom, *const odd = even + apart * kBlockRoom;
-      for (std::int64_t k = 0; k < kBlockRoom; k += lanes) {
+      std::int32_t *const even = variances + first * block_room, *const odd = even + apart * block_room;
+      for (std::int64_t k = 0; k < block_room; k += lanes) {
         auto across = hn::Zero(d);
         for (int i = 0; i < count; ++i) across = hn::Add(across, hn::LoadU(d, pairs[i] + k));
         across = hn::Add(across, across);
@@ -384,9 +384,9 @@ HWY_INLINE void find_variances(const Covariances& covariances, const Group& grou
     }
   }
   for (int m = 0; m < group.count; ++m) {
-    constexpr double least = kLeastVariance / kVarianceGrid;
+    constexpr double least = least_variance / variance_grid;
     const auto floor = hn::Set(d, static_cast<std::int32_t>(least) << stack_power(m, group.count));
-    for (std::int64_t i = m * kBlockRoom; i < (m + 1) * kBlockRoom; i += lanes) {
+    for (std::int64_t i = m * block_room; i < (m + 1) * block_room; i += lanes) {
       hn::StoreU(hn::Max(hn::LoadU(d, variances + i), floor), d, variances + i);
     }
   }
@@ -402,15 +402,15 @@ HWY_INLINE double shrink_by_threshold(const Stage& stage, const Region& region, 
   const hn::Rebind<std::int32_t, decltype(d)> of_variances;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const double threshold = stage.threshold * sigma;
-  const auto limit = hn::Set(d, threshold * threshold * kVarianceGrid);
+  const auto limit = hn::Set(d, threshold * threshold * variance_grid);
   values[0] = std::numeric_limits<double>::infinity();  // stays, whatever it is
   auto kept = hn::Zero(d);
   for (int m = 0; m < group.count; ++m) {
-    double* const block = values + m * kBlockRoom;
-    const std::int32_t* const variances = scratch.variances.data() + m * kBlockRoom;
+    double* const block = values + m * block_room;
+    const std::int32_t* const variances = scratch.variances.data() + m * block_room;
     const auto share = hn::Set(d, std::ldexp(1.0, -stack_power(m, group.count)));
     auto sum = hn::Zero(d);
-    for (std::int64_t i = 0; i < kBlockRoom; i += lanes) {
+    for (std::int64_t i = 0; i < block_room; i += lanes) {
       const auto value = hn::LoadU(d, block + i), part = hn::LoadU(d, scratch.shares.data() + i);
       const auto variance = hn::PromoteTo(d, hn::LoadU(of_variances, variances + i));
       const auto drops = hn::Lt(hn::Mul(hn::Mul(value, value), part), hn::Mul(variance, limit));
@@ -420,7 +420,7 @@ HWY_INLINE double shrink_by_threshold(const Stage& stage, const Region& region, 
     kept = hn::MulAdd(sum, share, kept);
   }
   transform_group<Direction::back>(region, group.count, values, spare);
-  return hn::GetLane(hn::SumOfLanes(d, kept)) * kVarianceGrid;
+  return hn::GetLane(hn::SumOfLanes(d, kept)) * variance_grid;
 }
 
 /// Turns noisy voxels into changes by the basic estimate; returns the sum of g^2 variance.
@@ -442,10 +442,10 @@ HWY_INLINE double shrink_by_estimate(const Stage& stage, const Region& region, c
   basic[0] = std::numeric_limits<float>::infinity();
   auto squares = hn::Zero(d);
   for (int m = 0; m < group.count; ++m) {
-    const double grid = std::ldexp(kVarianceGrid, -stack_power(m, group.count));
+    const double grid = std::ldexp(variance_grid, -stack_power(m, group.count));
     const auto ratio = hn::Set(d, static_cast<float>(stage.ratio * grid));
     auto sum = hn::Zero(d);
-    for (std::int64_t i = m * kBlockRoom; i < (m + 1) * kBlockRoom; i += lanes) {
+    for (std::int64_t i = m * block_room; i < (m + 1) * block_room; i += lanes) {
       const auto variance = hn::ConvertTo(d, hn::LoadU(of_variances, scratch.variances.data() + i));
       const auto noise = hn::Mul(ratio, variance);
       const auto b = hn::Mul(hn::LoadU(d, basic + i), rate);
@@ -460,21 +460,21 @@ HWY_INLINE double shrink_by_estimate(const Stage& stage, const Region& region, c
 }
 
 /// Adds the changes of a group to the sums of the tile.
-template <int kLanes, class T>
+template <int Lanes, class T>
 HWY_INLINE void add_group(const Stage& stage, const Region& region, const Group& group, const double* window,
                           double squares, const T* changes, Sums& sums) {
   constexpr double shifts = 0x1.8p52;
   const double change_shift = shifts * stage.change_grid, weight_shift = shifts * stage.weight_grid;
-  HWY_ALIGN double weights[kBlockRoom], rounded[kBlockRoom];
+  HWY_ALIGN double weights[block_room], rounded[block_room];
   for (std::int64_t i = 0; i < region.block_voxels; ++i) {
     weights[i] = window[i] / squares;
     rounded[i] = (weights[i] + weight_shift) - weight_shift;
   }
-  const hn::CappedTag<double, kLanes> d;
+  const hn::CappedTag<double, Lanes> d;
   const hn::Rebind<T, decltype(d)> of_changes;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (int m = 0; m < group.count; ++m) {
-    const T* change = changes + m * kBlockRoom;
+    const T* change = changes + m * block_room;
     std::int64_t n = 0;
     for (std::int64_t i = 0; i < region.block_rows; ++i) {
       const Index3 p{0, i % region.lengths.y, i / region.lengths.y};
@@ -571,7 +571,7 @@ void grow(std::vector<T>& buffer, std::int64_t size) {
 
 /// Voxels of the region; NaN outside the volume.
 void fill(const VolumeView<const float>& box, const Region& region, std::vector<float>& to) {
-  to.assign(static_cast<std::size_t>(region.plane * region.size.z + kSlack), std::numeric_limits<float>::quiet_NaN());
+  to.assign(static_cast<std::size_t>(region.plane * region.size.z + slack), std::numeric_limits<float>::quiet_NaN());
   Index3 first, last;  // of the region, in the box
   for (int axis = 0; axis < 3; ++axis) {
     first[axis] = std::max(region.origin[axis], box.origin[axis]);
@@ -588,8 +588,8 @@ void fill(const VolumeView<const float>& box, const Region& region, std::vector<
 
 }  // namespace
 
-std::array<double, kBlockRoom> shares_of(Radius3 lengths) {
-  std::array<double, kBlockRoom> shares;
+std::array<double, block_room> shares_of(Radius3 lengths) {
+  std::array<double, block_room> shares;
   shares.fill(1);
   std::size_t i = 0;
   for (int z = 0; z < lengths.z; ++z) {
@@ -617,11 +617,11 @@ std::vector<double> window_of(Radius3 lengths) {
 std::size_t scratch_bytes(Radius3 lengths, Radius3 search, const Extent& references) {
   Extent size;
   for (int axis = 0; axis < 3; ++axis) size[axis] = 3 * references[axis] + lengths[axis] + 2 * search[axis];
-  size.x += kSlack;
+  size.x += slack;
   const Extent window{{2 * search.x + 1, 2 * search.y + 1, 2 * search.z + 1}};
   return static_cast<std::size_t>(size.voxels()) * (3 * sizeof(float) + 2 * sizeof(double)) +
          static_cast<std::size_t>(references.x * window.voxels()) * sizeof(float) +
-         kMostBlocks * kBlockRoom * sizeof(double) * 2;
+         most_blocks * block_room * sizeof(double) * 2;
 }
 
 void filter_tile(const Stage& stage, const Tile& tile, Scratch& scratch) {
@@ -639,16 +639,16 @@ void filter_tile(const Stage& stage, const Tile& tile, Scratch& scratch) {
   scratch.sums.pitch = region.pitch;
   scratch.sums.changes.assign(scratch.noisy.size(), 0);
   scratch.sums.weights.assign(scratch.noisy.size(), 0);
-  const std::int64_t width = tile.x.back() - tile.x.front() + region.lengths.x + 2 * kSlack;
-  grow(scratch.row_sums, kTogether * width);
+  const std::int64_t width = tile.x.back() - tile.x.front() + region.lengths.x + 2 * slack;
+  grow(scratch.row_sums, together * width);
   const auto references = static_cast<std::int64_t>(tile.x.size());
   if (static_cast<std::int64_t>(scratch.distances.size()) < references * region.offsets) {
     scratch.distances.assign(static_cast<std::size_t>(references * region.offsets), 0);
   }
   scratch.shares = shares_of(stage.lengths);
-  grow(scratch.variances, kMostBlocks * kBlockRoom);
-  for (auto& buffer : scratch.first) grow(buffer, stage.second ? 0 : kMostBlocks * kBlockRoom);
-  for (auto& buffer : scratch.second) grow(buffer, stage.second ? kMostBlocks * kBlockRoom : 0);
+  grow(scratch.variances, most_blocks * block_room);
+  for (auto& buffer : scratch.first) grow(buffer, stage.second ? 0 : most_blocks * block_room);
+  for (auto& buffer : scratch.second) grow(buffer, stage.second ? most_blocks * block_room : 0);
   const std::vector<double> window = window_of(stage.lengths);
   HWY_DYNAMIC_DISPATCH(filter_tile)(stage, tile, region, window.data(), scratch);
 }

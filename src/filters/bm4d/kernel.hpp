@@ -20,7 +20,7 @@
 /// Groups are turned back to what they change in each voxel, not to its value, which keeps large values exact.
 namespace quietvox::bm4d_kernel {
 
-constexpr int kMostBlocks = 16;  ///< of a group
+constexpr int most_blocks = 16;  ///< of a group
 
 /// One stage over a volume. What lies in none of `noisy` lies outside the volume.
 struct Stage {
@@ -60,7 +60,7 @@ struct Scratch {
   std::vector<float> compared;      ///< and of whole numbers; NaN where blocks must not be
   std::vector<float> row_sums;      ///< squared differences of columns of blocks
   std::vector<float> distances;     ///< of each reference of a row to each block of its window
-  std::array<double, kBlockRoom> shares;
+  std::array<double, block_room> shares;
   std::vector<std::int32_t> variances;  ///< of a group's coefficients, times the blocks that each takes
   std::vector<double> first[2];         ///< groups of the first stage
   std::vector<float> second[3];         ///< groups of the second: noisy, basic
@@ -69,7 +69,7 @@ struct Scratch {
 std::size_t scratch_bytes(Radius3 lengths, Radius3 search, const Extent& tile_span);
 
 /// 1 over the squared lengths of the first stage's wavelets of a block; 1 where it has none.
-std::array<double, kBlockRoom> shares_of(Radius3 lengths);
+std::array<double, block_room> shares_of(Radius3 lengths);
 
 /// By which the voxels of a block are weighed, x fastest.
 std::vector<double> window_of(Radius3 lengths);

@@ -10,7 +10,7 @@
 namespace quietvox::bm4d_kernel {
 namespace {
 
-constexpr int kFarthest = 8;  ///< correlations of voxels farther apart are not looked at
+constexpr int farthest = 8;  ///< correlations of voxels farther apart are not looked at
 
 /// Sums of products of a basis function and itself, moved by as many voxels as the index tells.
 std::vector<double> products(Basis basis, int index, int length) {
@@ -25,7 +25,7 @@ std::vector<double> products(Basis basis, int index, int length) {
 /// Blocks less far apart than this share noise.
 Extent distances(Radius3 lengths, Radius3 search) {
   Extent size;
-  for (int axis = 0; axis < 3; ++axis) size[axis] = std::min(2 * search[axis], lengths[axis] - 1 + kFarthest) + 1;
+  for (int axis = 0; axis < 3; ++axis) size[axis] = std::min(2 * search[axis], lengths[axis] - 1 + farthest) + 1;
   return size;
 }
 
@@ -33,9 +33,9 @@ Extent distances(Radius3 lengths, Radius3 search) {
 class Correlations {
  public:
   Correlations(const NoiseSpectrum& spectrum, int x, int y, int z)
-      : width_(std::min(x, kFarthest + 1)),
-        in_plane_(static_cast<std::size_t>(width_ * std::min(y, kFarthest + 1))),
-        across_(static_cast<std::size_t>(std::min(z, kFarthest + 1))) {
+      : width_(std::min(x, farthest + 1)),
+        in_plane_(static_cast<std::size_t>(width_ * std::min(y, farthest + 1))),
+        across_(static_cast<std::size_t>(std::min(z, farthest + 1))) {
     for (std::size_t i = 0; i < in_plane_.size(); ++i) {
       in_plane_[i] = spectrum.correlation({static_cast<double>(i % width()), static_cast<double>(i / width()), 0});
     }
@@ -78,14 +78,14 @@ std::vector<double> basis_function(Basis basis, int index, int length) {
 }
 
 std::size_t covariances_bytes(Radius3 lengths, Radius3 search) {
-  return static_cast<std::size_t>(distances(lengths, search).voxels()) * kBlockRoom * sizeof(std::int32_t);
+  return static_cast<std::size_t>(distances(lengths, search).voxels()) * block_room * sizeof(std::int32_t);
 }
 
 Covariances covariances_of(const NoiseSpectrum& spectrum, Basis basis, Radius3 lengths, Radius3 search) {
   Covariances result;
   result.size = distances(lengths, search);
   const Extent& size = result.size;
-  result.values.assign(static_cast<std::size_t>(size.voxels() * kBlockRoom), 0);
+  result.values.assign(static_cast<std::size_t>(size.voxels() * block_room), 0);
   const auto reach = [&](int axis) { return static_cast<int>(size[axis]) + lengths[axis]; };
   const Correlations correlations(spectrum, reach(0), reach(1), reach(2));
   for (int kz = 0; kz < lengths.z; ++kz) {
@@ -114,8 +114,8 @@ Covariances covariances_of(const NoiseSpectrum& spectrum, Basis basis, Radius3 l
           }
           for (std::size_t dz = 0; dz < across.size(); ++dz) {
             const std::size_t place = dz * static_cast<std::size_t>(size.slice()) + static_cast<std::size_t>(i);
-            result.values[place * kBlockRoom + k] =
-                static_cast<std::int32_t>(std::rint(sum * across[dz] / kVarianceGrid));
+            result.values[place * block_room + k] =
+                static_cast<std::int32_t>(std::rint(sum * across[dz] / variance_grid));
           }
         }
       }

@@ -134,13 +134,13 @@ HWY_INLINE Vector gain(Vector value, Vector rate) {
 }
 
 /// Makes, shrinks and adds the blocks whose first slice is z.
-template <int Y, int Z, bool kOracle>
+template <int Y, int Z, bool HasOracle>
 HWY_INLINE void shrink_blocks(const Pass& pass, const Layout& layout, std::int64_t z, Scratch& scratch) {
   const Tag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   constexpr std::int64_t most = 64;
   HWY_ALIGN float coefficients[most * 16];
-  HWY_ALIGN float gains[kOracle ? most * 16 : 16];
+  HWY_ALIGN float gains[HasOracle ? most * 16 : 16];
   const std::int64_t count = layout.x * Y * Z, row_pitch = layout.x * Layout::pitch;
   const auto rate = hn::Set(d, pass.rate), one = constant(1);
   const float *signal[Z], *oracle[Z];
@@ -149,7 +149,7 @@ HWY_INLINE void shrink_blocks(const Pass& pass, const Layout& layout, std::int64
     for (int k = 0; k < Z; ++k) {
       const std::int64_t place = layout.slot(z + k) * layout.plane() + y * row_pitch + x;
       signal[k] = scratch.signal.data() + place;
-      if (kOracle) oracle[k] = scratch.oracle.data() + place;
+      if (HasOracle) oracle[k] = scratch.oracle.data() + place;
       sums[k] = scratch.sums.data() + place;
     }
   };
@@ -165,17 +165,17 @@ HWY_INLINE void shrink_blocks(const Pass& pass, const Layout& layout, std::int64
         continue;
       }
       auto squares = one;
-      if (kOracle) {
+      if (HasOracle) {
         transform_blocks<Y, Z>(oracle, row_pitch, layout.x, gains);
         for (std::int64_t i = 1; i < count; ++i) {
-          const auto g = gain<kSecondPassOrder>(hn::Load(d, gains + i * lanes), rate);
+          const auto g = gain<second_pass_order>(hn::Load(d, gains + i * lanes), rate);
           squares = hn::MulAdd(g, g, squares);
           hn::Store(hn::Mul(g, hn::Load(d, coefficients + i * lanes)), d, coefficients + i * lanes);
         }
       } else {
         for (std::int64_t i = 1; i < count; ++i) {
           const auto value = hn::Load(d, coefficients + i * lanes);
-          const auto g = gain<kFirstPassOrder>(value, rate);
+          const auto g = gain<first_pass_order>(value, rate);
           squares = hn::MulAdd(g, g, squares);
           hn::Store(hn::Mul(g, value), d, coefficients + i * lanes);
         }

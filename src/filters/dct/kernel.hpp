@@ -16,7 +16,7 @@
 /// the order of the blocks' places, so that tiles may be cut anywhere.
 namespace quietvox::dct_kernel {
 
-constexpr int kFirstPassOrder = 8, kSecondPassOrder = 4;  ///< the n of G(r, n)
+constexpr int first_pass_order = 8, second_pass_order = 4;  ///< the n of G(r, n)
 
 /// One pass over a volume. Boxes are told apart by their origins; what lies in none of `in` lies outside the volume.
 struct Pass {

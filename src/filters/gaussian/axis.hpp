@@ -28,7 +28,7 @@ struct Recursion {
 };
 
 /// The recursion starts anew at every voxel whose place is a multiple of this ...
-inline constexpr std::int64_t kRestart = 128;
+inline constexpr std::int64_t restart_every = 128;
 /// ... from a steady state so many voxels before.
 inline std::int64_t warm_up(double sigma) { return static_cast<std::int64_t>(std::ceil(10 * sigma)); }
 
@@ -49,7 +49,7 @@ struct Axis {
   /// The farthest voxel that an output depends on.
   std::int64_t reach() const {
     if (sigma == 0) return 0;
-    return recursive ? warm_up(sigma) + kRestart - 1 : radius();
+    return recursive ? warm_up(sigma) + restart_every - 1 : radius();
   }
 };
 
@@ -72,6 +72,6 @@ bool has_recursion(const GaussianParams&, const Spacing&);
 Radius3 rim(const GaussianParams&, const Spacing&);
 
 /// Sum of recursive weights from which on an average of the voxels present means something.
-inline constexpr float kLeastPresent = 0.01F;
+inline constexpr float least_present = 0.01F;
 
 }  // namespace quietvox::gaussian

@@ -53,8 +53,8 @@ class AxisPass {
       last_ = end_ + plan_.radius();
     }
     constexpr std::int64_t cached = 1 << 16;  // numbers that stay in the L2 cache
-    columns_ = axis == 0 ? kWide : 4 * kWide;
-    while (columns_ > kWide && (last_ - first_) * columns_ > cached) columns_ /= 2;
+    columns_ = axis == 0 ? wide : 4 * wide;
+    while (columns_ > wide && (last_ - first_) * columns_ > cached) columns_ /= 2;
   }
 
   /// False where missing voxels were read.
@@ -68,8 +68,8 @@ class AxisPass {
     std::atomic<bool> complete = true;
     const auto scratch = [&] {
       const auto numbers = [](std::int64_t count) { return std::vector<Number>(static_cast<std::size_t>(count)); };
-      return Scratch<Number>{numbers((last_ - first_) * columns_ + kWide),
-                             numbers((plan_.recursive ? kRestart : 1) * columns_),
+      return Scratch<Number>{numbers((last_ - first_) * columns_ + wide),
+                             numbers((plan_.recursive ? restart_every : 1) * columns_),
                              numbers(widened(std::max(last_ - first_, end_ - begin_)))};
     };
     parallel_for_with_scratch(execution, pieces(), scratch, [&](Scratch<Number>& mine, std::int64_t piece) {
@@ -78,8 +78,8 @@ class AxisPass {
     return complete;
   }
 
-  std::int64_t place_in_block(std::int64_t n) const { return (n + in_.origin[axis_]) % kRestart; }
-  std::int64_t block_end(std::int64_t n) const { return n - place_in_block(n) + kRestart; }
+  std::int64_t place_in_block(std::int64_t n) const { return (n + in_.origin[axis_]) % restart_every; }
+  std::int64_t block_end(std::int64_t n) const { return n - place_in_block(n) + restart_every; }
   /// Beyond the edge a border that repeats the outermost voxel has nothing to tell.
   std::int64_t warm_up_from(std::int64_t begin) const {
     const std::int64_t from = begin - warm_up(plan_.sigma);
@@ -286,7 +286,7 @@ void finish(VolumeView<const float> in, VolumeView<float> out, const std::vector
     return false;
   };
   const bool filters = params.reach != Radius3{};
-  const float least = has_recursion(params, in.spacing) ? kLeastPresent : 0.0F;
+  const float least = has_recursion(params, in.spacing) ? least_present : 0.0F;
   parallel_for(execution, out.extent.y * out.extent.z, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t y = row % out.extent.y, z = row / out.extent.y;

@@ -15,10 +15,10 @@ namespace quietvox::gaussian::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::CappedTag<double, kWide>;
+using Tag = hn::CappedTag<double, wide>;
 using Vector = hn::Vec<Tag>;
 using FloatTag = hn::Rebind<float, Tag>;
-using WideTag = hn::CappedTag<float, kWide>;  // of the convolution
+using WideTag = hn::CappedTag<float, wide>;  // of the convolution
 
 HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(Tag())); }
 
@@ -69,45 +69,45 @@ void write_row(const double* row, std::int64_t count, float* voxels) {
   for (; i < count; ++i) voxels[i] = static_cast<float>(row[i]) + 0.0F;
 }
 
-template <int kVectors>
+template <int Vectors>
 HWY_INLINE void convolve_vectors(const double* centres, std::int64_t stride, std::span<const double> weights,
                                  double* results) {
   const Tag d;
-  Vector sum[kVectors];
+  Vector sum[Vectors];
   const auto own = hn::Set(d, weights[0]);
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Mul(own, hn::LoadU(d, centres + v * lanes()));
+  for (int v = 0; v < Vectors; ++v) sum[v] = hn::Mul(own, hn::LoadU(d, centres + v * lanes()));
   for (std::size_t k = 1; k < weights.size(); ++k) {
     const auto weight = hn::Set(d, weights[k]);
     const double* before = centres - static_cast<std::int64_t>(k) * stride;
     const double* behind = centres + static_cast<std::int64_t>(k) * stride;
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       const auto pair = hn::Add(hn::LoadU(d, before + v * lanes()), hn::LoadU(d, behind + v * lanes()));
       sum[v] = hn::MulAdd(weight, pair, sum[v]);
     }
   }
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, results + v * lanes());
+  for (int v = 0; v < Vectors; ++v) hn::StoreU(sum[v], d, results + v * lanes());
 }
 
-template <int kVectors>
+template <int Vectors>
 HWY_INLINE void convolve_vectors(const float* centres, std::int64_t stride, std::span<const float> weights,
                                  float* results) {
   const WideTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  hn::Vec<WideTag> sum[kVectors], twice[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
+  hn::Vec<WideTag> sum[Vectors], twice[Vectors];
+  for (int v = 0; v < Vectors; ++v) {
     const auto centre = hn::LoadU(d, centres + v * lanes);
     twice[v] = hn::Add(centre, centre);
     sum[v] = hn::Zero(d);
   }
   for (auto k = static_cast<std::int64_t>(weights.size()) - 1; k > 0; --k) {
     const auto weight = hn::Set(d, weights[static_cast<std::size_t>(k)]);
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       const float* place = centres + v * lanes;
       const auto pair = hn::Add(hn::LoadU(d, place - k * stride), hn::LoadU(d, place + k * stride));
       sum[v] = hn::MulAdd(weight, hn::Sub(pair, twice[v]), sum[v]);
     }
   }
-  for (int v = 0; v < kVectors; ++v) {
+  for (int v = 0; v < Vectors; ++v) {
     const auto centre = hn::LoadU(d, centres + v * lanes);
     hn::StoreU(hn::Add(hn::Add(centre, sum[v]), hn::Zero(d)), d, results + v * lanes);
   }
@@ -117,7 +117,7 @@ template <class Number>
 HWY_INLINE void convolve_row(const Number* centres, std::int64_t stride, std::span<const Number> weights,
                              std::int64_t count, Number* results) {
   constexpr int together = 4;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::CappedTag<Number, kWide>()));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::CappedTag<Number, wide>()));
   std::int64_t i = 0;
   for (; i + together * lanes <= widened(count); i += together * lanes) {
     convolve_vectors<together>(centres + i, stride, weights, results + i);
@@ -136,7 +136,7 @@ void convolve_floats(const float* centres, std::int64_t stride, std::span<const 
 }
 
 /// Two sections for some vectors of lines, in their state after the voxel `last` of each has gone on for ever.
-template <int kVectors>
+template <int Vectors>
 class Runner {
  public:
   HWY_INLINE Runner(const Recursion& recursion, const double* last) {
@@ -147,7 +147,7 @@ class Runner {
       a2_[s] = hn::Set(d, section.a2);
       b0_[s] = hn::Set(d, section.b0);
       b1_[s] = hn::Set(d, section.b1);
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < Vectors; ++v) {
         w1_[s][v] = w2_[s][v] = hn::Mul(hn::Set(d, section.steady), hn::LoadU(d, last + v * lanes()));
       }
     }
@@ -156,7 +156,7 @@ class Runner {
   /// Takes the voxel of the next place.
   HWY_INLINE void step(const double* voxels) {
     const Tag d;
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       const auto x = hn::LoadU(d, voxels + v * lanes());
       for (int s = 0; s < 2; ++s) {
         const auto w = hn::MulAdd(a1_[s], w1_[s][v], hn::MulAdd(a2_[s], w2_[s][v], x));
@@ -174,28 +174,28 @@ class Runner {
 
  private:
   Vector a1_[2], a2_[2], b0_[2], b1_[2];
-  Vector w1_[2][kVectors], w2_[2][kVectors];  // after the last step and the one before
+  Vector w1_[2][Vectors], w2_[2][Vectors];  // after the last step and the one before
 };
 
-template <int kVectors>
+template <int Vectors>
 HWY_INLINE void recurse_vectors(const Lines& lines, std::int64_t from, std::int64_t begin, std::int64_t end,
                                 std::int64_t until, const Recursion& recursion, const Lines& results) {
   const Tag d;
   const auto own = hn::Set(d, -recursion.own);
-  Runner<kVectors> along(recursion, lines.row(from));
+  Runner<Vectors> along(recursion, lines.row(from));
   for (std::int64_t n = from; n < begin; ++n) along.step(lines.row(n));
   for (std::int64_t n = begin; n < end; ++n) {
     along.step(lines.row(n));
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       const auto voxel = hn::LoadU(d, lines.row(n) + v * lanes());
       hn::StoreU(along.output(v, hn::Mul(own, voxel)), d, results.row(n - begin) + v * lanes());
     }
   }
-  Runner<kVectors> against(recursion, lines.row(until - 1));
+  Runner<Vectors> against(recursion, lines.row(until - 1));
   for (std::int64_t n = until - 1; n >= end; --n) against.step(lines.row(n));
   for (std::int64_t n = end - 1; n >= begin; --n) {
     against.step(lines.row(n));
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       double* result = results.row(n - begin) + v * lanes();
       hn::StoreU(against.output(v, hn::LoadU(d, result)), d, result);
     }

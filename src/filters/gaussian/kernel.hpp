@@ -13,8 +13,8 @@
 namespace quietvox::gaussian {
 
 /// Lines and widths are worked on in multiples of so many numbers; buffers have room for that.
-inline constexpr std::int64_t kWide = 16;
-constexpr std::int64_t widened(std::int64_t count) { return (count + kWide - 1) / kWide * kWide; }
+inline constexpr std::int64_t wide = 16;
+constexpr std::int64_t widened(std::int64_t count) { return (count + wide - 1) / wide * wide; }
 
 /// Reads `count` voxels; false where a missing one is among them.
 bool read_row(const float* voxels, std::int64_t count, Reading, double* row);
@@ -34,7 +34,7 @@ void convolve(const double* centres, std::int64_t stride, std::span<const double
 void convolve(const float* centres, std::int64_t stride, std::span<const float> weights, std::int64_t count,
               float* results);
 
-/// Rows of doubles, one per place along an axis; each column is a line of its own. Columns are a multiple of kWide.
+/// Rows of doubles, one per place along an axis; each column is a line of its own. Columns are a multiple of wide.
 struct Lines {
   double* first;
   std::int64_t columns;

@@ -26,7 +26,7 @@ class PackedBox {
     plane_ = pitch_ * (size.y + 2 * reach.y);
     origin_ = reach.z * plane_ + reach.y * pitch_ + reach.x;
     has_missing_ = false;
-    const auto room = static_cast<std::size_t>(plane_ * (size.z + 2 * reach.z) + kSlack);
+    const auto room = static_cast<std::size_t>(plane_ * (size.z + 2 * reach.z) + slack);
     const bool varies = params.map.varies();
     voxels_.resize(room);
     variances_.resize(varies ? room : 0);

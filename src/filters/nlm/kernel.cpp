@@ -49,13 +49,13 @@ struct Weigh {
 };
 
 /// to[i] = finish(sum of from[k][i]), added in order.
-template <int kTerms, class Finish>
+template <int Terms, class Finish>
 HWY_INLINE void add_terms(const float* const* from, std::int64_t count, float* to, const Finish& finish) {
   const Tag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t i = 0; i < count; i += 2 * lanes) {
     Vector sums[2] = {hn::LoadU(d, from[0] + i), hn::LoadU(d, from[0] + i + lanes)};
-    for (int k = 1; k < kTerms; ++k) {
+    for (int k = 1; k < Terms; ++k) {
       sums[0] = hn::Add(sums[0], hn::LoadU(d, from[k] + i));
       sums[1] = hn::Add(sums[1], hn::LoadU(d, from[k] + i + lanes));
     }
@@ -131,7 +131,7 @@ struct SliceRing {
   std::int64_t length, voxels;
 
   float* at(int level, std::int64_t z) const {
-    const auto slot = static_cast<std::size_t>((z % length) * (voxels + kSlack));
+    const auto slot = static_cast<std::size_t>((z % length) * (voxels + slack));
     return scratch.slices[static_cast<std::size_t>(level)].data() + slot;
   }
 };
@@ -275,12 +275,12 @@ HWY_INLINE void weigh_box(const Region& region, const Box& box, const Offset& of
 }
 
 /// Adds one neighbour of a vector of outputs.
-template <bool kMissing>
+template <bool HasMissing>
 HWY_INLINE void add_neighbour(Vector centre, Vector neighbour, Vector w, bool squares, Vector& sum, Vector& weight) {
   auto difference = hn::Sub(neighbour, centre);
   if (squares) difference = hn::Mul(difference, hn::Add(neighbour, centre));
   // The weight is 0, but 0 times NaN is not.
-  if constexpr (kMissing) difference = hn::IfThenElseZero(hn::Eq(difference, difference), difference);
+  if constexpr (HasMissing) difference = hn::IfThenElseZero(hn::Eq(difference, difference), difference);
   sum = hn::MulAdd(w, difference, sum);
   weight = hn::Add(weight, w);
 }
@@ -296,15 +296,15 @@ void grow(std::vector<float>& buffer, std::int64_t size) {
 /// Room for the weights of a box.
 void prepare(const Box& box, Radius3 patch, std::int64_t pitch, bool has_factors, Scratch& scratch) {
   const Extent size = box.size();
-  const std::int64_t rows = (size.y + 2 * patch.y) * pitch + kSlack, slice = size.y * pitch + kSlack;
+  const std::int64_t rows = (size.y + 2 * patch.y) * pitch + slack, slice = size.y * pitch + slack;
   grow(scratch.plane, rows);
   for (auto& buffer : scratch.partial) grow(buffer, rows);
   for (auto& buffer : scratch.slices) grow(buffer, (2 * patch.z + 1) * slice);
-  grow(scratch.weights, size.z * size.y * pitch + kSlack);
-  if (has_factors) grow(scratch.factors, size.z * size.y * pitch + kSlack);
+  grow(scratch.weights, size.z * size.y * pitch + slack);
+  if (has_factors) grow(scratch.factors, size.z * size.y * pitch + slack);
 }
 
-template <bool kMissing>
+template <bool HasMissing>
 HWY_INLINE void add_box(const Region& region, const Box& box, const Offset& offset, std::int64_t pitch, bool squares,
                         const Scratch& scratch, TileSums& sums) {
   const Tag d;
@@ -321,8 +321,8 @@ HWY_INLINE void add_box(const Region& region, const Box& box, const Offset& offs
       for (std::int64_t x = 0; x < size.x; x += lanes) {
         const auto inside = hn::FirstN(d, static_cast<std::size_t>(size.x - x));
         auto sum = hn::LoadU(d, difference + x), total = hn::LoadU(d, weight + x);
-        add_neighbour<kMissing>(hn::LoadU(d, centres + x), hn::LoadU(d, ahead + x),
-                                hn::IfThenElseZero(inside, hn::LoadU(d, weights + x)), squares, sum, total);
+        add_neighbour<HasMissing>(hn::LoadU(d, centres + x), hn::LoadU(d, ahead + x),
+                                  hn::IfThenElseZero(inside, hn::LoadU(d, weights + x)), squares, sum, total);
         hn::StoreU(sum, d, difference + x);
         hn::StoreU(total, d, weight + x);
       }
@@ -330,7 +330,7 @@ HWY_INLINE void add_box(const Region& region, const Box& box, const Offset& offs
   }
 }
 
-template <bool kMissing>
+template <bool HasMissing>
 HWY_INLINE void add_pairs(const Region& region, const Box& box, const Offset& offset, std::int64_t pitch, bool squares,
                           const Scratch& scratch, TileSums& sums) {
   const Tag d;
@@ -352,9 +352,10 @@ HWY_INLINE void add_pairs(const Region& region, const Box& box, const Offset& of
       for (std::int64_t x = 0; x < sums.size.x; x += lanes) {
         const auto centre = hn::LoadU(d, centres + x);
         auto sum = hn::LoadU(d, difference + x), total = hn::LoadU(d, weight + x);
-        add_neighbour<kMissing>(centre, hn::LoadU(d, ahead + x), hn::LoadU(d, weights_ahead + x), squares, sum, total);
-        add_neighbour<kMissing>(centre, hn::LoadU(d, behind + x), hn::LoadU(d, weights_behind + x), squares, sum,
-                                total);
+        add_neighbour<HasMissing>(centre, hn::LoadU(d, ahead + x), hn::LoadU(d, weights_ahead + x), squares, sum,
+                                  total);
+        add_neighbour<HasMissing>(centre, hn::LoadU(d, behind + x), hn::LoadU(d, weights_behind + x), squares, sum,
+                                  total);
         hn::StoreU(sum, d, difference + x);
         hn::StoreU(total, d, weight + x);
       }
@@ -407,7 +408,7 @@ void TileSums::reset(const Extent& tile) {
   constexpr std::int64_t widest = 64;  // vectors do not reach from one row into the next
   size = tile;
   pitch = (tile.x + widest - 1) / widest * widest;
-  const auto count = static_cast<std::size_t>(pitch * tile.y * tile.z + kSlack);
+  const auto count = static_cast<std::size_t>(pitch * tile.y * tile.z + slack);
   difference.assign(count, 0);
   weight.assign(count, 1);  // the voxel's own
 }

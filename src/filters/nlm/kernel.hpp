@@ -16,7 +16,7 @@
 namespace quietvox::nlm_kernel {
 
 /// Floats that vectors may read or write past the end of a row or buffer.
-constexpr std::int64_t kSlack = 128;
+constexpr std::int64_t slack = 128;
 
 /// Scaled voxels, borders and all; missing ones are NaN. `origin` is the voxel of the first output of a tile.
 struct Region {

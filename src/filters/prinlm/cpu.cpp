@@ -79,7 +79,7 @@ void filter_tile(const VolumeView<const float>& in, const VolumeView<const float
                  const Tile& tile, const PrinlmParams& params, Scratch& scratch) {
   fill(in, guide, tile, params, scratch.region);
   const std::int64_t count = tile.last.x - tile.first.x;
-  scratch.changes.resize(static_cast<std::size_t>(count + kSlack));
+  scratch.changes.resize(static_cast<std::size_t>(count + slack));
   for (std::int64_t z = tile.first.z; z < tile.last.z; ++z) {
     for (std::int64_t y = tile.first.y; y < tile.last.y; ++y) {
       filter_row(scratch.region, *params.search_radius, y - tile.first.y, z - tile.first.z, count,

@@ -21,13 +21,13 @@ using Tag = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Tag>;
 
 /// Vectors that go through a window together.
-constexpr int kTogether = 2;
+constexpr int together = 2;
 
 HWY_INLINE void filter_places(const Region& region, Radius3 search, std::int64_t place, float* changes) {
   const Tag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  Vector value[kTogether], centre[kTogether], mean[kTogether], sum[kTogether], weights[kTogether];
-  for (int i = 0; i < kTogether; ++i) {
+  Vector value[together], centre[together], mean[together], sum[together], weights[together];
+  for (int i = 0; i < together; ++i) {
     value[i] = hn::LoadU(d, region.value.data() + place + i * lanes);
     centre[i] = hn::LoadU(d, region.centre.data() + place + i * lanes);
     mean[i] = hn::LoadU(d, region.mean.data() + place + i * lanes);
@@ -37,14 +37,14 @@ HWY_INLINE void filter_places(const Region& region, Radius3 search, std::int64_t
     for (int y = -search.y; y <= search.y; ++y) {
       const std::int64_t first = place + (z * region.size.y + y) * region.pitch - search.x;
       for (std::int64_t other = first; other <= first + 2 * search.x; ++other) {
-        Vector weight[kTogether];
-        for (int i = 0; i < kTogether; ++i) {
+        Vector weight[together];
+        for (int i = 0; i < together; ++i) {
           const auto a = hn::Sub(hn::LoadU(d, region.centre.data() + other + i * lanes), centre[i]);
           const auto b = hn::Sub(hn::LoadU(d, region.mean.data() + other + i * lanes), mean[i]);
           weight[i] = hn::NegMulAdd(a, a, hn::Neg(hn::Mul(b, b)));
         }
         vectors::HWY_NAMESPACE::exp2(d, weight);
-        for (int i = 0; i < kTogether; ++i) {
+        for (int i = 0; i < together; ++i) {
           const auto change = hn::Sub(hn::LoadU(d, region.value.data() + other + i * lanes), value[i]);
           sum[i] = hn::MulAdd(weight[i], change, sum[i]);
           weights[i] = hn::Add(weights[i], weight[i]);
@@ -52,12 +52,12 @@ HWY_INLINE void filter_places(const Region& region, Radius3 search, std::int64_t
       }
     }
   }
-  for (int i = 0; i < kTogether; ++i) hn::StoreU(hn::Div(sum[i], weights[i]), d, changes + i * lanes);
+  for (int i = 0; i < together; ++i) hn::StoreU(hn::Div(sum[i], weights[i]), d, changes + i * lanes);
 }
 
 void filter_row(const Region& region, Radius3 search, std::int64_t y, std::int64_t z, std::int64_t count,
                 float* changes) {
-  const auto step = kTogether * static_cast<std::int64_t>(hn::Lanes(Tag()));
+  const auto step = together * static_cast<std::int64_t>(hn::Lanes(Tag()));
   const std::int64_t row = region.row(y + search.y, z + search.z) + search.x;
   for (std::int64_t x = 0; x < count; x += step) filter_places(region, search, row + x, changes + x);
 }
@@ -71,7 +71,7 @@ namespace quietvox::prinlm_kernel {
 
 void Region::reset(const Extent& extent) {
   size = extent;
-  pitch = extent.x + kSlack;
+  pitch = extent.x + slack;
   const auto voxels = static_cast<std::size_t>(pitch * extent.y * extent.z);
   value.assign(voxels, 0);
   centre.assign(voxels, std::numeric_limits<float>::infinity());

@@ -11,7 +11,7 @@
 namespace quietvox::prinlm_kernel {
 
 /// Floats that vectors may read past the end of a row.
-constexpr std::int64_t kSlack = 32;
+constexpr std::int64_t slack = 32;
 
 /// What a tile's windows see, by voxel: its value, and the two numbers by whose differences a and b it is weighed,
 /// w = 2^-(a^2 + b^2). Voxels that do not count have infinite ones.

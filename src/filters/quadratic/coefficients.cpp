@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t most_bytes = 1 << 20;  // of a file, which takes some 10,000
 constexpr double most_coefficient = 1e6, most_intensity = 1e30;
 
-constexpr const char* kKeys[] = {"size", "range", "h0", "h1", "h2", "name", "provenance"};
+constexpr const char* known_keys[] = {"size", "range", "h0", "h1", "h2", "name", "provenance"};
 
 /// Reads entries of one file, and complains about them by its name.
 class Reader {
@@ -89,7 +89,7 @@ Json parsed(std::string_view text, const std::string& file) {
     if (event == Json::parse_event_t::key) {
       if (depth > 1) return false;  // no entry is an object; to keep many keys takes long
       key = value.get<std::string>();
-      if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys)) {
+      if (std::find(std::begin(known_keys), std::end(known_keys), key) == std::end(known_keys)) {
         throw Error(Errc::corrupt,
                     file + ": '" + key + "' is not a known entry; there are size, range, h0, h1, h2, name, provenance");
       }

@@ -14,7 +14,7 @@
 namespace quietvox {
 namespace {
 
-using quadratic_kernel::kSlack;
+using quadratic_kernel::slack;
 
 /// What a thread works in: the rows of a window, padded, and a row of results.
 struct Rows {
@@ -24,11 +24,7 @@ struct Rows {
 class QuadraticRun {
  public:
   QuadraticRun(VolumeView<const float> in, VolumeView<float> out, const QuadraticParams& params)
-      : in_(in),
-        out_(out),
-        params_(params),
-        radius_(params.form.radius()),
-        pitch_(out.extent.x + 2 * radius_ + kSlack) {
+      : in_(in), out_(out), params_(params), radius_(params.form.radius()), pitch_(out.extent.x + 2 * radius_ + slack) {
     for (int axis = 0; axis < 3; ++axis) shift_[axis] = out.origin[axis] - in.origin[axis];
     const double unscale = params.unscale();
     scale_ = {static_cast<float>(params.origin()), static_cast<float>(1 / unscale), static_cast<float>(unscale)};

@@ -11,7 +11,7 @@
 namespace quietvox::quadratic_kernel {
 
 /// Floats that a vector may read or write past the end of a row.
-inline constexpr std::int64_t kSlack = 64;
+inline constexpr std::int64_t slack = 64;
 
 /// Scales intensities to those of the polynomial, by origin and scale, and back, by unscale.
 struct Scale {

@@ -8,8 +8,8 @@
 namespace quietvox {
 namespace {
 
-constexpr std::int64_t kMostSamples = 200'000;
-constexpr std::size_t kShares = 16;  // summed apart and added up in order, whatever the threads
+constexpr std::int64_t most_samples = 200'000;
+constexpr std::size_t share_count = 16;  // summed apart and added up in order, whatever the threads
 
 /// The terms of the polynomial in differences to the centre x0: d_i, then 1 and x0 where flat areas may change, which
 /// together are the linear filter; x0 d_i, d_i d_j for i <= j, and x0^2.
@@ -142,7 +142,7 @@ class Samples {
       : noisy_(noisy), clean_(clean), range_(range), radius_(size / 2) {
     const std::int64_t width = noisy.extent.x - 2 * radius_;
     rows_ = (noisy.extent.y - 2 * radius_) * noisy.extent.z;
-    step_ = std::max<std::int64_t>(1, width * rows_ / kMostSamples);
+    step_ = std::max<std::int64_t>(1, width * rows_ / most_samples);
   }
 
   /// Calls body(window, error) for one share of the voxels that are held out, or not; the error is that of the centre,
@@ -151,10 +151,10 @@ class Samples {
   void for_each(std::size_t share, bool held_out, const Body& body) const {
     const Extent extent = noisy_.extent;
     const double scale = 1 / (range_.max - range_.min);
-    const std::int64_t last = rows_ * static_cast<std::int64_t>(share + 1) / static_cast<std::int64_t>(kShares);
+    const std::int64_t last = rows_ * static_cast<std::int64_t>(share + 1) / static_cast<std::int64_t>(share_count);
     std::vector<double> window(static_cast<std::size_t>((2 * radius_ + 1) * (2 * radius_ + 1)));
-    for (std::int64_t row = rows_ * static_cast<std::int64_t>(share) / static_cast<std::int64_t>(kShares); row < last;
-         ++row) {
+    for (std::int64_t row = rows_ * static_cast<std::int64_t>(share) / static_cast<std::int64_t>(share_count);
+         row < last; ++row) {
       const std::int64_t rows = extent.y - 2 * radius_, y = row % rows + radius_, z = row / rows;
       if ((y / 8 % 4 == 3) != held_out) continue;
       for (std::int64_t x = radius_ + row % step_; x < extent.x - radius_; x += step_) {
@@ -195,8 +195,8 @@ TrainedQuadratic train_quadratic(VolumeView<const float> noisy, VolumeView<const
   }
   const Terms terms(training.size, training.keep_flat);
   const Samples samples(noisy, clean, range, training.size);
-  std::vector<Normal> shares(kShares, Normal(terms.count()));
-  parallel_for(execution.part(0, 0.9), kShares, 1, [&](std::int64_t begin, std::int64_t end) {
+  std::vector<Normal> shares(share_count, Normal(terms.count()));
+  parallel_for(execution.part(0, 0.9), share_count, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> values(terms.count());
     for (auto share = static_cast<std::size_t>(begin); share < static_cast<std::size_t>(end); ++share) {
       samples.for_each(share, false, [&](const std::vector<double>& window, double error) {
@@ -210,8 +210,8 @@ TrainedQuadratic train_quadratic(VolumeView<const float> noisy, VolumeView<const
   const std::vector<double> linear = normal.solved(terms.linear(), training.ridge);
   const std::vector<double> quadratic = normal.solved(terms.count(), training.ridge);
 
-  std::vector<Errors> errors(kShares);
-  parallel_for(execution.part(0.9, 1), kShares, 1, [&](std::int64_t begin, std::int64_t end) {
+  std::vector<Errors> errors(share_count);
+  parallel_for(execution.part(0.9, 1), share_count, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> values(terms.count());
     for (auto share = static_cast<std::size_t>(begin); share < static_cast<std::size_t>(end); ++share) {
       samples.for_each(share, true, [&](const std::vector<double>& window, double error) {

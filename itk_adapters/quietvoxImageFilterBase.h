@@ -51,7 +51,12 @@ concept PerAxis = std::is_arithmetic_v<T> || length_of_array<T>()
  *
  * Requested regions of any place and size give the voxels of the whole image. A parameter that is `auto` and rests on
  * an estimate of the noise is resolved once for the largest possible region: the first request after a change asks the
- * input for all of it, those that follow for their own region and the reach of the window.
+ * input for all of it, those that follow for their own region and the reach of the window. Filters of blocks (bm4d,
+ * dct, prinlm) ask for all of an image of floating-point pixels: where some are missing, they are filled in for the
+ * filter.
+ *
+ * An image is filtered by itself: the noise of a time series is measured in each volume alone, and slices along x or y
+ * are not known for what they are, as they are by the program and denoise_scan().
  *
  * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
  * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */
@@ -118,6 +123,9 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
 
  private:
   static const Filter& RegistryEntry() { return find_filter(ParametersType::name); }
+  /** Missing pixels may lie anywhere, and what fills them in, too. */
+  static bool FillsMissing() { return std::floating_point<InputPixelType> && RegistryEntry().needs_whole_blocks; }
+  itk::ModifiedTimeType InputTime() const;
   static Extent ExtentOf(const typename TInputImage::RegionType& region);
   template <typename TImage>
   static auto ViewOf(TImage* image, const typename TInputImage::RegionType& whole);

@@ -99,16 +99,23 @@ auto ImageFilterBase<TInputImage, TOutputImage, TParameters>::ViewOf(TImage* ima
   return view;
 }
 
+/** When what the input shows was last changed: by what makes it, or by hand after that. */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+itk::ModifiedTimeType ImageFilterBase<TInputImage, TOutputImage, TParameters>::InputTime() const {
+  const TInputImage* const input = this->GetInput();
+  const bool is_made_anew = input->GetSource() && input->GetMTime() <= input->GetUpdateMTime();
+  return is_made_anew ? input->GetPipelineMTime() : std::max(input->GetPipelineMTime(), input->GetMTime());
+}
+
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputRequestedRegion() {
   Superclass::GenerateInputRequestedRegion();
   auto* const input = const_cast<TInputImage*>(this->GetInput());
   if (!input) return;
 
-  const itk::ModifiedTimeType input_time = input->GetSource() ? input->GetPipelineMTime() : input->GetMTime();
-  if (this->GetMTime() != m_ResolvedFilterTime || input_time != m_ResolvedInputTime) m_Resolved.reset();
+  if (this->GetMTime() != m_ResolvedFilterTime || this->InputTime() != m_ResolvedInputTime) m_Resolved.reset();
   m_ResolvedFilterTime = this->GetMTime();
-  m_ResolvedInputTime = input_time;
+  m_ResolvedInputTime = this->InputTime();
 
   const auto whole = input->GetLargestPossibleRegion();
   if (!m_Resolved) {
@@ -116,12 +123,16 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
       const VolumeFacts facts{
           .extent = ExtentOf(whole), .spacing = ViewOf(input, whole).spacing, .header = header_upstream(input)};
       const FilterConfig by_header = this->GetRequestedSettings().resolved(facts);
-      if (by_header.waiting().empty()) m_Resolved = by_header;
+      if (by_header.waiting().empty()) {
+        m_Resolved = by_header;
+        const std::string warning = thick_axis_warning(by_header, facts);
+        if (!warning.empty()) itkWarningMacro(<< warning);
+      }
     } catch (const Error& error) {
       itkExceptionMacro(<< with_setters(error.message()));
     }
   }
-  if (!m_Resolved) {
+  if (!m_Resolved || FillsMissing()) {
     input->SetRequestedRegion(whole);
     return;
   }
@@ -180,10 +191,13 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
 
   if (!m_Resolved) {
-    PixelVolume<In> volume(buffered, header_upstream(image));
-    m_Resolved = resolved_with_voxels(this->GetRequestedSettings(), volume);
+    PixelVolume<In> volume(buffered, header_upstream(image), execution.silent());
+    const Resolved resolved = resolved_with_voxels(this->GetRequestedSettings(), volume, execution);
+    m_Resolved = resolved.settings;
+    m_ResolvedInputTime = this->InputTime();
+    for (const Message& warning : resolved.warnings) itkWarningMacro(<< with_setters(warning));
   }
-  const VolumeView<const In> input = halo_slices(buffered, output, m_Resolved->halo());
+  const VolumeView<const In> input = FillsMissing() ? buffered : halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
     if (m_Backend->has_integer(m_Resolved->filter())) return m_Backend->run(*m_Resolved, input, output, execution);
   }
@@ -225,7 +239,11 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to_copy.resize(static_cast<std::size_t>(output.extent.voxels()));
     to.data = to_copy.data();
   }
-  m_Backend->run(std::span(&*m_Resolved, 1), from, to, execution);
+  const std::vector<float> filled = FillsMissing() ? filled_in(from, execution) : std::vector<float>();
+  VolumeView<const float> whole_blocks = from;
+  if (!filled.empty()) whole_blocks.data = filled.data();
+  m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
+  if (!filled.empty()) restore_missing(from, to);
   if (ranks) {
     change_pixels(to.data, output.data, output.extent.voxels(), execution,
                   [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });

@@ -2,7 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/filters/filter_support.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "analysis/measure_noise.hpp"
+#include "core/filled_source.hpp"
+#include "core/memory_volume.hpp"
 #include "quietvoxSeriesImageSource.h"
 
 namespace quietvox {
@@ -13,11 +19,36 @@ HeaderFacts header_upstream(const itk::DataObject* data) {
   return source->GetImage().volume(source->GetVolumeIndex(), io::VoxelDomain::stored)->header();
 }
 
-FilterConfig resolved_with_voxels(const FilterConfig& settings, VolumeSource& volume) {
+Resolved resolved_with_voxels(const FilterConfig& settings, VolumeSource& volume, const Execution& execution) {
   VolumeFacts facts = header_facts(volume);
-  facts.noise = found_once([&volume] { return measure_noise(volume, {}); });
+  const FilterConfig by_header = settings.resolved(facts);
+  std::optional<NoiseModel> measured;
+  facts.noise = found_once([&] { return *(measured = measure_noise(volume, execution.silent())); });
   facts.intensities = found_once([&volume] { return intensities(volume); });
-  return settings.resolved(facts);
+  Resolved resolved{settings.resolved(facts), {}};
+  if (measured) resolved.warnings = noise_warnings(by_header, resolved.settings, *measured);
+  return resolved;
+}
+
+std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution& execution) {
+  const float* const end = whole.data + whole.extent.voxels();
+  std::vector<float> voxels(whole.data, end);
+  MemoryVolume volume(whole);
+  FilledSource filled(volume, execution);
+  filled.read({voxels.data(), whole.extent, whole.spacing});
+  return std::equal(voxels.begin(), voxels.end(), whole.data) ? std::vector<float>() : voxels;
+}
+
+void restore_missing(const VolumeView<const float>& whole, const VolumeView<float>& part) {
+  for (std::int64_t z = 0; z < part.extent.z; ++z) {
+    for (std::int64_t y = 0; y < part.extent.y; ++y) {
+      const float* const before = whole.row(part.origin.y + y, part.origin.z + z) + part.origin.x;
+      float* const after = part.row(y, z);
+      for (std::int64_t x = 0; x < part.extent.x; ++x) {
+        if (!FilledSource::is_there(before[x])) after[x] = before[x];
+      }
+    }
+  }
 }
 
 }  // namespace quietvox

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/backend.hpp"
 #include "core/pipeline.hpp"
@@ -20,24 +21,36 @@ namespace quietvox {
 /// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
 HeaderFacts header_upstream(const itk::DataObject*);
 
-/// The settings with every `auto` replaced for this volume.
-FilterConfig resolved_with_voxels(const FilterConfig&, VolumeSource&);
+/// The settings with every `auto` replaced for this volume, and what users are to be told of that.
+struct Resolved {
+  FilterConfig settings;
+  std::vector<Message> warnings;
+};
+Resolved resolved_with_voxels(const FilterConfig&, VolumeSource&, const Execution&);
+
+/// A whole volume with what is missing in it filled in, for filters that need whole blocks; empty where nothing is.
+std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution&);
+
+/// Makes what is missing in `whole` missing in `part` again.
+void restore_missing(const VolumeView<const float>& whole, const VolumeView<float>& part);
 
 /// A whole volume in memory, read as float.
 template <class T>
 class PixelVolume final : public VolumeSource {
  public:
-  PixelVolume(const VolumeView<const T>& volume, HeaderFacts header) : volume_(volume), header_(std::move(header)) {}
+  PixelVolume(const VolumeView<const T>& volume, HeaderFacts header, const Execution& execution)
+      : volume_(volume), header_(std::move(header)), execution_(execution) {}
   Extent extent() const override { return volume_.extent; }
   Spacing spacing() const override { return volume_.spacing; }
   HeaderFacts header() const override { return header_; }
   void read(VolumeView<float> slices) override {
-    convert_pixels(volume_.row(0, slices.origin.z), slices.data, slices.extent.voxels(), {});
+    convert_pixels(volume_.row(0, slices.origin.z), slices.data, slices.extent.voxels(), execution_);
   }
 
  private:
   VolumeView<const T> volume_;
   HeaderFacts header_;
+  Execution execution_;
 };
 
 /// What a filter tells the writer at the end of its pipeline.

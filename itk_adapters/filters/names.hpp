@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -32,8 +33,15 @@ inline std::string snake_case(std::string_view kebab) {
 /// A message as ITK's users know its parameters: `SetRadius`, `SetBackend("cpu")`.
 inline std::string with_setters(const Message& message) {
   return message.text([](const Parameter& parameter) {
-    if (parameter.name == "series") return std::string("SetSeriesUID");
-    return "Set" + camel_case(parameter.name) + (parameter.value.empty() ? "" : "(\"" + parameter.value + "\")");
+    using Names = std::map<std::string_view, std::string>;
+    static const Names others{{"series", "SetSeriesUID"},
+                              {"force", "WriteOptions::force"},
+                              {"output-type", "WriteOptions::output_type"},
+                              {"series-description-suffix", "WriteOptions::series_description_suffix"}};
+    if (const auto other = others.find(parameter.name); other != others.end()) return other->second;
+    const bool is_kind = parameter.name == "force-kind";
+    const std::string value = is_kind ? "DataKind::" + parameter.value : "\"" + parameter.value + "\"";
+    return "Set" + camel_case(parameter.name) + (parameter.value.empty() ? "" : "(" + value + ")");
   });
 }
 

@@ -1,14 +1,20 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/filled_source.hpp"
+#include "core/filled_source.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <tuple>
 
 namespace quietvox {
 namespace {
+
+constexpr float usual = std::numeric_limits<float>::quiet_NaN();  // of what is missing
+
+bool is_there(float voxel) { return FilledSource::is_there(voxel); }
 
 /// Values on a grid, NaN where there is none.
 struct Grid {
@@ -26,7 +32,7 @@ Grid coarser(Grid& fine) {
       float sum = 0, count = 0;
       for (std::int64_t j = 2 * y; j < std::min(2 * y + 2, fine.rows); ++j) {
         for (std::int64_t i = 2 * x; i < std::min(2 * x + 2, fine.columns); ++i) {
-          if (!std::isfinite(fine.at(i, j))) continue;
+          if (!is_there(fine.at(i, j))) continue;
           sum += fine.at(i, j);
           ++count;
         }
@@ -47,7 +53,7 @@ void fill_from(Grid& coarse, Grid& fine) {
   for (std::int64_t y = 0; y < fine.rows; ++y) {
     const auto [above, below, down] = place(y, coarse.rows);
     for (std::int64_t x = 0; x < fine.columns; ++x) {
-      if (std::isfinite(fine.at(x, y))) continue;
+      if (is_there(fine.at(x, y))) continue;
       const auto [left, right, along] = place(x, coarse.columns);
       const float upper = std::lerp(coarse.at(left, above), coarse.at(right, above), along);
       const float lower = std::lerp(coarse.at(left, below), coarse.at(right, below), along);
@@ -59,8 +65,7 @@ void fill_from(Grid& coarse, Grid& fine) {
 /// A slice of which something is there.
 void fill(float* slice, std::int64_t columns, std::int64_t rows) {
   std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
-  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
-    levels.push_back(coarser(levels.back()));
+  while (!std::ranges::all_of(levels.back().values, is_there)) levels.push_back(coarser(levels.back()));
   for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
   std::ranges::copy(levels.front().values, slice);
 }
@@ -69,12 +74,14 @@ void fill(float* slice, std::int64_t columns, std::int64_t rows) {
 void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) {
   Grid fine{columns, rows, std::move(slice)};
   Grid coarse = coarser(fine);
-  std::ranges::fill(fine.values, std::numeric_limits<float>::quiet_NaN());
+  std::ranges::fill(fine.values, usual);
   fill_from(coarse, fine);
   slice = std::move(fine.values);
 }
 
 }  // namespace
+
+bool FilledSource::is_there(float voxel) { return std::abs(voxel) < 1e18F; }
 
 FilledSource::FilledSource(VolumeSource& source, const Execution& execution)
     : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {}
@@ -85,13 +92,20 @@ void FilledSource::read(VolumeView<float> slices) {
   parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       float* const slice = slices.row(0, z);
-      const auto is_missing = [](float voxel) { return !std::isfinite(voxel); };
-      const auto count = std::count_if(slice, slice + voxels, is_missing);
+      const auto count = voxels - std::count_if(slice, slice + voxels, is_there);
       Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
       known.holds_something = count < voxels;
       if (count == 0) continue;
       known.missing.resize(static_cast<std::size_t>(voxels));
-      std::transform(slice, slice + voxels, known.missing.begin(), is_missing);
+      std::transform(slice, slice + voxels, known.missing.begin(), std::not_fn(is_there));
+      known.values.clear();
+      float last = usual;
+      for (std::int64_t i = 0; i < voxels; ++i) {
+        if (is_there(slice[i]) || std::bit_cast<std::uint32_t>(slice[i]) == std::bit_cast<std::uint32_t>(last))
+          continue;
+        last = slice[i];
+        known.values.emplace_back(static_cast<std::size_t>(i), last);
+      }
       if (count < voxels) fill(slice, slices.extent.x, slices.extent.y);
     }
   });
@@ -127,7 +141,7 @@ bool FilledSource::take_another(std::int64_t number) {
   const Extent size = extent();
   another_.resize(static_cast<std::size_t>(size.slice()));
   source_.read({another_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, number}});
-  holds_something = std::ranges::any_of(another_, [](float voxel) { return std::isfinite(voxel); });
+  holds_something = std::ranges::any_of(another_, is_there);
   number_of_another_ = *holds_something ? number : -1;
   if (!*holds_something) return false;
   fill(another_.data(), size.x, size.y);
@@ -135,17 +149,16 @@ bool FilledSource::take_another(std::int64_t number) {
   return true;
 }
 
-bool FilledSource::misses_voxels_in(VolumeView<const float> slices) const {
-  const auto first = slices_.begin() + slices.origin.z;
-  return std::any_of(first, first + slices.extent.z, [](const Slice& slice) { return !slice.missing.empty(); });
-}
-
 void FilledSource::restore(VolumeView<float> slices) const {
   for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-    const std::vector<bool>& missing = slices_[static_cast<std::size_t>(slices.origin.z + z)].missing;
+    const Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
     float* const slice = slices.row(0, z);
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (missing[i]) slice[i] = std::numeric_limits<float>::quiet_NaN();
+    float value = usual;
+    auto change = known.values.begin();
+    for (std::size_t i = 0; i < known.missing.size(); ++i) {
+      if (!known.missing[i]) continue;
+      if (change != known.values.end() && change->first == i) value = change++->second;
+      slice[i] = value;
     }
   }
 }

@@ -3,6 +3,7 @@
 #include "core/filter.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "core/refusal.hpp"
@@ -67,6 +68,29 @@ std::string thick_axis_warning(const FilterConfig& resolved, const VolumeFacts& 
            " within a slice: it mixes in what other slices show; 0 along " + name + " leaves them out";
   }
   return {};
+}
+
+std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterConfig& resolved,
+                                    const NoiseModel& model, bool is_chosen) {
+  std::vector<Message> warnings;
+  const std::string filter = resolved.filter().name + ": ";
+  for (const Waiting& waiting : by_header.waiting()) {
+    if (waiting.fact != VoxelFact::noise || resolved.get(waiting.field) != "0") continue;
+    const std::string why = model.sigma > 0 ? "the noise cannot be told (" + model.reason + ")" : "no noise was found";
+    warnings.push_back(filter + why +
+                       (is_chosen ? Message(", so that nothing was changed")
+                                  : ", so that " + Parameter{waiting.field} +
+                                        " = auto became 0 and changes nothing; give a number to filter all the same"));
+  }
+  if (is_chosen && model.impulses >= 0.0005) {
+    warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model.impulses) / 10) +
+                       " % of the voxels are impulses, which may stay; the filter 'median' takes them out");
+  }
+  if (model.confidence == Confidence::low) {
+    warnings.push_back(filter + "the noise was measured with low confidence (" + model.reason +
+                       "); look at the result");
+  }
+  return warnings;
 }
 
 }  // namespace quietvox

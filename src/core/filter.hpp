@@ -140,6 +140,12 @@ class FilterConfig {
 /// (see VolumeFacts::is_thick), and would not by default; else empty.
 std::string thick_axis_warning(const FilterConfig& resolved, const VolumeFacts&);
 
+/// What users are to be told of a noise that was measured for a filter: that none was found, or none that can be
+/// trusted, so that the filter changes little. `by_header`: the filter before it was measured. `is_chosen`: the filter
+/// was not chosen by hand.
+std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterConfig& resolved, const NoiseModel&,
+                                    bool is_chosen = false);
+
 /// Voxels of a box of these half widths.
 constexpr double window_voxels(Radius3 radius) {
   return (2.0 * radius.x + 1) * (2.0 * radius.y + 1) * (2.0 * radius.z + 1);

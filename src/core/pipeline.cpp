@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/filled_source.hpp"
 #include "core/input_limits.hpp"
 #include "core/turning.hpp"
 
@@ -26,6 +27,20 @@ struct Plan {
   bool overlapped = false;
 };
 
+bool needs_whole_blocks(const FilterConfig& step) { return step.filter().needs_whole_blocks; }
+
+/// Where the last part of a chain begins: a filter that needs whole blocks, or filters that do not.
+std::size_t last_part(std::span<const FilterConfig> chain) {
+  std::size_t first = chain.size() - 1;
+  if (needs_whole_blocks(chain[first])) return first;
+  while (first > 0 && !needs_whole_blocks(chain[first - 1])) --first;
+  return first;
+}
+
+std::int64_t parts_of(std::span<const FilterConfig> chain) {
+  return chain.empty() ? 0 : 1 + parts_of(chain.first(last_part(chain)));
+}
+
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
@@ -33,12 +48,14 @@ class Demand {
       : extent_(extent),
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
         filters_(static_cast<std::int64_t>(chain.size())),
+        parts_(parts_of(chain)),
         threads_(thread_count(execution)) {}
 
-  /// Inputs with their halos, outputs, and while a filter of a chain runs, what it reads from and writes to.
+  /// Inputs with their halos, outputs, while a filter of a chain runs, what it reads from and writes to, and what is
+  /// kept between parts of a chain.
   std::int64_t buffers(Plan plan) const {
     const std::int64_t input = std::min(plan.slices + 2 * halo_, extent_.z);
-    const std::int64_t between = std::clamp<std::int64_t>(filters_ - 1, 0, 2);
+    const std::int64_t between = std::clamp<std::int64_t>(filters_ - 1, 0, 2) + parts_ - 1;
     return (plan.overlapped ? 2 : 1) * (input + plan.slices) + between * input;
   }
   /// Of each slice that a thread decodes or encodes, reader and writer hold the file twice and the cells twice.
@@ -82,7 +99,7 @@ class Demand {
 
  private:
   Extent extent_;
-  std::int64_t halo_, filters_, threads_;
+  std::int64_t halo_, filters_, parts_, threads_;
 };
 
 /// Room for voxels, whatever stands in it.
@@ -170,30 +187,66 @@ std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t l
   return {std::max<std::int64_t>(first - halo, 0), std::min(last + halo, extent.z)};
 }
 
+/// The last part of a chain, and the source as the filters before it leave it. Where it needs whole blocks, what is
+/// missing is filled in before it, and missing again behind it.
+class LastPart {
+ public:
+  LastPart(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
+           const Execution& execution);
+
+  VolumeSource& source() const { return filled_ ? *filled_ : before_ ? *before_ : source_; }
+  std::span<const FilterConfig> filters() const { return filters_; }
+  /// What the filters made of slices that were read.
+  void restore(VolumeView<float> slices) const {
+    if (filled_) filled_->restore(slices);
+  }
+
+ private:
+  VolumeSource& source_;
+  std::span<const FilterConfig> filters_;
+  std::unique_ptr<VolumeSource> before_;  ///< null where the chain has one part
+  std::unique_ptr<FilledSource> filled_;
+};
+
 /// A source seen through filters.
 class FilteredVolume final : public VolumeSource {
  public:
   FilteredVolume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend, Execution execution)
-      : source_(source), window_(source, 0), chain_(chain), backend_(backend), execution_(std::move(execution)) {}
+      : source_(source),
+        part_(source, chain, backend, execution),
+        window_(part_.source(), 0),
+        backend_(backend),
+        execution_(std::move(execution)) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
 
   void read(VolumeView<float> slices) override {
-    const auto [first, last] = reached(slices.origin.z, slices.origin.z + slices.extent.z, chain_, extent());
-    if (last - first > window_.room()) window_ = SliceWindow(source_, last - first);
+    const std::span<const FilterConfig> filters = part_.filters();
+    const auto [first, last] = reached(slices.origin.z, slices.origin.z + slices.extent.z, filters, extent());
+    if (last - first > window_.room()) window_ = SliceWindow(part_.source(), last - first);
     window_.move_to(first, last, window_);
-    backend_.run(chain_, window_.view(), slices, execution_);
+    backend_.run(filters, window_.view(), slices, execution_);
+    part_.restore(slices);
   }
 
  private:
   VolumeSource& source_;
+  LastPart part_;
   SliceWindow window_;
-  std::span<const FilterConfig> chain_;
   const Backend& backend_;
   Execution execution_;
 };
+
+LastPart::LastPart(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
+                   const Execution& execution)
+    : source_(source), filters_(chain.subspan(last_part(chain))) {
+  if (const auto before = chain.first(last_part(chain)); !before.empty())
+    before_ = std::make_unique<FilteredVolume>(source, before, backend, execution.silent());
+  if (needs_whole_blocks(filters_.back()))
+    filled_ = std::make_unique<FilledSource>(before_ ? *before_ : source_, execution);
+}
 
 }  // namespace
 
@@ -272,6 +325,7 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
                          const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
   const Demand demand(extent, chain, execution);
+  const LastPart part(source, chain, backend, execution);
   Plan plan = demand.plan(execution.memory_limit);
   const auto bytes = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
   if (!execution.memory_limit && bytes(demand.bytes(plan)) > memory_budget(execution)) {
@@ -279,11 +333,11 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
     plan = demand.plan(memory_budget(execution));
   }
   const std::int64_t slabs = (extent.z + plan.slices - 1) / plan.slices;
-  const std::int64_t window = std::min(plan.slices + 2 * total_halo(chain).z, extent.z);
+  const std::int64_t window = std::min(plan.slices + 2 * total_halo(part.filters()).z, extent.z);
   std::vector<SliceWindow> inputs;
   std::vector<Buffer> outputs;
   for (int i = 0; i < (plan.overlapped ? 2 : 1); ++i) {
-    inputs.emplace_back(source, window);
+    inputs.emplace_back(part.source(), window);
     outputs.emplace_back(plan.slices * extent.slice());
   }
   const auto of = [](auto& buffers, std::int64_t slab) -> auto& {
@@ -298,14 +352,15 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
   };
   const auto read = [&](std::int64_t slab) {
     const VolumeView<float> wanted = output(slab);
-    const auto [first, last] = reached(wanted.origin.z, wanted.origin.z + wanted.extent.z, chain, extent);
+    const auto [first, last] = reached(wanted.origin.z, wanted.origin.z + wanted.extent.z, part.filters(), extent);
     of(inputs, slab).move_to(first, last, of(inputs, slab + 1));
   };
   const auto filter = [&](std::int64_t slab) {
     const VolumeView<float> out = output(slab);
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(extent.z); };
-    backend.run(chain, of(inputs, slab).view(), out,
+    backend.run(part.filters(), of(inputs, slab).view(), out,
                 execution.part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
+    part.restore(out);
   };
   StageTimes times;
   const auto reading = [&](std::int64_t slab) { return StageJob{times.read, [&, slab] { read(slab); }}; };

@@ -195,9 +195,10 @@ void ScanFilter::reserve_memory() {
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
              static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole_));  // what marks the background
   }
-  if (std::ranges::all_of(chain, [](const FilterConfig& step) { return step.filter().needs_whole_blocks; })) {
-    bytes += block_bytes(extent) + static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(extent.slice() * 6 * (thread_count(whole_) + 1));  // what fills missing voxels in
+  for (const FilterConfig& step : chain) {  // what fills missing voxels in
+    if (!step.filter().needs_whole_blocks) continue;
+    bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
+             static_cast<std::size_t>(extent.slice() * 6 * (thread_count(whole_) + 1));
   }
   if (turning_for(chain, header_facts(*image_.volume(0, values_))))  // the volume, and the result
     bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);

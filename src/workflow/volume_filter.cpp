@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/turned_volume.hpp"
-#include "workflow/filled_source.hpp"
 #include "workflow/masked_source.hpp"
 
 namespace quietvox {
@@ -224,28 +223,9 @@ std::vector<Message> VolumeFilter::warnings() const {
   }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
-    const std::string filter = resolved_[step].filter().name + ": ";
-    const NoiseModel* model = nullptr;
-    for (const Waiting& waiting : by_header_[step].waiting()) {
-      if (!waits_for_noise(waiting)) continue;
-      if (model == nullptr) model = &noise_.at(measured++);
-      if (resolved_[step].get(waiting.field) != "0") continue;
-      const std::string why =
-          model->sigma > 0 ? "the noise cannot be told (" + model->reason + ")" : "no noise was found";
-      warnings.push_back(filter + why +
-                         (is_chosen_
-                              ? Message(", so that nothing was changed")
-                              : ", so that " + Parameter{waiting.field} +
-                                    " = auto became 0 and changes nothing; give a number to filter all the same"));
-    }
-    if (model != nullptr && is_chosen_ && model->impulses >= 0.0005) {
-      warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model->impulses) / 10) +
-                         " % of the voxels are impulses, which may stay; the filter 'median' takes them out");
-    }
-    if (model != nullptr && model->confidence == Confidence::low) {
-      warnings.push_back(filter + "the noise was measured with low confidence (" + model->reason +
-                         "); look at the result");
-    }
+    if (std::ranges::none_of(by_header_[step].waiting(), waits_for_noise)) continue;
+    const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise_.at(measured++), is_chosen_);
+    warnings.insert(warnings.end(), of_step.begin(), of_step.end());
   }
   return warnings;
 }
@@ -267,24 +247,18 @@ void VolumeFilter::run_in_frame(const std::function<void(VolumeView<const float>
   VolumeSource& source = marked ? *marked : frame_->source();
   std::optional<StabilisedSource> stabilised;
   if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);
-  std::optional<FilledSource> filled;
-  const auto needs_whole_blocks = [](const FilterConfig& step) { return step.filter().needs_whole_blocks; };
-  VolumeSource& unfilled = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;
-  if (std::ranges::all_of(resolved_, needs_whole_blocks)) filled.emplace(unfilled, execution_);
-  VolumeSource& filtered = filled ? *filled : unfilled;
-  if (!marked && !stabilised && !filled) {
+  VolumeSource& filtered = stabilised ? static_cast<VolumeSource&>(*stabilised) : source;
+  if (!marked && !stabilised) {
     filter_volume(filtered, resolved_, backend_, execution_, consume);
     return;
   }
   std::vector<float> block;
   filter_volume(filtered, resolved_, backend_, execution_, [&](VolumeView<const float> slices) {
-    if (!marked && !stabilised && !filled->misses_voxels_in(slices)) return consume(slices);
     const std::int64_t together = slices_in_block(slices.extent);
     for (std::int64_t z = 0; z < slices.extent.z; z += together) {
       const VolumeView<const float> some = slices.slices(z, std::min(together, slices.extent.z - z));
       block.assign(some.data, some.data + some.extent.voxels());
       const VolumeView<float> result{block.data(), some.extent, some.spacing, some.origin};
-      if (filled) filled->restore(result);
       if (stabilised) stabilisation_->undo(result, execution_);
       if (marked) marked->restore(result);
       consume(result);

@@ -6,6 +6,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "analysis/measure_noise.hpp"
 #include "backends/cpu_backend.hpp"
@@ -91,6 +94,50 @@ TEST_F(Pipeline, AChainIsItsFiltersOneAfterAnother) {
   const Volume volume = busy_volume({19, 13, 11}, 2);
   const Volume once = run(volume, {median("1x1x1")});
   EXPECT_TRUE(run(volume, {median("1x1x1"), bilateral("1x1x1")}) == run(once, {bilateral("1x1x1")}));
+}
+
+/// Filters of blocks get what is missing filled in, wherever they stand in a chain.
+TEST_F(Pipeline, AChainIsItsFiltersOneAfterAnotherWhereVoxelsAreMissing) {
+  Volume volume = busy_volume({32, 32, 21}, 2);
+  for (std::size_t i = 0; i < volume.voxels.size(); i += 11) volume.voxels[i] = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 0; i < 3 * 32 * 32; ++i) volume.voxels[i] = std::numeric_limits<float>::quiet_NaN();
+  const auto same = [](const Volume& a, const Volume& b) {
+    return std::memcmp(a.voxels.data(), b.voxels.data(), sizeof(float) * a.voxels.size()) == 0;
+  };
+  const FilterConfig dct(find_filter("dct")), gaussian(find_filter("gaussian"));
+  FilterConfig bm4d(find_filter("bm4d"));
+  bm4d.set("quality", "fast");
+  const std::vector<std::vector<FilterConfig>> chains{
+      {median("1x1x1"), dct}, {bm4d, dct}, {dct, gaussian, bm4d}, {bm4d, median("1x1x0"), gaussian}};
+  for (const auto& chain : chains) {
+    Volume expected = volume;
+    for (const FilterConfig& step : chain) {
+      const Volume result = run(expected, {step});
+      for (std::size_t i = 0; i < result.voxels.size(); ++i)
+        ASSERT_EQ(std::isnan(result.voxels[i]), std::isnan(volume.voxels[i]));
+      EXPECT_FALSE(same(result, expected)) << step.filter().name << " of " << describe_chain(chain);
+      expected = result;
+    }
+    EXPECT_TRUE(same(run(volume, chain), expected)) << describe_chain(chain);
+    EXPECT_TRUE(same(run(volume, chain, limited_to_slices(300, volume)), expected)) << describe_chain(chain);
+  }
+}
+
+TEST_F(Pipeline, NumbersThatStandForNoValueStayAndCountForNobody) {
+  Volume missing = busy_volume({24, 24, 9}, 4);
+  Volume volume = missing;
+  constexpr float values[] = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::max(), 1e20F, 1e20F};
+  for (std::size_t i = 0; i < volume.voxels.size(); i += 13) {
+    missing.voxels[i] = std::numeric_limits<float>::quiet_NaN();
+    volume.voxels[i] = values[i / 13 % 4];
+  }
+  for (const char* const name : {"dct", "bm4d", "prinlm"}) {
+    FilterConfig filter(find_filter(name));
+    filter.set("sigma", "20");
+    const Volume expected = run(missing, {filter}), result = run(volume, {filter});
+    for (std::size_t i = 0; i < volume.voxels.size(); ++i)
+      ASSERT_EQ(result.voxels[i], i % 13 == 0 ? volume.voxels[i] : expected.voxels[i]) << name << ", voxel " << i;
+  }
 }
 
 TEST_F(Pipeline, WhatAFilterEstimatesItEstimatesOnWhatReachesIt) {

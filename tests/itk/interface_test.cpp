@@ -251,6 +251,31 @@ TEST(PixelTypes, DoublesFarFromZeroAreWarnedOf) {
   EXPECT_EQ(warning_of(MedianImageFilter<Volume<double>>::New(), 1e9), "") << "it picks among the very pixels";
 }
 
+/// As the program says it.
+TEST(Warnings, TellOfNoiseThatIsNotThereAndOfThickSlices) {
+  const auto flat = noisy_image<Volume<float>>({{40, 40, 12}}, 0, 0);
+  Volume<float>::SpacingType spacing;
+  spacing.Fill(1);
+  spacing[2] = 5;
+  flat->SetSpacing(spacing);
+  const auto warning_of = [&](const auto& filter) {
+    const auto warnings = Warnings::New();
+    itk::OutputWindow::SetInstance(warnings);
+    filter->SetInput(flat);
+    filter->Update();
+    itk::OutputWindow::SetInstance(nullptr);
+    return warnings->text;
+  };
+  const auto bilateral = Bilateral::New();
+  EXPECT_NE(warning_of(bilateral).find("no noise was found, so that SetRangeSigma = auto became 0"), std::string::npos);
+  bilateral->SetRangeSigma(1);
+  EXPECT_EQ(warning_of(bilateral), "");
+  const auto median = Median::New();
+  EXPECT_EQ(warning_of(median), "");
+  median->SetRadius(1);
+  EXPECT_NE(warning_of(median).find("extends along z, where voxels lie 5 mm apart"), std::string::npos);
+}
+
 TEST(PixelTypes, KeepTheDigitsOfVoxelsThatDoNotChange) {
   const auto image = image_of<double>({0.1});
   const auto bilateral = BilateralImageFilter<Volume<double>>::New();

@@ -7,10 +7,15 @@
 #include <itkImageRegionSplitterMultidimensional.h>
 #include <itkStreamingImageFilter.h>
 
+#include <cstring>
+#include <limits>
 #include <thread>
 
+#include "backends/choice.hpp"
+#include "core/memory_volume.hpp"
 #include "images.hpp"
 #include "quietvoxBilateralImageFilter.h"
+#include "quietvoxDctImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
 
 namespace quietvox::test {
@@ -132,6 +137,51 @@ TEST(Streaming, AutomaticValuesFollowTheImage) {
   image->Modified();
   filter->Update();
   EXPECT_NEAR(filter->GetResolvedParameters().range_sigma.value(), 3 * before, 1e-3 * before);
+}
+
+TEST(Streaming, AutomaticValuesFollowWhatIsChangedBehindASource) {
+  const auto recorder = Recorder::New();
+  recorder->SetInput(noisy_image<Image>({{32, 24, 6}}));
+  const auto filter = Bilateral::New();
+  filter->SetInput(recorder->GetOutput());
+  filter->Update();
+  const double before = filter->GetResolvedParameters().range_sigma.value();
+  Image* const image = recorder->GetOutput();
+  for (itk::ImageRegionIterator<Image> voxel(image, image->GetBufferedRegion()); !voxel.IsAtEnd(); ++voxel) {
+    voxel.Set(3 * voxel.Get());
+  }
+  image->Modified();
+  filter->Update();
+  EXPECT_NEAR(filter->GetResolvedParameters().range_sigma.value(), 3 * before, 1e-3 * before);
+}
+
+/// Filters of blocks get what is missing filled in, as in the program.
+TEST(Streaming, MissingPixelsKeepNothingElseFromBeingFiltered) {
+  using Dct = DctImageFilter<Image>;
+  const auto image = noisy_image<Image>({{32, 24, 12}});
+  float* const pixels = image->GetBufferPointer();
+  for (std::size_t i = 0; i < 32 * 24 * 12; i += i < 32 * 24 ? 1 : 7) {
+    pixels[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const auto filter = Dct::New();
+  filter->SetInput(image);
+  filter->SetSigma(10);
+  filter->SetBackend("cpu");
+  filter->Update();
+  MemoryVolume source({pixels, {{32, 24, 12}}});
+  const auto backend = make_backend("cpu");
+  const FilterConfig settings = filter->GetResolvedSettings();
+  std::vector<float> expected;
+  filter_volume(source, std::span(&settings, 1), *backend, {}, [&](VolumeView<const float> slices) {
+    expected.insert(expected.end(), slices.data, slices.data + slices.extent.voxels());
+  });
+  const auto bits = [](const float* voxels) {
+    std::vector<std::uint32_t> numbers(32 * 24 * 12);
+    std::memcpy(numbers.data(), voxels, sizeof(float) * numbers.size());
+    return numbers;
+  };
+  EXPECT_EQ(bits(filter->GetOutput()->GetBufferPointer()), bits(expected.data()));
+  EXPECT_EQ(bits(streamed(filter, 6)->GetBufferPointer()), bits(expected.data()));
 }
 
 TEST(Progress, RisesToOneOnTheUpdatingThread) {

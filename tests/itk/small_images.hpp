@@ -37,7 +37,7 @@ inline VolumeView<const float> view_of(const Volume<float>* image) {
 inline Outcome by_library(const FilterConfig& settings, const Volume<float>* image) {
   Outcome outcome;
   try {
-    PixelVolume<float> volume(view_of(image), {});
+    PixelVolume<float> volume(view_of(image), {}, {});
     const auto backend = make_backend("cpu");
     const auto resolved = resolve_chain(std::span(&settings, 1), volume, *backend, {}, measure_noise);
     filter_volume(volume, resolved, *backend, {}, [&](VolumeView<const float> slices) {

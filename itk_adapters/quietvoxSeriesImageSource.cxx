@@ -39,8 +39,15 @@ void SeriesImageSource::SetForceKind(std::optional<DataKind> kind) {
 }
 
 const io::Image& SeriesImageSource::GetImage() {
-  if (m_Image) return *m_Image;
+  // Who says that something has changed may mean the files.
+  const auto have_changed = [this] { return std::ranges::any_of(m_Image->files(), &io::FileStamp::has_changed); };
+  if (m_Image && (m_ImageTime >= this->GetMTime() || !have_changed())) {
+    m_ImageTime = this->GetMTime();
+    return *m_Image;
+  }
+  m_Image.reset();
   m_Volume.reset();
+  m_ImageTime = this->GetMTime();
   try {
     const io::ReadOptions options{.allow_gaps = m_AllowGaps, .series_uid = m_SeriesUID, .kind = m_ForceKind};
     m_Image = io::open_image(m_FileName, options);
@@ -125,6 +132,7 @@ void SeriesImageSource::GenerateData() {
       m_Volume->read(view.slices(z, count));
       this->UpdateProgress(static_cast<float>(z + count) / static_cast<float>(view.extent.z));
     }
+    if (view.origin.z + view.extent.z == geometry.extent.z) io::expect_unchanged(m_Image->files());
   } catch (const Error& error) {
     itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {
@@ -137,6 +145,7 @@ void SeriesImageSource::PrintSelf(std::ostream& os, itk::Indent indent) const {
   os << indent << "FileName: " << m_FileName << '\n';
   os << indent << "SeriesUID: " << m_SeriesUID << '\n';
   os << indent << "AllowGaps: " << m_AllowGaps << '\n';
+  os << indent << "ForceKind: " << FieldType<std::optional<DataKind>>::format(m_ForceKind) << '\n';
   os << indent << "SlicesOnly: " << m_SlicesOnly << '\n';
   os << indent << "VolumeIndex: " << m_VolumeIndex << '\n';
 }

@@ -59,8 +59,14 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   itkSetMacro(VolumeIndex, std::size_t);
   itkGetConstMacro(VolumeIndex, std::size_t);
 
-  /** The opened scan. Opens it where that has not been done. */
+  /** The opened scan. Opens it where that has not been done, and anew where its files have changed and Modified() was
+   * called. Files that change while they are read end Update() with an exception. */
   const io::Image& GetImage();
+  /** The same, to be kept whatever becomes of the files. */
+  std::shared_ptr<const io::Image> ShareImage() {
+    (void)this->GetImage();
+    return m_Image;
+  }
 
   /** The source that the first inputs of a pipeline lead up to; null where there is none. */
   static Self* FindUpstream(const itk::DataObject* data);
@@ -82,7 +88,8 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   bool m_SlicesOnly{false};
   std::size_t m_VolumeIndex{0};
 
-  std::unique_ptr<io::Image> m_Image;
+  std::shared_ptr<const io::Image> m_Image;
+  itk::ModifiedTimeType m_ImageTime{};  // this->GetMTime() when it was opened or found unchanged
   std::unique_ptr<VolumeSource> m_Volume;
   std::size_t m_OpenedVolume{0};
 };

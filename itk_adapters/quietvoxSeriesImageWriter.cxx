@@ -117,7 +117,8 @@ void SeriesImageWriter::Write() {
   if (!m_Provenance && !upstream.has_filters) {
     itkExceptionMacro(<< "there is no quietvox filter upstream; say with SetProvenance() what was done");
   }
-  const io::Image& image = source->GetImage();
+  const std::shared_ptr<const io::Image> shared = source->ShareImage();
+  const io::Image& image = *shared;
   if (image.volume_count() > 1 && source != upstream.source) {
     itkExceptionMacro(<< "a scan of " << image.volume_count() << " volumes needs its source upstream of the input");
   }
@@ -133,6 +134,7 @@ void SeriesImageWriter::Write() {
     throw;
   }
   source->SetVolumeIndex(chosen);
+  io::expect_unchanged(image.files());
   m_Report = writer->commit();
   if (m_Report.clamped > 0) {
     itkWarningMacro(<< m_FileName << ": " << m_Report.clamped

@@ -43,7 +43,7 @@ class ItkFile {
              " components are not handled; give scalar voxels");
     }
     if (axes < 2 || axes > 4) refuse(std::to_string(axes) + " axes are not handled; give 2 to 4");
-    geometry_ = geometry_of(*io_, header_.header, header_.mm_per_unit);
+    geometry_ = geometry_of(*io_, header_.header, header_.mm_per_unit, header_.place);
     geometry_.is_placed = header_.is_placed;
     volumes_ = axes == 4 ? io_->GetDimensions(3) : 1;
     check_size();

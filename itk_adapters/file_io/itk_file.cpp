@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <iomanip>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -202,6 +203,50 @@ std::optional<double> mm_per_unit(const std::string& field) {
   return size.value_or(1);
 }
 
+/// The vectors of an NRRD field, such as `(1,0,0) none (0,1,0)`, of which those without numbers are left out.
+std::vector<std::vector<double>> nrrd_vectors(const std::string& field) {
+  std::vector<std::vector<double>> vectors;
+  for (std::size_t open = field.find('('); open != std::string::npos; open = field.find('(', open + 1)) {
+    std::istringstream numbers(field.substr(open + 1, field.find(')', open) - open - 1));
+    auto& vector = vectors.emplace_back();
+    for (std::string number; std::getline(numbers, number, ',');)
+      vector.push_back(FieldType<double>::parse(trimmed(number)).value_or(std::numeric_limits<double>::quiet_NaN()));
+  }
+  return vectors;
+}
+
+/// The versions of ITK differ in which axes of `left-anterior-superior` they turn around, and turn none of spaces with
+/// times. None where the header does not say in full how the first three axes lie in a patient.
+std::optional<PatientPlace> nrrd_place(const HeaderLines& lines) {
+  std::string space = lower(lines.at("space"));
+  if (space.ends_with("-time")) {
+    space.resize(space.size() - 5);
+  } else if (space.size() == 4 && space.ends_with('t')) {
+    space.pop_back();
+  }
+  static const std::map<std::string, PatientPlace::Vector> lps_signs{{"right-anterior-superior", {-1, -1, 1}},
+                                                                     {"ras", {-1, -1, 1}},
+                                                                     {"left-anterior-superior", {1, -1, 1}},
+                                                                     {"las", {1, -1, 1}},
+                                                                     {"lps", {1, 1, 1}},
+                                                                     {"left-posterior-superior", {1, 1, 1}}};
+  const auto signs = lps_signs.find(space);
+  const auto axes = nrrd_vectors(lines.at("space directions")), origins = nrrd_vectors(lines.at("space origin"));
+  if (signs == lps_signs.end() || axes.size() < 3 || origins.size() != 1) return std::nullopt;
+  const auto in_lps = [&](const std::vector<double>& vector) {
+    PatientPlace::Vector result{};
+    for (std::size_t row = 0; row < 3; ++row)
+      result[row] = row < vector.size() ? signs->second[row] * vector[row] : std::numeric_limits<double>::quiet_NaN();
+    return result;
+  };
+  PatientPlace place{in_lps(origins.front()), {in_lps(axes[0]), in_lps(axes[1]), in_lps(axes[2])}};
+  const auto is_finite = [](const PatientPlace::Vector& vector) {
+    return std::ranges::all_of(vector, [](double number) { return std::isfinite(number); });
+  };
+  if (!is_finite(place.origin) || !std::ranges::all_of(place.axes, is_finite)) return std::nullopt;
+  return place;
+}
+
 std::string nrrd_encoding(const std::string& name) {
   if (name == "gz" || name == "gzip") return "gzip";
   if (name == "bz2" || name == "bzip2") return "bzip2";
@@ -264,7 +309,8 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      nrrd_encoding(lower(lines.at("encoding"))),
                      lines.end,
                      lower(lines.at("endian")) == "big",
-                     lines.has("space origin") || lines.has("axis mins") || lines.has("axismins")};
+                     lines.has("space origin") || lines.has("axis mins") || lines.has("axismins"),
+                     nrrd_place(lines)};
     if (name == "-") {
       throw Error(Errc::unsupported, path.string() + ": its voxels are to be piped in",
                   "put them into a file beside it");
@@ -389,7 +435,8 @@ void settle_data(ItkHeader& header, itk::ImageIOBase& image_io) {
   if (read.HeaderSize() == -1) header.offset.reset();  // the voxels end with the file
 }
 
-io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path, double mm_per_unit) {
+io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path, double mm_per_unit,
+                         const std::optional<PatientPlace>& place) {
   io::Geometry geometry{.extent = {1, 1, 1}};
   const int axes = static_cast<int>(std::min(image_io.GetNumberOfDimensions(), 3U));
   for (int axis = 0; axis < axes; ++axis) {
@@ -407,6 +454,13 @@ io::Geometry geometry_of(const itk::ImageIOBase& image_io, const fs::path& path,
       throw Error(Errc::corrupt, path.string() + ": axis " + std::to_string(axis + 1) +
                                      " has a size, spacing or origin that no image can have");
     }
+  }
+  if (!place || axes < 3) return geometry;
+  for (std::size_t row = 0; row < 3; ++row) {
+    geometry.origin[row] = place->origin[row] * mm_per_unit;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      geometry.direction[3 * row + axis] =
+          place->axes[axis][row] * mm_per_unit / geometry.spacing[static_cast<int>(axis)];
   }
   return geometry;
 }

@@ -6,6 +6,7 @@
 
 #include <itkImageIOBase.h>
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -52,6 +53,13 @@ auto with_itk_errors(const std::filesystem::path& path, Errc code, Action&& acti
   }
 }
 
+/// Where an image lies, in LPS and the unit of its header.
+struct PatientPlace {
+  using Vector = std::array<double, 3>;
+  Vector origin{};
+  std::array<Vector, 3> axes{};  ///< from a voxel to the next along each axis
+};
+
 /// What the header of an NRRD or MetaImage file says about where the voxels are; parsed without ITK, so that sizes
 /// can be checked before ITK is asked for anything.
 struct ItkHeader {
@@ -61,10 +69,11 @@ struct ItkHeader {
   std::string encoding;                  ///< raw, gzip (zlib too), bzip2 or text
   std::optional<std::uintmax_t> offset;  ///< where in `data` the voxels start; none: further on, told by the header
   bool big_endian = false;
-  bool is_placed = false;   ///< it says where the origin lies
-  std::string data_name{};  ///< of MetaImage: as it says where the voxels are
-  double mm_per_unit = 1;   ///< of its spacing and origin
-  std::string warning{};    ///< about those units; empty where there is nothing to be told
+  bool is_placed = false;               ///< it says where the origin lies
+  std::optional<PatientPlace> place{};  ///< of NRRD: where the header says it in full
+  std::string data_name{};              ///< of MetaImage: as it says where the voxels are
+  double mm_per_unit = 1;               ///< of its spacing and origin
+  std::string warning{};                ///< about those units; empty where there is nothing to be told
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
   /// The folder that `data` must lie in, links followed; empty: anywhere.
@@ -90,7 +99,8 @@ itk::ImageIOBase::Pointer make_image_io(io::Format, const std::filesystem::path&
 void settle_data(ItkHeader&, itk::ImageIOBase&);
 
 /// The geometry of the first three axes; an image of two has one slice. Throws Error for axes that span no volume.
-io::Geometry geometry_of(const itk::ImageIOBase&, const std::filesystem::path&, double mm_per_unit = 1);
+io::Geometry geometry_of(const itk::ImageIOBase&, const std::filesystem::path&, double mm_per_unit = 1,
+                         const std::optional<PatientPlace>& place = {});
 
 /// What the writer starts from.
 struct ItkWriterSource {

@@ -286,6 +286,35 @@ TEST(Nrrd, RightAnteriorSuperiorBecomesLps) {
   EXPECT_TRUE(place.is_placed);
 }
 
+/// Of these, what ITK makes differs from version to version.
+TEST(Nrrd, SpacesOfAPatientBecomeLps) {
+  const Folder folder;
+  const std::pair<std::string, PatientPlace::Vector> spaces[] = {{"left-anterior-superior", {1, -1, 1}},
+                                                                 {"LAS", {1, -1, 1}},
+                                                                 {"RAS", {-1, -1, 1}},
+                                                                 {"LPS", {1, 1, 1}},
+                                                                 {"left-posterior-superior", {1, 1, 1}}};
+  for (const auto& [space, sign] : spaces) {
+    folder.write("a.nrrd", nrrd("space: " + space + "\nspace directions: (0.8,0.6,0) (-1.2, 1.6, 0) (0,0,-3)\n" +
+                                    "space origin: (10,20,30)\nendian: little\nencoding: raw\n",
+                                bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+    const io::Geometry place = open_itk_image(folder / "a.nrrd")->geometry(0);
+    EXPECT_EQ(place.spacing, (Spacing{1, 2, 3})) << space;
+    EXPECT_EQ(place.origin, (PatientPlace::Vector{sign[0] * 10, sign[1] * 20, sign[2] * 30})) << space;
+    const std::array<double, 9> direction{0.8, -0.6, 0, 0.6, 0.8, 0, 0, 0, -1};
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(place.direction[i], sign[i / 3] * direction[i], 1e-15) << space;
+  }
+  for (const std::string space : {"right-anterior-superior-time", "RAST"}) {
+    folder.write("a.nrrd", "NRRD0004\ntype: short\ndimension: 4\nsizes: 2 2 1 2\nspace: " + space +
+                               "\nspace directions: (2,0,0,0) (0,3,0,0) (0,0,4,0) (0,0,0,1)\n" +
+                               "space origin: (10,20,30,0)\nendian: little\nencoding: raw\n\n" +
+                               bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+    const io::Geometry place = open_itk_image(folder / "a.nrrd")->geometry(1);
+    EXPECT_EQ(place.origin, (PatientPlace::Vector{-10, -20, 30})) << space;
+    EXPECT_EQ(place.direction, (std::array<double, 9>{-1, 0, 0, 0, -1, 0, 0, 0, 1})) << space;
+  }
+}
+
 TEST(Nrrd, UnitsOfSpaceBecomeMillimetres) {
   const Folder folder;
   const auto opened = [&](const std::string& fields) {

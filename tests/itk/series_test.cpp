@@ -114,6 +114,33 @@ TEST(SeriesImageSource, ReadsASingleSlice) {
   EXPECT_EQ(source->GetOutput()->GetLargestPossibleRegion().GetSize(), (Image::SizeType{{24, 20, 1}}));
 }
 
+TEST(SeriesImageSource, ReadsFilesThatHaveChangedAnew) {
+  const Folder folder;
+  make_scan(folder / "other.mha");
+  for (const bool is_renamed : {false, true}) {
+    const io::Geometry small{.extent = {4, 3, 2}, .spacing = {2, 2, 3}};
+    const auto writer = create_itk_image(folder / "scan.mha", small, 1, {.force = true});
+    const std::vector<float> voxels(24, 7);
+    writer->begin_volume(0, {{FilterConfig(find_filter("median"))}, {FilterConfig(find_filter("median"))}, "cpu"});
+    writer->write({voxels.data(), small.extent, small.spacing});
+    writer->commit();
+    const auto source = source_of(folder / "scan.mha"), expected = source_of(folder / "other.mha");
+    source->Update();
+    EXPECT_EQ(source->GetOutput()->GetSpacing()[2], 3);
+    if (is_renamed) {
+      fs::copy_file(folder / "other.mha", folder / "new.mha");
+      fs::rename(folder / "new.mha", folder / "scan.mha");
+    } else {
+      fs::copy_file(folder / "other.mha", folder / "scan.mha", fs::copy_options::overwrite_existing);
+    }
+    source->Modified();
+    source->UpdateLargestPossibleRegion();
+    expected->Update();
+    EXPECT_EQ(source->GetOutput()->GetSpacing(), expected->GetOutput()->GetSpacing());
+    EXPECT_EQ(rounded(source->GetOutput()), rounded(expected->GetOutput()));
+  }
+}
+
 TEST(SeriesImageSource, SaysWhatIsWrong) {
   const Folder folder;
   make_scan(folder / "scan.mha");
@@ -332,7 +359,7 @@ TEST(SeriesImageWriter, WarnsOfVoxelsBeyondTheStoredType) {
   itk::OutputWindow::SetInstance(warnings);
   Pipeline plain(folder / "scan.mha");
   EXPECT_EQ(refusal(plain.bilateral->GetOutput(), folder / "plain.mha"), "");
-  EXPECT_EQ(warnings->text, "");
+  EXPECT_EQ(warnings->text.find("beyond what the stored type holds"), std::string::npos) << warnings->text;
   MixedPipeline pipeline(folder / "scan.mha");
   pipeline.twice->SetShift(65536);
   EXPECT_EQ(refusal(pipeline.sum->GetOutput(), folder / "out.mha"), "");

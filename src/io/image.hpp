@@ -145,12 +145,10 @@ class Image {
   /// kernels: then they have their noise in common.
   virtual bool may_share_noise(std::size_t, std::size_t) const { return false; }
   /// From one of several volumes to the next, in seconds, where headers say that they were made in turn: the steps of
-  /// the clock, or the repetition time where those are near it or not known.
+  /// the clock, or what headers say where those are near it or not known.
   virtual std::optional<double> repetition_time() const { return {}; }
   /// True where volumes differ by the direction or strength of diffusion weighting, as headers say.
   virtual bool has_diffusion() const { return false; }
-  /// True for a time series whose volumes lie so unevenly in time that there is no such step.
-  virtual bool has_uneven_times() const { return false; }
   /// The series instance UID; empty where it is no DICOM.
   virtual std::string series_uid() const { return {}; }
   /// The same format, with this image's metadata. `values` is what write() will receive.

@@ -194,9 +194,9 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
 
 void check_places(const io::Image& image, const fs::path& input, const InputOptions& options, io::Format format,
                   const Message& instead, std::vector<Message>& warnings) {
-  if (image.has_uneven_times()) {
-    warnings.push_back("the volumes lie unevenly in time, and " + io::to_string(format) +
-                       " does not say how far apart they are");
+  if (image.is_time_series() && !image.repetition_time()) {
+    warnings.push_back("the volumes lie unevenly in time or do not say how far apart they are, and so " +
+                       io::to_string(format) + " does not say it either");
   }
   if (image.has_diffusion()) {
     warnings.push_back(io::to_string(format) +

@@ -153,8 +153,9 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
       for (int z = 0; z < 2; ++z) {
         const int number = static_cast<int>(2 * volume) + z + 1;
         DicomSpec spec{.position = {0, 0, 1.0 * z}, .instance_number = number};
+        const bool is_content = times[volume].starts_with("content ");
         spec.more = {{DCM_TemporalPositionIdentifier, std::to_string(volume + 1)},
-                     {DCM_AcquisitionTime, times[volume]}};
+                     {is_content ? DCM_ContentTime : DCM_AcquisitionTime, times[volume].substr(is_content ? 8 : 0)}};
         if (!repetition.empty()) spec.more.emplace_back(DCM_RepetitionTime, repetition);
         write_dicom(folder_ / name / std::to_string(number), spec);
       }
@@ -175,6 +176,8 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   EXPECT_EQ(seconds_of("rounded clock", {"101500", "101502", "101505", "101507", "101510"}, "2500", false), 2.5F);
   EXPECT_EQ(seconds_of("no clock", {"", "", ""}, "2500", false), 2.5F);
   EXPECT_EQ(seconds_of("fast echoes", {"101500.25", "101512.25", "101524.25"}, "3.4", false), 12);
+  EXPECT_EQ(seconds_of("content times", {"content 101500.25", "content 101512.25"}, "", false), 12);
+  EXPECT_EQ(seconds_of("fast echoes, no clock", {"", "", ""}, "3.4", true), 0) << "no volume takes 3.4 ms";
 }
 
 TEST_F(SeriesOnDisk, WithoutAPlaceBecomeNiftiWithoutOne) {
@@ -214,11 +217,31 @@ TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
        {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_AcquisitionTime, "101500.25"}},
          {{DCM_TemporalPositionIdentifier, "2"}, {DCM_AcquisitionTime, "101502.76"}}}},
        2.5F},
+      {"reconstruction",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_ContentTime, "101500.25"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_ContentTime, "101500.85"}}}},
+       2.5F},
       {"cine", {{{{DCM_TriggerTime, "0"}}, {{DCM_TriggerTime, "40"}}}}, 0.04F},
       {"fast cine",
        {{{{DCM_TriggerTime, "0"}, {DCM_RepetitionTime, "3.4"}},
          {{DCM_TriggerTime, "42"}, {DCM_RepetitionTime, "3.4"}}}},
        0.042F},
+      {"resolution",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_TemporalResolution, "12000"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_TemporalResolution, "12000"}}}},
+       12},
+      {"resolution below a repetition",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_TemporalResolution, "12"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_TemporalResolution, "12"}}}},
+       2.5F},
+      {"frame time",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_FrameTime, "3000"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_FrameTime, "3000"}}}},
+       3},
+      {"reference time",
+       {{{{DCM_TemporalPositionIdentifier, "1"}, {DCM_FrameReferenceTime, "5000"}},
+         {{DCM_TemporalPositionIdentifier, "2"}, {DCM_FrameReferenceTime, "65000"}}}},
+       60},
       {"echoes", {{{{DCM_EchoTime, "3"}}, {{DCM_EchoTime, "6"}}}}, 0},
       {"kinds", {{{{DCM_ImageType, "ORIGINAL\\PRIMARY\\M"}}, {{DCM_ImageType, "ORIGINAL\\PRIMARY\\P"}}}}, 0}};
   for (const auto& [name, volumes, expected] : cases) {

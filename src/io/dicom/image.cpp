@@ -192,15 +192,7 @@ class DicomImage final : public Image {
         tag_name(DCM_HighBit)};
   }
   std::string series_uid() const override { return at(0).slices.front().series; }
-  bool is_time_series() const override {
-    const auto weighting = [](const SliceHeader& slice) {
-      return std::tie(slice.directionality, slice.b_value, slice.gradient);
-    };
-    const SliceHeader& first = at(0).slices.front();
-    return are_made_in_turn() && std::ranges::all_of(series_->volumes, [&](const Volume& volume) {
-             return weighting(volume.slices.front()) == weighting(first);
-           });
-  }
+  bool is_time_series() const override { return are_made_in_turn() && !has_diffusion(); }
   bool may_share_noise(std::size_t volume, std::size_t other) const override {
     const auto picture = [&](std::size_t which) {
       const SliceHeader& slice = at(which).slices.front();
@@ -213,27 +205,21 @@ class DicomImage final : public Image {
   }
   std::optional<double> repetition_time() const override {
     if (!are_made_in_turn()) return std::nullopt;
-    const auto step = steady_step();
-    const auto repetition = common_repetition_time();
-    if (!step) return has_uneven_times() ? std::nullopt : repetition;
-    if (!repetition) return step->seconds;
-    return std::abs(step->seconds - *repetition) > 0.05 * *repetition + step->doubt ? step->seconds : *repetition;
+    const auto said = step_of_headers();
+    auto step = steady_step();
+    if (!step && is_time_series() && are_uneven(&SliceHeader::acquired_at)) return std::nullopt;
+    if (!step && said) return said;
+    if (!step) step = steady_step(&SliceHeader::made_at, 1);  // by a reconstruction, which may be faster or slower
+    if (!step) return std::nullopt;
+    return !said || std::abs(step->seconds - *said) > 0.05 * *said + step->doubt ? step->seconds : *said;
   }
   bool has_diffusion() const override {
     const auto weighting = [](const Volume& volume) {
       const SliceHeader& slice = volume.slices.front();
-      return std::tie(slice.b_value, slice.gradient);
+      return std::tie(slice.directionality, slice.b_value, slice.gradient);
     };
     return std::ranges::any_of(series_->volumes,
                                [&](const Volume& volume) { return weighting(volume) != weighting(at(0)); });
-  }
-  bool has_uneven_times() const override {
-    if (!is_time_series() || steady_step()) return false;
-    const auto are_uneven = [&](std::optional<double> SliceHeader::*time) {
-      const std::vector<double> times = times_of_volumes(time);
-      return !times.empty() && std::ranges::any_of(times, [&](double each) { return each != times.front(); });
-    };
-    return are_uneven(&SliceHeader::acquired_at) || are_uneven(&SliceHeader::made_at);
   }
 
   std::vector<Vector3> places(std::size_t volume) const {
@@ -320,16 +306,29 @@ class DicomImage final : public Image {
     return volumes.size() > 1 && std::ranges::all_of(volumes, same_picture);
   }
 
-  /// That of all images, in seconds.
-  std::optional<double> common_repetition_time() const {
-    const auto first = at(0).slices.front().repetition_time;
-    if (!first || *first <= 0) return std::nullopt;
-    for (const Volume& volume : series_->volumes) {
-      for (const SliceHeader& slice : volume.slices) {
-        if (slice.repetition_time != first) return std::nullopt;
-      }
-    }
-    return *first / 1000;
+  /// The milliseconds that all images give, in seconds.
+  std::optional<double> common_seconds(std::optional<double> SliceHeader::*time) const {
+    const auto first = at(0).slices.front().*time;
+    const bool is_common = std::ranges::all_of(series_->volumes, [&](const Volume& volume) {
+      return std::ranges::all_of(volume.slices, [&](const SliceHeader& slice) { return slice.*time == first; });
+    });
+    return is_common && first && *first > 0 ? std::optional(*first / 1000) : std::nullopt;
+  }
+
+  /// From volume to volume, in seconds: as said outright, or the repetition time. One that is too short for a volume of
+  /// many slices is that from echo to echo.
+  std::optional<double> step_of_headers() const {
+    constexpr double shortest_of_volumes = 0.1;
+    const auto repetition = common_seconds(&SliceHeader::repetition_time);
+    const auto step = common_seconds(&SliceHeader::time_step);
+    if (step && *step >= repetition.value_or(0)) return step;
+    return repetition && (at(0).slices.size() == 1 || *repetition >= shortest_of_volumes) ? repetition : std::nullopt;
+  }
+
+  /// Where times have no steady step.
+  bool are_uneven(std::optional<double> SliceHeader::*time) const {
+    const std::vector<double> times = times_of_volumes(time);
+    return std::ranges::any_of(times, [&](double each) { return each != times.front(); });
   }
 
   /// Of the first slices of the volumes; empty where one has none.
@@ -345,11 +344,11 @@ class DicomImage final : public Image {
   struct Step {
     double seconds, doubt;
   };
-  /// By the clock, or else by trigger times; none where it differs.
+  /// By the clock, or else by trigger and reference times; none where it differs.
   std::optional<Step> steady_step() const {
     auto step = steady_step(&SliceHeader::acquired_at, 1);
     if (!step) step = steady_step(&SliceHeader::trigger_time, 1000);
-    return step ? step : steady_step(&SliceHeader::made_at, 1);
+    return step ? step : steady_step(&SliceHeader::reference_time, 1000);
   }
   std::optional<Step> steady_step(std::optional<double> SliceHeader::*time, double units_per_second) const {
     constexpr double steady = 0.1;

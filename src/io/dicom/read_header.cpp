@@ -155,7 +155,8 @@ void read_rescale(DcmItem& data, SliceHeader& slice) {
   if (!why.empty()) unsupported(why);
 }
 
-/// The padding range in stored numbers. Values that no pixel can hold mean nothing.
+/// The padding range in stored numbers. Values that no pixel can hold mean nothing, nor does a range that would leave
+/// no pixel.
 void read_padding(DcmDataset& data, SliceHeader& slice) {
   const auto stored = [&](const DcmTagKey& key) -> std::optional<int> {
     const auto value = number_of(data, key);
@@ -171,7 +172,8 @@ void read_padding(DcmDataset& data, SliceHeader& slice) {
   const int limit = stored(DCM_PixelPaddingRangeLimit).value_or(*value);
   const int first = std::max(std::min(*value, limit), slice.format.min());
   const int last = std::min(std::max(*value, limit), slice.format.max());
-  if (first <= last) slice.padding = {first, last};
+  const bool is_all = first == slice.format.min() && last == slice.format.max();
+  if (first <= last && !is_all) slice.padding = {first, last};
 }
 
 void read_place(DcmItem& data, SliceHeader& slice) {
@@ -328,6 +330,7 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   };
   take(slice.echo_time, first_number(data, {DCM_EffectiveEchoTime, DCM_EchoTime}));
   take(slice.repetition_time, first_number(data, DCM_RepetitionTime));
+  take(slice.time_step, first_number(data, {DCM_FrameTime, DCM_TemporalResolution}));
   take(slice.b_value, first_number(data, DCM_DiffusionBValue));
   take(slice.temporal_position, first_number(data, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier}));
   take(slice.inversion_time, first_number(data, {DCM_InversionTimes, DCM_InversionTime}));

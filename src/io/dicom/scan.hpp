@@ -124,6 +124,7 @@ struct SliceHeader {
   std::string contrast, directionality;  ///< the second of diffusion
   std::optional<double> echo_time, b_value, temporal_position;
   std::optional<double> repetition_time;  ///< ms
+  std::optional<double> time_step;        ///< ms to the next image of the same place
   std::vector<double> gradient;
 
   // What may tell images of one place apart, see volume_split.hpp.

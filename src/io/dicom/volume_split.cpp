@@ -93,19 +93,25 @@ Labels labels_by(const Places& places, const std::string SliceHeader::*text) {
   return labels;
 }
 
+std::size_t most_at_a_place(const Places& places) {
+  return std::ranges::max_element(places, {}, &std::vector<const SliceHeader*>::size)->size();
+}
+
 /// True where labels part the images in the same way at every place: there are no more of them than images at a place,
-/// and each stands equally often at each place where it stands. What differs by chance, or from place to place, does
-/// not: it has more labels, or puts now one, now several images of a place together.
+/// several where the most images are, and each stands equally often at each place where it stands. What differs by
+/// chance, or from place to place, does not: it has more labels, or puts now one, now several images of a place
+/// together, or all of them.
 bool tell(const Places& places, const Labels& labels) {
   std::map<int, std::set<int>> counts;  // of each label, at the places where it stands
-  std::size_t most = 0;
+  const std::size_t most = most_at_a_place(places);
+  bool are_parted = true;
   for (const auto& place : places) {
     std::map<int, int> here;
     for (const SliceHeader* image : place) ++here[labels.at(image)];
     for (const auto& [label, count] : here) counts[label].insert(count);
-    most = std::max(most, place.size());
+    are_parted = are_parted && (place.size() < most || here.size() > 1);
   }
-  return counts.size() > 1 && counts.size() <= most &&
+  return are_parted && counts.size() <= most &&
          std::all_of(counts.begin(), counts.end(), [](const auto& count) { return count.second.size() == 1; });
 }
 
@@ -238,10 +244,6 @@ std::optional<Ranking> ranking_by(const Order& order, Places places) {
   }
   const Pattern pattern = pattern_of(places, order.trait);
   return Ranking{&order, std::move(places), pattern};
-}
-
-std::size_t most_at_a_place(const Places& places) {
-  return std::ranges::max_element(places, {}, &std::vector<const SliceHeader*>::size)->size();
 }
 
 /// Labels of volumes of which images are missing, by a number that goes on from volume to volume: each volume goes

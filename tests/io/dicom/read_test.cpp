@@ -168,6 +168,15 @@ TEST_F(DicomRead, PaddingThatNoPixelCanHoldMeansNothing) {
   EXPECT_EQ(voxels(spec, VoxelDomain::stored), (std::vector<float>{0x830, 1}));
 }
 
+TEST_F(DicomRead, PaddingThatLeavesNoPixelMeansNothing) {
+  DicomSpec spec{.columns = 2, .rows = 1, .cells = {0x0830, 1}};
+  spec.change = [](DcmDataset& data) {
+    data.putAndInsertUint16(DcmTag(DCM_PixelPaddingValue, EVR_US), 0xffff);
+    data.putAndInsertUint16(DcmTag(DCM_PixelPaddingRangeLimit, EVR_US), 0);
+  };
+  EXPECT_EQ(voxels(spec, VoxelDomain::stored), (std::vector<float>{0x830, 1}));
+}
+
 /// A film of a thousand frames without positions is a thousand volumes.
 TEST_F(DicomRead, VolumesOfOneFileAreReadFromOneCopyOfIt) {
   const auto image = open({.frames = 3, .position = {}});

@@ -332,6 +332,21 @@ TEST_F(DicomRepeats, NumbersThatGoOnFromPlaceToPlaceTellThemApart) {
   }
 }
 
+/// Breath-holds for each slice, say, however many times there are.
+TEST_F(DicomRepeats, WhatDiffersFromSliceToSliceAloneTellsNothingOfVolumes) {
+  for (const DcmTagKey& key : {DCM_AcquisitionTime, DCM_ContentTime, DCM_FrameReferenceTime, DCM_AcquisitionNumber,
+                               DCM_TriggerTime, DCM_RepetitionTime, DCM_InversionTime, DCM_FlipAngle, DCM_KVP}) {
+    for (const int times : {3, 4, 8}) {
+      SCOPED_TRACE(DcmTag(key).getTagName() + std::string(", ") + std::to_string(times) + " times");
+      add_volumes(times, 4, [&](int v, int z) {
+        return Elements{{key, std::to_string(100100 + 12 * z)},
+                        {DCM_InstanceNumber, std::to_string(1 + times * z + v)}};
+      });
+      expect_volumes(times, 4);
+    }
+  }
+}
+
 TEST_F(DicomRepeats, NumbersWithoutAnOrderDoNot) {
   const int numbers[2][4] = {{1, 8, 5, 3}, {6, 2, 7, 4}};
   add_volumes(2, 4, [&](int v, int z) { return Elements{{DCM_InstanceNumber, std::to_string(numbers[v][z])}}; });

@@ -13,8 +13,17 @@ namespace {
 
 constexpr std::size_t most_named = 5;
 
-bool is_uniform(const float* voxels, std::int64_t count) {
-  return std::isfinite(*voxels) && std::all_of(voxels, voxels + count, [&](float voxel) { return voxel == *voxels; });
+/// The one value of all voxels that are not missing; none where there are several, or nothing is there.
+std::optional<float> value_of(const float* voxels, std::int64_t count) {
+  const float* const end = voxels + count;
+  const float* const first = std::find_if(voxels, end, [](float voxel) { return std::isfinite(voxel); });
+  if (first == end) return std::nullopt;
+  const bool is_one = std::all_of(first, end, [&](float voxel) { return voxel == *first || !std::isfinite(voxel); });
+  return is_one ? std::optional(*first) : std::nullopt;
+}
+
+bool is_all_missing(const float* voxels, std::int64_t count) {
+  return std::none_of(voxels, voxels + count, [](float voxel) { return std::isfinite(voxel); });
 }
 
 /// True for voxels that are something else than a background.
@@ -22,13 +31,15 @@ auto differs_from(float value) {
   return [value](float voxel) { return std::isfinite(voxel) && voxel != value; };
 }
 
-/// Gives all voxels of a slice along x or y one value.
-void fill_slice(VolumeView<float> some, int axis, std::int64_t number, float value) {
+/// Gives the voxels of a slice along x or y, which lies in some slices along z, those that `at` gives to a place in the
+/// turned slice.
+template <class At>
+void fill_slice(VolumeView<float> some, int axis, std::int64_t number, const At& at) {
   for (std::int64_t z = 0; z < some.extent.z; ++z) {
     if (axis == 1) {
-      std::fill_n(some.row(number, z), some.extent.x, value);
+      for (std::int64_t x = 0; x < some.extent.x; ++x) some.row(number, z)[x] = at(x, some.origin.z + z);
     } else {
-      for (std::int64_t y = 0; y < some.extent.y; ++y) some.row(y, z)[number] = value;
+      for (std::int64_t y = 0; y < some.extent.y; ++y) some.row(y, z)[number] = at(some.origin.z + z, y);
     }
   }
 }
@@ -46,7 +57,8 @@ void BlankSlices::read(VolumeView<float> slices) {
   if (turning_) {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (!slices_[i].is_missing()) continue;
-      fill_slice(slices, axis(), static_cast<std::int64_t>(i), std::numeric_limits<float>::quiet_NaN());
+      fill_slice(slices, axis(), static_cast<std::int64_t>(i),
+                 [](std::int64_t, std::int64_t) { return std::numeric_limits<float>::quiet_NaN(); });
     }
     return;
   }
@@ -55,8 +67,8 @@ void BlankSlices::read(VolumeView<float> slices) {
     float* const slice = slices.row(0, z);
     Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
     if (known.state == State::unknown) {
-      if (is_uniform(slice, voxels)) {
-        judge(slices.origin.z + z, *slice);
+      if (const auto value = value_of(slice, voxels)) {
+        judge(slices.origin.z + z, *value, slice);
       } else {
         known.state = State::image;
       }
@@ -72,15 +84,15 @@ void BlankSlices::judge_turned() {
   slices_ = std::move(along_z.slices_);
 }
 
-void BlankSlices::judge(std::int64_t z, float value) {
-  const auto next_image = [&](std::int64_t at, std::int64_t step, std::vector<float>& voxels) {
+void BlankSlices::judge(std::int64_t z, float value, const float* voxels) {
+  const auto next_image = [&](std::int64_t at, std::int64_t step, std::vector<float>& image) {
     const Extent size = extent();
-    voxels.resize(static_cast<std::size_t>(size.slice()));
+    image.resize(static_cast<std::size_t>(size.slice()));
     for (at += step; at >= 0 && at < size.z; at += step) {
-      source_->read({voxels.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, at}});
-      if (!is_uniform(voxels.data(), size.slice())) return at;
+      source_->read({image.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, at}});
+      if (!value_of(image.data(), size.slice()) && !is_all_missing(image.data(), size.slice())) return at;
     }
-    voxels.clear();
+    image.clear();
     return at;
   };
   if (z <= below_ || z >= above_) {
@@ -88,7 +100,7 @@ void BlankSlices::judge(std::int64_t z, float value) {
     above_ = next_image(z, 1, voxels_above_);
   }
   Slice& slice = slices_[static_cast<std::size_t>(z)];
-  slice = {State::background, value};
+  slice = {State::background, value, {}};
   const auto differs = differs_from(value);
   const auto below = std::ranges::count_if(voxels_below_, differs),
              above = std::ranges::count_if(voxels_above_, differs);
@@ -100,6 +112,9 @@ void BlankSlices::judge(std::int64_t z, float value) {
   } else if (2 * std::max(below, above) > std::ssize(voxels_below_) + std::ssize(voxels_above_)) {
     slice.state = State::added;
   }
+  const float* const end = voxels + extent().slice();
+  if (slice.is_missing() && std::any_of(voxels, end, [&](float voxel) { return voxel != value; }))
+    slice.voxels.assign(voxels, end);
 }
 
 void BlankSlices::with_values(VolumeView<const float> slices,
@@ -109,7 +124,12 @@ void BlankSlices::with_values(VolumeView<const float> slices,
     std::vector<float> voxels(slices.data, slices.data + slices.extent.voxels());
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (!slices_[i].is_missing()) continue;
-      fill_slice({voxels.data(), slices.extent}, axis(), static_cast<std::int64_t>(i), slices_[i].value);
+      const Slice& slice = slices_[i];
+      const std::int64_t columns = turning_(extent()).x;
+      fill_slice({voxels.data(), slices.extent, slices.spacing, slices.origin}, axis(), static_cast<std::int64_t>(i),
+                 [&](std::int64_t x, std::int64_t y) {
+                   return slice.voxels.empty() ? slice.value : slice.voxels[static_cast<std::size_t>(y * columns + x)];
+                 });
     }
     slices.data = voxels.data();
     return consume(slices);
@@ -123,7 +143,7 @@ void BlankSlices::with_values(VolumeView<const float> slices,
     VolumeView<const float> some = slices.slices(z, end - z);
     if (at(z).is_missing()) {
       blank.assign(static_cast<std::size_t>(some.extent.voxels()), at(z).value);
-      some.data = blank.data();
+      some.data = at(z).voxels.empty() ? blank.data() : at(z).voxels.data();
     }
     consume(some);
   }

@@ -15,7 +15,8 @@
 
 namespace quietvox {
 
-/// A volume whose blank slices, which hold one value, are missing where that is no background:
+/// A volume whose blank slices, which hold one value but for voxels that are missing anyway, are missing where that is
+/// no background:
 /// - lost slices: those above and below hold, mostly at the same places, something else;
 /// - slices that were added at an end: the next one holds that value in less than half of its voxels.
 /// Of one value after another, as in a ramp, nothing is missing. Slices lie where Turning finds them; along x or y, the
@@ -29,7 +30,7 @@ class BlankSlices final : public VolumeSource {
   HeaderFacts header() const override { return source_->header(); }
   void read(VolumeView<float> slices) override;
 
-  /// Hands on slices that were read and filtered, those that are missing with the value that they hold.
+  /// Hands on slices that were read and filtered, those that are missing with the voxels that they hold.
   void with_values(VolumeView<const float> slices,
                    const std::function<void(VolumeView<const float> slices)>& consume) const;
   /// The lost slices among those that were read.
@@ -42,10 +43,11 @@ class BlankSlices final : public VolumeSource {
   struct Slice {
     State state = State::unknown;
     float value = 0;
+    std::vector<float> voxels{};  ///< where some of a missing slice are missing anyway
     bool is_missing() const { return state == State::added || state == State::lost; }
   };
 
-  void judge(std::int64_t z, float value);
+  void judge(std::int64_t z, float value, const float* voxels);
   void judge_turned();
 
   std::unique_ptr<VolumeSource> source_;

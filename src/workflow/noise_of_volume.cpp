@@ -24,12 +24,21 @@ class AsMagnitudes final : public VolumeSource {
   VolumeSource& source_;
 };
 
+/// The volume whose difference from this one shows the noise. Neighbours in time may share some of their data (view
+/// sharing, filters along time), and with it their noise; volumes an even number apart are both labelled, or neither.
+std::size_t neighbour_of(std::size_t volume, const io::Image& image) {
+  const std::size_t apart = image.is_time_series() ? 4 : 1, last = image.volume_count() - 1;
+  if (volume + apart <= last) return volume + apart;
+  return volume >= apart ? volume - apart : volume > last - volume ? 0 : last;
+}
+
 NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,
                            const Execution& execution) {
-  const std::size_t neighbour = volume + 1 < image.volume_count() ? volume + 1 : volume - 1;
+  if (image.volume_count() == 1) return measure_noise(source, execution);
+  const std::size_t neighbour = neighbour_of(volume, image);
   const auto kind = [&](std::size_t which) { return image.volume(which, io::VoxelDomain::stored)->header().kind; };
-  if (image.volume_count() == 1 || !(image.geometry(neighbour).extent == source.extent()) ||
-      image.may_share_noise(volume, neighbour) || kind(volume) != kind(neighbour)) {
+  if (!(image.geometry(neighbour).extent == source.extent()) || image.may_share_noise(volume, neighbour) ||
+      kind(volume) != kind(neighbour)) {
     return measure_noise(source, execution);
   }
   return measure_noise_of_series(source, *image.volume(neighbour, io::VoxelDomain::real_less_offset), execution);

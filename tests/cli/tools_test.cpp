@@ -145,8 +145,8 @@ double sigma_taken(const Json& filter, const Json& noise) {
   return values["sigma"];
 }
 
-constexpr std::array<const char*, 6> kFiltersThatAskForNoise{"bilateral", "adaptive-bilateral", "nlm", "dct", "prinlm",
-                                                             "bm4d"};
+constexpr std::array<const char*, 6> filters_that_ask_for_noise{
+    "bilateral", "adaptive-bilateral", "nlm", "dct", "prinlm", "bm4d"};
 
 TEST_F(Tools, FiltersTakeTheWholeOfCorrelatedNoise) {
   quietvox_ok({"phantom", path("clean.nii"), "--kind", "ct", "--size", "128x128x32"});
@@ -159,7 +159,7 @@ TEST_F(Tools, FiltersTakeTheWholeOfCorrelatedNoise) {
     for (const Json& length : estimate["noise"]["correlation_length"]) coarse *= std::sqrt(length.get<double>());
     EXPECT_GT(coarse, 1.5);
     const Json info = Json::parse(quietvox_ok({"info", path("noisy.nii"), "--json"}).out);
-    for (const char* name : kFiltersThatAskForNoise) {
+    for (const char* name : filters_that_ask_for_noise) {
       const std::vector<std::string> words{name, path("noisy.nii"), path("out.nii"), "--json", "--force"};
       const Json volume = Json::parse(quietvox_ok(words).out)["volumes"][0], run = volume["filters"][0];
       const bool is_coarse = run["name"] == "dct" || run["name"] == "prinlm";
@@ -175,7 +175,7 @@ TEST_F(Tools, ImagesWithoutNoiseComeBackUnchanged) {
     quietvox_ok({"phantom", path("clean.nii"), "--kind", kind, "--size", "64x64x12", "--force"});
     const std::vector<float> clean = read_voxels(path("clean.nii"));
     const auto [low, high] = std::ranges::minmax(clean);
-    for (const char* name : kFiltersThatAskForNoise) {
+    for (const char* name : filters_that_ask_for_noise) {
       quietvox_ok({name, path("clean.nii"), path("out.nii"), "--force"});
       const std::vector<float> out = read_voxels(path("out.nii"));
       double largest = 0;

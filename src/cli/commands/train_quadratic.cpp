@@ -92,7 +92,8 @@ void train(const Arguments& arguments, Context& context) {
   check_places(noisy->geometry(0), clean->geometry(0), context);
   const auto noisy_source = noisy->volume(0, io::VoxelDomain::real),
              clean_source = clean->volume(0, io::VoxelDomain::real);
-  const Turning turning(header_facts(*noisy_source));  // as where the coefficients are used
+  // As where the coefficients are used.
+  const Turning turning({.extent = noisy_source->extent(), .spacing = noisy_source->spacing()});
   const auto read = [&](VolumeSource& source) {
     if (!turning) return read_whole(source);
     TurnedVolume turned(source, turning, reading);

@@ -69,6 +69,7 @@ Json to_json(const Comparison& result) {
 
 void print_text(const Comparison& result) {
   const auto line = [](const char* name, double value, const char* unit) {
+    if (std::isnan(value)) return void(std::printf("%-20s none\n", name));
     std::printf("%-20s %.6g%s\n", name, value, unit);
   };
   line("voxels", static_cast<double>(result.voxels), "");

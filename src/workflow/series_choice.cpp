@@ -49,6 +49,9 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
   std::vector<io::SeriesSummary> chosen;
   std::ranges::copy_if(all, std::back_inserter(chosen),
                        [&](const io::SeriesSummary& series) { return is_chosen(series, options); });
+  // Localizers, pictures of documents and results of quietvox are meant only where nothing else is.
+  const auto is_of_images = [](const io::SeriesSummary& series) { return series.kind == io::SeriesKind::images; };
+  if (std::ranges::count_if(chosen, is_of_images) == 1) return std::ranges::find_if(chosen, is_of_images)->uid;
   if (chosen.size() == 1) return chosen.front().uid;
   std::string list;
   for (const io::SeriesSummary& series : chosen.empty() ? all : chosen) {

@@ -108,6 +108,11 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
   EXPECT_EQ(filtered({"--include", "derived,localizer"}), std::pair(4UL, 1UL));
   EXPECT_EQ(filtered({"--include", "secondary-capture,derived,localizer"}), std::pair(5UL, 0UL));
   EXPECT_EQ(filtered({"--series-number", "7"}), std::pair(2UL, 3UL));
+  for (const char* other : {"a0", "a1", "a2"}) std::filesystem::remove(folder_ / "in" / other);
+  quietvox_ok({"median", path("in"), path("only"), "--modality", "CT"});  // b, not its result, nor the localizer
+  EXPECT_EQ(dicom_text(folder_ / "only/b", DCM_SOPClassUID), UID_CTImageStorage);
+  for (int z = 0; z < 3; ++z)
+    write_dicom(folder_ / ("in/a" + std::to_string(z)), {.position = {0, 0, 1.0 * z}, .series = "1.2.3.1"});
   std::filesystem::remove_all(folder_ / "out");
   const Result told = filter_all({"--radius", "1x1x0"});
   EXPECT_NE(told.err.find("3 series skipped: 1 derived, 1 localizer, 1 secondary-capture; --include "

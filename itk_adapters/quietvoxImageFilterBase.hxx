@@ -123,11 +123,9 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
       const VolumeFacts facts{
           .extent = ExtentOf(whole), .spacing = ViewOf(input, whole).spacing, .header = header_upstream(input)};
       const FilterConfig by_header = this->GetRequestedSettings().resolved(facts);
-      if (by_header.waiting().empty()) {
-        m_Resolved = by_header;
-        const std::string warning = thick_axis_warning(by_header, facts);
-        if (!warning.empty()) itkWarningMacro(<< warning);
-      }
+      if (by_header.waiting().empty()) m_Resolved = by_header;
+      const std::string warning = thick_axis_warning(by_header, facts);
+      if (!warning.empty()) itkWarningMacro(<< warning);
     } catch (const Error& error) {
       itkExceptionMacro(<< with_setters(error.message()));
     }
@@ -194,10 +192,12 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     PixelVolume<In> volume(buffered, header_upstream(image), execution.silent());
     const Resolved resolved = resolved_with_voxels(this->GetRequestedSettings(), volume, execution);
     m_Resolved = resolved.settings;
-    m_ResolvedInputTime = this->InputTime();
     for (const Message& warning : resolved.warnings) itkWarningMacro(<< with_setters(warning));
   }
-  const VolumeView<const In> input = FillsMissing() ? buffered : halo_slices(buffered, output, m_Resolved->halo());
+  m_ResolvedInputTime = this->InputTime();  // the input has been made by now
+  const auto there = [](In pixel) { return is_there(static_cast<float>(pixel)); };
+  const bool fills = FillsMissing() && !std::all_of(buffered.data, buffered.data + buffered.extent.voxels(), there);
+  const VolumeView<const In> input = fills ? buffered : halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
     if (m_Backend->has_integer(m_Resolved->filter())) return m_Backend->run(*m_Resolved, input, output, execution);
   }
@@ -239,7 +239,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to_copy.resize(static_cast<std::size_t>(output.extent.voxels()));
     to.data = to_copy.data();
   }
-  const std::vector<float> filled = FillsMissing() ? filled_in(from, execution) : std::vector<float>();
+  const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
   VolumeView<const float> whole_blocks = from;
   if (!filled.empty()) whole_blocks.data = filled.data();
   m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);

@@ -38,13 +38,26 @@ void SeriesImageSource::SetForceKind(std::optional<DataKind> kind) {
   this->Modified();
 }
 
+void SeriesImageSource::SetSlicesOnly(bool only) {
+  if (only == m_SlicesOnly) return;
+  m_SlicesOnly = only;
+  this->ModifiedButNotTheScan();
+}
+
+void SeriesImageSource::SetVolumeIndex(std::size_t index) {
+  if (index == m_VolumeIndex) return;
+  m_VolumeIndex = index;
+  this->ModifiedButNotTheScan();
+}
+
+void SeriesImageSource::ModifiedButNotTheScan() {
+  const bool is_current = m_ImageTime == this->GetMTime();
+  this->Modified();
+  if (is_current) m_ImageTime = this->GetMTime();
+}
+
 const io::Image& SeriesImageSource::GetImage() {
-  // Who says that something has changed may mean the files.
-  const auto have_changed = [this] { return std::ranges::any_of(m_Image->files(), &io::FileStamp::has_changed); };
-  if (m_Image && (m_ImageTime >= this->GetMTime() || !have_changed())) {
-    m_ImageTime = this->GetMTime();
-    return *m_Image;
-  }
+  if (m_Image && m_ImageTime == this->GetMTime()) return *m_Image;
   m_Image.reset();
   m_Volume.reset();
   m_ImageTime = this->GetMTime();
@@ -132,7 +145,6 @@ void SeriesImageSource::GenerateData() {
       m_Volume->read(view.slices(z, count));
       this->UpdateProgress(static_cast<float>(z + count) / static_cast<float>(view.extent.z));
     }
-    if (view.origin.z + view.extent.z == geometry.extent.z) io::expect_unchanged(m_Image->files());
   } catch (const Error& error) {
     itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {

@@ -51,16 +51,16 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
 
   /** Accept scans whose slices make no regular volume. The caller promises that no window extends along z; without that
    * promise such a scan is refused. Default: false. */
-  itkSetMacro(SlicesOnly, bool);
+  void SetSlicesOnly(bool only);
   itkGetConstMacro(SlicesOnly, bool);
   itkBooleanMacro(SlicesOnly);
 
   /** Which volume of a scan that holds several (echoes, time points, diffusion directions). Default: 0. */
-  itkSetMacro(VolumeIndex, std::size_t);
+  void SetVolumeIndex(std::size_t index);
   itkGetConstMacro(VolumeIndex, std::size_t);
 
-  /** The opened scan. Opens it where that has not been done, and anew where its files have changed and Modified() was
-   * called. Files that change while they are read end Update() with an exception. */
+  /** The opened scan. Opens it where that has not been done, and anew once Modified() was called: its files may have
+   * changed. */
   const io::Image& GetImage();
   /** The same, to be kept whatever becomes of the files. */
   std::shared_ptr<const io::Image> ShareImage() {
@@ -75,6 +75,7 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   SeriesImageSource() = default;
   ~SeriesImageSource() override = default;
 
+  void ModifiedButNotTheScan();
   void GenerateOutputInformation() override;
   void EnlargeOutputRequestedRegion(itk::DataObject* output) override;
   void GenerateData() override;
@@ -89,7 +90,7 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   std::size_t m_VolumeIndex{0};
 
   std::shared_ptr<const io::Image> m_Image;
-  itk::ModifiedTimeType m_ImageTime{};  // this->GetMTime() when it was opened or found unchanged
+  itk::ModifiedTimeType m_ImageTime{};  // this->GetMTime() that it belongs to
   std::unique_ptr<VolumeSource> m_Volume;
   std::size_t m_OpenedVolume{0};
 };

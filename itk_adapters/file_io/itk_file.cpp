@@ -243,7 +243,10 @@ std::optional<PatientPlace> nrrd_place(const HeaderLines& lines) {
   const auto is_finite = [](const PatientPlace::Vector& vector) {
     return std::ranges::all_of(vector, [](double number) { return std::isfinite(number); });
   };
-  if (!is_finite(place.origin) || !std::ranges::all_of(place.axes, is_finite)) return std::nullopt;
+  const auto is_axis = [&](const PatientPlace::Vector& vector) {
+    return is_finite(vector) && std::ranges::any_of(vector, [](double number) { return number != 0; });
+  };
+  if (!is_finite(place.origin) || !std::ranges::all_of(place.axes, is_axis)) return std::nullopt;
   return place;
 }
 

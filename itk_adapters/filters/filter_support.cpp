@@ -30,13 +30,15 @@ Resolved resolved_with_voxels(const FilterConfig& settings, VolumeSource& volume
   return resolved;
 }
 
+bool is_there(float pixel) { return FilledSource::is_there(pixel); }
+
 std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution& execution) {
   const float* const end = whole.data + whole.extent.voxels();
-  std::vector<float> voxels(whole.data, end);
+  if (std::all_of(whole.data, end, is_there)) return {};
+  std::vector<float> voxels(static_cast<std::size_t>(whole.extent.voxels()));
   MemoryVolume volume(whole);
-  FilledSource filled(volume, execution);
-  filled.read({voxels.data(), whole.extent, whole.spacing});
-  return std::equal(voxels.begin(), voxels.end(), whole.data) ? std::vector<float>() : voxels;
+  FilledSource(volume, execution).read({voxels.data(), whole.extent, whole.spacing});
+  return voxels;
 }
 
 void restore_missing(const VolumeView<const float>& whole, const VolumeView<float>& part) {
@@ -45,7 +47,7 @@ void restore_missing(const VolumeView<const float>& whole, const VolumeView<floa
       const float* const before = whole.row(part.origin.y + y, part.origin.z + z) + part.origin.x;
       float* const after = part.row(y, z);
       for (std::int64_t x = 0; x < part.extent.x; ++x) {
-        if (!FilledSource::is_there(before[x])) after[x] = before[x];
+        if (!is_there(before[x])) after[x] = before[x];
       }
     }
   }

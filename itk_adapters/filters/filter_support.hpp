@@ -28,6 +28,9 @@ struct Resolved {
 };
 Resolved resolved_with_voxels(const FilterConfig&, VolumeSource&, const Execution&);
 
+/// False of a pixel that is missing to filters of blocks.
+bool is_there(float pixel);
+
 /// A whole volume with what is missing in it filled in, for filters that need whole blocks; empty where nothing is.
 std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution&);
 

@@ -32,7 +32,7 @@ Grid coarser(Grid& fine) {
       float sum = 0, count = 0;
       for (std::int64_t j = 2 * y; j < std::min(2 * y + 2, fine.rows); ++j) {
         for (std::int64_t i = 2 * x; i < std::min(2 * x + 2, fine.columns); ++i) {
-          if (!is_there(fine.at(i, j))) continue;
+          if (!std::isfinite(fine.at(i, j))) continue;
           sum += fine.at(i, j);
           ++count;
         }
@@ -53,7 +53,7 @@ void fill_from(Grid& coarse, Grid& fine) {
   for (std::int64_t y = 0; y < fine.rows; ++y) {
     const auto [above, below, down] = place(y, coarse.rows);
     for (std::int64_t x = 0; x < fine.columns; ++x) {
-      if (is_there(fine.at(x, y))) continue;
+      if (std::isfinite(fine.at(x, y))) continue;
       const auto [left, right, along] = place(x, coarse.columns);
       const float upper = std::lerp(coarse.at(left, above), coarse.at(right, above), along);
       const float lower = std::lerp(coarse.at(left, below), coarse.at(right, below), along);
@@ -65,7 +65,9 @@ void fill_from(Grid& coarse, Grid& fine) {
 /// A slice of which something is there.
 void fill(float* slice, std::int64_t columns, std::int64_t rows) {
   std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
-  while (!std::ranges::all_of(levels.back().values, is_there)) levels.push_back(coarser(levels.back()));
+  std::ranges::replace_if(levels.front().values, std::not_fn(is_there), usual);
+  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
+    levels.push_back(coarser(levels.back()));
   for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
   std::ranges::copy(levels.front().values, slice);
 }

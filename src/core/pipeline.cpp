@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -191,8 +193,9 @@ std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t l
 /// missing is filled in before it, and missing again behind it.
 class LastPart {
  public:
+  /// `executions`: of all parts, in their order; those before the last are at work when the source is read.
   LastPart(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
-           const Execution& execution);
+           std::span<const Execution> executions);
 
   VolumeSource& source() const { return filled_ ? *filled_ : before_ ? *before_ : source_; }
   std::span<const FilterConfig> filters() const { return filters_; }
@@ -211,12 +214,13 @@ class LastPart {
 /// A source seen through filters.
 class FilteredVolume final : public VolumeSource {
  public:
-  FilteredVolume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend, Execution execution)
+  FilteredVolume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
+                 std::span<const Execution> executions)
       : source_(source),
-        part_(source, chain, backend, execution),
+        part_(source, chain, backend, executions),
         window_(part_.source(), 0),
         backend_(backend),
-        execution_(std::move(execution)) {}
+        execution_(executions.back()) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
@@ -224,10 +228,17 @@ class FilteredVolume final : public VolumeSource {
 
   void read(VolumeView<float> slices) override {
     const std::span<const FilterConfig> filters = part_.filters();
-    const auto [first, last] = reached(slices.origin.z, slices.origin.z + slices.extent.z, filters, extent());
-    if (last - first > window_.room()) window_ = SliceWindow(part_.source(), last - first);
-    window_.move_to(first, last, window_);
-    backend_.run(filters, window_.view(), slices, execution_);
+    const std::int64_t begin = slices.origin.z, end = begin + slices.extent.z, all = extent().z;
+    const auto [first, last] = reached(begin, end, filters, extent());
+    if (last - first > window_.room()) {
+      SliceWindow larger(part_.source(), std::min(slices.extent.z + 2 * total_halo(filters).z, all));
+      larger.move_to(first, last, window_);
+      window_ = std::move(larger);
+    } else {
+      window_.move_to(first, last, window_);
+    }
+    const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(all); };
+    backend_.run(filters, window_.view(), slices, execution_.part(fraction(begin), fraction(end)));
     part_.restore(slices);
   }
 
@@ -240,12 +251,32 @@ class FilteredVolume final : public VolumeSource {
 };
 
 LastPart::LastPart(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
-                   const Execution& execution)
+                   std::span<const Execution> executions)
     : source_(source), filters_(chain.subspan(last_part(chain))) {
   if (const auto before = chain.first(last_part(chain)); !before.empty())
-    before_ = std::make_unique<FilteredVolume>(source, before, backend, execution.silent());
+    before_ = std::make_unique<FilteredVolume>(source, before, backend, executions.first(executions.size() - 1));
   if (needs_whole_blocks(filters_.back()))
-    filled_ = std::make_unique<FilledSource>(before_ ? *before_ : source_, execution);
+    filled_ = std::make_unique<FilledSource>(before_ ? *before_ : source_, executions.back());
+}
+
+/// Executions of parts that are at work at the same time: what they report is the mean of their progress.
+std::vector<Execution> executions_of_parts(std::int64_t parts, const Execution& execution) {
+  std::vector<Execution> executions(static_cast<std::size_t>(parts), execution);
+  if (!execution.progress || parts == 1) return executions;
+  struct Shared {
+    std::mutex mutex;
+    std::vector<double> done;
+  };
+  const auto shared = std::make_shared<Shared>();
+  shared->done.resize(executions.size());
+  for (std::size_t i = 0; i < executions.size(); ++i) {
+    executions[i].progress = [shared, i, report = execution.progress](double fraction) {
+      const std::lock_guard lock(shared->mutex);
+      shared->done[i] = std::max(shared->done[i], fraction);
+      report(std::accumulate(shared->done.begin(), shared->done.end(), 0.0) / static_cast<double>(shared->done.size()));
+    };
+  }
+  return executions;
 }
 
 }  // namespace
@@ -305,7 +336,8 @@ std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, Vol
   for (const FilterConfig& step : chain) {
     const auto ask = [&](const auto& question) {
       if (resolved.empty()) return question(source);
-      FilteredVolume filtered(source, resolved, backend, execution.silent());
+      const std::vector<Execution> silent(static_cast<std::size_t>(parts_of(resolved)), execution.silent());
+      FilteredVolume filtered(source, resolved, backend, silent);
       return question(filtered);
     };
     VolumeFacts facts = header_facts(source);
@@ -325,7 +357,8 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
                          const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
   const Demand demand(extent, chain, execution);
-  const LastPart part(source, chain, backend, execution);
+  const std::vector<Execution> executions = executions_of_parts(parts_of(chain), execution);
+  const LastPart part(source, chain, backend, executions);
   Plan plan = demand.plan(execution.memory_limit);
   const auto bytes = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
   if (!execution.memory_limit && bytes(demand.bytes(plan)) > memory_budget(execution)) {
@@ -359,7 +392,7 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
     const VolumeView<float> out = output(slab);
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(extent.z); };
     backend.run(part.filters(), of(inputs, slab).view(), out,
-                execution.part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
+                executions.back().part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
     part.restore(out);
   };
   StageTimes times;

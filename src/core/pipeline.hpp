@@ -57,14 +57,14 @@ struct StageTimes {
     double busy = 0;     ///< it was at work
     double awaited = 0;  ///< it alone: the others waited for it
   };
-  Stage read, filter, consume;
+  Stage read, filter, consume;  ///< of a chain, reading may hold filters before the last
 };
 
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
-/// ascending order. Each slice of the source is read once. The slabs never change a voxel. Missing voxels stay so, and
-/// are filled in for filters that need whole blocks. Where memory allows, one slab is filtered while the next is read
-/// and the one before it is consumed, on other threads. Throws Error(out_of_memory) where not even one slice at a time
-/// fits into the limit.
+/// ascending order. Each slice of the source is read once, but for some beside slices that are missing whole. The slabs
+/// never change a voxel. Missing voxels stay so, and are filled in for filters that need whole blocks. Where memory
+/// allows, one slab is filtered while the next is read and the one before it is consumed, on other threads. Throws
+/// Error(out_of_memory) where not even one slice at a time fits into the limit.
 StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
                          const std::function<void(VolumeView<const float> slices)>& consume);
 

@@ -101,6 +101,13 @@ void BlankSlices::judge(std::int64_t z, float value, const float* voxels) {
   }
   Slice& slice = slices_[static_cast<std::size_t>(z)];
   slice = {State::background, value, {}};
+  // What is left of a slice is to be no less than half of what the slices beside it hold.
+  const float* const end = voxels + extent().slice();
+  const auto is_there = [](float voxel) { return std::isfinite(voxel); };
+  const auto present = std::count_if(voxels, end, is_there);
+  for (const auto* const beside : {&voxels_below_, &voxels_above_}) {
+    if (2 * present < std::ranges::count_if(*beside, is_there)) return;
+  }
   const auto differs = differs_from(value);
   const auto below = std::ranges::count_if(voxels_below_, differs),
              above = std::ranges::count_if(voxels_above_, differs);
@@ -112,7 +119,6 @@ void BlankSlices::judge(std::int64_t z, float value, const float* voxels) {
   } else if (2 * std::max(below, above) > std::ssize(voxels_below_) + std::ssize(voxels_above_)) {
     slice.state = State::added;
   }
-  const float* const end = voxels + extent().slice();
   if (slice.is_missing() && std::any_of(voxels, end, [&](float voxel) { return voxel != value; }))
     slice.voxels.assign(voxels, end);
 }

@@ -27,9 +27,13 @@ class AsMagnitudes final : public VolumeSource {
 /// The volume whose difference from this one shows the noise. Neighbours in time may share some of their data (view
 /// sharing, filters along time), and with it their noise; volumes an even number apart are both labelled, or neither.
 std::size_t neighbour_of(std::size_t volume, const io::Image& image) {
-  const std::size_t apart = image.is_time_series() ? 4 : 1, last = image.volume_count() - 1;
-  if (volume + apart <= last) return volume + apart;
-  return volume >= apart ? volume - apart : volume > last - volume ? 0 : last;
+  const std::size_t last = image.volume_count() - 1;
+  for (const std::size_t apart : {4, 2}) {
+    if (!image.is_time_series()) break;
+    if (volume + apart <= last) return volume + apart;
+    if (volume >= apart) return volume - apart;
+  }
+  return volume < last ? volume + 1 : volume - 1;
 }
 
 NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSource& source,

@@ -203,9 +203,15 @@ void ScanFilter::reserve_memory() {
   if (turning_for(chain, header_facts(*image_.volume(0, values_))))  // the volume, and the result
     bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);
   if (backend_.name() == "cpu") {
-    std::size_t working = 0;  // filters run one after another
-    for (const FilterConfig& step : chain)
-      working = std::max(working, step.working_bytes(extent, thread_count(whole_)));
+    std::size_t working = 0;  // filters of blocks may be at work beside others, which run one after another
+    for (const FilterConfig& step : chain) {
+      const std::size_t of_step = step.working_bytes(extent, thread_count(whole_));
+      if (step.filter().needs_whole_blocks) {
+        bytes += of_step;
+      } else {
+        working = std::max(working, of_step);
+      }
+    }
     bytes += working;
   }
   quietvox::reserve_memory(whole_, bytes, least_memory(extent, chain, whole_));

@@ -153,9 +153,14 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
       for (int z = 0; z < 2; ++z) {
         const int number = static_cast<int>(2 * volume) + z + 1;
         DicomSpec spec{.position = {0, 0, 1.0 * z}, .instance_number = number};
-        const bool is_content = times[volume].starts_with("content ");
+        const std::size_t word = times[volume].find(' ') + 1;  // 0: none
+        const std::string which = times[volume].substr(0, word);
         spec.more = {{DCM_TemporalPositionIdentifier, std::to_string(volume + 1)},
-                     {is_content ? DCM_ContentTime : DCM_AcquisitionTime, times[volume].substr(is_content ? 8 : 0)}};
+                     {which == "content "   ? DCM_ContentTime
+                      : which == "trigger " ? DCM_TriggerTime
+                      : which == "frame "   ? DCM_FrameReferenceTime
+                                            : DCM_AcquisitionTime,
+                      times[volume].substr(word)}};
         if (!repetition.empty()) spec.more.emplace_back(DCM_RepetitionTime, repetition);
         write_dicom(folder_ / name / std::to_string(number), spec);
       }
@@ -177,6 +182,8 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   EXPECT_EQ(seconds_of("no clock", {"", "", ""}, "2500", false), 2.5F);
   EXPECT_EQ(seconds_of("fast echoes", {"101500.25", "101512.25", "101524.25"}, "3.4", false), 12);
   EXPECT_EQ(seconds_of("content times", {"content 101500.25", "content 101512.25"}, "", false), 12);
+  EXPECT_EQ(seconds_of("uneven triggers", {"trigger 0", "trigger 1000", "trigger 5000"}, "2500", true), 0);
+  EXPECT_EQ(seconds_of("uneven frames", {"frame 5000", "frame 65000", "frame 305000"}, "2500", true), 0);
   EXPECT_EQ(seconds_of("fast echoes, no clock", {"", "", ""}, "3.4", true), 0) << "no volume takes 3.4 ms";
 }
 

@@ -239,6 +239,28 @@ TEST_F(Pipeline, ProgressRisesToOneAcrossSlabsAndFilters) {
   EXPECT_DOUBLE_EQ(seen.back(), 1);
 }
 
+/// Filters of blocks are parts of a chain: the filters before them are at work while they are.
+TEST_F(Pipeline, PartsOfAChainReadOnceAndReportTogether) {
+  const Volume volume = busy_volume({23, 17, 96}, 6);
+  const FilterConfig dct(find_filter("dct"));
+  for (const std::vector<FilterConfig>& chain :
+       {std::vector{median("1x1x6"), dct}, {dct, median("1x1x1")}, {dct, median("1x1x1"), dct}}) {
+    Volume whole(volume.extent, volume.spacing);
+    MemorySource source(volume);
+    backend->run(resolve_chain(chain, source, *backend, {}, measure_noise), volume.view(), whole.view(), {});
+    for (const double slices : {200.0, 300.0, 1000.0}) {
+      Execution execution = limited_to_slices(slices, volume);
+      std::vector<double> seen;
+      execution.progress = [&](double done) { seen.push_back(done); };
+      EXPECT_TRUE(run(volume, chain, execution) == whole) << describe_chain(chain) << " within " << slices;
+      EXPECT_EQ(reads, std::vector<int>(96, 1)) << describe_chain(chain) << " within " << slices;
+      EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+      EXPECT_DOUBLE_EQ(seen.back(), 1);
+      EXPECT_LT(seen.front(), 0.5);
+    }
+  }
+}
+
 TEST_F(Pipeline, AStopRequestEndsTheRunBetweenSlabs) {
   const Volume volume = busy_volume({23, 17, 29}, 7);
   std::stop_source stop;

@@ -120,6 +120,10 @@ TEST_F(BlankSlicesTest, SlicesThatWereLostWithinWhatIsThere) {
     return x < 3 || y < 2 ? std::numeric_limits<float>::quiet_NaN() : z == 5 ? 0 : noise();
   });
   EXPECT_EQ(scan.lost, (Slices{5}));
+  const auto narrow = found([&](auto x, auto y, auto z) {
+    return z == 5 && (x != 7 || y != 7) ? std::numeric_limits<float>::quiet_NaN() : noise();
+  });
+  EXPECT_EQ(narrow.lost, Slices{}) << "a slice of which one voxel is there";
 }
 
 TEST_F(BlankSlicesTest, SlicesThatWereAddedAtTheEndsAreMissingButNotLost) {

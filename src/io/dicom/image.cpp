@@ -207,7 +207,12 @@ class DicomImage final : public Image {
     if (!are_made_in_turn()) return std::nullopt;
     const auto said = step_of_headers();
     auto step = steady_step();
-    if (!step && is_time_series() && are_uneven(&SliceHeader::acquired_at)) return std::nullopt;
+    constexpr double jitter_ms = 10;
+    if (!step && is_time_series() &&
+        (are_uneven(&SliceHeader::acquired_at, 0) || are_uneven(&SliceHeader::trigger_time, jitter_ms) ||
+         are_uneven(&SliceHeader::reference_time, jitter_ms))) {
+      return std::nullopt;
+    }
     if (!step && said) return said;
     if (!step) step = steady_step(&SliceHeader::made_at, 1);  // by a reconstruction, which may be faster or slower
     if (!step) return std::nullopt;
@@ -326,9 +331,9 @@ class DicomImage final : public Image {
   }
 
   /// Where times have no steady step.
-  bool are_uneven(std::optional<double> SliceHeader::*time) const {
+  bool are_uneven(std::optional<double> SliceHeader::*time, double jitter) const {
     const std::vector<double> times = times_of_volumes(time);
-    return std::ranges::any_of(times, [&](double each) { return each != times.front(); });
+    return std::ranges::any_of(times, [&](double each) { return std::abs(each - times.front()) > jitter; });
   }
 
   /// Of the first slices of the volumes; empty where one has none.

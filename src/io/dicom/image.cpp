@@ -98,11 +98,11 @@ class SliceReader final : public VolumeSource {
   Spacing spacing() const override { return volume_.geometry.spacing; }
   HeaderFacts header() const override {
     const SliceHeader& first = volume_.slices.front();
-    const HeaderFacts said{.kind = first.kind,
-                           .kind_source = first.kind_source,
-                           .are_ct_numbers = first.modality == "CT",
-                           .min_is_white = first.photometric == "MONOCHROME1",
-                           .slices_are_even = volume_.why_2d_only.empty()};
+    HeaderFacts said{.kind = first.kind,
+                     .kind_source = first.kind_source,
+                     .are_ct_numbers = first.modality == "CT",
+                     .min_is_white = first.photometric == "MONOCHROME1",
+                     .slices_are_even = volume_.why_2d_only.empty()};
     // Programs write labels and phases as what the scan was that they come from.
     if (!looks_ || (first.modality != "CT" && first.modality != "MR")) return said;
     return looks_->get(index_, said, {first.slope, first.intercept}, [this](std::size_t volume) {

@@ -101,24 +101,25 @@ struct SliceHeader {
   bool is_lossy = false;               ///< by its transfer syntax
   bool ends_with_cells = false;        ///< the data set does, with those of its only frame, as they stand in memory
   bool has_overlays_in_cells = false;  ///< in bits of the cells that hold no number
+  bool burned_in = false;              ///< the header says that text is burned into the pixels
 
   std::int64_t columns = 0, rows = 0;
   std::int64_t frame_columns = 0, frame_rows = 0;  ///< of the whole frame, where the image is a tile of it
   std::int64_t left = 0, top = 0;                  ///< where the tile begins
-  bool is_way_assumed = false;         ///< of a mosaic that does not say to which side its slices follow each other
-  std::int64_t frame = 0, frames = 1;  ///< which one of how many frames
-  bool is_enhanced = false;            ///< the header says frame by frame what differs (functional groups)
+  std::int64_t frame = 0, frames = 1;              ///< which one of how many frames
+  bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
+  bool is_way_assumed = false;  ///< of a mosaic that does not say to which side its slices follow each other
   PixelFormat format;
   double slope = 1, intercept = 0;  ///< real value = slope * stored + intercept
   bool says_slope = false, says_intercept = false;
   ModalityLut modality_lut;                    ///< takes the place of the rescale where it is not empty
   std::optional<std::pair<int, int>> padding;  ///< stored numbers, first and last, that mean "no value here"
+  bool has_spacing = false;                    ///< the header says it
 
   std::optional<Vector3> position;                  ///< centre of the first pixel, LPS, mm
   std::optional<std::pair<Vector3, Vector3>> axes;  ///< unit vectors along a row and down a column
   std::array<double, 2> spacing{1, 1};              ///< mm between columns, between rows
-  bool has_spacing = false;
-  double thickness = 1;  ///< mm between slices where positions do not tell
+  double thickness = 1;                             ///< mm between slices where positions do not tell
 
   // What is imaged: slices that differ in it never share a volume.
   std::string contrast, directionality;  ///< the second of diffusion
@@ -142,7 +143,6 @@ struct SliceHeader {
   std::optional<double> acquired_at, made_at;  ///< s, from one moment on for all images
   std::optional<double> acquisition, instance_number;
 
-  bool burned_in = false;        ///< the header says that text is burned into the pixels
   std::optional<Error> problem;  ///< why the image cannot be used
 };
 

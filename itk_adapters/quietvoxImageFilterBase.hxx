@@ -241,9 +241,9 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   }
   const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
   VolumeView<const float> whole_blocks = from;
-  if (!filled.empty()) whole_blocks.data = filled.data();
+  if (fills) whole_blocks.data = filled.data();
   m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
-  if (!filled.empty()) restore_missing(from, to);
+  if (fills) restore_missing(from, to);
   if (ranks) {
     change_pixels(to.data, output.data, output.extent.voxels(), execution,
                   [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });

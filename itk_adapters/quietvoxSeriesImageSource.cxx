@@ -13,28 +13,24 @@ namespace quietvox {
 void SeriesImageSource::SetFileName(const std::string& path) {
   if (path == m_FileName) return;
   m_FileName = path;
-  m_Image.reset();
   this->Modified();
 }
 
 void SeriesImageSource::SetSeriesUID(const std::string& uid) {
   if (uid == m_SeriesUID) return;
   m_SeriesUID = uid;
-  m_Image.reset();
   this->Modified();
 }
 
 void SeriesImageSource::SetAllowGaps(bool allow) {
   if (allow == m_AllowGaps) return;
   m_AllowGaps = allow;
-  m_Image.reset();
   this->Modified();
 }
 
 void SeriesImageSource::SetForceKind(std::optional<DataKind> kind) {
   if (kind == m_ForceKind) return;
   m_ForceKind = kind;
-  m_Image.reset();
   this->Modified();
 }
 

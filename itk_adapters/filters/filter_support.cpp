@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/filters/filter_support.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "analysis/measure_noise.hpp"
@@ -33,8 +31,6 @@ Resolved resolved_with_voxels(const FilterConfig& settings, VolumeSource& volume
 bool is_there(float pixel) { return FilledSource::is_there(pixel); }
 
 std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution& execution) {
-  const float* const end = whole.data + whole.extent.voxels();
-  if (std::all_of(whole.data, end, is_there)) return {};
   std::vector<float> voxels(static_cast<std::size_t>(whole.extent.voxels()));
   MemoryVolume volume(whole);
   FilledSource(volume, execution).read({voxels.data(), whole.extent, whole.spacing});

@@ -31,7 +31,7 @@ Resolved resolved_with_voxels(const FilterConfig&, VolumeSource&, const Executio
 /// False of a pixel that is missing to filters of blocks.
 bool is_there(float pixel);
 
-/// A whole volume with what is missing in it filled in, for filters that need whole blocks; empty where nothing is.
+/// A whole volume with what is missing in it filled in, for filters that need whole blocks.
 std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution&);
 
 /// Makes what is missing in `whole` missing in `part` again.

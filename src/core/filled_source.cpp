@@ -14,8 +14,6 @@ namespace {
 
 constexpr float usual = std::numeric_limits<float>::quiet_NaN();  // of what is missing
 
-bool is_there(float voxel) { return FilledSource::is_there(voxel); }
-
 /// Values on a grid, NaN where there is none.
 struct Grid {
   std::int64_t columns, rows;
@@ -65,7 +63,7 @@ void fill_from(Grid& coarse, Grid& fine) {
 /// A slice of which something is there.
 void fill(float* slice, std::int64_t columns, std::int64_t rows) {
   std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
-  std::ranges::replace_if(levels.front().values, std::not_fn(is_there), usual);
+  std::ranges::replace_if(levels.front().values, std::not_fn(FilledSource::is_there), usual);
   while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
     levels.push_back(coarser(levels.back()));
   for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);

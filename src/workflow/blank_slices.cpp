@@ -13,22 +13,22 @@ namespace {
 
 constexpr std::size_t most_named = 5;
 
+bool is_there(float voxel) { return std::isfinite(voxel); }
+
 /// The one value of all voxels that are not missing; none where there are several, or nothing is there.
 std::optional<float> value_of(const float* voxels, std::int64_t count) {
   const float* const end = voxels + count;
-  const float* const first = std::find_if(voxels, end, [](float voxel) { return std::isfinite(voxel); });
+  const float* const first = std::find_if(voxels, end, is_there);
   if (first == end) return std::nullopt;
-  const bool is_one = std::all_of(first, end, [&](float voxel) { return voxel == *first || !std::isfinite(voxel); });
+  const bool is_one = std::all_of(first, end, [&](float voxel) { return voxel == *first || !is_there(voxel); });
   return is_one ? std::optional(*first) : std::nullopt;
 }
 
-bool is_all_missing(const float* voxels, std::int64_t count) {
-  return std::none_of(voxels, voxels + count, [](float voxel) { return std::isfinite(voxel); });
-}
+bool is_all_missing(const float* voxels, std::int64_t count) { return std::none_of(voxels, voxels + count, is_there); }
 
 /// True for voxels that are something else than a background.
 auto differs_from(float value) {
-  return [value](float voxel) { return std::isfinite(voxel) && voxel != value; };
+  return [value](float voxel) { return is_there(voxel) && voxel != value; };
 }
 
 /// Gives the voxels of a slice along x or y, which lies in some slices along z, those that `at` gives to a place in the
@@ -103,7 +103,6 @@ void BlankSlices::judge(std::int64_t z, float value, const float* voxels) {
   slice = {State::background, value, {}};
   // What is left of a slice is to be no less than half of what the slices beside it hold.
   const float* const end = voxels + extent().slice();
-  const auto is_there = [](float voxel) { return std::isfinite(voxel); };
   const auto present = std::count_if(voxels, end, is_there);
   for (const auto* const beside : {&voxels_below_, &voxels_above_}) {
     if (2 * present < std::ranges::count_if(*beside, is_there)) return;

@@ -28,10 +28,11 @@ class AsMagnitudes final : public VolumeSource {
 /// sharing, filters along time), and with it their noise; volumes an even number apart are both labelled, or neither.
 std::size_t neighbour_of(std::size_t volume, const io::Image& image) {
   const std::size_t last = image.volume_count() - 1;
-  for (const std::size_t apart : {4, 2}) {
-    if (!image.is_time_series()) break;
-    if (volume + apart <= last) return volume + apart;
-    if (volume >= apart) return volume - apart;
+  if (image.is_time_series()) {
+    for (const std::size_t apart : {4, 2}) {
+      if (volume + apart <= last) return volume + apart;
+      if (volume >= apart) return volume - apart;
+    }
   }
   return volume < last ? volume + 1 : volume - 1;
 }

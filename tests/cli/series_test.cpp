@@ -144,6 +144,16 @@ TEST_F(SeriesOnDisk, StayCompressedAsTheyWere) {
   EXPECT_EQ(read_voxels(folder_ / "same"), read_voxels(folder_ / "raw"));
 }
 
+/// pixdim[4] of a NIfTI file, and the units of its header.
+std::pair<float, char> time_step_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  float seconds = -1;
+  char units = 0;
+  file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);
+  file.seekg(123).read(&units, 1);
+  return {seconds, units};
+}
+
 /// Dynamic series, as of a contrast agent: a volume is made of many repetitions, and others follow when it suits.
 TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   const auto seconds_of = [&](const std::string& name, const std::vector<std::string>& times,
@@ -168,11 +178,7 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
     const Result result = quietvox_ok({"median", path(name), path(name + ".nii"), "--radius", "0"});
     EXPECT_EQ(result.err.find("unevenly in time") != std::string::npos, warns) << name << result.err;
     EXPECT_EQ(quietvox_ok({"median", path(name), path(name + "-dicom")}).err.find("unevenly"), std::string::npos);
-    std::ifstream file(folder_ / (name + ".nii"), std::ios::binary);
-    float seconds = -1;
-    char units = 0;
-    file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
-    file.seekg(123).read(&units, 1);
+    const auto [seconds, units] = time_step_of(folder_ / (name + ".nii"));
     return units == 2 + 8 ? seconds : 0;
   };
   EXPECT_EQ(seconds_of("uneven", {"101500", "101510", "101520", "101600", "101700"}, "5", true), 0);
@@ -264,11 +270,7 @@ TEST_F(SeriesOnDisk, KeepTheirRepetitionTimeInNifti) {
         quietvox_ok({"median", path(name), path(output), "--radius", "0", "--residual", path(residual)});
     EXPECT_EQ(result.err.find("b-values") != std::string::npos, name == "diffusion") << result.err;
     for (const std::string& made : {output, residual}) {
-      std::ifstream file(folder_ / made, std::ios::binary);
-      float seconds = -1;
-      char units = 0;
-      file.seekg(76 + 4 * 4).read(reinterpret_cast<char*>(&seconds), sizeof seconds);  // pixdim[4]
-      file.seekg(123).read(&units, 1);
+      const auto [seconds, units] = time_step_of(folder_ / made);
       if (expected > 0) {
         EXPECT_EQ(seconds, expected) << made;
         EXPECT_EQ(units, 2 + 8) << made << ": mm and s";

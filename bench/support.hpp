@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 #ifndef NDEBUG
 #error "A benchmark of unoptimized code says nothing: configure with CMAKE_BUILD_TYPE=Release"

@@ -40,7 +40,7 @@ install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINAT
 # The headers that users include, as <quietvox/filters/median.hpp>.
 set(public_headers
   core/backend.hpp core/border.hpp core/error.hpp core/execution.hpp core/fields.hpp core/filter.hpp
-  core/memory_volume.hpp core/message.hpp core/noise_model.hpp core/pipeline.hpp core/provenance.hpp core/volume.hpp
+  core/memory_volume.hpp core/message.hpp core/noise_model.hpp core/pipeline.hpp core/provenance.hpp core/volume_view.hpp
   core/volume_facts.hpp
   filters/adaptive_bilateral.hpp filters/bilateral.hpp filters/bm4d.hpp filters/dct.hpp filters/gaussian.hpp
   filters/median.hpp filters/nlm.hpp filters/prinlm.hpp filters/quadratic.hpp filters/quadratic/coefficients.hpp

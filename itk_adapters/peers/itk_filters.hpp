@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// ITK's own filters, for measurements beside them. Nothing is copied on the way in or out. `threads`: 0 as many as ITK
 /// takes.

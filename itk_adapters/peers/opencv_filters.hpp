@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// OpenCV's filters, slice by slice, for measurements beside them: where quietvox was built with OpenCV.
 namespace quietvox::peers {

@@ -9,7 +9,7 @@
 #include <numbers>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/execution.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox {
 

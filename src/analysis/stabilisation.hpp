@@ -6,7 +6,7 @@
 
 #include "core/execution.hpp"
 #include "core/noise_model.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox {
 

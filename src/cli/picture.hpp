@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/execution.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "io/output/access.hpp"
 
 namespace quietvox::cli {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// The parameter table of a filter. A parameter struct lists its members once, with name, range, unit and help text:
 ///

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/execution.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// What a file may make a reader take: readers check what its bytes say before they take stack or memory for it.
 namespace quietvox {

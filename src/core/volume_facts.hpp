@@ -10,7 +10,7 @@
 
 #include "core/fields.hpp"
 #include "core/noise_model.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// What is known of a whole volume when `auto` becomes numbers: all of it, or what its headers say before a voxel is
 /// read.

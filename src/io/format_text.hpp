@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// How the facts of an image are told to people: numbers with six significant digits.
 namespace quietvox::io {

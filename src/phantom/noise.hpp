@@ -8,7 +8,7 @@
 
 #include "core/execution.hpp"
 #include "core/fields.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox {
 

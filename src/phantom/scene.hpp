@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// What phantoms are painted with: shapes in mm with soft edges, one over the other. Only +, -, *, / and sqrt are used,
 /// whose results IEEE 754 fixes to the bit, so that a scene is the same on every machine.

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "phantom/philox.hpp"
 
 namespace quietvox {

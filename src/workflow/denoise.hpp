@@ -12,7 +12,7 @@
 
 #include "backends/choice.hpp"
 #include "core/noise_model.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "io/image.hpp"
 #include "workflow/observer.hpp"
 #include "workflow/options.hpp"

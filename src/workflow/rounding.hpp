@@ -12,7 +12,7 @@
 
 #include "core/execution.hpp"
 #include "core/message.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "io/image.hpp"
 
 namespace quietvox {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox::test {
 

@@ -7,7 +7,7 @@
 
 #include "core/backend.hpp"
 #include "core/pipeline.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox::test {
 

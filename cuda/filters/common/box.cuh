@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/border.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox::cuda {
 

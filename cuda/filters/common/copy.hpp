@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "cuda/resources.hpp"
 
 namespace quietvox::cuda {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "filters/bm4d/noise.hpp"
 
 /// The inner loops of the CPU's block matching filter, in the widest vectors that the machine has.

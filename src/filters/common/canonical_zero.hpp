@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 namespace quietvox {
 

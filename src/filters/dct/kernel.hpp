@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "filters/common/tiles.hpp"
 
 /// The inner loops of the CPU's DCT filter, in the widest vectors that the machine has.

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// The CPU's vector code of the median: rows of keys, and networks that run on whole rows.
 ///

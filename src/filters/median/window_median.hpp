@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/border.hpp"
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 #include "filters/common/canonical_zero.hpp"
 
 namespace quietvox::selection {

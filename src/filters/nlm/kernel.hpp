@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// The inner loops of the CPU's non-local means, in the widest vectors that the machine has.
 ///

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// The inner loops of the CPU's guided non-local means, in the widest vectors that the machine has.
 namespace quietvox::prinlm_kernel {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/execution.hpp"
-#include "io/dicom/copies.hpp"
+#include "io/dicom/duplicates.hpp"
 #include "io/dicom/open_file.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"

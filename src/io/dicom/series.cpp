@@ -11,7 +11,7 @@
 #include <set>
 #include <tuple>
 
-#include "io/dicom/copies.hpp"
+#include "io/dicom/duplicates.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/volume_split.hpp"

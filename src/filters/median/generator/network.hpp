@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/volume.hpp"
+#include "core/volume_view.hpp"
 
 /// Selection networks: medians computed by a fixed sequence of minima and maxima, without a branch. The same sequence
 /// serves vector lanes, scalars and GPU registers.

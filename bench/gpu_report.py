@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# report.py: writes docs/reports/gpu-speed.md and docs/reports/gpu-speed.svg from what the benchmarks left in bench/results.
+# gpu_report.py: writes docs/reports/gpu-speed.md and docs/reports/gpu-speed.svg from what the benchmarks left in bench/results.
 import json
 import math
 import pathlib
@@ -12,7 +12,7 @@ RESULTS = ROOT / "bench" / "results"
 
 PAGE = """# Speed on a GPU
 
-Made by `bench/report.py` from `bench/results`; do not edit. GPU: {gpu}, CUDA runtime {runtime}, driver for CUDA
+Made by `bench/gpu_report.py` from `bench/results`; do not edit. GPU: {gpu}, CUDA runtime {runtime}, driver for CUDA
 {driver}, commit `{commit}`. Measured in the same run, and so the ceilings of all that follows:
 
 | copy, read and write | float min or max | 16-bit min or max | exponentials | multiply-adds | to the device | from the device |
@@ -90,7 +90,7 @@ cd build-bench/bin
 ./quietvox benchmark --json > ../../bench/results/h200_cpu.json  # built with OpenCV: docs/building.md
 ```
 
-`bench/peers_npp.cu` and `bench/peers_cupy.py` say how they are run. Then `bench/report.py` writes this page.
+`bench/peers_npp.cu` and `bench/peers_cupy.py` say how they are run. Then `bench/gpu_report.py` writes this page.
 """
 
 

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/resources.hpp"
 
+#include <sys/mman.h>
+
 #include <cstdint>
+
+#include "core/error.hpp"
 
 namespace quietvox::cuda {
 
@@ -12,8 +16,8 @@ MemoryPool::MemoryPool(int device) {
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = device;
   QV_CUDA(cudaMemPoolCreate(&handle_, &properties));
-  std::uint64_t copy_unfiltered = UINT64_MAX;
-  QV_CUDA(cudaMemPoolSetAttribute(handle_, cudaMemPoolAttrReleaseThreshold, &copy_unfiltered));
+  std::uint64_t all_memory = UINT64_MAX;
+  QV_CUDA(cudaMemPoolSetAttribute(handle_, cudaMemPoolAttrReleaseThreshold, &all_memory));
 }
 
 std::size_t MemoryPool::available() const {
@@ -28,14 +32,27 @@ std::size_t MemoryPool::available() const {
 void MemoryPool::trim() const { QV_CUDA(cudaMemPoolTrimTo(handle_, 0)); }
 
 void* PinnedBuffer::reserve(std::size_t bytes) {
-  if (bytes > bytes_) {
-    cudaFreeHost(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-    QV_CUDA(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable));
-    bytes_ = bytes;
-  }
+  if (bytes <= bytes_) return data_;
+  release();
+  constexpr std::size_t huge_page = 2 << 20;
+  const std::size_t size = bytes + huge_page;
+  void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw Error(Errc::out_of_memory, "the machine has no memory left to page-lock");
+  mapped_ = static_cast<std::byte*>(mapped);
+  mapped_bytes_ = size;
+  std::byte* const first = mapped_ + (huge_page - reinterpret_cast<std::uintptr_t>(mapped_) % huge_page) % huge_page;
+  madvise(first, bytes, MADV_HUGEPAGE);
+  QV_CUDA(cudaHostRegister(first, bytes, cudaHostRegisterPortable));
+  data_ = first;
+  bytes_ = bytes;
   return data_;
+}
+
+void PinnedBuffer::release() {
+  if (data_) cudaHostUnregister(data_);
+  if (mapped_) munmap(mapped_, mapped_bytes_);
+  mapped_ = data_ = nullptr;
+  mapped_bytes_ = bytes_ = 0;
 }
 
 std::size_t most_shared_bytes() {

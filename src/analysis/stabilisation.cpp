@@ -3,125 +3,27 @@
 #include "analysis/stabilisation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numbers>
+
+#include "rician_tables.hpp"
 
 namespace quietvox {
 namespace {
 
-constexpr double end = 8;  // of the tables, in sigma
-constexpr int nodes = 1024;
-constexpr double step = end / nodes;
-
-template <std::size_t count>
-double polynomial(const std::array<double, count>& coefficients, double x) {
-  double sum = 0;
-  for (std::size_t i = count; i-- > 0;) sum = sum * x + coefficients[i];
-  return sum;
-}
-
-/// Modified Bessel functions of order 0 and 1 times exp(-x), within 4e-7 (Abramowitz and Stegun 9.8.1 to 9.8.4).
-double bessel0(double x) {
-  const double t = x / 3.75;
-  if (t < 1) {
-    return std::exp(-x) * polynomial<7>({1, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813}, t * t);
-  }
-  return polynomial<9>({0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537,
-                        -0.01647633, 0.00392377},
-                       1 / t) /
-         std::sqrt(x);
-}
-double bessel1(double x) {
-  const double t = x / 3.75;
-  if (t < 1) {
-    return std::exp(-x) * x *
-           polynomial<7>({0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733, 0.00301532, 0.00032411}, t * t);
-  }
-  return polynomial<9>({0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555, 0.02282967, -0.02895312,
-                        0.01787654, -0.00420059},
-                       1 / t) /
-         std::sqrt(x);
-}
-
-double mean_magnitude(double nu) {
-  const double x = nu * nu / 4;
-  return std::sqrt(std::numbers::pi / 2) * ((1 + 2 * x) * bessel0(x) + 2 * x * bessel1(x));
-}
-
-/// Linear between its nodes.
-struct Table {
-  std::array<double, nodes + 1> values{};
-
-  double at(double x) const {
-    const double place = x / step;
-    const auto node = static_cast<std::size_t>(std::min(place, nodes - 1.0));
-    return values[node] + (place - static_cast<double>(node)) * (values[node + 1] - values[node]);
-  }
-  /// Where the table, which rises, has a value that lies within it.
-  double where(double value) const {
-    const auto above = std::upper_bound(values.begin() + 1, values.end() - 1, value);
-    const auto node = static_cast<double>(above - values.begin() - 1);
-    return step * (node + (value - above[-1]) / (*above - above[-1]));
-  }
-};
-
-/// Keeps digits that do not depend on how a processor rounds an exponential function.
-double rounded(double value) { return std::nearbyint(std::ldexp(value, 30)) * 0x1p-30; }
-
-struct Tables {
-  Table forward;   ///< f of a magnitude
-  Table expected;  ///< of f, for a nu
-  double beyond;   ///< what f has over sqrt(m^2 - 1/2) above the end
-
-  Tables() {
-    Table mean;
-    for (int i = 0; i <= nodes; ++i) mean.values[static_cast<std::size_t>(i)] = mean_magnitude(i * step);
-    const auto slope = [&](double magnitude) {
-      const double nu = magnitude <= mean.values[0] ? 0 : mean.where(std::min(magnitude, mean.values[nodes]));
-      const double m = mean_magnitude(nu);
-      return 1 / std::sqrt(nu * nu + 2 - m * m);
-    };
-    double sum = 0;
-    for (int i = 1; i <= nodes; ++i) {
-      sum += step * slope((i - 0.5) * step);
-      forward.values[static_cast<std::size_t>(i)] = rounded(sum);
-    }
-    beyond = rounded(sum - std::sqrt(end * end - 0.5));
-    for (int i = 0; i <= nodes; ++i) expected.values[static_cast<std::size_t>(i)] = rounded(expectation(i * step));
-  }
-
-  double f(double magnitude) const {
-    return magnitude < end ? forward.at(magnitude) : std::sqrt(magnitude * magnitude - 0.5) + beyond;
-  }
-
- private:
-  double expectation(double nu) const {
-    constexpr double width = 7, fine = 1.0 / 32;
-    double sum = 0, weights = 0;
-    for (double m = std::max(nu - width, 0.0) + fine / 2; m < nu + width; m += fine) {
-      const double weight = m * std::exp(-(m - nu) * (m - nu) / 2) * bessel0(m * nu);
-      sum += weight * f(m);
-      weights += weight;
-    }
-    return sum / weights;
-  }
-};
-
-const Tables& tables() {
-  static const Tables made;
-  return made;
+/// Beyond its table a magnitude changes as if its noise were Gaussian.
+double forward(double magnitude) {
+  return magnitude < RisingTable::end ? rician_forward.at(magnitude)
+                                      : std::sqrt(magnitude * magnitude - 0.5) + rician_beyond;
 }
 
 }  // namespace
 
-double stabilise_rician(double magnitude) { return magnitude < 0 ? -tables().f(-magnitude) : tables().f(magnitude); }
+double stabilise_rician(double magnitude) { return magnitude < 0 ? -forward(-magnitude) : forward(magnitude); }
 
 double unstabilise_rician(double filtered) {
-  const Tables& table = tables();
-  if (filtered <= table.expected.values.front()) return 0;
-  if (filtered < table.expected.values.back()) return table.expected.where(filtered);
-  const double d = filtered - table.beyond;
+  if (filtered <= rician_expected.values.front()) return 0;
+  if (filtered < rician_expected.values.back()) return rician_expected.where(filtered);
+  const double d = filtered - rician_beyond;
   return d * d / std::sqrt(d * d + 0.5);
 }
 

@@ -156,7 +156,7 @@ NiftiVoxelReader::NiftiVoxelReader(const NiftiFile& file, const Execution& execu
 void NiftiVoxelReader::read(std::int64_t first, VoxelDomain kind, std::span<float> values) {
   const VoxelFormat format = file_.voxel_format(kind);
   const auto size = static_cast<std::size_t>(bytes_per_voxel(format.type));
-  const std::int64_t together = reader_.compressed() ? nifti_piece : piece_of_thread(execution_);
+  const std::int64_t together = nifti_piece;
   const std::int64_t pieces = (std::ssize(values) + together - 1) / together;
   const auto read_piece = [&](std::vector<std::byte>& stored, std::int64_t piece) {
     const auto begin = static_cast<std::size_t>(piece * together);

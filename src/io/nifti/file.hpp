@@ -76,12 +76,7 @@ class NiftiVoxelReader {
   Execution execution_;
 };
 
-/// Voxels that all threads together read or write at once.
-inline constexpr std::int64_t nifti_piece = 1 << 17;
-
-/// Those of one thread.
-inline std::int64_t piece_of_thread(const Execution& execution) {
-  return std::max<std::int64_t>(nifti_piece / thread_count(execution), 1 << 12);
-}
+/// Voxels that a thread reads or writes at once.
+inline constexpr std::int64_t nifti_piece = 1 << 16;
 
 }  // namespace quietvox::io

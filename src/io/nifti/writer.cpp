@@ -121,7 +121,7 @@ class NiftiWriter : public ImageWriter {
       told.rescale.inter -= offset_;
       decode(stored, told, {stored_values + first, count}, Inexact::round);
     };
-    const auto piece = static_cast<std::size_t>(piece_of_thread(execution_)) * size;
+    const auto piece = static_cast<std::size_t>(nifti_piece) * size;
     voxel_part().write(values.size() * size, piece, encodes_in_order(), fill);
     clamped_ += clamped;
     slice_ += slices.extent.z;

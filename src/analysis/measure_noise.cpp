@@ -121,6 +121,24 @@ double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey&
   return static_cast<double>(background) / static_cast<double>(bricks.voxels());
 }
 
+/// Where fill values lie beyond, by the means of all bricks. Bricks far from all others hold fill values where few of
+/// them hold anything besides; more are an object in much air, however bright it is.
+double fill_values_beyond(const NoiseBricks& bricks, std::vector<double> means) {
+  constexpr double spreads = 64, most_spreads = 1e6, few = 0.02;
+  const auto quartile = [&](std::size_t number) {
+    const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
+    std::nth_element(means.begin(), at, means.end());
+    return *at;
+  };
+  const double first = quartile(1), third = quartile(3);
+  if (!(third > first)) return std::numeric_limits<double>::infinity();
+  const double end = third + spreads * (third - first);
+  std::int64_t varied = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) varied += bricks.mean(i) > end;
+  const bool has_object = static_cast<double>(varied) >= few * static_cast<double>(means.size());
+  return has_object ? third + most_spreads * (third - first) : end;
+}
+
 Survey survey(const NoiseBricks& bricks) {
   constexpr double most_background_with_impulses = 0.6, masked_share = 0.05;
   Survey result;
@@ -131,17 +149,7 @@ Survey survey(const NoiseBricks& bricks) {
     const auto [low, high] = std::minmax_element(means.begin(), means.end());
     return std::pair(*low, *high);
   }();
-  const double usual_end = [&] {  // where fill values lie beyond
-    constexpr double spreads = 64;
-    std::vector<double> sorted = means;
-    const auto quartile = [&](std::size_t number) {
-      const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(number * (sorted.size() - 1) / 4);
-      std::nth_element(sorted.begin(), at, sorted.end());
-      return *at;
-    };
-    const double first = quartile(1), third = quartile(3);
-    return third > first ? third + spreads * (third - first) : brightest;
-  }();
+  const double usual_end = fill_values_beyond(bricks, means);
   double sum = 0, count = 0;
   for (const double mean : means) {
     if (!(mean > darkest) || mean > usual_end) continue;

@@ -43,12 +43,21 @@ std::int64_t parts_of(std::span<const FilterConfig> chain) {
   return chain.empty() ? 0 : 1 + parts_of(chain.first(last_part(chain)));
 }
 
+/// About how many slices of a slab are computed anew for the next one: filters that need whole blocks make two passes
+/// over blocks that overlap.
+std::int64_t recomputed_slices(std::span<const FilterConfig> chain) {
+  std::int64_t slices = 0;
+  for (const FilterConfig& step : chain) slices += needs_whole_blocks(step) ? step.halo().z : 0;
+  return slices;
+}
+
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
   Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution)
       : extent_(extent),
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
+        recomputed_(recomputed_slices(chain)),
         filters_(static_cast<std::int64_t>(chain.size())),
         parts_(parts_of(chain)),
         threads_(thread_count(execution)) {}
@@ -73,10 +82,15 @@ class Demand {
   std::int64_t bytes(Plan plan) const {
     return (buffers(plan) + under_way(plan)) * extent_.slice() * static_cast<std::int64_t>(sizeof(float));
   }
+  /// The slices of each slab where all have about as many, at most `most`.
+  std::int64_t level(std::int64_t most) const {
+    const std::int64_t slabs = (extent_.z + most - 1) / most;
+    return (extent_.z + slabs - 1) / slabs;
+  }
   /// One slice at a time.
   std::int64_t least_bytes() const { return bytes({1, false}); }
 
-  Plan plan(const std::optional<std::size_t>& memory_limit) const {
+  Plan plan(const std::optional<std::size_t>& memory_limit, bool shares_threads) const {
     const std::int64_t limit = static_cast<std::int64_t>(memory_limit.value_or(0));
     // Without a limit twice the volume, which one filter needs when it takes the volume whole; see below for chains.
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
@@ -87,8 +101,13 @@ class Demand {
     const std::int64_t overlapped = most_slices(std::min(block, extent_.z / 4), [&](std::int64_t slices) {
       return fits({slices, true});
     });
-    if (overlapped >= std::max<std::int64_t>(halo_, 1)) return {overlapped, true};
-    const std::int64_t alone = most_slices(extent_.z, [&](std::int64_t slices) { return fits({slices, false}); });
+    // Reading beside a filter that takes the same threads gains less than slabs of which little is computed anew.
+    const std::int64_t large = std::max(block, 16 * recomputed_);
+    if (overlapped >= std::max({halo_, shares_threads && recomputed_ > 0 ? large : 0, std::int64_t{1}})) {
+      return {overlapped, true};
+    }
+    const std::int64_t most = recomputed_ > 0 ? level(large) : extent_.z;
+    const std::int64_t alone = most_slices(most, [&](std::int64_t slices) { return fits({slices, false}); });
     // Slabs shorter than what they reach would make a chain compute most of the volume again and again.
     if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
@@ -101,7 +120,7 @@ class Demand {
 
  private:
   Extent extent_;
-  std::int64_t halo_, filters_, parts_, threads_;
+  std::int64_t halo_, recomputed_, filters_, parts_, threads_;
 };
 
 /// Room for voxels, whatever stands in it.
@@ -359,11 +378,11 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
   const Demand demand(extent, chain, execution);
   const std::vector<Execution> executions = executions_of_parts(parts_of(chain), execution);
   const LastPart part(source, chain, backend, executions);
-  Plan plan = demand.plan(execution.memory_limit);
+  Plan plan = demand.plan(execution.memory_limit, backend.shares_threads());
   const auto bytes = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
   if (!execution.memory_limit && bytes(demand.bytes(plan)) > memory_budget(execution)) {
     check_memory("filtering one slice", bytes(demand.least_bytes()), execution);
-    plan = demand.plan(memory_budget(execution));
+    plan = demand.plan(memory_budget(execution), backend.shares_threads());
   }
   const std::int64_t slabs = (extent.z + plan.slices - 1) / plan.slices;
   const std::int64_t window = std::min(plan.slices + 2 * total_halo(part.filters()).z, extent.z);

@@ -234,6 +234,30 @@ TEST(MeasureNoise, NumbersWhoseSquaresAreNoFloats) {
 }
 
 /// CT numbers plus 1024: the mean of air is twice its spread, as in the magnitudes of MR.
+/// A ball with soft contrasts in air, as of a wrist in a head coil.
+Scan ball_in_air(double radius, double signal) {
+  constexpr Extent extent{{96, 96, 64}};
+  Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const auto x = static_cast<double>(i % 96), y = static_cast<double>(i / 96 % 96),
+               z = static_cast<double>(i / (96 * 96));
+    const double from_edge = radius - std::hypot(x - 48, y - 48, z - 32);
+    const double contrast = 1 + 0.1 * std::sin(x / 9) * std::sin(y / 11) * std::cos(z / 10);
+    scan.voxels[static_cast<std::size_t>(i)] = static_cast<float>(signal * contrast * std::clamp(from_edge, 0.0, 1.0));
+  }
+  return scan;
+}
+
+TEST(MeasureNoise, OfMagnitudesThatAreMostlyAir) {
+  for (const double radius : {17.0, 23.0, 27.0}) {  // 3, 9 and 14 % of the voxels
+    for (const double signal : {200.0, 1000.0, 5000.0}) {
+      const NoiseModel model = ball_in_air(radius, signal).with({NoiseKind::rician, 10, test_seed}).measured();
+      EXPECT_NEAR(model.sigma, 10, 1) << radius << " " << signal;
+      EXPECT_EQ(model.distribution, NoiseDistribution::rician) << radius << " " << signal;
+    }
+  }
+}
+
 TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   const Extent extent{{96, 96, 24}};
   Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};

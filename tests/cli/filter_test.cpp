@@ -780,6 +780,18 @@ TEST_F(FilterCommandUnderALimit, MemoryStaysBelowItsLimit) {
   EXPECT_LE(result.peak_kib, 100 * 1024);
 }
 
+/// Of filters that keep what a first pass makes for a second one.
+TEST_F(FilterCommandUnderALimit, MemoryStaysBelowItsLimitInTwoPasses) {
+  quietvox_ok({"phantom", path("scan.nii"), "--kind", "mr", "--size", "96x96x120", "--noise", "gaussian:20"});
+  for (const char* const filter : {"dct", "prinlm", "bm4d"}) {
+    quietvox_ok({filter, path("scan.nii"), path("free.nii"), "--force"});
+    const Result limited =
+        quietvox_ok({filter, path("scan.nii"), path("limited.nii"), "--force", "--memory-limit", "64"});
+    EXPECT_LE(limited.peak_kib, 64 * 1024) << filter;
+    EXPECT_TRUE(read_file(folder_ / "free.nii") == read_file(folder_ / "limited.nii")) << filter;
+  }
+}
+
 TEST_F(FilterCommandUnderALimit, MemoryLimitRefusesNothingThatFits) {
   // Two tiles, whatever the number of threads.
   quietvox_ok({"phantom", path("small.nii"), "--kind", "mr", "--size", "64x64x16", "--noise", "rician:20"});

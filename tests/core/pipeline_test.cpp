@@ -181,6 +181,19 @@ TEST_F(Pipeline, WithoutALimitASlabIsASixteenthOfAVolume) {
   for (const int times : reads) EXPECT_EQ(times, 1);
 }
 
+/// 26 slices of each slab of bm4d would be computed anew for the next one.
+TEST_F(Pipeline, FiltersOfTwoPassesTakeAVolumeWholeWhereTheyShareTheThreads) {
+  const Volume volume = busy_volume({24, 16, 320}, 3);
+  FilterConfig bm4d(find_filter("bm4d"));
+  bm4d.set("sigma", "9");
+  const Volume whole = run(volume, {bm4d});
+  EXPECT_EQ(slabs, 1);
+  // The volume and as much for the result need 640.
+  EXPECT_TRUE(run(volume, {bm4d}, limited_to_slices(500, volume)) == whole);
+  EXPECT_GT(slabs, 1);
+  EXPECT_LE(slabs, 3);
+}
+
 TEST_F(Pipeline, AChainThatReachesAcrossMostOfTheVolumeTakesItWhole) {
   const Volume volume = busy_volume({16, 12, 10}, 3);
   run(volume, {median("1x1x3"), bilateral("1x1x2")});

@@ -48,6 +48,15 @@ TEST_F(GpuPipeline, AllDevicesGiveWhatOneGives) {
   EXPECT_TRUE(same_bytes(run(*make_cuda_backend(-1), chain, volume), run(*backend, chain, volume)));
 }
 
+TEST_F(GpuPipeline, AllDevicesGiveWhatOneGivesOfBlocksToo) {
+  const Volume volume = busy_volume({70, 60, 50}, 4);
+  const auto all = make_cuda_backend(-1);
+  for (const char* const filter : {"dct", "prinlm", "bm4d"}) {
+    const std::vector<FilterConfig> chain{resolved(settings(filter, {{"sigma", "9"}}), volume)};
+    EXPECT_TRUE(same_bytes(run(*all, chain, volume), run(*backend, chain, volume))) << filter;
+  }
+}
+
 TEST_F(GpuPipeline, ServesManyThreads) {
   const Volume volume = with_holes(busy_volume({101, 67, 23}, 2), 301);
   const auto chain = chain_for(volume);

@@ -368,6 +368,8 @@ void run(int argc, char** argv) {
                   {"minmax_s16x2", ceilings.minmax_s16x2},
                   {"exp2", ceilings.exp2},
                   {"fma", ceilings.fma},
+                  {"atomics", ceilings.atomics},
+                  {"shared", ceilings.shared},
                   {"upload", ceilings.upload},
                   {"download", ceilings.download}}},
                 {"rows", benchmark.rows()}});

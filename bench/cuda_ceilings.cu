@@ -65,6 +65,26 @@ __global__ void run_fma(float* values) {
   for (int i = 0; i < registers; ++i) values[at + i * step] = v[i];
 }
 
+__global__ void run_atomics(unsigned long long* sums, unsigned size) {
+  unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int round = 0; round < rounds; ++round) {
+    atomicAdd(sums + at % size, 1ULL);
+    at += 977 * 32;  // other banks each time
+  }
+}
+
+__global__ void run_shared(float* values) {
+  __shared__ volatile float tile[registers * threads];
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int i = 0; i < registers; ++i) tile[i * threads + threadIdx.x] = values[at];
+  float sum[4] = {};
+  for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+    for (int i = 0; i < registers; ++i) sum[i % 4] += tile[i * threads + threadIdx.x];
+  }
+  values[at] = sum[0] + sum[1] + sum[2] + sum[3];
+}
+
 __global__ void fill(unsigned* values) {
   const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
   values[at] = 0x3f000000U + (at * 2654435761U >> 9);  // floats from 0.5 up
@@ -92,6 +112,11 @@ Ceilings measure_ceilings() {
       60 * lanes / seconds([&] { run_comparators<PackedMinMax><<<blocks, threads>>>(static_cast<unsigned*>(a)); });
   result.exp2 = registers * lanes / seconds([&] { run_exp2<<<blocks, threads>>>(static_cast<float*>(a)); });
   result.fma = registers * lanes / seconds([&] { run_fma<<<blocks, threads>>>(static_cast<float*>(a)); });
+  constexpr unsigned sums = 1U << 21;  // 16 MiB, less than the cache
+  result.atomics =
+      lanes / seconds([&] { run_atomics<<<blocks, threads>>>(static_cast<unsigned long long*>(b), sums); });
+  result.shared =
+      sizeof(float) * registers * lanes / seconds([&] { run_shared<<<blocks, threads>>>(static_cast<float*>(a)); });
   result.copy = 2.0 * copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(b, a, copied, cudaMemcpyDeviceToDevice)); });
   result.upload = copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(a, pinned, copied, cudaMemcpyHostToDevice)); });
   result.download = copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(pinned, a, copied, cudaMemcpyDeviceToHost)); });

@@ -11,6 +11,8 @@ struct Ceilings {
   double minmax_s16x2;      ///< 16-bit minima or maxima per second, two per instruction
   double exp2;              ///< exponentials per second
   double fma;               ///< float multiply-adds per second
+  double atomics;           ///< 64-bit atomic additions per second, of warps to 256 bytes in a row, in the L2 cache
+  double shared;            ///< bytes per second, read from shared memory without conflicts
   double upload, download;  ///< bytes per second, pinned memory, one direction at a time
 };
 

@@ -34,6 +34,17 @@ ends at 4 sigma, ours at 5.
 |---|---|---|---|---|---|---|---|---|
 {kernels}
 
+## Kernels of the strong denoisers
+
+{profile_gpu}, commit `{profile_commit}`, 256^3 voxels of noise, by Nsight Compute: what share of its peak each unit of the device works
+at, over the time of the kernel. The highest one is what the kernel is bound by; the rest to 100 is waiting. "Issue": instructions of
+any kind; "FP32": multiply-adds. Measured ceilings of that device: {profile_fma:.1f} T multiply-adds/s, {profile_atomics:.2f} T additions/s of
+64-bit atomics in the L2 cache, {profile_shared:.1f} TB/s from shared memory. "Atomics": of the former.
+
+| filter | kernel | launches | ms | issue, % | FP32, % | shared memory, % | L1, % | L2, % | memory, % | atomics, % |
+|---|---|---|---|---|---|---|---|---|---|---|
+{profile}
+
 ## Beside ITK and OpenCV on a CPU
 
 Our filters, those of ITK {itk} and those of OpenCV {opencv} on {threads} cores of the processor beside the GPU, an {processor},
@@ -238,9 +249,17 @@ def plot(series, path):
     path.write_text("\n".join(out) + "\n</svg>\n", encoding="utf-8")
 
 
+def profile_lines(profile):
+    shares = ("instructions", "fma", "shared", "l1", "l2", "dram")
+    return [line(row["filter"], f"`{row['kernel']}`", str(row["launches"]), f"{row['ms']:.3f}",
+                 *(f"{row[share]:.0f}" if share in row else "" for share in shares),
+                 f"{100 * row['atomic_additions_per_s'] / profile['ceilings']['atomics']:.0f}") for row in profile["rows"]]
+
+
 def main():
     ours, cpu, papers = load("h200.json"), load("h200_cpu.json"), load("h200_papers.json")["rows"]
     npp, cupy = peer_rates("h200_npp.json"), peer_rates("h200_cupy.json")
+    profile = load("kernel_profile.json")
     kernels = [row for row in ours["rows"] if row["what"] == "kernel"]
     hosts = [row for row in ours["rows"] if row["what"] != "kernel"]
     psnrs = [row["psnr_db"] for row in papers if "psnr_db" in row]
@@ -250,6 +269,8 @@ def main():
                   for name, rate in ours["ceilings"].items()}
     (ROOT / "docs" / "reports" / "gpu-speed.md").write_text(PAGE.format(
         gpu=ours["gpu"], runtime=version(ours["cuda_runtime"]), driver=version(ours["cuda_driver"]),
+        profile_gpu=profile["gpu"], profile_commit=profile["commit"], profile="\n".join(profile_lines(profile)),
+        **{f"profile_{name}": profile["ceilings"][name] / 1e12 for name in ("fma", "atomics", "shared")},
         commit=ours["commit"], **per_second, **shortest, psnr=f"PSNR {min(psnrs):.0f} to {max(psnrs):.0f} dB",
         **{key: cpu[key] for key in ("processor", "threads", "itk", "opencv")},
         kernels="\n".join(kernel_line(row, (npp, cupy)) for row in kernels),

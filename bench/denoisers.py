@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The quietvox authors
+# SPDX-License-Identifier: Apache-2.0
+"""The strong denoisers beside each other and beside their peers; writes docs/reports/denoisers.md.
+
+    bench/denoisers.py QUIETVOX TRUTH... [--threads N] [--seed N]
+
+TRUTH is a NIfTI file without noise, of which NAME=FILE@X:X,Y:Y,Z:Z takes a part, or phantom:mr or phantom:mammogram.
+The page says what was done. Peers that are not installed (bm4d, bm3d, dipy, antspyx) are left out. Needs numpy and
+nibabel.
+"""
+import argparse
+import importlib.util
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else str(os.cpu_count())
+os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = threads
+
+import nibabel
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import quality
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reports" / "denoisers.md"
+OURS = {
+    "dct": ["dct"],
+    "prinlm": ["prinlm"],
+    "prinlm, guide bm4d": ["prinlm", "--guide", "bm4d"],
+    "bm4d, fast": ["bm4d", "--quality", "fast"],
+    "bm4d": ["bm4d"],
+    "bm4d, best": ["bm4d", "--quality", "best"],
+}
+MAGNITUDES = {"denoise": ["denoise"]} | {
+    name: [name, "--stabilise", "rician"] for name in ("bm4d", "prinlm", "dct", "nlm", "bilateral")
+}
+TEXT = """# The strong denoisers
+
+Made by `bench/denoisers.py`; do not edit. {machine}, {threads} threads. Noise of seed {seed}, from `quietvox add-noise`.
+PSNR in dB inside the object, by `bench/quality.py`. Peers: {peers}.
+
+## White Gaussian noise
+
+Filters and peers are told the true sigma, and are otherwise as they come. Levels are percent of the range.
+
+{white}
+
+## Megavoxels a second
+
+On {threads} threads, of wall time, of the largest truth above at {level} %. Ours read and write a file besides; BM4D and
+BM3D use the threads that they like.
+
+{speed}
+
+## Rician noise
+
+9 % of the range; nothing is told, but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result where
+there is no signal, in sigma; magnitudes begin with 1.25. The rest: by how many percent the mean of flat tissue is wrong,
+by the signal in sigma.
+
+{rician}
+
+## No noise
+
+PSNR of what the filters make of a truth, by their defaults: above 60 dB nothing is seen.
+
+{clean}
+"""
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def peers_of(case):
+    """Name and function of each peer that is installed."""
+    image, sigma, flat = case.image, case.sigma, 1 in case.image.shape
+
+    def bm4d():
+        from bm4d import bm4d as run
+        return run(image, sigma)
+
+    def bm3d():
+        from bm3d import bm3d as run
+        return run(image.squeeze(), sigma)
+
+    def dipy():
+        from dipy.denoise.nlmeans import nlmeans
+        return nlmeans(image, sigma=sigma, rician=False, num_threads=int(threads), method="classic", block_radius=3)
+
+    def ants():
+        import ants
+        return ants.denoise_image(ants.from_numpy(image.squeeze().astype(numpy.float32)), noise_model="Gaussian").numpy()
+
+    of_volumes = {"BM4D": ("bm4d", bm4d), "dipy nlmeans": ("dipy", dipy), "ants denoise_image": ("ants", ants)}
+    named = {"BM3D": ("bm3d", bm3d)} if flat else of_volumes
+    return {name: run for name, (package, run) in named.items() if importlib.util.find_spec(package)}
+
+
+def filtered(quietvox, words, noisy):
+    """The result, and its seconds."""
+    result = quietvox.folder / "result.nii"
+    begin = time.perf_counter()
+    quietvox(*words, noisy, result, "--threads", threads, "--backend", "cpu", "--force", "--quiet")
+    return quality.voxels(result), time.perf_counter() - begin
+
+
+def white(quietvox, truths, levels, seed):
+    rows = {}
+    for truth in truths:
+        for level in levels:
+            case = made(quietvox, truth, "white", level, seed)
+            column = f"{truth}, {level} %"
+            rows.setdefault("noisy", {})[column] = (case.psnr(case.image), None)
+            for name, words in OURS.items():
+                image, seconds = filtered(quietvox, [*words, "--sigma", case.sigma], case.noisy)
+                rows.setdefault(name, {})[column] = (case.psnr(image), case.image.size / seconds / 1e6)
+            for name, run in peers_of(case).items():
+                begin = time.perf_counter()
+                image = numpy.asarray(run()).reshape(case.image.shape)
+                seconds = time.perf_counter() - begin
+                rows.setdefault(name, {})[column] = (case.psnr(image), case.image.size / seconds / 1e6)
+    return rows
+
+
+def made(quietvox, truth, kind, level, seed):
+    case = quality.Case(quietvox, truth, kind, level, seed)
+    case.write()
+    return case.load()
+
+
+def flat_parts(image, most):
+    """Where neighbours as far as two voxels away differ by at most that."""
+    flat = numpy.ones(image.shape, bool)
+    for axis in range(image.ndim):
+        for step in (-2, -1, 1, 2):
+            flat &= numpy.abs(numpy.roll(image, step, axis) - image) <= most
+    return flat
+
+
+def rician(quietvox, truths, seed):
+    bins = ((2, 3), (3, 5), (5, 8), (8, 1000))
+    rows = []
+    for truth in truths:
+        case = made(quietvox, truth, "rician", 9, seed)
+        clean, sigma = case.clean, 9 / 100 * case.top
+        flat = flat_parts(clean, 0.5 * sigma)
+        air = flat & (clean < 0.05 * sigma)
+        for name, words in MAGNITUDES.items():
+            image, _ = filtered(quietvox, words, case.noisy)
+            row = [truth, name, f"{image[air].mean() / sigma:.2f}"]
+            for low, high in bins:
+                part = flat & (clean >= low * sigma) & (clean < high * sigma)
+                many = part.sum() >= 200
+                row.append(f"{100 * (image[part].mean() / clean[part].mean() - 1):+.1f}" if many else "")
+            rows.append(row)
+    return table(["truth", "filter", "air", "2 to 3", "3 to 5", "5 to 8", "8 and more"], rows)
+
+
+def clean(quietvox, truths):
+    rows = []
+    for name in ("denoise", "bm4d", "prinlm", "dct"):
+        row = [name]
+        for truth in truths:
+            path = quietvox.folder / quality.file_of(truth)
+            image, (result, _) = quality.voxels(path), filtered(quietvox, [name], path)
+            error = float(numpy.mean((result - image) ** 2))
+            top = float(image.max() - image.min())
+            row.append(f"{10 * numpy.log10(top**2 / error):.0f}" if error > 0 else "unchanged")
+        rows.append(row)
+    return table(["filter", *truths], rows)
+
+
+def write_truth(quietvox, text):
+    """Makes its file; returns its name."""
+    if text in quality.PHANTOMS:
+        quality.write_truth(quietvox, text, text, quality.PHANTOMS[text][0])
+        return text
+    path, _, part = text.partition("@")
+    name, _, path = path.rpartition("=")
+    name = name or pathlib.Path(path).name.removesuffix(".gz").removesuffix(".nii")
+    image = quality.voxels(path)
+    if part:
+        image = image[tuple(slice(*map(int, axis.split(":"))) for axis in part.split(","))]
+    quality.save(quietvox.folder / quality.file_of(name), image - min(image.min(), 0), nibabel.load(path).affine)
+    return name
+
+
+def machine():
+    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "A processor")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("quietvox", type=pathlib.Path)
+    parser.add_argument("truths", nargs="+")
+    parser.add_argument("--threads")
+    parser.add_argument("--seed", type=int, default=20261)
+    arguments = parser.parse_args()
+    levels = (5, 11)
+    with tempfile.TemporaryDirectory() as folder:
+        quietvox = quality.Quietvox(arguments.quietvox.resolve(), pathlib.Path(folder))
+        truths = [write_truth(quietvox, text) for text in arguments.truths]
+        rows = white(quietvox, truths, levels, arguments.seed)
+        columns = [f"{truth}, {level} %" for truth in truths for level in levels]
+        size = {truth: quality.voxels(quietvox.folder / quality.file_of(truth)).size for truth in truths}
+        largest = f"{max(truths, key=size.get)}, {levels[1]} %"
+        psnrs = [[name, *(f"{row[column][0]:.2f}" if column in row else "" for column in columns)]
+                 for name, row in rows.items()]
+        rates = [[name, f"{row[largest][1]:.2g}"] for name, row in rows.items() if largest in row and row[largest][1]]
+        volumes = [truth for truth in truths if "mammogram" not in truth]
+        peers = quality.installed(["bm4d"]) or {}
+        for package in ("bm3d", "dipy", "antspyx"):
+            peers |= quality.installed([package]) or {}
+        PAGE.write_text(TEXT.format(
+            machine=machine(), threads=threads, seed=arguments.seed, level=levels[1],
+            peers=", ".join(f"{name} {version}" for name, version in peers.items()) or "none installed",
+            white=table(["", *columns], psnrs), speed=table(["", "Mvoxel/s"], rates),
+            rician=rician(quietvox, volumes, arguments.seed), clean=clean(quietvox, truths)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -129,16 +129,17 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   };
   if (lines.has_return) refuse("a header line has a carriage return within");
   if (!lines.has_end) refuse("the header does not end within 1 MiB");
-  if (format == io::Format::nrrd) {
-    if (lines.longest_field > 400) refuse("a header line has " + std::to_string(lines.longest_field) + " letters");
-    return;
-  }
-  if (lines.longest_key > 200) refuse("a header key has " + std::to_string(lines.longest_key) + " letters");
-  if (lines.longest_value > 4000) refuse("a header value has " + std::to_string(lines.longest_value) + " letters");
+  const auto refuse_longer = [&](const char* what, std::size_t bytes, std::size_t most) {
+    if (bytes > most)
+      refuse(std::string(what) + " has " + std::to_string(bytes) + " bytes, more than " + std::to_string(most));
+  };
+  if (format == io::Format::nrrd) return refuse_longer("a header line", lines.longest_field, 400);
+  refuse_longer("a header key", lines.longest_key, 200);
+  refuse_longer("a header value", lines.longest_value, 4000);
   for (const char* key : {"NDims", "DimSize"}) {
     if (lines.keys.count(lower(key)) > 1) refuse(std::string(key) + " is given twice");
   }
-  if (!lines.copied.fits()) refuse("a comment, a name or a type has more than 254 letters");
+  if (!lines.copied.fits()) refuse("a comment, a name or a type has more than 254 bytes");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
   if (!axes || *axes < 1 || *axes > 10)
     refuse("NDims = " + lines.at("ndims").substr(0, 20) + " is not a number of axes");
@@ -315,8 +316,8 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      lines.has("space origin") || lines.has("axis mins") || lines.has("axismins"),
                      nrrd_place(lines)};
     if (name == "-") {
-      throw Error(Errc::unsupported, path.string() + ": its voxels are to be piped in",
-                  "put them into a file beside it");
+      throw Error(Errc::unsupported, path.string() + ": its data file is '-' (standard input)",
+                  "put the voxels into a file beside it");
     }
     if (!name.empty()) {
       header.data = data_file(path, name);

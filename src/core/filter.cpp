@@ -78,9 +78,9 @@ std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterC
     if (waiting.fact != VoxelFact::noise || resolved.get(waiting.field) != "0") continue;
     const std::string why = model.sigma > 0 ? "the noise cannot be told (" + model.reason + ")" : "no noise was found";
     warnings.push_back(filter + why +
-                       (is_chosen ? Message(", so that nothing was changed")
-                                  : ", so that " + Parameter{waiting.field} +
-                                        " = auto became 0 and changes nothing; give a number to filter all the same"));
+                       (is_chosen ? Message(", so nothing was changed")
+                                  : ", so " + Parameter{waiting.field} +
+                                        " = auto became 0 and changes nothing; give a number to filter anyway"));
   }
   if (is_chosen && model.impulses >= 0.0005) {
     warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model.impulses) / 10) +

@@ -36,7 +36,7 @@ void VolumeFacts::need_true_values(const Message& filter) const {
   throw Error(Errc::unsupported,
               filter + ": the voxels lie around " + FieldType<double>::format(header.offset) +
                   ", where 32-bit floats would lose digits",
-              "subtract that first");
+              "subtract that value first");
 }
 
 double VolumeFacts::in_plane_spacing() const {

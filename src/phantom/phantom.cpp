@@ -40,7 +40,7 @@ Phantom make_phantom(PhantomKind kind, Extent extent) {
   }
   if (extent.z != 1) {
     throw Error(Errc::invalid_argument, "phantom: a mammogram of " + std::to_string(extent.z) +
-                                            " slices was asked for; it has one, give AxBx1");
+                                            " slices was asked for; it has one, give XxYx1");
   }
   const Spacing spacing = fitted(mammogram_view, extent);
   Phantom phantom = painted(extent, spacing, 60, mammogram_scene(static_cast<double>(extent.x) * spacing.x));

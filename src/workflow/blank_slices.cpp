@@ -183,10 +183,10 @@ void LostSlices::warn(std::vector<Message>& warnings) const {
   const std::string more = count_ > most_named ? " and " + std::to_string(count_ - most_named) + " more" : "";
   warnings.push_back(count_ == 1 ? "slice " + names_ +
                                        " holds one value, where those beside it hold an image: it was left as it is, "
-                                       "and counts for no other slice"
+                                       "and was not used to filter other slices"
                                  : "slices " + names_ + more +
                                        " hold one value each, where those beside them hold an image: they were left as "
-                                       "they are, and count for no other slice");
+                                       "they are, and were not used to filter other slices");
 }
 
 }  // namespace quietvox

@@ -195,8 +195,8 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
 void check_places(const io::Image& image, const fs::path& input, const InputOptions& options, io::Format format,
                   const Message& instead, std::vector<Message>& warnings) {
   if (image.is_time_series() && !image.repetition_time()) {
-    warnings.push_back("the volumes lie unevenly in time or do not say how far apart they are, and so " +
-                       io::to_string(format) + " does not say it either");
+    warnings.push_back("the volumes are unevenly spaced in time, or their times are unknown, so the " +
+                       io::to_string(format) + " file states no time step");
   }
   if (image.has_diffusion()) {
     warnings.push_back(io::to_string(format) +
@@ -228,10 +228,6 @@ io::WriteOptions write_options(const OutputOptions& options, const fs::path& inp
 
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,
                                              io::VoxelDomain values, const io::WriteOptions& options) {
-  if (format == io::Format::dicom && options.output_type != "same") {
-    throw Error(Errc::invalid_argument, Parameter{"output-type"} + ": DICOM keeps its stored type",
-                "give same, or another format");
-  }
   if (format == image.format()) return image.writer(output, values, options);
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();

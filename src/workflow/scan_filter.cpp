@@ -234,7 +234,7 @@ void ScanFilter::begin_provenance() {
     provenance_.mask = of_mask.hash;
     if (of_mask.is_empty) {
       report_.warnings.push_back(Parameter{"mask", request_.mask.mask} +
-                                 ": no voxel is inside, so that nothing was changed");
+                                 ": no voxel is inside, so nothing was changed");
     }
   }
   provenance_.noise_source = report_.noise_source;

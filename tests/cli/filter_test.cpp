@@ -1018,8 +1018,7 @@ TEST_F(FilterCommand, ImagesWithoutNoiseAreNotLeftAloneSilently) {
     std::vector<std::string> words{filter, path("flat.nii"), path("out.nii"), "--force"};
     if (filter == "run") words.insert(words.end(), {"--filter", "median:radius=1x1x0", "--filter", "bilateral"});
     const Result result = quietvox_ok(words);
-    EXPECT_NE(result.err.find("bilateral: no noise was found, so that --range-sigma = auto became 0"),
-              std::string::npos)
+    EXPECT_NE(result.err.find("bilateral: no noise was found, so --range-sigma = auto became 0"), std::string::npos)
         << result.err;
   }
   EXPECT_EQ(quietvox_ok({"bilateral", path("flat.nii"), path("out.nii"), "--force", "--range-sigma", "0"})

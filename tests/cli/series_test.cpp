@@ -176,7 +176,7 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
       }
     }
     const Result result = quietvox_ok({"median", path(name), path(name + ".nii"), "--radius", "0"});
-    EXPECT_EQ(result.err.find("unevenly in time") != std::string::npos, warns) << name << result.err;
+    EXPECT_EQ(result.err.find("unevenly spaced in time") != std::string::npos, warns) << name << result.err;
     EXPECT_EQ(quietvox_ok({"median", path(name), path(name + "-dicom")}).err.find("unevenly"), std::string::npos);
     const auto [seconds, units] = time_step_of(folder_ / (name + ".nii"));
     return units == 2 + 8 ? seconds : 0;

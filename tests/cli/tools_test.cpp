@@ -70,7 +70,7 @@ TEST_F(Tools, CompareTellsOfVoxelsThatOneImageLacks) {
   EXPECT_NE(result.err.find("3 voxels are missing in one image"), std::string::npos) << result.err;
   EXPECT_EQ(quietvox_ok({"compare", path("a.nii"), path("a.nii")}).err, "");
   write_nifti(folder_ / "none.nii", {{2, 2, 2}}, std::vector<float>(8, NAN));
-  EXPECT_NE(quietvox_ok({"compare", path("a.nii"), path("none.nii")}).err.find("no voxel is there in both images"),
+  EXPECT_NE(quietvox_ok({"compare", path("a.nii"), path("none.nii")}).err.find("no voxel is present in both images"),
             std::string::npos);
 }
 

@@ -267,7 +267,7 @@ TEST(Warnings, TellOfNoiseThatIsNotThereAndOfThickSlices) {
     return warnings->text;
   };
   const auto bilateral = Bilateral::New();
-  EXPECT_NE(warning_of(bilateral).find("no noise was found, so that SetRangeSigma = auto became 0"), std::string::npos);
+  EXPECT_NE(warning_of(bilateral).find("no noise was found, so SetRangeSigma = auto became 0"), std::string::npos);
   bilateral->SetRangeSigma(1);
   EXPECT_EQ(warning_of(bilateral), "");
   const auto median = Median::New();

@@ -242,7 +242,7 @@ void compare_images(const Arguments& arguments, Context& context) {
     if (const std::int64_t count = results[volume].in_one_only; count > 0) {
       warn(where + std::to_string(count) + " voxels are missing in one image, not in the other, and are left out");
     }
-    if (results[volume].voxels == 0) warn(where + "no voxel is there in both images");
+    if (results[volume].voxels == 0) warn(where + "no voxel is present in both images");
   }
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(),

@@ -85,7 +85,7 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
                   std::string(name) + ": " + Parameter{"lowest-range-sigma"} + " = " +
                       FieldType<double>::format(*lowest_range_sigma) + " is above " + Parameter{"highest-range-sigma"} +
                       " = " + FieldType<double>::format(*highest_range_sigma),
-                  "give a number that is not");
+                  "give a smaller number");
     }
   } else {
     if (!range_sigma) needed_for("range-sigma");

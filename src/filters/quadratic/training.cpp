@@ -117,9 +117,7 @@ struct Normal {
           l(j, j) = std::sqrt(sum);
         } else {
           throw Error(Errc::invalid_argument, "train-quadratic: the noisy volume has too little in it to learn from",
-                      "give a larger or busier "
-                      "one, or more " +
-                          Parameter{"ridge"});
+                      "give a larger or busier one, or a larger " + Parameter{"ridge"});
         }
       }
     }

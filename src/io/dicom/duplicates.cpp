@@ -224,7 +224,8 @@ std::vector<SliceHeader> each_once(std::vector<SliceHeader> images, const std::f
   }
   if (changed > 0) {
     warnings.push_back((changed == 1 ? "a copy has" : std::to_string(changed) + " copies have") +
-                       " the same picture as the file that is read and another header, which is lost, in " +
+                       " the same pixels as the file that is read but another header, which is not kept; the headers "
+                       "differ in " +
                        listed({all.begin(), all.end()}));
   }
   const auto& [copy, original] = copies.front();

@@ -418,13 +418,13 @@ void add_warnings(Series& series, const ReadOptions& options) {
   }
   const auto& all = series.volumes;
   if (const std::string lost = without_place(all); !lost.empty())
-    warnings.push_back(lost + ": what has no place is filtered by itself");
+    warnings.push_back(lost + ": images without it are filtered one by one");
   const auto is_way_assumed = [](const Volume& volume) { return volume.slices.front().is_way_assumed; };
   if (const auto volume = std::ranges::find_if(all, is_way_assumed); volume != all.end()) {
     warnings.push_back(
         volume->slices.front().name.string() +
-        ": its header does not say to which side the slices of the MOSAIC follow each other: their places "
-        "may be mirrored along z, in NIfTI too; DICOM results keep theirs");
+        ": its header does not give the direction of the MOSAIC's slices: their places may be mirrored along z, in "
+        "NIfTI too; DICOM results keep theirs");
   }
   std::set<std::string> advice;
   for (const Volume& volume : all) advice.insert(advice_on_mammogram(volume.slices.front()));

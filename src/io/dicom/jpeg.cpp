@@ -27,7 +27,7 @@ void check_jpeg(std::span<const std::uint8_t> stream, std::int64_t columns, std:
       continue;
     }
     if (marker == 0xd9) break;
-    if (marker == 0x01) corrupt("hold a marker that no file may (TEM)");
+    if (marker == 0x01) corrupt("contain a TEM marker, which is not allowed in files");
     const bool is_alone = marker >= 0xd0 && marker <= 0xd8;
     if (is_alone || at + 4 > stream.size()) {
       at += 2;

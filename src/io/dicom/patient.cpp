@@ -103,9 +103,9 @@ std::optional<Error> disagreement(std::span<const SliceHeader> images) {
         by_first = std::move(text);
       } else if (text != by_first) {
         return Error(Errc::irregular,
-                     first->name.string() + " and " + slice.name.string() + " belong to one series by their " +
-                         tag_name(DCM_SeriesInstanceUID) + ", but of different patients or studies by their " +
-                         tag_name(key),
+                     first->name.string() + " and " + slice.name.string() + " have the same " +
+                         tag_name(DCM_SeriesInstanceUID) + ", but by their " + tag_name(key) +
+                         " they belong to different patients or studies",
                      "put what belongs together into folders of its own");
       }
     }

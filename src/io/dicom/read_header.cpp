@@ -217,7 +217,7 @@ void read_spacing(DcmItem& data, SliceHeader& slice) {
   }
 }
 
-/// The first of several elements that has a number; none where none has.
+/// The number of the first of these elements that has one.
 std::optional<double> first_number(DcmItem& data, std::initializer_list<DcmTagKey> keys) {
   for (const DcmTagKey& key : keys) {
     if (const auto number = first_number(data, key)) return number;
@@ -253,7 +253,7 @@ std::optional<double> seconds_at(std::string date, std::string time) {
   return on.ok() ? seconds + 86400.0 * std::chrono::sys_days(on).time_since_epoch().count() : seconds;
 }
 
-/// The same by one element that holds date, time and zone; the zone is that of all images of a series.
+/// The same from one element of type DT. Its time zone is ignored: all images of a series share it.
 std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& key) {
   const std::string text = text_of(data, key);
   return text.size() < 10 ? std::nullopt : seconds_at(text.substr(0, 8), text.substr(8, text.find_first_of("+-") - 8));
@@ -362,7 +362,7 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
   slice.syntax_name = whole.getXferName();
   slice.keeps_syntax = !whole.isEncapsulated() && data.getOriginalXfer() != EXS_DeflatedLittleEndianExplicit;
   if (slice.is_compressed && !whole.isEncapsulated()) {
-    corrupt(DCM_PixelData, "is compressed, against its transfer syntax " + slice.syntax_name);
+    corrupt(DCM_PixelData, "is compressed, although its transfer syntax " + slice.syntax_name + " is not");
   }
   if (slice.is_compressed && !can_decode(slice.syntax_uid)) {
     unsupported("pixels in " + slice.syntax_name + " are not supported");

@@ -252,9 +252,9 @@ std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, c
     check_stop(stop);
     if (has_place(*slice)) comparisons += kinds.size();
     if (comparisons > most_comparisons) {
-      throw Error(Errc::unsupported, slice->path.string() +
-                                         ": the images of its series are of too many kinds, such as " +
-                                         std::to_string(kinds.size()) + " echo times");
+      throw Error(Errc::unsupported, slice->path.string() + ": the images of its series differ in too many ways: " +
+                                         std::to_string(kinds.size()) +
+                                         " kinds were found (by echo time, size, orientation, ...)");
     }
     const auto same = !has_place(*slice) ? kinds.end() : std::ranges::find_if(kinds, [&](const Images& kind) {
       return has_place(*kind.front()) && same_kind(*kind.front(), *slice);

@@ -22,8 +22,7 @@ void expect_unchanged(std::span<const FileStamp> files) {
   for (const FileStamp& file : files) {
     if (!file.has_changed()) continue;
     throw Error(Errc::input_path, file.path.string() + ": changed while it was being read; nothing was written",
-                "give it again when "
-                "it is complete");
+                "run again when it is complete");
   }
 }
 

@@ -302,7 +302,7 @@ TEST_F(DicomLimits, ImagesOfTooManyKindsAreRefused) {
   write_frames(900);
   EXPECT_EQ(open()->volume_count(), 900U);
   write_frames(50000);
-  expect_error(Errc::unsupported, "image.dcm: the images of its series are of too many kinds", [&] { open(); });
+  expect_error(Errc::unsupported, "image.dcm: the images of its series differ in too many ways", [&] { open(); });
 }
 
 TEST_F(DicomLimits, ParsingEndsOnAStopRequestThatComesMeanwhile) {

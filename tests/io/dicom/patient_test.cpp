@@ -237,8 +237,8 @@ TEST_F(DicomIdentity, ACopyMayHaveAHeaderThatSaysTheSameOfTheImage) {
   EXPECT_EQ(image->files().size(), 1U);
   ASSERT_EQ(image->warnings().size(), 2U);
   EXPECT_EQ(image->warnings()[0],
-            "a copy has the same picture as the file that is read and another header, which is lost, in "
-            "StationAETitle (0008,0055), ImageComments (0020,4000)");
+            "a copy has the same pixels as the file that is read but another header, which is not kept; the headers "
+            "differ in StationAETitle (0008,0055), ImageComments (0020,4000)");
   spec.instance = "1.2.3.4.100";
   spec.frames = 2;
   spec.cells.resize(40);

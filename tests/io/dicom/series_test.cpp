@@ -415,7 +415,7 @@ TEST_F(DicomSeries, ImagesWithoutPositionAreVolumesOfTheirOwn) {
   EXPECT_EQ(image->volume_count(), 3u);
   EXPECT_EQ(marks(*image, 2), (std::vector<int>{2}));
   EXPECT_EQ(image->warnings(), std::vector<std::string>{"0.dcm and 2 more have no ImagePositionPatient (0020,0032): "
-                                                        "what has no place is filtered by itself"});
+                                                        "images without it are filtered one by one"});
   EXPECT_EQ(image->why_uneven(0), "");
 }
 
@@ -432,7 +432,7 @@ TEST_F(DicomSeries, AnImageThatHasLostItsPositionIsNamed) {
     ASSERT_EQ(image->volume_count(), 2U);
     EXPECT_EQ(image->geometry(1).extent.z, 1);
     const std::string named = std::to_string(lost) + ".dcm has no ImagePositionPatient (0020,0032)";
-    EXPECT_EQ(image->warnings().back(), named + ": what has no place is filtered by itself");
+    EXPECT_EQ(image->warnings().back(), named + ": images without it are filtered one by one");
     EXPECT_EQ(image->why_uneven(1), named);
     EXPECT_EQ(image->why_uneven(0),
               lost == 5 ? "" : "slices are missing: 1.dcm and 3.dcm are 2 mm apart, others 1 mm; " + named);

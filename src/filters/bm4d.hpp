@@ -76,7 +76,7 @@ struct Bm4dParams {
         field("sigma", &P::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise, taken as white; auto: measured, with its correlation and local "
               "strength; 0 changes nothing."),
-        field("strength", &P::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
+        field("strength", &P::strength, {0, 100}, "sigma", "Noise level to remove, in sigmas; larger smooths more."),
         field("quality", &P::quality,
               "How far and how densely to search: fast, default, or best, which takes four times as long."),
         field("search-radius", &P::search_radius, {0, 31}, "voxel",

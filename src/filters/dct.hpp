@@ -45,7 +45,8 @@ struct DctParams {
     return std::tuple{
         field("sigma", &DctParams::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: measured, and more where it is correlated; 0 changes nothing."),
-        field("strength", &DctParams::strength, {0, 100}, "sigma", "Noise that is taken out; larger smooths more."),
+        field("strength", &DctParams::strength, {0, 100}, "sigma",
+              "Noise level to remove, in sigmas; larger smooths more."),
         field("block", &DctParams::block,
               "Block size; auto: 8x8x1 for under 4 slices, uneven slices, or slices over 5 pixels apart; else "
               "4x4x4."),

@@ -47,7 +47,7 @@ struct PrinlmParams {
         field("guide", &P::guide,
               "Filter that makes the guide: dct, or bm4d, which leaves less noise and takes three times as long."),
         field("guide-strength", &P::guide_strength, {0, 100}, "sigma", "Strength of the guide's filter."),
-        field("guide-block", &P::guide_block, "Voxels of a block of the guide's filter; auto: as that chooses."),
+        field("guide-block", &P::guide_block, "Voxels of a block of the guide's filter; auto: as that filter chooses."),
     };
   }
 

@@ -54,9 +54,9 @@ struct NoiseParams {
     return std::tuple{
         field("kind", &NoiseParams::kind, "Distribution of the noise."),
         field("amount", &NoiseParams::amount, {0, 1e30}, "",
-              "Standard deviation (gaussian, rician, interpolated; zero-filled: of both parts of the complex noise; "
-              "g-factor, ct: root mean square over the object; speckle: share of the value), share of voxels "
-              "(salt-and-pepper), variance per value (poisson), or step (quantisation)."),
+              "gaussian, rician, interpolated: standard deviation; zero-filled: that of each part of the complex "
+              "noise; g-factor, ct: its root mean square over the object; speckle: standard deviation / value; "
+              "poisson: variance / value; salt-and-pepper: share of voxels; quantisation: step."),
         field("seed", &NoiseParams::seed, {0, 2147483647}, "",
               "The same seed gives the same noise, for any number of threads; further volumes have the seeds that "
               "follow."),

@@ -21,7 +21,7 @@
 /// The whole work: a scan, or a volume in memory, through a chain of filters.
 namespace quietvox {
 
-/// How much of the measured noise is taken for noise: half of it, all, one and a half times as much.
+/// How much noise to remove: half of what was measured, all of it, one and a half times as much.
 enum class DenoiseStrength { light, medium, strong };
 constexpr std::array<std::string_view, 3> choices(DenoiseStrength) { return {"light", "medium", "strong"}; }
 

@@ -13,8 +13,8 @@ struct DenoiseOptions {
   static consteval auto fields() {
     return std::tuple{
         field("strength", &DenoiseOptions::strength,
-              "How much of the measured noise is taken for noise: light half of it, medium all, strong "
-              "one and a half times as much."),
+              "How much noise to remove: light half of what was measured, medium all of it, strong one and a half "
+              "times as much."),
         field("stabilise", &DenoiseOptions::stabilise, stabilise_help),
     };
   }

@@ -153,7 +153,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
 
 Command estimate_command() {
   return {"estimate",
-          "Noise of an image: how strong, how correlated, where; filters that need it take 'model'.",
+          "Estimates the noise of an image: how strong, how correlated, where. Filters use the line 'model'.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
           {option_group<InputOptions>(), option_group<EstimateOptions>()},
           estimate_image};

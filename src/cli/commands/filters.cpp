@@ -70,14 +70,14 @@ std::string in_cell(const std::string& text) {
 void print_markdown(const std::vector<const Filter*>& list) {
   std::cout
       << "# Filters\n\nMade by `quietvox filters --markdown`; a test compares the two.\n\n"
-         "What a filter computes, as a formula with its source, and how exactly, stands in its header.\n"
+         "What a filter computes, as a formula with its source, and how exactly, is stated in its header.\n"
          "A window given in voxels must fit into the volume; along an axis of one voxel windows are flat.\n"
-         "By default (`auto`) a window is a length in mm, told in in-plane voxels, which the spacing turns into\n"
+         "By default (`auto`) a window is a length in mm, expressed in in-plane voxels, which the spacing turns into\n"
          "voxels along each axis, and shrinks to what fits. An axis whose voxels lie more than twice as far apart\n"
-         "as those in plane takes no part unless asked for, nor do slices that lie unevenly. bm4d alone searches\n"
-         "thick slices too, since it averages no blocks but those that look alike. `quietvox info` shows what that\n"
-         "gives for a scan.\n"
-         "Beyond the edge they see the nearest voxel (border `replicate`) or the volume mirrored at its\n"
+         "as those in plane takes no part unless asked for, nor do unevenly spaced slices. bm4d alone searches\n"
+         "thick slices too, since it averages only blocks that look alike. `quietvox info` shows the windows that\n"
+         "result for a scan.\n"
+         "Beyond the edge, windows see the nearest voxel (border `replicate`) or the volume mirrored at its\n"
          "outermost voxels (`reflect`); `copy` keeps voxels near the edge as they are.\n";
   for (const Filter* filter : list) {
     std::cout << "\n## " << filter->name << "\n\n"

@@ -129,7 +129,7 @@ void make(const Arguments& arguments, Context& context) {
 
 Command phantom_command() {
   return {"phantom",
-          "The sample data: a CT-, MR- or mammogram-like phantom with chosen noise.",
+          "Makes a CT-, MR- or mammogram-like phantom with chosen noise.",
           {{"OUTPUT", "A new folder for a DICOM series, or a .nii or .nii.gz file."}},
           {option_group<PhantomOptions>(), option_group<PhantomOutput>()},
           make};

@@ -34,7 +34,7 @@ struct TrainOptions {
     return std::tuple{
         field("size", &TrainOptions::size, "Window of the filter."),
         field("ridge", &TrainOptions::ridge, {0, 1e6}, "",
-              "Penalty on the coefficients, as a share of what each term varies; larger values learn less noise."),
+              "Ridge penalty, relative to each term's sum of squares; larger values learn less noise."),
         field("keep-flat", &TrainOptions::keep_flat,
               "Constrain the coefficients so that flat areas stay as they are: sum h1 = 1, sum h2 = 0, h0 = 0."),
         field("force", &TrainOptions::force, "Replace an existing output."),
@@ -145,8 +145,8 @@ void train(const Arguments& arguments, Context& context) {
 Command train_quadratic_command() {
   return {"train-quadratic",
           "Fits the coefficients of a quadratic filter to a noisy image and what it should be.",
-          {{"NOISY", "An image with noise."},
-           {"CLEAN", "The same image without; of several volumes the first is taken."},
+          {{"NOISY", "An image with noise; of several volumes the first is used."},
+           {"CLEAN", "The same image without noise; of several volumes the first is used."},
            {"OUTPUT", "The JSON file for quadratic --coefficients."}},
           {option_group<TrainOptions>(), option_group<InputOptions>()},
           train};

@@ -32,9 +32,9 @@ struct SeriesOptions {
 };
 
 constexpr const char* stabilise_help =
-    "Turns noise into Gaussian noise before a filter that goes by the measured noise, and back after it without bias. "
-    "rician: of magnitude MR; poisson: of counts and X-rays, whose variance grows with the value; speckle: whose "
-    "standard deviation does; auto: what the noise was found to be; none: never.";
+    "Transforms the data so that its noise is Gaussian before a filter that uses the measured noise, and back without "
+    "bias. rician: MR magnitudes; poisson: counts and X-rays, variance grows with the value; speckle: standard "
+    "deviation grows with the value; auto: whichever was found; none: never.";
 
 struct NoiseOptions {
   Stabilise stabilise = Stabilise::none;

@@ -36,7 +36,7 @@ struct BenchmarkOptions {
               "How long each figure of a filter is measured; the best run counts."),
         field("slices", &BenchmarkOptions::slices, {8, 2000}, "", "Slices of 512 x 512 voxels that are filtered."),
         field("folder", &BenchmarkOptions::folder, NoRange{}, "FOLDER",
-              "Where the files for whole commands are made, and removed; else in the folder for temporary files."),
+              "Where to put the commands' test files, removed afterwards; default: the system's temporary folder."),
     };
   }
 };
@@ -237,7 +237,7 @@ void run_benchmark(const Arguments& arguments, Context& context) {
 
 Command benchmark_command() {
   return {"benchmark",
-          "This machine: the filters beside ITK's, and where the time of a command goes.",
+          "Times the filters on this machine against ITK's, and shows where a command spends its time.",
           {},
           {option_group<BenchmarkOptions>()},
           run_benchmark};

@@ -378,7 +378,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   constexpr double calmest = 0.25;                      // of those of a difference
   constexpr double most_constant = 0.05;
   constexpr std::size_t fewest_chosen = 60;
-  constexpr double noise_alone = 0.75;  // floor; a slice without structure has little more
+  // floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
+  constexpr double noise_alone = 0.75;
   constexpr std::int64_t many_parts = 2500;
   constexpr double quiet = 0.9;               // of what neighbours show
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise

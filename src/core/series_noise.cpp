@@ -35,7 +35,7 @@ std::optional<SeriesNoise> SeriesNoise::measure(
     });
   };
   SeriesNoise noise;
-  std::vector<std::vector<NoiseModel>> measured;  // of each step that asks, by volume
+  std::vector<std::vector<NoiseModel>> measured;  // measured[step][volume], for each step that needs the noise
   const std::size_t count = std::min(volumes, most_volumes);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = i * (volumes - 1) / (count - 1);

@@ -15,12 +15,12 @@
 
 namespace quietvox {
 
-/// A volume whose blank slices, which hold one value but for voxels that are missing anyway, are missing where that is
-/// no background:
-/// - lost slices: those above and below hold, mostly at the same places, something else;
-/// - slices that were added at an end: the next one holds that value in less than half of its voxels.
-/// Of one value after another, as in a ramp, nothing is missing. Slices lie where Turning finds them; along x or y, the
-/// volume is read once more to judge them.
+/// Treats a blank slice (one value throughout, apart from missing voxels) as missing, unless it is background. It
+/// is not background if it was
+/// - lost: the nearest slices with an image above and below hold something else, mostly at the same places;
+/// - added at an end: the nearest slice with an image holds that value in less than half of its voxels.
+/// If all slices are blank, as in a ramp along z, none is missing. Turning tells along which axis slices lie; if that
+/// is x or y, the volume is read once more to judge them.
 class BlankSlices final : public VolumeSource {
  public:
   explicit BlankSlices(std::unique_ptr<VolumeSource> source);

@@ -32,7 +32,7 @@ struct Weights {
   RateOfVariance rate_of_variance;  ///< where outputs have rates, but none are given
 };
 
-/// What a kernel makes of the differences.
+/// Which variant of the filter a kernel computes.
 enum class Kind {
   plain,
   cut,      ///< the range weight has a cut

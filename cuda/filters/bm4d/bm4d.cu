@@ -25,7 +25,8 @@ using bm4d_kernel::reference_places;
 // the sums that groups added to. A warp makes a group. Sums are whole numbers, so that their order does not show. The
 // first stage rounds nothing but what the CPU rounds, in the same way: the second would group other blocks else.
 
-/// Whole numbers to be compared; NaN where no block may have a voxel, and around the box.
+/// Makes the volume that matching compares: the pilot times `per_voxel`, rounded to whole numbers; NaN at missing
+/// voxels and in the margin.
 __global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 margin, double per_voxel) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= compared.x || y >= compared.y) return;
@@ -35,7 +36,8 @@ __global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 
   compared.row(y, z)[x] = is_present(value) ? static_cast<float>(rint(value * per_voxel)) : NAN;
 }
 
-/// Divides the sums.
+/// out = noisy + sum of changes / sum of weights, that change limited to +-most. Voxels that are missing or in no group
+/// stay.
 __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, Box<float> out, int3 noisy_offset,
                             int3 sums_offset, double change_grid, double weight_grid, double most) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;

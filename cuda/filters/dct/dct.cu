@@ -68,7 +68,7 @@ struct Shared {
   float turned[2][S::places_y * S::row_pitch];            ///< the same, added up
   float weights[2][S::places];                            ///< of blocks
   float row_weights[S::march][S::places];                 ///< the same, added up along y
-  float sum_weights[2][S::places];                        ///< along y and the march
+  float sum_weights[2][S::places];                        ///< the same, added up along y and along the march
   float originals[4][S::places];                          ///< what results take the place of
   float carried[4][S::carried + 1];                       ///< from the tile before
   SplitBarrier barrier;

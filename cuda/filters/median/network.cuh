@@ -98,8 +98,8 @@ struct Lanes<std::uint16_t> : PackedLanes<std::uint16_t> {
 /// Never changed, but the compiler does not know: it would turn multiplications by it into subtractions.
 static __constant__ unsigned minus_one = ~0U;
 
-/// -1 for lanes of T. Networks of packed voxels would read the constant anew for every few sums; of them the compiler
-/// does not know either that blocks are flat.
+/// -1 for lanes of T. For packed voxels it is derived from blockDim, because the compiler would reload the constant
+/// every few sums; nor does it know that blocks are flat.
 template <class T>
 __device__ __forceinline__ unsigned minus_one_for() {
   return sizeof(T) == 2 ? (blockDim.y >> 31) - 1 : minus_one;

@@ -46,7 +46,7 @@ struct NetworkJob {
   bool has_missing;  ///< integers only
   T missing;
   MendList mend;
-  int count = 0, padded = 0;  ///< parts, and how many, the first ones, read what the kernel before writes
+  int count = 0, padded = 0;  ///< parts; the first `padded` of them read what the preceding kernel writes
   std::array<NetworkPart<T>, most_parts> parts{};
 };
 

@@ -467,7 +467,7 @@ __global__ void __launch_bounds__(128, 4)
   if (!finite || copies) make_anew<2>(in, out, offset, x, x + 1, y, y + tile_y, job);
 }
 
-/// Whether rows begin at places of `count` floats, from `first` on.
+/// True if every row, from its voxel `first` on, is aligned for vectors of `count` floats.
 template <class T>
 bool aligned(const Box<T>& box, int first, int count) {
   return box.x % count == 0 && first % count == 0 &&

@@ -70,8 +70,8 @@ using Floats = hn::CappedTag<float, 16>;
 
 // Matching.
 
-/// Squared differences of columns of blocks whose first voxels lie at `from` and on, to those `offset` and on further:
-/// together rows of sums, one for each offset along x.
+/// For each x, the squared differences between a column of block rows at `from + x` and the column `offset + i` further
+/// on, summed over the rows; i = 0..3 go to four rows of `sums`, `pitch` apart.
 HWY_INLINE void compare_columns(const Region& region, const float* from, std::int64_t offset, std::int64_t count,
                                 float* sums, std::int64_t pitch) {
   const Floats d;

@@ -28,7 +28,7 @@ struct Stage {
   VolumeView<const float> pilot;  ///< what is compared: `noisy`, or the basic estimate
   bool second;                    ///< the second stage
   Radius3 lengths, search;
-  const Covariances* covariances;  ///< of the noise of blocks that share some; null: none do, and it is white
+  const Covariances* covariances;  ///< of the noise in two blocks, by their distance
   const CoarseField* map;          ///< of the noise, over that of the whole `volume`; null: it is 1
   Extent volume;
   double threshold;                 ///< first stage: of coefficients of variance 1
@@ -57,7 +57,7 @@ struct Tile {
 struct Scratch {
   Sums sums;                        ///< of the tile's groups
   std::vector<float> noisy, basic;  ///< the same box of voxels
-  std::vector<float> compared;      ///< and of whole numbers; NaN where blocks must not be
+  std::vector<float> compared;      ///< whole numbers for matching; NaN where no block may lie
   std::vector<float> row_sums;      ///< squared differences of columns of blocks
   std::vector<float> distances;     ///< of each reference of a row to each block of its window
   std::array<double, block_room> shares;

@@ -53,7 +53,8 @@ struct RowCodec {
   void (*fetch_close)(const T* voxels, std::int64_t count);
 };
 
-/// The outputs of one row of tiles. The offsets say where each coordinate lies, along each axis of the network.
+/// Input and output of a network for one row of tiles. `in_offsets.x[i]` is where coordinate i along the network's x
+/// axis lies, in keys from `in`; likewise y, z and `out_offsets`.
 template <class K>
 struct TileRow {
   const K* in;

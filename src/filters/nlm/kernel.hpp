@@ -69,7 +69,7 @@ struct Scratch {
   std::vector<float> plane;                   ///< squared differences of one slice
   std::array<std::vector<float>, 3> partial;  ///< sums of 2 and of 4 of them, and along y
   std::array<std::vector<float>, 3> slices;   ///< a ring of slices summed along x and y; of 2 and 4 of those
-  std::vector<float> weights, factors;        ///< of a box; of the sums over its patches
+  std::vector<float> weights, factors;        ///< weights of a box; factors for the sums over its patches
 };
 
 /// Adds p + o for the outputs p in `box`.

@@ -73,7 +73,7 @@ struct ModalityLut {
   int value(int stored) const {
     return values[static_cast<std::size_t>(std::clamp(stored - first, 0, static_cast<int>(values.size()) - 1))];
   }
-  /// The stored number of a monotone table whose value is nearest.
+  /// The stored number whose table value is nearest to `value`; the table must be monotone.
   int stored(double value) const;
 
   friend auto operator<=>(const ModalityLut&, const ModalityLut&) = default;
@@ -87,7 +87,7 @@ struct SliceHeader {
 
   std::string sop_class, sop_instance, series, study, modality, description, series_number;
   SeriesKind series_kind = SeriesKind::images;       ///< by what this image says
-  std::string patient_id, patient_name;              ///< in UTF-8, fit to be compared, not to be told
+  std::string patient_id, patient_name;              ///< in UTF-8; for comparison only, not for display
   std::string patient_birth_date, patient_sex;       ///< eight digits, F or M; empty: unknown
   std::string frame_of_reference, patient_position;  ///< empty: unknown
   std::string photometric;                           ///< MONOCHROME1 or MONOCHROME2
@@ -99,8 +99,8 @@ struct SliceHeader {
   bool is_compressed = false;          ///< the top-level pixel data is encapsulated
   bool keeps_syntax = true;            ///< uncompressed and not deflated: written in the same transfer syntax
   bool is_lossy = false;               ///< by its transfer syntax
-  bool ends_with_cells = false;        ///< the data set does, with those of its only frame, as they stand in memory
-  bool has_overlays_in_cells = false;  ///< in bits of the cells that hold no number
+  bool ends_with_cells = false;        ///< the data set ends with its only frame's pixels, uncompressed, as in memory
+  bool has_overlays_in_cells = false;  ///< overlays lie in unused bits of the pixel cells
   bool burned_in = false;              ///< the header says that text is burned into the pixels
 
   std::int64_t columns = 0, rows = 0;

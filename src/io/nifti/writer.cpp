@@ -256,7 +256,7 @@ class SameNiftiWriter final : public NiftiWriter {
     }
   }
 
-  /// What is compressed is cheap to read in order alone.
+  /// Compressed data are cheap to read only in order.
   bool encodes_in_order() const override { return keeps_type_ && source_.compressed; }
 
   std::int64_t encode_voxels(std::int64_t first, std::span<const float> values,

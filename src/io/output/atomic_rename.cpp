@@ -94,9 +94,9 @@ PlacementResult place_together(std::span<const Placement> placements) {
   auto* const told = new (shared) PlacementResult{0, EOWNERDEAD};
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // a handler of the program is not for the child to run
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
   const pid_t child = fork();
-  if (child == 0) setsid();  // what is sent to the group of the program is not for it
+  if (child == 0) setsid();  // keeps signals sent to the program's group from the child
   if (child <= 0) *told = place_all(placements);
   if (child == 0) _exit(0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

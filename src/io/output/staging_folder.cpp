@@ -101,10 +101,10 @@ bool open_up(const fs::path& path) {
   return is_folder;
 }
 
-/// Empties a private folder, in which nobody else can change anything, and follows no link. Folders in it are moved up
-/// before what they lie in goes: however deep they are, no path is long. The lock goes last: what is left where this
-/// is cut short is still told by it. It is closed before: some file systems keep what is open under another name. Then
-/// removes what stands at its name: nothing but an empty folder. Returns an error number, or 0.
+/// Empties a private folder, in which nobody else can change anything, without following links. Folders inside
+/// subfolders are first moved up, so that no path grows long. The lock is deleted last, so that an interrupted removal
+/// can still be recognised; it is closed first, because some file systems keep open files under another name. Finally
+/// removes what now has the folder's name, if that is an empty folder. Returns an errno value, or 0.
 int remove_staging(const fs::path& path, const Descriptor& opened, Descriptor& lock) {
   const fs::path folder = opened.reached_by(path), lock_path = folder / lock_name(path);
   for (bool moved = true; std::exchange(moved, false);) {

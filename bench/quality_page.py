@@ -382,9 +382,9 @@ def denoise_page(figures, text):
         rows.append([f"{case['kind']}, {case['level']} %",
                      *("" if value is None else f"{value:.1f}" for value in values)])
     lines = text.split("\n")
-    begin = lines.index("| noise | noisy | nlm | dct | prinlm | denoise | BM4D, told |")
+    begin = lines.index("| noise | noisy | nlm | dct | prinlm | denoise | BM4D, given the noise |")
     end = next(i for i in range(begin, len(lines)) if not lines[i].startswith("|"))
-    made = table(["noise", "noisy", "nlm", "dct", "prinlm", "denoise", "BM4D, told"], rows)
+    made = table(["noise", "noisy", "nlm", "dct", "prinlm", "denoise", "BM4D, given the noise"], rows)
     return "\n".join(lines[:begin] + made.split("\n") + lines[end:])
 
 

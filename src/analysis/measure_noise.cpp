@@ -50,7 +50,7 @@ double quantisation_step(const NoiseBricks& bricks) {
   return 10 * multiples >= 9 * values.size() ? step : 0;
 }
 
-/// Sigma of Rician noise from bricks without a signal; none where there are none.
+/// Sigma of Rician noise from bricks without a signal; none if there are no such bricks.
 std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   constexpr std::size_t fewest = 32;
   constexpr double least_share = 0.25;  // of the dark part of the volume
@@ -89,7 +89,7 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   return std::sqrt(2 / std::numbers::pi) * mean;
 }
 
-/// Median variance within bricks, of which the energies are given.
+/// Median variance within bricks, from their energies.
 double median_variance(const NoiseBricks& energies) {
   std::vector<double> variances;
   for (std::int64_t i = 0; i < energies.count(); ++i) {
@@ -100,15 +100,15 @@ double median_variance(const NoiseBricks& energies) {
   return median_of<double>(variances);
 }
 
-/// What the bricks of a volume are, before any is left out.
+/// What the bricks of a volume show before any is left out.
 struct Survey {
   Impulses impulses;
   bool masked = false;
-  float background = 0;       ///< the value of most bricks that hold one
+  float background = 0;       ///< the most frequent value of bricks that hold only one
   double darkest = 0;         ///< of the bricks' means
   double middle = 0;          ///< between dark and bright bricks
   std::vector<bool> object;   ///< bricks that show noise, if there is any
-  std::int64_t constant = 0;  ///< bricks that hold one value, where that is neither background nor saturation
+  std::int64_t constant = 0;  ///< bricks that hold only one value, without background and saturation
   std::int64_t partly = 0;    ///< bricks that are part background, part object
 };
 
@@ -207,7 +207,8 @@ Survey survey(const NoiseBricks& bricks) {
   return result;
 }
 
-/// Turns bricks into their energies, without what is missing or an impulse. Returns the shares that were impulses.
+/// Turns bricks into their energies, after replacing missing voxels and impulses. Returns each brick's share of
+/// impulses.
 std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, const Execution& execution) {
   const CosineEnergies cosine(bricks.size());
   std::vector<double> mended(static_cast<std::size_t>(bricks.count()));
@@ -237,7 +238,7 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
   return bricks.some(chosen);
 }
 
-/// Finds how the noise of bricks from all over a volume would follow the signal, and whether it clearly does.
+/// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
 void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFit& fit, double darkest,
                    bool may_be_magnitudes) {
   constexpr double least_signal = 4;            // standard deviations: where it is weaker, magnitudes vary less, too
@@ -267,14 +268,14 @@ void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFi
   model.distribution = is_speckle ? NoiseDistribution::speckle : NoiseDistribution::poisson;
 }
 
-/// Over bricks.
+/// The mean over bricks of the variance that their signal gives.
 double mean_variance(const NoiseBricks& bricks, const SignalVariance& variance) {
   double sum = 0;
   for (std::int64_t i = 0; i < bricks.count(); ++i) sum += variance.at(bricks.mean(i));
   return sum / static_cast<double>(bricks.count());
 }
 
-/// Gives the noise of all bricks the variance that it has in the mean.
+/// Scales the energies of each brick as if its noise had the mean variance.
 void make_even(NoiseBricks& energies, const SignalVariance& variance) {
   const double mean = mean_variance(energies, variance);
   for (std::int64_t i = 0; i < energies.count(); ++i) {
@@ -289,7 +290,7 @@ double correlation_area(const NoiseSpectrum& spectrum) {
   return length.x * length.y;
 }
 
-/// `fit`: to as many bricks as usual.
+/// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks.
 void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int64_t partly) {
   constexpr double structure_alone = 0.35, spoilt = 0.6;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
@@ -325,7 +326,6 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
   if (object < many) because(Confidence::medium, "the object is small");
 }
 
-/// Where the signal is weak Rician noise varies less than its sigma.
 void set_sigma(NoiseModel& model, double sigma) {
   const double factor = model.sigma > 0 ? sigma / model.sigma : 0;
   model.poisson = model.poisson.times(factor * factor);
@@ -333,6 +333,7 @@ void set_sigma(NoiseModel& model, double sigma) {
   model.sigma = sigma;
 }
 
+/// Where the signal is weak, Rician noise varies less than its sigma.
 void correct_rician(NoiseModel& model, double signal) {
   constexpr double weak = 5;  // sigmas
   model.distribution = NoiseDistribution::rician;
@@ -342,7 +343,7 @@ void correct_rician(NoiseModel& model, double signal) {
 struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
-  double sigma_of_flat = 0;  ///< by all that may be flat
+  double sigma_of_flat = 0;  ///< by the usual number of bricks
   std::int64_t object = 0;   ///< bricks
   bool nothing_to_go_by = false, is_by_air = false;
 };
@@ -356,14 +357,14 @@ struct Said {
   bool may_follow_signal = true;
 };
 
-/// Whether tissue has the noise that air says. Counts, and all whose noise grows with the signal, may look like air
-/// where they are weak, and have other noise where they are not.
+/// True if the noise of tissue agrees with that of air. Noise that grows with the signal, such as that of counts, may
+/// look like air where the signal is weak, but is stronger where it is not.
 bool confirms(double signal, double sigma, double air) {
   constexpr double strong = 3, alike = 2;
   return signal >= strong * air && sigma < alike * air && alike * sigma > air;
 }
 
-/// To as many bricks as usual; and to fewer, where those come nearer to the noise.
+/// The fit to the usual number of bricks, and that to fewer, if it comes nearer to the noise.
 struct Fits {
   NoiseFit usual;
   std::optional<NoiseFit> of_fewer;
@@ -371,7 +372,8 @@ struct Fits {
   const NoiseFit& best() const { return of_fewer ? *of_fewer : usual; }
 };
 
-/// `is_difference`: the bricks are what two volumes differ by. `between_neighbours` finds sigma by these alone.
+/// `is_difference`: the bricks are what two volumes differ by. `between_neighbours` measures sigma by differences of
+/// neighbours alone.
 Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
                  const std::function<double()>& between_neighbours, const Execution& execution) {
   constexpr double flattest = 0.03, may_be_flat = 0.3;  // of the object's bricks
@@ -514,7 +516,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   return measured;
 }
 
-/// Adds variance to the lowest frequencies, of which bricks with voxels side by side see little.
+/// Adds variance to the lowest frequencies, of which bricks of adjacent voxels see little.
 void add_low_frequencies(NoiseModel& model, double sigma) {
   const double gain = (sigma / model.sigma) * (sigma / model.sigma);
   const std::vector<bool> lowest = NoiseBands(model.spectrum.size).lowest;
@@ -552,8 +554,9 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
   return near;
 }
 
-/// In voxels as large as the folds of a brain no part is flat, and of few parts none may be. Neighbours along diagonals
-/// differ by the least structure. In large voxels they may differ by much less: then the noise is truly smooth.
+/// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
+/// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
+/// are large, the noise is truly smooth, and the model stays.
 NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
   if (model.sigma == 0) {
@@ -586,7 +589,7 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   return model;
 }
 
-/// Numbers near the largest floats leave no digits for the noise of others.
+/// No noise if the model is not finite: numbers near the largest floats leave no digits for the noise of the others.
 NoiseModel or_none(NoiseModel model) {
   if (std::isfinite(model.sigma) && std::isfinite(model.contrast)) return model;
   return {.impulses = model.impulses,

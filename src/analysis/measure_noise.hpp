@@ -12,19 +12,19 @@ namespace quietvox {
 /// Bricks of 8x8x4 voxels, spread over the volume, are taken apart by a discrete cosine transform. The flattest bricks
 /// of the object, those with the least energy in all but the lowest frequencies, hold little besides noise: the median
 /// of their squared coefficients is its power at each frequency, once corrected for the choice, which prefers bricks
-/// that are quiet by chance. Structure reaches across slices, so that low in-plane frequencies are read from the high
-/// frequencies across slices where there are any. The lowest frequencies, at which no brick is flat, are taken to be no
-/// stronger than those next to them. Where bricks whose spectrum is that of the noise grow stronger or weaker over the
-/// volume, a polynomial of the fourth degree through their logarithms is the map. Where their variance grows with their
-/// mean or its square, and that explains it clearly better than the place does, the noise is Poisson or speckle; never
-/// where headers say magnitudes or CT.
+/// that are quiet by chance. Structure reaches across slices, so low in-plane frequencies are read from the high
+/// frequencies across slices, if there are any. The lowest frequencies, at which no brick is flat, are taken to be no
+/// stronger than those next to them. If bricks with the spectrum of the noise grow stronger or weaker over the volume,
+/// a cubic polynomial through their logarithms is the map. If their variance grows with their mean or its square, and
+/// that explains it clearly better than the place does, the noise is Poisson or speckle, unless headers say magnitudes
+/// or CT.
 ///
 /// Reads the volume once, holds at most 16 MiB besides the slices being read, and where slices lie along x or y, as
 /// much of the volume as TurnedVolume keeps. The result depends on the voxels alone.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 
-/// The same for a volume of a series that has a neighbour like it. What both show is no noise: what is measured is half
-/// the variance of their difference, unless the volume alone has less, since contrast or motion may make them differ.
+/// The same for a volume of a series that has a neighbour like it. What both show is not noise: half the variance of
+/// their difference is measured, unless the volume alone has less, because contrast or motion may make the two differ.
 NoiseModel measure_noise_of_series(VolumeSource&, VolumeSource& neighbour, const Execution&);
 
 }  // namespace quietvox

@@ -105,8 +105,8 @@ struct Structure {
   std::array<Pairs, 3> neighbours;
 };
 
-/// Along the axes of one voxel there is neither a second derivative nor a neighbour. Where a voxel is missing in either
-/// volume, what would need it does not count.
+/// Along axes of one voxel there is neither a second derivative nor a neighbour. Values that need a voxel that is
+/// missing in either volume do not count.
 Structure structure_of_slice(VolumeView<const float> reference, VolumeView<const float> volume, std::int64_t z) {
   const Extent extent = reference.extent;
   const Index3 step{1, extent.x, extent.slice()};

@@ -14,7 +14,7 @@ namespace quietvox {
 struct Comparison {
   std::int64_t voxels = 0;       ///< compared
   std::int64_t in_one_only = 0;  ///< missing in one of the two volumes
-  std::int64_t different = 0;    ///< of them, not equal
+  std::int64_t different = 0;    ///< of the voxels compared, not equal
   double data_range = 0;         ///< of PSNR and SSIM: as given, else largest minus smallest value of the reference
   double mse = 0;
   double nrmse = 0;              ///< root mean square error over the root mean square of the reference

@@ -38,8 +38,8 @@ double mean_of_finite(const float* voxels, std::int64_t count) {
   return sum / finite;
 }
 
-/// Leaves out voxels, as missing, that lie farther from the others than anatomy and noise put them, such as failed fits
-/// in a map, where a brick has few of them. Returns how many.
+/// Makes voxels missing that lie farther from the others than anatomy and noise explain, such as failed fits in a map,
+/// if the brick has few of them. Returns how many.
 std::int64_t leave_out_extremes(float* brick, std::int64_t count) {
   constexpr double most_share = 0.04, spreads = 64;  // beyond the quartiles
   double sum = 0, squares = 0, finite = 0;

@@ -11,8 +11,8 @@
 
 namespace quietvox {
 
-/// Bricks of one size from all over a volume, each voxel beside the next along x, then y, then z. Those that are mostly
-/// background, of one value, are known by their means only. Single voxels far from all others count as missing.
+/// Bricks of one size from all over a volume, their voxels in the order x, y, z. Bricks with much background (one
+/// value) are known by their means only. Single voxels far from all others count as missing.
 class NoiseBricks {
  public:
   /// Reads bricks from all over `source`. Within a slice a brick takes every `apart`-th voxel. Where there is a
@@ -24,7 +24,7 @@ class NoiseBricks {
   std::int64_t voxels() const { return size_.voxels(); }
   float* brick(std::int64_t i) { return voxels_.data() + i * voxels(); }
   const float* brick(std::int64_t i) const { return voxels_.data() + i * voxels(); }
-  /// Mean of the volume there, which is not that of the brick where the brick is a difference.
+  /// Mean of the volume at the brick's place; the brick's own mean is another one if it holds a difference.
   double mean(std::int64_t i) const { return means_[static_cast<std::size_t>(i)]; }
   /// Of the brick's centre: -1 at the first voxel of an axis, 1 at the last.
   Triple<double> place(std::int64_t i) const;
@@ -40,7 +40,8 @@ class NoiseBricks {
   /// Share of the voxels that lie far from all others.
   double extremes() const { return static_cast<double>(extremes_) / static_cast<double>(looked_at_); }
 
-  /// Scales values whose squares 32-bit floats do not hold by a power of 2, and returns that; 1 where nothing is to do.
+  /// If squares of the values do not fit into 32-bit floats, scales all by a power of 2. Returns the factor, which may
+  /// be 1.
   double normalise();
 
   /// Some of the bricks, in ascending order.
@@ -66,7 +67,7 @@ class NoiseBricks {
 
   Extent extent_, size_, grid_;
   std::int64_t apart_ = 1;
-  std::uint64_t limit_ = 0;  ///< bricks of lower hash are looked at
+  std::uint64_t limit_ = 0;  ///< only bricks with a lower hash are taken
   std::vector<Index3> places_;
   std::vector<std::uint32_t> hashes_;
   std::vector<float> voxels_;

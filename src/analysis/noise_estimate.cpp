@@ -23,7 +23,8 @@ struct Block {
   float detail;  ///< absolute value of the diagonal coefficient; its variance is that of the noise
 };
 
-/// Blocks spread evenly over a volume, at most `capacity`: once full, every second one goes and half as many are taken.
+/// Blocks spread evenly over a volume, at most `capacity`: once full, every second one is dropped, and from then on
+/// half as many are taken.
 class BlockSample {
  public:
   void add(const Block& block) {

@@ -13,7 +13,7 @@ namespace quietvox {
 
 /// Which in-plane frequencies are used for what.
 struct NoiseBands {
-  std::vector<bool> lowest;  ///< at which no brick is flat
+  std::vector<bool> lowest;  ///< no brick is flat at these
   std::vector<bool> next;    ///< beside the lowest
   std::vector<bool> after_next;
   std::vector<bool> low;  ///< at which structure is strong
@@ -29,8 +29,8 @@ constexpr double mixed_flatness = 0.8;
 /// The noise in bricks of energies.
 class NoiseFit {
  public:
-  /// Chooses the flattest bricks, so many; corrects for that as if a share of all were flat, or twice the chosen ones.
-  /// `mended`: some voxels were, which spoils the highest frequencies.
+  /// Chooses the `chosen` flattest bricks. Corrects for that choice as if the share `flat` of all bricks, but at least
+  /// twice the chosen number, were flat. `mended`: some voxels were replaced, which spoils the highest frequencies.
   NoiseFit(const NoiseBricks& energies, std::size_t chosen, double flat, bool mended);
 
   void run();
@@ -40,25 +40,26 @@ class NoiseFit {
   const std::vector<std::size_t>& chosen() const { return order_; }
   NoiseSpectrum spectrum() const;
   CoarseField map() const { return level_.map(); }
-  /// Power beside the lowest frequencies over that of all above them: of noise whose power mostly lies lower than
-  /// bricks of this size resolve, it is large.
+  /// Mean power next to the lowest frequencies over the mean power above the lowest. It is large for noise whose power
+  /// mostly lies at frequencies too low for bricks of this size.
   double steepness() const { return steepness_; }
-  /// Energy of the very flattest bricks over that of flat ones. Noise fills all alike, so that this is not far below 1;
-  /// structure alone leaves some bricks with next to nothing.
+  /// Energy of the very flattest bricks over that of flat ones. It is not far below 1 for noise, which fills all bricks
+  /// alike; structure without noise leaves some bricks with next to nothing.
   double floor() const { return floor_; }
-  /// True where the energies of the flattest bricks differ by less than those of noise with their spectrum would: what
-  /// they hold is a pattern that repeats, such as lines of a grid.
+  /// True if the energies of the flattest bricks differ less than those of noise with their spectrum would: then they
+  /// hold a pattern that repeats, such as lines of a grid.
   bool is_pattern() const { return scatter_ < 0.55; }
-  /// Power at low in-plane frequencies that does not reach across slices, over that which does, as noise has it. Near 1
-  /// in noise, less where there is structure even in the flattest bricks. 1 where there are too few slices to tell.
+  /// Power at low in-plane frequencies as fitted to high frequencies across slices, over that fitted to low ones, where
+  /// structure lies. Near 1 for noise, less if even the flattest bricks hold structure. 1 if there are too few slices
+  /// to tell.
   double flatness() const { return flatness_; }
 
-  /// Bricks that look like noise: of bricks of energies, those whose energy has the slope of this noise, in the plane
-  /// and across.
+  /// Bricks that look like noise: those whose energy falls with frequency, in the plane and across slices, no more
+  /// steeply than that of this noise.
   struct LikeNoise {
     std::vector<std::size_t> bricks;
-    std::vector<double> log_variance;  ///< logarithms, of which noise has the mean of the variance's logarithm
-    double spread = 0;                 ///< of them, in noise
+    std::vector<double> log_variance;  ///< in noise, their mean is the logarithm of the variance
+    double spread = 0;                 ///< their standard deviation in noise
   };
   LikeNoise like_noise(const NoiseBricks& energies) const;
 
@@ -66,24 +67,25 @@ class NoiseFit {
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
   /// The bricks of least energy, in ascending order of their index where equal.
   void choose(const std::vector<double>& energy);
-  /// Power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices, but where
-  /// structure is strong, to the upper half.
+  /// Finds the power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices;
+  /// at low frequencies, where structure is strong, only to the upper half of them.
   void fit_spectrum();
-  /// By how much the flattest bricks lie below flat ones, in logarithms, over what chance makes of noise. 1 where there
-  /// are too few bricks to tell; more where flat ones hold structure.
+  /// How far the flattest bricks lie below flat ones, in logarithms, relative to what chance gives for noise. 1 if
+  /// there are too few bricks to tell; more if flat bricks hold structure.
   double scatter_of(std::vector<double> energy, double freedom) const;
   static double floor_of(std::vector<double> energy);
-  /// The variance that squared coefficients are of: by their median, which structure in some bricks does not change,
-  /// but where they are few.
+  /// The variance of coefficients, given their squares: by the median of these, which structure in some bricks does not
+  /// change; if they are few, by their mean.
   static double middle(std::span<float> squares);
-  /// The lowest frequencies are as strong as those beside them at most; those too, where there is structure.
+  /// Limits the power of the lowest frequencies to that of the next ones; if there is structure, first the power of
+  /// these to that of the ones after them.
   void bound_lowest();
   void bound(const std::vector<bool>& frequencies, const std::vector<bool>& limits);
   double mean_of(const std::vector<bool>& frequencies) const;
-  /// Power averaged in its logarithm over 3x3 frequencies, but for the lowest.
+  /// Power, averaged over 3x3 frequencies as logarithms, without the lowest.
   std::vector<double> smoothed() const;
 
-  /// Energies of each brick, every frequency weighted by what noise has there; 1 on average for noise.
+  /// The energy of each brick, with frequencies weighted so that noise is white; 1 on average for noise.
   struct Whitened {
     std::vector<double> energy;
     std::vector<double> slope;   ///< logarithm of the energy of the lower half of in-plane frequencies over the upper

@@ -14,7 +14,7 @@
 namespace quietvox {
 namespace {
 
-/// Values that are far more frequent than those next to them, as salt and pepper are and quantised noise is not.
+/// Values that are far more frequent than the next smaller and larger ones: salt and pepper, but not quantised noise.
 std::vector<float> atoms_of(std::vector<float> values) {
   constexpr std::ptrdiff_t times = 3;
   constexpr double least_share = 0.005;

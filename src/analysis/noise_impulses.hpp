@@ -14,24 +14,25 @@ struct Impulses {
   bool all_are_atoms = false;
 };
 
-/// Voxels that are missing or stand out from their neighbours in the slice by more than noise does give way to the mean
-/// of the neighbours that do not.
+/// Replaces voxels that are missing, or that stand out from their neighbours in the slice more than noise does, by the
+/// mean of their other neighbours.
 class ImpulseRepair {
  public:
   explicit ImpulseRepair(const Extent& size) : size_(size), slice_(static_cast<std::size_t>(size.slice())) {}
 
-  /// Share of the voxels of a brick, without missing ones, that stand out: whose four nearest neighbours by value are
-  /// together more than eight times as far away as is usual in the brick (rank-ordered absolute differences, Garnett et
-  /// al. 2005), and four times as far as is usual around them, where edges and lines are no rarity.
+  /// Share of the voxels of a brick, without missing ones, that stand out. The four neighbours of such a voxel that are
+  /// nearest in value are on average more than eight times as far away as is usual in the brick (rank-ordered absolute
+  /// differences, Garnett et al. 2005), and four times as far as is usual around it, so that edges and lines do not
+  /// count.
   double standing_out(const float* brick) {
     flag(brick, {});
     return usual_ > 0 ? share_of_impulses() : 0;
   }
-  /// Mends a brick in place. Returns the share of voxels that were, missing ones too.
+  /// Mends a brick in place. Returns the share of voxels that were replaced, missing ones included.
   double mend(float* brick, const Impulses& impulses);
-  /// Of the brick that was mended last: the share of the voxels that were there.
+  /// The share of impulses among the voxels of the last brick that were not missing.
   double share_of_impulses() const;
-  /// Bricks of which more is missing or impulse are of no use.
+  /// Bricks with a larger share of missing voxels and impulses are useless.
   static constexpr double most = 0.45;
 
  private:

@@ -45,7 +45,7 @@ double NoiseLevel::product(const Terms& a, const Terms& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// A positive definite system, in place (Cholesky).
+/// Solves a positive definite system in place (Cholesky).
 void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
   for (std::size_t i = 0; i < terms; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {

@@ -11,8 +11,8 @@
 
 namespace quietvox {
 
-/// How badly logarithms of energies fit what is expected of them, of which noise leaves residuals with a standard
-/// deviation of `spread`: the mean of their squares over its square, of at most 9 each. About 1 where all fits.
+/// How badly logarithms of energies fit: the mean of (residual / spread)^2, each at most 9. `spread` is the standard
+/// deviation that noise gives them. About 1 for a good fit.
 double misfit(std::span<const double> residuals, double spread);
 
 /// How the variance of noise varies over a volume: the exponential of a cubic polynomial of the place, or not at all.
@@ -20,16 +20,16 @@ class NoiseLevel {
  public:
   explicit NoiseLevel(const NoiseBricks& bricks);
 
-  /// Fits the polynomial to the logarithms of the energies of some bricks, which noise spreads by `spread` in standard
-  /// deviations. Structure only ever adds energy: what lies above the polynomial soon counts no more. Of uniform noise
-  /// if that is uniform, or the bricks are too few to tell.
+  /// Fits the polynomial to the logarithms of the energies of some bricks; `spread` is the standard deviation that
+  /// noise gives them. Structure only ever adds energy, so bricks far above the polynomial soon count no more. The
+  /// level is the same everywhere if the noise is uniform, or the bricks are too few to tell.
   void fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread);
   /// How badly the best polynomial fits.
   double misfit_of(std::span<const std::size_t> candidates, std::span<const double> log_energy, double spread) const;
 
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
-  /// Of the standard deviation, relative to its root mean square.
+  /// The standard deviation relative to its root mean square.
   CoarseField map() const;
 
  private:
@@ -42,7 +42,7 @@ class NoiseLevel {
   };
   Polynomial polynomial_of(std::span<const std::size_t> candidates, std::span<const double> log_energy, double spread,
                            double ridge) const;
-  /// Takes the polynomial with a ridge where it varies. Returns how many candidates lie near.
+  /// Takes the polynomial found with this ridge, if it varies. Returns how many candidates lie near it.
   std::size_t take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy, double spread,
                    double ridge);
   static Terms terms_at(const Triple<double>& place);

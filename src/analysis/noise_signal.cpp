@@ -12,7 +12,7 @@
 namespace quietvox {
 namespace {
 
-/// Where most of some numbers lie, which noise spreads by `spread`.
+/// Where most of the numbers lie; `spread` is the standard deviation that noise gives them.
 double mode_of(const std::vector<double>& numbers, double spread) {
   constexpr int rounds = 3;
   constexpr double near = 3;

@@ -24,16 +24,16 @@ struct SignalFit {
   double growth = 1;             ///< of the variance, from the darkest twentieth of the parts to the brightest
   std::size_t parts = 0;
 
-  /// True where it is clearly better than uniform noise, and than noise that varies with the place, of which that is
-  /// the misfit.
+  /// True if this fits clearly better than uniform noise does, and than noise that varies with the place, whose misfit
+  /// is `misfit_of_place`.
   bool is_clear(double misfit_of_place) const;
 };
 
 /// Fits gain * signal^power + offset to the variances of parts that look like noise (for the model see Foi, Trimeche,
-/// Katkovnik and Egiazarian 2008, IEEE Transactions on Image Processing 17:1737). Noise spreads their logarithms by
-/// `spread`; structure adds to some. The variance is above 0 wherever the signal is at least `darkest`; of power 1 the
-/// offset is 0 where that fits as well, as it does for counts. None where the parts are too few, where the variance
-/// does not grow, or, of power 2, where signals are negative.
+/// Katkovnik and Egiazarian 2008, IEEE Transactions on Image Processing 17:1737). `spread` is the standard deviation
+/// that noise gives their logarithms; structure adds to some. The variance is above 0 wherever the signal is at least
+/// `darkest`. With power 1 the offset is 0 if that fits as well, as it does for counts. None if the parts are too few,
+/// if the variance does not grow or, with power 2, if signals are negative.
 std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, double spread, double darkest,
                                              int power);
 

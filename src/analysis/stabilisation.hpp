@@ -46,8 +46,9 @@ double unstabilise_poisson(double filtered, const SignalVariance&);
 double stabilise_speckle(double value, const SignalVariance&);
 double unstabilise_speckle(double filtered, const SignalVariance&);
 
-/// Turns the noise of a volume, which is not Gaussian, into Gaussian noise of the same local sigma s. A voxel u becomes
-/// s f(u / s) where noise is Rician, which is nearly u where the signal is strong, else s f(u) of the variance there.
+/// Turns the noise of a volume, which is not Gaussian, into Gaussian noise of the same local sigma s. With Rician noise
+/// a voxel u becomes s f(u / s), which is nearly u where the signal is strong; with other noise it becomes s f(u), f
+/// for the variance at that place.
 class Stabilisation {
  public:
   /// Of noise that is not Gaussian.

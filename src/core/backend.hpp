@@ -19,9 +19,8 @@ struct LaunchContext;  ///< where filters queue their kernels; what it holds is 
 
 namespace quietvox {
 
-/// The implementations of one filter on one backend, which run as Context says: an Execution, or the
-/// cuda::LaunchContext of a device whose memory holds the voxels. The 16-bit ones are there where a filter can work on
-/// integers.
+/// The implementations of one filter on one backend. Context is an Execution, or the cuda::LaunchContext of a device
+/// whose memory holds the voxels. The 16-bit ones are null if the filter cannot work on integers.
 template <FilterParams P, class Context>
 struct Kernels {
   template <class T>
@@ -29,8 +28,8 @@ struct Kernels {
   Kernel<float> f32 = nullptr;
   Kernel<std::int16_t> i16 = nullptr;
   Kernel<std::uint16_t> u16 = nullptr;
-  /// In place of f32, of a filter that gives maps or takes all volumes: `outputs` are a result for each volume, and
-  /// then the maps.
+  /// Replaces f32 for a filter that gives maps or takes all volumes: `outputs` are a result for each volume, and then
+  /// the maps.
   void (*series)(std::span<const VolumeView<const float>> volumes, std::span<const VolumeView<float>> outputs, const P&,
                  const Context&) = nullptr;
 };
@@ -107,8 +106,8 @@ class Backend {
                    const Execution&) const = 0;
   virtual void run(const FilterConfig&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
                    const Execution&) const = 0;
-  /// Of a filter that gives maps or takes all volumes. `outputs`: a result for each volume, and then the maps. Throws
-  /// Error(device) where the backend runs none of these.
+  /// Runs a filter that gives maps or takes all volumes. `outputs`: a result for each volume, and then the maps. Throws
+  /// Error(device) if the backend has no such filters.
   virtual void run(const FilterConfig&, std::span<const VolumeView<const float>> volumes,
                    std::span<const VolumeView<float>> outputs, const Execution&) const;
 };
@@ -116,7 +115,7 @@ class Backend {
 /// Reach of a chain of filters: the sum of their halos.
 Radius3 total_halo(std::span<const FilterConfig> chain);
 
-/// `box` with `halo` more on every side, as far as `whole`, a part of the same volume, reaches. Its `data` is null: the
+/// `box` grown by `halo` on every side, but not beyond `whole`, a part of the same volume. Its `data` is null: the
 /// caller sets it.
 template <class T>
 VolumeView<T> expanded(VolumeView<T> box, Radius3 halo, const VolumeView<const T>& whole) {

@@ -39,8 +39,8 @@ class Error : public std::runtime_error {
 
   Errc code() const noexcept { return code_; }
   const Message& problem() const noexcept { return parts_->first; }
-  const Message& remedy() const noexcept { return parts_->second; }  ///< empty where there is none, or it is plain
-  /// What what() says, its parameters as data.
+  const Message& remedy() const noexcept { return parts_->second; }  ///< empty if there is none, or if it is obvious
+  /// The text of what(), with its parameters as data.
   Message message() const { return remedy().empty() ? problem() : problem() + "; " + remedy(); }
   /// The parameter that is to be changed or given, or null.
   const Parameter* parameter() const { return problem().parameter() ? problem().parameter() : remedy().parameter(); }
@@ -51,7 +51,7 @@ class Error : public std::runtime_error {
   std::shared_ptr<const Parts> parts_;  // copies of exceptions do not throw
 };
 
-/// Calls `body`, and puts what it is about, a file or a parameter, before the message of an Error that leaves it.
+/// Calls `body`. If it throws an Error, puts `what`, a file or a parameter, before its message.
 template <class Body>
 auto with_error_context(const Message& what, const Body& body) {
   try {

@@ -36,7 +36,7 @@ struct Range {
 };
 struct NoRange {};
 
-/// Whether `text` is `word`, which is in small letters, in letters of any case.
+/// True if `text` equals `word`, which is in lower case, ignoring case.
 bool is_word(std::string_view text, std::string_view word);
 
 /// How a value looks as text, and what is allowed. One specialization per kind of parameter.
@@ -154,7 +154,7 @@ struct FieldType<std::optional<T>> {
   static std::string format(const std::optional<T>& value) { return value ? FieldType<T>::format(*value) : "auto"; }
 };
 
-/// A value, or all there is: the empty state, written `all`.
+/// A value, or everything there is: the empty state, which is written `all`.
 template <class T>
 struct OrAll : std::optional<T> {
   using std::optional<T>::optional;

@@ -22,7 +22,7 @@ struct Grid {
   float& at(std::int64_t x, std::int64_t y) { return values[static_cast<std::size_t>(y * columns + x)]; }
 };
 
-/// Means of 2 x 2 values each, of those that are there.
+/// Half the resolution: means of 2 x 2 values each, without missing ones.
 Grid coarser(Grid& fine) {
   Grid coarse{(fine.columns + 1) / 2, (fine.rows + 1) / 2, {}};
   for (std::int64_t y = 0; y < coarse.rows; ++y) {
@@ -41,7 +41,7 @@ Grid coarser(Grid& fine) {
   return coarse;
 }
 
-/// Gives what is not there the values of a coarser grid, linear between these.
+/// Fills missing values from a coarser grid by linear interpolation.
 void fill_from(Grid& coarse, Grid& fine) {
   const auto place = [](std::int64_t i, std::int64_t count) {
     const float at = std::clamp(0.5F * static_cast<float>(i) - 0.25F, 0.F, static_cast<float>(count - 1));
@@ -60,7 +60,7 @@ void fill_from(Grid& coarse, Grid& fine) {
   }
 }
 
-/// A slice of which something is there.
+/// Fills a slice that is not missing whole.
 void fill(float* slice, std::int64_t columns, std::int64_t rows) {
   std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
   std::ranges::replace_if(levels.front().values, std::not_fn(FilledSource::is_there), usual);
@@ -70,7 +70,8 @@ void fill(float* slice, std::int64_t columns, std::int64_t rows) {
   std::ranges::copy(levels.front().values, slice);
 }
 
-/// A slice as its means of 2 x 2 voxels make it: a slice that has its noise, too, would make it look like structure.
+/// Replaces a slice by what its means of 2 x 2 voxels give: a copy with the same noise would make that noise look like
+/// structure.
 void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) {
   Grid fine{columns, rows, std::move(slice)};
   Grid coarse = coarser(fine);
@@ -123,7 +124,8 @@ void FilledSource::read(VolumeView<float> slices) {
   }
 }
 
-/// The nearest before a slice that holds something, or else behind it. False where none does.
+/// Takes the nearest slice before this one that is not missing whole, or if there is none, the nearest after it.
+/// Returns false if all are missing.
 bool FilledSource::find_another(std::int64_t number) {
   const Extent size = extent();
   for (std::int64_t at = number - 1; at >= 0; --at) {

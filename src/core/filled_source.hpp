@@ -11,11 +11,11 @@
 
 namespace quietvox {
 
-/// A volume whose missing voxels are filled in, for filters that leave out blocks with a missing voxel: one of few
-/// voxels across, or a voxel in twenty that is missing, would leave no block. Within a slice the surroundings are
-/// carried on, ever coarser the further away (a pyramid of means of 2 x 2 voxels); a slice of which nothing is there is
-/// that before it, or else the next one, smoothed. What is filled in depends on no voxel that is missing. Numbers
-/// beyond 1e18, whose squares are beyond floats, are missing too: they stand for no value.
+/// A volume whose missing voxels are filled in, for filters that leave out blocks with a missing voxel: a volume a few
+/// voxels across, or with one missing voxel in twenty, might have no other blocks. Within a slice the surroundings are
+/// carried on, ever coarser the further away (a pyramid of means of 2 x 2 voxels). A slice that is missing whole
+/// becomes the nearest one before it, or if there is none the nearest one after it, smoothed. What is filled in depends
+/// on no voxel that is missing. Numbers beyond 1e18, whose squares are beyond floats, count as missing too.
 class FilledSource final : public VolumeSource {
  public:
   FilledSource(VolumeSource& source, const Execution&);
@@ -24,15 +24,15 @@ class FilledSource final : public VolumeSource {
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override;
-  /// False of what is filled in.
+  /// False for voxels that are filled in.
   static bool is_there(float voxel);
-  /// Makes voxels of slices that were read missing again, as they were.
+  /// Gives the missing voxels of slices that were read the values that they had.
   void restore(VolumeView<float> slices) const;
 
  private:
   struct Slice {
     std::vector<bool> missing{};  ///< empty where nothing is
-    /// Of the missing voxels, those whose value is another one than that of the one before, at first the usual NaN.
+    /// The missing voxels whose value differs from that of the missing voxel before (of the first, from the usual NaN).
     std::vector<std::pair<std::size_t, float>> values{};
     std::optional<bool> holds_something{};
   };

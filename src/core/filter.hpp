@@ -15,38 +15,38 @@
 
 namespace quietvox {
 
-/// How far from an output a filter reads: so many voxels to either side, and along some axes all there are.
+/// How far from an output a filter reads: `radius` voxels to either side, or all voxels along the axes in `whole`.
 struct Reach {
   Radius3 radius{};
   std::array<bool, 3> whole{};
 
   constexpr Reach(Radius3 half_widths, std::array<bool, 3> whole_axes = {}) : radius(half_widths), whole(whole_axes) {}
-  /// In voxels, of which no axis has more.
+  /// The same as radii: along a whole axis one that is larger than any axis.
   constexpr Radius3 in_voxels() const {
     constexpr int all = 1 << 24;
     return {whole[0] ? all : radius.x, whole[1] ? all : radius.y, whole[2] ? all : radius.z};
   }
 };
 
-/// What a filter may offer beside what every filter must. Its parameter struct lists it in hooks(), where a misspelt
-/// name does not compile.
+/// What a filter may offer besides what every filter must offer. Its parameter struct lists it in hooks(), where a
+/// misspelt name does not compile.
 template <class P>
 struct FilterHooks {
-  /// True where it enhances edges; filters without this smooth. Of resolved parameters, as all that follows.
+  /// True if these resolved parameters enhance edges; filters without this smooth.
   bool (P::*enhances)() const = nullptr;
-  /// The parameters with a hash of what a file holds in place of its name, for provenance.
+  /// The parameters, with file names replaced by hashes of the files' content, for provenance.
   P (P::*with_content_hashes)() const = nullptr;
-  /// About what so many threads of the CPU work in, all together, while a volume of `extent` is filtered, if that is
-  /// much.
+  /// Roughly the working memory of all CPU threads together while a volume of `extent` is filtered with these resolved
+  /// parameters, if it is much.
   std::size_t (P::*working_bytes)(const Extent& extent, int threads) const = nullptr;
-  /// About how long a voxel takes one core of a CPU, where 0.3 ns for each voxel under the window is far off.
+  /// Roughly how long one CPU core takes for a voxel, if 0.3 ns for each voxel under the window is far off.
   double (P::*cpu_ns_per_voxel)(const Extent&) const = nullptr;
-  /// The names of what it gives besides, on the same grid: `sigma` for a map of the noise.
+  /// The names of further results on the same grid: `sigma` for a map of the noise.
   std::vector<std::string> maps{};
   /// It reads all volumes of a 4-D series at once.
   bool takes_all_volumes = false;
-  /// It takes z for the axis across slices: its blocks or windows lie within slices, or extend along z by rules of
-  /// their own.
+  /// It takes z for the axis across slices: its blocks or windows lie within slices, or extend along z by other rules
+  /// than along x and y.
   bool works_in_slices = false;
   /// It leaves out blocks that hold a missing voxel; those that no block covers stay as they are.
   bool needs_whole_blocks = false;
@@ -60,11 +60,11 @@ concept FilterParams = std::copyable<P> && requires(const P& params, const Volum
   /// True where filtering stored values and rescaling commute (rank filters): the stored integers are filtered then.
   { P::commutes_with_rescale } -> std::convertible_to<bool>;
   P::fields();
-  /// With every `auto` replaced, but for those that depend on facts which are not known yet.
+  /// The same with every `auto` replaced, except those that depend on facts which are not known yet.
   { params.resolved(facts) } -> std::same_as<P>;
   { params.halo() } -> std::convertible_to<Reach>;  // of resolved parameters
-  /// The parameter that sets the size of the window, which must fit into the volume but where it takes an axis whole;
-  /// empty where the window takes what there is of the volume, and may reach across it.
+  /// The parameter that sets the size of a window that must fit into the volume, except along axes that it takes whole.
+  /// Empty for a window that may reach beyond the volume, and takes what is there.
   { params.window_field() } -> std::same_as<std::string_view>;
   { P::hooks() } -> std::same_as<FilterHooks<P>>;
 };
@@ -115,7 +115,7 @@ class FilterConfig {
   /// Error(invalid_argument) where a window that was asked for is larger than the volume, and where the filter is wrong
   /// for the kind of data.
   FilterConfig resolved(const VolumeFacts&) const;
-  /// Of resolved settings: the parameters that wait. Until there are none, the settings are not fit to be run.
+  /// Of resolved settings: the parameters that wait. Settings can be run only if there are none.
   const std::vector<Waiting>& waiting() const { return waiting_; }
   /// Reach of the window; of resolved settings.
   Reach reach() const { return filter_->reach(params_); }
@@ -136,13 +136,13 @@ class FilterConfig {
   std::vector<Waiting> waiting_;
 };
 
-/// What users are to be told where the window of resolved settings extends along an axis whose voxels lie far apart
-/// (see VolumeFacts::is_thick), and would not by default; else empty.
+/// A warning if the window of resolved settings extends along an axis whose voxels lie far apart (see
+/// VolumeFacts::is_thick), and would not by default; otherwise empty.
 std::string thick_axis_warning(const FilterConfig& resolved, const VolumeFacts&);
 
-/// What users are to be told of a noise that was measured for a filter: that none was found, or none that can be
-/// trusted, so that the filter changes little. `by_header`: the filter before it was measured. `is_chosen`: the filter
-/// was not chosen by hand.
+/// Warnings about the noise that was measured for a filter: none was found, or none that can be trusted, so the filter
+/// changes little. `by_header`: the filter before the noise was measured. `is_chosen`: quietvox chose the filter, not
+/// the user.
 std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterConfig& resolved, const NoiseModel&,
                                     bool is_chosen = false);
 

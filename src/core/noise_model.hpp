@@ -56,16 +56,16 @@ struct CoarseField {
   void row(const Index3& first, const Extent& extent, std::span<float> to) const;
 };
 
-/// A variance that grows with the signal or its square: gain times that, and an offset. Of counts and Gaussian noise
-/// the gain is what a count adds to a voxel, the offset the variance of the Gaussian noise; a level added to all voxels
-/// takes gain times itself off. Of speckle the root of the gain is its share of the signal.
+/// A variance that grows with the signal: gain * signal^power + offset. For counts with Gaussian noise (power 1), the
+/// gain is what one count adds to a voxel, and the offset is the variance of the Gaussian noise, less the gain times
+/// any level that was added to all voxels. For speckle (power 2), the root of the gain is its share of the signal.
 struct SignalVariance {
   double gain = 0;  ///< 0: not known
   double offset = 0;
   int power = 1;  ///< 1 or 2, of the signal
 
   double at(double signal) const { return gain * (power == 2 ? signal * signal : signal) + offset; }
-  /// Of voxels times `factor`.
+  /// The variance of voxels that are multiplied by `factor`.
   SignalVariance of_scaled(double factor) const {
     return {gain * (power == 2 ? 1 : factor), offset * factor * factor, power};
   }
@@ -76,12 +76,12 @@ struct SignalVariance {
 struct NoiseModel {
   double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
   NoiseDistribution distribution = NoiseDistribution::gaussian;
-  /// Of noise that is Poisson or speckle, with the root mean square `sigma`; of other noise what it would be if it had
-  /// to be that, where that can be told.
+  /// How the variance follows the signal if the noise is Poisson or speckle; its root mean square is `sigma`. For other
+  /// noise, the best fit of either kind, if there is one.
   SignalVariance poisson{}, speckle{0, 0, 2};
   NoiseSpectrum spectrum{};
   CoarseField map{};         ///< standard deviation over `sigma`; a single 1 where it does not vary
-  CoarseField signal_map{};  ///< of noise that follows the signal: standard deviation over what that makes it
+  CoarseField signal_map{};  ///< of noise that follows the signal: standard deviation over the one expected from it
   double contrast = 0;       ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
   double step = 0;           ///< voxels are multiples of this; 0: of no step to speak of
   double impulses = 0;       ///< share of voxels that no smooth distribution explains
@@ -93,7 +93,7 @@ struct NoiseModel {
 
   /// `sigma 3.41, rician, correlated over 1.7 x 1.7 x 1 voxels, confidence high`, and what else there is to say.
   std::string describe() const;
-  /// What a filter may take for the sigma: 0 where the measure is not to be trusted.
+  /// The sigma that a filter may use: 0 if the measure cannot be trusted.
   double trusted_sigma() const { return confidence == Confidence::none ? 0 : sigma; }
   /// The sigma for filters that work on blocks of this size: that of white noise which is as strong as this noise at
   /// low frequencies, where correlated noise is strongest. 0 where the measure is not to be trusted.

@@ -62,14 +62,14 @@ class Demand {
         parts_(parts_of(chain)),
         threads_(thread_count(execution)) {}
 
-  /// Inputs with their halos, outputs, while a filter of a chain runs, what it reads from and writes to, and what is
-  /// kept between parts of a chain.
+  /// Inputs with their halos, outputs, the buffers between the filters of a chain, and what is kept between parts of a
+  /// chain.
   std::int64_t buffers(Plan plan) const {
     const std::int64_t input = std::min(plan.slices + 2 * halo_, extent_.z);
     const std::int64_t between = std::clamp<std::int64_t>(filters_ - 1, 0, 2) + parts_ - 1;
     return (plan.overlapped ? 2 : 1) * (input + plan.slices) + between * input;
   }
-  /// Of each slice that a thread decodes or encodes, reader and writer hold the file twice and the cells twice.
+  /// Slices being decoded or encoded: for each, reader and writer hold the file twice and the cells twice.
   std::int64_t under_way(Plan plan) const { return 2 * std::min<std::int64_t>(threads_, plan.slices); }
 
   /// The most slices up to `most` that `fits`; 0 where not even one does.
@@ -143,8 +143,8 @@ class SliceWindow {
   SliceWindow(VolumeSource& source, std::int64_t slices)
       : source_(&source), extent_(source.extent()), buffer_(slices * extent_.slice()) {}
 
-  /// Holds the slices [first, last) from now on. Those that `before` holds, which may be this window itself, are taken
-  /// from there, not read again.
+  /// Holds the slices [first, last) from now on. Slices that `before`, which may be this window, holds are copied, not
+  /// read again.
   void move_to(std::int64_t first, std::int64_t last, const SliceWindow& before) {
     const std::int64_t slice = extent_.slice();
     const std::int64_t kept =
@@ -208,17 +208,17 @@ std::pair<std::int64_t, std::int64_t> reached(std::int64_t first, std::int64_t l
   return {std::max<std::int64_t>(first - halo, 0), std::min(last + halo, extent.z)};
 }
 
-/// The last part of a chain, and the source as the filters before it leave it. Where it needs whole blocks, what is
-/// missing is filled in before it, and missing again behind it.
+/// The last part of a chain, and the source as the filters before it leave it. If it needs whole blocks, missing voxels
+/// are filled in before it, and made missing again after it.
 class LastPart {
  public:
-  /// `executions`: of all parts, in their order; those before the last are at work when the source is read.
+  /// `executions`: one for each part, in order; the parts before the last run when the source is read.
   LastPart(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
            std::span<const Execution> executions);
 
   VolumeSource& source() const { return filled_ ? *filled_ : before_ ? *before_ : source_; }
   std::span<const FilterConfig> filters() const { return filters_; }
-  /// What the filters made of slices that were read.
+  /// Makes missing voxels missing again in the results of slices that were read.
   void restore(VolumeView<float> slices) const {
     if (filled_) filled_->restore(slices);
   }
@@ -278,7 +278,7 @@ LastPart::LastPart(VolumeSource& source, std::span<const FilterConfig> chain, co
     filled_ = std::make_unique<FilledSource>(before_ ? *before_ : source_, executions.back());
 }
 
-/// Executions of parts that are at work at the same time: what they report is the mean of their progress.
+/// Executions for parts that run at the same time; they report the mean of their progress.
 std::vector<Execution> executions_of_parts(std::int64_t parts, const Execution& execution) {
   std::vector<Execution> executions(static_cast<std::size_t>(parts), execution);
   if (!execution.progress || parts == 1) return executions;

@@ -22,13 +22,15 @@ class VolumeSource {
   virtual void read(VolumeView<float> slices) = 0;
 };
 
-/// Reads a volume from the first slice to the last, a few at a time. `body` may change what it is given.
+/// Reads a volume from the first slice to the last, a few at a time, and calls `body` with them, which may change the
+/// voxels.
 void for_each_slab(VolumeSource&, const std::function<void(VolumeView<float> slices)>& body);
 
 /// Smallest and largest voxel; missing ones do not count, and a volume of nothing else has 0 and 0.
 Range<double> intensities(VolumeSource&);
 
-/// The middle of values that lie so far from 0, for their spread, that 32-bit floats would lose digits of them; else 0.
+/// The middle of the range if it lies so far from 0, compared with its width, that 32-bit floats would lose digits;
+/// otherwise 0.
 double middle_if_far(const Range<double>&);
 
 /// Measures the noise of a volume.
@@ -43,8 +45,8 @@ std::vector<FilterConfig> resolve_by_facts(std::span<const FilterConfig> chain, 
 /// The same by what headers say.
 std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource&);
 
-/// Replaces every `auto` of the chain. What a filter estimates, it estimates on what reaches it: the source after the
-/// filters before it. Resolved once per volume, so that no slab, thread or device can change the result.
+/// Replaces every `auto` of the chain. Each filter estimates on what reaches it: the source after the filters before
+/// it. Resolved once per volume, so that no slab, thread or device can change the result.
 std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, VolumeSource&, const Backend&,
                                         const Execution&, const NoiseMeasure&);
 
@@ -55,23 +57,23 @@ std::size_t least_memory(const Extent&, std::span<const FilterConfig> resolved_c
 struct StageTimes {
   struct Stage {
     double busy = 0;     ///< it was at work
-    double awaited = 0;  ///< it alone: the others waited for it
+    double awaited = 0;  ///< it was still at work, and the others waited
   };
-  Stage read, filter, consume;  ///< of a chain, reading may hold filters before the last
+  Stage read, filter, consume;  ///< in a chain, `read` may include filters before the last
 };
 
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
-/// ascending order. Each slice of the source is read once, but for some beside slices that are missing whole. The slabs
-/// never change a voxel. Missing voxels stay so, and are filled in for filters that need whole blocks. Where memory
-/// allows, one slab is filtered while the next is read and the one before it is consumed, on other threads. Throws
-/// Error(out_of_memory) where not even one slice at a time fits into the limit.
+/// ascending order. Each slice of the source is read once, except some beside slices that are missing whole. How slabs
+/// are cut never changes a voxel. Missing voxels stay so, and are filled in for filters that need whole blocks. Where
+/// memory allows, one slab is filtered while the next is read and the one before it is consumed, on other threads.
+/// Throws Error(out_of_memory) where not even one slice at a time fits into the limit.
 StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
                          const std::function<void(VolumeView<const float> slices)>& consume);
 
 /// Runs a filter that gives maps or takes all volumes, slab by slab within execution.memory_limit, and hands the
-/// results of the volumes and then the maps to `consume`, in ascending order. The slabs never change a voxel. The
-/// volumes are all of a series, or one. Throws Error: invalid_argument where their extents differ, out_of_memory where
-/// not even one slice of each fits into the limit.
+/// results of the volumes and then the maps to `consume`, in ascending order. How slabs are cut never changes a voxel.
+/// The volumes are all of a series, or one. Throws Error: invalid_argument where their extents differ, out_of_memory
+/// where not even one slice of each fits into the limit.
 void filter_series(std::span<VolumeSource* const> volumes, const FilterConfig& resolved, const Backend&,
                    const Execution&,
                    const std::function<void(std::span<const VolumeView<const float>> outputs)>& consume);

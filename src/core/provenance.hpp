@@ -15,9 +15,9 @@ namespace quietvox {
 /// The program's version, `MAJOR.MINOR.PATCH`.
 std::string version();
 
-/// A step between the filters that another library took, of which the name alone is known.
+/// A step that another library took between the filters; only its name is known.
 struct OtherStep {
-  std::size_t before = 0;  ///< which filter of the chain it comes before; behind all where there are no more
+  std::size_t before = 0;  ///< the index of the filter that follows it; behind the last filter, their number
   std::string name;
 };
 

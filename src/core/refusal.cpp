@@ -5,7 +5,7 @@
 namespace quietvox {
 namespace {
 
-/// Why filtering makes nonsense of what the numbers are; none where it does not.
+/// An error if the filter would make nonsense of the numbers.
 std::optional<Error> refusal(const Filter& filter, const HeaderFacts& header) {
   const auto refuse = [&](const std::string& why) {
     return Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why,

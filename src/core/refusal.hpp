@@ -9,8 +9,8 @@
 
 namespace quietvox {
 
-/// Why filtering makes nonsense of what the numbers of a volume are (phases, labels, vectors, colours), by the first
-/// filter that does; none where none does.
+/// An error if a filter of the chain would make nonsense of the numbers of a volume, since they are phases, labels,
+/// vectors or colours; it names the first such filter.
 std::optional<Error> refusal(std::span<const FilterConfig> chain, const HeaderFacts&);
 
 }  // namespace quietvox

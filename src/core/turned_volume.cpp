@@ -9,8 +9,8 @@ namespace {
 
 std::size_t bytes_of(const Extent& extent) { return static_cast<std::size_t>(extent.voxels()) * sizeof(float); }
 
-/// Calls move(voxel of some turned slices, the same voxel of some slices of the volume as it is) for all that both
-/// have.
+/// Calls move(a, b) for each voxel that both views hold: `a` is the voxel in the turned slices, `b` the same voxel in
+/// slices of the volume as it is.
 template <class Some, class Whole, class Move>
 void for_pairs(const VolumeView<Some>& turned, const VolumeView<Whole>& whole, const Turning& turning,
                const Execution& execution, const Move& move) {

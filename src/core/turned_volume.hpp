@@ -12,8 +12,8 @@
 
 namespace quietvox {
 
-/// A volume read along turned axes. Turned slices are kept, as many as there is room for; for each lot of them the
-/// volume is read once.
+/// A volume read along turned axes. As many turned slices are kept as there is room for; the volume is read once for
+/// each such batch.
 class TurnedVolume final : public VolumeSource {
  public:
   /// `room`: bytes, all that it may keep.
@@ -45,17 +45,19 @@ class FilterFrame {
 
   const std::vector<FilterConfig>& chain() const { return chain_; }
   VolumeSource& source() const { return turned_ ? *turned_ : as_it_is_; }
-  /// The volume as it is for the one that is filtered; other volumes are those that filters made of it.
+  /// Undoes the turning of the volume that is filtered. Other volumes, which filters made of it, are returned as they
+  /// are.
   VolumeSource& as_it_is(VolumeSource& reaching) const { return &reaching == turned_.get() ? as_it_is_ : reaching; }
 
-  /// A noise as it was measured, whichever way: by the axes of the volume as it is, or by those of what is filtered.
+  /// A measured noise, along the axes of the volume as it is (by_volume) or along those of what is filtered
+  /// (by_filters), whichever way it was measured.
   NoiseModel by_volume(const NoiseModel& model) const {
     return model.spectrum.across_axis == 2 ? turning_(model) : model;
   }
   NoiseModel by_filters(const NoiseModel& model) const;
   std::vector<FilterConfig> by_volume(std::span<const FilterConfig> resolved) const { return turning_(resolved); }
 
-  /// Hands on what `run` makes of the slices that are filtered as slices of the volume as it is.
+  /// Hands the results of `run` to `consume` as slices of the volume as it is.
   void run(const std::function<void(const std::function<void(VolumeView<const float> slices)>& take)>& run,
            const std::function<void(VolumeView<const float> slices)>& consume) const;
 

@@ -13,11 +13,11 @@ namespace quietvox {
 /// The measure of the noise, and filters that work in slices, take z for the axis across slices. Where programs have
 /// reordered axes, slices may lie along x or y instead; such a volume is turned: that axis and z are exchanged.
 ///
-/// What is called with a fact of a volume gives that of the turned one, and called with that, the fact as it was.
+/// operator() takes a fact of a volume to that of the turned volume, and that one back.
 class Turning {
  public:
   Turning() = default;  ///< of nothing
-  /// By the axis that is thick or has one voxel. Where that is none, or z, or several are, nothing is turned.
+  /// Turns by the axis that is thick or has one voxel. If there is none, or several, or if it is z, nothing is turned.
   explicit Turning(const VolumeFacts&);
 
   /// True where there is something to turn.
@@ -33,7 +33,7 @@ class Turning {
   CoarseField operator()(const CoarseField&) const;
   NoiseModel operator()(NoiseModel) const;
   VolumeFacts operator()(VolumeFacts) const;
-  /// Parameters that have a value per axis. Those of resolved filters that no user gives stay as they are.
+  /// Turns parameters that have a value per axis. What resolved filters hold besides their parameters stays as it is.
   std::vector<FilterConfig> operator()(std::span<const FilterConfig> chain) const;
 
  private:

@@ -35,7 +35,7 @@ struct HeaderFacts {
   std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
   bool are_ct_numbers = false;     ///< whose noise does not follow the value
   bool min_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
-  double offset = 0;               ///< was taken off the values, near which 32-bit floats would lose digits
+  double offset = 0;               ///< was subtracted from values so far from 0 that floats would lose digits
   bool slices_are_even = true;     ///< false where windows may not extend along z
 };
 
@@ -71,11 +71,11 @@ struct VolumeFacts {
   std::optional<double> noise_sigma_for(std::string_view field) const;
   std::optional<Range<double>> intensities_for(std::string_view field) const;
 
-  /// On behalf of a filter to which it matters: throws Error(unsupported) where an offset was taken off the values.
+  /// For filters that need the values themselves: throws Error(unsupported) if an offset was subtracted from them.
   void need_true_values(const Message& filter) const;
 
-  /// The distance of voxels within a slice, whichever axes that is: of the spacings of the axes with more than one
-  /// voxel the middle one, of two the smaller.
+  /// The distance of voxels within a slice, whichever axes slices lie along: the median spacing of the axes with more
+  /// than one voxel, the smaller one of two.
   double in_plane_spacing() const;
   /// True where voxels lie more than twice as far apart as within a slice.
   bool is_thick(int axis) const;

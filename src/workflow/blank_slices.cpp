@@ -15,7 +15,7 @@ constexpr std::size_t most_named = 5;
 
 bool is_there(float voxel) { return std::isfinite(voxel); }
 
-/// The one value of all voxels that are not missing; none where there are several, or nothing is there.
+/// The value of all voxels that are not missing; none if they have several, or if all are missing.
 std::optional<float> value_of(const float* voxels, std::int64_t count) {
   const float* const end = voxels + count;
   const float* const first = std::find_if(voxels, end, is_there);
@@ -26,13 +26,13 @@ std::optional<float> value_of(const float* voxels, std::int64_t count) {
 
 bool is_all_missing(const float* voxels, std::int64_t count) { return std::none_of(voxels, voxels + count, is_there); }
 
-/// True for voxels that are something else than a background.
+/// True for voxels that are neither missing nor of this value.
 auto differs_from(float value) {
   return [value](float voxel) { return is_there(voxel) && voxel != value; };
 }
 
-/// Gives the voxels of a slice along x or y, which lies in some slices along z, those that `at` gives to a place in the
-/// turned slice.
+/// Fills those voxels of a slice along x or y that lie in `some` slices along z. `at` gives the value for a place in
+/// the turned slice.
 template <class At>
 void fill_slice(VolumeView<float> some, int axis, std::int64_t number, const At& at) {
   for (std::int64_t z = 0; z < some.extent.z; ++z) {

@@ -30,7 +30,7 @@ class BlankSlices final : public VolumeSource {
   HeaderFacts header() const override { return source_->header(); }
   void read(VolumeView<float> slices) override;
 
-  /// Hands on slices that were read and filtered, those that are missing with the voxels that they hold.
+  /// Hands on slices that were read and filtered; missing ones get their original voxels back.
   void with_values(VolumeView<const float> slices,
                    const std::function<void(VolumeView<const float> slices)>& consume) const;
   /// The lost slices among those that were read.
@@ -43,7 +43,7 @@ class BlankSlices final : public VolumeSource {
   struct Slice {
     State state = State::unknown;
     float value = 0;
-    std::vector<float> voxels{};  ///< where some of a missing slice are missing anyway
+    std::vector<float> voxels{};  ///< of a missing slice, if some of its voxels were missing anyway
     bool is_missing() const { return state == State::added || state == State::lost; }
   };
 
@@ -53,14 +53,14 @@ class BlankSlices final : public VolumeSource {
   std::unique_ptr<VolumeSource> source_;
   Turning turning_;
   std::vector<Slice> slices_;
-  std::int64_t above_ = -1, below_ = -1;            ///< the slices that hold an image around what was judged last
-  std::vector<float> voxels_above_, voxels_below_;  ///< of those; empty where there is none
+  std::int64_t above_ = -1, below_ = -1;            ///< the nearest images around the last judged slice
+  std::vector<float> voxels_above_, voxels_below_;  ///< of those; empty if there is none
 };
 
 /// Lost slices of the volumes of a scan.
 class LostSlices {
  public:
-  /// `name`: what else a slice is called.
+  /// `name`: what else to call a slice, such as its file name.
   void add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name);
   void add(const BlankSlices& slices, const io::Image& image, std::size_t volume);
   /// Names the first of them.

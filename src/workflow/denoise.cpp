@@ -24,7 +24,7 @@ namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
 
-/// Everything that is read.
+/// All files that a run reads.
 std::vector<Source> sources_of(const DenoiseRequest& request) {
   std::vector<Source> sources = named_files(request.filters);
   if (!request.mask.mask.empty()) sources.insert(sources.begin(), {request.mask.mask, "mask"});
@@ -32,7 +32,7 @@ std::vector<Source> sources_of(const DenoiseRequest& request) {
   return sources;
 }
 
-/// Throws Error(invalid_argument) where --codec says what cannot be.
+/// Throws Error(invalid_argument) if --codec does not fit the other options.
 void check_codec(const OutputOptions& options, io::Format format) {
   if (!options.codec) return;
   if (format != io::Format::dicom) {
@@ -46,7 +46,7 @@ void check_codec(const OutputOptions& options, io::Format format) {
   }
 }
 
-/// Finds outputs that would place irregular slices where they do not lie.
+/// Refuses outputs that would place irregular slices where they do not lie, or warns of them.
 void check_formats(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
   const bool residual = !request.mask.residual.empty();
   if (report.format != io::Format::dicom) {
@@ -58,8 +58,9 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
   }
 }
 
-/// Finds windows that do not fit, or that would reach across irregular slices, without reading more than what the first
-/// volumes look like. What the voxels are never sets the size of a window. Throws where no volume can be filtered.
+/// Refuses windows that do not fit, or that would reach across irregular slices. Voxels never decide the size of a
+/// window, so this reads only what is needed to judge the kind of the first volumes. Throws if no volume can be
+/// filtered.
 void check_windows(const DenoiseRequest& request, const io::Image& image, UnfilteredVolumes& unfiltered,
                    DenoiseReport& report) {
   bool warned = false;
@@ -91,7 +92,7 @@ void check_windows(const DenoiseRequest& request, const io::Image& image, Unfilt
   }
 }
 
-/// About how long the CPU would filter.
+/// Roughly how long the CPU would take to filter.
 double cpu_seconds(const io::Image& image, const DenoiseReport& report, const Execution& execution) {
   double seconds = 0;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {

@@ -25,8 +25,8 @@ namespace quietvox {
 enum class DenoiseStrength { light, medium, strong };
 constexpr std::array<std::string_view, 3> choices(DenoiseStrength) { return {"light", "medium", "strong"}; }
 
-/// The best filter, or nearly, on noise of every kind that scanners write (docs/denoise.md). It goes by the measured
-/// noise: how strong it is where, and how correlated.
+/// The best filter, or nearly, for every kind of noise that scanners write (docs/denoise.md). It uses the measured
+/// noise: its strength at each place, and its correlation.
 FilterConfig denoising_filter(DenoiseStrength);
 
 /// What is to be done to a scan. Input and output are enough.
@@ -44,8 +44,8 @@ struct DenoiseRequest {
 
 /// What was done to one volume.
 struct DenoisedVolume {
-  /// With every `auto` replaced; in a dry run, those that headers are enough for. Empty where the volume was left as it
-  /// was, since its numbers cannot be filtered and those of others can.
+  /// The filters with every `auto` replaced; in a dry run, only those that headers are enough for. Empty if this volume
+  /// was left as it was because its numbers cannot be filtered, unlike those of other volumes.
   std::vector<FilterConfig> filters;
   std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
   std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
@@ -74,10 +74,10 @@ struct DenoiseReport {
 /// before voxels are read. Throws Error.
 DenoiseReport denoise(const DenoiseRequest&, const Observer& = {});
 
-/// Throws Error for everything about the names of a request that can be wrong. Nothing is read.
+/// Throws Error for whatever is wrong with the paths of a request. Reads no file.
 void check_paths(const DenoiseRequest&);
 
-/// The same for a scan that is open already, on the backend of several runs. request.input names it in messages.
+/// Filters a scan that is open already, on a backend that several runs share. Messages call the scan request.input.
 DenoiseReport denoise(const DenoiseRequest&, const io::Image&, BackendSelector&, const Observer&);
 
 /// The filters of a request.

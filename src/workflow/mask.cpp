@@ -66,7 +66,7 @@ struct Fit {
   std::string doubt;    ///< why that is not sure, or empty
 };
 
-/// Of one place of each of those that the files give.
+/// Compares one of the geometries that the mask's file gives with one of the image's.
 Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, const io::Image& image,
         const io::Geometry& other, std::size_t volume) {
   Fit result{.map = map_onto(own, other), .turned = {}, .problem = {}, .doubt = {}};
@@ -107,7 +107,7 @@ Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, 
   return result;
 }
 
-/// The same by those places in which the mask fits best. A file may say two that are not the same.
+/// The same for the geometries by which the mask fits best. A file may give two that differ.
 Fit fit(const io::Image& mask, const io::Image& image, std::size_t volume) {
   const std::size_t own = own_volume(mask, volume);
   const auto fits = [](const Fit& found) { return found.problem.empty() && found.doubt.empty(); };

@@ -10,9 +10,9 @@
 
 namespace quietvox {
 
-/// As many slices, at least one, as take a few MiB: for what is put together from several volumes.
+/// How many slices, at least one, take a few MiB: the unit of work where several volumes are combined.
 std::int64_t slices_in_block(const Extent&);
-std::size_t block_bytes(const Extent&);  ///< of so many slices
+std::size_t block_bytes(const Extent&);  ///< of that many slices
 
 /// A volume whose voxels outside a mask (mask = 0) are missing.
 class MaskedSource final : public VolumeSource {

@@ -19,8 +19,8 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// What a run takes besides its voxels: buffers of readers and writers, code that is loaded when it is called; and for
-/// each thread, its stack and what filters work in.
+/// What a run takes besides its voxels: buffers of readers and writers, and code that is loaded when it is called; for
+/// each thread, its stack and the working memory of filters.
 constexpr std::size_t reserve = std::size_t{9} << 20, reserve_of_thread = std::size_t{256} << 10;
 
 }  // namespace

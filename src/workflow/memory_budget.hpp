@@ -8,18 +8,18 @@
 
 namespace quietvox {
 
-/// Threads, memory, progress and stop requests of a run. What the process takes already counts towards
-/// --memory-limit; Error(out_of_memory) where that leaves nothing.
+/// Threads, memory, progress and stop requests of a run. The memory that the process already takes counts towards
+/// --memory-limit; throws Error(out_of_memory) if that leaves nothing.
 Execution execution_of(const ExecutionOptions&, const Observer&);
 
-/// The same for readers and writers, which tell no progress but notes.
+/// The same for readers and writers, which report notes but no progress.
 Execution background_of(const ExecutionOptions&, const Observer&);
 
-/// Takes `bytes` that are needed besides the voxels from a memory limit; Error(out_of_memory) where that does not leave
-/// `least`.
+/// Subtracts `bytes`, needed besides the voxels, from the memory limit. Throws Error(out_of_memory) if less than
+/// `least` is left.
 void reserve_memory(Execution&, std::size_t bytes, std::size_t least);
 
-/// Gives memory back to the system that was freed, which is kept elsewise.
+/// Returns freed memory to the system, which the allocator would keep.
 void trim_heap();
 
 }  // namespace quietvox

@@ -7,9 +7,9 @@
 
 namespace quietvox {
 
-/// Measures the noise of the volumes of an image, one after another. A volume of a series is measured by another one of
-/// it, too. Once a volume shows Rician noise, those after it count as magnitudes where no header says what they are:
-/// weak ones, as of strong diffusion weighting, do not show it by themselves.
+/// Measures the noise of the volumes of an image, one after another. A volume of a series is also compared with another
+/// one. Once a volume shows Rician noise, later ones count as magnitudes unless a header says what they are: weak ones,
+/// such as those with strong diffusion weighting, do not show it by themselves.
 class NoiseOfVolumes {
  public:
   explicit NoiseOfVolumes(const io::Image& image) : image_(image) {}

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t about_samples = 1 << 16;
 constexpr double no_picture = 0.05;  // of a step: what filters make of equal values varies less
 
-/// Takes out of sorted values the one that most of them have, which is a background.
+/// Removes the most frequent of the sorted values, which is a background.
 void remove_most_frequent(std::vector<float>& sorted) {
   auto begin = sorted.end(), end = begin;
   for (auto first = sorted.begin(); first != sorted.end();) {

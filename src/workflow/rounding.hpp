@@ -17,33 +17,33 @@
 
 namespace quietvox {
 
-/// The least and the greatest of the values that are finite; infinities the wrong way round where none is.
+/// The least and the greatest of the finite values; infinity and -infinity if there are none.
 std::pair<float, float> finite_range(std::span<const float>);
 
-/// How all digits of an output of this format are kept.
+/// The remedy for messages: how to keep all digits in an output of this format.
 Message float_remedy(io::Format);
 
-/// What is left of filtered values in an output of whole numbers, volume by volume.
+/// Finds how much rounding to whole numbers leaves of the filtered values, volume by volume.
 class Rounding {
  public:
   Rounding(const std::filesystem::path& output, io::Format, std::size_t volumes, const Execution&);
 
-  /// Where it is not stored as integers, nothing is lost.
+  /// Without integers nothing is rounded, and nothing is lost.
   void begin_volume(const Extent&, const std::optional<io::StoredIntegers>&);
   void look_at(VolumeView<const float> slices);
   void end_volume();
-  /// Throws Error(invalid_argument) where nothing is left of any picture: all values of each volume become one.
+  /// Throws Error(invalid_argument) if no volume keeps an image: all values of each become one.
   void check() const;
-  /// Where values of a volume become one, or most of them had few numbers to be stored as; else empty.
+  /// A warning if the values of a volume become one, or if most of them share few stored numbers; otherwise empty.
   Message warning() const;
 
  private:
-  double exact(float value) const;   ///< the number that stands for a value
-  double stored(float value) const;  ///< the whole one nearest to it
-  double real(float value) const;    ///< what becomes of the value
+  double exact(float value) const;   ///< the stored number of a value before rounding
+  double stored(float value) const;  ///< the same rounded
+  double real(float value) const;    ///< the value after rounding
   bool is_lost() const;
   void judge_sample();
-  std::string place() const;  ///< for messages: the output, and where it has several, the volume
+  std::string place() const;  ///< for messages: the output and, if it has several, the volume
 
   std::filesystem::path output_;
   io::Format format_;
@@ -54,7 +54,7 @@ class Rounding {
   float least_ = 0, most_ = 0;
   std::vector<float> sample_;  ///< one voxel in each `stride_`
   bool is_picture_left_ = false;
-  Message lost_, warning_;  ///< of the first volume of which it is to be told
+  Message lost_, warning_;  ///< about the first volume that gives cause
 };
 
 }  // namespace quietvox

@@ -22,7 +22,7 @@ namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
 
-/// A volume whose smallest and largest voxel are remembered as it is read, where that is wanted.
+/// A volume that, if `is_wanted`, remembers its smallest and largest voxel as it is read.
 class RangedSource final : public VolumeSource {
  public:
   RangedSource(VolumeSource& source, bool is_wanted) : source_(source), is_wanted_(is_wanted) {}
@@ -37,7 +37,7 @@ class RangedSource final : public VolumeSource {
     min_ = std::min(min_, min);
     max_ = std::max(max_, max);
   }
-  /// Where floats made one value of all, it counts as far from 32768 on.
+  /// If floats made all voxels one value, 32768 and more count as far.
   double middle_if_far() const {
     if (min_ == max_) return std::abs(min_) >= 32768 ? min_ : 0;
     return min_ > max_ ? 0 : quietvox::middle_if_far({min_, max_});
@@ -86,8 +86,8 @@ void ScanFilter::run() {
   if (!request_.out.dry_run) finish();
 }
 
-/// Rank filters work on the stored numbers, unless real ones are needed. Where floats would lose digits of real values,
-/// all filters work around the middle of these.
+/// Rank filters work on stored numbers, unless real values are needed. If floats would lose digits of the real values,
+/// all filters work on these less their middle.
 io::VoxelDomain ScanFilter::choose_values() const {
   const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
   if (const double offset = image_.offset(); offset != 0) {
@@ -131,7 +131,8 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
   return input;
 }
 
-/// Of what reaches a filter: the volume as it is, by its neighbours too, or what filters before it made of it.
+/// Measures the noise of what reaches a filter: of the volume as it is, by its neighbours too, or of what filters
+/// before it made of it.
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& how) {
     if (&reaching != &as_it_is) return measure_noise(reaching, how);
@@ -142,13 +143,13 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
     if (of_whole.trusted_sigma() == 0) return model;
     if (of_whole.confidence > Confidence::medium) {
       of_whole.confidence = Confidence::medium;
-      of_whole.reason = "the mask leaves too little to measure it in, so that all of the volume was";
+      of_whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured";
     }
     return of_whole;
   };
 }
 
-/// Throws what a run would throw for the voxels of a volume, as far as that can be told before they are filtered.
+/// Throws what a run would throw for the voxels of a volume, as far as that can be foreseen without filtering.
 void ScanFilter::check(std::size_t volume) {
   const auto source = input_of(volume).source;
   const bool stays = unfiltered_.hold(volume, *source);
@@ -183,7 +184,7 @@ void ScanFilter::check(std::size_t volume) {
   rounding_.end_volume();
 }
 
-/// Takes from the memory limit what is needed besides the voxels that filter_volume() counts.
+/// Subtracts from the memory limit what is needed besides the voxels that filter_volume() counts.
 void ScanFilter::reserve_memory() {
   const Extent& extent = image_.geometry(0).extent;
   const std::vector<FilterConfig>& chain = report_.first().filters;
@@ -289,7 +290,7 @@ void ScanFilter::leave(std::size_t volume, const BlankSlices& slices, VolumeSour
   write(volume, slices, [&](const WriteSlices& write) { for_each_slab(source, write); });
 }
 
-/// Writes what `run` makes of a volume.
+/// Writes the results of `run` for a volume.
 void ScanFilter::write(std::size_t volume, const BlankSlices& slices,
                        const std::function<void(const WriteSlices&)>& run) {
   const auto begin = [&] {

@@ -26,12 +26,13 @@ class ScanFilter {
     std::span<const io::FileStamp> files;
   };
 
-  /// `request` holds its filters; `is_chosen`: they were not chosen by hand. The report has its format, and the filters
-  /// of each volume as far as headers tell them. Checks what can be checked before voxels are read.
+  /// `request` must hold filters; `is_chosen`: quietvox chose them, not the user. The report must hold its format, and
+  /// the filters of each volume as far as headers decide them. Checks what can be checked before voxels are read.
   ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan&, UnfilteredVolumes&, const StartingBackend&,
              const Observer&, DenoiseReport&);
 
-  /// Puts the outputs in place, or in a dry run throws what that would throw as far as it can be told.
+  /// Filters and puts the outputs in place. A dry run only throws what a real one would, as far as that can be
+  /// foreseen.
   void run();
 
  private:
@@ -41,8 +42,8 @@ class ScanFilter {
   };
   /// A volume as it is to be filtered.
   struct Input {
-    BlankSlices* slices;                   ///< what the source is or goes back to
-    std::unique_ptr<VolumeSource> source;  ///< where there is a mask, less what it leaves out
+    BlankSlices* slices;                   ///< part of `source`: all of it, or what the mask is applied to
+    std::unique_ptr<VolumeSource> source;  ///< voxels outside the mask, if there is one, are missing
   };
   using WriteSlices = std::function<void(VolumeView<const float> slices)>;
 

@@ -17,8 +17,8 @@ bool chooses_by_header(const InputOptions&);
 /// True for a series that the options choose; they all do where none is given.
 bool is_chosen(const io::SeriesSummary&, const InputOptions&);
 
-/// The only series that the options choose, by its UID; of several, the only one that holds images. Throws
-/// Error(invalid_argument) with a list where it is none or several.
+/// The UID of the only series that the options choose or, if they choose several, of the only one that holds images.
+/// Throws Error(invalid_argument) with a list if there is none, or more than one.
 std::string only_chosen_series(const io::DicomFolder&, const std::filesystem::path&, const InputOptions&);
 
 /// The kinds that --include names, and images. Throws Error(invalid_argument) for other words.

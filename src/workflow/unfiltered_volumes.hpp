@@ -14,7 +14,7 @@
 namespace quietvox {
 
 /// The volumes whose numbers cannot be filtered, such as phases beside magnitudes: they stay as they are. Each is
-/// judged when it comes by, since a look at it may take unpacking all before it.
+/// judged only when its turn comes, because looking at it may mean unpacking all volumes before it.
 class UnfilteredVolumes {
  public:
   explicit UnfilteredVolumes(std::span<const FilterConfig> chain) : chain_(chain) {}

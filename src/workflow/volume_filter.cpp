@@ -30,9 +30,9 @@ class StabilisedSource final : public VolumeSource {
   Execution execution_;
 };
 
-/// The background of a slice that was cut out: connected squares of 2 x 2 voxels of one value, from such on that lie in
-/// the middle of 10 x 10. Noise that is cut off at that value makes single voxels and small patches of it. Beyond the
-/// edge of the slice all is background.
+/// Marks the background of a slice that was cut out: squares of 2 x 2 voxels of `value` that are connected with one in
+/// the middle of 10 x 10 such voxels. Noise that is clipped at that value only makes single voxels and small patches of
+/// it. Beyond the edge of the slice all is background.
 std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
   constexpr std::int64_t reach = 4;  // of the middle of a core
   const std::int64_t width = columns + 1, height = rows + 1;
@@ -72,7 +72,7 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
   return marks;
 }
 
-/// A volume whose background that was cut out is remembered as it is read.
+/// A volume that remembers where its background was cut out, as it is read.
 class MarkedSource final : public VolumeSource {
  public:
   MarkedSource(VolumeSource& source, float value, const Execution& execution)
@@ -93,7 +93,7 @@ class MarkedSource final : public VolumeSource {
       }
     });
   }
-  /// Gives voxels of slices that were read their value back.
+  /// Gives the background of slices that were read its value back.
   void restore(VolumeView<float> slices) const {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       float* const voxels = slices.row(0, z);
@@ -113,7 +113,7 @@ class MarkedSource final : public VolumeSource {
 
 bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
 
-/// True where a filter goes by the measured noise alone: no intensity was given by hand, nor a model of the noise.
+/// True if a filter uses nothing but the measured noise: no intensity was given by hand, nor a model of the noise.
 bool goes_by_noise_alone(const FilterConfig& given, const FilterConfig& by_header) {
   const auto is_given = [&](const FieldInfo& field) {
     const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
@@ -137,12 +137,12 @@ std::string why_signal_is_not_followed(const HeaderFacts& facts) {
   return is_other ? facts.kind_source : "";
 }
 
-/// True for one filter that goes by the noise of the volume itself.
+/// True for a single filter that uses the noise of the volume itself.
 bool can_be_stabilised(std::span<const FilterConfig> chain, const FilterConfig& by_header) {
   return chain.size() == 1 && goes_by_noise_alone(chain.front(), by_header);
 }
 
-/// How the noise of a volume is turned into Gaussian noise; none where it is not.
+/// How the noise of a volume is made Gaussian; none if it stays as it is.
 std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chain, const FilterConfig& by_header,
                                               Stabilise choice, VolumeSource& source,
                                               const std::function<NoiseModel()>& measure) {

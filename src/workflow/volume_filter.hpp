@@ -16,12 +16,12 @@
 
 namespace quietvox {
 
-/// Which noise is made Gaussian before a filter, and its bias taken out behind it.
+/// Which noise is made Gaussian before a filter and turned back after it, without its bias.
 enum class Stabilise { none, automatic, rician, poisson, speckle };
 constexpr std::array<std::string_view, 5> choices(Stabilise) {
   return {"none", "auto", "rician", "poisson", "speckle"};
 }
-/// In any case, whatever the noise was found to be.
+/// True if the noise is to be made Gaussian whatever it was found to be.
 constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rician; }
 
 class FilterFrame;
@@ -30,27 +30,27 @@ class FilterFrame;
 struct VolumeChain {
   std::span<const FilterConfig> filters;  ///< one after another
   Stabilise stabilise = Stabilise::none;
-  /// The filters were not chosen by hand. Then voxels of a background that was cut out keep their value to the digit
-  /// where noise could not have made it: masks are often made from what is 0.
+  /// quietvox chose the filters, not the user. Then voxels of a background that was cut out keep their exact value if
+  /// noise could not have made it, because masks are often made from voxels that are 0.
   bool is_chosen = false;
 };
 
-/// A chain of filters made ready for one volume: the noise is measured, where a filter asks for it or it may have to be
-/// made Gaussian, and every `auto` is replaced.
+/// A chain of filters made ready for one volume: the noise is measured, if a filter needs it or it may have to be made
+/// Gaussian, and every `auto` is replaced.
 class VolumeFilter {
  public:
-  /// Throws Error(invalid_argument) where a noise is asked for that cannot be stabilised: with several filters, with a
-  /// filter that does not use the measured noise, Rician noise where voxels are no magnitudes, and Poisson noise or
-  /// speckle where noise does not grow with the value.
+  /// Throws Error(invalid_argument) if the noise asked for cannot be stabilised: with several filters, with a filter
+  /// that does not use the measured noise, Rician noise if voxels are no magnitudes, Poisson noise or speckle if the
+  /// noise does not grow with the value.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
   ~VolumeFilter();
 
   std::vector<FilterConfig> resolved() const;
   const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
-  /// `Rician noise`, `Poisson noise` or `speckle` where that is made Gaussian, else empty.
+  /// `Rician noise`, `Poisson noise` or `speckle` if that is made Gaussian, otherwise empty.
   std::string stabilised() const { return stabilisation_ ? stabilisation_->noise_before() : ""; }
-  /// Says where no noise was found, or none that can be trusted, so that filters which use it change little, and where
-  /// Stabilise::automatic was given to filters that it is not for.
+  /// Warns if no noise was found, or none that can be trusted, so that filters which use it change little, and if
+  /// Stabilise::automatic was given for filters that it does not suit.
   std::vector<Message> warnings() const;
 
   /// Hands filtered slices to `consume` in ascending order.

@@ -12,12 +12,12 @@
 
 namespace quietvox {
 
-/// Takes filtered slices of one volume, puts the original voxels back where there is no value and outside the mask, and
-/// hands the result to the writer and what the output then holds less than the original to the residual's writer.
+/// Takes filtered slices of one volume and puts the original voxels back where voxels are missing and outside the mask.
+/// Hands the result to the writer, and the original minus what the output then holds to the residual's writer.
 class VoxelOutput {
  public:
-  /// `residual`, `original` and `mask` may be null; a residual, a mask and an output that does not keep
-  /// what stands in its source where there is no value need the original, there read with padding.
+  /// `residual`, `original` and `mask` may be null. The original, read with its padding, is needed for a residual, for
+  /// a mask, and for an output that does not keep by itself what its source holds at missing voxels.
   VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
               std::unique_ptr<VolumeSource> mask);
 
@@ -32,8 +32,7 @@ class VoxelOutput {
   std::vector<float> original_block_, mask_block_, result_block_, stored_block_;
 };
 
-/// Puts the output and, where there is one, its residual in place: both or neither, and neither where one of the inputs
-/// changed.
+/// Puts the output and its residual, if any, in place: both or neither, and neither if one of the inputs changed.
 io::WriteReport commit_both(io::ImageWriter& writer, io::ImageWriter* residual, std::span<const io::FileStamp> inputs,
                             const Execution&);
 

@@ -73,8 +73,8 @@ Weights make_rated_weights(const BilateralParams& params, const Spacing& spacing
   return weights;
 }
 
-/// What a tap loop reads of a voxel. With a cut, differences are compared with it before they are scaled, so that those
-/// at the cut itself fall on the same side everywhere.
+/// A voxel as the tap loops need it. With a cut, differences are compared with it before they are scaled, so that those
+/// exactly at the cut fall on the same side everywhere.
 template <Kind kind>
 __device__ float prepared(float value, float scale) {
   if constexpr (kind == Kind::cut) {
@@ -96,7 +96,7 @@ constexpr int strip = 8, tile = 32, warps = 4;
 constexpr int group = 8;
 constexpr int padded_taps(int radius) { return (2 * radius + 1 + group - 1) / group * group; }
 
-/// Squares of the differences in a box of 3x3 add up to less than this where no voxel is missing, else to more.
+/// The squared differences in a box of 3x3 add up to less than this if no voxel is missing, otherwise to more.
 constexpr float squares_of_missing = 5e35F;
 
 /// The rate of the box of 3x3 about `centre`, some of whose voxels may be missing.
@@ -113,8 +113,8 @@ __device__ float rate_of_box(const float* centre, int pitch, const RateOfVarianc
   return rate_of_variance(sum, squares, count);
 }
 
-/// Rates of a strip from the boxes of 3x3 about its voxels. `row` points to what the strip's windows see first of the
-/// row in their middle.
+/// Rates of a strip from the boxes of 3x3 about its voxels. `row` points to the first voxel that the strip's windows
+/// see of their middle row.
 template <int Radius>
 __device__ __forceinline__ void find_rates(const float* row, int radius, int pitch,
                                            const RateOfVariance& rate_of_variance, float (&rate)[strip]) {

@@ -29,7 +29,7 @@ struct PairWeights {
 // for each voxel. All strips add in the same order, so that a sum does not depend on where a strip begins or how long
 // it is.
 
-/// Vectors of 4 voxels of a column that windows of this radius about the voxels of a strip reach.
+/// How many vectors of 4 voxels of a column the windows of a strip reach.
 constexpr int vectors_reached(int strip, int radius) { return (strip + 2 * radius + 3) / 4; }
 
 /// Weighted differences and weights of a strip's windows. In shared memory, vectors of differences, then of weights.
@@ -52,8 +52,8 @@ __device__ __forceinline__ float4 vector_of(const float* four) {
   return make_float4(four[0], four[1], four[2], four[3]);
 }
 
-/// Adds the pairs of voxel i with the voxels first <= offset <= Radius further down another column, or the same, to the
-/// sums of both strips, which begin at voxel[Radius]. Either may lie beyond its strip, but not both.
+/// Adds the pairs of voxel i and the voxels `first` to Radius further down another column, or the same one, to the sums
+/// of both strips, which begin at voxel[Radius]. One voxel of a pair may lie beyond its strip.
 template <int Radius, int first, int Strip, int Seen>
 __device__ __forceinline__ void add_pairs_of(int i, const float (&own_voxel)[Seen], const float (&other_voxel)[Seen],
                                              const float (&exponent)[Radius + 1], Sums<Strip>& own,
@@ -79,7 +79,7 @@ __device__ __forceinline__ void add_pairs_within(const float (&voxel)[Seen], con
 }
 
 /// Adds the pairs of two strips of different columns to the sums of both. Goes down the strips voxel by voxel and keeps
-/// of columns and sums what the next ones need: registers stay few, and reads come between exponentials.
+/// only those voxels and sums that the next ones need. That takes few registers, and reads come between exponentials.
 template <int Radius, int Strip>
 __device__ __forceinline__ void add_pairs_between(const float4* own_column, const float4* other_column,
                                                   float4* other_sums, int pitch, const float (&exponent)[Radius + 1],
@@ -106,7 +106,7 @@ __device__ __forceinline__ void add_pairs_between(const float4* own_column, cons
   }
 }
 
-/// Columns of outputs that a row of lanes makes.
+/// The most columns of outputs that a row of lanes can make.
 constexpr int most_outputs(int lanes, int rx) { return lanes - rx; }
 
 template <int Radius, int Strip, int Lanes>
@@ -117,7 +117,7 @@ struct Shape {
   static constexpr int blocks = Strip == 16 ? 4 : 5;              ///< of a multiprocessor
 };
 
-/// A block makes `width` columns of outputs. The first rx lanes have none: they add to those that lie ahead of them.
+/// A block makes `width` columns of outputs. The first rx lanes have none: they only add to the sums of columns ahead.
 template <int Radius, int Strip, int Lanes>
 __global__ void __launch_bounds__(Shape<Radius, Strip, Lanes>::threads, Shape<Radius, Strip, Lanes>::blocks)
     bilateral_pairs(Box<const float> in, Box<float> out, int3 offset, int width,
@@ -269,8 +269,8 @@ void launch(const Box<const float>& in, const Box<float>& out, int3 offset, cons
   cuda::launch(bilateral_pairs<Radius, Strip, Lanes>, grid, S::threads, 0, queue, in, out, offset, width, weights);
 }
 
-/// Long strips weigh fewer pairs twice; short ones make more blocks, where there are few. Of wide rows of lanes fewer
-/// have no outputs, unless narrow ones fit the image better.
+/// Long strips weigh fewer pairs twice; short ones make more blocks, if there would be few. Wide rows have fewer lanes
+/// without outputs, but narrow ones may fit the image better.
 template <int Radius>
 bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, const BilateralParams& params,
                const LaunchContext& queue) {

@@ -22,10 +22,10 @@ struct RangeScale {
   }
 };
 
-/// Scaled intensities are kept below this: two different floats above it are more than any range sigma apart, so that
-/// all that matters of such a voxel, that none but its equals counts for it, is kept.
+/// Scaled intensities are clamped to this. Different floats above it are so far apart that they have no weight for each
+/// other. Once clamped they are equal, and equal voxels do not change each other, so results stay the same.
 inline constexpr float largest = 1e17F;
-/// What stands for a missing voxel: so far from all others that its weight is 0.
+/// Stands for a missing voxel: so far from all others that its weight is 0.
 inline constexpr float nowhere = 1e18F;
 
 __device__ inline float scaled_voxel(float value, float scale) {

@@ -38,9 +38,9 @@ struct RateOfSquares {
 /// The rate of the standard deviation of a box: clamp(1 / sqrt(gain variance), lowest_rate, highest_rate).
 struct RateOfVariance {
   float gain, lowest_rate, highest_rate;
-  /// From the sums of the scaled differences to the centre and of their squares. The centre is one of the voxels, so
-  /// that it lies within a few standard deviations of their mean, and little is lost by subtraction. Rounded alike
-  /// wherever it is inlined. Squares beyond all floats give the lowest rate.
+  /// Takes the sum of the scaled differences to the centre, and of their squares. The centre is one of the voxels, so
+  /// it lies within a few standard deviations of their mean, and the subtraction loses little. Rounded alike wherever
+  /// it is inlined. Squares beyond all floats give the lowest rate.
   __device__ float operator()(float sum, float squares, float count) const {
     const float about_mean = fmaf(__fmul_rn(sum, -1.0F / fmaxf(count, 1)), sum, squares);
     const float variance = about_mean < 0 ? 0.0F : about_mean * (1.0F / fmaxf(count - 1, 1));
@@ -56,8 +56,8 @@ void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, con
 void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
                           const RateOfVariance&, const LaunchContext&);
 
-/// Bounds the rates of outputs by those of range sigmas times the noise of each voxel, which `map` tells of `volume`:
-/// where the noise is m times that of the volume, they become at least lowest_rate / m and at most highest_rate / m.
+/// Clamps the rates of outputs by the noise at each voxel, given by the `map` of `volume`: where the noise is m times
+/// that of the volume, to lowest_rate / m and highest_rate / m.
 void bound_rates(VolumeView<float> rates, float lowest_rate, float highest_rate, const CoarseField& map,
                  const Extent& volume, const LaunchContext&);
 

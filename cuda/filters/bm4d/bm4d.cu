@@ -60,7 +60,7 @@ dim3 grid_of(const Extent& extent, dim3 block) {
   return dim3(ceil_div(extent.x, block.x), ceil_div(extent.y, block.y), extent.z);
 }
 
-/// Leaves out distances at and beyond which blocks share no noise.
+/// Leaves out the distances from which on blocks share no noise.
 Covariances without_zeros(const Covariances& all) {
   Covariances some;
   some.size = {{1, 1, 1}};
@@ -77,7 +77,7 @@ Covariances without_zeros(const Covariances& all) {
   return some;
 }
 
-/// Those that may say something about the voxels of `out`.
+/// The references whose groups may change voxels of `out`.
 References references_for(const Bm4dParams& params, const VolumeView<float>& out, const Index3& origin) {
   Index3 count, first, step, last;
   for (int axis = 0; axis < 3; ++axis) {
@@ -90,7 +90,7 @@ References references_for(const Bm4dParams& params, const VolumeView<float>& out
   return {triple(count), triple(first), triple(step), triple(last)};
 }
 
-/// `pilot` is what is compared, and lies where groups can be that say something about `out`.
+/// `pilot` is compared. It covers all places of groups that may change voxels of `out`.
 void run_stage(const VolumeView<const float>& noisy, const VolumeView<const float>& pilot, const VolumeView<float>& out,
                const Bm4dParams& params, bool second, const LaunchContext& queue) {
   const Radius3 r = *params.search_radius, lengths = params.lengths;

@@ -6,14 +6,14 @@
 
 #include "filters/bm4d/kernel.hpp"
 
-/// What matching and shrinking know of each other: where references are, and how the blocks of a group are written.
+/// What matching and shrinking share: where references lie, and how the blocks of a group are written down.
 namespace quietvox::cuda::bm4d {
 
 using bm4d_kernel::block_room, bm4d_kernel::most_blocks;
 
 constexpr unsigned all_lanes = ~0U;
 
-/// Places of references within the box that is compared: one step apart, but the last one.
+/// Places of references within the box that is compared: one step apart, except that the last one may be nearer.
 struct References {
   int3 count, first, step, last;
 

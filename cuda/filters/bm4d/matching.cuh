@@ -26,12 +26,12 @@ constexpr int match_warps = 8, queued = 64;
 
 struct Matching {
   const float* compared;
-  std::int64_t row, slice;  ///< of what is compared, and how far that goes
+  std::int64_t row, slice;  ///< from row to row, from slice to slice of `compared`
   int width;
   References references;
   int3 window;  ///< places of blocks
   int length_y, length_z;
-  int chunks, strips;  ///< of a row of the window, of all
+  int chunks, strips;  ///< strips of a row of the window, of all its rows
   Divider by_chunks, by_rows;
   int3 tile;         ///< references
   int pitch, plane;  ///< of what is staged
@@ -45,7 +45,7 @@ struct alignas(16) MatchRoom {
   float2 nearest[most_blocks];  ///< the same
 };
 
-/// Of shared memory; four and eight values lie as vectors do.
+/// Loads from shared memory. Four or eight values are aligned for vectors.
 template <int N>
 __device__ __forceinline__ void load(const float* from, float (&to)[N]) {
   if constexpr (N % 4 == 0) {
@@ -82,7 +82,8 @@ struct Nearest {
   float distance;  ///< infinite: none
   int block;
 
-  /// Takes those of the first `count` lanes' blocks that are nearer. They count after all that are there.
+  /// Takes in the blocks of the first `count` lanes if they are nearer. Among equal distances, blocks that are here
+  /// already come first.
   __device__ void take(float other_distance, int other_block, int count, int lane, MatchRoom& room) {
     const unsigned alike = __match_any_sync(all_lanes, __float_as_int(other_distance));
     int rank = lane, other_rank = __popc(alike & ((1U << lane) - 1));
@@ -110,7 +111,7 @@ struct Nearest {
   __device__ float farthest() const { return __shfl_sync(all_lanes, distance, most_blocks - 1); }
 };
 
-/// Rows: of blocks, along y; 0: as many as there are.
+/// Rows: rows of a block along y; 0: m.length_y.
 template <int Length, int Rows, int Width, bool Staged>
 __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_constant__ Matching m) {
   using Offset = std::conditional_t<Staged, int, std::int64_t>;
@@ -252,7 +253,7 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
   }
 }
 
-/// Fits the tile and what is staged of it into shared memory; returns the bytes, or 0 where not one reference fits.
+/// Chooses a tile whose staged voxels fit into shared memory. Returns the bytes, or 0 if not even one reference fits.
 template <int Length, int Width>
 std::size_t plan_tile(Matching& m) {
   const std::size_t most = most_shared_bytes(), wanted = most / 3 - 1024;  // three blocks, and what each has anyway
@@ -293,7 +294,7 @@ inline Matching in_strips(Matching m, int width) {
   return m;
 }
 
-/// In shared memory, by strips that fit best; false where it is too small.
+/// Matches in shared memory, with the strips that fit best. Returns false if shared memory is too small.
 template <int Length, int Rows, int... Widths>
 bool match_staged(const Matching& m, const LaunchContext& queue) {
   const auto reach = [&](int width) { return ceil_div(m.window.x, width) * width; };

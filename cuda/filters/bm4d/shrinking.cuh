@@ -11,8 +11,9 @@
 #include "cuda/filters/common/box.cuh"
 #include "cuda/launch.cuh"
 
-/// Shrinks groups and adds up what they say. A lane has two voxels of every block while the blocks are transformed
-/// across the group, and half a block while it is transformed along its axes. Between, values go through shared memory.
+/// Shrinks groups and adds up the changes that they make. A lane has two voxels of every block while the blocks are
+/// transformed across the group, and half a block while it is transformed along its axes. Between, values go through
+/// shared memory.
 namespace quietvox::cuda::bm4d {
 
 constexpr int shrink_warps = 4;
@@ -59,7 +60,7 @@ __device__ __forceinline__ double shrink(const Shrinking& s, double sigma, int c
   return sum_of_lanes(m < count ? kept * share : 0) * variance_grid;
 }
 
-/// The second: by the basic estimate.
+/// The second stage: turns coefficients into changes by the basic estimate; returns the same sum.
 template <class S>
 __device__ __forceinline__ double shrink(const Shrinking& s, double sigma, int count, int lane, const int* variances,
                                          float (&v)[32], const float (&basic)[32]) {
@@ -80,7 +81,7 @@ __device__ __forceinline__ double shrink(const Shrinking& s, double sigma, int c
   return sum_of_lanes(m < count ? sum * static_cast<float>(grid) : 0.0F);
 }
 
-/// Where a block begins.
+/// Index of the first voxel of a block.
 struct BlockPlace {
   std::int64_t in_noisy, in_pilot;
 };

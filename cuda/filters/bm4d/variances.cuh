@@ -11,13 +11,14 @@ using bm4d_kernel::least_variance, bm4d_kernel::variance_grid;
 
 constexpr int variance_pitch = 68;  ///< of a block's variances
 
-/// Covariances of the coefficients of blocks, two a lane; none of blocks so far apart as `size`.
+/// Covariances of each coefficient in two blocks, two coefficients a lane. Blocks at least `size` apart along an axis
+/// have none.
 struct CovarianceTable {
   const int2* values;
   int3 size;
 };
 
-/// Blocks that wavelet m across the blocks of a group takes, a power of two: so many is this.
+/// Wavelet m across the blocks of a group takes 2^stack_power(m, count) of them.
 __device__ __forceinline__ int stack_power(int m, int count) { return __ffs(m == 0 ? count : 2 * m) - 1; }
 
 /// Sums of covariances of the pairs of blocks whose bits are set, two coefficients a lane. `place` is where those of
@@ -38,8 +39,8 @@ __device__ __forceinline__ int2 sum_of_pairs(const int2* values, int place, unsi
   return sum;
 }
 
-/// Fills `room` with the variances of a group's coefficients, times the blocks that their wavelets take, for noise of
-/// sigma 1. Pairs of blocks count by how far apart the halves are that wavelets compare: 8, 4, 2, 1 blocks.
+/// Fills `room` with the variances of a group's coefficients, times the number of blocks that their wavelets take, for
+/// noise of sigma 1. Pairs of blocks are summed by the length of the halves that a wavelet compares: 8, 4, 2, 1 blocks.
 __device__ __forceinline__ void find_variances(const CovarianceTable& table, unsigned block, int count, int lane,
                                                int* room) {
   int places[4];

@@ -6,7 +6,8 @@
 
 namespace quietvox::cuda {
 
-/// A voxel that is left as it is: a missing one to the bit, which arithmetic on a device would not keep; -0 becomes +0.
+/// A voxel that stays as it is, except that -0 becomes +0. Missing voxels keep every bit, which arithmetic on a device
+/// would not ensure.
 __device__ inline float canonical_zero(float value) { return is_present(value) ? value + 0.0F : value; }
 
 }  // namespace quietvox::cuda

@@ -9,7 +9,8 @@
 namespace quietvox::cuda {
 
 /// A barrier of all threads of a block in two halves, in shared memory. What was written before arrive() is seen after
-/// wait(); between the two a thread does what needs no other one. Before 9.0, wait() is all of it.
+/// wait(); between the two a thread can do work that needs no other thread. On devices before 9.0, wait() is the whole
+/// barrier.
 class SplitBarrier {
  public:
   __device__ void begin() {
@@ -23,7 +24,7 @@ class SplitBarrier {
     __mbarrier_arrive(&state_);
 #endif
   }
-  /// `odd`: whether it is the second, fourth ... time.
+  /// `odd`: true the second, fourth, ... time.
   __device__ void wait([[maybe_unused]] bool odd) {
 #if __CUDA_ARCH__ >= 900
     while (!__mbarrier_try_wait_parity(&state_, odd, 1'000'000)) {

@@ -38,9 +38,9 @@ using namespace cuda;
 
 template <int Lx, int Ly, int Lm, int PlacesX, int PlacesY, bool MarchesAlongZ>
 struct Shape {
-  static constexpr int x = Lx, y = Ly, march = Lm;  ///< voxels of a block; y: the other axis that is no march
+  static constexpr int x = Lx, y = Ly, march = Lm;  ///< voxels of a block; y: along the axis besides x and the march
   static constexpr int places_x = PlacesX, places_y = PlacesY;
-  static constexpr bool along_z = MarchesAlongZ;  ///< else along y, and the other axis is z
+  static constexpr bool along_z = MarchesAlongZ;  ///< otherwise along y, and the other axis is z
   static constexpr int places = places_x * places_y, threads = x * places;
   static constexpr int columns = places_x + x - 1, rows = places_y + y - 1;  ///< of the input
   static constexpr int outputs_x = places_x - x + 1, steps = 128;
@@ -49,7 +49,7 @@ struct Shape {
   static constexpr int pitch = (places_x + 31) / 32 * 32 + 32 / x, row_pitch = x * pitch + (places_x < 32 ? 16 : 0);
   // Threads that add up weights and those that write have no rows to transform.
   static constexpr int weigher = threads - places, writer = threads - 2 * places;
-  /// Of a step, what rows of the next tile get: of each thread that has one of the first rows, and weights.
+  /// What a step hands on to rows of the next tile: sums of each thread that has one of the first rows, and weights.
   static constexpr int carried_sums = (y - 1) * places_x * x, carried = (y - 1) * places_x * (x + 1);
 
   static_assert(places_x % (32 / x) == 0 && places_y >= y - 1 && march % 4 == 0);
@@ -62,14 +62,14 @@ using Squares = Shape<8, 1, 8, 128, 1, false>;
 template <class S, bool Oracle>
 struct Shared {
   static constexpr int inputs = Oracle ? 2 : 1;
-  float raw[4][inputs][S::raw];                           ///< voxels; outside the box anything
+  float raw[4][inputs][S::raw];                           ///< voxels; anything outside the box
   float plane[2][inputs][S::rows * S::row_pitch];         ///< rows transformed along x
   float exchanged[2][S::y * S::places_y * S::row_pitch];  ///< results transformed along x, by row of a block
   float turned[2][S::places_y * S::row_pitch];            ///< the same, added up
   float weights[2][S::places];                            ///< of blocks
   float row_weights[S::march][S::places];                 ///< the same, added up along y
   float sum_weights[2][S::places];                        ///< the same, added up along y and along the march
-  float originals[4][S::places];                          ///< what results take the place of
+  float originals[4][S::places];                          ///< the voxels that results replace
   float carried[4][S::carried + 1];                       ///< from the tile before
   SplitBarrier barrier;
 };
@@ -109,14 +109,14 @@ struct Corner {
   }
 };
 
-/// From the first voxel of a step to one of a tile.
+/// The distance from the first voxel of a step to voxel (x, y) of the tile.
 template <class T>
 __device__ __forceinline__ int within_step(const Marched<T>& box, int x, int y) {
   return y * static_cast<int>(box.row) + x;
 }
 
-/// Along the axes but x, coefficients are those of transform_unscaled(); by how many of these axes they are odd, these
-/// times the scale are those of transform().
+/// Along all axes but x, coefficients are those of transform_unscaled(). To give those of transform(), they need a
+/// scale that depends on the number of these axes along which they are odd.
 constexpr int scales = 3;
 template <class S>
 constexpr int scale_of(int j, int k) {
@@ -130,7 +130,7 @@ constexpr float scale(int odd_axes) {
 struct Pass {
   Marched<const float> in, oracle;
   Marched<float> out;
-  int tiles_a, tiles_b, tiles, tiles_each;  ///< of a step's places, of all, of a thread block
+  int tiles_a, tiles_b, tiles, tiles_each;  ///< tiles along a, along b, in all, of a thread block
   int steps;                                ///< of outputs of a tile
   float* carried;                           ///< by thread block and step
   float scale, unscale;                     ///< of voxels; of results
@@ -382,7 +382,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
   }
 }
 
-/// A pass over blocks of any lengths, an output a thread, which makes every block that holds it.
+/// A pass over blocks of any lengths. Each thread makes one output, and all blocks that hold it.
 struct Anywhere {
   Box<const float> in, oracle;
   Box<float> out;

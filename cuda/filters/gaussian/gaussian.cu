@@ -11,8 +11,8 @@ namespace {
 using namespace cuda;
 using namespace gaussian;
 
-/// What a sampled Gaussian is added up in. Sums of differences to a voxel nearby do in floats, but where that one is
-/// missing they come to almost the voxel itself.
+/// The type in which a sampled Gaussian is added up. Floats are enough for sums of differences to a voxel nearby. But
+/// if that one is missing, differences are nearly as large as the voxels.
 enum class Sums { floats, doubles };
 
 bool uses_floats(const Axis& axis) { return !axis.recursive && convolves_in_floats(sampled_weights(axis)); }
@@ -60,7 +60,7 @@ struct Finish {
   const int* incomplete;
 };
 
-/// Divides the sums by the weights of the voxels present, and gives the voxels that are to keep their value that value.
+/// Divides the sums by the weights of the voxels present, and restores the voxels that must keep their value.
 __global__ void finish(const __grid_constant__ Finish job) {
   const bool incomplete = job.filters && *job.incomplete != 0;
   if (!incomplete && job.filters && job.border != Border::copy) return;

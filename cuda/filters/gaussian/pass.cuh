@@ -33,9 +33,9 @@ struct Pass {
   int lines, planes;
   int length, in_length;
   int begin;        ///< place of the first output in the lines of the input
-  int period;       ///< of what a reflecting border shows; 0: the outermost voxel goes on without end
+  int period;       ///< of the reflected input; 0: beyond the border the outermost voxel is repeated
   Reading reading;  ///< of the pass
-  bool mends;       ///< there is only work where voxels are missing
+  bool mends;       ///< there is nothing to do unless voxels are missing
   int* incomplete;  ///< set where missing voxels are read
 
   Pass(VolumeView<const float> from, VolumeView<float> to, int axis, Border border, Reading reading, bool mends,
@@ -64,8 +64,8 @@ struct Pass {
   /// The first output of a line.
   __device__ float* target(int line, int plane) const { return out.first + line * out.line + plane * out.plane; }
 
-  /// Where the voxel that stands at place n of a line lies; any n, beyond the border too. Without a division: this
-  /// stands in unrolled loops.
+  /// The place in the input of place n of a line, which may lie beyond the border. Without a division, because this is
+  /// used in unrolled loops.
   __device__ int place(int n) const {
     if (period == 0) return min(max(n, 0), in_length - 1);
     const int rest = n - period * __float2int_rd(static_cast<float>(n) * (1.0F / static_cast<float>(period)));
@@ -74,8 +74,8 @@ struct Pass {
   }
   __device__ bool holds(int n) const { return n >= 0 && n < in_length; }
 
-  /// What the pass makes of voxels of its input. Tells of missing ones once for all, since a store between two loads
-  /// would keep them from running side by side.
+  /// Turns voxels of the input into what the pass adds up. Reports missing voxels only once for all, because a store
+  /// between two loads would keep them from running side by side.
   template <int Count>
   __device__ __forceinline__ void interpret(float (&voxels)[Count]) const {
     if (reading == Reading::plain) return;
@@ -103,14 +103,14 @@ constexpr int lanes = 32;
 /// An output as it is written: -0 becomes +0.
 __device__ inline float written(double value) { return static_cast<float>(value) + 0.0F; }
 
-/// What rounding took beyond the largest float comes back.
+/// Brings back values that rounding took beyond the largest float.
 __device__ inline float bounded(float value) { return fminf(fmaxf(value, -FLT_MAX), FLT_MAX); }
 
 /// Runs a pass with these weights of the offsets 0, 1, ... in doubles.
 void convolve(const Pass&, const std::vector<double>& of_offset, const LaunchContext&);
 
-/// The same in floats, which needs a voxel that all outputs of a strip see, and few taps; false where that is not so.
-/// `origin` is the place of the input in the volume.
+/// The same in floats. That needs a voxel that all outputs of a strip see, and few taps; convolves_in_floats() is false
+/// if there are none. `origin` is the place of the input in the volume.
 bool convolves_in_floats(const std::vector<double>& of_offset);
 void convolve_in_floats(const Pass&, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext&);
 

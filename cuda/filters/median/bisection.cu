@@ -52,8 +52,8 @@ __device__ __forceinline__ void sweep(const T* source, const Box<const T>& in, i
   }
 }
 
-/// The interval that is left of one search. An end is either a voxel, with `below` voxels less than `low` and
-/// `up_to_high` not greater than `high`, or a place between voxels with as many not greater than it.
+/// The interval that is left of one search. `below` voxels lie below it, `up_to_high` voxels up to its upper end. An
+/// end is either a voxel or a place between voxels.
 struct Search {
   float low, high, below, up_to_high;
 
@@ -76,8 +76,8 @@ struct Search {
 
 constexpr int counting_threads = 128;
 
-/// Medians of boxes by counting the voxels that are not greater than a pivot, again and again. As long as a pass only
-/// counts, it costs two instructions a voxel; the last ones also look for the voxels next to the pivot.
+/// Medians of boxes by counting the voxels that are not greater than a pivot, again and again. A pass that only counts
+/// costs two instructions a voxel; the last passes also look for the voxels next to the pivot.
 template <class T>
 __global__ void __launch_bounds__(counting_threads)
     median_by_counting(const __grid_constant__ NetworkJob<T> job, const __grid_constant__ Deal deal) {

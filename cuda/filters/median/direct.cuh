@@ -70,9 +70,9 @@ __device__ inline float halfway(float low, float high) {
 }
 __device__ inline int halfway(int low, int high) { return low + (high - low) / 2; }
 
-/// Narrows an interval that holds the median, both of whose ends are voxels of the window, down to one value. The
-/// places to divide it at are the mean, then where the median lies if values are spread evenly, and every third time
-/// the middle, so that no data can make it slow.
+/// Narrows an interval that holds the median, both of whose ends are voxels of the window, down to one value. It
+/// divides the interval first at the mean, then where the median would lie if values were spread evenly, and every
+/// third time in the middle, so that no data can make it slow.
 template <bool Inside, class T>
 __device__ T search_median(const Box<const T>& in, const Window<T>& window, int3 at) {
   using N = Number<T>;

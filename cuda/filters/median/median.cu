@@ -22,7 +22,7 @@ using namespace cuda;
 
 bool holds(int3 count, int3 least) { return count.x >= least.x && count.y >= least.y && count.z >= least.z; }
 
-/// Boxes that may reach beyond the edges of the input, to be written out with what the windows see there.
+/// Boxes that may reach beyond the edges of the input, to be filled with what windows see there.
 template <class T>
 struct PadJob {
   struct Piece {
@@ -36,8 +36,8 @@ struct PadJob {
 constexpr unsigned pad_voxels = 4;                            ///< of a row, for each thread that works on it
 constexpr unsigned most_pad_threads = 1024, pad_block = 256;  ///< of a row; of a block
 
-/// Row i of the grid writes piece i, with most_pad_threads or more. Also empties the list of groups to mend. Even with
-/// nothing to write it must be launched: a network starts when it has waited for all that came before.
+/// Row i of the grid, of at least most_pad_threads threads, fills piece i. Also empties the list of groups to mend. It
+/// must be launched even if there is nothing to fill: a network relies on it to wait for all earlier kernels.
 template <class T>
 __global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, MendList mend) {
   wait_for_previous();
@@ -189,7 +189,7 @@ class Median {
     return {f.x + offset_.x - r.x, f.y + offset_.y - r.y, f.z + offset_.z - r.z};
   }
 
-  /// Of what the windows of a part see.
+  /// The extent of what the windows of a part see.
   Extent padded_extent(const Part& part) const {
     const int3 n = part.count, r = window_.radius;
     return {n.x + 2 * r.x + 2 * lead(), n.y + 2 * r.y, n.z + 2 * r.z};
@@ -206,8 +206,9 @@ class Median {
     median_anywhere<<<launch.grid, launch.block, 0, queue_.stream>>>(in_, out_, offset_, part, window_);
   }
 
-  /// The outputs whose windows stay within the input. Along x it starts where voxels can be written in pairs, or, of 16
-  /// bits, read in pairs, and is even; along y and z it is cut so that the edges are whole groups where that can be.
+  /// The outputs whose windows stay within the input. Along x it starts where voxels can be written in pairs (16-bit
+  /// ones: read in pairs), and has an even length. Along y and z it is cut so that the edges are whole groups, if
+  /// possible.
   Part inner_part(int3 group) const {
     const auto first = [](int offset, int r) { return std::max(0, r - offset); };
     const auto last = [](int offset, int r, int in, int out) { return std::min(out, in - r - offset); };
@@ -222,7 +223,7 @@ class Median {
     return {{x, y, z}, {(last(o.x, r.x, in_.x, out_.x) - x) / 2 * 2, count_y, count_z}};
   }
 
-  /// Everything of the output around the inner part.
+  /// The parts of the output around the inner part.
   std::vector<Part> around(const Part& inner) const {
     const int3 a = inner.first, n = inner.count, b{a.x + n.x, a.y + n.y, a.z + n.z};
     return {{{0, 0, 0}, {out_.x, out_.y, a.z}}, {{0, 0, b.z}, {out_.x, out_.y, out_.z - b.z}},
@@ -230,7 +231,7 @@ class Median {
             {{0, a.y, a.z}, {a.x, n.y, n.z}},   {{b.x, a.y, a.z}, {out_.x - b.x, n.y, n.z}}};
   }
 
-  /// The part, no smaller than a group and, of 16-bit voxels, of an even width where there is room; what it gains is
+  /// The part, widened to at least a group and, for 16-bit voxels, to an even width if there is room. What it gains is
   /// made twice, with the same result.
   Part widened(Part part, int3 group) const {
     const auto widen = [](int& first, int& count, int least, int limit) {

@@ -95,7 +95,7 @@ struct Lanes<std::uint16_t> : PackedLanes<std::uint16_t> {
   static __device__ unsigned max3(unsigned a, unsigned b, unsigned c) { return __vimax3_u16x2(a, b, c); }
 };
 
-/// Never changed, but the compiler does not know: it would turn multiplications by it into subtractions.
+/// Never changed. But the compiler must not know, or it would turn multiplications by it into subtractions.
 static __constant__ unsigned minus_one = ~0U;
 
 /// -1 for lanes of T. For packed voxels it is derived from blockDim, because the compiler would reload the constant
@@ -105,9 +105,9 @@ __device__ __forceinline__ unsigned minus_one_for() {
   return sizeof(T) == 2 ? (blockDim.y >> 31) - 1 : minus_one;
 }
 
-/// Lanes that compute `percent` of the maxima whose minimum is known too as a + b - min(a, b).
-/// As integers, that is exact whatever the bits mean, NaN aside, whose windows are mended; of packed voxels too,
-/// since no half carries. It keeps the multiply-add unit busy, which would be idle while minima and maxima queue.
+/// If the minimum of a and b is known, their maximum is a + b - min(a, b); these lanes compute `percent` of such maxima
+/// so. In integers, that is exact whatever the bits mean (except NaN, whose windows are mended), for packed voxels too,
+/// because no half carries. It uses the multiply-add unit, which would be idle while minima and maxima queue.
 ///
 /// Long networks run `in_step`: now and then the warps of a block wait for each other, since the instructions stay in
 /// the cache only while all need the same ones.
@@ -137,11 +137,11 @@ constexpr Triple<int> group_of() {
 /// Whether blocks of so many threads run in step; a multiprocessor holds one of them.
 constexpr bool runs_in_step(int threads) { return threads > 128; }
 
-/// How the blocks of a launch are dealt to the parts of a job. The last part has the grid, but for the first
-/// `edge_rows` rows of each layer; those the other parts share, part i from block first[i] to first[i + 1].
+/// How the blocks of a launch are dealt to the parts of a job. The other parts share the first `edge_rows` rows of each
+/// layer of the grid: part i has the blocks from first[i] to first[i + 1]. The last part has the rest of the grid.
 ///
-/// Threads of blocks in step take one group of a part after the other through all layers, so that none is idle where a
-/// part is thin.
+/// In blocks in step, consecutive threads take consecutive groups of a part, across its rows and layers, so that none
+/// is idle even if the part is thin.
 struct Deal {
   struct Blocks {
     int width;  ///< threads of a block along x, a power of two; narrow parts take narrow blocks, flat ones wide ones
@@ -209,8 +209,8 @@ __device__ Place find_place(const Deal& deal, int parts) {
           row % blocks.y * (threads / blocks.width) + threadIdx.x / blocks.width, row / blocks.y};
 }
 
-/// How many vertically adjacent tiles a thread makes. Where loads cost more than arithmetic, it moves down the
-/// rows, and loads each once.
+/// How many vertically adjacent tiles a thread makes. If loads cost more than arithmetic, several: it moves down the
+/// rows and loads each once.
 template <class Network>
 constexpr int steps_of() {
   constexpr Triple<int> window = Network::window;

@@ -14,21 +14,21 @@ struct Part {
   int3 first, count;
 };
 
-/// The groups of outputs that a selection network left to the general path because their windows hold missing voxels:
-/// the place of the first output of each in `out`, counted from the start of its memory.
+/// Groups of outputs that a selection network leaves to the general path because their windows hold missing voxels.
+/// Each is given by the index of its first output in the memory of `out`.
 struct MendList {
   unsigned* starts;
   unsigned* count;
 };
 
-/// Networks read 16-bit voxels in aligned pairs: from this many voxels ahead of a window.
+/// Networks read 16-bit voxels in aligned pairs, so they start this many voxels ahead of a window.
 template <class T>
 constexpr int pair_lead(int radius_x) {
   return sizeof(T) == 2 ? radius_x % 2 : 0;
 }
 
-/// A part of the output, no smaller than a group, whose windows lie within `in`. Of 16-bit voxels, `in`, its rows, what
-/// is read for the first output (pair_lead) and `part.count.x` are aligned to pairs.
+/// A part of the output, no smaller than a group, whose windows lie within `in`. For 16-bit voxels, all of these are
+/// aligned to pairs: `in`, its rows, the first voxel read for the first output (see pair_lead), `part.count.x`.
 template <class T>
 struct NetworkPart {
   Box<const T> in;
@@ -36,7 +36,7 @@ struct NetworkPart {
   Part part;
 };
 
-/// What a selection network is to do, in one launch: the parts at the edges of the output, and its inside last.
+/// The work of a selection network in one launch: first the parts at the edges of the output, last its inside.
 template <class T>
 struct NetworkJob {
   static constexpr int most_parts = 7;
@@ -50,7 +50,7 @@ struct NetworkJob {
   std::array<NetworkPart<T>, most_parts> parts{};
 };
 
-/// One compiled selection network, or what stands in for one.
+/// A compiled selection network, or a kernel that takes its place.
 struct MedianNetwork {
   Triple<int> window;
   Triple<int> group_f32, group_16;  ///< the outputs that are mended together; no part is smaller

@@ -6,15 +6,15 @@
 #include "cuda/filters/median/network.cuh"
 #include "cuda/filters/median/small_median.cuh"
 
-/// Selection networks for small volumes, where launches take longer than the work: one kernel does all. Every place
-/// that a window sees is looked up, so that edges need no padding, and what is missing is mended at once. Large volumes
-/// are slower that way.
+/// Selection networks for small volumes, where launches take longer than the work: one kernel does all. It looks up
+/// every place that a window sees, so that edges need no padding, and mends missing voxels at once. For large volumes
+/// that would be slower.
 namespace quietvox::cuda {
 
 constexpr int small_threads = 128;  ///< of a block
 
-/// Makes the groups of outputs again that threads of a warp found something missing in, all threads together: `first`
-/// is where the group of a thread starts.
+/// If threads of a warp found missing voxels in their groups of outputs, all threads together make these groups again.
+/// `first` is where the group of a thread starts.
 __device__ __forceinline__ void mend_together(const Box<const float>& in, const Box<float>& out, int3 offset,
                                               int3 first, int3 group, const Window<float>& window, bool found) {
   constexpr unsigned all = ~0U;
@@ -35,7 +35,7 @@ __device__ __forceinline__ void mend_together(const Box<const float>& in, const 
   }
 }
 
-/// Gives the outputs of a group their input back whose windows leave the volume.
+/// Restores the input at those outputs of a group whose windows leave the volume.
 __device__ __forceinline__ void keep_rim(const Box<const float>& in, const Box<float>& out, int3 offset, int3 first,
                                          int3 group, const int3& r) {
   for (int i = 0; i < group.x * group.y * group.z; ++i) {

@@ -20,8 +20,8 @@ namespace {
 
 using namespace cuda;
 
-/// Noise that varies. Variances, over sigma^2, are those of the voxels of the input and of what stands around it, as
-/// far as any lane looks, also one without outputs.
+/// Noise that varies. There are variances, over sigma^2, of the voxels of the input, and of what stands around it, as
+/// far as any lane looks, including lanes without outputs.
 struct Noise {
   const float* variances;     ///< from that of the input's first voxel on; null where the noise does not vary
   std::int64_t pitch, plane;  ///< from row to row, from slice to slice
@@ -82,7 +82,7 @@ __device__ float scaled(float voxel, const Nlm& nlm) {
   return is_present(voxel) ? value : NAN;
 }
 
-/// A row of the input, or what stands for it beyond the border.
+/// A row of the input; beyond the border, the one that stands for it.
 __device__ const float* row_of(const Box<const float>& in, const Nlm& nlm, int y, int z) {
   return in.row(device_border_index(nlm.border, y, in.y), device_border_index(nlm.border, z, in.z));
 }
@@ -98,13 +98,14 @@ __device__ float weight_of(const Nlm& nlm, float sum, float difference, float lo
   return exp2_fast(fmaf(-nlm.intensity_rate * difference, difference, exponent));
 }
 
-/// The sum over the patches of a pair, over the mean variance of the noise of its voxels. That of one lies at
-/// `variance`, that of the other so many places on. Rounded alike in every version of this code.
+/// Divides the sum over the patches of a pair by the mean variance of the noise of its two voxels; that of the second
+/// lies `step` behind `variance`. Rounded alike in every version of this code.
 __device__ __forceinline__ float over_noise(float sum, const float* variance, std::int64_t step) {
   return __fmul_rn(sum, __fdividef(2.0F, __ldg(variance) + __ldg(variance + step)));
 }
 
-/// What is averaged, less that of the voxel itself: u_q - u_p, or of squares, where difference = u_p - u_q.
+/// What a neighbour adds to the mean: u_q - u_p, or u_q^2 - u_p^2 if squares are averaged, given the voxel u_p and
+/// difference = u_p - u_q.
 __device__ float change_of(const Nlm& nlm, float voxel, float difference) {
   return nlm.squares ? difference * fmaf(-2.0F, voxel, difference) : -difference;
 }
@@ -116,7 +117,7 @@ __device__ float log2_spatial_of(const Nlm& nlm, int ox, int oy, int oz) {
 
 __device__ unsigned bit_if_within(int place, int count) { return place >= 0 && place < count ? 1 : 0; }
 
-/// A sum over those voxels of a patch that are present, made one over all. Where all are, it keeps its bits.
+/// Scales a sum over the `count` present voxels of a patch to all of its voxels. If all are present, its bits stay.
 template <int F, int Fz>
 __device__ __forceinline__ float over_present(float sum, float count) {
   constexpr float all = (2 * F + 1) * (2 * F + 1) * (2 * Fz + 1);
@@ -141,8 +142,8 @@ __device__ __forceinline__ void add_neighbour(const Nlm& nlm, float voxel, float
   weight += w;
 }
 
-/// Whether a condition holds in any lane of the warp, in a form that shows the compiler that all lanes take the same
-/// way. It else keeps code and registers for shuffles of lanes that have parted.
+/// True if a condition holds in any lane of the warp, in a form that shows the compiler that all lanes take the same
+/// branch. Otherwise it keeps code and registers for shuffles between lanes that have diverged.
 __device__ __forceinline__ bool is_any(bool condition) { return __reduce_or_sync(~0U, condition) != 0; }
 
 /// Of squares of voxels, by the noise model `rician`. Not inlined: kernels that need all registers call it in the end.
@@ -187,8 +188,8 @@ struct SliceShape {
   static constexpr std::size_t shared_bytes = sizeof(float) * (block_y + 2 * F + offsets_y - 1) * pitch;
 };
 
-/// Sums over patches of a value per voxel: `value_of(y)` is that of row y of a lane. Outputs below each other share
-/// what both see, two by two.
+/// Sums over patches of a value per voxel: `value_of(y)` is that of row y of a lane. Two outputs one below the other
+/// share the sum of what both see.
 template <int F, class ValueOf>
 __device__ __forceinline__ void sum_patches(float (&sums)[SliceShape<F>::outputs_y], const ValueOf& value_of) {
   using S = SliceShape<F>;
@@ -429,10 +430,10 @@ struct Rows {
   }
 };
 
-/// Where warps leave sums for each other: of their first row or two, then of their last. There are two boxes, so that
-/// one barrier is enough: who writes into a box again has seen all warps write into the other, and so done with this
-/// one. Nobody writes what the first warp reads from above and the last one from below; it only reaches the outermost
-/// rows, which are no outputs.
+/// Where warps leave sums for each other: those of their first row or two, then those of their last. There are two
+/// boxes in turn, so that one barrier is enough: a warp that writes into a box again knows that all have written into
+/// the other one, and so are done with this one. Nobody writes what the first warp reads from above and the last one
+/// from below, but it only reaches the outermost rows, which are no outputs.
 template <class S>
 struct Mail {
   float4* box;  ///< of this lane
@@ -481,8 +482,9 @@ struct BoxLane {
     }
   }
 
-  /// Adds one offset. The neighbours of the first row lie in row `top` of theirs. `inside` tells of each row, in its
-  /// lowest bits, and then of each column whether neighbours lie in the slice. `variance` and `step` as of SliceLane.
+  /// Adds one offset. The neighbours of the first row are in row `top` of `neighbour`. The bits of `inside`, first one
+  /// for each row and then one for each column, tell whether neighbours lie in the slice. `variance` and `step` as in
+  /// SliceLane.
   template <bool General, bool Missing>
   __device__ __forceinline__ void add(int top, const Nlm& nlm, float log2_spatial, unsigned inside,
                                       const float* variance, std::int64_t step) {
@@ -616,7 +618,7 @@ __device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm
 }
 
 /// `start` is the place of the input where the first block begins. A block that meets missing voxels leaves its outputs
-/// to the kernel for these, and says so in `left`.
+/// to the kernel for missing voxels, and says so in `left`.
 template <class S, bool General, bool Missing>
 __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset,
                                                               int3 start, const __grid_constant__ Nlm nlm, bool* left) {
@@ -801,7 +803,7 @@ __global__ void find_each_variance(Box<const float> in, Box<float> variances, in
   variances.row(y, z)[x] = noise * noise;
 }
 
-/// What lies on the device where the noise varies.
+/// The noise on the device, if it varies.
 class NoiseOfVoxels {
  public:
   NoiseOfVoxels(const VolumeView<const float>& in, const NlmParams& params, const LaunchContext& queue)
@@ -822,7 +824,7 @@ class NoiseOfVoxels {
   }
 
  private:
-  /// By which blocks, and offsets that are staged with others, reach beyond the input.
+  /// How far blocks, and offsets staged together, may reach beyond the input and the search window.
   static constexpr Radius3 beyond{80, 80, 4};
 
   Index3 origin_;
@@ -836,7 +838,8 @@ class NoiseOfVoxels {
 /// sums wherever a box begins.
 constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cast<int>((place % unit + unit) % unit); }
 
-/// Launches the kernel of this patch where there is one that the device has the memory for.
+/// Launches the kernel for this patch size. Returns false if it is for another one, or needs more memory than the
+/// device has.
 template <int F, int Fz>
 bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,
                 const LaunchContext& queue) {

@@ -133,12 +133,12 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
 
 /// Of what reaches a filter: the volume as it is, by its neighbours too, or what filters before it made of it.
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
-  return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& how) {
-    if (&reaching != &as_it_is) return measure_noise(reaching, how);
-    NoiseModel model = noise_of_volumes_.measure(volume, reaching, how);
+  return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
+    if (&reaching != &as_it_is) return measure_noise(reaching, execution);
+    NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
     if (!mask_ || model.trusted_sigma() > 0) return model;
     BlankSlices whole(image_.volume(volume, values_));
-    NoiseModel of_whole = noise_of_volumes_.measure(volume, whole, how);
+    NoiseModel of_whole = noise_of_volumes_.measure(volume, whole, execution);
     if (of_whole.trusted_sigma() == 0) return model;
     if (of_whole.confidence > Confidence::medium) {
       of_whole.confidence = Confidence::medium;

@@ -489,8 +489,8 @@ std::filesystem::path common_place(const std::set<std::filesystem::path>& files)
 
 }  // namespace
 
-DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanGuard& care)
-    : impl_(new Impl{path, dicom::scan(path, execution.silent(), care)}) {}
+DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanGuard& guard)
+    : impl_(new Impl{path, dicom::scan(path, execution.silent(), guard)}) {}
 DicomFolder::~DicomFolder() = default;
 
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }

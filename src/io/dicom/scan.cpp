@@ -116,10 +116,10 @@ void check_identity(SliceHeader& slice) {
 
 }  // namespace
 
-Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& care) {
+Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& guard) {
   FolderWalk folder = look_into(path);
   std::vector<Found>& files = folder.files;
-  std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
+  std::erase_if(files, [&](const Found& found) { return guard.left_out.contains(found.path); });
   std::vector<Outcome> outcomes(files.size());
   // Files that are read at the same time share the memory that may be taken.
   Execution each = execution;
@@ -127,7 +127,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& car
                       std::clamp<std::uint64_t>(files.size(), 1, static_cast<std::uint64_t>(thread_count(execution)));
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      if (care.before) care.before(files[i].path);
+      if (guard.before) guard.before(files[i].path);
       outcomes[i] = examine(files[i], each);
       if (files.size() > 1) outcomes[i].file.reset();
     }

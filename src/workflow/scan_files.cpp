@@ -227,12 +227,12 @@ io::WriteOptions write_options(const OutputOptions& options, const fs::path& inp
 }
 
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,
-                                             io::VoxelDomain values, const io::WriteOptions& options) {
+                                             io::VoxelDomain domain, const io::WriteOptions& options) {
   if (format == io::Format::dicom && options.output_type != "same") {
     throw Error(Errc::invalid_argument, Parameter{"output-type"} + ": DICOM keeps its stored type",
                 "give same, or another format");
   }
-  if (format == image.format()) return image.writer(output, values, options);
+  if (format == image.format()) return image.writer(output, domain, options);
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();
   with_series.volume_seconds = image.repetition_time();

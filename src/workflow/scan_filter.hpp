@@ -47,7 +47,7 @@ class ScanFilter {
   using WriteSlices = std::function<void(VolumeView<const float> slices)>;
 
   std::size_t count() const { return image_.volume_count(); }
-  io::VoxelDomain choose_values() const;
+  io::VoxelDomain choose_domain() const;
   Writers make_writers() const;
   Input input_of(std::size_t volume) const;
   NoiseMeasure measure_of(std::size_t volume, const VolumeSource& as_it_is);
@@ -71,7 +71,7 @@ class ScanFilter {
   const Observer& observer_;
   DenoiseReport& report_;
   Execution background_, whole_;  ///< of readers and writers, of filters
-  io::VoxelDomain values_;
+  io::VoxelDomain domain_;
   Writers writers_;
   Rounding rounding_;
   bool restores_;  ///< writers need the original voxels

@@ -194,22 +194,22 @@ std::vector<std::uint8_t> dicom_pixel_bytes(const std::filesystem::path& path) {
   return {bytes, bytes + pixels->getLength()};
 }
 
-Volume read_volume(const io::Image& image, std::size_t volume, io::VoxelDomain values) {
-  const auto source = image.volume(volume, values);
+Volume read_volume(const io::Image& image, std::size_t volume, io::VoxelDomain domain) {
+  const auto source = image.volume(volume, domain);
   Volume result(source->extent(), source->spacing());
   source->read(result.view());
   return result;
 }
 
-io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain values,
+io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain domain,
                             const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
   const std::vector<FilterConfig> requested{FilterConfig(find_filter("median"))};
   std::vector<FilterConfig> resolved = requested;
   resolved[0].set("radius", "1x1x1");
-  const auto writer = image.writer(output, values, options);
+  const auto writer = image.writer(output, domain, options);
   std::vector<Volume> told;  // to be in the output
   for (std::size_t i = 0; i < image.volume_count(); ++i) {
-    Volume volume = read_volume(image, i, values);
+    Volume volume = read_volume(image, i, domain);
     if (change) change(volume);
     writer->begin_volume(i, {requested, resolved, "cpu"});
     told.push_back(volume);

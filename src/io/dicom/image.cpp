@@ -27,7 +27,7 @@ namespace {
 /// Reads the values of an image straight from the end of its file, where its header says that its cells are; gives what
 /// to_values() does. None where they are not there, or where it has room for cells of that size elsewhere: in some
 /// broken files the last are not the image's.
-std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
+std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain domain, float* out) {
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
   const RawReader file(image.path);
@@ -39,7 +39,7 @@ std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain kin
   std::memcpy(&length, &words[lead - 2], sizeof length);
   if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
     return std::nullopt;
-  return to_values(image, {&words[lead], count}, kind, out);
+  return to_values(image, {&words[lead], count}, domain, out);
 }
 
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
@@ -48,8 +48,8 @@ class ImageValues {
   ImageValues(std::shared_ptr<OpenFile> file, Execution execution)
       : execution_(std::move(execution)), file_(std::move(file)) {}
 
-  void read(const SliceHeader& image, VoxelDomain kind, float* out) {
-    if (!values(image, kind, out)) return;
+  void read(const SliceHeader& image, VoxelDomain domain, float* out) {
+    if (!values(image, domain, out)) return;
     const std::lock_guard lock(mutex_);
     cut_off_.emplace(called(image), &image);
   }
@@ -61,12 +61,12 @@ class ImageValues {
   }
 
  private:
-  bool values(const SliceHeader& image, VoxelDomain kind, float* out) {
+  bool values(const SliceHeader& image, VoxelDomain domain, float* out) {
     if (image.ends_with_cells && fills_frame(image)) {
-      if (const auto read = read_values_at_end(image, kind, out)) return *read;
+      if (const auto read = read_values_at_end(image, domain, out)) return *read;
     }
-    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
-    return open(image)->values(image, kind, out);
+    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, domain, out);
+    return open(image)->values(image, domain, out);
   }
 
   std::shared_ptr<OpenFile> open(const SliceHeader& image) {
@@ -85,13 +85,13 @@ class SliceReader final : public VolumeSource {
  public:
   /// `looks`: null where nothing but what is said counts.
   SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images,
-              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain values, Execution execution)
+              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain domain, Execution execution)
       : series_(std::move(series)),
         images_(std::move(images)),
         looks_(std::move(looks)),
         index_(volume),
         volume_(series_->volumes.at(volume)),
-        values_(values),
+        domain_(domain),
         execution_(std::move(execution)) {}
 
   Extent extent() const override { return volume_.geometry.extent; }
@@ -118,7 +118,7 @@ class SliceReader final : public VolumeSource {
     parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const SliceHeader& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
-        images_->read(slice, values_, out.row(0, z));
+        images_->read(slice, domain_, out.row(0, z));
       }
     });
   }
@@ -129,7 +129,7 @@ class SliceReader final : public VolumeSource {
   std::shared_ptr<LooksOfVolumes> looks_;
   std::size_t index_;
   const Volume& volume_;
-  VoxelDomain values_;
+  VoxelDomain domain_;
   Execution execution_;
 };
 
@@ -243,15 +243,15 @@ class DicomImage final : public Image {
     });
   }
 
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
-    return std::make_unique<SliceReader>(series_, images_, looks_, volume, values, execution_);
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain domain) const override {
+    return std::make_unique<SliceReader>(series_, images_, looks_, volume, domain, execution_);
   }
 
-  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                       const WriteOptions& options) const override {
     WriteOptions with_access = options;
     with_access.access = options.access & access_of(*this, output);
-    return make_writer(series_, output, values, with_access);
+    return make_writer(series_, output, domain, with_access);
   }
 
   Facts facts() const override {

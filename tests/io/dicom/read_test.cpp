@@ -23,8 +23,8 @@ class DicomRead : public ::testing::Test {
     write_dicom(file_, spec);
     return io::open_dicom(file_, {});
   }
-  std::vector<float> voxels(const DicomSpec& spec, VoxelDomain values = VoxelDomain::real) {
-    return read_volume(*open(spec), 0, values).voxels;
+  std::vector<float> voxels(const DicomSpec& spec, VoxelDomain domain = VoxelDomain::real) {
+    return read_volume(*open(spec), 0, domain).voxels;
   }
 
   TemporaryFolder folder_;

@@ -158,8 +158,8 @@ struct NiftiRecipe {
 };
 
 /// All voxels of a volume.
-inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, io::VoxelDomain values) {
-  const auto source = image.volume(volume, values);
+inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, io::VoxelDomain domain) {
+  const auto source = image.volume(volume, domain);
   std::vector<float> voxels(static_cast<std::size_t>(source->extent().voxels()));
   source->read({voxels.data(), source->extent(), source->spacing()});
   return voxels;
@@ -179,13 +179,13 @@ inline void expect_held(const std::filesystem::path& output, const std::vector<f
 
 /// Sends every volume through a writer, `slices` at a time, changed by `change`.
 template <class Change>
-io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain values,
+io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain domain,
                         const io::WriteOptions& options, std::int64_t slices, const Provenance& provenance,
                         Change&& change) {
-  const auto writer = image.writer(output, values, options);
+  const auto writer = image.writer(output, domain, options);
   std::vector<float> told;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto source = image.volume(volume, values);
+    const auto source = image.volume(volume, domain);
     const Extent extent = source->extent();
     writer->begin_volume(volume, provenance);
     std::vector<float> buffer;
@@ -200,14 +200,14 @@ io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& out
     }
   }
   const io::WriteReport report = writer->commit();
-  if (values == io::VoxelDomain::real) expect_held(output, told);
+  if (domain == io::VoxelDomain::real) expect_held(output, told);
   return report;
 }
 
 inline io::WriteReport copy_image(const io::Image& image, const std::filesystem::path& output,
-                                  io::VoxelDomain values = io::VoxelDomain::real,
+                                  io::VoxelDomain domain = io::VoxelDomain::real,
                                   const io::WriteOptions& options = {}) {
-  return rewrite(image, output, values, options, 2, {}, [](float voxel) { return voxel; });
+  return rewrite(image, output, domain, options, 2, {}, [](float voxel) { return voxel; });
 }
 
 }  // namespace quietvox::test

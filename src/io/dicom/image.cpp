@@ -465,7 +465,7 @@ struct DicomFolder::Impl {
     }
     images = dicom::choose_series(std::move(images), options.series_uid, path);
     series.warnings = std::move(warnings);
-    images = dicom::each_once(std::move(images), path, options.execution.silent(), series.warnings);
+    images = dicom::without_duplicates(std::move(images), path, options.execution.silent(), series.warnings);
     series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
     with_error_context(path.string(), [&] { dicom::check_rescale(series.volumes); });
     dicom::add_warnings(series, options);
@@ -516,7 +516,7 @@ std::vector<SeriesSummary> DicomFolder::series() const {
     const auto unusable =
         std::ranges::find_if(all, [](const dicom::SliceHeader& image) { return image.problem.has_value(); });
     const auto problem = unusable != all.end() ? unusable->problem : dicom::disagreement(all);
-    const auto images = dicom::each_uid_once(std::move(all));
+    const auto images = dicom::without_duplicate_uids(std::move(all));
     SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
                                                              .modality = first.modality,
                                                              .description = first.description,

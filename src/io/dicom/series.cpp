@@ -314,7 +314,7 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
     for (SliceHeader& slice : images) series[slice.series].push_back(std::move(slice));
     std::string list;
     for (const auto& [name, slices] : series) {
-      const std::size_t count = each_uid_once(slices).size();
+      const std::size_t count = without_duplicate_uids(slices).size();
       list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
               (count == 1 ? " image of " : " images of ") + std::to_string(slices.front().columns) + " x " +
               std::to_string(slices.front().rows) + " pixels)";

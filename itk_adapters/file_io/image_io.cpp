@@ -8,9 +8,9 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
+#include "io/display_format.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
-#include "io/format_text.hpp"
 #include "io/lazy_facts.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
@@ -245,9 +245,9 @@ class ItkImage final : public io::Image {
   io::Facts facts() const override {
     const io::Geometry& place = file_->geometry();
     return {{"format", io::to_string(format()) + (file_->header().files().size() > 1 ? ", two files" : "")},
-            {"extent", io::format_text(place.extent) + " voxels"},
+            {"extent", io::format_extent(place.extent) + " voxels"},
             {"volumes", std::to_string(file_->volumes())},
-            {"spacing", io::format_text(place.spacing)},
+            {"spacing", io::format_spacing(place.spacing)},
             {"origin", io::format_point(place.origin)},
             {"stored-type", std::string(to_string(file_->type()))},
             {"encoding", file_->header().encoding}};

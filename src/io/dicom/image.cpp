@@ -14,8 +14,8 @@
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/writer.hpp"
+#include "io/display_format.hpp"
 #include "io/files/posix_file.hpp"
-#include "io/format_text.hpp"
 #include "io/image.hpp"
 #include "io/lazy_facts.hpp"
 #include "io/slice_positions.hpp"
@@ -149,7 +149,7 @@ std::string rescale(const Volume& volume) {
   const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const SliceHeader& slice) {
     return slice.slope == first.slope && slice.intercept == first.intercept;
   });
-  return same ? "slope " + format_text(first.slope) + ", intercept " + format_text(first.intercept)
+  return same ? "slope " + format_number(first.slope) + ", intercept " + format_number(first.intercept)
               : "its own in each slice";
 }
 
@@ -264,8 +264,8 @@ class DicomImage final : public Image {
                 {"series", slice.series},
                 {"files", std::to_string(files)},
                 {"volumes", std::to_string(volume_count())},
-                {"size", format_text(geometry.extent)},
-                {"spacing", format_text(geometry.spacing)}};
+                {"size", format_extent(geometry.extent)},
+                {"spacing", format_spacing(geometry.spacing)}};
     if (!slice.intent.empty()) facts.emplace_back("presentation intent", slice.intent);
     if (slice.position && slice.axes) {
       facts.emplace_back("orientation", plane(geometry));

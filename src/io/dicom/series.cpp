@@ -15,7 +15,7 @@
 #include "io/dicom/patient.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/volume_split.hpp"
-#include "io/format_text.hpp"
+#include "io/display_format.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -366,7 +366,7 @@ void check_rescale(const std::vector<Volume>& volumes) {
           volume.slices, [&](const SliceHeader& slice) { return slice.*element.number != element.usual; });
       if (lacks == volume.slices.end() || other == volume.slices.end()) continue;
       throw Error(Errc::irregular, called(*lacks) + " has no " + element.name + ", and " + called(*other) +
-                                       ", of the same volume, has " + format_text((*other).*element.number) +
+                                       ", of the same volume, has " + format_number((*other).*element.number) +
                                        "; add it, or take the image out");
     }
   }

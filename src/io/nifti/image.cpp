@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
+#include "io/display_format.hpp"
 #include "io/files/reader_pool.hpp"
-#include "io/format_text.hpp"
 #include "io/image.hpp"
 #include "io/lazy_facts.hpp"
 #include "io/nifti/file.hpp"
@@ -109,15 +109,16 @@ class NiftiImage final : public Image {
   Facts facts() const override {
     const Geometry& place = header().geometry();
     const Rescale rescale = header().rescale();
-    return {{"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
-                           (nifti_->file.compressed ? ", gzip" : "")},
-            {"extent", format_text(place.extent) + " voxels"},
-            {"volumes", std::to_string(header().volumes())},
-            {"spacing", format_text(place.spacing)},
-            {"origin", format_point(place.origin)},
-            {"stored-type", std::string(to_string(header().type()))},
-            {"rescale",
-             rescale.identity() ? "none" : format_text(rescale.slope) + " * stored + " + format_text(rescale.inter)}};
+    return {
+        {"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
+                       (nifti_->file.compressed ? ", gzip" : "")},
+        {"extent", format_extent(place.extent) + " voxels"},
+        {"volumes", std::to_string(header().volumes())},
+        {"spacing", format_spacing(place.spacing)},
+        {"origin", format_point(place.origin)},
+        {"stored-type", std::string(to_string(header().type()))},
+        {"rescale",
+         rescale.identity() ? "none" : format_number(rescale.slope) + " * stored + " + format_number(rescale.inter)}};
   }
 
   std::vector<std::string> warnings() const override {

@@ -11,7 +11,7 @@
 #include "filters/registry.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"

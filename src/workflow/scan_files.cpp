@@ -12,7 +12,7 @@
 #include "io/files/path_overlap.hpp"
 #include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "workflow/series_choice.hpp"
 

@@ -10,7 +10,7 @@
 #include "core/turning.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/not_finite.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"

@@ -11,7 +11,7 @@
 #include "core/input_limits.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// papers [RESULT.json [COMMIT]]: the methods of five papers beside our filters, on the same images in the same run. The
-// kernels are built anew from what the papers say, with their images' sizes and their threads, to be read rather than
-// to be fast. Each result is compared with ours before it is timed. Edges are as ours has them, so that all pixels
-// compare.
+// published_methods [RESULT.json [COMMIT]]: the methods of five papers beside our filters, on the same images in the
+// same run. The kernels are built anew from what the papers say, with their images' sizes and their threads, to be read
+// rather than to be fast. Each result is compared with ours before it is timed. Edges are as ours has them, so that all
+// pixels compare.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -673,4 +673,6 @@ void run(int argc, char** argv) {
 }  // namespace
 }  // namespace quietvox::bench
 
-int main(int argc, char** argv) { return quietvox::bench::run_program("papers", argc, argv, quietvox::bench::run); }
+int main(int argc, char** argv) {
+  return quietvox::bench::run_program("published_methods", argc, argv, quietvox::bench::run);
+}

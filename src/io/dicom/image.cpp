@@ -419,8 +419,8 @@ void add_warnings(Series& series, const ReadOptions& options) {
   const auto& all = series.volumes;
   if (const std::string lost = without_place(all); !lost.empty())
     warnings.push_back(lost + ": what has no place is filtered by itself");
-  const auto is_way_assumed = [](const Volume& volume) { return volume.slices.front().is_way_assumed; };
-  if (const auto volume = std::ranges::find_if(all, is_way_assumed); volume != all.end()) {
+  const auto is_assumed = [](const Volume& volume) { return volume.slices.front().is_slice_direction_assumed; };
+  if (const auto volume = std::ranges::find_if(all, is_assumed); volume != all.end()) {
     warnings.push_back(
         volume->slices.front().name.string() +
         ": its header does not say to which side the slices of the MOSAIC follow each other: their places "

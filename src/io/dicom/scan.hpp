@@ -108,7 +108,8 @@ struct SliceHeader {
   std::int64_t left = 0, top = 0;                  ///< where the tile begins
   std::int64_t frame = 0, frames = 1;              ///< which one of how many frames
   bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
-  bool is_way_assumed = false;  ///< of a mosaic that does not say to which side its slices follow each other
+  /// Of a MOSAIC that does not give the direction in which its slices follow each other.
+  bool is_slice_direction_assumed = false;
   PixelFormat format;
   double slope = 1, intercept = 0;  ///< real value = slope * stored + intercept
   bool says_slope = false, says_intercept = false;

@@ -151,7 +151,7 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
 /// Throws what a run would throw for the voxels of a volume, as far as that can be told before they are filtered.
 void ScanFilter::check(std::size_t volume) {
   const auto source = input_of(volume).source;
-  const bool stays = unfiltered_.hold(volume, *source);
+  const bool stays = unfiltered_.leave_out(volume, *source);
   const Stabilise stabilise = is_asked_for(report_.stabilise) && !is_chosen_ ? report_.stabilise : Stabilise::none;
   if (stays) {
     report_.volumes[volume] = {};
@@ -220,7 +220,7 @@ void ScanFilter::reserve_memory() {
 void ScanFilter::measure_series() {
   const auto filtered = [&](std::size_t volume) {
     auto source = input_of(volume).source;
-    return unfiltered_.hold(volume, *source) ? nullptr : std::move(source);
+    return unfiltered_.leave_out(volume, *source) ? nullptr : std::move(source);
   };
   of_series_ = SeriesNoise::measure(
       request_.filters, count(), filtered, backend_, whole_,
@@ -245,7 +245,7 @@ void ScanFilter::begin_provenance() {
 void ScanFilter::filter(std::size_t volume) {
   const auto [slices, unranged] = input_of(volume);
   provenance_.kind = unranged->header().kind;
-  if (unfiltered_.hold(volume, *unranged)) return leave(volume, *slices, *unranged);
+  if (unfiltered_.leave_out(volume, *unranged)) return write_unfiltered(volume, *slices, *unranged);
   // The offset of the image is that of its first volume. A mask may leave little of a range.
   RangedSource source(*unranged,
                       volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
@@ -279,7 +279,7 @@ void ScanFilter::filter(std::size_t volume) {
   }
 }
 
-void ScanFilter::leave(std::size_t volume, const BlankSlices& slices, VolumeSource& source) {
+void ScanFilter::write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source) {
   report_.volumes[volume] = {};
   if (observer_.detail) observer_.detail(volume_name(volume) + "left as it is");
   if (request_.out.dry_run) return;

@@ -57,7 +57,7 @@ class ScanFilter {
   void measure_series();
   void begin_provenance();
   void filter(std::size_t volume);
-  void leave(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
+  void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
   void write(std::size_t volume, const BlankSlices& slices, const std::function<void(const WriteSlices&)>& run);
   void finish();
 

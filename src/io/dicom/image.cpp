@@ -51,7 +51,7 @@ class ImageValues {
   void read(const SliceHeader& image, VoxelDomain domain, float* out) {
     if (!values(image, domain, out)) return;
     const std::lock_guard lock(mutex_);
-    cut_off_.emplace(called(image), &image);
+    cut_off_.emplace(display_name(image), &image);
   }
 
   /// The images read whose numbers are larger than their headers say, by name.
@@ -177,7 +177,7 @@ class DicomImage final : public Image {
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
   std::string name_of_slice(std::size_t volume, std::int64_t z) const override {
-    return called(at(volume).slices[static_cast<std::size_t>(z)]);
+    return display_name(at(volume).slices[static_cast<std::size_t>(z)]);
   }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::vector<std::string> warnings_of_voxels() const override {

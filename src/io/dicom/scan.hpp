@@ -148,7 +148,7 @@ struct SliceHeader {
 };
 
 /// The name of an image for messages: that of its file, and which of several frames it is.
-inline std::string called(const SliceHeader& slice) {
+inline std::string display_name(const SliceHeader& slice) {
   return slice.name.string() + (slice.frames > 1 ? " (frame " + std::to_string(slice.frame + 1) + ")" : "");
 }
 

@@ -451,7 +451,8 @@ std::string mixed_times(const std::vector<SliceHeader>& slices) {
       {labels_by_turn(places), "the same instance numbers"}};
   for (const auto& [labels, name] : signs) {
     if (const auto i = alternation(places, labels)) {
-      return std::string("slices of ") + name + " alternate: " + called(slices[*i - 1]) + " and " + called(slices[*i]);
+      return std::string("slices of ") + name + " alternate: " + display_name(slices[*i - 1]) + " and " +
+             display_name(slices[*i]);
     }
   }
   return {};

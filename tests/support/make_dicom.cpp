@@ -207,18 +207,18 @@ io::WriteReport write_image(const io::Image& image, const std::filesystem::path&
   std::vector<FilterConfig> resolved = requested;
   resolved[0].set("radius", "1x1x1");
   const auto writer = image.writer(output, domain, options);
-  std::vector<Volume> told;  // to be in the output
+  std::vector<Volume> reported;  // to be in the output
   for (std::size_t i = 0; i < image.volume_count(); ++i) {
     Volume volume = read_volume(image, i, domain);
     if (change) change(volume);
     writer->begin_volume(i, {requested, resolved, "cpu"});
-    told.push_back(volume);
-    writer->write(std::as_const(volume).view(), told.back().voxels.data());
+    reported.push_back(volume);
+    writer->write(std::as_const(volume).view(), reported.back().voxels.data());
   }
   const io::WriteReport report = writer->commit();
   const auto written = io::open_dicom(output, {.allow_gaps = true, .series_uid = {}});
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    EXPECT_EQ(told[i].voxels, read_volume(*written, i, io::VoxelDomain::real_with_padding).voxels);
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    EXPECT_EQ(reported[i].voxels, read_volume(*written, i, io::VoxelDomain::real_with_padding).voxels);
   }
   return report;
 }

@@ -117,9 +117,9 @@ class NiftiWriter : public ImageWriter {
       const std::size_t first = first_byte / size, count = stored.size() / size;
       clamped += encode_voxels(before + static_cast<std::int64_t>(first), values.subspan(first, count), stored);
       if (!stored_values) return;
-      VoxelFormat told = format();
-      told.rescale.inter -= offset_;
-      decode(stored, told, {stored_values + first, count}, Inexact::round);
+      VoxelFormat shifted_format = format();
+      shifted_format.rescale.inter -= offset_;
+      decode(stored, shifted_format, {stored_values + first, count}, Inexact::round);
     };
     const auto piece = static_cast<std::size_t>(nifti_piece) * size;
     voxel_part().write(values.size() * size, piece, encodes_in_order(), fill);

@@ -166,12 +166,12 @@ inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, 
 }
 
 /// What a writer told of the voxels of all volumes is what a reader sees.
-inline void expect_held(const std::filesystem::path& output, const std::vector<float>& told) {
+inline void expect_held(const std::filesystem::path& output, const std::vector<float>& reported) {
   const auto image = io::open_nifti(output);
   std::size_t at = 0;
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     for (const float held : voxels_of(*image, volume, io::VoxelDomain::real)) {
-      ASSERT_TRUE(told[at] == held || (std::isnan(told[at]) && std::isnan(held))) << at << ": " << told[at];
+      ASSERT_TRUE(reported[at] == held || (std::isnan(reported[at]) && std::isnan(held))) << at << ": " << reported[at];
       ++at;
     }
   }
@@ -183,7 +183,7 @@ io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& out
                         const io::WriteOptions& options, std::int64_t slices, const Provenance& provenance,
                         Change&& change) {
   const auto writer = image.writer(output, domain, options);
-  std::vector<float> told;
+  std::vector<float> reported;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const auto source = image.volume(volume, domain);
     const Extent extent = source->extent();
@@ -195,12 +195,12 @@ io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& out
       const VolumeView<float> slab{buffer.data(), {{extent.x, extent.y, count}}, source->spacing(), {0, 0, z}};
       source->read(slab);
       for (float& voxel : buffer) voxel = change(voxel);
-      told.resize(told.size() + buffer.size());
-      writer->write(slab, &told[told.size() - buffer.size()]);
+      reported.resize(reported.size() + buffer.size());
+      writer->write(slab, &reported[reported.size() - buffer.size()]);
     }
   }
   const io::WriteReport report = writer->commit();
-  if (domain == io::VoxelDomain::real) expect_held(output, told);
+  if (domain == io::VoxelDomain::real) expect_held(output, reported);
   return report;
 }
 

@@ -169,7 +169,7 @@ class NiftiWriter : public ImageWriter {
   }
 
   /// What is told of the values that the output holds is less this.
-  void tell_less(double offset) { offset_ = offset; }
+  void set_offset(double offset) { offset_ = offset; }
 
   const NiftiHeader& header() const { return header_; }
   NiftiHeader& header() { return header_; }
@@ -220,7 +220,7 @@ class SameNiftiWriter final : public NiftiWriter {
         are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
     keeps_type_ = type == source_.header.type() && !are_differences_;
-    if (domain == VoxelDomain::real_less_offset) tell_less(source_.offset);
+    if (domain == VoxelDomain::real_less_offset) set_offset(source_.offset);
     if (are_differences_) {
       header().set_differences();
     } else if (!keeps_type_) {

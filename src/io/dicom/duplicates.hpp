@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/execution.hpp"
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 
 /// Images that are there more than once.
 namespace quietvox::io::dicom {

@@ -13,6 +13,7 @@
 #include "io/dicom/open_file.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
+#include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
 #include "io/display_format.hpp"
 #include "io/files/posix_file.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 
 /// Which images that lie at the same places make a volume.
 namespace quietvox::io::dicom {

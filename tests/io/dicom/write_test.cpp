@@ -14,6 +14,7 @@
 
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
+#include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"

@@ -158,21 +158,21 @@ class Benchmark {
   void kernel(const Case& c) {
     const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
     const BackendEntry<LaunchContext>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
-    const LaunchContext queue{device_.compute, device_.pool, device_.multiprocessors};
+    const LaunchContext context{device_.compute, device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
     std::vector<T> out(in.size());
     const std::size_t bytes = in.size() * sizeof(T);
-    const cuda::DeviceBuffer<T> from(in.size(), queue), to(in.size(), queue);
-    QV_CUDA(cudaMemcpyAsync(from.get(), in.data(), bytes, cudaMemcpyHostToDevice, queue.stream));
-    QV_CUDA(cudaMemsetAsync(to.get(), 0x7f, bytes, queue.stream));
+    const cuda::DeviceBuffer<T> from(in.size(), context), to(in.size(), context);
+    QV_CUDA(cudaMemcpyAsync(from.get(), in.data(), bytes, cudaMemcpyHostToDevice, context.stream));
+    QV_CUDA(cudaMemsetAsync(to.get(), 0x7f, bytes, context.stream));
     const VolumeView<const T> source{from.get(), c.extent};
     const VolumeView<T> target{to.get(), c.extent};
-    const auto run = [&] { kernel.run<T>()(source, target, settings.params(), queue); };
+    const auto run = [&] { kernel.run<T>()(source, target, settings.params(), context); };
     run();
-    QV_CUDA(cudaMemcpyAsync(out.data(), to.get(), bytes, cudaMemcpyDeviceToHost, queue.stream));
+    QV_CUDA(cudaMemcpyAsync(out.data(), to.get(), bytes, cudaMemcpyDeviceToHost, context.stream));
     device_.compute.synchronize();
     const double difference = difference_from_cpu(settings, c.extent, in, out);
-    const double rate = static_cast<double>(c.extent.voxels()) / seconds(run, queue.stream);
+    const double rate = static_cast<double>(c.extent.voxels()) / seconds(run, context.stream);
     report<T>(c, rate, difference);
   }
 

@@ -57,12 +57,12 @@ the kernels above, and "times" says how many times as fast that is. OpenCV's bil
 
 ## The papers' own methods
 
-Kernels of five papers, built anew from their text (`bench/papers.cu`), beside our filter: on the same image with the same
-settings, in one run on this GPU, at sizes of the papers' images and tracks. Results are the same but for rounding, save for
-the recursion from both ends, which is an approximation: {psnr} against our Gaussian. Their kernels know no
-missing voxels, and those of 2023 see 8-bit pixels, whose range weights the bilateral filter and the non-local means look up.
-Calls follow each other on the device without a gap. The shortest took {shortest_theirs:.1f} µs of theirs and {shortest_ours:.1f} µs
-of ours, most of which is the start and the end of a kernel.
+Kernels of five papers, built anew from their text (`bench/published_methods.cu`), beside our filter: on the same image
+with the same settings, in one run on this GPU, at sizes of the papers' images and tracks. Results are the same but for
+rounding, save for the recursion from both ends, which is an approximation: {psnr} against our Gaussian. Their
+kernels know no missing voxels, and those of 2023 see 8-bit pixels, whose range weights the bilateral filter and the
+non-local means look up. Calls follow each other on the device without a gap. The shortest took {shortest_theirs:.1f} µs of theirs and
+{shortest_ours:.1f} µs of ours, most of which is the start and the end of a kernel.
 
 | paper | method | filter | setting | pixels | its Gpixel/s | ours, Gpixel/s | times |
 |---|---|---|---|---|---|---|---|
@@ -97,7 +97,7 @@ On a machine with such a GPU, after `cmake --preset bench && cmake --build --pre
 ```bash
 cd build-bench/bin
 ./cuda_benchmark ../../bench/results/h200.json COMMIT
-./papers ../../bench/results/h200_papers.json COMMIT
+./published_methods ../../bench/results/h200_published_methods.json COMMIT
 ./quietvox benchmark --json > ../../bench/results/h200_cpu.json  # built with OpenCV: docs/building.md
 ```
 
@@ -257,7 +257,7 @@ def profile_lines(profile):
 
 
 def main():
-    ours, cpu, papers = load("h200.json"), load("h200_cpu.json"), load("h200_papers.json")["rows"]
+    ours, cpu, papers = load("h200.json"), load("h200_cpu.json"), load("h200_published_methods.json")["rows"]
     npp, cupy = peer_rates("h200_npp.json"), peer_rates("h200_cupy.json")
     profile = load("kernel_profile.json")
     kernels = [row for row in ours["rows"] if row["what"] == "kernel"]

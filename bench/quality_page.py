@@ -298,7 +298,7 @@ def verdict(figures):
     wins, ties = sum(lead > MARGIN for *_, lead in leads), sum(abs(lead) <= MARGIN for *_, lead in leads)
     foreign = [psnr(case, "denoise", "automatic") - max(psnr(case, name, "automatic") or 0 for name in PEERS)
                for case, *_ in leads]
-    told = [psnr(case, "denoise", "automatic") - psnr(case, "BM4D", "best") for case, *_ in leads
+    bm4d = [psnr(case, "denoise", "automatic") - psnr(case, "BM4D", "best") for case, *_ in leads
             if psnr(case, "BM4D", "best") is not None]
     grids = [psnr(case, "denoise", "automatic") - max(psnr(case, name, "best") or 0 for name in PEERS if name != "BM4D")
              for case, *_ in leads]
@@ -307,10 +307,10 @@ def verdict(figures):
              "filter without the step for Rician noise, and is left out here.)\nIt beats every automatic filter of "
              f"others in {sum(value > MARGIN for value in foreign)}, and the best of their grids, told the noise, in "
              f"{sum(value > MARGIN for value in grids)}."]
-    if told:
+    if bm4d:
         lines.append(f"\nBM4D, told the noise, is better than `denoise`, which measures it, in "
-                     f"{sum(value < -MARGIN for value in told)} of {len(told)} cases, and worse in "
-                     f"{sum(value > MARGIN for value in told)}.")
+                     f"{sum(value < -MARGIN for value in bm4d)} of {len(bm4d)} cases, and worse in "
+                     f"{sum(value > MARGIN for value in bm4d)}.")
     return "\n".join(lines)
 
 

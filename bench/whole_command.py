@@ -107,9 +107,9 @@ class Benchmark:
         self.rows = []
 
     def has_cuda(self):
-        told = subprocess.run([self.quietvox, "benchmark", "--json", "--quiet", "--seconds", "0", "--slices", "8", "--folder",
-                               self.folder], capture_output=True, text=True, check=True).stdout
-        return json.loads(told)["cuda"]
+        report = subprocess.run([self.quietvox, "benchmark", "--json", "--quiet", "--seconds", "0", "--slices", "8",
+                                 "--folder", self.folder], capture_output=True, text=True, check=True).stdout
+        return json.loads(report)["cuda"]
 
     def wants(self, case):
         return self.only is None or case in self.only

@@ -75,7 +75,7 @@ foreach(header ${public_itk_headers})
 endforeach()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/itk_adapters/include/ DESTINATION ${include_folder}/itk_adapters)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${include_folder}\")")
-install(SCRIPT cmake/spell_includes.cmake)
+install(SCRIPT cmake/prefix_installed_includes.cmake)
 
 # find_package looks into the parents of the folders of PATH, among them that of build/bin; what lies here is not for it.
 set(config_files ${PROJECT_BINARY_DIR}/generated/package)

@@ -12,12 +12,12 @@ namespace quietvox::cuda {
 
 /// Queues a kernel, with so many bytes of shared memory besides those that it declares.
 template <class... Params, class... Args>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, std::size_t shared_bytes, const LaunchContext& queue,
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, std::size_t shared_bytes, const LaunchContext& context,
             const Args&... args) {
   if (shared_bytes > 0) {
     QV_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
   }
-  kernel<<<grid, block, shared_bytes, queue.stream>>>(args...);
+  kernel<<<grid, block, shared_bytes, context.stream>>>(args...);
   QV_CUDA(cudaGetLastError());
 }
 

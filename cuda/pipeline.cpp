@@ -34,8 +34,8 @@ std::int64_t end_of(const View& box) {
 template <class T>
 class Chunk {
  public:
-  Chunk(const LaunchContext& queue, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out)
-      : queue_(queue), chain_(chain) {
+  Chunk(const LaunchContext& context, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out)
+      : context_(context), chain_(chain) {
     VolumeView<T> first{nullptr, in.extent, in.spacing, in.origin, in.missing};
     add(first);
     for (std::size_t step = 0; step < chain.size(); ++step) {
@@ -59,20 +59,20 @@ class Chunk {
       if (stop <= start || (!complete && stop - start < least_halos * halo.z)) continue;
       const VolumeView<T> part = between(to, start, stop);
       const auto& run = find_entry(cuda_entries(), chain_[step].filter())->template run<T>();
-      run(halo_slices(from, part, halo), part, chain_[step].params(), queue_);
+      run(halo_slices(from, part, halo), part, chain_[step].params(), context_);
       ready_[step + 1] = stop;
     }
   }
 
  private:
   void add(VolumeView<T> box) {
-    buffers_.emplace_back(static_cast<std::size_t>(box.extent.voxels()), queue_);
+    buffers_.emplace_back(static_cast<std::size_t>(box.extent.voxels()), context_);
     box.data = buffers_.back().get();
     boxes_.push_back(box);
     ready_.push_back(box.origin.z);
   }
 
-  LaunchContext queue_;
+  LaunchContext context_;
   std::span<const FilterConfig> chain_;
   std::vector<DeviceBuffer<T>> buffers_;
   std::vector<VolumeView<T>> boxes_;
@@ -90,8 +90,8 @@ struct Drain {
 template <class T>
 void run_chunk(Device& device, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
                const Execution& execution) {
-  const LaunchContext queue{device.compute, device.pool, device.multiprocessors};
-  Chunk<T> chunk(queue, chain, in, out);
+  const LaunchContext context{device.compute, device.pool, device.multiprocessors};
+  Chunk<T> chunk(context, chain, in, out);
   const Drain drain{device};
   const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
   const std::int64_t piece = std::clamp<std::int64_t>(piece_bytes / slice_bytes, 1, piece_slices);

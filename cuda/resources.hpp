@@ -72,9 +72,9 @@ template <class T>
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  DeviceBuffer(std::size_t size, const LaunchContext& queue) : stream_(queue.stream) {
+  DeviceBuffer(std::size_t size, const LaunchContext& context) : stream_(context.stream) {
     void* data = nullptr;
-    QV_CUDA(cudaMallocFromPoolAsync(&data, size * sizeof(T), queue.pool, queue.stream));
+    QV_CUDA(cudaMallocFromPoolAsync(&data, size * sizeof(T), context.pool, context.stream));
     data_ = static_cast<T*>(data);
   }
   ~DeviceBuffer() {

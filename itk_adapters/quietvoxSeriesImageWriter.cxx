@@ -15,8 +15,7 @@ namespace {
 
 constexpr const char* back_to_grid =
     "insert an itk::OrientImageFilter that turns the axes back, or an itk::ResampleImageFilter whose reference image "
-    "is "
-    "the output of the source";
+    "is the output of the source";
 
 /** What stands upstream of an image. */
 struct Upstream {

@@ -8,9 +8,9 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
+#include "io/display_format.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
-#include "io/format_text.hpp"
 #include "io/lazy_facts.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
@@ -230,9 +230,9 @@ class ItkImage final : public io::Image {
   std::string why_2d_only(std::size_t) const override { return ""; }
   double offset() const override { return file_->offset(); }
   bool may_lose_digits() const override { return io::may_lose_digits(file_->type()); }
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::VoxelDomain values) const override {
-    check(values);
-    return std::make_unique<ItkVolume>(file_, volume, values == io::VoxelDomain::real_less_offset ? offset() : 0);
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::VoxelDomain domain) const override {
+    check(domain);
+    return std::make_unique<ItkVolume>(file_, volume, domain == io::VoxelDomain::real_less_offset ? offset() : 0);
   }
   std::vector<std::string> warnings() const override {
     std::vector<std::string> warnings;
@@ -245,17 +245,17 @@ class ItkImage final : public io::Image {
   io::Facts facts() const override {
     const io::Geometry& place = file_->geometry();
     return {{"format", io::to_string(format()) + (file_->header().files().size() > 1 ? ", two files" : "")},
-            {"extent", io::format_text(place.extent) + " voxels"},
+            {"extent", io::format_extent(place.extent) + " voxels"},
             {"volumes", std::to_string(file_->volumes())},
-            {"spacing", io::format_text(place.spacing)},
+            {"spacing", io::format_spacing(place.spacing)},
             {"origin", io::format_point(place.origin)},
             {"stored-type", std::string(to_string(file_->type()))},
             {"encoding", file_->header().encoding}};
   }
 
-  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::VoxelDomain values,
+  std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::VoxelDomain domain,
                                           const io::WriteOptions& options) const override {
-    check(options.output_type == "same" ? values : io::VoxelDomain::real);
+    check(options.output_type == "same" ? domain : io::VoxelDomain::real);
     const itk::ImageIOBase& image_io = file_->image_io();
     io::WriteOptions with_access = options;
     with_access.access = options.access & io::access_of(*this, output);
@@ -268,7 +268,7 @@ class ItkImage final : public io::Image {
                             .volumes = file_->volumes(),
                             .geometry = file_->geometry(),
                             .type = image_io.GetComponentType(),
-                            .offset = values == io::VoxelDomain::real_less_offset ? offset() : 0,
+                            .offset = domain == io::VoxelDomain::real_less_offset ? offset() : 0,
                             .metadata = &image_io,
                             .read_stored =
                                 [stored, reader](std::size_t slice, std::span<std::byte> bytes) {
@@ -278,8 +278,8 @@ class ItkImage final : public io::Image {
   }
 
  private:
-  void check(io::VoxelDomain values) const {
-    if (values == io::VoxelDomain::real_less_offset || values == io::VoxelDomain::stored || offset() == 0) return;
+  void check(io::VoxelDomain domain) const {
+    if (domain == io::VoxelDomain::real_less_offset || domain == io::VoxelDomain::stored || offset() == 0) return;
     throw io::far_from_zero(file_->header().header.string(), offset());
   }
 

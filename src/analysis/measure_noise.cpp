@@ -90,12 +90,12 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
 }
 
 /// Median variance within bricks, from their energies.
-double median_variance(const NoiseBricks& energies) {
+double median_variance(const NoiseBricks& bricks) {
   std::vector<double> variances;
-  for (std::int64_t i = 0; i < energies.count(); ++i) {
-    const float* const brick = energies.brick(i);
-    variances.push_back(std::accumulate(brick + 1, brick + energies.voxels(), 0.0) /
-                        static_cast<double>(energies.voxels() - 1));
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    const float* const brick = bricks.brick(i);
+    variances.push_back(std::accumulate(brick + 1, brick + bricks.voxels(), 0.0) /
+                        static_cast<double>(bricks.voxels() - 1));
   }
   return median_of<double>(variances);
 }
@@ -239,21 +239,21 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
 }
 
 /// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
-void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFit& fit, double darkest,
+void follow_signal(NoiseModel& model, const NoiseBricks& bricks, const NoiseFit& fit, double darkest,
                    bool may_be_magnitudes) {
   constexpr double least_signal = 4;            // standard deviations: where it is weaker, magnitudes vary less, too
   constexpr double as_good = 0.1;               // of a misfit
   const double level = std::min(darkest, 0.0);  // may have been taken off all voxels
-  const NoiseFit::LikeNoise like_noise = fit.like_noise(energies);
+  const NoiseFit::LikeNoise like_noise = fit.like_noise(bricks);
   std::vector<NoisyPart> parts;
-  std::vector<std::size_t> bricks;
+  std::vector<std::size_t> chosen;
   std::vector<double> log_variance;
   for (std::size_t j = 0; j < like_noise.bricks.size(); ++j) {
-    const double signal = energies.mean(static_cast<std::int64_t>(like_noise.bricks[j]));
+    const double signal = bricks.mean(static_cast<std::int64_t>(like_noise.bricks[j]));
     const double log = like_noise.log_variance[j];
     if (may_be_magnitudes && signal - level < least_signal * std::exp(0.5 * log)) continue;
     parts.push_back({signal, log});
-    bricks.push_back(like_noise.bricks[j]);
+    chosen.push_back(like_noise.bricks[j]);
     log_variance.push_back(log);
   }
   const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
@@ -264,7 +264,7 @@ void follow_signal(NoiseModel& model, const NoiseBricks& energies, const NoiseFi
   const bool is_speckle = speckle && speckle->misfit < poisson->misfit - as_good;
   const SignalFit& best = is_speckle ? *speckle : *poisson;
   if (!best.is_clear(best.misfit_of_uniform)) return;
-  if (!best.is_clear(NoiseLevel(energies).misfit_of(bricks, log_variance, like_noise.spread))) return;
+  if (!best.is_clear(NoiseLevel(bricks).misfit_of(chosen, log_variance, like_noise.spread))) return;
   model.distribution = is_speckle ? NoiseDistribution::speckle : NoiseDistribution::poisson;
 }
 
@@ -276,11 +276,11 @@ double mean_variance(const NoiseBricks& bricks, const SignalVariance& variance) 
 }
 
 /// Scales the energies of each brick as if its noise had the mean variance.
-void make_even(NoiseBricks& energies, const SignalVariance& variance) {
-  const double mean = mean_variance(energies, variance);
-  for (std::int64_t i = 0; i < energies.count(); ++i) {
-    const auto factor = static_cast<float>(mean / variance.at(energies.mean(i)));
-    for (std::int64_t j = 0; j < energies.voxels(); ++j) energies.brick(i)[j] *= factor;
+void make_even(NoiseBricks& bricks, const SignalVariance& variance) {
+  const double mean = mean_variance(bricks, variance);
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    const auto factor = static_cast<float>(mean / variance.at(bricks.mean(i)));
+    for (std::int64_t j = 0; j < bricks.voxels(); ++j) bricks.brick(i)[j] *= factor;
   }
 }
 

@@ -75,23 +75,23 @@ NoiseBands::NoiseBands(const Extent& size) {
                    [&](std::size_t a, std::size_t b) { return order[a] < order[b]; });
 }
 
-NoiseFit::NoiseFit(const NoiseBricks& energies, std::size_t chosen, double flat, bool mended)
-    : energies_(energies),
-      bands_(energies.size()),
-      bricks_(static_cast<std::size_t>(energies.count())),
-      plane_(static_cast<std::size_t>(energies.size().slice())),
-      depth_(static_cast<std::size_t>(energies.size().z)),
+NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool mended)
+    : bricks_(bricks),
+      bands_(bricks.size()),
+      brick_count_(static_cast<std::size_t>(bricks.count())),
+      plane_(static_cast<std::size_t>(bricks.size().slice())),
+      depth_(static_cast<std::size_t>(bricks.size().z)),
       chosen_(chosen),
-      chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(bricks_)))),
+      chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(brick_count_)))),
       mended_(mended),
-      level_(energies),
+      level_(bricks),
       in_plane_(plane_),
       across_(depth_, 1) {}
 
 void NoiseFit::run() {
   constexpr int rounds = 5, rounds_with_map = 3;
-  std::vector<double> energy(bricks_);
-  for (std::size_t i = 0; i < bricks_; ++i) {
+  std::vector<double> energy(brick_count_);
+  for (std::size_t i = 0; i < brick_count_; ++i) {
     for (std::size_t k = 0; k < depth_; ++k) {
       for (std::size_t p = 0; p < plane_; ++p) energy[i] += bands_.lowest[p] ? 0 : at(i, k, p);
     }
@@ -101,10 +101,10 @@ void NoiseFit::run() {
   double freedom = 1;
   for (int round = 0; round < rounds + rounds_with_map; ++round) {
     fit_spectrum();
-    const Whitened whitened = whiten(energies_);
+    const Whitened whitened = whiten(bricks_);
     freedom = whitened.freedom;
     if (round + 1 >= rounds) level_.fit(with_slope_of_noise(whitened), whitened.energy, spread_of(freedom));
-    for (std::size_t i = 0; i < bricks_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
+    for (std::size_t i = 0; i < brick_count_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
     choose(energy);
     correction_ = 1 / mean_of_smallest(chosen_share_, freedom);
   }
@@ -120,18 +120,18 @@ double NoiseFit::variance() const {
 }
 
 NoiseSpectrum NoiseFit::spectrum() const {
-  NoiseSpectrum spectrum{energies_.size(), {}, {}};
+  NoiseSpectrum spectrum{bricks_.size(), {}, {}};
   for (const double power : in_plane_) spectrum.in_plane.push_back(static_cast<float>(power / variance()));
   for (const double power : across_) spectrum.across.push_back(static_cast<float>(power));
   return spectrum;
 }
 
 double NoiseFit::at(std::size_t brick, std::size_t k, std::size_t p) const {
-  return static_cast<double>(energies_.brick(static_cast<std::int64_t>(brick))[k * plane_ + p]);
+  return static_cast<double>(bricks_.brick(static_cast<std::int64_t>(brick))[k * plane_ + p]);
 }
 
 void NoiseFit::choose(const std::vector<double>& energy) {
-  order_.resize(bricks_);
+  order_.resize(brick_count_);
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   const auto less = [&](std::size_t a, std::size_t b) {
     return energy[a] != energy[b] ? energy[a] < energy[b] : a < b;
@@ -146,7 +146,7 @@ void NoiseFit::fit_spectrum() {
   std::vector<double> power(frequencies);
   std::vector<float> values(frequencies * chosen_);
   for (std::size_t i = 0; i < chosen_; ++i) {
-    const float* const energies = energies_.brick(static_cast<std::int64_t>(order_[i]));
+    const float* const energies = bricks_.brick(static_cast<std::int64_t>(order_[i]));
     const auto scale = static_cast<float>(1 / level_.variance(order_[i]));
     for (std::size_t f = 0; f < frequencies; ++f) values[f * chosen_ + i] = energies[f] * scale;
   }
@@ -252,8 +252,8 @@ double NoiseFit::mean_of(const std::vector<bool>& frequencies) const {
 }
 
 std::vector<double> NoiseFit::smoothed() const {
-  const auto width = static_cast<std::ptrdiff_t>(energies_.size().x),
-             height = static_cast<std::ptrdiff_t>(energies_.size().y);
+  const auto width = static_cast<std::ptrdiff_t>(bricks_.size().x),
+             height = static_cast<std::ptrdiff_t>(bricks_.size().y);
   std::vector<double> result(plane_);
   for (std::ptrdiff_t y = 0; y < height; ++y) {
     for (std::ptrdiff_t x = 0; x < width; ++x) {
@@ -347,8 +347,8 @@ std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened)
   return candidates;
 }
 
-NoiseFit::LikeNoise NoiseFit::like_noise(const NoiseBricks& energies) const {
-  const Whitened whitened = whiten(energies);
+NoiseFit::LikeNoise NoiseFit::like_noise(const NoiseBricks& bricks) const {
+  const Whitened whitened = whiten(bricks);
   LikeNoise result{with_slope_of_noise(whitened), {}, spread_of(whitened.freedom)};
   std::erase_if(result.bricks, [&](std::size_t i) { return !(whitened.energy[i] > 0); });
   for (const std::size_t i : result.bricks) {

@@ -26,12 +26,12 @@ struct NoiseBands {
 /// Flatness below which structure shows among the noise.
 constexpr double mixed_flatness = 0.8;
 
-/// The noise in bricks of energies.
+/// Fits the noise model to bricks of cosine energies.
 class NoiseFit {
  public:
   /// Chooses the `chosen` flattest bricks. Corrects for that choice as if the share `flat` of all bricks, but at least
   /// twice the chosen number, were flat. `mended`: some voxels were replaced, which spoils the highest frequencies.
-  NoiseFit(const NoiseBricks& energies, std::size_t chosen, double flat, bool mended);
+  NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool mended);
 
   void run();
 
@@ -61,7 +61,7 @@ class NoiseFit {
     std::vector<double> log_variance;  ///< in noise, their mean is the logarithm of the variance
     double spread = 0;                 ///< their standard deviation in noise
   };
-  LikeNoise like_noise(const NoiseBricks& energies) const;
+  LikeNoise like_noise(const NoiseBricks& bricks) const;
 
  private:
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
@@ -93,12 +93,12 @@ class NoiseFit {
     double freedom = 0;          ///< `energy` of noise varies like chi squared numbers of so many degrees
     double across_spread = 0;    ///< standard deviation of `across` in noise
   };
-  Whitened whiten(const NoiseBricks& energies) const;
+  Whitened whiten(const NoiseBricks& bricks) const;
   std::vector<std::size_t> with_slope_of_noise(const Whitened& whitened) const;
 
-  const NoiseBricks& energies_;
+  const NoiseBricks& bricks_;
   NoiseBands bands_;
-  std::size_t bricks_, plane_, depth_, chosen_;
+  std::size_t brick_count_, plane_, depth_, chosen_;
   double chosen_share_;
   bool mended_;
   NoiseLevel level_;

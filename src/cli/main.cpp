@@ -30,8 +30,8 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
-/// The driver of a GPU makes a context of one queue in half the time that it takes for eight. A run needs one: it gives a
-/// GPU one chain at a time. Users may set the variable to something else.
+/// The driver of a GPU makes a context of one queue in half the time that it takes for eight. A run needs one: it gives
+/// a GPU one chain at a time. Users may set the variable to something else.
 void ask_for_one_gpu_queue() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0); }
 
 void run_command_line(std::vector<std::string> words, Context& context) {

@@ -68,13 +68,13 @@ BackendEntry<Context> backend_entry(Kernels<P, Context> kernels) {
   const auto erased = []<class T>(void (*kernel)(VolumeView<const T>, VolumeView<T>, const P&, const Context&)) {
     return kernel ? Run<T, Context>(
                         [kernel](VolumeView<const T> in, VolumeView<T> out, const std::any& params,
-                                 const Context& how) { kernel(in, out, std::any_cast<const P&>(params), how); })
+                                 const Context& context) { kernel(in, out, std::any_cast<const P&>(params), context); })
                   : Run<T, Context>();
   };
   SeriesRun<Context> series;
   if (kernels.series) {
-    series = [kernel = kernels.series](auto volumes, auto outputs, const std::any& params, const Context& how) {
-      kernel(volumes, outputs, std::any_cast<const P&>(params), how);
+    series = [kernel = kernels.series](auto volumes, auto outputs, const std::any& params, const Context& context) {
+      kernel(volumes, outputs, std::any_cast<const P&>(params), context);
     };
   }
   return {std::string(P::name), erased(kernels.f32), erased(kernels.i16), erased(kernels.u16), series};

@@ -115,39 +115,39 @@ void FilledSource::read(VolumeView<float> slices) {
     const std::int64_t number = slices.origin.z + z;
     if (*slices_[static_cast<std::size_t>(number)].holds_something) {
       if (z + 1 < slices.extent.z && *slices_[static_cast<std::size_t>(number + 1)].holds_something) continue;
-      another_.assign(slice, slice + voxels);
-      smooth(another_, slices.extent.x, slices.extent.y);
-      number_of_another_ = number;
-    } else if (find_another(number)) {
-      std::ranges::copy(another_, slice);
+      donor_.assign(slice, slice + voxels);
+      smooth(donor_, slices.extent.x, slices.extent.y);
+      donor_z_ = number;
+    } else if (find_donor(number)) {
+      std::ranges::copy(donor_, slice);
     }
   }
 }
 
 /// Takes the nearest slice before this one that is not missing whole, or if there is none, the nearest after it.
 /// Returns false if all are missing.
-bool FilledSource::find_another(std::int64_t number) {
+bool FilledSource::find_donor(std::int64_t z) {
   const Extent size = extent();
-  for (std::int64_t at = number - 1; at >= 0; --at) {
-    if (take_another(at)) return true;
+  for (std::int64_t at = z - 1; at >= 0; --at) {
+    if (try_donor(at)) return true;
   }
-  for (std::int64_t at = number + 1; at < size.z; ++at) {
-    if (take_another(at)) return true;
+  for (std::int64_t at = z + 1; at < size.z; ++at) {
+    if (try_donor(at)) return true;
   }
   return false;
 }
 
-bool FilledSource::take_another(std::int64_t number) {
-  std::optional<bool>& holds_something = slices_[static_cast<std::size_t>(number)].holds_something;
-  if (number == number_of_another_ || holds_something == false) return number == number_of_another_;
+bool FilledSource::try_donor(std::int64_t z) {
+  std::optional<bool>& holds_something = slices_[static_cast<std::size_t>(z)].holds_something;
+  if (z == donor_z_ || holds_something == false) return z == donor_z_;
   const Extent size = extent();
-  another_.resize(static_cast<std::size_t>(size.slice()));
-  source_.read({another_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, number}});
-  holds_something = std::ranges::any_of(another_, is_there);
-  number_of_another_ = *holds_something ? number : -1;
+  donor_.resize(static_cast<std::size_t>(size.slice()));
+  source_.read({donor_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, z}});
+  holds_something = std::ranges::any_of(donor_, is_there);
+  donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
-  fill(another_.data(), size.x, size.y);
-  smooth(another_, size.x, size.y);
+  fill(donor_.data(), size.x, size.y);
+  smooth(donor_, size.x, size.y);
   return true;
 }
 

@@ -37,14 +37,14 @@ class FilledSource final : public VolumeSource {
     std::optional<bool> holds_something{};
   };
 
-  bool find_another(std::int64_t number);
-  bool take_another(std::int64_t number);
+  bool find_donor(std::int64_t z);
+  bool try_donor(std::int64_t z);
 
   VolumeSource& source_;
   Execution execution_;
   std::vector<Slice> slices_;
-  std::vector<float> another_;  ///< a slice that holds something, filled and smoothed
-  std::int64_t number_of_another_ = -1;
+  std::vector<float> donor_;  ///< a slice that holds something, filled and smoothed
+  std::int64_t donor_z_ = -1;
 };
 
 }  // namespace quietvox

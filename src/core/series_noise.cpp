@@ -45,8 +45,9 @@ std::optional<SeriesNoise> SeriesNoise::measure(
     noise.looked_at_.push_back(at);
     std::size_t step = 0;
     const FilterFrame frame(chain, *source, execution);
-    const auto remember = [&, measure = measure_of(at, *source)](VolumeSource& reaching, const Execution& how) {
-      const NoiseModel model = measure(frame.as_it_is(reaching), how);
+    const auto remember = [&, measure = measure_of(at, *source)](VolumeSource& reaching,
+                                                                 const Execution& step_execution) {
+      const NoiseModel model = measure(frame.as_it_is(reaching), step_execution);
       measured.resize(std::max(measured.size(), step + 1));
       measured[step++].push_back(frame.by_volume(model));
       return frame.by_filters(model);

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 2> choices(RangeRule) { return {"variance
 /// The bilateral filter with a range sigma for each voxel p:
 ///
 ///     variance:  range_sigma(p) = clamp(kappa s(p), lowest_range_sigma m(p), highest_range_sigma m(p)),
-///     two-pass:  range_sigma(p) = sqrt(max(v(p) + regularisation, regularisation)) / 2,  v = sum_q w_q (u_q - u_p)^2 /
-///     sum_q w_q
+///     two-pass:  range_sigma(p) = sqrt(max(v(p) + regularisation, regularisation)) / 2,
+///                v(p) = sum_q w_q (u_q - u_p)^2 / sum_q w_q
 ///
 /// where s is the standard deviation (n - 1) of the voxels present in the box of radius 1 along the axes that the
 /// window extends along, m is the map of the noise where both bounds were measured, else 1, and w are the weights of

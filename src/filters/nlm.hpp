@@ -54,9 +54,8 @@ struct NlmParams {
   static consteval auto fields() {
     return std::tuple{
         field("patch-radius", &NlmParams::patch_radius, {0, largest_patch_radius}, "voxel",
-              "Half width of the patches compared, per axis; auto: the length of one in-plane voxel, or "
-              "two "
-              "where the noise is strong or correlated."),
+              "Half width of the patches compared, per axis; auto: the length of one in-plane voxel, or two where "
+              "the noise is strong or correlated."),
         field("search-radius", &NlmParams::search_radius, {0, largest_search_radius}, "voxel",
               "Half width of the search window, per axis; auto: three in-plane voxels, or five for windows "
               "within slices; all: the whole slice."),

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 2> choices(White) { return {"high", "low"
 
 /// A quadratic filter written in the differences d_i = x_i - x_0 of a window's voxels to its centre x_0:
 ///
-///     y - x_0 = constant + linear x_0 + square x_0^2 + sum_i d_i (of_difference_i + of_centre_i x_0 + sum_{j>=i}
-///     of_pair_ij d_j)
+///     y - x_0 = constant + linear x_0 + square x_0^2
+///               + sum_i d_i (of_difference_i + of_centre_i x_0 + sum_{j>=i} of_pair_ij d_j)
 ///
 /// The same polynomial as the one in the voxels themselves, in which flat areas stay flat to the bit where the first
 /// three numbers are 0. Voxels but the centre are counted row by row.

@@ -151,8 +151,8 @@ class Image {
   virtual bool has_diffusion() const { return false; }
   /// The series instance UID; empty where it is no DICOM.
   virtual std::string series_uid() const { return {}; }
-  /// The same format, with this image's metadata. `values` is what write() will receive.
-  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain,
+  /// The same format, with this image's metadata. `domain` is that of the values which write() will receive.
+  virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                               const WriteOptions&) const = 0;
 };
 

@@ -12,7 +12,7 @@
 #include "core/input_limits.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/image_type.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 
 namespace quietvox::io {
 namespace {

@@ -13,7 +13,7 @@
 #include <unordered_set>
 
 #include "core/turned_volume.hpp"
-#include "io/format_text.hpp"
+#include "io/display_format.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -173,7 +173,7 @@ class Turns {
       const auto [low, high] = turns[i];
       const double inside = 0.01 * (high - low);
       if (!is_within(i) || real_.low > low + inside || real_.high < high - inside || jumps_[i] < least) continue;
-      return "they reach from " + format_text(low) + " to " + format_text(high) +
+      return "they reach from " + format_number(low) + " to " + format_number(high) +
              ", and neighbours jump between the ends";
     }
     // Edges of any other height are rare between smooth parts, which have numbers of all sizes.
@@ -185,7 +185,7 @@ class Turns {
     if (!are_wrapped || !(real_.is_turn() || stored_.is_turn()) ||
         fewest < least_of_mean * all / static_cast<double>(levels_.size()))
       return {};
-    return "they reach from " + format_text(real_.low) + " to " + format_text(real_.high) +
+    return "they reach from " + format_number(real_.low) + " to " + format_number(real_.high) +
            ", and go on at one end where they leave the other";
   }
   /// True where other slices may show it.

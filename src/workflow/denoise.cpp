@@ -11,7 +11,7 @@
 #include "filters/registry.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
@@ -67,7 +67,7 @@ void check_windows(const DenoiseRequest& request, const io::Image& image, Unfilt
   const std::size_t count = image.volume_count();
   const auto source_of = [&](std::size_t volume) { return image.volume(volume, io::VoxelDomain::stored); };
   std::size_t first = 0;
-  while (first < count && unfiltered.hold(first, *source_of(first))) ++first;
+  while (first < count && unfiltered.leave_out(first, *source_of(first))) ++first;
   if (first == count) resolve_by_header(request.filters, *source_of(0));  // tells why
   report.volumes.resize(count);
   for (std::size_t volume = first; volume < count; ++volume) {
@@ -76,7 +76,7 @@ void check_windows(const DenoiseRequest& request, const io::Image& image, Unfilt
       continue;
     }
     const auto source = source_of(volume);
-    if (unfiltered.hold(volume, *source)) continue;
+    if (unfiltered.leave_out(volume, *source)) continue;
     const auto& chain = report.volumes[volume].filters = resolve_by_header(request.filters, *source);
     const std::string why = image.why_2d_only(volume);
     if (total_halo(chain).z > 0 && !why.empty() && !request.scan.allow_gaps) {

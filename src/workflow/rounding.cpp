@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
-#include "io/format_text.hpp"
+#include "io/display_format.hpp"
 
 namespace quietvox {
 namespace {
@@ -28,7 +28,7 @@ void remove_most_frequent(std::vector<float>& sorted) {
   sorted.erase(begin, end);
 }
 
-std::string from_to(float low, float high) { return io::format_text(low) + " to " + io::format_text(high); }
+std::string from_to(float low, float high) { return io::format_number(low) + " to " + io::format_number(high); }
 
 }  // namespace
 
@@ -78,8 +78,8 @@ void Rounding::end_volume() {
     is_picture_left_ = true;
     if (warning_.empty()) judge_sample();
   } else if (lost_.empty()) {
-    lost_ =
-        place() + "values from " + from_to(least_, most_) + " would all be stored as " + io::format_text(real(least_));
+    lost_ = place() + "values from " + from_to(least_, most_) + " would all be stored as " +
+            io::format_number(real(least_));
   }
 }
 
@@ -123,7 +123,7 @@ void Rounding::judge_sample() {
   const double step = std::abs(integers_->slope);
   if (high - low < no_picture * step || high - low >= enough_steps * step) return;
   warning_ = place() + "most values lie from " + from_to(low, high) + " and were rounded to " +
-             (step == 1 ? "whole numbers" : "steps of " + io::format_text(step)) + "; to keep all digits, " +
+             (step == 1 ? "whole numbers" : "steps of " + io::format_number(step)) + "; to keep all digits, " +
              float_remedy(format_);
 }
 

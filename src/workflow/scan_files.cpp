@@ -12,7 +12,7 @@
 #include "io/files/path_overlap.hpp"
 #include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "workflow/series_choice.hpp"
 
@@ -227,8 +227,8 @@ io::WriteOptions write_options(const OutputOptions& options, const fs::path& inp
 }
 
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,
-                                             io::VoxelDomain values, const io::WriteOptions& options) {
-  if (format == image.format()) return image.writer(output, values, options);
+                                             io::VoxelDomain domain, const io::WriteOptions& options) {
+  if (format == image.format()) return image.writer(output, domain, options);
   io::WriteOptions with_series = options;
   with_series.input_series = image.series_uid();
   with_series.volume_seconds = image.repetition_time();

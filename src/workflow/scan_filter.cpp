@@ -10,7 +10,7 @@
 #include "core/turning.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/not_finite.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
@@ -66,7 +66,7 @@ ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan
       report_(report),
       background_(background_of(request.execution, observer)),
       whole_(execution_of(request.execution, observer)),
-      values_(choose_values()),
+      domain_(choose_domain()),
       writers_(make_writers()),
       rounding_(request.output, report.format, image_.volume_count(), background_),
       restores_(mask_ || writers_.residual || report.format != image_.format()),
@@ -88,7 +88,7 @@ void ScanFilter::run() {
 
 /// Rank filters work on stored numbers, unless real values are needed. If floats would lose digits of the real values,
 /// all filters work on these less their middle.
-io::VoxelDomain ScanFilter::choose_values() const {
+io::VoxelDomain ScanFilter::choose_domain() const {
   const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
   if (const double offset = image_.offset(); offset != 0) {
     if (keeps_type) return io::VoxelDomain::real_less_offset;
@@ -112,7 +112,7 @@ ScanFilter::Writers ScanFilter::make_writers() const {
   };
   Writers writers;
   writers.image =
-      make_writer(image_, report_.format, request_.output, values_, options_of(request_.out, request_.output));
+      make_writer(image_, report_.format, request_.output, domain_, options_of(request_.out, request_.output));
   if (!request_.mask.residual.empty()) {
     OutputOptions usual;
     usual.force = request_.out.force;
@@ -124,7 +124,7 @@ ScanFilter::Writers ScanFilter::make_writers() const {
 }
 
 ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
-  auto slices = std::make_unique<BlankSlices>(image_.volume(volume, values_));
+  auto slices = std::make_unique<BlankSlices>(image_.volume(volume, domain_));
   Input input{slices.get(), std::move(slices)};
   if (!mask_) return input;
   input.source = std::make_unique<MaskedSource>(std::move(input.source), mask_of_volume(*mask_, image_, volume));
@@ -134,12 +134,12 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
 /// Measures the noise of what reaches a filter: of the volume as it is, by its neighbours too, or of what filters
 /// before it made of it.
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
-  return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& how) {
-    if (&reaching != &as_it_is) return measure_noise(reaching, how);
-    NoiseModel model = noise_of_volumes_.measure(volume, reaching, how);
+  return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
+    if (&reaching != &as_it_is) return measure_noise(reaching, execution);
+    NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
     if (!mask_ || model.trusted_sigma() > 0) return model;
-    BlankSlices whole(image_.volume(volume, values_));
-    NoiseModel of_whole = noise_of_volumes_.measure(volume, whole, how);
+    BlankSlices whole(image_.volume(volume, domain_));
+    NoiseModel of_whole = noise_of_volumes_.measure(volume, whole, execution);
     if (of_whole.trusted_sigma() == 0) return model;
     if (of_whole.confidence > Confidence::medium) {
       of_whole.confidence = Confidence::medium;
@@ -152,7 +152,7 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
 /// Throws what a run would throw for the voxels of a volume, as far as that can be foreseen without filtering.
 void ScanFilter::check(std::size_t volume) {
   const auto source = input_of(volume).source;
-  const bool stays = unfiltered_.hold(volume, *source);
+  const bool stays = unfiltered_.leave_out(volume, *source);
   const Stabilise stabilise = is_asked_for(report_.stabilise) && !is_chosen_ ? report_.stabilise : Stabilise::none;
   if (stays) {
     report_.volumes[volume] = {};
@@ -169,7 +169,7 @@ void ScanFilter::check(std::size_t volume) {
   const auto integers = request_.out.output_type == OutputType::same ? std::nullopt : writers_.image->integers(volume);
   const bool checks_type = integers.has_value();
   rounding_.begin_volume(source->extent(), integers);
-  BlankSlices voxels(image_.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : values_));
+  BlankSlices voxels(image_.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : domain_));
   const auto check = [&](VolumeView<const float> slices) {
     if (!checks_type) return;
     const float* const end = slices.data + slices.extent.voxels();
@@ -201,7 +201,7 @@ void ScanFilter::reserve_memory() {
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
              static_cast<std::size_t>(extent.slice() * 6 * (thread_count(whole_) + 1));
   }
-  if (turning_for(chain, header_facts(*image_.volume(0, values_))))  // the volume, and the result
+  if (turning_for(chain, header_facts(*image_.volume(0, domain_))))  // the volume, and the result
     bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);
   if (backend_.name() == "cpu") {
     std::size_t working = 0;  // filters of blocks may be at work beside others, which run one after another
@@ -221,7 +221,7 @@ void ScanFilter::reserve_memory() {
 void ScanFilter::measure_series() {
   const auto filtered = [&](std::size_t volume) {
     auto source = input_of(volume).source;
-    return unfiltered_.hold(volume, *source) ? nullptr : std::move(source);
+    return unfiltered_.leave_out(volume, *source) ? nullptr : std::move(source);
   };
   of_series_ = SeriesNoise::measure(
       request_.filters, count(), filtered, backend_, whole_,
@@ -246,10 +246,10 @@ void ScanFilter::begin_provenance() {
 void ScanFilter::filter(std::size_t volume) {
   const auto [slices, unranged] = input_of(volume);
   provenance_.kind = unranged->header().kind;
-  if (unfiltered_.hold(volume, *unranged)) return leave(volume, *slices, *unranged);
+  if (unfiltered_.leave_out(volume, *unranged)) return write_unfiltered(volume, *slices, *unranged);
   // The offset of the image is that of its first volume. A mask may leave little of a range.
   RangedSource source(*unranged,
-                      volume > 0 && !mask_ && values_ != io::VoxelDomain::stored && image_.may_lose_digits());
+                      volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
   const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
   const VolumeFilter filter({request_.filters, report_.stabilise, is_chosen_}, source, backend_,
                             whole_.part(index / volumes, (index + 1) / volumes),
@@ -280,7 +280,7 @@ void ScanFilter::filter(std::size_t volume) {
   }
 }
 
-void ScanFilter::leave(std::size_t volume, const BlankSlices& slices, VolumeSource& source) {
+void ScanFilter::write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source) {
   report_.volumes[volume] = {};
   if (observer_.detail) observer_.detail(volume_name(volume) + "left as it is");
   if (request_.out.dry_run) return;
@@ -303,10 +303,10 @@ void ScanFilter::write(std::size_t volume, const BlankSlices& slices,
     }
     const bool stays = report_.volumes[volume].filters.empty() && request_.out.output_type == OutputType::same &&
                        report_.format == image_.format();
-    const bool is_real = values_ == io::VoxelDomain::real;
+    const bool is_real = domain_ == io::VoxelDomain::real;
     rounding_.begin_volume(image_.geometry(volume).extent,
                            is_real && !stays ? writers_.image->integers(volume) : std::nullopt);
-    const io::VoxelDomain original = is_real ? io::VoxelDomain::real_with_padding : values_;
+    const io::VoxelDomain original = is_real ? io::VoxelDomain::real_with_padding : domain_;
     return VoxelOutput(*writers_.image, writers_.residual.get(), restores_ ? image_.volume(volume, original) : nullptr,
                        mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr);
   };

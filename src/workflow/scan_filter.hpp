@@ -48,7 +48,7 @@ class ScanFilter {
   using WriteSlices = std::function<void(VolumeView<const float> slices)>;
 
   std::size_t count() const { return image_.volume_count(); }
-  io::VoxelDomain choose_values() const;
+  io::VoxelDomain choose_domain() const;
   Writers make_writers() const;
   Input input_of(std::size_t volume) const;
   NoiseMeasure measure_of(std::size_t volume, const VolumeSource& as_it_is);
@@ -58,7 +58,7 @@ class ScanFilter {
   void measure_series();
   void begin_provenance();
   void filter(std::size_t volume);
-  void leave(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
+  void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
   void write(std::size_t volume, const BlankSlices& slices, const std::function<void(const WriteSlices&)>& run);
   void finish();
 
@@ -72,7 +72,7 @@ class ScanFilter {
   const Observer& observer_;
   DenoiseReport& report_;
   Execution background_, whole_;  ///< of readers and writers, of filters
-  io::VoxelDomain values_;
+  io::VoxelDomain domain_;
   Writers writers_;
   Rounding rounding_;
   bool restores_;  ///< writers need the original voxels

@@ -6,7 +6,7 @@
 
 namespace quietvox {
 
-bool UnfilteredVolumes::hold(std::size_t volume, const VolumeSource& source) {
+bool UnfilteredVolumes::leave_out(std::size_t volume, const VolumeSource& source) {
   const auto why = refusal(chain_, source.header());
   if (why) volumes_[why->problem().text()].insert(volume);
   return why.has_value();

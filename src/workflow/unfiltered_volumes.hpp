@@ -20,7 +20,7 @@ class UnfilteredVolumes {
   explicit UnfilteredVolumes(std::span<const FilterConfig> chain) : chain_(chain) {}
 
   /// True where `source`, which delivers that volume, is to stay as it is.
-  bool hold(std::size_t volume, const VolumeSource& source);
+  bool leave_out(std::size_t volume, const VolumeSource& source);
   /// Says which, and why.
   void warn(std::vector<Message>& warnings) const;
 

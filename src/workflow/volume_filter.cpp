@@ -193,8 +193,8 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
                              !can_be_stabilised(frame_->chain(), by_header_.front())) {
   const std::span<const FilterConfig> filters = frame_->chain();
   VolumeSource& filtered = frame_->source();
-  const auto remember = [&](VolumeSource& reaching, const Execution& how) {
-    const NoiseModel model = measure(frame_->as_it_is(reaching), how);
+  const auto remember = [&](VolumeSource& reaching, const Execution& step_execution) {
+    const NoiseModel model = measure(frame_->as_it_is(reaching), step_execution);
     noise_.push_back(frame_->by_volume(model));
     return frame_->by_filters(model);
   };
@@ -206,9 +206,11 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
                               [&](VolumeSource&, const Execution&) { return stabilisation_->noise_after(); });
     return;
   }
-  resolved_ = resolve_chain(filters, filtered, backend, execution, [&](VolumeSource& reaching, const Execution& how) {
-    return &reaching == &filtered && !noise_.empty() ? frame_->by_filters(noise_.front()) : remember(reaching, how);
-  });
+  resolved_ = resolve_chain(filters, filtered, backend, execution,
+                            [&](VolumeSource& reaching, const Execution& step_execution) {
+                              return &reaching == &filtered && !noise_.empty() ? frame_->by_filters(noise_.front())
+                                                                               : remember(reaching, step_execution);
+                            });
 }
 
 VolumeFilter::~VolumeFilter() = default;

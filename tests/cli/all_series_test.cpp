@@ -114,11 +114,11 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
   for (int z = 0; z < 3; ++z)
     write_dicom(folder_ / ("in/a" + std::to_string(z)), {.position = {0, 0, 1.0 * z}, .series = "1.2.3.1"});
   std::filesystem::remove_all(folder_ / "out");
-  const Result told = filter_all({"--radius", "1x1x0"});
-  EXPECT_NE(told.err.find("3 series skipped: 1 derived, 1 localizer, 1 secondary-capture; --include "
-                          "derived,localizer,secondary-capture filters them too"),
+  const Result run = filter_all({"--radius", "1x1x0"});
+  EXPECT_NE(run.err.find("3 series skipped: 1 derived, 1 localizer, 1 secondary-capture; --include "
+                         "derived,localizer,secondary-capture filters them too"),
             std::string::npos)
-      << told.err;
+      << run.err;
   EXPECT_EQ(filter_all({"--include", "everything", "--force"}).status, 64);
   std::filesystem::remove_all(folder_ / "out");
   const Result none = filter_all({"--modality", "PT"});

@@ -103,13 +103,13 @@ TEST_F(ExitCode, InputPath5) {
   expect(5, {"add-noise", path("nothing.nii"), path("out.nii")}, "nothing.nii");
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const std::string pipe = "/dev/fd/" + std::to_string(ends[0]), told = pipe + ": is neither a file nor a folder";
-  expect(5, {"median", pipe, path("out.nii")}, told);
-  expect(5, {"median", path("in.nii"), path("out.nii"), "--mask", pipe}, told);
-  expect(5, {"info", pipe}, told);
-  expect(5, {"compare", path("in.nii"), pipe, "--picture", path("a.png")}, told);
-  expect(5, {"train-quadratic", path("in.nii"), pipe, path("c.json")}, told);
-  expect(5, {"train-quadratic", pipe, path("in.nii"), path("c.json")}, told);
+  const std::string pipe = "/dev/fd/" + std::to_string(ends[0]), message = pipe + ": is neither a file nor a folder";
+  expect(5, {"median", pipe, path("out.nii")}, message);
+  expect(5, {"median", path("in.nii"), path("out.nii"), "--mask", pipe}, message);
+  expect(5, {"info", pipe}, message);
+  expect(5, {"compare", path("in.nii"), pipe, "--picture", path("a.png")}, message);
+  expect(5, {"train-quadratic", path("in.nii"), pipe, path("c.json")}, message);
+  expect(5, {"train-quadratic", pipe, path("in.nii"), path("c.json")}, message);
   for (const int end : ends) close(end);
 }
 

@@ -323,8 +323,8 @@ TEST_F(FilterCommand, MasksAreKnownInWhicheverVolumeAndType) {
   for (const auto& [name, voxels, left] :
        {std::tuple{"masks.nii", masks, "volumes 2, 3 are left"}, std::tuple{"mixed.nii", mixed, "volume 2 is left"}}) {
     write_nifti(folder_ / name, {{20, 20, 12}}, voxels, 3, true);
-    const Result told = quietvox_ok({"gaussian", path(name), path("out.nii"), "--force"});
-    EXPECT_NE(told.err.find(left), std::string::npos) << told.err;
+    const Result run = quietvox_ok({"gaussian", path(name), path("out.nii"), "--force"});
+    EXPECT_NE(run.err.find(left), std::string::npos) << run.err;
     EXPECT_EQ(read_voxels(folder_ / "out.nii", 1), read_voxels(folder_ / name, 1));
   }
   write_nifti(folder_ / "floats.nii", {{20, 20, 12}}, read_voxels(folder_ / "mixed.nii", 1));
@@ -342,10 +342,10 @@ TEST_F(FilterCommand, AVolumeThatRoundingEmptiesIsTold) {
   for (std::size_t i = 0; i < random.size(); i += 50)
     voxels[i] = static_cast<std::int16_t>(voxels[i] == 1 ? 2 : voxels[i]);
   write_nifti(folder_ / "in.nii", {{20, 20, 12}}, voxels, 2, true);
-  const Result told =
+  const Result run =
       quietvox_ok({"gaussian", path("in.nii"), path("out.nii"), "--sigma", "3", "--force-kind", "scalar"});
-  EXPECT_NE(told.err.find("volume 2: values from "), std::string::npos) << told.err;
-  EXPECT_NE(told.err.find(" would all be stored as 0; to keep them, give --output-type float32"), std::string::npos);
+  EXPECT_NE(run.err.find("volume 2: values from "), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find(" would all be stored as 0; to keep them, give --output-type float32"), std::string::npos);
 }
 
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
@@ -394,10 +394,10 @@ TEST_F(FilterCommand, PhasesBesideMagnitudesStayAsTheyAre) {
     add(z, "M", 11 + z, 1000);
   }
   const auto what = [&](const std::string& name, const DcmTagKey& key) { return dicom_text(path(name), key); };
-  const Result told = quietvox_ok({"gaussian", path("in"), path("out"), "--residual", path("residual.nii")});
-  EXPECT_NE(told.err.find("volume 1 is left as it is: gaussian: Image Type says P; a mean of phases is wrong"),
+  const Result run = quietvox_ok({"gaussian", path("in"), path("out"), "--residual", path("residual.nii")});
+  EXPECT_NE(run.err.find("volume 1 is left as it is: gaussian: Image Type says P; a mean of phases is wrong"),
             std::string::npos)
-      << told.err;
+      << run.err;
   for (const std::string z : {"0", "1", "2"}) {
     EXPECT_EQ(dicom_cells(path("out/P" + z)), dicom_cells(path("in/P" + z)));
     EXPECT_NE(dicom_cells(path("out/M" + z)), dicom_cells(path("in/M" + z)));
@@ -468,8 +468,8 @@ TEST_F(FilterCommand, ALostSliceOfASeriesIsNamedAndCountsForNoOther) {
   ASSERT_TRUE(file->saveFile(lost.c_str()).good());
   for (const std::string command : {"median", "gaussian"}) {
     const std::vector<std::string> window{command == "median" ? "--radius" : "--sigma", "1x1x1"};
-    const Result told = quietvox_ok({command, path("ct"), path(command), window[0], window[1]});
-    EXPECT_NE(told.err.find("slice 3 (" + names[2] + ") holds one value"), std::string::npos) << told.err;
+    const Result run = quietvox_ok({command, path("ct"), path(command), window[0], window[1]});
+    EXPECT_NE(run.err.find("slice 3 (" + names[2] + ") holds one value"), std::string::npos) << run.err;
     EXPECT_EQ(dicom_cells(path(command + "/" + names[2])), zeros);
     // To another format, too.
     quietvox_ok({command, path("ct"), path(command + ".nii"), window[0], window[1]});
@@ -540,9 +540,9 @@ TEST_F(FilterCommand, EachVolumeOfACompressedFileIsJudged) {
   for (const std::string command : {"gaussian", "nlm", "denoise"}) {
     for (const std::string ending : {".nii", ".nii.gz", ".nrrd"}) {
       const std::string in = path("in" + ending), name = command + ending.substr(1) + ".nii", out = path(name);
-      const std::string told = "volumes 2, 5 are left as they are";
-      EXPECT_NE(quietvox_ok({command, in, out, "--dry-run"}).err.find(told), std::string::npos) << command << ending;
-      EXPECT_NE(quietvox_ok({command, in, out}).err.find(told), std::string::npos) << command << ending;
+      const std::string warning = "volumes 2, 5 are left as they are";
+      EXPECT_NE(quietvox_ok({command, in, out, "--dry-run"}).err.find(warning), std::string::npos) << command << ending;
+      EXPECT_NE(quietvox_ok({command, in, out}).err.find(warning), std::string::npos) << command << ending;
       for (std::size_t volume = 0; volume < 5; ++volume) {
         const auto result = read(name, volume);
         if (ending == ".nii.gz") {
@@ -719,23 +719,23 @@ TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
   write_file(folder_ / "times.nii", bytes);
   write_file(folder_ / "directions.nii", bytes);
   write_file(folder_ / "directions.bval", "0 1000 1000 1000 1000\n");
-  Json told;
+  Json summary;
   const auto sidecar = [&](const std::string& name) {
     const Result run =
         quietvox_ok({"bilateral", path(name + ".nii"), path(name + "-out.nii"), "--radius", "1", "--json"});
-    told = Json::parse(run.out);
+    summary = Json::parse(run.out);
     return Json::parse(read_file(folder_ / (name + "-out.json")));
   };
   const Json times = sidecar("times");
   EXPECT_EQ(times["noise_source"], "one noise for the series, the median of volumes 1, 2, 3, 4, 5");
-  EXPECT_EQ(told["noise_source"], times["noise_source"]);
+  EXPECT_EQ(summary["noise_source"], times["noise_source"]);
   ASSERT_EQ(times["volumes"].size(), 1U) << times;
   EXPECT_EQ(times["volumes"][0]["last"], 4);
-  EXPECT_EQ(told["volumes"][4]["noise"], told["volumes"][0]["noise"]);
+  EXPECT_EQ(summary["volumes"][4]["noise"], summary["volumes"][0]["noise"]);
   for (const char* name : {"plain", "directions"}) {
     const Json each = sidecar(name);
     EXPECT_FALSE(each.contains("noise_source"));
-    EXPECT_FALSE(told.contains("noise_source"));
+    EXPECT_FALSE(summary.contains("noise_source"));
     EXPECT_EQ(each["volumes"].size(), 5U) << each;
   }
 }

@@ -198,10 +198,10 @@ TEST_F(Output, AFullDiskUnderTheLogIsToldOnceAndStopsNothing) {
   const Result run =
       quietvox_ok({"median", path("in.nii"), path("out.nii"), "--log-file", path("log"), "--verbose", "--dry-run"});
   setrlimit(RLIMIT_FSIZE, &before);
-  const std::string told = "warning: --log-file " + path("log") + ": cannot be written";
-  const std::size_t at = run.err.find(told);
+  const std::string warning = "warning: --log-file " + path("log") + ": cannot be written";
+  const std::size_t at = run.err.find(warning);
   ASSERT_NE(at, std::string::npos) << run.err;
-  EXPECT_EQ(run.err.find(told, at + 1), std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find(warning, at + 1), std::string::npos) << run.err;
 }
 
 TEST_F(Output, ALogIsARegularFileForItsOwnerAlone) {

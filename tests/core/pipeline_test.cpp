@@ -315,7 +315,7 @@ TEST_F(Pipeline, WithoutALimitMemoryIsNotTakenThatTheMachineDoesNotHave) {
                [&] { filter_volume(source, std::vector{median("1x1x0")}, *backend, {}, [](const auto&) {}); });
 }
 
-TEST(GrownBox, IsCutAtTheVolume) {
+TEST(ExpandedBox, IsCutAtTheVolume) {
   VolumeView<const float> whole{nullptr, {10, 10, 10}, {1, 1, 1}, {0, 0, 4}};
   VolumeView<float> box{nullptr, {10, 10, 2}, {1, 1, 1}, {0, 0, 5}};
   const auto result = expanded(box, {1, 2, 3}, whole);

@@ -231,10 +231,10 @@ TEST(Abort, EndsTheUpdateAndLeavesTheFilterUsable) {
   const auto observer = filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject&) {
     if (filter->GetProgress() > 0) filter->AbortGenerateDataOn();
   });
-  bool told = false;
-  filter->AddObserver(itk::AbortEvent(), [&](const itk::EventObject&) { told = true; });
+  bool saw_abort = false;
+  filter->AddObserver(itk::AbortEvent(), [&](const itk::EventObject&) { saw_abort = true; });
   EXPECT_THROW(filter->Update(), itk::ProcessAborted);
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(saw_abort);
 
   filter->RemoveObserver(observer);
   filter->Update();

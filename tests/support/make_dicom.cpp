@@ -194,31 +194,31 @@ std::vector<std::uint8_t> dicom_pixel_bytes(const std::filesystem::path& path) {
   return {bytes, bytes + pixels->getLength()};
 }
 
-Volume read_volume(const io::Image& image, std::size_t volume, io::VoxelDomain values) {
-  const auto source = image.volume(volume, values);
+Volume read_volume(const io::Image& image, std::size_t volume, io::VoxelDomain domain) {
+  const auto source = image.volume(volume, domain);
   Volume result(source->extent(), source->spacing());
   source->read(result.view());
   return result;
 }
 
-io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain values,
+io::WriteReport write_image(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain domain,
                             const std::function<void(Volume&)>& change, const io::WriteOptions& options) {
   const std::vector<FilterConfig> requested{FilterConfig(find_filter("median"))};
   std::vector<FilterConfig> resolved = requested;
   resolved[0].set("radius", "1x1x1");
-  const auto writer = image.writer(output, values, options);
-  std::vector<Volume> told;  // to be in the output
+  const auto writer = image.writer(output, domain, options);
+  std::vector<Volume> reported;  // to be in the output
   for (std::size_t i = 0; i < image.volume_count(); ++i) {
-    Volume volume = read_volume(image, i, values);
+    Volume volume = read_volume(image, i, domain);
     if (change) change(volume);
     writer->begin_volume(i, {requested, resolved, "cpu"});
-    told.push_back(volume);
-    writer->write(std::as_const(volume).view(), told.back().voxels.data());
+    reported.push_back(volume);
+    writer->write(std::as_const(volume).view(), reported.back().voxels.data());
   }
   const io::WriteReport report = writer->commit();
   const auto written = io::open_dicom(output, {.allow_gaps = true, .series_uid = {}});
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    EXPECT_EQ(told[i].voxels, read_volume(*written, i, io::VoxelDomain::real_with_padding).voxels);
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    EXPECT_EQ(reported[i].voxels, read_volume(*written, i, io::VoxelDomain::real_with_padding).voxels);
   }
   return report;
 }

@@ -126,7 +126,7 @@ RateOfVariance rate_of_variance(const AdaptiveBilateralParams& params) {
 }
 
 void fill_rates_of_boxes(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
-                         const LaunchContext& queue) {
+                         const LaunchContext& context) {
   const Radius3 r = params.statistics_radius();
   const RateOfVariance bounded = rate_of_variance(params);
   const bool varies = params.map.varies();
@@ -140,39 +140,39 @@ void fill_rates_of_boxes(VolumeView<const float> in, VolumeView<float> rates, co
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(e.x, block.x), ceil_div(e.y, block.y * (by_tiles ? tile_y : 1)), e.z);
   const auto kernel = by_tiles ? rates_of_tiles : rates_of_boxes;
-  launch(kernel, grid, block, 0, queue, in, rates, offset, rule);
-  if (varies) bound_rates(rates, bounded.lowest_rate, bounded.highest_rate, params.map, params.volume, queue);
+  launch(kernel, grid, block, 0, context, in, rates, offset, rule);
+  if (varies) bound_rates(rates, bounded.lowest_rate, bounded.highest_rate, params.map, params.volume, context);
 }
 
 void fill_rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const AdaptiveBilateralParams& params,
-                           const LaunchContext& queue) {
+                           const LaunchContext& context) {
   // rate = sqrt(log2(e) / 2) / (0.5 scale sqrt(v + regularisation)), v = mean squared difference
   const double first = *params.range_sigma, scale = rated_scale(params.scale()), ratio = first * scale;
   const RateOfSquares rate{static_cast<float>(ratio * ratio / (std::numbers::log2e * std::numbers::log2e)),
                            static_cast<float>(0.5 * *params.regularisation * scale * scale / std::numbers::log2e)};
-  rates_of_squares(in, rates, params.with_range_sigma(first), rate, queue);
+  rates_of_squares(in, rates, params.with_range_sigma(first), rate, context);
 }
 
 }  // namespace
 
 void adaptive_bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const AdaptiveBilateralParams& params,
-                             const LaunchContext& queue) {
+                             const LaunchContext& context) {
   const bool first_pass_copies = params.rule == RangeRule::two_pass && *params.range_sigma == 0;
   if (params.scale() == 0 || first_pass_copies) {  // one range sigma for all
-    bilateral_cuda(in, out, params.with_range_sigma(params.scale()), queue);
+    bilateral_cuda(in, out, params.with_range_sigma(params.scale()), context);
     return;
   }
   const BilateralParams weights = params.with_range_sigma(params.scale());
   const bool variance = params.rule == RangeRule::variance;
   if (variance && !params.map.varies() && params.statistics_radius() == Radius3{1, 1, 0}) {
-    bilateral_with_rates(in, out, weights, rate_of_variance(params), queue);
+    bilateral_with_rates(in, out, weights, rate_of_variance(params), context);
     return;
   }
-  const DeviceBuffer<float> buffer(static_cast<std::size_t>(out.extent.voxels()), queue);
+  const DeviceBuffer<float> buffer(static_cast<std::size_t>(out.extent.voxels()), context);
   VolumeView<float> rates = out;
   rates.data = buffer.get();
-  (variance ? fill_rates_of_boxes : fill_rates_of_squares)(in, rates, params, queue);
-  bilateral_with_rates(in, out, weights, buffer.get(), queue);
+  (variance ? fill_rates_of_boxes : fill_rates_of_squares)(in, rates, params, context);
+  bilateral_with_rates(in, out, weights, buffer.get(), context);
 }
 
 }  // namespace quietvox

@@ -319,20 +319,20 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
 
 template <int Radius, Kind kind>
 void launch(const Box<const float>& in, const Box<float>& out, const float* rates, int3 offset, const Weights& weights,
-            const LaunchContext& queue) {
+            const LaunchContext& context) {
   const dim3 grid(ceil_div(out.x, tile), ceil_div(out.y, tile), out.z);
   const int3 r = weights.radius;
   const std::size_t bytes =
       sizeof(float) * (tile_pitch(Radius < 0 ? max_radius : Radius) * (tile + 2 * r.y) + padded_taps(r.x) * (r.y + 1));
-  cuda::launch(bilateral<Radius, kind>, grid, 32 * warps, bytes, queue, in, out, rates, offset, weights);
+  cuda::launch(bilateral<Radius, kind>, grid, 32 * warps, bytes, context, in, out, rates, offset, weights);
 }
 
 template <Kind kind, int... Radius>
 void launch_for_radius(std::integer_sequence<int, Radius...>, const Box<const float>& in, const Box<float>& out,
-                       const float* rates, int3 offset, const Weights& weights, const LaunchContext& queue) {
+                       const float* rates, int3 offset, const Weights& weights, const LaunchContext& context) {
   const bool found =
-      ((weights.radius.x == Radius && (launch<Radius, kind>(in, out, rates, offset, weights, queue), true)) || ...);
-  if (!found) launch<-1, kind>(in, out, rates, offset, weights, queue);
+      ((weights.radius.x == Radius && (launch<Radius, kind>(in, out, rates, offset, weights, context), true)) || ...);
+  if (!found) launch<-1, kind>(in, out, rates, offset, weights, context);
 }
 
 __global__ void bound_each_rate(Box<float> rates, Index3 origin, const __grid_constant__ CoarseFieldView map,
@@ -346,32 +346,32 @@ __global__ void bound_each_rate(Box<float> rates, Index3 origin, const __grid_co
 
 /// Each output has the range sigma times its noise.
 void bilateral_by_noise(const VolumeView<const float>& in, const VolumeView<float>& out, const BilateralParams& params,
-                        const LaunchContext& queue) {
+                        const LaunchContext& context) {
   const auto voxels = static_cast<std::size_t>(out.extent.voxels());
-  const DeviceBuffer<float> buffer(voxels, queue);
-  QV_CUDA(cudaMemsetAsync(buffer.get(), 0, voxels * sizeof(float), queue.stream));
+  const DeviceBuffer<float> buffer(voxels, context);
+  QV_CUDA(cudaMemsetAsync(buffer.get(), 0, voxels * sizeof(float), context.stream));
   VolumeView<float> rates = out;
   rates.data = buffer.get();
   const auto rate = static_cast<float>(rate_of(*params.range_sigma, *params.range_sigma));
-  bound_rates(rates, rate, rate, params.map, params.volume, queue);
-  bilateral_with_rates(in, out, params, rates.data, queue);
+  bound_rates(rates, rate, rate, params.map, params.volume, context);
+  bilateral_with_rates(in, out, params, rates.data, context);
 }
 
 }  // namespace
 
 void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
-                    const LaunchContext& queue) {
+                    const LaunchContext& context) {
   const int3 offset = offset_within(in, out);
   if (*params.range_sigma == 0) {
-    copy_voxels(in, out, queue);
+    copy_voxels(in, out, context);
   } else if (params.map.varies()) {
-    bilateral_by_noise(in, out, params, queue);
-  } else if (!bilateral_by_pairs(in, out, params, queue)) {
+    bilateral_by_noise(in, out, params, context);
+  } else if (!bilateral_by_pairs(in, out, params, context)) {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {
-      launch<-1, Kind::cut>(in, out, nullptr, offset, weights, queue);
+      launch<-1, Kind::cut>(in, out, nullptr, offset, weights, context);
     } else {
-      launch_for_radius<Kind::plain>(std::make_integer_sequence<int, 10>{}, in, out, nullptr, offset, weights, queue);
+      launch_for_radius<Kind::plain>(std::make_integer_sequence<int, 10>{}, in, out, nullptr, offset, weights, context);
     }
   }
 }
@@ -379,33 +379,33 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
 namespace cuda {
 
 void bound_rates(VolumeView<float> rates, float lowest_rate, float highest_rate, const CoarseField& map,
-                 const Extent& volume, const LaunchContext& queue) {
-  const DeviceMap noise(map, volume, queue);
+                 const Extent& volume, const LaunchContext& context) {
+  const DeviceMap noise(map, volume, context);
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(rates.extent.x, block.x), ceil_div(rates.extent.y, block.y), rates.extent.z);
-  launch(bound_each_rate, grid, block, 0, queue, rates, rates.origin, noise.view(), lowest_rate, highest_rate);
+  launch(bound_each_rate, grid, block, 0, context, rates, rates.origin, noise.view(), lowest_rate, highest_rate);
 }
 
 void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
-                          const float* rates, const LaunchContext& queue) {
+                          const float* rates, const LaunchContext& context) {
   launch_for_radius<Kind::rated>(std::make_integer_sequence<int, 6>{}, in, out, rates, offset_within(in, out),
-                                 make_rated_weights(params, in.spacing), queue);
+                                 make_rated_weights(params, in.spacing), context);
 }
 
 void bilateral_with_rates(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
-                          const RateOfVariance& rate, const LaunchContext& queue) {
+                          const RateOfVariance& rate, const LaunchContext& context) {
   Weights weights = make_rated_weights(params, in.spacing);
   weights.rate_of_variance = rate;
   launch_for_radius<Kind::rated>(std::make_integer_sequence<int, 6>{}, in, out, nullptr, offset_within(in, out),
-                                 weights, queue);
+                                 weights, context);
 }
 
 void rates_of_squares(VolumeView<const float> in, VolumeView<float> rates, const BilateralParams& params,
-                      const RateOfSquares& rate, const LaunchContext& queue) {
+                      const RateOfSquares& rate, const LaunchContext& context) {
   Weights weights = make_weights(params, in.spacing);
   weights.rate_of_squares = rate;
   launch_for_radius<Kind::squares>(std::make_integer_sequence<int, 6>{}, in, rates, nullptr, offset_within(in, rates),
-                                   weights, queue);
+                                   weights, context);
 }
 
 }  // namespace cuda

@@ -262,29 +262,29 @@ PairWeights<Radius> make_weights(const BilateralParams& params, const Spacing& s
 
 template <int Radius, int Strip, int Lanes>
 void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const PairWeights<Radius>& weights,
-            const LaunchContext& queue) {
+            const LaunchContext& context) {
   using S = Shape<Radius, Strip, Lanes>;
   const dim3 grid(ceil_div(out.x, most_outputs(Lanes, weights.rx)), ceil_div(out.y, S::height), out.z);
   const int width = static_cast<int>(ceil_div(out.x, grid.x));
-  cuda::launch(bilateral_pairs<Radius, Strip, Lanes>, grid, S::threads, 0, queue, in, out, offset, width, weights);
+  cuda::launch(bilateral_pairs<Radius, Strip, Lanes>, grid, S::threads, 0, context, in, out, offset, width, weights);
 }
 
 /// Long strips weigh fewer pairs twice; short ones make more blocks, if there would be few. Wide rows have fewer lanes
 /// without outputs, but narrow ones may fit the image better.
 template <int Radius>
 bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, const BilateralParams& params,
-               const LaunchContext& queue) {
+               const LaunchContext& context) {
   if (params.halo().y != Radius) return false;
   const PairWeights<Radius> weights = make_weights<Radius>(params, in.spacing);
   const int3 offset = offset_within(in, out);
   const Box<float> to(out);
   const auto rows_of = [&](int lanes) { return ceil_div(to.x, most_outputs(lanes, weights.rx)); };
-  if (rows_of(64) * ceil_div(to.y, Shape<Radius, 16, 64>::height) * to.z < 8 * queue.multiprocessors) {
-    launch<Radius, 8, 64>(in, to, offset, weights, queue);
+  if (rows_of(64) * ceil_div(to.y, Shape<Radius, 16, 64>::height) * to.z < 8 * context.multiprocessors) {
+    launch<Radius, 8, 64>(in, to, offset, weights, context);
   } else if (128 * rows_of(128) < 64 * rows_of(64)) {
-    launch<Radius, 16, 128>(in, to, offset, weights, queue);
+    launch<Radius, 16, 128>(in, to, offset, weights, context);
   } else {
-    launch<Radius, 16, 64>(in, to, offset, weights, queue);
+    launch<Radius, 16, 64>(in, to, offset, weights, context);
   }
   return true;
 }
@@ -292,12 +292,12 @@ bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, 
 }  // namespace
 
 bool bilateral_by_pairs(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
-                        const LaunchContext& queue) {
+                        const LaunchContext& context) {
   const Radius3 r = params.halo();
   if (r.x > max_rx || r.z > 0 || params.range_cut > 0) return false;
-  return launch_if<2>(in, out, params, queue) || launch_if<3>(in, out, params, queue) ||
-         launch_if<4>(in, out, params, queue) || launch_if<5>(in, out, params, queue) ||
-         launch_if<6>(in, out, params, queue) || launch_if<7>(in, out, params, queue);
+  return launch_if<2>(in, out, params, context) || launch_if<3>(in, out, params, context) ||
+         launch_if<4>(in, out, params, context) || launch_if<5>(in, out, params, context) ||
+         launch_if<6>(in, out, params, context) || launch_if<7>(in, out, params, context);
 }
 
 }  // namespace quietvox::cuda

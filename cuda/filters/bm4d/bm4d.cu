@@ -92,34 +92,35 @@ References references_for(const Bm4dParams& params, const VolumeView<float>& out
 
 /// `pilot` is compared. It covers all places of groups that may change voxels of `out`.
 void run_stage(const VolumeView<const float>& noisy, const VolumeView<const float>& pilot, const VolumeView<float>& out,
-               const Bm4dParams& params, bool second, const LaunchContext& queue) {
+               const Bm4dParams& params, bool second, const LaunchContext& context) {
   const Radius3 r = *params.search_radius, lengths = params.lengths;
   const Covariances covariances =
       without_zeros(covariances_of(params.spectrum, second ? Basis::cosines : Basis::wavelets, lengths, r));
   const Stage stage = make_stage(params, noisy, second, covariances);
-  const DeviceBuffer<std::int32_t> table = upload(covariances.values.data(), covariances.values.size(), queue);
-  const DeviceMap map(params.map, params.volume, queue);
+  const DeviceBuffer<std::int32_t> table = upload(covariances.values.data(), covariances.values.size(), context);
+  const DeviceMap map(params.map, params.volume, context);
 
   const dim3 block(32, 4);
   const auto voxels = static_cast<std::size_t>(pilot.extent.voxels());
   VolumeView<ulonglong2> sums{nullptr, pilot.extent, pilot.spacing, pilot.origin};
-  const DeviceBuffer<ulonglong2> sums_buffer(voxels, queue);
+  const DeviceBuffer<ulonglong2> sums_buffer(voxels, context);
   sums.data = sums_buffer.get();
-  QV_CUDA(cudaMemsetAsync(sums.data, 0, voxels * sizeof(ulonglong2), queue.stream));
+  QV_CUDA(cudaMemsetAsync(sums.data, 0, voxels * sizeof(ulonglong2), context.stream));
 
   VolumeView<float> compared{nullptr, pilot.extent};
   for (int axis = 0; axis < 3; ++axis) compared.extent[axis] += 2 * r[axis];
   constexpr std::size_t slack = 64;  // strips may end beyond
-  const DeviceBuffer<float> compared_buffer(static_cast<std::size_t>(compared.extent.voxels()) + slack, queue);
+  const DeviceBuffer<float> compared_buffer(static_cast<std::size_t>(compared.extent.voxels()) + slack, context);
   compared.data = compared_buffer.get();
-  launch(make_compared, grid_of(compared.extent, block), block, 0, queue, pilot, compared, triple(r), stage.per_voxel);
+  launch(make_compared, grid_of(compared.extent, block), block, 0, context, pilot, compared, triple(r),
+         stage.per_voxel);
 
   const References all = references_for(params, out, pilot.origin);
   const int3 window{2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
   constexpr std::int64_t groups_together = std::int64_t{1} << 21;
   const std::int64_t of_layer = std::int64_t{all.count.x} * all.count.y;
   const int together = static_cast<int>(std::clamp<std::int64_t>(groups_together / of_layer, 1, all.count.z));
-  const DeviceBuffer<unsigned> groups(static_cast<std::size_t>(together * of_layer * most_blocks), queue);
+  const DeviceBuffer<unsigned> groups(static_cast<std::size_t>(together * of_layer * most_blocks), context);
   Shrinking shrinking{noisy,
                       pilot,
                       offset_within(noisy, pilot),
@@ -161,37 +162,37 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
            0,
            0,
            groups.get()},
-          lengths, queue);
+          lengths, context);
     shrinking.references = some;
     if (lengths == Radius3{4, 4, 4}) {
-      shrink_all<Cubes>(shrinking, second, queue);
+      shrink_all<Cubes>(shrinking, second, context);
     } else if (lengths == Radius3{8, 8, 1}) {
-      shrink_all<Squares>(shrinking, second, queue);
+      shrink_all<Squares>(shrinking, second, context);
     } else {
-      shrink_all<Any>(shrinking, second, queue);
+      shrink_all<Any>(shrinking, second, context);
     }
   }
-  launch(add_changes, grid_of(out.extent, block), block, 0, queue, noisy, VolumeView<const ulonglong2>(sums), out,
+  launch(add_changes, grid_of(out.extent, block), block, 0, context, noisy, VolumeView<const ulonglong2>(sums), out,
          offset_within(noisy, out), offset_within(pilot, out), stage.change_grid, stage.weight_grid, stage.most_change);
 }
 
 }  // namespace
 
 void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dParams& params,
-               const LaunchContext& queue) {
+               const LaunchContext& context) {
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
-    copy_voxels(in, out, queue);
+    copy_voxels(in, out, context);
     return;
   }
   if (params.stages == 1) {
-    run_stage(in, in, out, params, false, queue);
+    run_stage(in, in, out, params, false, context);
     return;
   }
   VolumeView<float> basic = expanded(out, params.reach(), in);
-  const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), queue);
+  const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), context);
   basic.data = buffer.get();
-  run_stage(in, in, basic, params, false, queue);
-  run_stage(in, basic, out, params, true, queue);
+  run_stage(in, in, basic, params, false, context);
+  run_stage(in, basic, out, params, true, context);
 }
 
 }  // namespace quietvox

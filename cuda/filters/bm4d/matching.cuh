@@ -280,10 +280,10 @@ std::size_t plan_tile(Matching& m) {
 }
 
 template <int Length, int Rows, int Width, bool Staged>
-void launch_matching(const Matching& m, std::size_t bytes, const LaunchContext& queue) {
+void launch_matching(const Matching& m, std::size_t bytes, const LaunchContext& context) {
   const int3 count = m.references.count;
   const dim3 tiles(ceil_div(count.x, m.tile.x), ceil_div(count.y, m.tile.y), ceil_div(count.z, m.tile.z));
-  launch(find_groups<Length, Rows, Width, Staged>, tiles, 32 * match_warps, bytes, queue, m);
+  launch(find_groups<Length, Rows, Width, Staged>, tiles, 32 * match_warps, bytes, context, m);
 }
 
 /// Divides the rows of the window into strips.
@@ -296,7 +296,7 @@ inline Matching in_strips(Matching m, int width) {
 
 /// Matches in shared memory, with the strips that fit best. Returns false if shared memory is too small.
 template <int Length, int Rows, int... Widths>
-bool match_staged(const Matching& m, const LaunchContext& queue) {
+bool match_staged(const Matching& m, const LaunchContext& context) {
   const auto reach = [&](int width) { return ceil_div(m.window.x, width) * width; };
   int best = 0;
   for (const int width : {Widths...}) {
@@ -308,24 +308,24 @@ bool match_staged(const Matching& m, const LaunchContext& queue) {
     Matching strips = in_strips(m, Width);
     const std::size_t bytes = plan_tile<Length, Width>(strips);
     done = bytes > 0;
-    if (done) launch_matching<Length, Rows, Width, true>(strips, bytes, queue);
+    if (done) launch_matching<Length, Rows, Width, true>(strips, bytes, context);
   };
   (run_if_best(std::integral_constant<int, Widths>()), ...);
   return done;
 }
 
-inline void match(const Matching& m, Radius3 lengths, const LaunchContext& queue) {
-  if (lengths == Radius3{4, 4, 4} && match_staged<4, 4, 7, 11, 15>(m, queue)) return;
-  if (lengths == Radius3{8, 8, 1} && match_staged<8, 8, 11, 15, 19>(m, queue)) return;
+inline void match(const Matching& m, Radius3 lengths, const LaunchContext& context) {
+  if (lengths == Radius3{4, 4, 4} && match_staged<4, 4, 7, 11, 15>(m, context)) return;
+  if (lengths == Radius3{8, 8, 1} && match_staged<8, 8, 11, 15, 19>(m, context)) return;
   constexpr int width = 8;
   Matching strips = in_strips(m, width);
   strips.tile = {8, 4, 2};
   constexpr std::size_t bytes = match_warps * sizeof(MatchRoom);
   switch (lengths.x) {
-    case 1: return launch_matching<1, 0, width, false>(strips, bytes, queue);
-    case 2: return launch_matching<2, 0, width, false>(strips, bytes, queue);
-    case 4: return launch_matching<4, 0, width, false>(strips, bytes, queue);
-    default: return launch_matching<8, 0, width, false>(strips, bytes, queue);
+    case 1: return launch_matching<1, 0, width, false>(strips, bytes, context);
+    case 2: return launch_matching<2, 0, width, false>(strips, bytes, context);
+    case 4: return launch_matching<4, 0, width, false>(strips, bytes, context);
+    default: return launch_matching<8, 0, width, false>(strips, bytes, context);
   }
 }
 

@@ -213,10 +213,10 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
 }
 
 template <class S>
-void shrink_all(const Shrinking& s, bool second, const LaunchContext& queue) {
+void shrink_all(const Shrinking& s, bool second, const LaunchContext& context) {
   const int3 count = s.references.count;
   const dim3 groups(ceil_div(count.x, shrink_warps) * count.y, count.z);
-  launch(second ? shrink_groups<S, float> : shrink_groups<S, double>, groups, 32 * shrink_warps, 0, queue, s);
+  launch(second ? shrink_groups<S, float> : shrink_groups<S, double>, groups, 32 * shrink_warps, 0, context, s);
 }
 
 }  // namespace quietvox::cuda::bm4d

@@ -17,9 +17,9 @@ __global__ void copy_box(Box<const float> in, Box<float> out, int3 offset) {
 
 }  // namespace
 
-void copy_voxels(VolumeView<const float> in, VolumeView<float> out, const LaunchContext& queue) {
+void copy_voxels(VolumeView<const float> in, VolumeView<float> out, const LaunchContext& context) {
   const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
-  launch(copy_box, grid, block, 0, queue, in, out, offset_within(in, out));
+  launch(copy_box, grid, block, 0, context, in, out, offset_within(in, out));
 }
 
 }  // namespace quietvox::cuda

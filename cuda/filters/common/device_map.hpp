@@ -10,8 +10,8 @@ namespace quietvox::cuda {
 /// The map of a volume's noise on the device.
 class DeviceMap {
  public:
-  DeviceMap(const CoarseField& map, const Extent& volume, const LaunchContext& queue)
-      : values_(upload(map.values.data(), map.values.size(), queue)), view_{values_.get(), map.size, volume} {}
+  DeviceMap(const CoarseField& map, const Extent& volume, const LaunchContext& context)
+      : values_(upload(map.values.data(), map.values.size(), context)), view_{values_.get(), map.size, volume} {}
 
   const CoarseFieldView& view() const { return view_; }
 

@@ -10,9 +10,9 @@ namespace quietvox::cuda {
 
 /// A copy of what lies in the host's memory.
 template <class T>
-DeviceBuffer<T> upload(const T* from, std::size_t count, const LaunchContext& queue) {
-  DeviceBuffer<T> buffer(count, queue);
-  QV_CUDA(cudaMemcpyAsync(buffer.get(), from, count * sizeof(T), cudaMemcpyHostToDevice, queue.stream));
+DeviceBuffer<T> upload(const T* from, std::size_t count, const LaunchContext& context) {
+  DeviceBuffer<T> buffer(count, context);
+  QV_CUDA(cudaMemcpyAsync(buffer.get(), from, count * sizeof(T), cudaMemcpyHostToDevice, context.stream));
   return buffer;
 }
 

@@ -474,7 +474,7 @@ Marched<T> marched(const VolumeView<T>& box, const VolumeView<float>& out) {
 /// Voxels are scaled by a power of two, so that powers of coefficients and thresholds are finite.
 template <class S, bool Oracle>
 void launch_tiles(const VolumeView<const float>& in, const VolumeView<const float>& oracle,
-                  const VolumeView<float>& out, double threshold, const LaunchContext& queue) {
+                  const VolumeView<float>& out, double threshold, const LaunchContext& context) {
   int exponent = 0;
   std::frexp(threshold, &exponent);
   const double voxel_scale = std::ldexp(1, std::min(std::clamp(exponent, -10, 10) - exponent, 126));
@@ -493,17 +493,17 @@ void launch_tiles(const VolumeView<const float>& in, const VolumeView<const floa
   const auto tiles_m = static_cast<int>(ceil_div(pass.out.m, S::steps));
   pass.steps = static_cast<int>(ceil_div(pass.out.m, tiles_m));
   pass.tiles = pass.tiles_a * pass.tiles_b * tiles_m;
-  pass.tiles_each = static_cast<int>(ceil_div(pass.tiles, queue.multiprocessors));
+  pass.tiles_each = static_cast<int>(ceil_div(pass.tiles, context.multiprocessors));
   const auto grid = static_cast<unsigned>(ceil_div(pass.tiles, pass.tiles_each));
   const DeviceBuffer<float> carried(static_cast<std::size_t>(grid) * (pass.steps + S::march - 1) * S::carried + 1,
-                                    queue);
+                                    context);
   pass.carried = carried.get();
-  cuda::launch(shrink_blocks<S, Oracle>, grid, S::threads, sizeof(Shared<S, Oracle>), queue, pass);
+  cuda::launch(shrink_blocks<S, Oracle>, grid, S::threads, sizeof(Shared<S, Oracle>), context, pass);
 }
 
 template <bool Oracle>
 void launch_anywhere(const VolumeView<const float>& in, const VolumeView<const float>& oracle,
-                     const VolumeView<float>& out, Radius3 lengths, float rate, const LaunchContext& queue) {
+                     const VolumeView<float>& out, Radius3 lengths, float rate, const LaunchContext& context) {
   Anywhere pass{in, oracle, out, offset_within(in, out), offset_within(oracle, out), {}, rate, {}};
   for (int axis = 0; axis < 3; ++axis) {
     const int count = pass.lengths[axis] = lengths[axis];
@@ -515,36 +515,37 @@ void launch_anywhere(const VolumeView<const float>& in, const VolumeView<const f
     }
   }
   const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
-  cuda::launch(shrink_blocks_of_any_length<Oracle>, grid, block, 0, queue, pass);
+  cuda::launch(shrink_blocks_of_any_length<Oracle>, grid, block, 0, context, pass);
 }
 
 /// Without an oracle, `oracle` is not read.
 template <bool Oracle>
 void run_pass(const VolumeView<const float>& in, const VolumeView<const float>& oracle, const VolumeView<float>& out,
-              Radius3 lengths, double threshold, const LaunchContext& queue) {
+              Radius3 lengths, double threshold, const LaunchContext& context) {
   if (lengths == Radius3{4, 4, 4}) {
-    launch_tiles<Cubes, Oracle>(in, oracle, out, threshold, queue);
+    launch_tiles<Cubes, Oracle>(in, oracle, out, threshold, context);
   } else if (lengths == Radius3{8, 8, 1}) {
-    launch_tiles<Squares, Oracle>(in, oracle, out, threshold, queue);
+    launch_tiles<Squares, Oracle>(in, oracle, out, threshold, context);
   } else {
     const auto rate = static_cast<float>(std::min<double>(1 / threshold, std::numeric_limits<float>::max()));
-    launch_anywhere<Oracle>(in, oracle, out, lengths, rate, queue);
+    launch_anywhere<Oracle>(in, oracle, out, lengths, rate, context);
   }
 }
 
 }  // namespace
 
-void dct_cuda(VolumeView<const float> in, VolumeView<float> out, const DctParams& params, const LaunchContext& queue) {
+void dct_cuda(VolumeView<const float> in, VolumeView<float> out, const DctParams& params,
+              const LaunchContext& context) {
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
-    copy_voxels(in, out, queue);
+    copy_voxels(in, out, context);
     return;
   }
   const Radius3 lengths = params.lengths;
   VolumeView<float> basic = expanded(out, params.reach(), in);
-  const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), queue);
+  const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), context);
   basic.data = buffer.get();
-  run_pass<false>(in, in, basic, lengths, DctParams::first_threshold * params.h(), queue);
-  run_pass<true>(in, basic, out, lengths, params.h(), queue);
+  run_pass<false>(in, in, basic, lengths, DctParams::first_threshold * params.h(), context);
+  run_pass<true>(in, basic, out, lengths, params.h(), context);
 }
 
 }  // namespace quietvox

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(lanes* warps)
 }
 
 template <int Reach>
-void launch(const Pass& pass, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext& queue) {
+void launch(const Pass& pass, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext& context) {
   Window<Reach> window{};
   std::copy(of_offset.begin(), of_offset.end(), window.of_offset);
   constexpr int strip = strip_of(Reach), tile = strip * warps;
@@ -79,9 +79,9 @@ void launch(const Pass& pass, const std::vector<double>& of_offset, std::int64_t
   const auto tiles = static_cast<unsigned>(ceil_div(pass.length + before, tile));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines, lanes)), planes = static_cast<unsigned>(pass.planes);
   if (pass.axis == 0) {
-    convolve<true, Reach><<<dim3(tiles, groups, planes), block, 0, queue.stream>>>(pass, window, first_place);
+    convolve<true, Reach><<<dim3(tiles, groups, planes), block, 0, context.stream>>>(pass, window, first_place);
   } else {
-    convolve<false, Reach><<<dim3(groups, tiles, planes), block, 0, queue.stream>>>(pass, window, first_place);
+    convolve<false, Reach><<<dim3(groups, tiles, planes), block, 0, context.stream>>>(pass, window, first_place);
   }
 }
 
@@ -93,14 +93,14 @@ bool convolves_in_floats(const std::vector<double>& of_offset) {
 }
 
 void convolve_in_floats(const Pass& pass, const std::vector<double>& of_offset, std::int64_t origin,
-                        const LaunchContext& queue) {
+                        const LaunchContext& context) {
   const std::size_t radius = of_offset.size() - 1;
-  if (radius <= 5) return launch<5>(pass, of_offset, origin, queue);
-  if (radius <= 8) return launch<8>(pass, of_offset, origin, queue);
-  if (radius <= 11) return launch<11>(pass, of_offset, origin, queue);
-  if (radius <= 15) return launch<15>(pass, of_offset, origin, queue);
-  if (radius <= 23) return launch<23>(pass, of_offset, origin, queue);
-  launch<31>(pass, of_offset, origin, queue);
+  if (radius <= 5) return launch<5>(pass, of_offset, origin, context);
+  if (radius <= 8) return launch<8>(pass, of_offset, origin, context);
+  if (radius <= 11) return launch<11>(pass, of_offset, origin, context);
+  if (radius <= 15) return launch<15>(pass, of_offset, origin, context);
+  if (radius <= 23) return launch<23>(pass, of_offset, origin, context);
+  launch<31>(pass, of_offset, origin, context);
 }
 
 }  // namespace quietvox::gaussian

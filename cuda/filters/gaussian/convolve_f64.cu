@@ -87,35 +87,35 @@ __global__ void __launch_bounds__(lanes* warps, AlongX || Taps > 32 ? 4 : 5)
 }
 
 template <int Taps, class Window>
-void launch(const Pass& pass, const Window& window, const LaunchContext& queue) {
+void launch(const Pass& pass, const Window& window, const LaunchContext& context) {
   const dim3 block(lanes, warps);
   const auto tiles = static_cast<unsigned>(ceil_div(pass.length, tile));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines, lanes));
   if (pass.axis == 0) {
-    convolve<true, Taps><<<dim3(tiles, groups, pass.layers()), block, 0, queue.stream>>>(pass, window);
+    convolve<true, Taps><<<dim3(tiles, groups, pass.layers()), block, 0, context.stream>>>(pass, window);
   } else {
-    convolve<false, Taps><<<dim3(groups, tiles, pass.layers()), block, 0, queue.stream>>>(pass, window);
+    convolve<false, Taps><<<dim3(groups, tiles, pass.layers()), block, 0, context.stream>>>(pass, window);
   }
 }
 
 }  // namespace
 
-void convolve(const Pass& pass, const std::vector<double>& of_offset, const LaunchContext& queue) {
+void convolve(const Pass& pass, const std::vector<double>& of_offset, const LaunchContext& context) {
   const int radius = static_cast<int>(of_offset.size()) - 1, taps = 2 * radius + 1;
   if (taps > most_taps) {
     LongWindow window;
     window.radius = radius;
     std::copy(of_offset.begin(), of_offset.end(), window.of_offset);
-    return launch<most_taps>(pass, window, queue);
+    return launch<most_taps>(pass, window, context);
   }
   ShortWindow window{.radius = radius, .of_tap = {}};
   for (int tap = 0; tap < taps; ++tap) window.of_tap[tap] = of_offset[std::abs(tap - radius)];
-  if (taps <= 8) return launch<8>(pass, window, queue);
-  if (taps <= 16) return launch<16>(pass, window, queue);
-  if (taps <= 24) return launch<24>(pass, window, queue);
-  if (taps <= 32) return launch<32>(pass, window, queue);
-  if (taps <= 48) return launch<48>(pass, window, queue);
-  launch<most_taps>(pass, window, queue);
+  if (taps <= 8) return launch<8>(pass, window, context);
+  if (taps <= 16) return launch<16>(pass, window, context);
+  if (taps <= 24) return launch<24>(pass, window, context);
+  if (taps <= 32) return launch<32>(pass, window, context);
+  if (taps <= 48) return launch<48>(pass, window, context);
+  launch<most_taps>(pass, window, context);
 }
 
 }  // namespace quietvox::gaussian

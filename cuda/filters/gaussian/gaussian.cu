@@ -18,7 +18,7 @@ enum class Sums { floats, doubles };
 bool uses_floats(const Axis& axis) { return !axis.recursive && convolves_in_floats(sampled_weights(axis)); }
 
 void filter_axes(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params, Reading reading,
-                 Sums sums, int* incomplete, const LaunchContext& queue) {
+                 Sums sums, int* incomplete, const LaunchContext& context) {
   const std::vector<int> axes = filtered_axes(params);
   Radius3 halo = params.reach;
   VolumeView<const float> from = in;
@@ -31,18 +31,18 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
     if (to.extent == out.extent && (i + 1 == axes.size() || i + 3 == axes.size())) {
       to.data = out.data;  // the first of three passes does not come in the way of the last
     } else {
-      buffer = DeviceBuffer<float>(static_cast<std::size_t>(to.extent.voxels()), queue);
+      buffer = DeviceBuffer<float>(static_cast<std::size_t>(to.extent.voxels()), context);
       to.data = buffer.get();
     }
     const Axis plan = axis_of(params, in.spacing, axis);
     const Pass pass(from, to, axis, params.border, i == 0 ? reading : Reading::plain, sums == Sums::doubles,
                     incomplete);
     if (plan.recursive) {
-      recurse(pass, plan.sigma, from.origin[axis], queue);
+      recurse(pass, plan.sigma, from.origin[axis], context);
     } else if (sums == Sums::floats && uses_floats(plan)) {
-      convolve_in_floats(pass, sampled_weights(plan), from.origin[axis], queue);
+      convolve_in_floats(pass, sampled_weights(plan), from.origin[axis], context);
     } else {
-      convolve(pass, sampled_weights(plan), queue);
+      convolve(pass, sampled_weights(plan), context);
     }
     between = std::move(buffer);
     from = to;
@@ -88,26 +88,26 @@ __global__ void finish(const __grid_constant__ Finish job) {
 }  // namespace
 
 void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params,
-                   const LaunchContext& queue) {
+                   const LaunchContext& context) {
   const std::vector<int> axes = filtered_axes(params);
   const bool filters = !axes.empty();
   const bool in_floats =
       std::any_of(axes.begin(), axes.end(), [&](int axis) { return uses_floats(axis_of(params, in.spacing, axis)); });
-  const DeviceBuffer<int> incomplete(1, queue);
-  QV_CUDA(cudaMemsetAsync(incomplete.get(), 0, sizeof(int), queue.stream));
+  const DeviceBuffer<int> incomplete(1, context);
+  QV_CUDA(cudaMemsetAsync(incomplete.get(), 0, sizeof(int), context.stream));
   const auto voxels = static_cast<std::size_t>(out.extent.voxels());
   DeviceBuffer<float> of_voxels, of_presence;
   VolumeView<float> sums = out, presence = out;
-  filter_axes(in, out, params, Reading::present, Sums::floats, incomplete.get(), queue);
+  filter_axes(in, out, params, Reading::present, Sums::floats, incomplete.get(), context);
   if (in_floats) {
-    of_voxels = DeviceBuffer<float>(voxels, queue);
+    of_voxels = DeviceBuffer<float>(voxels, context);
     sums.data = of_voxels.get();
-    filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), queue);
+    filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), context);
   }
   if (filters) {
-    of_presence = DeviceBuffer<float>(voxels, queue);
+    of_presence = DeviceBuffer<float>(voxels, context);
     presence.data = of_presence.get();
-    filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), queue);
+    filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), context);
   }
   const Radius3 width = rim(params, in.spacing);
   const Finish job{in,
@@ -123,7 +123,7 @@ void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const Gaus
   const dim3 block(32, 8);
   const dim3 grid(static_cast<unsigned>(ceil_div(out.extent.x, block.x)),
                   static_cast<unsigned>(ceil_div(out.extent.y, block.y)), few_layers(out.extent.z));
-  finish<<<grid, block, 0, queue.stream>>>(job);
+  finish<<<grid, block, 0, context.stream>>>(job);
   QV_CUDA(cudaGetLastError());
 }
 

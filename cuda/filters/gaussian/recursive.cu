@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
 
 }  // namespace
 
-void recurse(const Pass& pass, double sigma, std::int64_t origin, const LaunchContext& queue) {
+void recurse(const Pass& pass, double sigma, std::int64_t origin, const LaunchContext& context) {
   const std::int64_t place = (origin + pass.begin) % restart_every;
   const RecursivePass recursive{pass, make_recursion(sigma), static_cast<int>(pass.begin - place),
                                 static_cast<int>(warm_up(sigma))};
@@ -209,9 +209,9 @@ void recurse(const Pass& pass, double sigma, std::int64_t origin, const LaunchCo
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines, lanes));
   const dim3 block(lanes, 2);
   if (pass.axis == 0) {
-    recurse<true><<<dim3(blocks, groups, pass.layers()), block, 0, queue.stream>>>(recursive);
+    recurse<true><<<dim3(blocks, groups, pass.layers()), block, 0, context.stream>>>(recursive);
   } else {
-    recurse<false><<<dim3(groups, blocks, pass.layers()), block, 0, queue.stream>>>(recursive);
+    recurse<false><<<dim3(groups, blocks, pass.layers()), block, 0, context.stream>>>(recursive);
   }
 }
 

@@ -72,8 +72,8 @@ template <class T>
 class Median {
  public:
   Median(const VolumeView<const T>& in, const VolumeView<T>& out, const MedianParams& params,
-         const LaunchContext& queue)
-      : in_(in), out_(out), offset_(offset_within(in, out)), queue_(queue) {
+         const LaunchContext& context)
+      : in_(in), out_(out), offset_(offset_within(in, out)), context_(context) {
     const Radius3 r = params.halo();
     size_ = {2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
     window_ = {{r.x, r.y, r.z}, params.shape, params.border, false, T{}};
@@ -87,13 +87,13 @@ class Median {
     const Part whole{{0, 0, 0}, {out_.x, out_.y, out_.z}};
     if (!is_box()) return anywhere(whole);
     if constexpr (std::is_same_v<T, float>) {
-      if (const SmallMedian* small = find_small()) return small->run(in_, out_, offset_, window_, queue_.stream);
+      if (const SmallMedian* small = find_small()) return small->run(in_, out_, offset_, window_, context_.stream);
     }
     const auto fits = [&](const MedianNetwork& network) { return holds(whole.count, network.group<T>()); };
     if (const std::optional<MedianNetwork> network = find_network(); network && fits(*network)) {
       return by_network(*network, whole);
     }
-    if (voxels() >= least_to_rank && median_by_rank(in_, out_, offset_, window_, queue_.stream)) return;
+    if (voxels() >= least_to_rank && median_by_rank(in_, out_, offset_, window_, context_.stream)) return;
     const MedianNetwork counting = median_counting(size_);
     if (size_.x > counting_outputs && fits(counting)) return by_network(counting, whole);
     anywhere(whole);
@@ -119,7 +119,7 @@ class Median {
   /// The kernel for small volumes, where it is faster than the three launches that large ones take, if there is one.
   const SmallMedian* find_small() const {
     constexpr std::int64_t most_seen = 240'000;  // voxels, by the windows of all outputs, for each multiprocessor
-    if (static_cast<std::int64_t>(in_.x) * in_.y * in_.z * voxels() > most_seen * queue_.multiprocessors)
+    if (static_cast<std::int64_t>(in_.x) * in_.y * in_.z * voxels() > most_seen * context_.multiprocessors)
       return nullptr;
     for (const SmallMedian& small : small_medians()) {
       const auto [x, y, z] = small.group;
@@ -156,7 +156,7 @@ class Median {
                                (ceil_div(out_.y, group.y) + 2) * (ceil_div(out_.z, group.z) + 2);
     std::size_t padded_bytes = 0;
     for (const Part& part : edges) padded_bytes += buffer_bytes(part);
-    const DeviceBuffer<std::byte> memory(padded_bytes + (groups + 1) * sizeof(unsigned), queue_);
+    const DeviceBuffer<std::byte> memory(padded_bytes + (groups + 1) * sizeof(unsigned), context_);
     auto* list = reinterpret_cast<unsigned*>(memory.get() + padded_bytes);
     NetworkJob<T> job{out_, window_.radius, window_.has_missing, window_.missing, {list + 1, list}};
     PadJob<T> to_pad;
@@ -174,13 +174,13 @@ class Median {
     job.padded = job.count;
     if (has_inner) job.parts[job.count++] = {in_, window_corner(inner), inner};
     const auto pad_blocks = static_cast<unsigned>(std::clamp<std::int64_t>(
-        ceil_div(largest, pad_voxels * pad_block), most_pad_threads / pad_block, queue_.multiprocessors));
-    launch_overlapping(pad<T>, dim3(pad_blocks, std::max(to_pad.count, 1)), pad_block, queue_.stream, in_, to_pad,
+        ceil_div(largest, pad_voxels * pad_block), most_pad_threads / pad_block, context_.multiprocessors));
+    launch_overlapping(pad<T>, dim3(pad_blocks, std::max(to_pad.count, 1)), pad_block, context_.stream, in_, to_pad,
                        window_.border, job.mend);
-    if (job.count > 0) network.run(job, queue_.stream);
+    if (job.count > 0) network.run(job, context_.stream);
     if (pairs && !window_.has_missing) return;  // nothing to mend
-    launch_overlapping(median_of_groups<T>, dim3(2 * queue_.multiprocessors), 256, queue_.stream, in_, out_, offset_,
-                       group, job.mend, window_);
+    launch_overlapping(median_of_groups<T>, dim3(2 * context_.multiprocessors), 256, context_.stream, in_, out_,
+                       offset_, group, job.mend, window_);
   }
 
   /// Where the window of the part's first output starts in the input.
@@ -203,7 +203,7 @@ class Median {
 
   void anywhere(const Part& part) {
     const Launch launch(part.count);
-    median_anywhere<<<launch.grid, launch.block, 0, queue_.stream>>>(in_, out_, offset_, part, window_);
+    median_anywhere<<<launch.grid, launch.block, 0, context_.stream>>>(in_, out_, offset_, part, window_);
   }
 
   /// The outputs whose windows stay within the input. Along x it starts where voxels can be written in pairs (16-bit
@@ -250,29 +250,29 @@ class Median {
   int3 offset_;
   Triple<int> size_;  ///< of the window
   Window<T> window_{};
-  LaunchContext queue_;
+  LaunchContext context_;
 };
 
 template <class T>
 void median(const VolumeView<const T>& in, const VolumeView<T>& out, const MedianParams& params,
-            const LaunchContext& queue) {
-  Median<T>(in, out, params, queue).run();
+            const LaunchContext& context) {
+  Median<T>(in, out, params, context).run();
   QV_CUDA(cudaGetLastError());
 }
 
 }  // namespace
 
 void median_cuda(VolumeView<const float> in, VolumeView<float> out, const MedianParams& params,
-                 const LaunchContext& queue) {
-  median(in, out, params, queue);
+                 const LaunchContext& context) {
+  median(in, out, params, context);
 }
 void median_cuda(VolumeView<const std::int16_t> in, VolumeView<std::int16_t> out, const MedianParams& params,
-                 const LaunchContext& queue) {
-  median(in, out, params, queue);
+                 const LaunchContext& context) {
+  median(in, out, params, context);
 }
 void median_cuda(VolumeView<const std::uint16_t> in, VolumeView<std::uint16_t> out, const MedianParams& params,
-                 const LaunchContext& queue) {
-  median(in, out, params, queue);
+                 const LaunchContext& context) {
+  median(in, out, params, context);
 }
 
 }  // namespace quietvox

@@ -806,16 +806,16 @@ __global__ void find_each_variance(Box<const float> in, Box<float> variances, in
 /// The noise on the device, if it varies.
 class NoiseOfVoxels {
  public:
-  NoiseOfVoxels(const VolumeView<const float>& in, const NlmParams& params, const LaunchContext& queue)
-      : origin_(in.origin), map_(params.map, params.volume, queue) {
+  NoiseOfVoxels(const VolumeView<const float>& in, const NlmParams& params, const LaunchContext& context)
+      : origin_(in.origin), map_(params.map, params.volume, context) {
     const Radius3 search = params.search_window().value_or(Radius3{});
     margin_ = {search.x + beyond.x, search.y + beyond.y, search.z + beyond.z};
     for (int axis = 0; axis < 3; ++axis) size_[axis] = in.extent[axis] + 2 * margin_[axis];
-    variances_ = DeviceBuffer<float>(static_cast<std::size_t>(size_.voxels()), queue);
+    variances_ = DeviceBuffer<float>(static_cast<std::size_t>(size_.voxels()), context);
     const dim3 block(32, 4), grid(ceil_div(size_.x, block.x), ceil_div(size_.y, block.y), size_.z);
     const int3 margin{margin_.x, margin_.y, margin_.z};
-    launch(find_each_variance, grid, block, 0, queue, in, VolumeView<float>{variances_.get(), size_}, margin, in.origin,
-           map_.view(), params.border);
+    launch(find_each_variance, grid, block, 0, context, in, VolumeView<float>{variances_.get(), size_}, margin,
+           in.origin, map_.view(), params.border);
   }
 
   Noise noise() const {
@@ -842,7 +842,7 @@ constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cas
 /// device has.
 template <int F, int Fz>
 bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,
-                const LaunchContext& queue) {
+                const LaunchContext& context) {
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
   constexpr float most_bias = 64;  // whose weight floats hold
   const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias <= most_bias && nlm.spatial.x == 0 &&
@@ -850,7 +850,7 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
   const Box<float> to = out;
   const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
     const int3 start{offset.x - back.x, offset.y - back.y, offset.z - back.z};
-    cuda::launch(kernel, grid, 32 * warps, shared_bytes, queue, in, to, offset, start, nlm, more...);
+    cuda::launch(kernel, grid, 32 * warps, shared_bytes, context, in, to, offset, start, nlm, more...);
   };
   if constexpr (Fz == 0) {
     using S = SliceShape<F>;
@@ -868,7 +868,7 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
                     back_to_multiple(out.origin.z, S::outputs_z)};
     const dim3 grid(ceil_div(to.x + back.x - F, S::outputs_x), ceil_div(to.y + back.y - F, S::outputs_y),
                     ceil_div(to.z + back.z, S::outputs_z));
-    const DeviceBuffer<bool> left(std::size_t{grid.x} * grid.y * grid.z, queue);
+    const DeviceBuffer<bool> left(std::size_t{grid.x} * grid.y * grid.z, context);
     if (plain && 2 * nlm.search.y + 1 >= Tall::offsets) {
       launch(nlm_in_boxes<Tall, false, false>, grid, back, Tall::warps, Tall::shared_bytes, left.get());
     } else {
@@ -883,20 +883,21 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
 
 }  // namespace
 
-void nlm_cuda(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params, const LaunchContext& queue) {
+void nlm_cuda(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params,
+              const LaunchContext& context) {
   const int3 offset = offset_within(in, out);
   const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
-    copy_voxels(in, out, queue);
+    copy_voxels(in, out, context);
   } else {
     Nlm nlm = make_nlm(params, in.spacing);
     std::optional<NoiseOfVoxels> noise;
-    if (params.map.varies()) nlm.noise = noise.emplace(in, params, queue).noise();
+    if (params.map.varies()) nlm.noise = noise.emplace(in, params, context).noise();
     const bool launched =
-        launch_for<1, 0>(in, out, offset, nlm, queue) || launch_for<2, 0>(in, out, offset, nlm, queue) ||
-        launch_for<3, 0>(in, out, offset, nlm, queue) || launch_for<1, 1>(in, out, offset, nlm, queue) ||
-        launch_for<2, 1>(in, out, offset, nlm, queue) || launch_for<2, 2>(in, out, offset, nlm, queue);
-    if (!launched) launch(nlm_directly, grid, block, 0, queue, in, out, offset, nlm);
+        launch_for<1, 0>(in, out, offset, nlm, context) || launch_for<2, 0>(in, out, offset, nlm, context) ||
+        launch_for<3, 0>(in, out, offset, nlm, context) || launch_for<1, 1>(in, out, offset, nlm, context) ||
+        launch_for<2, 1>(in, out, offset, nlm, context) || launch_for<2, 2>(in, out, offset, nlm, context);
+    if (!launched) launch(nlm_directly, grid, block, 0, context, in, out, offset, nlm);
   }
 }
 

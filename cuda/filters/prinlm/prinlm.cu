@@ -126,40 +126,40 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 }  // namespace
 
 void prinlm_cuda(VolumeView<const float> in, VolumeView<float> out, const PrinlmParams& params,
-                 const LaunchContext& queue) {
+                 const LaunchContext& context) {
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
-    copy_voxels(in, out, queue);
+    copy_voxels(in, out, context);
     return;
   }
   const Radius3 r = *params.search_radius;
   VolumeView<float> guide = expanded(out, params.reach(), in);
-  const DeviceBuffer<float> guide_buffer(static_cast<std::size_t>(guide.extent.voxels()), queue);
+  const DeviceBuffer<float> guide_buffer(static_cast<std::size_t>(guide.extent.voxels()), context);
   guide.data = guide_buffer.get();
   if (params.guide == PrinlmGuide::dct) {
-    dct_cuda(in, guide, params.dct, queue);
+    dct_cuda(in, guide, params.dct, context);
   } else {
-    bm4d_cuda(in, guide, params.bm4d, queue);
+    bm4d_cuda(in, guide, params.bm4d, context);
   }
 
   VolumeView<float2> features{nullptr, guide.extent, guide.spacing, guide.origin};
   const VolumeView<float> seen = expanded(out, r, in);
   features.extent = seen.extent;
   features.origin = seen.origin;
-  const DeviceBuffer<float2> features_buffer(static_cast<std::size_t>(features.extent.voxels()), queue);
+  const DeviceBuffer<float2> features_buffer(static_cast<std::size_t>(features.extent.voxels()), context);
   features.data = features_buffer.get();
   const double scale = std::sqrt(std::numbers::log2e) / params.h();
   const Prinlm prinlm{
       {r.x, r.y, r.z}, static_cast<float>(std::min(scale / 2, 1e38)), static_cast<float>(std::min(scale, 1e38))};
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(features.extent.x, block.x), ceil_div(features.extent.y, block.y), features.extent.z);
-  make_features<<<grid, block, 0, queue.stream>>>(VolumeView<const float>(guide), features,
-                                                  offset_within(guide, features), prinlm);
+  make_features<<<grid, block, 0, context.stream>>>(VolumeView<const float>(guide), features,
+                                                    offset_within(guide, features), prinlm);
   QV_CUDA(cudaGetLastError());
 
   const std::size_t bytes =
       static_cast<std::size_t>((tile_x + 2 * r.x) * (tile_y + 2 * r.y)) * (sizeof(float2) + sizeof(float));
   const dim3 tiles(ceil_div(out.extent.x, tile_x), ceil_div(out.extent.y, tile_y), ceil_div(out.extent.z, outputs_z));
-  average_alike<<<tiles, tile_x * tile_y, bytes, queue.stream>>>(
+  average_alike<<<tiles, tile_x * tile_y, bytes, context.stream>>>(
       in, VolumeView<const float2>(features), out, offset_within(in, out), offset_within(features, out), prinlm);
   QV_CUDA(cudaGetLastError());
 }

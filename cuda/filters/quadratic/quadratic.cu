@@ -475,12 +475,12 @@ bool aligned(const Box<T>& box, int first, int count) {
 }
 
 void launch_strips(const Box<const float>& in, const Box<float>& out, int3 offset, const Job<1>& job,
-                   const LaunchContext& queue) {
+                   const LaunchContext& context) {
   // Strips of the height that takes least, were they made in rounds: long ones find few rows' differences twice, but no
   // multiprocessor should wait for the last of them.
   constexpr int most_rows = 32 * strip::turn, extra_rows = 4;  // what a strip takes beside its rows
   const std::int64_t columns = ceil_div(out.x, strip::lanes * strip::width) * out.z;
-  const std::int64_t at_once = strip::warps * queue.multiprocessors;
+  const std::int64_t at_once = strip::warps * context.multiprocessors;
   int height = strip::turn;
   std::int64_t least = INT64_MAX;
   for (int rows = strip::turn; rows <= std::min(most_rows, out.y); rows += strip::turn) {
@@ -495,27 +495,27 @@ void launch_strips(const Box<const float>& in, const Box<float>& out, int3 offse
   const auto kernel = aligned(out, 0, 4) && aligned(in, offset.x, 4) ? quadratic_by_strips<4>
                       : aligned(out, 0, 2)                           ? quadratic_by_strips<2>
                                                                      : quadratic_by_strips<1>;
-  launch_overlapping(kernel, grid, strip::lanes, queue.stream, in, out, offset, height, job);
+  launch_overlapping(kernel, grid, strip::lanes, context.stream, in, out, offset, height, job);
 }
 
 void launch_tiles(const Box<const float>& in, const Box<float>& out, int3 offset, const Job<2>& job,
-                  const LaunchContext& queue) {
+                  const LaunchContext& context) {
   const dim3 block(32, 4);
   const dim3 grid(static_cast<unsigned>(ceil_div(out.x, block.x)),
                   static_cast<unsigned>(ceil_div(out.y, tile_y * block.y)), static_cast<unsigned>(out.z));
-  quadratic_by_tiles<<<grid, block, 0, queue.stream>>>(in, out, offset, job);
+  quadratic_by_tiles<<<grid, block, 0, context.stream>>>(in, out, offset, job);
   QV_CUDA(cudaGetLastError());
 }
 
 }  // namespace
 
 void quadratic_cuda(VolumeView<const float> in, VolumeView<float> out, const QuadraticParams& params,
-                    const LaunchContext& queue) {
+                    const LaunchContext& context) {
   const int3 offset = offset_within(in, out);
   if (params.form.radius() == 1) {
-    launch_strips(in, out, offset, make_job<1>(params), queue);
+    launch_strips(in, out, offset, make_job<1>(params), context);
   } else {
-    launch_tiles(in, out, offset, make_job<2>(params), queue);
+    launch_tiles(in, out, offset, make_job<2>(params), context);
   }
 }
 

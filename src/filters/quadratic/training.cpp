@@ -83,33 +83,34 @@ class Terms {
 };
 
 /// Sums of the products of terms with each other and with what is to be explained.
-struct Normal {
-  std::vector<double> matrix, right;
+struct NormalEquations {
+  std::vector<double> matrix, right_side;
   std::int64_t samples = 0;
 
-  explicit Normal(std::size_t terms) : matrix(terms * terms), right(terms) {}
+  explicit NormalEquations(std::size_t terms) : matrix(terms * terms), right_side(terms) {}
   void add(const double* terms, double target) {
-    const std::size_t count = right.size();
+    const std::size_t count = right_side.size();
     for (std::size_t i = 0; i < count; ++i) {
       double* row = matrix.data() + i * count;
       for (std::size_t j = i; j < count; ++j) row[j] += terms[i] * terms[j];
-      right[i] += terms[i] * target;
+      right_side[i] += terms[i] * target;
     }
     ++samples;
   }
-  void add(const Normal& other) {
+  void add(const NormalEquations& other) {
     for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] += other.matrix[i];
-    for (std::size_t i = 0; i < right.size(); ++i) right[i] += other.right[i];
+    for (std::size_t i = 0; i < right_side.size(); ++i) right_side[i] += other.right_side[i];
     samples += other.samples;
   }
 
   /// The best factors of the first `count` terms (Cholesky). Throws Error(invalid_argument) where there are none.
   std::vector<double> solved(std::size_t count, double ridge) const {
-    std::vector<double> lower(count * count), x(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(count));
+    std::vector<double> lower(count * count),
+        x(right_side.begin(), right_side.begin() + static_cast<std::ptrdiff_t>(count));
     const auto l = [&](std::size_t i, std::size_t j) -> double& { return lower[i * count + j]; };
     for (std::size_t j = 0; j < count; ++j) {
       for (std::size_t i = j; i < count; ++i) {
-        double sum = matrix[j * right.size() + i] * (i == j ? 1 + ridge : 1);
+        double sum = matrix[j * right_side.size() + i] * (i == j ? 1 + ridge : 1);
         for (std::size_t k = 0; k < j; ++k) sum -= l(i, k) * l(j, k);
         if (i > j) {
           l(i, j) = sum / l(j, j);
@@ -193,7 +194,7 @@ TrainedQuadratic train_quadratic(VolumeView<const float> noisy, VolumeView<const
   }
   const Terms terms(training.size, training.keep_flat);
   const Samples samples(noisy, clean, range, training.size);
-  std::vector<Normal> shares(share_count, Normal(terms.count()));
+  std::vector<NormalEquations> shares(share_count, NormalEquations(terms.count()));
   parallel_for(execution.part(0, 0.9), share_count, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> values(terms.count());
     for (auto share = static_cast<std::size_t>(begin); share < static_cast<std::size_t>(end); ++share) {
@@ -203,10 +204,10 @@ TrainedQuadratic train_quadratic(VolumeView<const float> noisy, VolumeView<const
       });
     }
   });
-  Normal normal(terms.count());
-  for (const Normal& share : shares) normal.add(share);
-  const std::vector<double> linear = normal.solved(terms.linear(), training.ridge);
-  const std::vector<double> quadratic = normal.solved(terms.count(), training.ridge);
+  NormalEquations equations(terms.count());
+  for (const NormalEquations& share : shares) equations.add(share);
+  const std::vector<double> linear = equations.solved(terms.linear(), training.ridge);
+  const std::vector<double> quadratic = equations.solved(terms.count(), training.ridge);
 
   std::vector<Errors> errors(share_count);
   parallel_for(execution.part(0.9, 1), share_count, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -235,7 +236,7 @@ TrainedQuadratic train_quadratic(VolumeView<const float> noisy, VolumeView<const
     total.quadratic += share.quadratic;
   }
   const auto psnr = [&](double sum) { return 10 * std::log10(static_cast<double>(total.samples) / sum); };
-  return {terms.in_voxels(quadratic), normal.samples,     total.samples,
+  return {terms.in_voxels(quadratic), equations.samples,  total.samples,
           psnr(total.noisy),          psnr(total.linear), psnr(total.quadratic)};
 }
 

@@ -41,9 +41,8 @@ void check_series_suffix(const std::string&);
 
 /// Turns a copy of the source's data set into the derived object: identifiers, type, dates, description, sources,
 /// equipment; what shows the source's pixels goes. `texts` says what was done, for people, frame by frame. Pixels and
-/// everything else stay. False where the
-/// series description had to stay without its suffix: it is too long, and its character set does not tell where to cut
-/// it.
+/// everything else stay. False where the series description had to stay without its suffix: it is too long, and its
+/// character set does not tell where to cut it.
 bool derive(DcmDataset&, const SliceHeader& source, std::span<const std::string> texts, const Derivation&);
 
 }  // namespace quietvox::io::dicom

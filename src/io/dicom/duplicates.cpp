@@ -192,13 +192,13 @@ void remove_copies(std::vector<SliceHeader>& images,
 
 }  // namespace
 
-std::vector<SliceHeader> each_uid_once(std::vector<SliceHeader> images) {
+std::vector<SliceHeader> without_duplicate_uids(std::vector<SliceHeader> images) {
   remove_copies(images, likely_copies(images));
   return images;
 }
 
-std::vector<SliceHeader> each_once(std::vector<SliceHeader> images, const std::filesystem::path& folder,
-                                   const Execution& execution, std::vector<std::string>& warnings) {
+std::vector<SliceHeader> without_duplicates(std::vector<SliceHeader> images, const std::filesystem::path& folder,
+                                            const Execution& execution, std::vector<std::string>& warnings) {
   const auto copies = likely_copies(images);
   if (copies.empty()) return images;
   std::vector<std::vector<DcmTagKey>> differing(copies.size());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/execution.hpp"
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 
 /// Images that are there more than once.
 namespace quietvox::io::dicom {
@@ -13,10 +13,10 @@ namespace quietvox::io::dicom {
 /// syntax brings with it, and the same pixels, however they are stored. Throws Error(irregular), which names two files
 /// and the first element that differs, where different images have one UID. A line is added to the warnings where there
 /// are copies.
-std::vector<SliceHeader> each_once(std::vector<SliceHeader> images, const std::filesystem::path& folder,
-                                   const Execution&, std::vector<std::string>& warnings);
+std::vector<SliceHeader> without_duplicates(std::vector<SliceHeader> images, const std::filesystem::path& folder,
+                                            const Execution&, std::vector<std::string>& warnings);
 
 /// The same by the UIDs alone, without a look at the files.
-std::vector<SliceHeader> each_uid_once(std::vector<SliceHeader> images);
+std::vector<SliceHeader> without_duplicate_uids(std::vector<SliceHeader> images);
 
 }  // namespace quietvox::io::dicom

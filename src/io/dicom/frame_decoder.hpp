@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 
 /// From the pixel data of a file to cells, frame by frame.

@@ -163,7 +163,7 @@ std::vector<SliceHeader> mosaic_tiles(DcmDataset& data, const SliceHeader& file)
     image.rows = file.rows / side;
     image.left = i % side * image.columns;
     image.top = i / side * image.rows;
-    image.is_way_assumed = mosaic.images > 1 && !mosaic.normal;
+    image.is_slice_direction_assumed = mosaic.images > 1 && !mosaic.normal;
     if (!file.position || !file.axes) continue;
     const auto& [row, column] = *file.axes;
     const Vector3 normal = mosaic.normal.value_or(cross(row, column));

@@ -13,9 +13,10 @@
 #include "io/dicom/open_file.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
+#include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
+#include "io/display_format.hpp"
 #include "io/files/posix_file.hpp"
-#include "io/format_text.hpp"
 #include "io/image.hpp"
 #include "io/lazy_facts.hpp"
 #include "io/slice_positions.hpp"
@@ -27,7 +28,7 @@ namespace {
 /// Reads the values of an image straight from the end of its file, where its header says that its cells are; gives what
 /// to_values() does. None where they are not there, or where it has room for cells of that size elsewhere: in some
 /// broken files the last are not the image's.
-std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain kind, float* out) {
+std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain domain, float* out) {
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
   const RawReader file(image.path);
@@ -39,7 +40,7 @@ std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain kin
   std::memcpy(&length, &words[lead - 2], sizeof length);
   if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
     return std::nullopt;
-  return to_values(image, {&words[lead], count}, kind, out);
+  return to_values(image, {&words[lead], count}, domain, out);
 }
 
 /// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
@@ -48,10 +49,10 @@ class ImageValues {
   ImageValues(std::shared_ptr<OpenFile> file, Execution execution)
       : execution_(std::move(execution)), file_(std::move(file)) {}
 
-  void read(const SliceHeader& image, VoxelDomain kind, float* out) {
-    if (!values(image, kind, out)) return;
+  void read(const SliceHeader& image, VoxelDomain domain, float* out) {
+    if (!values(image, domain, out)) return;
     const std::lock_guard lock(mutex_);
-    cut_off_.emplace(called(image), &image);
+    cut_off_.emplace(display_name(image), &image);
   }
 
   /// The images read whose numbers are larger than their headers say, by name.
@@ -61,12 +62,12 @@ class ImageValues {
   }
 
  private:
-  bool values(const SliceHeader& image, VoxelDomain kind, float* out) {
+  bool values(const SliceHeader& image, VoxelDomain domain, float* out) {
     if (image.ends_with_cells && fills_frame(image)) {
-      if (const auto read = read_values_at_end(image, kind, out)) return *read;
+      if (const auto read = read_values_at_end(image, domain, out)) return *read;
     }
-    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, kind, out);
-    return open(image)->values(image, kind, out);
+    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, domain, out);
+    return open(image)->values(image, domain, out);
   }
 
   std::shared_ptr<OpenFile> open(const SliceHeader& image) {
@@ -85,13 +86,13 @@ class SliceReader final : public VolumeSource {
  public:
   /// `looks`: null where nothing but what is said counts.
   SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images,
-              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain values, Execution execution)
+              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain domain, Execution execution)
       : series_(std::move(series)),
         images_(std::move(images)),
         looks_(std::move(looks)),
         index_(volume),
         volume_(series_->volumes.at(volume)),
-        values_(values),
+        domain_(domain),
         execution_(std::move(execution)) {}
 
   Extent extent() const override { return volume_.geometry.extent; }
@@ -118,7 +119,7 @@ class SliceReader final : public VolumeSource {
     parallel_for(execution_, out.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
         const SliceHeader& slice = volume_.slices[static_cast<std::size_t>(out.origin.z + z)];
-        images_->read(slice, values_, out.row(0, z));
+        images_->read(slice, domain_, out.row(0, z));
       }
     });
   }
@@ -129,7 +130,7 @@ class SliceReader final : public VolumeSource {
   std::shared_ptr<LooksOfVolumes> looks_;
   std::size_t index_;
   const Volume& volume_;
-  VoxelDomain values_;
+  VoxelDomain domain_;
   Execution execution_;
 };
 
@@ -149,7 +150,7 @@ std::string rescale(const Volume& volume) {
   const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const SliceHeader& slice) {
     return slice.slope == first.slope && slice.intercept == first.intercept;
   });
-  return same ? "slope " + format_text(first.slope) + ", intercept " + format_text(first.intercept)
+  return same ? "slope " + format_number(first.slope) + ", intercept " + format_number(first.intercept)
               : "its own in each slice";
 }
 
@@ -177,7 +178,7 @@ class DicomImage final : public Image {
   std::string why_2d_only(std::size_t volume) const override { return at(volume).why_2d_only; }
   std::string why_uneven(std::size_t volume) const override { return at(volume).why_uneven; }
   std::string name_of_slice(std::size_t volume, std::int64_t z) const override {
-    return called(at(volume).slices[static_cast<std::size_t>(z)]);
+    return display_name(at(volume).slices[static_cast<std::size_t>(z)]);
   }
   std::vector<std::string> warnings() const override { return series_->warnings; }
   std::vector<std::string> warnings_of_voxels() const override {
@@ -243,15 +244,15 @@ class DicomImage final : public Image {
     });
   }
 
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
-    return std::make_unique<SliceReader>(series_, images_, looks_, volume, values, execution_);
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain domain) const override {
+    return std::make_unique<SliceReader>(series_, images_, looks_, volume, domain, execution_);
   }
 
-  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                       const WriteOptions& options) const override {
     WriteOptions with_access = options;
     with_access.access = options.access & access_of(*this, output);
-    return make_writer(series_, output, values, with_access);
+    return make_writer(series_, output, domain, with_access);
   }
 
   Facts facts() const override {
@@ -264,8 +265,8 @@ class DicomImage final : public Image {
                 {"series", slice.series},
                 {"files", std::to_string(files)},
                 {"volumes", std::to_string(volume_count())},
-                {"size", format_text(geometry.extent)},
-                {"spacing", format_text(geometry.spacing)}};
+                {"size", format_extent(geometry.extent)},
+                {"spacing", format_spacing(geometry.spacing)}};
     if (!slice.intent.empty()) facts.emplace_back("presentation intent", slice.intent);
     if (slice.position && slice.axes) {
       facts.emplace_back("orientation", plane(geometry));
@@ -419,8 +420,8 @@ void add_warnings(Series& series, const ReadOptions& options) {
   const auto& all = series.volumes;
   if (const std::string lost = without_place(all); !lost.empty())
     warnings.push_back(lost + ": images without it are filtered one by one");
-  const auto is_way_assumed = [](const Volume& volume) { return volume.slices.front().is_way_assumed; };
-  if (const auto volume = std::ranges::find_if(all, is_way_assumed); volume != all.end()) {
+  const auto is_assumed = [](const Volume& volume) { return volume.slices.front().is_slice_direction_assumed; };
+  if (const auto volume = std::ranges::find_if(all, is_assumed); volume != all.end()) {
     warnings.push_back(
         volume->slices.front().name.string() +
         ": its header does not give the direction of the MOSAIC's slices: their places may be mirrored along z, in "
@@ -465,7 +466,7 @@ struct DicomFolder::Impl {
     }
     images = dicom::choose_series(std::move(images), options.series_uid, path);
     series.warnings = std::move(warnings);
-    images = dicom::each_once(std::move(images), path, options.execution.silent(), series.warnings);
+    images = dicom::without_duplicates(std::move(images), path, options.execution.silent(), series.warnings);
     series.volumes = dicom::make_volumes(std::move(images), options.execution.stop);
     with_error_context(path.string(), [&] { dicom::check_rescale(series.volumes); });
     dicom::add_warnings(series, options);
@@ -489,8 +490,8 @@ std::filesystem::path common_place(const std::set<std::filesystem::path>& files)
 
 }  // namespace
 
-DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanGuard& care)
-    : impl_(new Impl{path, dicom::scan(path, execution.silent(), care)}) {}
+DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanGuard& guard)
+    : impl_(new Impl{path, dicom::scan(path, execution.silent(), guard)}) {}
 DicomFolder::~DicomFolder() = default;
 
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
@@ -516,7 +517,7 @@ std::vector<SeriesSummary> DicomFolder::series() const {
     const auto unusable =
         std::ranges::find_if(all, [](const dicom::SliceHeader& image) { return image.problem.has_value(); });
     const auto problem = unusable != all.end() ? unusable->problem : dicom::disagreement(all);
-    const auto images = dicom::each_uid_once(std::move(all));
+    const auto images = dicom::without_duplicate_uids(std::move(all));
     SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
                                                              .modality = first.modality,
                                                              .description = first.description,

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 
 namespace quietvox::io::dicom {
 

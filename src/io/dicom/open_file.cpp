@@ -9,12 +9,12 @@ namespace quietvox::io::dicom {
 OpenFile::OpenFile(const std::filesystem::path& path, const Execution& execution)
     : path_(path), execution_(execution), file_(load_header(path, execution)) {}
 
-bool OpenFile::values(const SliceHeader& image, VoxelDomain kind, float* out) {
-  if (!fills_frame(image)) return to_values(image, mosaic(image), kind, out);
+bool OpenFile::values(const SliceHeader& image, VoxelDomain domain, float* out) {
+  if (!fills_frame(image)) return to_values(image, mosaic(image), domain, out);
   FrameDecoder& frames = decoder(image);
   const auto in_place = frames.cells_in_place();
-  if (!in_place.empty()) return to_values(image, in_place, kind, out);
-  return to_values(image, frames.cells(image.frame), kind, out);
+  if (!in_place.empty()) return to_values(image, in_place, domain, out);
+  return to_values(image, frames.cells(image.frame), domain, out);
 }
 
 FrameDecoder& OpenFile::decoder(const SliceHeader& image) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/dicom/frame_decoder.hpp"
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/image.hpp"
 

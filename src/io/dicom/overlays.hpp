@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 
 /// Overlays that older writers put into bits of the pixels' cells that hold no number (retired, PS3.3 C.9.2 of 2001).

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 
 /// Whose images they are.

@@ -320,7 +320,7 @@ void replace_cells(DcmDataset& data, const SliceHeader& slice, std::span<const s
   }
 }
 
-bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, VoxelDomain kind, float* values) {
+bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, VoxelDomain domain, float* values) {
   std::vector<std::uint16_t> tile;
   if (!fills_frame(slice)) tile = cut_tile(slice, frame);
   const std::span<const std::uint16_t> cells = tile.empty() ? frame : tile;
@@ -335,14 +335,14 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
       differing |= static_cast<std::uint32_t>(cell[i] ^ cell[0]);
     }
   };
-  if (kind == VoxelDomain::stored) {
+  if (domain == VoxelDomain::stored) {
     make_values([](int stored) { return stored; });
   } else if (!slice.modality_lut.empty()) {
     make_values([&](int stored) { return slice.modality_lut.value(stored); });
   } else {
     make_values([&](int stored) { return slope * stored + intercept; });
   }
-  const bool drops_padding = slice.padding && kind != VoxelDomain::real_with_padding;
+  const bool drops_padding = slice.padding && domain != VoxelDomain::real_with_padding;
   for (std::size_t i = 0; drops_padding && i < count; ++i) {
     const int stored = format.stored(cell[i]);
     if (stored >= slice.padding->first && stored <= slice.padding->second) {
@@ -352,10 +352,10 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
   return are_cut_off(slice, cells, differing);
 }
 
-std::int64_t merge_values(const SliceHeader& slice, const float* values, VoxelDomain kind,
+std::int64_t merge_values(const SliceHeader& slice, const float* values, VoxelDomain domain,
                           std::span<std::uint16_t> frame) {
   const auto merge_cells = [&](std::span<std::uint16_t> cells) {
-    if (kind == VoxelDomain::stored) return merge<float>(slice, values, cells);
+    if (domain == VoxelDomain::stored) return merge<float>(slice, values, cells);
     return slice.modality_lut.empty() ? merge<double>(slice, values, cells) : merge_by_table(slice, values, cells);
   };
   if (fills_frame(slice)) return merge_cells(frame);

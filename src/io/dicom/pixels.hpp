@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/image.hpp"
 

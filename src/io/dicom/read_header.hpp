@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 
 namespace quietvox::io::dicom {

@@ -47,14 +47,14 @@ std::string why_no_image(DcmFileFormat& file) {
   return is_image ? "" : "a DICOM object without pixel data";
 }
 
-using Found = FolderWalk::File;
+using WalkedFile = FolderWalk::File;
 
 FolderWalk look_into(const fs::path& path) {
   if (fs::is_directory(path)) return walk_folder(path);
   if (!fs::is_regular_file(path)) throw Error(Errc::input_path, path.string() + ": is neither a file nor a folder");
-  FolderWalk found;
-  found.files.push_back({path, path.filename()});
-  return found;
+  FolderWalk walk;
+  walk.files.push_back({path, path.filename()});
+  return walk;
 }
 
 /// What one file turned out to be.
@@ -67,22 +67,22 @@ struct Outcome {
   std::shared_ptr<OpenFile> file = nullptr;
 };
 
-Outcome examine(const Found& found, const Execution& execution) {
+Outcome examine(const WalkedFile& walked, const Execution& execution) {
   SliceHeader slice;
-  slice.file = FileStamp(found.path);
+  slice.file = FileStamp(walked.path);
   try {
-    if (!looks_like_dicom(found.path)) return {{}, "not DICOM", false};
+    if (!looks_like_dicom(walked.path)) return {{}, "not DICOM", false};
   } catch (const Error& error) {
     return {.images = {}, .skipped = {}, .unassigned = error};
   }
-  slice.path = found.path;
-  slice.name = found.name;
+  slice.path = walked.path;
+  slice.name = walked.name;
   std::shared_ptr<OpenFile> file;
   try {
-    file = std::make_shared<OpenFile>(found.path, execution);
+    file = std::make_shared<OpenFile>(walked.path, execution);
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
-    const auto series = series_of_broken_file(found.path, execution);
+    const auto series = series_of_broken_file(walked.path, execution);
     if (!series) return {.images = {}, .skipped = "nothing but zeros where DICOM should stand", .unassigned = error};
     slice.series = *series;
     if (slice.series.empty()) return {.images = {}, .skipped = {}, .unassigned = error};
@@ -96,7 +96,7 @@ Outcome examine(const Found& found, const Execution& execution) {
     return {.images = images_of(data, slice, execution), .skipped = {}, .file = file};
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
-    slice.problem = Error(error.code(), found.path.string() + ": " + error.what());
+    slice.problem = Error(error.code(), walked.path.string() + ": " + error.what());
   }
   return {{std::move(slice)}, {}};
 }
@@ -116,10 +116,10 @@ void check_identity(SliceHeader& slice) {
 
 }  // namespace
 
-Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& care) {
-  FolderWalk folder = look_into(path);
-  std::vector<Found>& files = folder.files;
-  std::erase_if(files, [&](const Found& found) { return care.left_out.contains(found.path); });
+Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& guard) {
+  FolderWalk walk = look_into(path);
+  std::vector<WalkedFile>& files = walk.files;
+  std::erase_if(files, [&](const WalkedFile& walked) { return guard.left_out.contains(walked.path); });
   std::vector<Outcome> outcomes(files.size());
   // Files that are read at the same time share the memory that may be taken.
   Execution each = execution;
@@ -127,15 +127,15 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& car
                       std::clamp<std::uint64_t>(files.size(), 1, static_cast<std::uint64_t>(thread_count(execution)));
   parallel_for(execution, static_cast<std::int64_t>(files.size()), 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      if (care.before) care.before(files[i].path);
+      if (guard.before) guard.before(files[i].path);
       outcomes[i] = examine(files[i], each);
       if (files.size() > 1) outcomes[i].file.reset();
     }
   });
   Scan result;
-  result.any_dicom = !folder.closed.empty();  // perhaps
-  result.unreadable = std::move(folder.closed);
-  result.skipped = std::move(folder.skipped);
+  result.any_dicom = !walk.closed.empty();  // perhaps
+  result.unreadable = std::move(walk.closed);
+  result.skipped = std::move(walk.skipped);
   std::size_t count = 0;
   for (const Outcome& outcome : outcomes) count += outcome.images.size();
   result.images.reserve(count);

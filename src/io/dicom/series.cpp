@@ -15,7 +15,7 @@
 #include "io/dicom/patient.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/volume_split.hpp"
-#include "io/format_text.hpp"
+#include "io/display_format.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -163,7 +163,7 @@ Images in_order(std::vector<SliceHeader>& images) {
   return ordered;
 }
 
-std::string between(const SliceHeader& a, const SliceHeader& b) { return called(a) + " and " + called(b); }
+std::string between(const SliceHeader& a, const SliceHeader& b) { return display_name(a) + " and " + display_name(b); }
 
 /// What is wrong with the places of sorted slices; empty where they make a volume.
 std::string irregularity(const std::vector<SliceHeader>& slices, const Places& places, double distance) {
@@ -314,7 +314,7 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
     for (SliceHeader& slice : images) series[slice.series].push_back(std::move(slice));
     std::string list;
     for (const auto& [name, slices] : series) {
-      const std::size_t count = each_uid_once(slices).size();
+      const std::size_t count = without_duplicate_uids(slices).size();
       list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
               (count == 1 ? " image of " : " images of ") + std::to_string(slices.front().columns) + " x " +
               std::to_string(slices.front().rows) + " pixels)";
@@ -345,8 +345,8 @@ std::string without_place(const std::vector<Volume>& volumes) {
   }
   if (lost.empty() || volumes.size() == 1) return {};
   const std::string element = tag_name(lost[0]->position ? DCM_ImageOrientationPatient : DCM_ImagePositionPatient);
-  if (lost.size() == 1) return called(*lost[0]) + " has no " + element;
-  return called(*lost[0]) + " and " + std::to_string(lost.size() - 1) + " more have no " + element;
+  if (lost.size() == 1) return display_name(*lost[0]) + " has no " + element;
+  return display_name(*lost[0]) + " and " + std::to_string(lost.size() - 1) + " more have no " + element;
 }
 
 void check_rescale(const std::vector<Volume>& volumes) {
@@ -365,8 +365,8 @@ void check_rescale(const std::vector<Volume>& volumes) {
       const auto other = std::ranges::find_if(
           volume.slices, [&](const SliceHeader& slice) { return slice.*element.number != element.usual; });
       if (lacks == volume.slices.end() || other == volume.slices.end()) continue;
-      throw Error(Errc::irregular, called(*lacks) + " has no " + element.name + ", and " + called(*other) +
-                                       ", of the same volume, has " + format_text((*other).*element.number) +
+      throw Error(Errc::irregular, display_name(*lacks) + " has no " + element.name + ", and " + display_name(*other) +
+                                       ", of the same volume, has " + format_number((*other).*element.number) +
                                        "; add it, or take the image out");
     }
   }

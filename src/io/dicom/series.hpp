@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/image.hpp"
 
 /// From a heap of slices to volumes.

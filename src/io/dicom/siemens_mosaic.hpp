@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 
 namespace quietvox::io::dicom {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 
 namespace quietvox::io::dicom {
 

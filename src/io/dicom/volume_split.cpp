@@ -101,7 +101,7 @@ std::size_t most_at_a_place(const Places& places) {
 /// several where the most images are, and each stands equally often at each place where it stands. What differs by
 /// chance, or from place to place, does not: it has more labels, or puts now one, now several images of a place
 /// together, or all of them.
-bool tell(const Places& places, const Labels& labels) {
+bool are_parted_alike(const Places& places, const Labels& labels) {
   std::map<int, std::set<int>> counts;  // of each label, at the places where it stands
   const std::size_t most = most_at_a_place(places);
   bool are_parted = true;
@@ -190,7 +190,8 @@ Pattern pattern_of(const Places& ranked, const Trait& trait) {
     }
     by_volume = by_volume && first > last && !trait.same(first, last);
   }
-  if (by_volume) return tell(ranked, labels_by(ranked, trait)) ? Pattern::of_one_value : Pattern::of_volumes;
+  if (by_volume)
+    return are_parted_alike(ranked, labels_by(ranked, trait)) ? Pattern::of_one_value : Pattern::of_volumes;
   std::vector<std::pair<double, double>> runs;
   for (std::size_t place = 0; place < ranked.size(); ++place)
     runs.emplace_back(number(place, 0), number(place, volumes - 1));
@@ -323,7 +324,7 @@ std::optional<Labels> labels_by_order(const Places& places) {
         std::any_of(rankings.begin(), rankings.end(), [&](const Ranking& each) { return each.order == &order; });
     if (has_ranking) continue;
     const Labels labels = labels_by(places, order.trait);  // each of several images of a place
-    if (tell(places, labels)) return unless(labels, &Ranking::is_heard);
+    if (are_parted_alike(places, labels)) return unless(labels, &Ranking::is_heard);
   }
   const std::function<bool(const Ranking&)> beliefs[] = {
       [](const Ranking& each) { return each.is_of_volumes(); },
@@ -340,9 +341,9 @@ std::optional<Labels> labels_by_order(const Places& places) {
   return are_missing ? labels_by_course(places) : std::nullopt;
 }
 
-class Teller {
+class VolumeSplit {
  public:
-  explicit Teller(std::vector<SliceHeader>& images) : images_(images) {}
+  explicit VolumeSplit(std::vector<SliceHeader>& images) : images_(images) {}
 
   void part(const Places& places, bool by_time) {
     const bool are_repeated =
@@ -352,7 +353,7 @@ class Teller {
     if (!labels) return result_.push_back({take(places), by_time});
     for (const Places& each : parted(places, *labels)) part(each, true);
   }
-  std::vector<Repeat> result() { return std::move(result_); }
+  std::vector<VolumePart> result() { return std::move(result_); }
 
  private:
   /// The images themselves; each is in one part only.
@@ -371,7 +372,9 @@ class Teller {
   bool part_by_contrast(const Places& places, bool are_repeated, bool by_time) {
     const auto never = [](const Places&, const Labels&) { return false; };
     const auto part_by = [&](const Labels& labels, const auto& are_of_several) {
-      if (!(are_repeated ? tell(places, labels) : static_cast<bool>(are_of_several(places, labels)))) return false;
+      const bool is_split =
+          are_repeated ? are_parted_alike(places, labels) : static_cast<bool>(are_of_several(places, labels));
+      if (!is_split) return false;
       auto parts = parted(places, labels);
       std::stable_sort(parts.begin(), parts.end(),
                        [](const Places& a, const Places& b) { return lowest_number(a) < lowest_number(b); });
@@ -398,7 +401,7 @@ class Teller {
   }
 
   std::vector<SliceHeader>& images_;
-  std::vector<Repeat> result_;
+  std::vector<VolumePart> result_;
 };
 
 Places by_place(const std::vector<SliceHeader>& slices) {
@@ -431,10 +434,10 @@ Labels labels_by_turn(const Places& places) {
 
 }  // namespace
 
-std::vector<Repeat> tell_apart(std::vector<SliceHeader> images) {
-  Teller teller(images);
-  teller.part(by_place(images), false);
-  return teller.result();
+std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images) {
+  VolumeSplit split(images);
+  split.part(by_place(images), false);
+  return split.result();
 }
 
 std::string mixed_times(const std::vector<SliceHeader>& slices) {
@@ -448,7 +451,8 @@ std::string mixed_times(const std::vector<SliceHeader>& slices) {
       {labels_by_turn(places), "the same instance numbers"}};
   for (const auto& [labels, name] : signs) {
     if (const auto i = alternation(places, labels)) {
-      return std::string("slices of ") + name + " alternate: " + called(slices[*i - 1]) + " and " + called(slices[*i]);
+      return std::string("slices of ") + name + " alternate: " + display_name(slices[*i - 1]) + " and " +
+             display_name(slices[*i]);
     }
   }
   return {};

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/dicom/scan.hpp"
+#include "io/dicom/slice_header.hpp"
 
 /// Which images that lie at the same places make a volume.
 namespace quietvox::io::dicom {
@@ -13,7 +13,7 @@ namespace quietvox::io::dicom {
 constexpr double same_place_mm = 0.01;  ///< positions this close are one
 
 /// Images of which no two lie at one place; or all of some that cannot be told apart.
-struct Repeat {
+struct VolumePart {
   std::vector<SliceHeader> slices;
   bool by_time = false;  ///< told apart by their times or numbers, which may differ a little from slice to slice
 };
@@ -25,7 +25,7 @@ struct Repeat {
 /// different things, neither tells. Images that lie at different places stay together, but where two contrasts
 /// alternate. `images` are sorted along their normal and stay so. The parts come in the order of their numbers, or of
 /// the times that tell them apart.
-std::vector<Repeat> tell_apart(std::vector<SliceHeader> images);
+std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images);
 
 /// Why sorted slices of different places are no one picture, such as phases of a heart beat or two scans numbered
 /// alike; empty where they may be.

@@ -162,10 +162,10 @@ struct PendingFile {
 
 class Writer final : public ImageWriter {
  public:
-  Writer(std::shared_ptr<const Series> series, const fs::path& output, VoxelDomain values, const WriteOptions& options)
+  Writer(std::shared_ptr<const Series> series, const fs::path& output, VoxelDomain domain, const WriteOptions& options)
       : series_(std::move(series)),
         target_(output),
-        values_(values),
+        domain_(domain),
         options_(options),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
@@ -262,7 +262,7 @@ class Writer final : public ImageWriter {
   void write_slice(const SliceHeader& slice, const float* values, float* stored) {
     const std::shared_ptr<PendingFile> draft = draft_of(slice);
     const auto frame = draft->decode(slice);
-    clamped_ += merge_values(slice, values, values_, frame);
+    clamped_ += merge_values(slice, values, domain_, frame);
     if (stored) to_values(slice, frame, VoxelDomain::real_with_padding, stored);
     const std::lock_guard lock(draft->mutex);
     draft->texts[static_cast<std::size_t>(slice.frame)] = text_;
@@ -340,7 +340,7 @@ class Writer final : public ImageWriter {
 
   std::shared_ptr<const Series> series_;
   fs::path target_;
-  VoxelDomain values_;
+  VoxelDomain domain_;
   WriteOptions options_;
   Execution execution_;
   AtomicOutput output_;
@@ -379,7 +379,7 @@ std::string syntax_to_write(const SliceHeader& slice, const WriteOptions& option
 }
 
 std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, const fs::path& output,
-                                         VoxelDomain values, const WriteOptions& options) {
+                                         VoxelDomain domain, const WriteOptions& options) {
   if (options.output_type != "same") {
     throw Error(Errc::invalid_argument, Parameter{"output-type"} + ": DICOM keeps its stored type",
                 "give same, or another format");
@@ -387,13 +387,13 @@ std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, c
   check_series_suffix(options.series_description_suffix.value_or(""));
   for (const Volume& volume : series->volumes) {
     const ModalityLut& lut = volume.slices.front().modality_lut;
-    if (values == VoxelDomain::stored || lut.is_monotone()) continue;
+    if (domain == VoxelDomain::stored || lut.is_monotone()) continue;
     throw Error(Errc::unsupported,
                 series->input.string() + ": real values do not lead back to stored numbers, since " +
                     tag_name(DCM_ModalityLUTSequence) + " rises and falls",
                 "write another format, such as NIfTI");
   }
-  return std::make_unique<Writer>(std::move(series), output, values, options);
+  return std::make_unique<Writer>(std::move(series), output, domain, options);
 }
 
 }  // namespace quietvox::io::dicom

@@ -153,8 +153,8 @@ NiftiVoxelReader::NiftiVoxelReader(const NiftiFile& file, const Execution& execu
                static_cast<std::uint64_t>(bytes / file.header.volumes()), execution);
 }
 
-void NiftiVoxelReader::read(std::int64_t first, VoxelDomain kind, std::span<float> values) {
-  const VoxelFormat format = file_.voxel_format(kind);
+void NiftiVoxelReader::read(std::int64_t first, VoxelDomain domain, std::span<float> values) {
+  const VoxelFormat format = file_.voxel_format(domain);
   const auto size = static_cast<std::size_t>(bytes_per_voxel(format.type));
   const std::int64_t together = nifti_piece;
   const std::int64_t pieces = (std::ssize(values) + together - 1) / together;

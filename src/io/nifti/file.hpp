@@ -41,9 +41,9 @@ struct NiftiFile {
   bool compressed = false;  ///< the voxels are
   double offset = 0;        ///< what VoxelDomain::real_less_offset are less
 
-  VoxelFormat voxel_format(VoxelDomain values) const {
-    Rescale rescale = values == VoxelDomain::stored ? Rescale{} : header.rescale();
-    if (values == VoxelDomain::real_less_offset) rescale.inter -= offset;
+  VoxelFormat voxel_format(VoxelDomain domain) const {
+    Rescale rescale = domain == VoxelDomain::stored ? Rescale{} : header.rescale();
+    if (domain == VoxelDomain::real_less_offset) rescale.inter -= offset;
     return {header.type(), header.byte_swapped(), rescale};
   }
   ByteReader voxel_reader(const std::stop_token& stop = {}) const;

@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
+#include "io/display_format.hpp"
 #include "io/files/reader_pool.hpp"
-#include "io/format_text.hpp"
 #include "io/image.hpp"
 #include "io/lazy_facts.hpp"
 #include "io/nifti/file.hpp"
@@ -39,8 +39,8 @@ struct OpenedNifti {
 
 class NiftiVolume final : public VolumeSource {
  public:
-  NiftiVolume(std::shared_ptr<OpenedNifti> nifti, std::size_t volume, VoxelDomain values)
-      : nifti_(std::move(nifti)), volume_(static_cast<std::int64_t>(volume)), values_(values) {}
+  NiftiVolume(std::shared_ptr<OpenedNifti> nifti, std::size_t volume, VoxelDomain domain)
+      : nifti_(std::move(nifti)), volume_(static_cast<std::int64_t>(volume)), domain_(domain) {}
 
   Extent extent() const override { return nifti_->file.header.extent(); }
   Spacing spacing() const override { return nifti_->file.header.geometry().spacing; }
@@ -50,21 +50,21 @@ class NiftiVolume final : public VolumeSource {
       return std::make_unique<NiftiVolume>(nifti_, volume, VoxelDomain::stored);
     };
     HeaderFacts facts = nifti_->facts.get(static_cast<std::size_t>(volume_), stored);
-    if (values_ == VoxelDomain::real_less_offset) facts.offset = nifti_->file.offset;
+    if (domain_ == VoxelDomain::real_less_offset) facts.offset = nifti_->file.offset;
     return facts;
   }
 
   void read(VolumeView<float> slices) override {
     const std::int64_t first = volume_ * extent().voxels() + slices.origin.z * extent().slice();
     if (!voxels_) voxels_ = nifti_->readers.take();
-    voxels_->read(first, values_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+    voxels_->read(first, domain_, {slices.data, static_cast<std::size_t>(slices.extent.voxels())});
   }
 
  private:
   std::shared_ptr<OpenedNifti> nifti_;
   std::shared_ptr<NiftiVoxelReader> voxels_;  // once voxels are read: by then others may have given one back
   std::int64_t volume_;
-  VoxelDomain values_;
+  VoxelDomain domain_;
 };
 
 class NiftiImage final : public Image {
@@ -101,23 +101,24 @@ class NiftiImage final : public Image {
   }
   bool may_lose_digits() const override { return header().may_lose_digits(); }
 
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain values) const override {
-    check_values(values);
-    return std::make_unique<NiftiVolume>(nifti_, volume, values);
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain domain) const override {
+    check_values(domain);
+    return std::make_unique<NiftiVolume>(nifti_, volume, domain);
   }
 
   Facts facts() const override {
     const Geometry& place = header().geometry();
     const Rescale rescale = header().rescale();
-    return {{"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
-                           (nifti_->file.compressed ? ", gzip" : "")},
-            {"extent", format_text(place.extent) + " voxels"},
-            {"volumes", std::to_string(header().volumes())},
-            {"spacing", format_text(place.spacing)},
-            {"origin", format_point(place.origin)},
-            {"stored-type", std::string(to_string(header().type()))},
-            {"rescale",
-             rescale.identity() ? "none" : format_text(rescale.slope) + " * stored + " + format_text(rescale.inter)}};
+    return {
+        {"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
+                       (nifti_->file.compressed ? ", gzip" : "")},
+        {"extent", format_extent(place.extent) + " voxels"},
+        {"volumes", std::to_string(header().volumes())},
+        {"spacing", format_spacing(place.spacing)},
+        {"origin", format_point(place.origin)},
+        {"stored-type", std::string(to_string(header().type()))},
+        {"rescale",
+         rescale.identity() ? "none" : format_number(rescale.slope) + " * stored + " + format_number(rescale.inter)}};
   }
 
   std::vector<std::string> warnings() const override {
@@ -126,18 +127,18 @@ class NiftiImage final : public Image {
     return warnings;
   }
 
-  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain values,
+  std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                       const WriteOptions& options) const override {
-    if (!options.are_differences) check_values(options.output_type == "same" ? values : VoxelDomain::real);
+    if (!options.are_differences) check_values(options.output_type == "same" ? domain : VoxelDomain::real);
     const auto take_reader = [nifti = nifti_] { return nifti->readers.take(); };
-    return make_nifti_writer(nifti_->file, take_reader, output, values, options);
+    return make_nifti_writer(nifti_->file, take_reader, output, domain, options);
   }
 
  private:
   const NiftiHeader& header() const { return nifti_->file.header; }
 
-  void check_values(VoxelDomain values) const {
-    if (values == VoxelDomain::stored || (values == VoxelDomain::real_less_offset && offset() != 0)) return;
+  void check_values(VoxelDomain domain) const {
+    if (domain == VoxelDomain::stored || (domain == VoxelDomain::real_less_offset && offset() != 0)) return;
     const std::string name = nifti_->file.paths.header.string();
     if (const std::string& why = header().why_stored_only(); !why.empty()) {
       throw Error(Errc::unsupported, name + ": " + why,

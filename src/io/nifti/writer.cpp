@@ -11,7 +11,7 @@
 #include "core/input_limits.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_json.hpp"
+#include "io/output/provenance_sidecar.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -117,9 +117,9 @@ class NiftiWriter : public ImageWriter {
       const std::size_t first = first_byte / size, count = stored.size() / size;
       clamped += encode_voxels(before + static_cast<std::int64_t>(first), values.subspan(first, count), stored);
       if (!stored_values) return;
-      VoxelFormat told = format();
-      told.rescale.inter -= offset_;
-      decode(stored, told, {stored_values + first, count}, Inexact::round);
+      VoxelFormat shifted_format = format();
+      shifted_format.rescale.inter -= offset_;
+      decode(stored, shifted_format, {stored_values + first, count}, Inexact::round);
     };
     const auto piece = static_cast<std::size_t>(nifti_piece) * size;
     voxel_part().write(values.size() * size, piece, encodes_in_order(), fill);
@@ -169,7 +169,7 @@ class NiftiWriter : public ImageWriter {
   }
 
   /// What is told of the values that the output holds is less this.
-  void tell_less(double offset) { offset_ = offset; }
+  void set_offset(double offset) { offset_ = offset; }
 
   const NiftiHeader& header() const { return header_; }
   NiftiHeader& header() { return header_; }
@@ -211,16 +211,16 @@ class NewNiftiWriter final : public NiftiWriter {
 class SameNiftiWriter final : public NiftiWriter {
  public:
   SameNiftiWriter(const NiftiFile& source, std::function<std::shared_ptr<NiftiVoxelReader>()> take_reader,
-                  NiftiTarget target, VoxelDomain values, const WriteOptions& options)
+                  NiftiTarget target, VoxelDomain domain, const WriteOptions& options)
       : NiftiWriter(std::move(target), source.header, source.paths.all(), options),
         source_(source),
         take_reader_(std::move(take_reader)),
         stop_(options.execution.stop),
-        values_(values),
+        domain_(domain),
         are_differences_(options.are_differences) {
     const NiftiType type = wanted_type(options.output_type, source_.header.type());
     keeps_type_ = type == source_.header.type() && !are_differences_;
-    if (values == VoxelDomain::real_less_offset) tell_less(source_.offset);
+    if (domain == VoxelDomain::real_less_offset) set_offset(source_.offset);
     if (are_differences_) {
       header().set_differences();
     } else if (!keeps_type_) {
@@ -262,14 +262,14 @@ class SameNiftiWriter final : public NiftiWriter {
   std::int64_t encode_voxels(std::int64_t first, std::span<const float> values,
                              std::span<std::byte> stored) const override {
     if (keeps_type_) {
-      const VoxelFormat format = source_.voxel_format(values_);
+      const VoxelFormat format = source_.voxel_format(domain_);
       if (restores_bytes(values, format)) return encode(values, format, stored);
       std::vector<float> values_read(values.size());
       take_reader_()->read(first, format, stored, values_read);
       return encode_changes(values, values_read, format, stored);
     }
     const Rescale rescale = source_.header.rescale();
-    if (values_ != VoxelDomain::stored || rescale.identity()) return encode_anew(values, stored);
+    if (domain_ != VoxelDomain::stored || rescale.identity()) return encode_anew(values, stored);
     std::vector<float> real(values.size());
     std::transform(values.begin(), values.end(), real.begin(),
                    [&](float value) { return static_cast<float>(rescale.slope * value + rescale.inter); });
@@ -291,7 +291,7 @@ class SameNiftiWriter final : public NiftiWriter {
   NiftiFile source_;
   std::function<std::shared_ptr<NiftiVoxelReader>()> take_reader_;
   std::stop_token stop_;
-  VoxelDomain values_;
+  VoxelDomain domain_;
   bool are_differences_, keeps_type_ = true;
 };
 
@@ -299,12 +299,12 @@ class SameNiftiWriter final : public NiftiWriter {
 
 std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source,
                                                std::function<std::shared_ptr<NiftiVoxelReader>()> take_reader,
-                                               const fs::path& output, VoxelDomain values,
+                                               const fs::path& output, VoxelDomain domain,
                                                const WriteOptions& options) {
   WriteOptions with_access = options;
   with_access.access = options.access & access_of(source.paths.all(), output);
   return std::make_unique<SameNiftiWriter>(source, std::move(take_reader), nifti_target(output, options.compress),
-                                           values, with_access);
+                                           domain, with_access);
 }
 
 std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,

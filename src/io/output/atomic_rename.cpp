@@ -91,20 +91,20 @@ PlacementResult place_together(std::span<const Placement> placements) {
   void* const shared =
       mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return {0, errno};
-  auto* const told = new (shared) PlacementResult{0, EOWNERDEAD};
+  auto* const child_result = new (shared) PlacementResult{0, EOWNERDEAD};
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
   const pid_t child = fork();
   if (child == 0) setsid();  // keeps signals sent to the program's group from the child
-  if (child <= 0) *told = place_all(placements);
+  if (child <= 0) *child_result = place_all(placements);
   if (child == 0) _exit(0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (told->error == EOWNERDEAD) roll_back(placements);
-  const PlacementResult result = *told;
-  munmap(shared, sizeof *told);
+  if (child_result->error == EOWNERDEAD) roll_back(placements);
+  const PlacementResult result = *child_result;
+  munmap(shared, sizeof *child_result);
   return result;
 }
 

@@ -21,7 +21,7 @@ CommitLock::CommitLock(const std::set<fs::path>& folders, const Execution& execu
   const auto note = [&](const std::string& line) {
     if (execution.note) execution.note(line);
   };
-  bool told = false;
+  bool announced = false;
   for (const fs::path& folder : folders) {  // in the same order in each process, so that no two wait for each other
     held_.emplace_back(folder, O_RDONLY | O_DIRECTORY);
     while (flock(held_.back(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -31,7 +31,7 @@ CommitLock::CommitLock(const std::set<fs::path>& folders, const Execution& execu
         note(folder.string() + ": still locked by another process; going on without waiting");
         return;
       }
-      if (waited > silent && !std::exchange(told, true)) {
+      if (waited > silent && !std::exchange(announced, true)) {
         note(folder.string() + ": waiting for another process, which has locked this folder");
       }
       std::this_thread::sleep_for(1ms);

@@ -35,17 +35,17 @@ class GpuMedianNetwork : public testing::TestWithParam<NetworkCase> {
   template <class T>
   std::vector<T> run(const std::vector<T>& voxels, const VolumeView<const float>& shape, const VolumeView<T>& box,
                      Border border) const {
-    const cuda::LaunchContext queue{device_->compute, device_->pool, 4};
-    const cuda::DeviceBuffer<T> in(voxels.size(), queue);
+    const cuda::LaunchContext context{device_->compute, device_->pool, 4};
+    const cuda::DeviceBuffer<T> in(voxels.size(), context);
     const auto count = static_cast<std::size_t>(box.extent.voxels());
-    const cuda::DeviceBuffer<T> out(count, queue);
+    const cuda::DeviceBuffer<T> out(count, context);
     std::vector<T> result(count);
-    QV_CUDA(cudaMemcpyAsync(in.get(), voxels.data(), voxels.size() * sizeof(T), cudaMemcpyDefault, queue.stream));
+    QV_CUDA(cudaMemcpyAsync(in.get(), voxels.data(), voxels.size() * sizeof(T), cudaMemcpyDefault, context.stream));
     VolumeView<T> to = box;
     to.data = out.get();
     median_cuda(VolumeView<const T>{in.get(), shape.extent, shape.spacing, {}, box.missing}, to,
-                {.radius = GetParam().radius, .border = border}, queue);
-    QV_CUDA(cudaMemcpyAsync(result.data(), out.get(), count * sizeof(T), cudaMemcpyDefault, queue.stream));
+                {.radius = GetParam().radius, .border = border}, context);
+    QV_CUDA(cudaMemcpyAsync(result.data(), out.get(), count * sizeof(T), cudaMemcpyDefault, context.stream));
     device_->compute.synchronize();
     return result;
   }

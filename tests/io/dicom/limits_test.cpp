@@ -310,10 +310,10 @@ TEST_F(DicomLimits, ParsingEndsOnAStopRequestThatComesMeanwhile) {
   std::stop_source stop;
   const Execution execution{.threads = 1, .memory_limit = {}, .stop = stop.get_token()};
   const double whole = time_of([&] { io::DicomFolder(file_, execution); });
-  io::ScanGuard care;
-  care.before = [&](const std::filesystem::path&) { stop.request_stop(); };
+  io::ScanGuard guard;
+  guard.before = [&](const std::filesystem::path&) { stop.request_stop(); };
   const double stopped =
-      time_of([&] { expect_error(Errc::cancelled, "stopped", [&] { io::DicomFolder(file_, execution, care); }); });
+      time_of([&] { expect_error(Errc::cancelled, "stopped", [&] { io::DicomFolder(file_, execution, guard); }); });
   EXPECT_LT(stopped, whole / 4) << stopped << " s, " << whole << " s";
 }
 

@@ -143,17 +143,17 @@ TEST(DicomPixels, ValuesAreTheStoredNumbersOrTheirRescale) {
     Merging merging(c, 3000);
     merging.slice.slope = 0.5;
     merging.slice.intercept = -7;
-    for (const VoxelDomain kind : {VoxelDomain::stored, VoxelDomain::real, VoxelDomain::real_with_padding}) {
+    for (const VoxelDomain domain : {VoxelDomain::stored, VoxelDomain::real, VoxelDomain::real_with_padding}) {
       std::vector<float> values(merging.cells.size());
-      to_values(merging.slice, merging.cells, kind, values.data());
+      to_values(merging.slice, merging.cells, domain, values.data());
       for (std::size_t i = 0; i < values.size(); ++i) {
         const int stored = stored_of(c.format, merging.cells[i]);
-        const bool missing = kind != VoxelDomain::real_with_padding && c.padding && stored >= c.padding->first &&
+        const bool missing = domain != VoxelDomain::real_with_padding && c.padding && stored >= c.padding->first &&
                              stored <= c.padding->second;
         if (missing) {
           ASSERT_TRUE(std::isnan(values[i])) << c << " " << i;
         } else {
-          ASSERT_EQ(values[i], kind == VoxelDomain::stored ? stored : 0.5 * stored - 7) << c << " " << i;
+          ASSERT_EQ(values[i], domain == VoxelDomain::stored ? stored : 0.5 * stored - 7) << c << " " << i;
         }
       }
     }

@@ -23,8 +23,8 @@ class DicomRead : public ::testing::Test {
     write_dicom(file_, spec);
     return io::open_dicom(file_, {});
   }
-  std::vector<float> voxels(const DicomSpec& spec, VoxelDomain values = VoxelDomain::real) {
-    return read_volume(*open(spec), 0, values).voxels;
+  std::vector<float> voxels(const DicomSpec& spec, VoxelDomain domain = VoxelDomain::real) {
+    return read_volume(*open(spec), 0, domain).voxels;
   }
 
   TemporaryFolder folder_;
@@ -40,7 +40,7 @@ TEST_F(DicomRead, StoredNumbersAreMaskedToTheirBitsAndExtendedBySign) {
 }
 
 TEST_F(DicomRead, NumbersLargerThanTheirBitsAreToldOf) {
-  const auto told = [&](const DicomSpec& spec) {
+  const auto warning_of = [&](const DicomSpec& spec) {
     const auto image = open(spec);
     EXPECT_EQ(image->warnings_of_voxels(), std::vector<std::string>());
     read_volume(*image);
@@ -51,18 +51,18 @@ TEST_F(DicomRead, NumbersLargerThanTheirBitsAreToldOf) {
   };
   DicomSpec spec{.columns = 2, .rows = 2, .cells = {1000, 4095, 4096, 100}};
   EXPECT_EQ(
-      told(spec),
+      warning_of(spec),
       "image.dcm: BitsStored (0028,0101) is 12, but higher bits differ from pixel to pixel: numbers that need them "
       "were cut off; if they are no overlay, correct it and HighBit (0028,0102)");
   spec.cells = {1000, 4095, 0, 100};
-  EXPECT_EQ(told(spec), "");
+  EXPECT_EQ(warning_of(spec), "");
   spec.cells = {0xf100, 0xf200, 0xffff, 0xf000};
-  EXPECT_EQ(told(spec), "") << "the same in all";
+  EXPECT_EQ(warning_of(spec), "") << "the same in all";
   spec.is_signed = true;
   spec.cells = {1000, 0xf800, 0xffff, 100};
-  EXPECT_EQ(told(spec), "") << "of the sign";
+  EXPECT_EQ(warning_of(spec), "") << "of the sign";
   spec.cells = {1000, 0xf800, 0x0800, 100};
-  EXPECT_NE(told(spec), "");
+  EXPECT_NE(warning_of(spec), "");
   spec.is_signed = false;
   spec.change = [](DcmDataset& data) {
     data.putAndInsertUint16(DcmTagKey(0x6000, 0x0010), 2);
@@ -70,9 +70,9 @@ TEST_F(DicomRead, NumbersLargerThanTheirBitsAreToldOf) {
     data.putAndInsertUint16(DcmTagKey(0x6000, 0x0100), 16);
     data.putAndInsertUint16(DcmTagKey(0x6000, 0x0102), 12);
   };
-  EXPECT_EQ(told(spec), "") << "an overlay";
+  EXPECT_EQ(warning_of(spec), "") << "an overlay";
   spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DCM_HighBit, 15); };
-  EXPECT_EQ(told(spec), "") << "below the numbers";
+  EXPECT_EQ(warning_of(spec), "") << "below the numbers";
 }
 
 TEST_F(DicomRead, StoredNumbersMaySitAboveOtherBits) {

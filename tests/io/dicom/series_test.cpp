@@ -532,7 +532,7 @@ TEST_F(DicomSeries, BurnedInTextIsWarnedOf) {
 }
 
 TEST_F(DicomSeries, MammogramsSayWhatTheyAreForAndWhatSuitsThem) {
-  const auto told = [&](const char* modality, const char* intent) {
+  const auto intent_and_warnings = [&](const char* modality, const char* intent) {
     write_dicom(folder_ / "in/a.dcm", {.more = {{DCM_Modality, modality}, {DCM_PresentationIntentType, intent}}});
     const auto image = open();
     std::string fact;
@@ -542,17 +542,18 @@ TEST_F(DicomSeries, MammogramsSayWhatTheyAreForAndWhatSuitsThem) {
     return std::pair(fact, image->warnings());
   };
   fs::create_directory(folder_ / "in");
-  const auto [processing, about_processing] = told("MG", "FOR PROCESSING");
+  const auto [processing, about_processing] = intent_and_warnings("MG", "FOR PROCESSING");
   EXPECT_EQ(processing, "FOR PROCESSING");
   ASSERT_EQ(about_processing.size(), 1u);
   EXPECT_NE(about_processing[0].find("FOR PROCESSING"), std::string::npos) << about_processing[0];
   EXPECT_NE(about_processing[0].find("nlm"), std::string::npos) << about_processing[0];
-  const auto [presentation, about_presentation] = told("MG", "FOR PRESENTATION");
+  const auto [presentation, about_presentation] = intent_and_warnings("MG", "FOR PRESENTATION");
   EXPECT_EQ(presentation, "FOR PRESENTATION");
   ASSERT_EQ(about_presentation.size(), 1u);
   EXPECT_NE(about_presentation[0].find("mammogram-enhance"), std::string::npos) << about_presentation[0];
-  EXPECT_EQ(told("MG", ""), std::pair(std::string(), std::vector<std::string>()));
-  EXPECT_EQ(told("DX", "FOR PROCESSING"), std::pair(std::string("FOR PROCESSING"), std::vector<std::string>()));
+  EXPECT_EQ(intent_and_warnings("MG", ""), std::pair(std::string(), std::vector<std::string>()));
+  EXPECT_EQ(intent_and_warnings("DX", "FOR PROCESSING"),
+            std::pair(std::string("FOR PROCESSING"), std::vector<std::string>()));
 }
 
 /// Once for each of the two, however many images there are.

@@ -14,7 +14,7 @@ namespace {
 
 using Elements = std::vector<std::pair<DcmTagKey, std::string>>;
 
-class DicomRepeats : public DicomSeries {
+class DicomVolumeSplit : public DicomSeries {
  protected:
   /// Volumes of `places` slices, told what each image says by `says(volume, place)`; their marks are 10 * volume +
   /// place. Files are named against the order of the volumes.
@@ -74,7 +74,7 @@ const Contrast contrasts[] = {{DCM_InversionTime, "200", "100"},
                               {DCM_SliceThickness, "2", "5"},
                               {DCM_ContrastBolusAgent, "", "Omnipaque"}};
 
-TEST_F(DicomRepeats, ContrastTellsThemApartWhateverTheTriggerTimesAre) {
+TEST_F(DicomVolumeSplit, ContrastTellsThemApartWhateverTheTriggerTimesAre) {
   for (const double wobble : {1.0, 5.0}) {
     for (const Contrast& contrast : contrasts) {
       SCOPED_TRACE(std::string(contrast.first) + " and " + contrast.second);
@@ -88,7 +88,7 @@ TEST_F(DicomRepeats, ContrastTellsThemApartWhateverTheTriggerTimesAre) {
   }
 }
 
-TEST_F(DicomRepeats, ContrastTellsThemApartWhereNumbersGoBackAndForth) {
+TEST_F(DicomVolumeSplit, ContrastTellsThemApartWhereNumbersGoBackAndForth) {
   for (const Contrast& contrast : contrasts) {
     SCOPED_TRACE(std::string(contrast.first) + " and " + contrast.second);
     add_volumes(2, 6, [&](int volume, int z) {
@@ -99,7 +99,7 @@ TEST_F(DicomRepeats, ContrastTellsThemApartWhereNumbersGoBackAndForth) {
   }
 }
 
-TEST_F(DicomRepeats, MagnitudeAndPhaseOfGeAreVolumesOfTheirOwn) {
+TEST_F(DicomVolumeSplit, MagnitudeAndPhaseOfGeAreVolumesOfTheirOwn) {
   for (int volume = 0; volume < 2; ++volume) {
     for (int z = 0; z < 4; ++z) {
       DicomSpec spec = marked(10 * volume + z);
@@ -116,7 +116,7 @@ TEST_F(DicomRepeats, MagnitudeAndPhaseOfGeAreVolumesOfTheirOwn) {
   EXPECT_EQ(open()->volume(1, io::VoxelDomain::real)->header().kind, DataKind::phase);
 }
 
-TEST_F(DicomRepeats, ContrastMayVaryALittleWithinAVolume) {
+TEST_F(DicomVolumeSplit, ContrastMayVaryALittleWithinAVolume) {
   add_volumes(2, 6, [](int volume, int z) {
     return Elements{{DCM_InversionTime, text((volume ? 100 : 200) + 0.3 * jitter(volume, z))},
                     {DCM_InstanceNumber, std::to_string(1 + 2 * z + (z % 2 ? 1 - volume : volume))}};
@@ -124,7 +124,7 @@ TEST_F(DicomRepeats, ContrastMayVaryALittleWithinAVolume) {
   expect_volumes(2, 6);
 }
 
-TEST_F(DicomRepeats, ContrastsOfSeveralTimesAreTimesOfEachContrast) {
+TEST_F(DicomVolumeSplit, ContrastsOfSeveralTimesAreTimesOfEachContrast) {
   add_volumes(6, 4, [](int volume, int z) {
     return Elements{{DCM_InversionTime, volume < 3 ? "100" : "200"},
                     {DCM_AcquisitionTime, "1010" + std::to_string(10 + 2 * volume) + "." + std::to_string(z)},
@@ -133,7 +133,7 @@ TEST_F(DicomRepeats, ContrastsOfSeveralTimesAreTimesOfEachContrast) {
   expect_volumes(6, 4);
 }
 
-TEST_F(DicomRepeats, OfOneContrastASliceMayBeMissing) {
+TEST_F(DicomVolumeSplit, OfOneContrastASliceMayBeMissing) {
   add_volumes(2, 6, [](int volume, int z) {
     return Elements{{DCM_InversionTime, volume ? "100" : "200"},
                     {DCM_InstanceNumber, std::to_string(1 + 6 * volume + z)}};
@@ -147,7 +147,7 @@ TEST_F(DicomRepeats, OfOneContrastASliceMayBeMissing) {
   EXPECT_NE(image->why_2d_only(1).find("slices are missing"), std::string::npos);
 }
 
-TEST_F(DicomRepeats, ContrastsMayOverlapAtAFewPlaces) {
+TEST_F(DicomVolumeSplit, ContrastsMayOverlapAtAFewPlaces) {
   for (const int overlap : {1, 3}) {
     clear();
     for (int z = 0; z < 6; ++z) add(std::to_string(z), z, z, {{DCM_FlipAngle, "20"}});
@@ -162,7 +162,7 @@ TEST_F(DicomRepeats, ContrastsMayOverlapAtAFewPlaces) {
   }
 }
 
-TEST_F(DicomRepeats, ASliceThatWasTakenAgainIsNotOfTheVolume) {
+TEST_F(DicomVolumeSplit, ASliceThatWasTakenAgainIsNotOfTheVolume) {
   for (int z = 0; z < 6; ++z) add(std::to_string(z), z, z, {{DCM_AcquisitionNumber, "1"}});
   add("again", 3, 99, {{DCM_AcquisitionNumber, "2"}});
   const auto image = open();
@@ -173,7 +173,7 @@ TEST_F(DicomRepeats, ASliceThatWasTakenAgainIsNotOfTheVolume) {
 }
 
 /// The even slices of one contrast, the odd ones of another.
-TEST_F(DicomRepeats, ContrastsThatAlternateAreVolumesOfTheirOwn) {
+TEST_F(DicomVolumeSplit, ContrastsThatAlternateAreVolumesOfTheirOwn) {
   for (const auto& key :
        {DCM_InversionTime, DCM_FlipAngle, DCM_KVP, DCM_RepetitionTime, DCM_SliceThickness, DCM_ContrastBolusAgent}) {
     clear();
@@ -187,7 +187,7 @@ TEST_F(DicomRepeats, ContrastsThatAlternateAreVolumesOfTheirOwn) {
   }
 }
 
-TEST_F(DicomRepeats, AContrastOfItsOwnInEachSliceOrAlongTheVolumeIsOneVolume) {
+TEST_F(DicomVolumeSplit, AContrastOfItsOwnInEachSliceOrAlongTheVolumeIsOneVolume) {
   for (int z = 0; z < 6; ++z)
     add(std::to_string(z), z, z, {{DCM_InversionTime, std::to_string(100 + 50 * (z % 3 * 2 + z / 3))}});
   EXPECT_EQ(open()->volume_count(), 1U);
@@ -198,7 +198,7 @@ TEST_F(DicomRepeats, AContrastOfItsOwnInEachSliceOrAlongTheVolumeIsOneVolume) {
 
 /// Heart beats that trigger slices are now long, now short.
 /// The difference of such volumes is no measure of noise.
-TEST_F(DicomRepeats, VolumesOfTheSameDataMayShareNoise) {
+TEST_F(DicomVolumeSplit, VolumesOfTheSameDataMayShareNoise) {
   const auto may_share = [&](const DcmTagKey& key, const char* one, const char* other) {
     add_volumes(2, 3, [&](int volume, int) { return Elements{{key, volume == 0 ? one : other}}; });
     const auto image = open();
@@ -216,7 +216,7 @@ TEST_F(DicomRepeats, VolumesOfTheSameDataMayShareNoise) {
   EXPECT_FALSE(open()->may_share_noise(0, 1));
 }
 
-TEST_F(DicomRepeats, RepetitionTimesThatComeAndGoAreOneVolume) {
+TEST_F(DicomVolumeSplit, RepetitionTimesThatComeAndGoAreOneVolume) {
   for (const auto& times : {std::array{800, 900, 900, 800, 900, 800, 800, 900},
                             {800, 900, 800, 900, 900, 800, 900, 800},
                             {800, 810, 805, 812, 803, 808, 801, 811}}) {
@@ -229,7 +229,7 @@ TEST_F(DicomRepeats, RepetitionTimesThatComeAndGoAreOneVolume) {
   }
 }
 
-TEST_F(DicomRepeats, WhatAlternatesWithoutOrderKeepsWindowsWithinSlices) {
+TEST_F(DicomVolumeSplit, WhatAlternatesWithoutOrderKeepsWindowsWithinSlices) {
   const std::tuple<DcmTagKey, const char*, std::array<const char*, 6>> cases[] = {
       {DCM_ContrastBolusAgent, "different contrast agents", {"", "Omnipaque", "", "Omnipaque", "Omnipaque", ""}},
       {DCM_SliceThickness, "different slice thicknesses", {"2", "5", "2", "5", "5", "2"}},
@@ -247,12 +247,12 @@ TEST_F(DicomRepeats, WhatAlternatesWithoutOrderKeepsWindowsWithinSlices) {
 }
 
 /// Each station of a table begins with 1.
-TEST_F(DicomRepeats, InstanceNumbersThatBeginAgainFurtherAlongAreOneVolume) {
+TEST_F(DicomVolumeSplit, InstanceNumbersThatBeginAgainFurtherAlongAreOneVolume) {
   for (int z = 0; z < 8; ++z) add(std::to_string(z), z, z, {{DCM_InstanceNumber, std::to_string(z % 4)}});
   expect_volumes(1, 8);
 }
 
-TEST_F(DicomRepeats, TriggerTimesThatWobbleDoNotRefuseARegularSeries) {
+TEST_F(DicomVolumeSplit, TriggerTimesThatWobbleDoNotRefuseARegularSeries) {
   for (const bool is_weighted : {true, false}) {
     add_volumes(is_weighted ? 2 : 1, 6, [&](int volume, int z) {
       Elements says{{DCM_TriggerTime, text(500 + 5 * jitter(volume, z))}};
@@ -263,7 +263,7 @@ TEST_F(DicomRepeats, TriggerTimesThatWobbleDoNotRefuseARegularSeries) {
   }
 }
 
-TEST_F(DicomRepeats, DiffusionWeightsMayDifferInTheirLastDigits) {
+TEST_F(DicomVolumeSplit, DiffusionWeightsMayDifferInTheirLastDigits) {
   add_volumes(2, 6, [](int volume, int z) {
     const std::string digits = std::to_string(z);
     return Elements{{DCM_DiffusionBValue, "1000.00" + digits},
@@ -273,7 +273,7 @@ TEST_F(DicomRepeats, DiffusionWeightsMayDifferInTheirLastDigits) {
 }
 
 /// Times and numbers that are those of a volume, or that rise from one volume to the next.
-TEST_F(DicomRepeats, TimesThatGoOnFromVolumeToVolumeTellThemApart) {
+TEST_F(DicomVolumeSplit, TimesThatGoOnFromVolumeToVolumeTellThemApart) {
   const auto time = [](int volume, int z) { return 3 * volume + 0.4 * ((z * 2) % 5); };  // interleaved
   const std::pair<const char*, std::function<Elements(int, int)>> cases[] = {
       {"acquisition",
@@ -320,7 +320,7 @@ TEST_F(DicomRepeats, TimesThatGoOnFromVolumeToVolumeTellThemApart) {
   }
 }
 
-TEST_F(DicomRepeats, NumbersThatGoOnFromPlaceToPlaceTellThemApart) {
+TEST_F(DicomVolumeSplit, NumbersThatGoOnFromPlaceToPlaceTellThemApart) {
   const std::function<int(int, int)> cases[] = {
       [](int v, int z) { return 10 * z + v; },                              // place by place
       [](int v, int z) { return 100 * ((z * 2) % 5) + (v ? 10 * v : 3); },  // in whatever order
@@ -333,7 +333,7 @@ TEST_F(DicomRepeats, NumbersThatGoOnFromPlaceToPlaceTellThemApart) {
 }
 
 /// Breath-holds for each slice, say, however many times there are.
-TEST_F(DicomRepeats, WhatDiffersFromSliceToSliceAloneTellsNothingOfVolumes) {
+TEST_F(DicomVolumeSplit, WhatDiffersFromSliceToSliceAloneTellsNothingOfVolumes) {
   for (const DcmTagKey& key : {DCM_AcquisitionTime, DCM_ContentTime, DCM_FrameReferenceTime, DCM_AcquisitionNumber,
                                DCM_TriggerTime, DCM_RepetitionTime, DCM_InversionTime, DCM_FlipAngle, DCM_KVP}) {
     for (const int times : {3, 4, 8}) {
@@ -347,14 +347,14 @@ TEST_F(DicomRepeats, WhatDiffersFromSliceToSliceAloneTellsNothingOfVolumes) {
   }
 }
 
-TEST_F(DicomRepeats, NumbersWithoutAnOrderDoNot) {
+TEST_F(DicomVolumeSplit, NumbersWithoutAnOrderDoNot) {
   const int numbers[2][4] = {{1, 8, 5, 3}, {6, 2, 7, 4}};
   add_volumes(2, 4, [&](int v, int z) { return Elements{{DCM_InstanceNumber, std::to_string(numbers[v][z])}}; });
   expect_not_told_apart();
 }
 
 /// Heart beats differ in length, and phases with them.
-TEST_F(DicomRepeats, PhasesOfLongerAndShorterHeartBeatsAreToldApart) {
+TEST_F(DicomVolumeSplit, PhasesOfLongerAndShorterHeartBeatsAreToldApart) {
   for (const bool are_numbered : {true, false}) {
     add_volumes(8, 4, [&](int phase, int z) {
       Elements says{{DCM_TriggerTime, text(phase * (40 + 5 * z))}};
@@ -366,7 +366,7 @@ TEST_F(DicomRepeats, PhasesOfLongerAndShorterHeartBeatsAreToldApart) {
 }
 
 /// Interleaved slices, each at its own time; one is missing, or the scan was broken off.
-TEST_F(DicomRepeats, OfATimeSeriesSlicesMayBeMissing) {
+TEST_F(DicomVolumeSplit, OfATimeSeriesSlicesMayBeMissing) {
   const auto order = [](int z) { return z % 2 ? 3 + z / 2 : z / 2; };  // 0 2 4 1 3
   for (const auto& key : {DCM_InstanceNumber, DCM_AcquisitionTime}) {
     for (int missing = 1; missing < 20; ++missing) {
@@ -399,7 +399,7 @@ TEST_F(DicomRepeats, OfATimeSeriesSlicesMayBeMissing) {
   }
 }
 
-TEST_F(DicomRepeats, WhereNothingTellsWhichSliceIsMissingTheMessageSaysSo) {
+TEST_F(DicomVolumeSplit, WhereNothingTellsWhichSliceIsMissingTheMessageSaysSo) {
   const std::function<int(int, int)> numbers[] = {[](int v, int z) { return 1 + 3 * z + v; },   // all times of a place
                                                   [](int v, int z) { return 2 + 5 * v + z; }};  // the first is missing
   for (const auto& number : numbers) {
@@ -412,7 +412,7 @@ TEST_F(DicomRepeats, WhereNothingTellsWhichSliceIsMissingTheMessageSaysSo) {
   }
 }
 
-TEST_F(DicomRepeats, TimesAndNumbersThatContradictEachOtherDoNotTell) {
+TEST_F(DicomVolumeSplit, TimesAndNumbersThatContradictEachOtherDoNotTell) {
   add_volumes(2, 6, [](int volume, int z) {  // no two slices are triggered alike
     return Elements{{DCM_TriggerTime, text(500 + 30 * z + (12 + 5 * z) * jitter(volume, z))},
                     {DCM_InstanceNumber, std::to_string(1 + 2 * z + volume)}};
@@ -425,7 +425,7 @@ TEST_F(DicomRepeats, TimesAndNumbersThatContradictEachOtherDoNotTell) {
   expect_not_told_apart();
 }
 
-TEST_F(DicomRepeats, ConsistentNumbersOutweighTimesThatWobble) {
+TEST_F(DicomVolumeSplit, ConsistentNumbersOutweighTimesThatWobble) {
   const std::function<double(int, int)> wobbles[] = {
       [](int volume, int z) { return jitter(volume, z); }, [](int volume, int z) { return 5 * jitter(volume, z); },
       [](int volume, int z) { return 30 * z + (12 + 5 * z) * jitter(volume, z); }};
@@ -438,7 +438,7 @@ TEST_F(DicomRepeats, ConsistentNumbersOutweighTimesThatWobble) {
   }
 }
 
-TEST_F(DicomRepeats, FramesOfReferenceAndPatientPositionsNeverMix) {
+TEST_F(DicomVolumeSplit, FramesOfReferenceAndPatientPositionsNeverMix) {
   const std::pair<DcmTagKey, std::array<const char*, 2>> cases[] = {{DCM_FrameOfReferenceUID, {"1.2.3.9", "1.2.3.10"}},
                                                                     {DCM_PatientPosition, {"HFS", "FFS"}}};
   for (const auto& [key, values] : cases) {
@@ -455,7 +455,7 @@ TEST_F(DicomRepeats, FramesOfReferenceAndPatientPositionsNeverMix) {
 }
 
 /// Some exports and anonymizers empty or remove them, in some of the files.
-TEST_F(DicomRepeats, AnUnknownFrameOfReferenceIsTheOnlyOneThereIs) {
+TEST_F(DicomVolumeSplit, AnUnknownFrameOfReferenceIsTheOnlyOneThereIs) {
   for (const auto& key : {DCM_FrameOfReferenceUID, DCM_PatientPosition}) {
     clear();
     for (int z = 0; z < 4; ++z)
@@ -467,7 +467,7 @@ TEST_F(DicomRepeats, AnUnknownFrameOfReferenceIsTheOnlyOneThereIs) {
 }
 
 /// Whoever takes dates out of headers leaves the times of day.
-TEST_F(DicomRepeats, TimesThatGoOnAfterMidnightFollowTheNumbers) {
+TEST_F(DicomVolumeSplit, TimesThatGoOnAfterMidnightFollowTheNumbers) {
   const auto at = [](int volume, int z) {
     const int seconds = 86390 + 5 * volume + z;
     char time[16];

@@ -14,6 +14,7 @@
 
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
+#include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
@@ -29,10 +30,10 @@ using io::VoxelDomain;
 class DicomWrite : public ::testing::Test {
  protected:
   io::WriteReport rewrite(const DicomSpec& spec, const std::function<void(Volume&)>& change = {},
-                          VoxelDomain values = VoxelDomain::real, const io::WriteOptions& options = {}) {
+                          VoxelDomain domain = VoxelDomain::real, const io::WriteOptions& options = {}) {
     write_dicom(source_, spec);
     fs::remove(output_);
-    return write_image(*io::open_dicom(source_, {}), output_, values, change, options);
+    return write_image(*io::open_dicom(source_, {}), output_, domain, change, options);
   }
   static std::function<void(Volume&)> set(std::vector<float> voxels) {
     return [voxels = std::move(voxels)](Volume& volume) { volume.voxels = voxels; };
@@ -44,15 +45,15 @@ class DicomWrite : public ::testing::Test {
 
 TEST_F(DicomWrite, UnchangedVoxelsGiveTheSameCellsWhateverLiesAroundThem) {
   for (const bool is_signed : {false, true}) {
-    for (const VoxelDomain values : {VoxelDomain::real, VoxelDomain::stored}) {
+    for (const VoxelDomain domain : {VoxelDomain::real, VoxelDomain::stored}) {
       DicomSpec spec{
           .columns = 3, .rows = 2, .is_signed = is_signed, .cells = {0xf000, 0x0fff, 0x1800, 0x07ff, 0xffff, 7}};
-      rewrite(spec, {}, values);
+      rewrite(spec, {}, domain);
       EXPECT_EQ(dicom_cells(output_), spec.cells);
       spec.change = [](DcmDataset& data) {
         data.putAndInsertUint16(DCM_HighBit, 14);
       };  // an overlay bit on either side
-      rewrite(spec, {}, values);
+      rewrite(spec, {}, domain);
       EXPECT_EQ(dicom_cells(output_), spec.cells);
     }
   }

@@ -158,20 +158,20 @@ struct NiftiRecipe {
 };
 
 /// All voxels of a volume.
-inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, io::VoxelDomain values) {
-  const auto source = image.volume(volume, values);
+inline std::vector<float> voxels_of(const io::Image& image, std::size_t volume, io::VoxelDomain domain) {
+  const auto source = image.volume(volume, domain);
   std::vector<float> voxels(static_cast<std::size_t>(source->extent().voxels()));
   source->read({voxels.data(), source->extent(), source->spacing()});
   return voxels;
 }
 
 /// What a writer told of the voxels of all volumes is what a reader sees.
-inline void expect_held(const std::filesystem::path& output, const std::vector<float>& told) {
+inline void expect_held(const std::filesystem::path& output, const std::vector<float>& reported) {
   const auto image = io::open_nifti(output);
   std::size_t at = 0;
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     for (const float held : voxels_of(*image, volume, io::VoxelDomain::real)) {
-      ASSERT_TRUE(told[at] == held || (std::isnan(told[at]) && std::isnan(held))) << at << ": " << told[at];
+      ASSERT_TRUE(reported[at] == held || (std::isnan(reported[at]) && std::isnan(held))) << at << ": " << reported[at];
       ++at;
     }
   }
@@ -179,13 +179,13 @@ inline void expect_held(const std::filesystem::path& output, const std::vector<f
 
 /// Sends every volume through a writer, `slices` at a time, changed by `change`.
 template <class Change>
-io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain values,
+io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& output, io::VoxelDomain domain,
                         const io::WriteOptions& options, std::int64_t slices, const Provenance& provenance,
                         Change&& change) {
-  const auto writer = image.writer(output, values, options);
-  std::vector<float> told;
+  const auto writer = image.writer(output, domain, options);
+  std::vector<float> reported;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
-    const auto source = image.volume(volume, values);
+    const auto source = image.volume(volume, domain);
     const Extent extent = source->extent();
     writer->begin_volume(volume, provenance);
     std::vector<float> buffer;
@@ -195,19 +195,19 @@ io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& out
       const VolumeView<float> slab{buffer.data(), {{extent.x, extent.y, count}}, source->spacing(), {0, 0, z}};
       source->read(slab);
       for (float& voxel : buffer) voxel = change(voxel);
-      told.resize(told.size() + buffer.size());
-      writer->write(slab, &told[told.size() - buffer.size()]);
+      reported.resize(reported.size() + buffer.size());
+      writer->write(slab, &reported[reported.size() - buffer.size()]);
     }
   }
   const io::WriteReport report = writer->commit();
-  if (values == io::VoxelDomain::real) expect_held(output, told);
+  if (domain == io::VoxelDomain::real) expect_held(output, reported);
   return report;
 }
 
 inline io::WriteReport copy_image(const io::Image& image, const std::filesystem::path& output,
-                                  io::VoxelDomain values = io::VoxelDomain::real,
+                                  io::VoxelDomain domain = io::VoxelDomain::real,
                                   const io::WriteOptions& options = {}) {
-  return rewrite(image, output, values, options, 2, {}, [](float voxel) { return voxel; });
+  return rewrite(image, output, domain, options, 2, {}, [](float voxel) { return voxel; });
 }
 
 }  // namespace quietvox::test

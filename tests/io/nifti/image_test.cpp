@@ -237,9 +237,9 @@ TEST_F(NiftiTest, RescaleThatFloatsCannotFollowLeavesTheStoredNumbers) {
     recipe.slope = slope;
     recipe.inter = inter;
     const auto image = open(recipe);
-    for (const VoxelDomain values : {VoxelDomain::real, VoxelDomain::real_with_padding}) {
-      expect_error(Errc::unsupported, why, [&] { image->volume(0, values); });
-      expect_error(Errc::unsupported, "in.nii: ", [&] { image->writer(folder_ / "out.nii", values, {}); });
+    for (const VoxelDomain domain : {VoxelDomain::real, VoxelDomain::real_with_padding}) {
+      expect_error(Errc::unsupported, why, [&] { image->volume(0, domain); });
+      expect_error(Errc::unsupported, "in.nii: ", [&] { image->writer(folder_ / "out.nii", domain, {}); });
     }
     expect_error(Errc::unsupported, why,
                  [&] { image->writer(folder_ / "out.nii", VoxelDomain::stored, replacing("float32")); });
@@ -398,21 +398,21 @@ TEST_F(NiftiTest, OutputTypeChangesTypeAndRescaleOnly) {
   recipe.slope = 1.5;
   recipe.inter = -10;
   const auto image = open(recipe);
-  const auto expect = [&](NiftiRecipe expected, const std::string& type, VoxelDomain values, std::int64_t clamped) {
-    const WriteReport report = copy_image(*image, folder_ / "out.nii", values, replacing(type));
+  const auto expect = [&](NiftiRecipe expected, const std::string& type, VoxelDomain domain, std::int64_t clamped) {
+    const WriteReport report = copy_image(*image, folder_ / "out.nii", domain, replacing(type));
     expected.slope = 1;
     expected.inter = 0;
     EXPECT_EQ(test::read_file(folder_ / "out.nii"), expected.file()) << type;
     EXPECT_EQ(report.clamped, clamped);
   };
   const auto real = [](std::int64_t i) { return 1.5 * static_cast<double>(i) - 10; };
-  for (const VoxelDomain values : {VoxelDomain::real, VoxelDomain::stored}) {
-    expect(recipe.with<float>(16, [&](std::int64_t i) { return static_cast<float>(real(i)); }), "float32", values, 0);
+  for (const VoxelDomain domain : {VoxelDomain::real, VoxelDomain::stored}) {
+    expect(recipe.with<float>(16, [&](std::int64_t i) { return static_cast<float>(real(i)); }), "float32", domain, 0);
     expect(recipe.with<std::int16_t>(4, [&](std::int64_t i) { return static_cast<std::int16_t>(std::round(real(i))); }),
-           "int16", values, 0);
+           "int16", domain, 0);
     expect(recipe.with<std::uint16_t>(
                512, [&](std::int64_t i) { return static_cast<std::uint16_t>(std::max(0.0, std::round(real(i)))); }),
-           "uint16", values, 7);  // -10 to -1
+           "uint16", domain, 7);  // -10 to -1
   }
   expect_error(Errc::invalid_argument, "uint8",
                [&] { copy_image(*image, folder_ / "x.nii", VoxelDomain::real, replacing("uint8")); });

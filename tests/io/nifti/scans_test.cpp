@@ -46,14 +46,14 @@ TEST(NiftiScans, AreGivenBackByteForByte) {
     const fs::path output = folder / ("out" + ending(path));
     WriteOptions force;
     force.force = true;
-    const auto copy = [&](VoxelDomain values) { test::copy_image(*open_nifti(path), output, values, force); };
+    const auto copy = [&](VoxelDomain domain) { test::copy_image(*open_nifti(path), output, domain, force); };
     if (refused.contains(name)) {
       test::expect_error(Errc::unsupported, refused.at(name), [&] { copy(VoxelDomain::real); });
       continue;
     }
-    for (const VoxelDomain values : {VoxelDomain::real, VoxelDomain::stored}) {
-      if (values == VoxelDomain::stored && !open_nifti(path)->can_filter_stored(0)) continue;
-      ASSERT_NO_THROW(copy(values));
+    for (const VoxelDomain domain : {VoxelDomain::real, VoxelDomain::stored}) {
+      if (domain == VoxelDomain::stored && !open_nifti(path)->can_filter_stored(0)) continue;
+      ASSERT_NO_THROW(copy(domain));
       EXPECT_EQ(test::unpacked(output), test::unpacked(path));
       if (path.extension() == ".hdr") {
         EXPECT_EQ(test::read_file(fs::path(output).replace_extension(".img")),

@@ -126,16 +126,16 @@ class Supervisor {
   /// neither is known, the next worker names each file before it reads it.
   void blame(const std::string& end) {
     io::remove_stale_stagings(job_.request.output);
-    const std::string how = "the process that read it ended with " + end + "; the file may be damaged";
+    const std::string reason = "the process that read it ended with " + end + "; the file may be damaged";
     context_.console.end_progress();
     if (series_) {
       const std::string uid = bytes_from_json(*series_);
-      const Error error(Errc::internal, how);
+      const Error error(Errc::internal, reason);
       context_.console.error("series " + uid + ": " + error.message());
       fail(uid, error);
       finish_series();
     } else if (file_) {
-      const Error error(Errc::internal, bytes_from_json(*file_) + ": " + how);
+      const Error error(Errc::internal, bytes_from_json(*file_) + ": " + reason);
       context_.console.error(error.message());
       fail("", error);
       left_out_.push_back(*file_);

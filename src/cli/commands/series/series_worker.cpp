@@ -88,16 +88,16 @@ std::string format_skipped(const Json& skipped) {
 void filter_series(const Job& job, const Json& known, Context& context) {
   BackendSelector backends(job.request.execution.backend, filters_of(job.request));
   Execution background = background_of(job.request.execution, context.observer());
-  io::ScanGuard care;
-  for (const std::string& file : texts(known["left_out"])) care.left_out.insert(file);
+  io::ScanGuard guard;
+  for (const std::string& file : texts(known["left_out"])) guard.left_out.insert(file);
   Execution reading = background;
   if (known["careful"]) {
     reading.threads = 1;
-    care.before = [](const fs::path& file) { emit({{"file", bytes_to_json(file.string())}}); };
+    guard.before = [](const fs::path& file) { emit({{"file", bytes_to_json(file.string())}}); };
   }
-  const io::DicomFolder folder(job.request.input, reading, care);
+  const io::DicomFolder folder(job.request.input, reading, guard);
   const auto list = folder.series();
-  if (list.empty() && folder.unassigned().empty() && care.left_out.empty()) {
+  if (list.empty() && folder.unassigned().empty() && guard.left_out.empty()) {
     throw Error(Errc::no_input, job.request.input.string() + ": holds no DICOM image");
   }
   const auto [chosen, skipped] = choose(list, job);

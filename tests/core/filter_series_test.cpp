@@ -151,7 +151,7 @@ std::vector<Volume> run(const Filter& filter, const std::vector<Volume>& volumes
 
 const Extent extent{{9, 7, 12}};
 
-TEST(SeriesFilter, AMapComesBesideTheResult) {
+TEST(FilterSeries, AMapComesBesideTheResult) {
   static const Filter filter = describe_filter<SpreadParams>();
   EXPECT_EQ(filter.maps, std::vector<std::string>{"spread"});
   const Volume volume = busy_volume(extent, 3);
@@ -164,7 +164,7 @@ TEST(SeriesFilter, AMapComesBesideTheResult) {
   EXPECT_NEAR(results[1].view().at(4, 3, 6), std::sqrt(variance), 1e-3 * std::sqrt(variance));
 }
 
-TEST(SeriesFilter, AllVolumesAreThereAtOnce) {
+TEST(FilterSeries, AllVolumesAreThereAtOnce) {
   static const Filter filter = describe_filter<ChangesParams>();
   EXPECT_TRUE(filter.takes_all_volumes);
   std::vector<Volume> volumes(3, busy_volume(extent, 3));
@@ -180,7 +180,7 @@ TEST(SeriesFilter, AllVolumesAreThereAtOnce) {
                [&] { run(filter, volumes); });
 }
 
-TEST(SeriesFilter, SlabsNeverChangeAVoxel) {
+TEST(FilterSeries, SlabsNeverChangeAVoxel) {
   static const Filter filter = describe_filter<SpreadParams>();
   const Volume volume = busy_volume(extent, 3);
   const auto whole = run(filter, {volume});
@@ -192,7 +192,7 @@ TEST(SeriesFilter, SlabsNeverChangeAVoxel) {
                [&] { run(filter, {volume}, {.memory_limit = 4 * 9 * 7 * sizeof(float)}); });
 }
 
-TEST(SeriesFilter, ABackendWithoutThemSaysSo) {
+TEST(FilterSeries, ABackendWithoutThemSaysSo) {
   class Plain final : public Backend {
    public:
     std::string name() const override { return "plain"; }
@@ -214,7 +214,7 @@ TEST(SeriesFilter, ABackendWithoutThemSaysSo) {
                [&] { filter_series(volumes, FilterConfig(filter), Plain(), {}, [](auto) {}); });
 }
 
-TEST(SeriesFilter, TheModelOfTheNoiseIsGivenToWhoAsks) {
+TEST(FilterSeries, TheModelOfTheNoiseIsGivenToWhoAsks) {
   static const Filter filter = describe_filter<ThresholdParams>();
   VolumeFacts facts{.extent = extent, .spacing = {1, 1, 1}};
   const FilterConfig waits = FilterConfig(filter).resolved(facts);

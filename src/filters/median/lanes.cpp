@@ -9,7 +9,7 @@
 #include "filters/median/lanes.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "filters/median/simd_rows.cpp"
+#define HWY_TARGET_INCLUDE "filters/median/lanes.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h comes first.
 #include <hwy/highway.h>

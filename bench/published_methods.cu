@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// papers [RESULT.json [COMMIT]]: the methods of five papers beside our filters, on the same images in the same run. The
-// kernels are built anew from what the papers say, with their images' sizes and their threads, to be read rather than
-// to be fast. Each result is compared with ours before it is timed. Edges are as ours has them, so that all pixels
-// compare.
+// published_methods [RESULT.json [COMMIT]]: the methods of five papers beside our filters, on the same images in the
+// same run. The kernels are built anew from what the papers say, with their images' sizes and their threads, to be read
+// rather than to be fast. Each result is compared with ours before it is timed. Edges are as ours has them, so that all
+// pixels compare.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -425,32 +425,32 @@ struct Case {
 
 class Comparison {
  public:
-  explicit Comparison(cuda::Device& device) : queue_{device.compute, device.pool, device.multiprocessors} {}
+  explicit Comparison(cuda::Device& device) : context_{device.compute, device.pool, device.multiprocessors} {}
 
   template <class T>
   cuda::DeviceBuffer<T> on_device(const std::vector<T>& values) const {
-    cuda::DeviceBuffer<T> buffer(values.size(), queue_);
-    QV_CUDA(
-        cudaMemcpyAsync(buffer.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, queue_.stream));
+    cuda::DeviceBuffer<T> buffer(values.size(), context_);
+    QV_CUDA(cudaMemcpyAsync(buffer.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice,
+                            context_.stream));
     return buffer;
   }
 
-  cudaStream_t stream() const { return queue_.stream; }
-  const LaunchContext& queue() const { return queue_; }
+  cudaStream_t stream() const { return context_.stream; }
+  const LaunchContext& context() const { return context_; }
 
   /// `theirs(in, out)` queues the method on `input`, which is `image` as the paper's kernel wants it.
   template <class In, class Out = float, class Theirs>
   void add(const Case& c, const std::vector<float>& image, const std::vector<In>& input, const Theirs& theirs) {
     const cuda::DeviceBuffer<In> their_in = on_device(input);
-    const cuda::DeviceBuffer<float> our_in = on_device(image), our_out(image.size(), queue_);
-    const cuda::DeviceBuffer<Out> their_out(image.size(), queue_);
+    const cuda::DeviceBuffer<float> our_in = on_device(image), our_out(image.size(), context_);
+    const cuda::DeviceBuffer<Out> their_out(image.size(), context_);
     QV_CUDA(cudaMemsetAsync(their_out.get(), 0x7f, image.size() * sizeof(Out), stream()));
     const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
     const BackendEntry<LaunchContext>& filter = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
     const auto run_theirs = [&] { theirs(their_in.get(), their_out.get()); };
     const auto run_ours = [&] {
       filter.f32(VolumeView<const float>{our_in.get(), c.extent}, VolumeView<float>{our_out.get(), c.extent},
-                 settings.params(), queue_);
+                 settings.params(), context_);
     };
     run_theirs();
     QV_CUDA(cudaGetLastError());
@@ -497,7 +497,7 @@ class Comparison {
     return values;
   }
 
-  LaunchContext queue_;
+  LaunchContext context_;
   nlohmann::json rows_ = nlohmann::json::array();
 };
 
@@ -505,7 +505,7 @@ void add_two_way_gaussian(Comparison& comparison, const Extent& extent) {
   constexpr int window = 30, sigma = window / 2;
   const std::vector<float> image = picture(extent);
   const int columns = static_cast<int>(extent.x), rows = static_cast<int>(extent.y);
-  const cuda::DeviceBuffer<float> between(image.size(), comparison.queue());
+  const cuda::DeviceBuffer<float> between(image.size(), comparison.context());
   const Recursion recursion = young_van_vliet(sigma);
   const dim3 threads(gaussian_lines, 3);
   comparison.add({"Lee, Ko and Choe 2014",
@@ -673,4 +673,6 @@ void run(int argc, char** argv) {
 }  // namespace
 }  // namespace quietvox::bench
 
-int main(int argc, char** argv) { return quietvox::bench::run_program("papers", argc, argv, quietvox::bench::run); }
+int main(int argc, char** argv) {
+  return quietvox::bench::run_program("published_methods", argc, argv, quietvox::bench::run);
+}

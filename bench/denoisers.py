@@ -5,9 +5,9 @@
 
     bench/denoisers.py QUIETVOX TRUTH... [--threads N] [--seed N]
 
-TRUTH is a NIfTI file without noise, of which NAME=FILE@X:X,Y:Y,Z:Z takes a part, or phantom:mr or phantom:mammogram.
-The page says what was done. Peers that are not installed (bm4d, bm3d, dipy, antspyx) are left out. Needs numpy and
-nibabel.
+TRUTH is a NIfTI file without noise, of which NAME=FILE@X:X,Y:Y,Z:Z takes a part, or phantom:mr, phantom:ct or
+phantom:mammogram. The page says what was done. Peers that are not installed (bm4d, bm3d, dipy, antspyx) are left out.
+Needs numpy and nibabel.
 """
 import argparse
 import importlib.util
@@ -35,13 +35,18 @@ OURS = {
     "bm4d": ["bm4d"],
     "bm4d, best": ["bm4d", "--quality", "best"],
 }
+PICTURES = {  # the first voxel that is shown
+    "phantom:mr": (16, 24, 16),
+    "phantom:ct": (32, 40, 8),
+    "phantom:mammogram": (141, 240, 0),
+}
 MAGNITUDES = {"denoise": ["denoise"]} | {
     name: [name, "--stabilise", "rician"] for name in ("bm4d", "prinlm", "dct", "nlm", "bilateral")
 }
 TEXT = """# The strong denoisers
 
-Made by `bench/denoisers.py`; do not edit. {machine}, {threads} threads. Noise of seed {seed}, from `quietvox add-noise`.
-PSNR in dB inside the object, by `bench/quality.py`. Peers: {peers}.
+Made by `bench/denoisers.py`; do not edit. {machine}, {threads} threads. Noise of seed {seed}, from `quietvox
+add-noise`. PSNR in dB inside the object, by `bench/quality.py`. Peers: {peers}.
 
 ## White Gaussian noise
 
@@ -49,24 +54,28 @@ Filters and peers are told the true sigma, and are otherwise as they come. Level
 
 {white}
 
+Phantoms as they are, with 5 % of noise, and as `dct`, `prinlm` and `bm4d` leave them, pixel by pixel:
+
+{pictures}
+
 ## Megavoxels a second
 
-On {threads} threads, of wall time, of the largest truth above at {level} %. Ours read and write a file besides; BM4D and
-BM3D use the threads that they like.
+On {threads} threads, of wall time, of the largest truth above at {level} %. Ours read and write a file besides; BM4D
+and BM3D use the threads that they like.
 
 {speed}
 
 ## Rician noise
 
-9 % of the range; nothing is told, but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result where
-there is no signal, in sigma; magnitudes begin with 1.25. The rest: by how many percent the mean of flat tissue is wrong,
-by the signal in sigma.
+9 % of the range; nothing is told, but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
+where there is no signal, in sigma; magnitudes begin with 1.25. Where there is no air, `denoise` cannot tell that noise is
+Rician. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma.
 
 {rician}
 
 ## No noise
 
-PSNR of what the filters make of a truth, by their defaults: above 60 dB nothing is seen.
+PSNR of what the filters make of a truth, by their defaults: above 60 dB nothing is seen. A scan has noise of its own.
 
 {clean}
 """
@@ -95,7 +104,8 @@ def peers_of(case):
 
     def ants():
         import ants
-        return ants.denoise_image(ants.from_numpy(image.squeeze().astype(numpy.float32)), noise_model="Gaussian").numpy()
+        of_ants = ants.from_numpy(image.squeeze().astype(numpy.float32))
+        return ants.denoise_image(of_ants, noise_model="Gaussian").numpy()
 
     of_volumes = {"BM4D": ("bm4d", bm4d), "dipy nlmeans": ("dipy", dipy), "ants denoise_image": ("ants", ants)}
     named = {"BM3D": ("bm3d", bm3d)} if flat else of_volumes
@@ -110,16 +120,26 @@ def filtered(quietvox, words, noisy):
     return quality.voxels(result), time.perf_counter() - begin
 
 
+def picture_of(truth):
+    return f"denoisers-{truth.removeprefix('phantom:')}.png"
+
+
 def white(quietvox, truths, levels, seed):
     rows = {}
     for truth in truths:
         for level in levels:
             case = made(quietvox, truth, "white", level, seed)
+            shown = [case.clean, case.image]
             column = f"{truth}, {level} %"
             rows.setdefault("noisy", {})[column] = (case.psnr(case.image), None)
             for name, words in OURS.items():
                 image, seconds = filtered(quietvox, [*words, "--sigma", case.sigma], case.noisy)
                 rows.setdefault(name, {})[column] = (case.psnr(image), case.image.size / seconds / 1e6)
+                if name in ("dct", "prinlm", "bm4d"):
+                    shown.append(image)
+            if truth in PICTURES and level == levels[0]:
+                margin = 3 * level / 100 * case.top
+                quality.write_side_by_side(PAGE.parent / picture_of(truth), PICTURES[truth], shown, margin)
             for name, run in peers_of(case).items():
                 begin = time.perf_counter()
                 image = numpy.asarray(run()).reshape(case.image.shape)
@@ -153,7 +173,7 @@ def rician(quietvox, truths, seed):
         air = flat & (clean < 0.05 * sigma)
         for name, words in MAGNITUDES.items():
             image, _ = filtered(quietvox, words, case.noisy)
-            row = [truth, name, f"{image[air].mean() / sigma:.2f}"]
+            row = [truth, name, f"{image[air].mean() / sigma:.2f}" if air.any() else ""]
             for low, high in bins:
                 part = flat & (clean >= low * sigma) & (clean < high * sigma)
                 many = part.sum() >= 200
@@ -221,6 +241,7 @@ def main():
         PAGE.write_text(TEXT.format(
             machine=machine(), threads=threads, seed=arguments.seed, level=levels[1],
             peers=", ".join(f"{name} {version}" for name, version in peers.items()) or "none installed",
+            pictures="\n\n".join(f"![{truth}, five times]({picture_of(truth)})" for truth in truths if truth in PICTURES),
             white=table(["", *columns], psnrs), speed=table(["", "Mvoxel/s"], rates),
             rician=rician(quietvox, volumes, arguments.seed), clean=clean(quietvox, truths)), encoding="utf-8")
 

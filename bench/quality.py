@@ -409,22 +409,26 @@ def write_png(path, gray):
                      chunk(b"IEND", b""))
 
 
+def write_side_by_side(path, place, images, margin):
+    """96x96 voxels of each from `place` on, in the window of the first and as much as `margin` beyond."""
+    x, y, z = place
+    parts = [image[x:x + 96, y:y + 96, z].T for image in images]
+    low, high = numpy.percentile(parts[0], (1, 99))
+    gray = (numpy.hstack(parts) - low + margin) / (high - low + 2 * margin)
+    write_png(path, numpy.round(255 * gray.clip(0, 1)).astype(numpy.uint8))
+
+
 def draw(quietvox, path, place, shown, case):
     """The truth, the noisy image and automatic results side by side."""
     case.write()
     case.load()
-    x, y, z = place
     parts = [case.clean, case.image]
     with tempfile.TemporaryDirectory(dir=case.folder) as folder:
         for method in shown:
             _, _, run = next(METHODS[method](case, pathlib.Path(folder)))
             run("result.nii")
             parts.append(voxels(pathlib.Path(folder, "result.nii")))
-    parts = [part[x:x + 96, y:y + 96, z].T for part in parts]
-    low, high = numpy.percentile(parts[0], (1, 99))
-    margin = 3 * case.level / 100 * case.top
-    gray = (numpy.hstack(parts) - low + margin) / (high - low + 2 * margin)
-    write_png(path, numpy.round(255 * gray.clip(0, 1)).astype(numpy.uint8))
+    write_side_by_side(path, place, parts, 3 * case.level / 100 * case.top)
 
 
 def measure_all(options, cases, methods, document):

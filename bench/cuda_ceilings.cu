@@ -65,7 +65,8 @@ __global__ void run_fma(float* values) {
   for (int i = 0; i < registers; ++i) values[at + i * step] = v[i];
 }
 
-__global__ void run_atomics(unsigned long long* sums, unsigned size) {
+__global__ void run_atomics(unsigned long long* sums) {
+  constexpr unsigned size = 1U << 21;  // 16 MiB, less than the cache
   unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
   for (int round = 0; round < rounds; ++round) {
     atomicAdd(sums + at % size, 1ULL);
@@ -112,9 +113,7 @@ Ceilings measure_ceilings() {
       60 * lanes / seconds([&] { run_comparators<PackedMinMax><<<blocks, threads>>>(static_cast<unsigned*>(a)); });
   result.exp2 = registers * lanes / seconds([&] { run_exp2<<<blocks, threads>>>(static_cast<float*>(a)); });
   result.fma = registers * lanes / seconds([&] { run_fma<<<blocks, threads>>>(static_cast<float*>(a)); });
-  constexpr unsigned sums = 1U << 21;  // 16 MiB, less than the cache
-  result.atomics =
-      lanes / seconds([&] { run_atomics<<<blocks, threads>>>(static_cast<unsigned long long*>(b), sums); });
+  result.atomics = lanes / seconds([&] { run_atomics<<<blocks, threads>>>(static_cast<unsigned long long*>(b)); });
   result.shared =
       sizeof(float) * registers * lanes / seconds([&] { run_shared<<<blocks, threads>>>(static_cast<float*>(a)); });
   result.copy = 2.0 * copied / seconds([&] { QV_CUDA(cudaMemcpyAsync(b, a, copied, cudaMemcpyDeviceToDevice)); });

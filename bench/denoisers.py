@@ -17,9 +17,6 @@ import sys
 import tempfile
 import time
 
-threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else str(os.cpu_count())
-os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = threads
-
 import nibabel
 import numpy
 
@@ -86,7 +83,7 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def peers_of(case):
+def peers_of(case, threads):
     """Name and function of each peer that is installed."""
     image, sigma, flat = case.image, case.sigma, 1 in case.image.shape
 
@@ -116,7 +113,7 @@ def filtered(quietvox, words, noisy):
     """The result, and its seconds."""
     result = quietvox.folder / "result.nii"
     begin = time.perf_counter()
-    quietvox(*words, noisy, result, "--threads", threads, "--backend", "cpu", "--force", "--quiet")
+    quietvox(*words, noisy, result, "--threads", quietvox.threads, "--backend", "cpu", "--force", "--quiet")
     return quality.voxels(result), time.perf_counter() - begin
 
 
@@ -140,7 +137,7 @@ def white(quietvox, truths, levels, seed):
             if truth in PICTURES and level == levels[0]:
                 margin = 3 * level / 100 * case.top
                 quality.write_side_by_side(PAGE.parent / picture_of(truth), PICTURES[truth], shown, margin)
-            for name, run in peers_of(case).items():
+            for name, run in peers_of(case, quietvox.threads).items():
                 begin = time.perf_counter()
                 image = numpy.asarray(run()).reshape(case.image.shape)
                 seconds = time.perf_counter() - begin
@@ -155,7 +152,7 @@ def made(quietvox, truth, kind, level, seed):
 
 
 def flat_parts(image, most):
-    """Where neighbours as far as two voxels away differ by at most that."""
+    """Where neighbours as far as two voxels away differ by at most that; edges have those of the other side."""
     flat = numpy.ones(image.shape, bool)
     for axis in range(image.ndim):
         for step in (-2, -1, 1, 2):
@@ -168,7 +165,7 @@ def rician(quietvox, truths, seed):
     rows = []
     for truth in truths:
         case = made(quietvox, truth, "rician", 9, seed)
-        clean, sigma = case.clean, 9 / 100 * case.top
+        clean, sigma = case.clean, case.amount(case.clean)
         flat = flat_parts(clean, 0.5 * sigma)
         air = flat & (clean < 0.05 * sigma)
         for name, words in MAGNITUDES.items():
@@ -220,12 +217,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("quietvox", type=pathlib.Path)
     parser.add_argument("truths", nargs="+")
-    parser.add_argument("--threads")
+    parser.add_argument("--threads", default=str(os.cpu_count()))
     parser.add_argument("--seed", type=int, default=20261)
     arguments = parser.parse_args()
+    os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = arguments.threads  # before ANTs is loaded
     levels = (5, 11)
     with tempfile.TemporaryDirectory() as folder:
         quietvox = quality.Quietvox(arguments.quietvox.resolve(), pathlib.Path(folder))
+        quietvox.threads = arguments.threads
         truths = [write_truth(quietvox, text) for text in arguments.truths]
         rows = white(quietvox, truths, levels, arguments.seed)
         columns = [f"{truth}, {level} %" for truth in truths for level in levels]
@@ -235,11 +234,11 @@ def main():
                  for name, row in rows.items()]
         rates = [[name, f"{row[largest][1]:.2g}"] for name, row in rows.items() if largest in row and row[largest][1]]
         volumes = [truth for truth in truths if "mammogram" not in truth]
-        peers = quality.installed(["bm4d"]) or {}
-        for package in ("bm3d", "dipy", "antspyx"):
+        peers = {}
+        for package in ("bm4d", "bm3d", "dipy", "antspyx"):
             peers |= quality.installed([package]) or {}
         PAGE.write_text(TEXT.format(
-            machine=machine(), threads=threads, seed=arguments.seed, level=levels[1],
+            machine=machine(), threads=arguments.threads, seed=arguments.seed, level=levels[1],
             peers=", ".join(f"{name} {version}" for name, version in peers.items()) or "none installed",
             pictures="\n\n".join(f"![{truth}, five times]({picture_of(truth)})" for truth in truths if truth in PICTURES),
             white=table(["", *columns], psnrs), speed=table(["", "Mvoxel/s"], rates),

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "core/error.hpp"
 
@@ -40,19 +41,23 @@ void* PinnedBuffer::reserve(std::size_t bytes) {
   if (mapped == MAP_FAILED) throw Error(Errc::out_of_memory, "the machine has no memory left to page-lock");
   mapped_ = static_cast<std::byte*>(mapped);
   mapped_bytes_ = size;
-  std::byte* const first = mapped_ + (huge_page - reinterpret_cast<std::uintptr_t>(mapped_) % huge_page) % huge_page;
-  madvise(first, bytes, MADV_HUGEPAGE);
-  QV_CUDA(cudaHostRegister(first, bytes, cudaHostRegisterPortable));
-  data_ = first;
+  void* first = mapped;
+  std::size_t room = size;
+  data_ = static_cast<std::byte*>(std::align(huge_page, bytes, first, room));
   bytes_ = bytes;
+  madvise(data_, bytes_, MADV_HUGEPAGE);
+  madvise(mapped_, mapped_bytes_, MADV_DONTFORK);  // the process that renames has no use for it
+  is_locked_ = cudaHostRegister(data_, bytes_, cudaHostRegisterPortable) == cudaSuccess;
+  if (!is_locked_) cudaGetLastError();
   return data_;
 }
 
 void PinnedBuffer::release() {
-  if (data_) cudaHostUnregister(data_);
+  if (is_locked_) cudaHostUnregister(data_);
   if (mapped_) munmap(mapped_, mapped_bytes_);
   mapped_ = data_ = nullptr;
   mapped_bytes_ = bytes_ = 0;
+  is_locked_ = false;
 }
 
 std::size_t most_shared_bytes() {

@@ -7,7 +7,7 @@
 
 #include "cuda/check.hpp"
 
-/// Owners of what CUDA hands out. All are movable, none can be copied, and none of the destructors throws.
+/// Owners of what CUDA hands out. None can be copied, and none of the destructors throws.
 namespace quietvox::cuda {
 
 class Stream {
@@ -94,7 +94,8 @@ class DeviceBuffer {
 };
 
 /// Page-locked host memory that only grows; the copy engines reach it at full speed. It lies in huge pages where the
-/// system has them, which takes a third of the time that CUDA's own takes.
+/// system has them, which takes a third of the time that CUDA's own takes. Where nothing more can be page-locked, it is
+/// memory like any other, and copies wait.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -112,6 +113,7 @@ class PinnedBuffer {
   std::size_t mapped_bytes_ = 0;
   std::byte* data_ = nullptr;  ///< where the first huge page begins
   std::size_t bytes_ = 0;
+  bool is_locked_ = false;
 };
 
 }  // namespace quietvox::cuda

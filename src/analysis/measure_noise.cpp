@@ -121,10 +121,10 @@ double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey&
   return static_cast<double>(background) / static_cast<double>(bricks.voxels());
 }
 
-/// Where fill values lie beyond, by the means of all bricks. Bricks far from all others hold fill values where few of
-/// them hold anything besides; more are an object in much air, however bright it is.
+/// The mean of bricks beyond which they hold fill values. Bricks far from all others do if any of these holds one value
+/// alone, or if they are few; else they are an object in much air, however bright it is.
 double fill_values_beyond(const NoiseBricks& bricks, std::vector<double> means) {
-  constexpr double spreads = 64, most_spreads = 1e6, few = 0.02;
+  constexpr double spreads = 64, most_spreads = 1e6, few = 0.02, fewest = 5;
   const auto quartile = [&](std::size_t number) {
     const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
     std::nth_element(means.begin(), at, means.end());
@@ -133,10 +133,12 @@ double fill_values_beyond(const NoiseBricks& bricks, std::vector<double> means) 
   const double first = quartile(1), third = quartile(3);
   if (!(third > first)) return std::numeric_limits<double>::infinity();
   const double end = third + spreads * (third - first);
-  std::int64_t varied = 0;
-  for (std::int64_t i = 0; i < bricks.count(); ++i) varied += bricks.mean(i) > end;
-  const bool has_object = static_cast<double>(varied) >= few * static_cast<double>(means.size());
-  return has_object ? third + most_spreads * (third - first) : end;
+  const auto is_fill = [&](const NoiseBricks::Background& one) { return one.constant && one.mean > end; };
+  if (std::ranges::any_of(bricks.background(), is_fill)) return end;
+  std::int64_t beyond = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) beyond += bricks.mean(i) > end;
+  const bool is_object = static_cast<double>(beyond) >= std::max(few * static_cast<double>(means.size()), fewest);
+  return is_object ? third + most_spreads * (third - first) : end;
 }
 
 Survey survey(const NoiseBricks& bricks) {

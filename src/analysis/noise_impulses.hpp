@@ -14,8 +14,8 @@ struct Impulses {
   bool all_are_atoms = false;
 };
 
-/// Replaces voxels that are missing, or that stand out from their neighbours in the slice more than noise does, by the
-/// mean of their other neighbours.
+/// Replaces voxels that are missing, that are atoms, or that stand out from their neighbours in the slice more than
+/// noise does, by the mean of those neighbours that are none of these.
 class ImpulseRepair {
  public:
   explicit ImpulseRepair(const Extent& size) : size_(size), slice_(static_cast<std::size_t>(size.slice())) {}

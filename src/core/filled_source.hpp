@@ -15,7 +15,7 @@ namespace quietvox {
 /// voxels across, or with one missing voxel in twenty, might have no other blocks. Within a slice the surroundings are
 /// carried on, ever coarser the further away (a pyramid of means of 2 x 2 voxels). A slice that is missing whole
 /// becomes the nearest one before it, or if there is none the nearest one after it, smoothed. What is filled in depends
-/// on no voxel that is missing. Numbers beyond 1e18, whose squares are beyond floats, count as missing too.
+/// on no voxel that is missing. Numbers beyond 1e18, whose sums of squares are beyond floats, count as missing too.
 class FilledSource final : public VolumeSource {
  public:
   FilledSource(VolumeSource& source, const Execution&);

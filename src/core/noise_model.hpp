@@ -76,7 +76,7 @@ struct SignalVariance {
 struct NoiseModel {
   double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
   NoiseDistribution distribution = NoiseDistribution::gaussian;
-  /// How the variance follows the signal if the noise is Poisson or speckle; its root mean square is `sigma`. For other
+  /// How the variance follows the signal if the noise is Poisson or speckle; its mean is `sigma` squared. For other
   /// noise, the best fit of either kind, if there is one.
   SignalVariance poisson{}, speckle{0, 0, 2};
   NoiseSpectrum spectrum{};

@@ -20,10 +20,11 @@ namespace quietvox {
 namespace {
 
 constexpr std::int64_t block_voxels = std::int64_t{1} << 22;
+constexpr std::int64_t most_voxels = std::int64_t{1} << 28;  // of a slab, where memory allows
 constexpr std::int64_t least_blocks = 16;  // while the first is read and the last is written, little else is done
 
 /// How a volume is cut: into slabs of so many slices, of which one is read and one written while another is filtered,
-/// or each alone where there is no room for that.
+/// or each alone: where there is no room for that, and for filters of two passes on the threads that read and write.
 struct Plan {
   std::int64_t slices = 1;
   bool overlapped = false;
@@ -54,10 +55,11 @@ std::int64_t recomputed_slices(std::span<const FilterConfig> chain) {
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
-  Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution)
+  /// `shares_threads`: filters run on the threads that read and write too.
+  Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution, bool shares_threads)
       : extent_(extent),
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
-        recomputed_(recomputed_slices(chain)),
+        recomputed_(shares_threads ? recomputed_slices(chain) : 0),
         filters_(static_cast<std::int64_t>(chain.size())),
         parts_(parts_of(chain)),
         threads_(thread_count(execution)) {}
@@ -82,31 +84,30 @@ class Demand {
   std::int64_t bytes(Plan plan) const {
     return (buffers(plan) + under_way(plan)) * extent_.slice() * static_cast<std::int64_t>(sizeof(float));
   }
-  /// The slices of each slab where all have about as many, at most `most`.
-  std::int64_t level(std::int64_t most) const {
+  /// As many slabs as with `most` slices each, of about the same size.
+  std::int64_t even_slab(std::int64_t most) const {
     const std::int64_t slabs = (extent_.z + most - 1) / most;
     return (extent_.z + slabs - 1) / slabs;
   }
   /// One slice at a time.
   std::int64_t least_bytes() const { return bytes({1, false}); }
 
-  Plan plan(const std::optional<std::size_t>& memory_limit, bool shares_threads) const {
+  Plan plan(const std::optional<std::size_t>& memory_limit) const {
     const std::int64_t limit = static_cast<std::int64_t>(memory_limit.value_or(0));
     // Without a limit twice the volume, which one filter needs when it takes the volume whole; see below for chains.
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
 
-    // Enough for all threads, and not much besides what is computed twice, the reach of a chain's later filters.
+    // Enough for all threads, and not much besides what is computed twice: the reach of a chain's later filters, and
+    // what two passes compute anew.
     const std::int64_t voxels = std::min(block_voxels, extent_.voxels() / least_blocks);
-    const std::int64_t block = std::max({voxels / extent_.slice(), threads_, 2 * halo_, std::int64_t{1}});
+    const std::int64_t large = std::min(16 * recomputed_, most_voxels / extent_.slice());
+    const std::int64_t block = std::max({voxels / extent_.slice(), threads_, 2 * halo_, large, std::int64_t{1}});
     const std::int64_t overlapped = most_slices(std::min(block, extent_.z / 4), [&](std::int64_t slices) {
       return fits({slices, true});
     });
     // Reading beside a filter that takes the same threads gains less than slabs of which little is computed anew.
-    const std::int64_t large = std::max(block, 16 * recomputed_);
-    if (overlapped >= std::max({halo_, shares_threads && recomputed_ > 0 ? large : 0, std::int64_t{1}})) {
-      return {overlapped, true};
-    }
-    const std::int64_t most = recomputed_ > 0 ? level(large) : extent_.z;
+    if (overlapped >= std::max({halo_, 8 * recomputed_, std::int64_t{1}})) return {overlapped, true};
+    const std::int64_t most = recomputed_ > 0 ? std::min(block, extent_.z) : extent_.z;
     const std::int64_t alone = most_slices(most, [&](std::int64_t slices) { return fits({slices, false}); });
     // Slabs shorter than what they reach would make a chain compute most of the volume again and again.
     if (!memory_limit && alone < halo_) return {extent_.z, false};
@@ -115,7 +116,7 @@ class Demand {
       throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + in_mib(least),
                   "give at least " + in_mib(least - static_cast<std::uint64_t>(limit)) + " more");
     }
-    return {std::max<std::int64_t>(alone, 1), false};
+    return {even_slab(std::max<std::int64_t>(alone, 1)), false};
   }
 
  private:
@@ -369,20 +370,20 @@ std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, Vol
 }
 
 std::size_t least_memory(const Extent& extent, std::span<const FilterConfig> chain, const Execution& execution) {
-  return static_cast<std::size_t>(Demand(extent, chain, execution).least_bytes());
+  return static_cast<std::size_t>(Demand(extent, chain, execution, true).least_bytes());
 }
 
 StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
                          const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
-  const Demand demand(extent, chain, execution);
+  const Demand demand(extent, chain, execution, backend.shares_threads());
   const std::vector<Execution> executions = executions_of_parts(parts_of(chain), execution);
   const LastPart part(source, chain, backend, executions);
-  Plan plan = demand.plan(execution.memory_limit, backend.shares_threads());
+  Plan plan = demand.plan(execution.memory_limit);
   const auto bytes = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
   if (!execution.memory_limit && bytes(demand.bytes(plan)) > memory_budget(execution)) {
     check_memory("filtering one slice", bytes(demand.least_bytes()), execution);
-    plan = demand.plan(memory_budget(execution), backend.shares_threads());
+    plan = demand.plan(memory_budget(execution));
   }
   const std::int64_t slabs = (extent.z + plan.slices - 1) / plan.slices;
   const std::int64_t window = std::min(plan.slices + 2 * total_halo(part.filters()).z, extent.z);

@@ -58,8 +58,8 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
   }
 }
 
-/// Refuses windows that do not fit, or that would reach across irregular slices. Voxels never decide the size of a
-/// window, so this reads only what is needed to judge the kind of the first volumes. Throws if no volume can be
+/// Refuses windows that do not fit, or that would reach across irregular slices. No value of a voxel makes a window
+/// too large, so this reads only what is needed to judge the kind of the first volumes. Throws if no volume can be
 /// filtered.
 void check_windows(const DenoiseRequest& request, const io::Image& image, UnfilteredVolumes& unfiltered,
                    DenoiseReport& report) {

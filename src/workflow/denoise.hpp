@@ -21,7 +21,7 @@
 /// The whole work: a scan, or a volume in memory, through a chain of filters.
 namespace quietvox {
 
-/// How much noise to remove: half of what was measured, all of it, one and a half times as much.
+/// How strong the noise is taken to be: half of what was measured, as measured, one and a half times that.
 enum class DenoiseStrength { light, medium, strong };
 constexpr std::array<std::string_view, 3> choices(DenoiseStrength) { return {"light", "medium", "strong"}; }
 

@@ -233,7 +233,6 @@ TEST(MeasureNoise, NumbersWhoseSquaresAreNoFloats) {
   }
 }
 
-/// CT numbers plus 1024: the mean of air is twice its spread, as in the magnitudes of MR.
 /// A ball with soft contrasts in air, as of a wrist in a head coil.
 Scan ball_in_air(double radius, double signal) {
   constexpr Extent extent{{96, 96, 64}};
@@ -258,6 +257,21 @@ TEST(MeasureNoise, OfMagnitudesThatAreMostlyAir) {
   }
 }
 
+TEST(MeasureNoise, AFilledCornerIsNoObject) {
+  constexpr std::int64_t width = 96;
+  const Scan noisy = ball_in_air(27, 800).with({NoiseKind::rician, 20, test_seed});
+  const double usual = noisy.measured().sigma;
+  for (const float fill : {32767.0F, 1e6F, 1e7F, 1e10F}) {
+    const auto is_corner = [](std::size_t i) {
+      return static_cast<std::int64_t>(i) % width + static_cast<std::int64_t>(i) / width % width < 30;
+    };
+    const NoiseModel model =
+        noisy.changed([&](std::size_t i) { return is_corner(i) ? fill : noisy.voxels[i]; }).measured();
+    EXPECT_NEAR(model.sigma, usual, 0.1 * usual) << fill;
+  }
+}
+
+/// CT numbers plus 1024: the mean of air is twice its spread, as in the magnitudes of MR.
 TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   const Extent extent{{96, 96, 24}};
   Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};

@@ -109,8 +109,8 @@ __device__ inline float bounded(float value) { return fminf(fmaxf(value, -FLT_MA
 /// Runs a pass with these weights of the offsets 0, 1, ... in doubles.
 void convolve(const Pass&, const std::vector<double>& of_offset, const LaunchContext&);
 
-/// The same in floats. That needs a voxel that all outputs of a strip see, and few taps; convolves_in_floats() is false
-/// if there are none. `origin` is the place of the input in the volume.
+/// The same in floats. That needs a voxel that all outputs of a strip see, and few taps; convolves_in_floats() says
+/// whether both are so. `origin` is the place of the input in the volume.
 bool convolves_in_floats(const std::vector<double>& of_offset);
 void convolve_in_floats(const Pass&, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext&);
 

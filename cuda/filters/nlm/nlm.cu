@@ -99,7 +99,7 @@ __device__ float weight_of(const Nlm& nlm, float sum, float difference, float lo
 }
 
 /// Divides the sum over the patches of a pair by the mean variance of the noise of its two voxels; that of the second
-/// lies `step` behind `variance`. Rounded alike in every version of this code.
+/// is `step` further on. Rounded alike in every version of this code.
 __device__ __forceinline__ float over_noise(float sum, const float* variance, std::int64_t step) {
   return __fmul_rn(sum, __fdividef(2.0F, __ldg(variance) + __ldg(variance + step)));
 }

@@ -13,8 +13,8 @@ struct DenoiseOptions {
   static consteval auto fields() {
     return std::tuple{
         field("strength", &DenoiseOptions::strength,
-              "How much noise to remove: light half of what was measured, medium all of it, strong one and a half "
-              "times as much."),
+              "How strong the noise is taken to be: light half of what was measured, medium as measured, strong one "
+              "and a half times that."),
         field("stabilise", &DenoiseOptions::stabilise, stabilise_help),
     };
   }

@@ -102,7 +102,7 @@ class NiftiImage final : public Image {
   bool may_lose_digits() const override { return header().may_lose_digits(); }
 
   std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain domain) const override {
-    check_values(domain);
+    check_domain(domain);
     return std::make_unique<NiftiVolume>(nifti_, volume, domain);
   }
 
@@ -129,7 +129,7 @@ class NiftiImage final : public Image {
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                       const WriteOptions& options) const override {
-    if (!options.are_differences) check_values(options.output_type == "same" ? domain : VoxelDomain::real);
+    if (!options.are_differences) check_domain(options.output_type == "same" ? domain : VoxelDomain::real);
     const auto take_reader = [nifti = nifti_] { return nifti->readers.take(); };
     return make_nifti_writer(nifti_->file, take_reader, output, domain, options);
   }
@@ -137,7 +137,7 @@ class NiftiImage final : public Image {
  private:
   const NiftiHeader& header() const { return nifti_->file.header; }
 
-  void check_values(VoxelDomain domain) const {
+  void check_domain(VoxelDomain domain) const {
     if (domain == VoxelDomain::stored || (domain == VoxelDomain::real_less_offset && offset() != 0)) return;
     const std::string name = nifti_->file.paths.header.string();
     if (const std::string& why = header().why_stored_only(); !why.empty()) {

@@ -15,7 +15,7 @@ namespace {
 
 using Elements = std::vector<std::pair<DcmTagKey, std::string>>;
 
-class DicomPatient : public DicomSeries {
+class DicomIdentity : public DicomSeries {
  protected:
   std::string problem_of_opening(const io::ReadOptions& options = {}) {
     try {
@@ -32,7 +32,7 @@ class DicomPatient : public DicomSeries {
   }
 };
 
-TEST_F(DicomPatient, ASeriesOfTwoPatientsOrStudiesIsRefused) {
+TEST_F(DicomIdentity, ASeriesOfTwoPatientsOrStudiesIsRefused) {
   struct Case {
     DcmTagKey key;
     const char *name, *first, *second;
@@ -65,7 +65,7 @@ TEST_F(DicomPatient, ASeriesOfTwoPatientsOrStudiesIsRefused) {
   }
 }
 
-TEST_F(DicomPatient, OnlyTheSeriesOfTwoPatientsIsRefused) {
+TEST_F(DicomIdentity, OnlyTheSeriesOfTwoPatientsIsRefused) {
   add("a", 0, 1, {{DCM_PatientID, "A"}});
   add("b", 1, 2, {{DCM_PatientID, "B"}});
   DicomSpec other = marked(3);
@@ -75,7 +75,7 @@ TEST_F(DicomPatient, OnlyTheSeriesOfTwoPatientsIsRefused) {
   EXPECT_NE(problem_of_opening({.allow_gaps = false, .series_uid = "1.2.3.4"}), "");
 }
 
-TEST_F(DicomPatient, OnePatientMayBeWrittenInSeveralWays) {
+TEST_F(DicomIdentity, OnePatientMayBeWrittenInSeveralWays) {
   const std::string utf8 = "ISO_IR 192", latin = "ISO_IR 100", japanese = "\\ISO 2022 IR 87";
   const std::vector<Elements> ways[] = {
       {{{DCM_PatientName, "Doe^Jane"}}, {{DCM_PatientName, "DOE^JANE^^^ "}}, {{DCM_PatientName, " doe ^jane="}}},
@@ -102,7 +102,7 @@ TEST_F(DicomPatient, OnePatientMayBeWrittenInSeveralWays) {
   }
 }
 
-TEST_F(DicomPatient, ACopyOfAnImageIsReadAndWrittenOnce) {
+TEST_F(DicomIdentity, ACopyOfAnImageIsReadAndWrittenOnce) {
   fs::create_directory(folder_ / "in");
   for (int z = 0; z < 3; ++z) add("in/" + std::to_string(z), z, z);
   copy(folder_ / "in/0.dcm", folder_ / "in/0 (copy).dcm");
@@ -124,7 +124,7 @@ TEST_F(DicomPatient, ACopyOfAnImageIsReadAndWrittenOnce) {
   EXPECT_EQ(series[0].files, 3U);
 }
 
-TEST_F(DicomPatient, ACopyMayBeInAnotherTransferSyntax) {
+TEST_F(DicomIdentity, ACopyMayBeInAnotherTransferSyntax) {
   DicomSpec spec = marked(7);
   spec.instance = "1.2.3.4.99";
   spec.is_signed = true;
@@ -147,7 +147,7 @@ TEST_F(DicomPatient, ACopyMayBeInAnotherTransferSyntax) {
   EXPECT_EQ(image->files().size(), 1U);
 }
 
-TEST_F(DicomPatient, ImagesNestedInACopyMayBeCompressedToo) {
+TEST_F(DicomIdentity, ImagesNestedInACopyMayBeCompressedToo) {
   DicomSpec spec{.columns = 16, .rows = 16, .instance = "1.2.3.4.99"};
   spec.change = [](DcmDataset& data) {
     DcmItem* item = nullptr;
@@ -169,13 +169,13 @@ TEST_F(DicomPatient, ImagesNestedInACopyMayBeCompressedToo) {
   EXPECT_EQ(open()->files().size(), 1U);
 }
 
-TEST_F(DicomPatient, ACopyOfAFileOfManyFramesIsReadOnce) {
+TEST_F(DicomIdentity, ACopyOfAFileOfManyFramesIsReadOnce) {
   write_dicom(folder_ / "a", {.frames = 3, .position = {}, .instance = "1.2.3.4.99"});
   copy(folder_ / "a", folder_ / "b");
   EXPECT_EQ(open()->volume_count(), 3U);
 }
 
-TEST_F(DicomPatient, DifferentImagesUnderOneUidAreRefused) {
+TEST_F(DicomIdentity, DifferentImagesUnderOneUidAreRefused) {
   const auto write = [&](const std::string& name, const std::function<void(DicomSpec&)>& change) {
     DicomSpec spec = marked(1);
     spec.instance = "1.2.3.4.99";
@@ -227,7 +227,7 @@ TEST_F(DicomPatient, DifferentImagesUnderOneUidAreRefused) {
 }
 
 /// As archives write them, which add and correct elements.
-TEST_F(DicomPatient, ACopyMayHaveAHeaderThatSaysTheSameOfTheImage) {
+TEST_F(DicomIdentity, ACopyMayHaveAHeaderThatSaysTheSameOfTheImage) {
   DicomSpec spec = marked(1);
   spec.instance = "1.2.3.4.99";
   write_dicom(folder_ / "a.dcm", spec);
@@ -250,7 +250,7 @@ TEST_F(DicomPatient, ACopyMayHaveAHeaderThatSaysTheSameOfTheImage) {
   EXPECT_EQ(both->warnings()[0].find("2 copies have"), 0U) << both->warnings()[0];
 }
 
-TEST_F(DicomPatient, WhatLiesAroundThePixelsOfACopyDoesNotMatter) {
+TEST_F(DicomIdentity, WhatLiesAroundThePixelsOfACopyDoesNotMatter) {
   DicomSpec spec = marked(1);
   spec.instance = "1.2.3.4.99";
   write_dicom(folder_ / "a.dcm", spec);

@@ -121,9 +121,21 @@ double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey&
   return static_cast<double>(background) / static_cast<double>(bricks.voxels());
 }
 
-/// The mean of bricks beyond which they hold fill values. Bricks far from all others do if any of these holds one value
+/// Values that stand for none, far above all others.
+struct FillValues {
+  double end = std::numeric_limits<double>::infinity();  ///< bricks of larger means hold some
+  std::vector<float> values;                             ///< of bricks that hold one alone
+
+  bool in(const NoiseBricks& bricks, std::int64_t i) const {
+    if (bricks.mean(i) > end) return true;
+    const auto is_fill = [&](float voxel) { return std::ranges::find(values, voxel) != values.end(); };
+    return !values.empty() && std::any_of(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is_fill);
+  }
+};
+
+/// Of a volume, by the means of all bricks. Bricks far from all others hold fill values if any of them holds one value
 /// alone, or if they are few; else they are an object in much air, however bright it is.
-double fill_values_beyond(const NoiseBricks& bricks, std::vector<double> means) {
+FillValues find_fill_values(const NoiseBricks& bricks, std::vector<double> means) {
   constexpr double spreads = 64, most_spreads = 1e6, few = 0.02, fewest = 5;
   const auto quartile = [&](std::size_t number) {
     const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
@@ -131,14 +143,18 @@ double fill_values_beyond(const NoiseBricks& bricks, std::vector<double> means) 
     return *at;
   };
   const double first = quartile(1), third = quartile(3);
-  if (!(third > first)) return std::numeric_limits<double>::infinity();
-  const double end = third + spreads * (third - first);
-  const auto is_fill = [&](const NoiseBricks::Background& one) { return one.constant && one.mean > end; };
-  if (std::ranges::any_of(bricks.background(), is_fill)) return end;
+  if (!(third > first)) return {};
+  FillValues fill{third + spreads * (third - first), {}};
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    const auto value = static_cast<float>(one.mean);
+    const bool is_known = std::ranges::find(fill.values, value) != fill.values.end();
+    if (one.constant && one.mean > fill.end && !is_known) fill.values.push_back(value);
+  }
   std::int64_t beyond = 0;
-  for (std::int64_t i = 0; i < bricks.count(); ++i) beyond += bricks.mean(i) > end;
-  const bool is_object = static_cast<double>(beyond) >= std::max(few * static_cast<double>(means.size()), fewest);
-  return is_object ? third + most_spreads * (third - first) : end;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) beyond += bricks.mean(i) > fill.end;
+  const bool are_many = static_cast<double>(beyond) >= std::max(few * static_cast<double>(means.size()), fewest);
+  if (fill.values.empty() && are_many) fill.end = third + most_spreads * (third - first);
+  return fill;
 }
 
 Survey survey(const NoiseBricks& bricks) {
@@ -151,12 +167,18 @@ Survey survey(const NoiseBricks& bricks) {
     const auto [low, high] = std::minmax_element(means.begin(), means.end());
     return std::pair(*low, *high);
   }();
-  const double usual_end = fill_values_beyond(bricks, means);
+  const FillValues fill = find_fill_values(bricks, means);
   double sum = 0, count = 0;
-  for (const double mean : means) {
-    if (!(mean > darkest) || mean > usual_end) continue;
+  const auto add = [&](double mean) {
+    if (!(mean > darkest)) return;
     sum += mean;
     ++count;
+  };
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (!fill.in(bricks, i)) add(bricks.mean(i));
+  }
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    if (one.mean <= fill.end) add(one.mean);
   }
   result.middle = count > 0 ? sum / count : darkest;
   result.darkest = darkest;
@@ -178,7 +200,7 @@ Survey survey(const NoiseBricks& bricks) {
     const auto on_this_side = [&](double mean) { return (mean >= result.middle) == bright; };
     std::vector<std::int64_t> side;
     for (std::int64_t i = 0; i < bricks.count(); ++i) {
-      if (on_this_side(bricks.mean(i))) side.push_back(i);
+      if (on_this_side(bricks.mean(i)) && !fill.in(bricks, i)) side.push_back(i);
     }
     result.impulses = find_impulses(bricks, side);
     const double most = result.impulses.share > 0 ? most_background_with_impulses : most_background;

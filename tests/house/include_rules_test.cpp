@@ -36,7 +36,7 @@ const std::map<std::string, Rule>& rules() {
       {"src/filters/prinlm", {{"core", "filters", "filters/common", "filters/simd"}, {"hwy/"}}},
       {"src/filters/quadratic", {{"core", "filters", "filters/common"}, {"hwy/", "nlohmann/"}}},
       {"src/backends", {{"core", "filters", "cuda"}, {}}},
-      {"src/analysis", {{"core", "analysis/stabilisation"}, {}}},
+      {"src/analysis", {{"core"}, {}}},
       {"src/analysis/stabilisation/generator", {{"analysis/stabilisation"}, {}}},
       {"src/phantom", {{"core"}, {}}},
       {"src/io/files", {{"core"}, {"isa-l/", "libdeflate.h", "zlib.h"}}},

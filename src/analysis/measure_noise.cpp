@@ -10,6 +10,7 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
+#include <ranges>
 
 #include "analysis/cosine_energies.hpp"
 #include "analysis/median_of.hpp"
@@ -100,9 +101,71 @@ double median_variance(const NoiseBricks& bricks) {
   return median_of<double>(variances);
 }
 
+/// Values that stand for none, far from all others.
+struct FillValues {
+  double end = std::numeric_limits<double>::infinity(), begin = -end;  ///< bricks of means beyond these hold some
+  std::vector<float> values;
+
+  bool is_one(double value) const { return std::ranges::find(values, static_cast<float>(value)) != values.end(); }
+  bool are_in(double mean) const { return mean < begin || mean > end; }
+  bool in(const NoiseBricks& bricks, std::int64_t i) const {
+    const auto is_fill = [&](float voxel) { return is_one(static_cast<double>(voxel)); };
+    return are_in(bricks.mean(i)) ||
+           (!values.empty() && std::any_of(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is_fill));
+  }
+};
+
+/// Values of whole bricks that lie farther from those of nearly all other voxels than these do from each other.
+FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int64_t>& bricks_of_value) {
+  constexpr std::int64_t apart = 7;
+  constexpr double outliers = 0.001;
+  std::vector<float> others;
+  for (std::int64_t i = 0; !bricks_of_value.empty() && i < bricks.count() * bricks.voxels(); i += apart) {
+    const float voxel = bricks.brick(0)[i];
+    if (std::isfinite(voxel) && !bricks_of_value.contains(static_cast<double>(voxel))) others.push_back(voxel);
+  }
+  if (others.empty()) return {};
+  const auto quantile = [&](double share) {
+    const auto at = others.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(others.size() - 1));
+    std::nth_element(others.begin(), at, others.end());
+    return static_cast<double>(*at);
+  };
+  const double low = quantile(outliers), high = quantile(1 - outliers), range = high - low;
+  FillValues far;
+  for (const double value : std::views::keys(bricks_of_value)) {
+    const bool is_far = value > high + range || value < low - range;
+    if (!is_far || !(range > 0)) continue;
+    far.values.push_back(static_cast<float>(value));
+    if (value < low) far.begin = low;
+  }
+  return far;
+}
+
+/// Of a volume, by the means of all bricks. If few bricks lie far above all others, they hold fill values; more are an
+/// object in much air, however bright it is.
+FillValues find_fill_values(const NoiseBricks& bricks, std::vector<double> means,
+                            const std::map<double, std::int64_t>& bricks_of_value) {
+  constexpr double spreads = 64, most_spreads = 1e6, few = 0.002, fewest = 5;
+  const auto quartile = [&](std::size_t number) {
+    const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
+    std::nth_element(means.begin(), at, means.end());
+    return *at;
+  };
+  FillValues fill = far_values(bricks, bricks_of_value);
+  const double first = quartile(1), third = quartile(3);
+  if (!(third > first)) return fill;
+  const double end = third + spreads * (third - first);
+  std::int64_t beyond = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) beyond += bricks.mean(i) > end && !fill.in(bricks, i);
+  const bool is_object = static_cast<double>(beyond) >= std::max(few * static_cast<double>(means.size()), fewest);
+  fill.end = is_object ? third + most_spreads * (third - first) : end;
+  return fill;
+}
+
 /// What the bricks of a volume show before any is left out.
 struct Survey {
   Impulses impulses;
+  FillValues fill;
   bool masked = false;
   float background = 0;       ///< the most frequent value of bricks that hold only one
   double darkest = 0;         ///< of the bricks' means
@@ -116,84 +179,52 @@ constexpr double most_background = 0.02;  // of a brick that shows noise
 
 double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey& found) {
   const auto background = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
-    return value == bricks.lowest() || (found.masked && value == found.background);
+    return value == bricks.lowest() || value == bricks.highest() || (found.masked && value == found.background);
   });
   return static_cast<double>(background) / static_cast<double>(bricks.voxels());
-}
-
-/// Values that stand for none, far above all others.
-struct FillValues {
-  double end = std::numeric_limits<double>::infinity();  ///< bricks of larger means hold some
-  std::vector<float> values;                             ///< of bricks that hold one alone
-
-  bool in(const NoiseBricks& bricks, std::int64_t i) const {
-    if (bricks.mean(i) > end) return true;
-    const auto is_fill = [&](float voxel) { return std::ranges::find(values, voxel) != values.end(); };
-    return !values.empty() && std::any_of(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is_fill);
-  }
-};
-
-/// Of a volume, by the means of all bricks. Bricks far from all others hold fill values if any of them holds one value
-/// alone, or if they are few; else they are an object in much air, however bright it is.
-FillValues find_fill_values(const NoiseBricks& bricks, std::vector<double> means) {
-  constexpr double spreads = 64, most_spreads = 1e6, few = 0.02, fewest = 5;
-  const auto quartile = [&](std::size_t number) {
-    const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
-    std::nth_element(means.begin(), at, means.end());
-    return *at;
-  };
-  const double first = quartile(1), third = quartile(3);
-  if (!(third > first)) return {};
-  FillValues fill{third + spreads * (third - first), {}};
-  for (const NoiseBricks::Background& one : bricks.background()) {
-    const auto value = static_cast<float>(one.mean);
-    const bool is_known = std::ranges::find(fill.values, value) != fill.values.end();
-    if (one.constant && one.mean > fill.end && !is_known) fill.values.push_back(value);
-  }
-  std::int64_t beyond = 0;
-  for (std::int64_t i = 0; i < bricks.count(); ++i) beyond += bricks.mean(i) > fill.end;
-  const bool are_many = static_cast<double>(beyond) >= std::max(few * static_cast<double>(means.size()), fewest);
-  if (fill.values.empty() && are_many) fill.end = third + most_spreads * (third - first);
-  return fill;
 }
 
 Survey survey(const NoiseBricks& bricks) {
   constexpr double most_background_with_impulses = 0.6, masked_share = 0.05;
   Survey result;
   std::vector<double> means;
+  std::map<double, std::int64_t> bricks_of_value;
   for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));
-  for (const NoiseBricks::Background& one : bricks.background()) means.push_back(one.mean);
-  const auto [darkest, brightest] = [&] {
-    const auto [low, high] = std::minmax_element(means.begin(), means.end());
-    return std::pair(*low, *high);
-  }();
-  const FillValues fill = find_fill_values(bricks, means);
-  double sum = 0, count = 0;
-  const auto add = [&](double mean) {
-    if (!(mean > darkest)) return;
-    sum += mean;
-    ++count;
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    means.push_back(one.mean);
+    if (one.constant) ++bricks_of_value[one.mean];
+  }
+  const double all_bricks = static_cast<double>(means.size());
+  result.fill = find_fill_values(bricks, means, bricks_of_value);
+  const FillValues& fill = result.fill;
+  const auto is_fill = [&](const NoiseBricks::Background& one) {
+    return fill.are_in(one.mean) || (one.constant && fill.is_one(one.mean));
   };
+  means.clear();
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
-    if (!fill.in(bricks, i)) add(bricks.mean(i));
+    if (!fill.in(bricks, i)) means.push_back(bricks.mean(i));
   }
   for (const NoiseBricks::Background& one : bricks.background()) {
-    if (one.mean <= fill.end) add(one.mean);
+    if (!is_fill(one)) means.push_back(one.mean);
+  }
+  if (means.empty()) means.push_back(0);
+  const double darkest = std::ranges::min(means), brightest = std::ranges::max(means);
+  double sum = 0, count = 0;
+  for (const double mean : means) {
+    if (!(mean > darkest)) continue;
+    sum += mean;
+    ++count;
   }
   result.middle = count > 0 ? sum / count : darkest;
   result.darkest = darkest;
-  std::map<double, std::int64_t> values;
-  for (const NoiseBricks::Background& one : bricks.background()) {
-    if (one.constant) ++values[one.mean];
-  }
   std::int64_t one_value = 0, most_bricks = 0;
-  for (const auto& [value, bricks_of_it] : values) {
+  for (const auto& [value, bricks_of_it] : bricks_of_value) {
     one_value += bricks_of_it;
     if (bricks_of_it > most_bricks) result.background = static_cast<float>(value);
     most_bricks = std::max(most_bricks, bricks_of_it);
   }
   result.partly = std::ssize(bricks.background()) - one_value;
-  result.masked = static_cast<double>(one_value) > masked_share * static_cast<double>(means.size());
+  result.masked = static_cast<double>(one_value) > masked_share * all_bricks;
 
   // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
   for (const bool bright : {true, false}) {
@@ -217,7 +248,7 @@ Survey survey(const NoiseBricks& bricks) {
     result.constant = 0;
     std::int64_t constant = 0;
     for (const NoiseBricks::Background& one : bricks.background()) {
-      if (!one.constant || !on_this_side(one.mean)) continue;
+      if (!one.constant || is_fill(one) || !on_this_side(one.mean)) continue;
       ++constant;
       const bool is_background = result.masked && static_cast<float>(one.mean) == result.background;
       const bool cut = (one.mean == darkest || one.mean == brightest || is_background) && darkest < brightest;
@@ -257,7 +288,7 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
   std::vector<std::int64_t> chosen;
   for (std::int64_t n = 0; n < looked_at; ++n) {
     const std::int64_t i = n * bricks.count() / looked_at;
-    if (background_share(bricks, i, found) <= most_background) chosen.push_back(i);
+    if (background_share(bricks, i, found) <= most_background && !found.fill.in(bricks, i)) chosen.push_back(i);
   }
   return bricks.some(chosen);
 }
@@ -381,11 +412,13 @@ struct Said {
   bool may_follow_signal = true;
 };
 
-/// True if the noise of tissue agrees with that of air. Noise that grows with the signal, such as that of counts, may
+/// Whether the noise of tissue agrees with that of air. Noise that grows with the signal, such as that of counts, may
 /// look like air where the signal is weak, but is stronger where it is not.
-bool confirms(double signal, double sigma, double air) {
+enum class Agreement { none, perhaps, yes };
+Agreement agreement(double signal, double sigma, double air) {
   constexpr double strong = 3, alike = 2;
-  return signal >= strong * air && sigma < alike * air && alike * sigma > air;
+  if (!(sigma < alike * air && alike * sigma > air)) return Agreement::none;
+  return signal >= strong * air ? Agreement::yes : Agreement::perhaps;
 }
 
 /// The fit to the usual number of bricks, and that to fewer, if it comes nearer to the noise.
@@ -462,7 +495,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   double signal = 0;
   for (const std::size_t i : fits->best().chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
   signal /= static_cast<double>(fits->best().chosen().size());
-  if (said.magnitudes != Magnitudes::yes && !confirms(signal, std::sqrt(fits->best().variance()), air)) air = 0;
+  const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air);
+  if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = 0;
   model.map = fits->best().map();
   if (sample && air == 0) {
     take_apart(*sample, found.impulses, execution);
@@ -490,6 +524,10 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.places = std::ssize(fits->best().chosen());
   if (air > 0) correct_rician(model, signal);
   judge(model, fits->usual, object, found.partly);
+  if (air == 0 && agrees == Agreement::perhaps && model.confidence == Confidence::high) {
+    model.confidence = Confidence::medium;
+    model.reason = "the air looks like that of magnitudes, but the signal is too weak to tell";
+  }
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
   measured.object = object;

@@ -14,17 +14,21 @@ namespace quietvox {
 namespace {
 
 /// Of voxels that are not missing.
-float smallest(const float* voxels, std::int64_t count) {
+std::pair<float, float> smallest_and_largest(const float* voxels, std::int64_t count) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  std::array<float, 8> least;
+  std::array<float, 8> least, most;
   least.fill(infinity);
-  const auto take = [](float value, float& so_far) { so_far = value < so_far && value > -infinity ? value : so_far; };
+  most.fill(-infinity);
+  const auto take = [&](float value, std::size_t j) {
+    least[j] = value < least[j] && value > -infinity ? value : least[j];
+    most[j] = value > most[j] && value < infinity ? value : most[j];
+  };
   std::int64_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    for (std::size_t j = 0; j < 8; ++j) take(voxels[i + static_cast<std::int64_t>(j)], least[j]);
+    for (std::size_t j = 0; j < 8; ++j) take(voxels[i + static_cast<std::int64_t>(j)], j);
   }
-  for (; i < count; ++i) take(voxels[i], least[0]);
-  return *std::min_element(least.begin(), least.end());
+  for (; i < count; ++i) take(voxels[i], 0);
+  return {*std::ranges::min_element(least), *std::ranges::max_element(most)};
 }
 
 /// Of voxels that are not missing.
@@ -149,8 +153,9 @@ void NoiseBricks::add(Layer& layer) {
     float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
     extremes_ += leave_out_extremes(begin, voxels());
     looked_at_ += voxels();
-    const float least = smallest(begin, voxels());
+    const auto [least, most] = smallest_and_largest(begin, voxels());
     lowest_ = std::min(lowest_, least);
+    highest_ = std::max(highest_, most);
     const auto background = std::count(begin, begin + voxels(), least);
     if (static_cast<double>(background) > most_background * static_cast<double>(voxels())) {
       background_.push_back({mean_of_finite(begin, voxels()), background == voxels(), layer.hashes[i]});
@@ -197,6 +202,7 @@ double NoiseBricks::normalise() {
   for (double& mean : means_) mean *= factor;
   for (Background& one : background_) one.mean *= factor;
   lowest_ = as_float(lowest_);
+  highest_ = as_float(highest_);
   return factor;
 }
 

@@ -37,6 +37,7 @@ class NoiseBricks {
   };
   const std::vector<Background>& background() const { return background_; }
   float lowest() const { return lowest_; }
+  float highest() const { return highest_; }
   /// Share of the voxels that lie far from all others.
   double extremes() const { return static_cast<double>(extremes_) / static_cast<double>(looked_at_); }
 
@@ -73,7 +74,7 @@ class NoiseBricks {
   std::vector<float> voxels_;
   std::vector<double> means_;
   std::vector<Background> background_;
-  float lowest_ = std::numeric_limits<float>::infinity();
+  float lowest_ = std::numeric_limits<float>::infinity(), highest_ = -lowest_;
   std::int64_t extremes_ = 0, looked_at_ = 0;
 };
 

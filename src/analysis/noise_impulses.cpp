@@ -149,7 +149,11 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
     std::copy_if(brick, brick + bricks.voxels(), std::back_inserter(values), [](float v) { return std::isfinite(v); });
   }
   Impulses impulses;
-  if (median_of(std::span(shares)) < fewest) return impulses;
+  if (shares.empty()) return impulses;
+  // Impulses are everywhere; what stands out in some bricks alone are edges.
+  const auto quarter = shares.begin() + std::ssize(shares) / 4;
+  std::nth_element(shares.begin(), quarter, shares.end());
+  if (*quarter < fewest) return impulses;
   impulses.share = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
   const auto atoms_share = [&] {
     double hits = 0;

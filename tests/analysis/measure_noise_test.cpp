@@ -267,6 +267,50 @@ TEST(MeasureNoise, AFilledCornerIsNoObject) {
   }
 }
 
+TEST(MeasureNoise, FillValuesDoNotCountWhereverTheyLie) {
+  QV_NEEDS_TEST_DATA();
+  const Scan noisy = head().with({NoiseKind::rician, 6, test_seed});
+  const std::int64_t width = head().extent.x, height = head().extent.y;
+  const auto is_outside = [&](std::size_t i) {
+    const auto x = static_cast<double>(static_cast<std::int64_t>(i) % width - width / 2);
+    const auto y = static_cast<double>(static_cast<std::int64_t>(i) / width % height - height / 2);
+    return std::hypot(x, y) > 0.5 * static_cast<double>(width);
+  };
+  const auto is_corner = [&](std::size_t i) {
+    return static_cast<std::int64_t>(i) % width < 20 && static_cast<std::int64_t>(i) / width % height < 20;
+  };
+  for (const float fill : {-9999.0F, -1000.0F, 1000.0F, 4095.0F, 9999.0F, 65535.0F}) {
+    for (const bool in_corner : {true, false}) {
+      const NoiseModel model = noisy
+                                   .changed([&](std::size_t i) {
+                                     return (in_corner ? is_corner(i) : is_outside(i)) ? fill : noisy.voxels[i];
+                                   })
+                                   .measured();
+      EXPECT_NEAR(model.sigma, 6, 0.6) << fill << " " << in_corner;
+      EXPECT_EQ(model.distribution, NoiseDistribution::rician) << fill << " " << in_corner;
+      EXPECT_EQ(model.map.values.size(), 1U) << fill << " " << in_corner;
+    }
+  }
+}
+
+TEST(MeasureNoise, ClippedAtTheTopAsAtTheBottom) {
+  QV_NEEDS_TEST_DATA();
+  for (const double level : {8.0, 20.0}) {
+    const Scan noisy = head().with({NoiseKind::gaussian, level, test_seed});
+    for (const float top : {225.0F, 160.0F}) {
+      const NoiseModel model = noisy.changed([&](std::size_t i) { return std::min(noisy.voxels[i], top); }).measured();
+      EXPECT_TRUE(model.trusted_sigma() == 0 || std::abs(model.sigma - level) < 0.2 * level)
+          << level << " " << top << ": " << model.sigma;
+    }
+  }
+}
+
+TEST(MeasureNoise, EdgesAreNoImpulses) {
+  for (const double signal : {200.0, 1000.0, 5000.0}) {
+    EXPECT_EQ(ball_in_air(23, signal).with({NoiseKind::rician, 10, test_seed}).measured().impulses, 0) << signal;
+  }
+}
+
 /// CT numbers plus 1024: the mean of air is twice its spread, as in the magnitudes of MR.
 TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   const Extent extent{{96, 96, 24}};

@@ -166,6 +166,7 @@ FillValues find_fill_values(const NoiseBricks& bricks, std::vector<double> means
 struct Survey {
   Impulses impulses;
   FillValues fill;
+  bool is_clipped = false;  ///< at the top
   bool masked = false;
   float background = 0;       ///< the most frequent value of bricks that hold only one
   double darkest = 0;         ///< of the bricks' means
@@ -179,14 +180,30 @@ constexpr double most_background = 0.02;  // of a brick that shows noise
 
 double background_share(const NoiseBricks& bricks, std::int64_t i, const Survey& found) {
   const auto background = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
-    return value == bricks.lowest() || value == bricks.highest() || (found.masked && value == found.background);
+    return value == bricks.lowest() || (found.is_clipped && value == bricks.highest()) ||
+           (found.masked && value == found.background);
   });
   return static_cast<double>(background) / static_cast<double>(bricks.voxels());
+}
+
+/// True if the highest value is far more frequent than the next lower one.
+bool is_clipped_at_top(const NoiseBricks& bricks) {
+  constexpr std::int64_t far_more = 4;
+  const auto count_of = [&](float value) {
+    return bricks.count() == 0 ? 0 : std::count(bricks.brick(0), bricks.brick(bricks.count()), value);
+  };
+  float next = -std::numeric_limits<float>::infinity();
+  for (std::int64_t i = 0; i < bricks.count() * bricks.voxels(); ++i) {
+    const float voxel = bricks.brick(0)[i];
+    if (voxel < bricks.highest() && voxel > next) next = voxel;
+  }
+  return count_of(bricks.highest()) > far_more * count_of(next);
 }
 
 Survey survey(const NoiseBricks& bricks) {
   constexpr double most_background_with_impulses = 0.6, masked_share = 0.05;
   Survey result;
+  result.is_clipped = is_clipped_at_top(bricks);
   std::vector<double> means;
   std::map<double, std::int64_t> bricks_of_value;
   for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));

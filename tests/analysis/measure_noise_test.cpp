@@ -305,6 +305,17 @@ TEST(MeasureNoise, ClippedAtTheTopAsAtTheBottom) {
   }
 }
 
+/// Whose ends are as frequent as all other values.
+TEST(MeasureNoise, OfEvenlySpreadWholeNumbers) {
+  constexpr Extent extent{{64, 64, 32}};
+  Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  std::mt19937 random(test_seed);
+  for (float& voxel : scan.voxels) voxel = static_cast<float>(300 + random() % 100);
+  const NoiseModel model = scan.measured();
+  EXPECT_NEAR(model.sigma, 100 / std::sqrt(12), 3);
+  EXPECT_GT(model.trusted_sigma(), 0);
+}
+
 TEST(MeasureNoise, EdgesAreNoImpulses) {
   for (const double signal : {200.0, 1000.0, 5000.0}) {
     EXPECT_EQ(ball_in_air(23, signal).with({NoiseKind::rician, 10, test_seed}).measured().impulses, 0) << signal;

@@ -14,14 +14,13 @@
 #include <vector>
 
 #include "core/input_limits.hpp"
+#include "io/dicom/cell_loops.hpp"
 #include "io/dicom/jpeg.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "cells are taken from memory as little endian");
-
-constexpr std::size_t cells_at_once = 2048;
 
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
@@ -76,35 +75,6 @@ PixelFormat format_to_write(const PixelFormat& format, std::span<const std::uint
   int differing = 0;  // without an early end, so that the compiler makes vectors of it
   for (const std::uint16_t cell : cells) differing |= extended.with_stored(cell, format.stored(cell)) ^ cell;
   return differing == 0 ? extended : format;
-}
-
-/// Merges where all values are numbers that can be stored just so, as those of rank filters are, or padding stays.
-/// False where some are not: then nothing has changed.
-template <bool has_padding>
-bool merge_whole_numbers(const PixelFormat& format, const PixelFormat& written, std::pair<int, int> padding,
-                         const float* values, std::span<std::uint16_t> cells) {
-  std::array<std::uint16_t, cells_at_once> merged;
-  const float min = static_cast<float>(format.min()), max = static_cast<float>(format.max());
-  const std::size_t count = std::min(cells.size(), cells_at_once);
-  const std::uint16_t* const cell = cells.data();
-  std::uint16_t* const result = merged.data();
-  int others = 0;
-  // Without branches, an early end or checks of bounds, so that the compiler makes vectors of it.
-  for (std::size_t i = 0; i < count; ++i) {
-    int number = static_cast<int>(std::min(max, std::max(min, values[i])));
-    int is_other = static_cast<float>(number) != values[i];
-    if constexpr (has_padding) {
-      const int before = format.stored(cell[i]);
-      const int stays = -((before >= padding.first) & (before <= padding.second));  // all bits or none
-      const int becomes_padding = (number >= padding.first) & (number <= padding.second);
-      is_other = (is_other | becomes_padding) & ~stays;
-      number = (before & stays) | (number & ~stays);
-    }
-    others |= is_other;
-    result[i] = written.with_stored(cell[i], number);
-  }
-  if (others == 0) std::copy_n(merged.begin(), count, cells.begin());
-  return others == 0;
 }
 
 template <class Real>
@@ -165,10 +135,9 @@ std::int64_t merge(const SliceHeader& slice, const float* values, std::span<std:
   constexpr std::pair<int, int> none{1, 0};
   const std::pair<int, int> padding = slice.padding.value_or(none);
   std::int64_t clamped = 0;
-  const auto merge_whole = slice.padding ? merge_whole_numbers<true> : merge_whole_numbers<false>;
   for (std::size_t at = 0; at < cells.size(); at += cells_at_once) {
     const auto some = cells.subspan(at, std::min(cells_at_once, cells.size() - at));
-    if (std::same_as<Real, float> && merge_whole(slice.format, written, padding, values + at, some)) continue;
+    if (std::same_as<Real, float> && merge_whole_numbers(slice.format, written, padding, values + at, some)) continue;
     clamped += merge_any<Real>(slice, written, values + at, some);
   }
   return clamped;
@@ -324,27 +293,21 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
   std::vector<std::uint16_t> tile;
   if (!fills_frame(slice)) tile = cut_tile(slice, frame);
   const std::span<const std::uint16_t> cells = tile.empty() ? frame : tile;
-  const double slope = slice.slope, intercept = slice.intercept;
   const PixelFormat format = slice.format;
-  const std::uint16_t* const cell = cells.data();  // without checks of bounds the compiler makes vectors
-  const std::size_t count = cells.size();
   std::uint32_t differing = 0;
-  const auto make_values = [&](const auto& value_of) {
-    for (std::size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<float>(value_of(format.stored(cell[i])));
-      differing |= static_cast<std::uint32_t>(cell[i] ^ cell[0]);
-    }
-  };
   if (domain == VoxelDomain::stored) {
-    make_values([](int stored) { return stored; });
-  } else if (!slice.modality_lut.empty()) {
-    make_values([&](int stored) { return slice.modality_lut.value(stored); });
+    differing = stored_values(format, cells, values);
+  } else if (slice.modality_lut.empty()) {
+    differing = rescaled_values(format, slice.slope, slice.intercept, cells, values);
   } else {
-    make_values([&](int stored) { return slope * stored + intercept; });
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      values[i] = static_cast<float>(slice.modality_lut.value(format.stored(cells[i])));
+      differing |= static_cast<std::uint32_t>(cells[i] ^ cells[0]);
+    }
   }
   const bool drops_padding = slice.padding && domain != VoxelDomain::real_with_padding;
-  for (std::size_t i = 0; drops_padding && i < count; ++i) {
-    const int stored = format.stored(cell[i]);
+  for (std::size_t i = 0; drops_padding && i < cells.size(); ++i) {
+    const int stored = format.stored(cells[i]);
     if (stored >= slice.padding->first && stored <= slice.padding->second) {
       values[i] = std::numeric_limits<float>::quiet_NaN();
     }

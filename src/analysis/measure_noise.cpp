@@ -141,17 +141,15 @@ FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int
   return far;
 }
 
-/// Of a volume, by the means of all bricks. If few bricks lie far above all others, they hold fill values; more are an
-/// object in much air, however bright it is.
-FillValues find_fill_values(const NoiseBricks& bricks, std::vector<double> means,
-                            const std::map<double, std::int64_t>& bricks_of_value) {
+/// Adds to `fill` what the means of all bricks tell: if few bricks lie far above all others, they hold fill values;
+/// more are an object in much air, however bright it is.
+FillValues find_fill_values(std::vector<double> means, FillValues fill, const NoiseBricks& bricks) {
   constexpr double spreads = 64, most_spreads = 1e6, few = 0.002, fewest = 5;
   const auto quartile = [&](std::size_t number) {
     const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
     std::nth_element(means.begin(), at, means.end());
     return *at;
   };
-  FillValues fill = far_values(bricks, bricks_of_value);
   const double first = quartile(1), third = quartile(3);
   if (!(third > first)) return fill;
   const double end = third + spreads * (third - first);
@@ -200,10 +198,11 @@ bool is_clipped_at_top(const NoiseBricks& bricks) {
   return count_of(bricks.highest()) > far_more * count_of(next);
 }
 
-Survey survey(const NoiseBricks& bricks) {
+/// `is_difference`: the bricks hold what two volumes differ by, their means are those of one volume.
+Survey survey(const NoiseBricks& bricks, bool is_difference) {
   constexpr double most_background_with_impulses = 0.6, masked_share = 0.05;
   Survey result;
-  result.is_clipped = is_clipped_at_top(bricks);
+  result.is_clipped = !is_difference && is_clipped_at_top(bricks);
   std::vector<double> means;
   std::map<double, std::int64_t> bricks_of_value;
   for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));
@@ -212,7 +211,7 @@ Survey survey(const NoiseBricks& bricks) {
     if (one.constant) ++bricks_of_value[one.mean];
   }
   const double all_bricks = static_cast<double>(means.size());
-  result.fill = find_fill_values(bricks, means, bricks_of_value);
+  result.fill = find_fill_values(means, is_difference ? FillValues() : far_values(bricks, bricks_of_value), bricks);
   const FillValues& fill = result.fill;
   const auto is_fill = [&](const NoiseBricks::Background& one) {
     return fill.are_in(one.mean) || (one.constant && fill.is_one(one.mean));
@@ -461,7 +460,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   Measured measured;
   NoiseModel& model = measured.model;
-  const Survey found = survey(bricks);
+  const Survey found = survey(bricks, is_difference);
   model.masked = found.masked;
   model.background = found.background;
   model.impulses = found.impulses.share;

@@ -293,6 +293,20 @@ TEST(MeasureNoise, FillValuesDoNotCountWhereverTheyLie) {
   }
 }
 
+/// As in two volumes of a CT series that lie in a circle.
+TEST(MeasureNoise, OfTwoVolumesWhoseBackgroundIsFarBelow) {
+  QV_NEEDS_TEST_DATA();
+  const auto shifted = [&](int seed) {
+    const Scan noisy = head().with({NoiseKind::gaussian, 10, seed});
+    return noisy.changed([&](std::size_t i) { return head().voxels[i] > 10 ? noisy.voxels[i] - 100 : -3000; });
+  };
+  Scan one = shifted(test_seed), other = shifted(test_seed + 1);
+  MemoryVolume source({one.voxels.data(), one.extent}), neighbour({other.voxels.data(), other.extent});
+  const NoiseModel model = measure_noise_of_series(source, neighbour, {});
+  EXPECT_NEAR(model.sigma, 10, 1);
+  EXPECT_GT(model.trusted_sigma(), 0);
+}
+
 TEST(MeasureNoise, ClippedAtTheTopAsAtTheBottom) {
   QV_NEEDS_TEST_DATA();
   for (const double level : {8.0, 20.0}) {

@@ -10,7 +10,6 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
-#include <ranges>
 
 #include "analysis/cosine_energies.hpp"
 #include "analysis/median_of.hpp"
@@ -132,7 +131,7 @@ FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int
   };
   const double low = quantile(outliers), high = quantile(1 - outliers), range = high - low;
   FillValues far;
-  for (const double value : std::views::keys(bricks_of_value)) {
+  for (const auto& [value, bricks_of_it] : bricks_of_value) {
     const bool is_far = value > high + range || value < low - range;
     if (!is_far || !(range > 0)) continue;
     far.values.push_back(static_cast<float>(value));

@@ -46,8 +46,11 @@ double slope(const RisingTable& mean, double magnitude) {
 template <class Function>
 double expectation(double nu, const Function& f) {
   constexpr double width = 7, fine = 1.0 / 32;
+  const double first = std::max(nu - width, 0.0) + fine / 2;
+  const int count = static_cast<int>(std::ceil((nu + width - first) / fine));
   double sum = 0, weights = 0;
-  for (double m = std::max(nu - width, 0.0) + fine / 2; m < nu + width; m += fine) {
+  for (int i = 0; i < count; ++i) {
+    const double m = first + i * fine;
     const double weight = m * std::exp(-(m - nu) * (m - nu) / 2) * bessel(0, m * nu);
     sum += weight * f(m);
     weights += weight;

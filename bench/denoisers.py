@@ -22,6 +22,7 @@ import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import quality
+import whole_command
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "reports" / "denoisers.md"
 OURS = {
@@ -208,11 +209,6 @@ def write_truth(quietvox, text):
     return name
 
 
-def machine():
-    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "A processor")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("quietvox", type=pathlib.Path)
@@ -238,7 +234,7 @@ def main():
         for package in ("bm4d", "bm3d", "dipy", "antspyx"):
             peers |= quality.installed([package]) or {}
         PAGE.write_text(TEXT.format(
-            machine=machine(), threads=arguments.threads, seed=arguments.seed, level=levels[1],
+            machine=whole_command.processor(), threads=arguments.threads, seed=arguments.seed, level=levels[1],
             peers=", ".join(f"{name} {version}" for name, version in peers.items()) or "none installed",
             pictures="\n\n".join(f"![{truth}, five times]({picture_of(truth)})" for truth in truths if truth in PICTURES),
             white=table(["", *columns], psnrs), speed=table(["", "Mvoxel/s"], rates),

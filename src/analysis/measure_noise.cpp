@@ -124,12 +124,8 @@ FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int
     if (std::isfinite(voxel) && !bricks_of_value.contains(static_cast<double>(voxel))) others.push_back(voxel);
   }
   if (others.empty()) return {};
-  const auto quantile = [&](double share) {
-    const auto at = others.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(others.size() - 1));
-    std::nth_element(others.begin(), at, others.end());
-    return static_cast<double>(*at);
-  };
-  const double low = quantile(outliers), high = quantile(1 - outliers), range = high - low;
+  const double low = quantile_of(std::span(others), outliers), high = quantile_of(std::span(others), 1 - outliers);
+  const double range = high - low;
   FillValues far;
   for (const auto& [value, bricks_of_it] : bricks_of_value) {
     const bool is_far = value > high + range || value < low - range;
@@ -144,12 +140,7 @@ FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int
 /// more are an object in much air, however bright it is.
 FillValues find_fill_values(std::vector<double> means, FillValues fill, const NoiseBricks& bricks) {
   constexpr double spreads = 64, most_spreads = 1e6, few = 0.002, fewest = 5;
-  const auto quartile = [&](std::size_t number) {
-    const auto at = means.begin() + static_cast<std::ptrdiff_t>(number * (means.size() - 1) / 4);
-    std::nth_element(means.begin(), at, means.end());
-    return *at;
-  };
-  const double first = quartile(1), third = quartile(3);
+  const double first = quantile_of(std::span(means), 0.25), third = quantile_of(std::span(means), 0.75);
   if (!(third > first)) return fill;
   const double end = third + spreads * (third - first);
   std::int64_t beyond = 0;
@@ -361,7 +352,8 @@ double correlation_area(const NoiseSpectrum& spectrum) {
 }
 
 /// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks.
-void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int64_t partly) {
+/// `may_be_magnitudes`: air says so, and nothing else does.
+void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int64_t partly, bool may_be_magnitudes) {
   constexpr double structure_alone = 0.35, spoilt = 0.6;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
@@ -394,6 +386,9 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
+  if (may_be_magnitudes) {
+    because(Confidence::medium, "the air looks like that of magnitudes, but the signal is too weak to tell");
+  }
 }
 
 void set_sigma(NoiseModel& model, double sigma) {
@@ -538,11 +533,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
   if (air > 0) correct_rician(model, signal);
-  judge(model, fits->usual, object, found.partly);
-  if (air == 0 && agrees == Agreement::perhaps && model.confidence == Confidence::high) {
-    model.confidence = Confidence::medium;
-    model.reason = "the air looks like that of magnitudes, but the signal is too weak to tell";
-  }
+  judge(model, fits->usual, object, found.partly, air == 0 && agrees == Agreement::perhaps);
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
   measured.object = object;

@@ -17,4 +17,12 @@ double median_of(std::span<T> values) {
   return static_cast<double>(*middle);
 }
 
+/// The value below which this share of the values lies. Of at least one value; changes their order.
+template <class T>
+double quantile_of(std::span<T> values, double share) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return static_cast<double>(*at);
+}
+
 }  // namespace quietvox

@@ -10,6 +10,8 @@
 #include <numbers>
 #include <span>
 
+#include "analysis/median_of.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -63,12 +65,8 @@ std::int64_t leave_out_extremes(float* brick, std::int64_t count) {
   if (!(farthest > 0.95 * deviation * std::sqrt((1 - most_share) / most_share))) return 0;
   std::vector<float> sorted;
   std::copy_if(brick, brick + count, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
-  const auto quartile = [&](std::size_t number) {
-    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(number * (sorted.size() - 1) / 4);
-    std::nth_element(sorted.begin(), at, sorted.end());
-    return static_cast<double>(*at);
-  };
-  const double first = quartile(1), third = quartile(3), most = spreads * (third - first);
+  const double first = quantile_of(std::span(sorted), 0.25), third = quantile_of(std::span(sorted), 0.75);
+  const double most = spreads * (third - first);
   const auto is_extreme = [&](float value) {
     const auto number = static_cast<double>(value);
     return number > third + most || number < first - most;

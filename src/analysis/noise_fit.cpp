@@ -205,13 +205,8 @@ double NoiseFit::floor_of(std::vector<double> energy) {
   constexpr double very_flattest = 0.005, flat = 0.05;
   constexpr std::size_t fewest_bricks = 50;
   if (energy.size() < fewest_bricks) return 1;
-  const auto quantile = [&](double share) {
-    const auto at = energy.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(energy.size() - 1));
-    std::nth_element(energy.begin(), at, energy.end());
-    return *at;
-  };
-  const double above = quantile(flat);
-  return above > 0 ? quantile(very_flattest) / above : 1;
+  const double above = quantile_of(std::span(energy), flat);
+  return above > 0 ? quantile_of(std::span(energy), very_flattest) / above : 1;
 }
 
 double NoiseFit::middle(std::span<float> squares) {

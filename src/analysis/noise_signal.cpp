@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "analysis/median_of.hpp"
 #include "analysis/noise_level.hpp"
 #include "analysis/rician.hpp"
 
@@ -42,11 +43,7 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
   if (parts.size() < fewest) return std::nullopt;
   std::vector<double> signals;
   for (const NoisyPart& part : parts) signals.push_back(part.signal);
-  const auto quantile = [&](double share) {
-    const auto at = signals.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(signals.size() - 1));
-    std::nth_element(signals.begin(), at, signals.end());
-    return *at;
-  };
+  const auto quantile = [&](double share) { return quantile_of(std::span(signals), share); };
   const double low = quantile(0.05), high = quantile(0.95);
   const bool is_positive = darkest >= 0 && quantile(0) > 0;
   if (!(high > darkest) || (power == 2 && !is_positive)) return std::nullopt;

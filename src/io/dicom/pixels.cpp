@@ -294,16 +294,12 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
   if (!fills_frame(slice)) tile = cut_tile(slice, frame);
   const std::span<const std::uint16_t> cells = tile.empty() ? frame : tile;
   const PixelFormat format = slice.format;
-  std::uint32_t differing = 0;
-  if (domain == VoxelDomain::stored) {
-    differing = stored_values(format, cells, values);
-  } else if (slice.modality_lut.empty()) {
-    differing = rescaled_values(format, slice.slope, slice.intercept, cells, values);
-  } else {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      values[i] = static_cast<float>(slice.modality_lut.value(format.stored(cells[i])));
-      differing |= static_cast<std::uint32_t>(cells[i] ^ cells[0]);
-    }
+  const bool by_table = domain != VoxelDomain::stored && !slice.modality_lut.empty();
+  const std::uint32_t differing = domain == VoxelDomain::stored || by_table
+                                      ? stored_values(format, cells, values)
+                                      : rescaled_values(format, slice.slope, slice.intercept, cells, values);
+  for (std::size_t i = 0; by_table && i < cells.size(); ++i) {
+    values[i] = static_cast<float>(slice.modality_lut.value(static_cast<int>(values[i])));
   }
   const bool drops_padding = slice.padding && domain != VoxelDomain::real_with_padding;
   for (std::size_t i = 0; drops_padding && i < cells.size(); ++i) {

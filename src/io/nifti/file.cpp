@@ -156,13 +156,12 @@ NiftiVoxelReader::NiftiVoxelReader(const NiftiFile& file, const Execution& execu
 void NiftiVoxelReader::read(std::int64_t first, VoxelDomain domain, std::span<float> values) {
   const VoxelFormat format = file_.voxel_format(domain);
   const auto size = static_cast<std::size_t>(bytes_per_voxel(format.type));
-  const std::int64_t together = nifti_piece;
-  const std::int64_t pieces = (std::ssize(values) + together - 1) / together;
+  const std::int64_t pieces = (std::ssize(values) + nifti_piece - 1) / nifti_piece;
   const auto read_piece = [&](std::vector<std::byte>& stored, std::int64_t piece) {
-    const auto begin = static_cast<std::size_t>(piece * together);
-    const auto some = values.subspan(begin, std::min<std::size_t>(together, values.size() - begin));
+    const auto begin = static_cast<std::size_t>(piece * nifti_piece);
+    const auto some = values.subspan(begin, std::min<std::size_t>(nifti_piece, values.size() - begin));
     stored.resize(some.size() * size);
-    read(first + piece * together, format, stored, some);
+    read(first + piece * nifti_piece, format, stored, some);
   };
   const auto no_bytes = [] { return std::vector<std::byte>(); };
   if (!reader_.compressed()) return parallel_for_with_scratch(execution_, pieces, no_bytes, read_piece);

@@ -28,8 +28,17 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 ///
 /// and it is transformed back. A voxel becomes the weighted mean of what all blocks of all groups say, with weights
 /// window / sum of g^2 s^2 v over the group, g = 1 for the first coefficient; the window is the product along the axes
-/// of a Kaiser window (beta = 2). In the end no voxel changes by more than 5 sigma, 5 sigma max(map) where that is
-/// known: noise hardly ever does, but small things that no block is like, such as calcifications, were taken out whole.
+/// of a Kaiser window (beta = 2).
+///
+/// In the end, what is no noise is put back: small things that no block is like, such as calcifications and vessels.
+/// With S = max(1, strength) sigma, no voxel changes by more than 5 S max(map). And with d what was taken from a voxel
+/// in all, of the boxes of 2x2x2 voxels that hold it (one along axes where blocks have one), the highest mean of d, if
+/// above 0, and the lowest, if below, are each put back after multiplication by
+///
+///     min(1, max(0, |mean| / e - 4.5)),   e = S map sqrt(max(1 / n, variance of the mean of a box's noise)),
+///
+/// n the box's voxels, the variance by the spectrum as below. Missing voxels and those outside the volume count as
+/// d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
 ///
 /// s = h map in the middle of the reference. v is the exact variance of the coefficient, of noise of sigma 1 and its
 /// spectrum, for these blocks in their places, which may overlap (Makinen, Azzari and Foi 2020, IEEE Transactions on
@@ -94,7 +103,14 @@ struct Bm4dParams {
     const Radius3 r = *search_radius;
     return {2 * r.x + lengths.x - 1, 2 * r.y + lengths.y - 1, 2 * r.z + lengths.z - 1};
   }
-  constexpr Radius3 halo() const { return {stages * reach().x, stages * reach().y, stages * reach().z}; }
+  /// How far boxes go whose change decides what is put back in a voxel.
+  constexpr Radius3 neighbours() const { return {lengths.x > 1, lengths.y > 1, lengths.z > 1}; }
+  /// Of the last so many stages.
+  constexpr Radius3 halo_of(int count) const {
+    const Radius3 r = reach(), near = neighbours();
+    return {count * r.x + near.x, count * r.y + near.y, count * r.z + near.z};
+  }
+  constexpr Radius3 halo() const { return halo_of(stages); }
   constexpr std::string_view window_field() const { return ""; }
   static FilterHooks<Bm4dParams> hooks() {
     return {.working_bytes = &Bm4dParams::working_bytes,
@@ -103,6 +119,8 @@ struct Bm4dParams {
             .needs_whole_blocks = true};
   }
 
+  /// The noise that may be taken out, at least as strong as it was measured.
+  double most_noise() const { return std::max(strength, 1.0) * *sigma; }
   double most_change() const;  ///< of a voxel
   std::size_t working_bytes(const Extent&, int threads) const;
   constexpr double cpu_ns_per_voxel(const Extent&) const { return 300 + 0.6 * window_voxels(*search_radius); }

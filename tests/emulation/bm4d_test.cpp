@@ -11,6 +11,7 @@
 #include "support/difference.hpp"
 #include "support/reference_dct.hpp"
 #include "support/volumes.hpp"
+#include "support/white_noise.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -125,6 +126,16 @@ TEST(EmulatedBm4d, FlatVolumesWithAFewNoisyVoxels) {
     for (const Bm4dQuality quality : {Bm4dQuality::fast, Bm4dQuality::standard}) {
       expect_as_on_cpu(in, make_params(in, block, {}, 20, quality));
     }
+  }
+}
+
+TEST(EmulatedBm4d, SmallLesions) {
+  const Volume in = with_holes(small_lesions({31, 23, 36}, 15, 90).volume);
+  for (const DctBlock block : blocks) {
+    Bm4dParams params = make_params(in, block, {}, 15);
+    expect_as_on_cpu(in, params);
+    params.map = {{{2, 1, 2}}, {0.4F, 1.5F, 1, 0.2F}};
+    expect_as_on_cpu(in, params);
   }
 }
 

@@ -154,7 +154,7 @@ TEST(Prinlm, WindowsAndAutomaticValues) {
   EXPECT_EQ(resolved({{64, 40, 1}}, {1, 1, 1}).get("search-radius"), "7x7x0");
   EXPECT_EQ(resolved({{64, 40, 39}}, {1, 1, 1}, "bm4d").get("sigma"), "12.5");
   EXPECT_EQ(resolved({{64, 40, 39}}, {1, 1, 1}, "bm4d").get("guide-block"), "4x4x4");
-  EXPECT_EQ(resolved({{64, 40, 39}}, {1, 1, 1}, "bm4d").halo(), (Radius3{31, 31, 31}));
+  EXPECT_EQ(resolved({{64, 40, 39}}, {1, 1, 1}, "bm4d").halo(), (Radius3{32, 32, 32}));
   EXPECT_EQ(resolved({{64, 40, 39}}, {1, 1, 4}, "bm4d").get("guide-block"), "8x8x1");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/on_gpu.hpp"
+#include "support/white_noise.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -120,6 +121,22 @@ TEST_F(GpuBm4d, FlatVolumesWithAFewNoisyVoxels) {
   EXPECT_EQ(
       first_difference(on_cpu(step, volume), run(*backend, {step}, volume), reference("bm4d").tolerance(volume, step)),
       "");
+}
+
+TEST_F(GpuBm4d, SmallLesions) {
+  const Volume volume = with_holes(small_lesions({110, 61, 40}, 15, 90).volume, 1031);
+  NoiseModel noise{.sigma = 15, .map = {{{2, 1, 2}}, {0.4F, 1.5F, 1, 0.2F}}};
+  for (const char* block : {"4x4x4", "8x8x1"}) {
+    const auto step = [&](const char* stages) {
+      FilterConfig wanted = settings("bm4d", {{"block", block}, {"stages", stages}});
+      return wanted.resolved({volume.extent, volume.spacing, [&] { return noise; }});
+    };
+    const FilterConfig first = step("1"), both = step("2");
+    EXPECT_TRUE(same_bytes(on_cpu(first, volume), run(*backend, {first}, volume)));
+    EXPECT_EQ(first_difference(on_cpu(both, volume), run(*backend, {both}, volume),
+                               reference("bm4d").tolerance(volume, both)),
+              "");
+  }
 }
 
 /// Whatever the order in which groups are added up.

@@ -163,7 +163,7 @@ class Reference {
 
   Volume run() {
     const Volume basic = stage(in_, false);
-    return params_.stages == 1 ? basic : stage(basic, true);
+    return restored(params_.stages == 1 ? basic : stage(basic, true));
   }
 
  private:
@@ -281,13 +281,67 @@ class Reference {
     Volume out = in_;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       if (weights[i] > 0 && std::isfinite(in_.voxels[i])) {
-        const double most = second || params_.stages == 1
-                                ? 5 * *params_.sigma * *std::ranges::max_element(params_.map.values)
-                                : std::numeric_limits<double>::infinity();
+        const double most = second || params_.stages == 1 ? most_change() : std::numeric_limits<double>::infinity();
         out.voxels[i] =
             static_cast<float>(static_cast<double>(in_.voxels[i]) + std::clamp(sums[i] / weights[i], -most, most));
       }
       out.voxels[i] += 0.0F;
+    }
+    return out;
+  }
+
+  double most_noise() const { return std::max(params_.strength, 1.0) * *params_.sigma; }
+  double most_change() const { return 5 * most_noise() * *std::ranges::max_element(params_.map.values); }
+
+  /// With what is no noise put back.
+  Volume restored(const Volume& filtered) const {
+    const Extent& extent = in_.extent;
+    const auto at = [&](const Index3& p) { return static_cast<std::size_t>((p.z * extent.y + p.y) * extent.x + p.x); };
+    const auto taken = [&](const Index3& p) {
+      for (int axis = 0; axis < 3; ++axis) {
+        if (p[axis] < 0 || p[axis] >= extent[axis]) return 0.0;
+      }
+      const double noisy = in_.voxels[at(p)];
+      return std::isfinite(noisy) ? noisy - static_cast<double>(filtered.voxels[at(p)]) : 0;
+    };
+    std::vector<Index3> box;
+    for (std::int64_t z = 0; z < std::min(lengths_.z, 2); ++z) {
+      for (std::int64_t y = 0; y < std::min(lengths_.y, 2); ++y) {
+        for (std::int64_t x = 0; x < std::min(lengths_.x, 2); ++x) box.push_back({x, y, z});
+      }
+    }
+    const auto voxels = static_cast<double>(box.size());
+    double variance = 0;
+    for (const Index3& a : box) {
+      for (const Index3& b : box) {
+        variance += params_.spectrum.correlation({static_cast<double>(a.x - b.x), static_cast<double>(a.y - b.y),
+                                                  static_cast<double>(a.z - b.z)}) /
+                    (voxels * voxels);
+      }
+    }
+    const double error = most_noise() * std::sqrt(std::max(variance, 1 / voxels));
+    Volume out = filtered;
+    for (std::int64_t z = 0; z < extent.z; ++z) {
+      for (std::int64_t y = 0; y < extent.y; ++y) {
+        for (std::int64_t x = 0; x < extent.x; ++x) {
+          if (taken({x, y, z}) == 0) continue;
+          double highest = 0, lowest = 0;
+          for (const Index3& first : box) {
+            double mean = 0;
+            for (const Index3& d : box)
+              mean += taken({x - first.x + d.x, y - first.y + d.y, z - first.z + d.z}) / voxels;
+            highest = std::max(highest, mean);
+            lowest = std::min(lowest, mean);
+          }
+          const double local = error * params_.map.at({x, y, z}, extent);
+          const auto significant = [&](double mean) {
+            return mean * std::clamp(std::abs(mean) / local - 4.5, 0.0, 1.0);
+          };
+          const double change = significant(highest) + significant(lowest) - taken({x, y, z});
+          const double noisy = in_.voxels[at({x, y, z})];
+          out.voxels[at({x, y, z})] = static_cast<float>(noisy + std::clamp(change, -most_change(), most_change()));
+        }
+      }
     }
     return out;
   }

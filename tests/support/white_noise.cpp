@@ -45,4 +45,26 @@ Volume with_white_noise(const Volume& volume, double sigma, int seed) {
   return noisy;
 }
 
+Lesions small_lesions(Extent extent, double sigma, double contrast) {
+  constexpr float level = 1000;
+  constexpr std::int64_t apart = 9;
+  Lesions lesions{with_white_noise(Volume(extent, {1, 1, 1}, level), sigma, 7), {}, {}};
+  bool is_bright = false;
+  for (std::int64_t z = 0; z < extent.z; z += apart) {
+    for (std::int64_t y = 0; y < extent.y; y += apart) {
+      for (std::int64_t x = 0; x < extent.x; x += apart) {
+        is_bright = !is_bright;
+        for (std::int64_t i = 0; i < 8; ++i) {
+          const Index3 p{x + i % 2, y + i / 2 % 2, z + i / 4};
+          if (p.x >= extent.x || p.y >= extent.y || p.z >= extent.z) continue;
+          const auto place = static_cast<std::size_t>((p.z * extent.y + p.y) * extent.x + p.x);
+          (is_bright ? lesions.bright : lesions.dark).push_back(place);
+          lesions.volume.voxels[place] += static_cast<float>(is_bright ? contrast : -contrast);
+        }
+      }
+    }
+  }
+  return lesions;
+}
+
 }  // namespace quietvox::test

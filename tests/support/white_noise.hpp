@@ -22,4 +22,12 @@ Truth t1_template();
 
 Volume with_white_noise(const Volume&, double sigma, int seed);
 
+/// A flat volume of 1000 with white noise and lesions of 2x2x2 voxels, each `contrast` above or below in turn. The
+/// first one begins where the volume does.
+struct Lesions {
+  Volume volume;
+  std::vector<std::size_t> bright, dark;  ///< voxels
+};
+Lesions small_lesions(Extent extent, double sigma, double contrast);
+
 }  // namespace quietvox::test

@@ -11,6 +11,7 @@
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/filters/common/device_map.hpp"
 #include "cuda/launch.cuh"
+#include "filters/bm4d/significance.hpp"
 #include "filters/bm4d/stage.hpp"
 
 namespace quietvox {
@@ -18,8 +19,9 @@ namespace {
 
 using namespace cuda;
 using namespace cuda::bm4d;
-using bm4d_kernel::Basis, bm4d_kernel::Covariances, bm4d_kernel::Places, bm4d_kernel::Stage;
+using bm4d_kernel::Basis, bm4d_kernel::Covariances, bm4d_kernel::Places, bm4d_kernel::Significance;
 using bm4d_kernel::reference_places;
+using bm4d_kernel::Stage;
 
 // A stage finds the groups of some layers of references, then shrinks them, layers after layers; in the end it divides
 // the sums that groups added to. A warp makes a group. Sums are whole numbers, so that their order does not show. The
@@ -49,6 +51,74 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
   const bool changes = sum.y > 0 && is_present(voxel);
   const double bounded = fmin(fmax(change / weight, -most), most);
   out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + bounded) : voxel);
+}
+
+/// What restore_significant() is given.
+struct Restoring {
+  Box<const float> noisy, filtered;
+  Box<float> out;
+  int3 noisy_offset, filtered_offset;  ///< of `out`
+  bool across;                         ///< boxes reach across slices
+  Significance significance;
+  CoarseFieldView map;  ///< without values: 1
+  Index3 origin;        ///< of `out` in the volume
+
+  /// What was taken from a voxel of `filtered`; nothing outside.
+  __device__ float taken(int x, int y, int z) const {
+    if (x < 0 || y < 0 || z < 0 || x >= filtered.x || y >= filtered.y || z >= filtered.z) return 0;
+    const float* const row = noisy.row(y + noisy_offset.y - filtered_offset.y, z + noisy_offset.z - filtered_offset.z);
+    return Significance::taken(row[x + noisy_offset.x - filtered_offset.x], filtered.row(y, z)[x]);
+  }
+};
+
+/// What was taken from squares of two voxels by two of a slice that hold a voxel.
+struct Squares2x2 {
+  float sums[4];
+
+  __device__ Squares2x2(const Restoring& of, int x, int y, int z) {
+    float before[3], after[3];
+    for (int i = 0; i < 3; ++i) {
+      const float middle = of.taken(x, y + i - 1, z);
+      before[i] = of.taken(x - 1, y + i - 1, z) + middle;
+      after[i] = middle + of.taken(x + 1, y + i - 1, z);
+    }
+    for (int i = 0; i < 2; ++i) {
+      sums[2 * i] = before[i] + before[i + 1];
+      sums[2 * i + 1] = after[i] + after[i + 1];
+    }
+  }
+};
+
+constexpr int restored_slices = 16;  // by a thread, which reads each slice once
+
+__global__ void restore_significant(const __grid_constant__ Restoring restoring) {
+  const Box<float>& out = restoring.out;
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= out.x || y >= out.y) return;
+  const int3 offset = restoring.filtered_offset;
+  const int first = blockIdx.z * restored_slices, last = min(first + restored_slices, out.z);
+  const auto squares = [&](int z) { return Squares2x2(restoring, x + offset.x, y + offset.y, z + offset.z); };
+  Squares2x2 before = squares(first - 1), here = squares(first);
+  for (int z = first; z < last; ++z) {
+    const Squares2x2 after = squares(z + 1);
+    float highest = 0, lowest = 0;
+    for (int i = 0; i < 4; ++i) {
+      for (const float next : {before.sums[i], after.sums[i]}) {
+        const float sum = restoring.across ? here.sums[i] + next : here.sums[i];
+        highest = fmaxf(highest, sum);
+        lowest = fminf(lowest, sum);
+      }
+    }
+    const Index3& origin = restoring.origin;
+    const float map =
+        restoring.map.values ? static_cast<float>(restoring.map.at(x + origin.x, y + origin.y, z + origin.z)) : 1.0F;
+    const int3 from = restoring.noisy_offset;
+    out.row(y, z)[x] = restoring.significance.restored(restoring.noisy.row(y + from.y, z + from.z)[x + from.x],
+                                                       restoring.filtered.row(y + offset.y, z + offset.z)[x + offset.x],
+                                                       highest, lowest, map);
+    before = here;
+    here = after;
+  }
 }
 
 template <class T>
@@ -184,15 +254,26 @@ void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dPara
     copy_voxels(in, out, context);
     return;
   }
+  VolumeView<float> filtered = expanded(out, params.neighbours(), in);
+  const DeviceBuffer<float> filtered_buffer(static_cast<std::size_t>(filtered.extent.voxels()), context);
+  filtered.data = filtered_buffer.get();
   if (params.stages == 1) {
-    run_stage(in, in, out, params, false, context);
-    return;
+    run_stage(in, in, filtered, params, false, context);
+  } else {
+    VolumeView<float> basic = expanded(out, params.halo_of(1), in);
+    const DeviceBuffer<float> basic_buffer(static_cast<std::size_t>(basic.extent.voxels()), context);
+    basic.data = basic_buffer.get();
+    run_stage(in, in, basic, params, false, context);
+    run_stage(in, basic, filtered, params, true, context);
   }
-  VolumeView<float> basic = expanded(out, params.reach(), in);
-  const DeviceBuffer<float> buffer(static_cast<std::size_t>(basic.extent.voxels()), context);
-  basic.data = buffer.get();
-  run_stage(in, in, basic, params, false, context);
-  run_stage(in, basic, out, params, true, context);
+  const DeviceMap map(params.map, params.volume, context);
+  const dim3 block(32, 4);
+  const dim3 grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y),
+                  ceil_div(out.extent.z, restored_slices));
+  launch(restore_significant, grid, block, 0, context,
+         Restoring{VolumeView<const float>(in), VolumeView<const float>(filtered), out, offset_within(in, out),
+                   offset_within(filtered, out), params.neighbours().z > 0, bm4d_kernel::significance_of(params),
+                   params.map.varies() ? map.view() : CoarseFieldView{}, out.origin});
 }
 
 }  // namespace quietvox

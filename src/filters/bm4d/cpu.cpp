@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 
+#include "filters/bm4d/significance.hpp"
 #include "filters/bm4d/stage.hpp"
 #include "filters/common/canonical_zero.hpp"
 #include "filters/common/two_passes.hpp"
@@ -186,7 +187,7 @@ Stage make_stage(const Bm4dParams& params, const VolumeView<const float>& noisy,
 
 }  // namespace bm4d_kernel
 
-double Bm4dParams::most_change() const { return 5 * *sigma * map.largest(); }
+double Bm4dParams::most_change() const { return 5 * most_noise() * map.largest(); }
 
 Bm4dParams Bm4dParams::resolved(const VolumeFacts& facts) const {
   Bm4dParams params = *this;
@@ -217,8 +218,8 @@ double Bm4dParams::correlated() const {
 }
 
 std::size_t Bm4dParams::working_bytes(const Extent& extent, int threads) const {
-  return static_cast<std::size_t>(stages) * StageRun::bytes(*this, extent) +
-         (stages == 1 ? 0 : Intermediate::bytes(extent, reach())) +
+  return static_cast<std::size_t>(stages) * StageRun::bytes(*this, extent) + Intermediate::bytes(extent, neighbours()) +
+         (stages == 1 ? 0 : Intermediate::bytes(extent, halo_of(1))) +
          static_cast<std::size_t>(stages) * covariances_bytes(lengths, *search_radius) +
          static_cast<std::size_t>(threads) * scratch_bytes(lengths, *search_radius, tile_references);
 }
@@ -231,20 +232,31 @@ void bm4d_cpu(VolumeView<const float> in, VolumeView<float> out, const Bm4dParam
   const auto covariances = [&](Basis basis) {
     return covariances_of(params.spectrum, basis, params.lengths, *params.search_radius);
   };
+  const Radius3 near = params.neighbours();
+  const VolumeView<const float> place = expanded(out, near, in);
+  Intermediate filtered(in, out, near);
   const Covariances of_wavelets = covariances(Basis::wavelets);
   if (params.stages == 1) {
-    StageRun(params, make_stage(params, in, false, of_wavelets), out).make(in, out, execution);
+    StageRun stage(params, make_stage(params, in, false, of_wavelets), place);
+    for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
+      restore_significant(
+          in, filtered.slices(begin, end, [&](const VolumeView<float>& slices) { stage.make(in, slices, part); }),
+          out.slices(begin - out.origin.z, end - begin), params, part.silent());
+    });
     return;
   }
   const Covariances of_cosines = covariances(Basis::cosines);
-  const VolumeView<const float> place = expanded(out, params.reach(), in);
-  StageRun first(params, make_stage(params, in, false, of_wavelets), place);
-  StageRun second(params, make_stage(params, in, true, of_cosines), out);
-  Intermediate basic(in, out, params.reach());
+  const Radius3 of_both = params.halo_of(1);
+  StageRun first(params, make_stage(params, in, false, of_wavelets), expanded(out, of_both, in));
+  StageRun second(params, make_stage(params, in, true, of_cosines), place);
+  Intermediate basic(in, out, of_both);
   for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
-    const VolumeView<const float> pilot =
-        basic.slices(begin, end, [&](const VolumeView<float>& slices) { first.make(in, slices, part.part(0, 0.4)); });
-    second.make(pilot, out.slices(begin - out.origin.z, end - begin), part.part(0.4, 1));
+    const auto second_stage = [&](const VolumeView<float>& slices) {
+      const auto first_stage = [&](const VolumeView<float>& more) { first.make(in, more, part.part(0, 0.4)); };
+      second.make(basic.slices(begin, end, first_stage), slices, part.part(0.4, 1));
+    };
+    restore_significant(in, filtered.slices(begin, end, second_stage), out.slices(begin - out.origin.z, end - begin),
+                        params, part.silent());
   });
 }
 

@@ -30,12 +30,16 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 /// window / sum of g^2 s^2 v over the group, g = 1 for the first coefficient; the window is the product along the axes
 /// of a Kaiser window (beta = 2).
 ///
-/// In the end, what is no noise is put back: small things that no block is like, such as calcifications and vessels.
-/// With S = max(1, strength) sigma, no voxel changes by more than 5 S max(map). And with d what was taken from a voxel
-/// in all, of the boxes of 2x2x2 voxels that hold it (one along axes where blocks have one), the highest mean of d, if
-/// above 0, and the lowest, if below, are each put back after multiplication by
+/// In the end, what is no noise is put back: things of about 2x2x2 voxels that stand out of the noise, and
+/// calcifications of one. With S = max(1, strength) sigma, a voxel changes by all of what was found where that is no
+/// more than 5 S max(map), by nothing where it is 7 S max(map) or more, by a part between: never by more than 5 S
+/// max(map). Then let d be what was taken from a voxel, and B the boxes of 2x2x2 voxels that hold it (one along axes
+/// where blocks have one). A box with the mean m of d counts for the voxel as much as the half of it that holds the
+/// voxel shares in m, along the axis where it shares least: f = min(1, max(0, 8 s - 1.5)), s = (sum of d over that
+/// half) / (sum over the box). The highest f m of all, if above 0, and the lowest, if below, are put back, each
+/// multiplied by
 ///
-///     min(1, max(0, |mean| / e - 4.5)),   e = S map sqrt(max(1 / n, variance of the mean of a box's noise)),
+///     min(1, max(0, |f m| / e - 4.5)),   e = S map sqrt(max(1 / n, variance of the mean of a box's noise)),
 ///
 /// n the box's voxels, the variance by the spectrum as below. Missing voxels and those outside the volume count as
 /// d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
@@ -103,9 +107,9 @@ struct Bm4dParams {
     const Radius3 r = *search_radius;
     return {2 * r.x + lengths.x - 1, 2 * r.y + lengths.y - 1, 2 * r.z + lengths.z - 1};
   }
-  /// How far boxes go whose change decides what is put back in a voxel.
+  /// How far the boxes that hold a voxel reach beyond it.
   constexpr Radius3 neighbours() const { return {lengths.x > 1, lengths.y > 1, lengths.z > 1}; }
-  /// Of the last so many stages.
+  /// What `count` stages and the boxes reach together.
   constexpr Radius3 halo_of(int count) const {
     const Radius3 r = reach(), near = neighbours();
     return {count * r.x + near.x, count * r.y + near.y, count * r.z + near.z};

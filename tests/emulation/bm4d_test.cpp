@@ -140,8 +140,11 @@ TEST(EmulatedBm4d, SmallLesions) {
 }
 
 TEST(EmulatedBm4d, SeveralTiles) {
-  const Volume in = with_holes(busy_volume({75, 29, 11}, 7));
-  for (const DctBlock block : blocks) expect_as_on_cpu(in, make_params(in, block, {}));
+  const Volume in = with_holes(busy_volume({75, 29, 11}, 7)), lesions = small_lesions({75, 29, 11}, 15, 90).volume;
+  for (const DctBlock block : blocks) {
+    expect_as_on_cpu(in, make_params(in, block, {}));
+    expect_as_on_cpu(lesions, make_params(lesions, block, Radius3{2, 1, 1}, 15));
+  }
 }
 
 /// Shared memory of 99 KiB, as many devices have it, and of so little that blocks are compared from global memory.
@@ -156,11 +159,11 @@ TEST(EmulatedBm4d, LittleSharedMemory) {
 }
 
 TEST(EmulatedBm4d, ABoxComesOutAsItDoesInTheWhole) {
-  const Volume whole = with_holes(busy_volume({33, 21, 29}, 7));
+  const Volume whole = with_holes(small_lesions({33, 21, 29}, 15, 90).volume);
   const Index3 origin{6, 2, 5};
   const Extent extent{{20, 15, 17}};
   for (const DctBlock block : blocks) {
-    const Bm4dParams params = make_params(whole, block, Radius3{2, 1, 1});
+    const Bm4dParams params = make_params(whole, block, Radius3{2, 1, 1}, 15);
     const Volume box = filtered_box(whole, origin, extent, params.halo(),
                                     [&](auto from, auto to) { bm4d_cuda(from, to, params, cuda::LaunchContext()); });
     EXPECT_TRUE(same_bytes(box, box_of(emulated(whole, params), origin, extent)));

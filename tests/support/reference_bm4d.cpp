@@ -281,9 +281,12 @@ class Reference {
     Volume out = in_;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       if (weights[i] > 0 && std::isfinite(in_.voxels[i])) {
-        const double most = second || params_.stages == 1 ? most_change() : std::numeric_limits<double>::infinity();
-        out.voxels[i] =
-            static_cast<float>(static_cast<double>(in_.voxels[i]) + std::clamp(sums[i] / weights[i], -most, most));
+        double change = sums[i] / weights[i];
+        if (second || params_.stages == 1) {
+          const double beyond = 5 * (std::abs(change) / most_change() - 1);
+          change *= beyond <= 0 ? 1 : beyond >= 2 ? 0 : 1 - beyond / 2;
+        }
+        out.voxels[i] = static_cast<float>(static_cast<double>(in_.voxels[i]) + change);
       }
       out.voxels[i] += 0.0F;
     }
@@ -326,10 +329,17 @@ class Reference {
         for (std::int64_t x = 0; x < extent.x; ++x) {
           if (taken({x, y, z}) == 0) continue;
           double highest = 0, lowest = 0;
-          for (const Index3& first : box) {
-            double mean = 0;
-            for (const Index3& d : box)
-              mean += taken({x - first.x + d.x, y - first.y + d.y, z - first.z + d.z}) / voxels;
+          for (const Index3& place : box) {  // of the voxel in the box
+            double sum = 0;
+            std::array<double, 3> halves{};
+            for (const Index3& other : box) {
+              const double d = taken({x - place.x + other.x, y - place.y + other.y, z - place.z + other.z});
+              sum += d;
+              for (int axis = 0; axis < 3; ++axis) halves[axis] += other[axis] == place[axis] ? d : 0;
+            }
+            if (sum == 0) continue;
+            const auto part = [&](double half) { return std::clamp(8 * half / sum - 1.5, 0.0, 1.0); };
+            const double mean = sum / voxels * std::min({part(halves[0]), part(halves[1]), part(halves[2])});
             highest = std::max(highest, mean);
             lowest = std::min(lowest, mean);
           }

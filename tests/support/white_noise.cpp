@@ -47,17 +47,21 @@ Volume with_white_noise(const Volume& volume, double sigma, int seed) {
 
 Lesions small_lesions(Extent extent, double sigma, double contrast) {
   constexpr float level = 1000;
-  constexpr std::int64_t apart = 9;
-  Lesions lesions{with_white_noise(Volume(extent, {1, 1, 1}, level), sigma, 7), {}, {}};
-  bool is_bright = false;
+  constexpr std::int64_t apart = 10;  // no multiple of the step from block to block
+  Lesions lesions{with_white_noise(Volume(extent, {1, 1, 1}, level), sigma, 7), {}, {}, {}, {}};
+  std::size_t count = 0;
   for (std::int64_t z = 0; z < extent.z; z += apart) {
     for (std::int64_t y = 0; y < extent.y; y += apart) {
       for (std::int64_t x = 0; x < extent.x; x += apart) {
-        is_bright = !is_bright;
-        for (std::int64_t i = 0; i < 8; ++i) {
-          const Index3 p{x + i % 2, y + i / 2 % 2, z + i / 4};
-          if (p.x >= extent.x || p.y >= extent.y || p.z >= extent.z) continue;
+        const bool is_bright = ++count % 2 == 1;
+        for (std::int64_t i = 0; i < 64; ++i) {
+          const Index3 offset{i % 4 - 1, i / 4 % 4 - 1, i / 16 - 1}, p{x + offset.x, y + offset.y, z + offset.z};
+          if (std::min({p.x, p.y, p.z}) < 0 || p.x >= extent.x || p.y >= extent.y || p.z >= extent.z) continue;
           const auto place = static_cast<std::size_t>((p.z * extent.y + p.y) * extent.x + p.x);
+          int beyond = 0;
+          for (int axis = 0; axis < 3; ++axis) beyond += offset[axis] < 0 || offset[axis] > 1;
+          if (beyond == 1) (is_bright ? lesions.beside_bright : lesions.beside_dark).push_back(place);
+          if (beyond > 0) continue;
           (is_bright ? lesions.bright : lesions.dark).push_back(place);
           lesions.volume.voxels[place] += static_cast<float>(is_bright ? contrast : -contrast);
         }

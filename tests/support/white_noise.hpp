@@ -26,7 +26,8 @@ Volume with_white_noise(const Volume&, double sigma, int seed);
 /// first one begins where the volume does.
 struct Lesions {
   Volume volume;
-  std::vector<std::size_t> bright, dark;  ///< voxels
+  std::vector<std::size_t> bright, dark;                ///< voxels
+  std::vector<std::size_t> beside_bright, beside_dark;  ///< that share a face with one of these
 };
 Lesions small_lesions(Extent extent, double sigma, double contrast);
 

@@ -24,8 +24,9 @@ using bm4d_kernel::reference_places;
 using bm4d_kernel::Stage;
 
 // A stage finds the groups of some layers of references, then shrinks them, layers after layers; in the end it divides
-// the sums that groups added to. A warp makes a group. Sums are whole numbers, so that their order does not show. The
-// first stage rounds nothing but what the CPU rounds, in the same way: the second would group other blocks else.
+// the sums that groups added to. After the last stage, what is no noise is put back. A warp makes a group. Sums are
+// whole numbers, so that their order does not show. The first stage rounds nothing but what the CPU rounds, in the same
+// way: the second would group other blocks else.
 
 /// Makes the volume that matching compares: the pilot times `per_voxel`, rounded to whole numbers; NaN at missing
 /// voxels and in the margin.
@@ -38,7 +39,7 @@ __global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 
   compared.row(y, z)[x] = is_present(value) ? static_cast<float>(rint(value * per_voxel)) : NAN;
 }
 
-/// out = noisy + sum of changes / sum of weights, that change limited to +-most. Voxels that are missing or in no group
+/// out = noisy + sum of changes / sum of weights, that change bounded. Voxels that are missing or in no group
 /// stay.
 __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, Box<float> out, int3 noisy_offset,
                             int3 sums_offset, double change_grid, double weight_grid, double most) {
@@ -49,7 +50,7 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
   const double change = static_cast<double>(static_cast<long long>(sum.x)) * change_grid;
   const double weight = static_cast<double>(static_cast<long long>(sum.y)) * weight_grid;
   const bool changes = sum.y > 0 && is_present(voxel);
-  const double bounded = fmin(fmax(change / weight, -most), most);
+  const double bounded = bm4d_kernel::bounded_change(change / weight, most);
   out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + bounded) : voxel);
 }
 
@@ -63,29 +64,12 @@ struct Restoring {
   CoarseFieldView map;  ///< without values: 1
   Index3 origin;        ///< of `out` in the volume
 
-  /// What was taken from a voxel of `filtered`; nothing outside.
+  /// What was taken from a voxel of `out` or beside it; nothing outside.
   __device__ float taken(int x, int y, int z) const {
-    if (x < 0 || y < 0 || z < 0 || x >= filtered.x || y >= filtered.y || z >= filtered.z) return 0;
-    const float* const row = noisy.row(y + noisy_offset.y - filtered_offset.y, z + noisy_offset.z - filtered_offset.z);
-    return Significance::taken(row[x + noisy_offset.x - filtered_offset.x], filtered.row(y, z)[x]);
-  }
-};
-
-/// What was taken from squares of two voxels by two of a slice that hold a voxel.
-struct Squares2x2 {
-  float sums[4];
-
-  __device__ Squares2x2(const Restoring& of, int x, int y, int z) {
-    float before[3], after[3];
-    for (int i = 0; i < 3; ++i) {
-      const float middle = of.taken(x, y + i - 1, z);
-      before[i] = of.taken(x - 1, y + i - 1, z) + middle;
-      after[i] = middle + of.taken(x + 1, y + i - 1, z);
-    }
-    for (int i = 0; i < 2; ++i) {
-      sums[2 * i] = before[i] + before[i + 1];
-      sums[2 * i + 1] = after[i] + after[i + 1];
-    }
+    const int3 p{x + filtered_offset.x, y + filtered_offset.y, z + filtered_offset.z};
+    if (p.x < 0 || p.y < 0 || p.z < 0 || p.x >= filtered.x || p.y >= filtered.y || p.z >= filtered.z) return 0;
+    return bm4d_kernel::taken_from(noisy.row(y + noisy_offset.y, z + noisy_offset.z)[x + noisy_offset.x],
+                                   filtered.row(p.y, p.z)[p.x]);
   }
 };
 
@@ -95,29 +79,29 @@ __global__ void restore_significant(const __grid_constant__ Restoring restoring)
   const Box<float>& out = restoring.out;
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= out.x || y >= out.y) return;
-  const int3 offset = restoring.filtered_offset;
   const int first = blockIdx.z * restored_slices, last = min(first + restored_slices, out.z);
-  const auto squares = [&](int z) { return Squares2x2(restoring, x + offset.x, y + offset.y, z + offset.z); };
-  Squares2x2 before = squares(first - 1), here = squares(first);
+  float taken[3][3][3] = {};  // about the voxel, by z, y and x
+  const auto read = [&](int slice, int z) {
+    for (int i = 0; i < 9; ++i) taken[slice][i / 3][i % 3] = restoring.taken(x + i % 3 - 1, y + i / 3 - 1, z);
+  };
+  if (restoring.across) read(0, first - 1);
+  read(1, first);
   for (int z = first; z < last; ++z) {
-    const Squares2x2 after = squares(z + 1);
-    float highest = 0, lowest = 0;
-    for (int i = 0; i < 4; ++i) {
-      for (const float next : {before.sums[i], after.sums[i]}) {
-        const float sum = restoring.across ? here.sums[i] + next : here.sums[i];
-        highest = fmaxf(highest, sum);
-        lowest = fminf(lowest, sum);
-      }
-    }
+    if (restoring.across) read(2, z + 1);
+    const auto sums =
+        bm4d_kernel::BoxSums::about_voxel([&](int dx, int dy, int dz) { return taken[dz + 1][dy + 1][dx + 1]; });
     const Index3& origin = restoring.origin;
     const float map =
         restoring.map.values ? static_cast<float>(restoring.map.at(x + origin.x, y + origin.y, z + origin.z)) : 1.0F;
-    const int3 from = restoring.noisy_offset;
-    out.row(y, z)[x] = restoring.significance.restored(restoring.noisy.row(y + from.y, z + from.z)[x + from.x],
-                                                       restoring.filtered.row(y + offset.y, z + offset.z)[x + offset.x],
-                                                       highest, lowest, map);
-    before = here;
-    here = after;
+    const int3 from = restoring.noisy_offset, filtered = restoring.filtered_offset;
+    out.row(y, z)[x] = restoring.significance.restored(
+        restoring.noisy.row(y + from.y, z + from.z)[x + from.x],
+        restoring.filtered.row(y + filtered.y, z + filtered.z)[x + filtered.x], sums, map);
+    for (int i = 0; i < 9; ++i) {
+      if (restoring.across) taken[0][i / 3][i % 3] = taken[1][i / 3][i % 3];
+      if (restoring.across) taken[1][i / 3][i % 3] = taken[2][i / 3][i % 3];
+    }
+    if (!restoring.across && z + 1 < last) read(1, z + 1);
   }
 }
 
@@ -160,15 +144,15 @@ References references_for(const Bm4dParams& params, const VolumeView<float>& out
   return {triple(count), triple(first), triple(step), triple(last)};
 }
 
-/// `pilot` is compared. It covers all places of groups that may change voxels of `out`.
+/// `pilot` is compared; `map` has no values where it is 1. `pilot` covers all places of groups that may change voxels
+/// of `out`.
 void run_stage(const VolumeView<const float>& noisy, const VolumeView<const float>& pilot, const VolumeView<float>& out,
-               const Bm4dParams& params, bool second, const LaunchContext& context) {
+               const Bm4dParams& params, bool second, const CoarseFieldView& map, const LaunchContext& context) {
   const Radius3 r = *params.search_radius, lengths = params.lengths;
   const Covariances covariances =
       without_zeros(covariances_of(params.spectrum, second ? Basis::cosines : Basis::wavelets, lengths, r));
   const Stage stage = make_stage(params, noisy, second, covariances);
   const DeviceBuffer<std::int32_t> table = upload(covariances.values.data(), covariances.values.size(), context);
-  const DeviceMap map(params.map, params.volume, context);
 
   const dim3 block(32, 4);
   const auto voxels = static_cast<std::size_t>(pilot.extent.voxels());
@@ -201,7 +185,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
                       triple(lengths),
                       lengths.x * lengths.y * lengths.z,
                       {reinterpret_cast<const int2*>(table.get()), triple(covariances.size)},
-                      stage.map ? map.view() : CoarseFieldView{},
+                      map,
                       pilot.origin,
                       stage.threshold,
                       stage.rate,
@@ -254,26 +238,27 @@ void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dPara
     copy_voxels(in, out, context);
     return;
   }
+  const DeviceMap device_map(params.map, params.volume, context);
+  const CoarseFieldView map = params.map.varies() ? device_map.view() : CoarseFieldView{};
   VolumeView<float> filtered = expanded(out, params.neighbours(), in);
   const DeviceBuffer<float> filtered_buffer(static_cast<std::size_t>(filtered.extent.voxels()), context);
   filtered.data = filtered_buffer.get();
   if (params.stages == 1) {
-    run_stage(in, in, filtered, params, false, context);
+    run_stage(in, in, filtered, params, false, map, context);
   } else {
     VolumeView<float> basic = expanded(out, params.halo_of(1), in);
     const DeviceBuffer<float> basic_buffer(static_cast<std::size_t>(basic.extent.voxels()), context);
     basic.data = basic_buffer.get();
-    run_stage(in, in, basic, params, false, context);
-    run_stage(in, basic, filtered, params, true, context);
+    run_stage(in, in, basic, params, false, map, context);
+    run_stage(in, basic, filtered, params, true, map, context);
   }
-  const DeviceMap map(params.map, params.volume, context);
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y),
                   ceil_div(out.extent.z, restored_slices));
   launch(restore_significant, grid, block, 0, context,
          Restoring{VolumeView<const float>(in), VolumeView<const float>(filtered), out, offset_within(in, out),
-                   offset_within(filtered, out), params.neighbours().z > 0, bm4d_kernel::significance_of(params),
-                   params.map.varies() ? map.view() : CoarseFieldView{}, out.origin});
+                   offset_within(filtered, out), params.neighbours().z > 0, bm4d_kernel::significance_of(params), map,
+                   out.origin});
 }
 
 }  // namespace quietvox

@@ -7,6 +7,7 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <optional>
 
 #include "filters/bm4d/significance.hpp"
 #include "filters/bm4d/stage.hpp"
@@ -130,7 +131,7 @@ class StageRun {
           double &change = changes_[from + static_cast<std::size_t>(x)],
                  &weight = weights_[from + static_cast<std::size_t>(x)];
           const bool changes = weight > 0 && std::isfinite(voxels[x]);
-          const double bounded = std::clamp(change / weight, -stage_.most_change, stage_.most_change);
+          const double bounded = bounded_change(change / weight, stage_.most_change);
           results[x] = changes ? static_cast<float>(static_cast<double>(voxels[x]) + bounded) : voxels[x];
           results[x] += 0.0F;
           change = weight = 0;
@@ -232,31 +233,30 @@ void bm4d_cpu(VolumeView<const float> in, VolumeView<float> out, const Bm4dParam
   const auto covariances = [&](Basis basis) {
     return covariances_of(params.spectrum, basis, params.lengths, *params.search_radius);
   };
-  const Radius3 near = params.neighbours();
+  const Radius3 near = params.neighbours(), near_and_reach = params.halo_of(1);
+  const bool both = params.stages == 2;
   const VolumeView<const float> place = expanded(out, near, in);
-  Intermediate filtered(in, out, near);
   const Covariances of_wavelets = covariances(Basis::wavelets);
-  if (params.stages == 1) {
-    StageRun stage(params, make_stage(params, in, false, of_wavelets), place);
-    for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
-      restore_significant(
-          in, filtered.slices(begin, end, [&](const VolumeView<float>& slices) { stage.make(in, slices, part); }),
-          out.slices(begin - out.origin.z, end - begin), params, part.silent());
-    });
-    return;
+  StageRun first(params, make_stage(params, in, false, of_wavelets), both ? expanded(out, near_and_reach, in) : place);
+  std::optional<Covariances> of_cosines;
+  std::optional<StageRun> second;
+  std::optional<Intermediate> basic;
+  if (both) {
+    second.emplace(params, make_stage(params, in, true, of_cosines.emplace(covariances(Basis::cosines))), place);
+    basic.emplace(in, out, near_and_reach);
   }
-  const Covariances of_cosines = covariances(Basis::cosines);
-  const Radius3 of_both = params.halo_of(1);
-  StageRun first(params, make_stage(params, in, false, of_wavelets), expanded(out, of_both, in));
-  StageRun second(params, make_stage(params, in, true, of_cosines), place);
-  Intermediate basic(in, out, of_both);
+  Intermediate filtered(in, out, near);
   for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
-    const auto second_stage = [&](const VolumeView<float>& slices) {
-      const auto first_stage = [&](const VolumeView<float>& more) { first.make(in, more, part.part(0, 0.4)); };
-      second.make(basic.slices(begin, end, first_stage), slices, part.part(0.4, 1));
+    const auto filter = [&](const VolumeView<float>& slices) {
+      if (!both) {
+        first.make(in, slices, part);
+        return;
+      }
+      const auto make_basic = [&](const VolumeView<float>& more) { first.make(in, more, part.part(0, 0.4)); };
+      second->make(basic->slices(begin, end, make_basic), slices, part.part(0.4, 1));
     };
-    restore_significant(in, filtered.slices(begin, end, second_stage), out.slices(begin - out.origin.z, end - begin),
-                        params, part.silent());
+    restore_significant(in, filtered.slices(begin, end, filter), out.slices(begin - out.origin.z, end - begin), params,
+                        part.silent());
   });
 }
 

@@ -8,37 +8,78 @@
 #include "core/host_device.hpp"
 #include "filters/bm4d.hpp"
 
-/// What block matching took out although noise does not explain it: small things that no block is like.
+/// What block matching took out although noise does not explain it: small things that no block is like. All backends
+/// compute the same bits.
 namespace quietvox::bm4d_kernel {
 
-/// Of boxes of two voxels along each axis, or one where blocks have one. All backends compute the same bits; they add
-/// what was taken from voxels in pairs along x, then y, then z.
+/// What is left of the change of a voxel that may change by no more than `most`: nothing of a change that is 1.4 times
+/// as large, part of it between.
+QV_HD double bounded_change(double change, double most) {
+  const double left = 1 - fmin(fmax(2.5 * (fabs(change) / most - 1), 0.0), 1.0);
+#ifdef __CUDA_ARCH__
+  return __dmul_rn(change, left);  // fused with the sum, it is rounded otherwise
+#else
+  return change * left;
+#endif
+}
+
+/// What the filter took from a voxel; 0 where it is missing.
+QV_HD float taken_from(float noisy, float filtered) {
+  const float difference = noisy - filtered;
+  return fabsf(difference) < INFINITY ? difference : 0.0F;
+}
+
+/// Sums of what was taken from the boxes that hold a voxel, as far as they count for it.
+struct BoxSums {
+  float highest = 0, lowest = 0;
+
+  static QV_HD float less(float a, float b) { return b < a ? b : a; }
+  static QV_HD float more(float a, float b) { return a < b ? b : a; }
+  /// From 0 where a half has 3/16 of the sum, to all of the sum where it has 5/16. Products are exact.
+  static QV_HD float part(float sum, float half) { return 8 * half - sum - 0.5F * sum; }
+
+  /// `taken(x, y, z)` is what was taken from the voxel that lies so far from this one, each of -1, 0 and 1.
+  template <class Taken>
+  static QV_HD BoxSums about_voxel(const Taken& taken) {
+    BoxSums found;
+    for (int z = -1; z <= 1; z += 2) {
+      for (int y = -1; y <= 1; y += 2) {
+        for (int x = -1; x <= 1; x += 2) {
+          const float row = taken(0, 0, 0) + taken(x, 0, 0), next_row = taken(0, y, 0) + taken(x, y, 0);
+          const float across = taken(0, 0, z) + taken(x, 0, z), next_across = taken(0, y, z) + taken(x, y, z);
+          const float sum = (row + next_row) + (across + next_across);
+          const float half_x = (taken(0, 0, 0) + taken(0, y, 0)) + (taken(0, 0, z) + taken(0, y, z));
+          const float half_y = row + across, half_z = row + next_row;
+          const float least = less(less(half_x, half_y), half_z), most = more(more(half_x, half_y), half_z);
+          found.highest = more(found.highest, less(sum, part(sum, least)));
+          found.lowest = less(found.lowest, more(sum, part(sum, most)));
+        }
+      }
+    }
+    return found;
+  }
+};
+
+/// Which changes of boxes are no noise.
 struct Significance {
   float standard_error;  ///< of the mean of a box, where the map is 1
   float share;           ///< of a voxel in a box
   float most_change;     ///< of a voxel
 
-  /// Nothing from voxels that are missing.
-  static QV_HD float taken(float noisy, float filtered) {
-    const float difference = noisy - filtered;
-    return fabsf(difference) < INFINITY ? difference : 0.0F;
-  }
-
-  /// What a voxel becomes. Of what was taken from the boxes that hold it, the highest sum, at least 0, and the lowest,
-  /// at most 0.
-  QV_HD float restored(float noisy, float filtered, float highest, float lowest, float map) const {
-    const float back = significant(highest * share, map) + significant(lowest * share, map);
-    if (back == 0 || taken(noisy, filtered) == 0) return filtered;
+  /// What a voxel becomes.
+  QV_HD float restored(float noisy, float filtered, const BoxSums& sums, float map) const {
+    const float back = significant(sums.highest * share, map) + significant(sums.lowest * share, map);
+    if (back == 0 || taken_from(noisy, filtered) == 0) return filtered;
     const float change = (filtered - noisy) + back;
-    return noisy + fminf(fmaxf(change, -most_change), most_change) + 0.0F;
+    return noisy + BoxSums::less(BoxSums::more(change, -most_change), most_change) + 0.0F;
   }
 
  private:
   /// All of a mean that is above 5.5 standard errors, nothing below 4.5, part of it between.
   QV_HD float significant(float mean, float map) const {
     constexpr float doubtful = 4.5F;
-    const float error = fmaxf(standard_error * map, std::numeric_limits<float>::min());
-    const float part = fminf(fmaxf(fabsf(mean) / error - doubtful, 0.0F), 1.0F);
+    const float error = BoxSums::more(standard_error * map, std::numeric_limits<float>::min());
+    const float part = BoxSums::less(BoxSums::more(fabsf(mean) / error - doubtful, 0.0F), 1.0F);
 #ifdef __CUDA_ARCH__
     return __fmul_rn(mean, part);  // fused with the sum, it is rounded otherwise
 #else

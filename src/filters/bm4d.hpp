@@ -30,19 +30,18 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 /// window / sum of g^2 s^2 v over the group, g = 1 for the first coefficient; the window is the product along the axes
 /// of a Kaiser window (beta = 2).
 ///
-/// In the end, what is no noise is put back: things of about 2x2x2 voxels that stand out of the noise, and
-/// calcifications of one. With S = max(1, strength) sigma, a voxel changes by all of what was found where that is no
-/// more than 5 S max(map), by nothing where it is 7 S max(map) or more, by a part between: never by more than 5 S
-/// max(map). Then let d be what was taken from a voxel, and B the boxes of 2x2x2 voxels that hold it (one along axes
-/// where blocks have one). A box with the mean m of d counts for the voxel as much as the half of it that holds the
-/// voxel shares in m, along the axis where it shares least: f = min(1, max(0, 8 s - 1.5)), s = (sum of d over that
-/// half) / (sum over the box). The highest f m of all, if above 0, and the lowest, if below, are put back, each
-/// multiplied by
+/// In the end, what is no noise is put back: things of about 2x2x2 voxels that stand out of it, and calcifications of
+/// one. Where the groups say that a voxel changes by more than 5 S, S = max(1, strength) sigma max(map), it changes by
+/// that much; where they say more than 7 S, by less and less, down to nothing at 9 S. Then let d be what was taken from
+/// a voxel, and B the boxes of 2x2x2 voxels that hold it (one along axes where blocks have one). A box with the mean m
+/// of d counts for the voxel as much as the half of it that holds the voxel shares in m, along the axis where it shares
+/// least: f = min(1, max(0, 8 s - 1.5)), s = (sum of d over that half) / (sum over the box). The highest f m of all, if
+/// above 0, and the lowest, if below, are put back, each multiplied by
 ///
-///     min(1, max(0, |f m| / e - 4.5)),   e = S map sqrt(max(1 / n, variance of the mean of a box's noise)),
+///     min(1, max(0, |f m| / e - 4.5)),   e = max(1, strength) sigma map sqrt(max(1 / n, variance of a box's mean)),
 ///
-/// n the box's voxels, the variance by the spectrum as below. Missing voxels and those outside the volume count as
-/// d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
+/// n the box's voxels, the variance that of noise of sigma 1 by its spectrum, as below. Missing voxels and those outside
+/// the volume count as d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
 ///
 /// s = h map in the middle of the reference. v is the exact variance of the coefficient, of noise of sigma 1 and its
 /// spectrum, for these blocks in their places, which may overlap (Makinen, Azzari and Foi 2020, IEEE Transactions on

@@ -283,8 +283,9 @@ class Reference {
       if (weights[i] > 0 && std::isfinite(in_.voxels[i])) {
         double change = sums[i] / weights[i];
         if (second || params_.stages == 1) {
-          const double beyond = 5 * (std::abs(change) / most_change() - 1);
-          change *= beyond <= 0 ? 1 : beyond >= 2 ? 0 : 1 - beyond / 2;
+          const double size = std::abs(change) / most_change();  // 1: 5 sigma
+          change = std::clamp(change, -most_change(), most_change());
+          change *= size <= 1.4 ? 1 : size >= 1.8 ? 0 : (1.8 - size) / 0.4;
         }
         out.voxels[i] = static_cast<float>(static_cast<double>(in_.voxels[i]) + change);
       }

@@ -40,8 +40,8 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 ///
 ///     min(1, max(0, |f m| / e - 4.5)),   e = max(1, strength) sigma map sqrt(max(1 / n, variance of a box's mean)),
 ///
-/// n the box's voxels, the variance that of noise of sigma 1 by its spectrum, as below. Missing voxels and those outside
-/// the volume count as d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
+/// n the box's voxels, the variance that of noise of sigma 1 by its spectrum, as below. Missing voxels and those
+/// outside the volume count as d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
 ///
 /// s = h map in the middle of the reference. v is the exact variance of the coefficient, of noise of sigma 1 and its
 /// spectrum, for these blocks in their places, which may overlap (Makinen, Azzari and Foi 2020, IEEE Transactions on

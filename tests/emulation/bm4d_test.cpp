@@ -130,9 +130,9 @@ TEST(EmulatedBm4d, FlatVolumesWithAFewNoisyVoxels) {
 }
 
 TEST(EmulatedBm4d, SmallLesions) {
-  const Volume in = with_holes(small_lesions({31, 23, 36}, 15, 90).volume);
+  const Volume in = with_holes(small_lesions({31, 13, 34}, 15, 90).volume);
   for (const DctBlock block : blocks) {
-    Bm4dParams params = make_params(in, block, {}, 15);
+    Bm4dParams params = make_params(in, block, Radius3{2, 2, 1}, 15);
     expect_as_on_cpu(in, params);
     params.map = {{{2, 1, 2}}, {0.4F, 1.5F, 1, 0.2F}};
     expect_as_on_cpu(in, params);

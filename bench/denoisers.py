@@ -74,9 +74,10 @@ Rician. The rest: by how many percent the mean of flat tissue is wrong, by the s
 
 ## Small lesions
 
-How much of their contrast lesions of 2x2x2 voxels keep, bright and dark ones by turns, in tissue of {truth}; in
-parentheses the RMS error of these voxels and those beside them, in percent of the contrast. Noise of 3 % of the range;
-columns: its kind, and the contrast in its sigmas. Nothing is told to ours, the true sigma to peers.
+Lesions of 2x2x2 voxels were added to tissue of {truth}, bright and dark in turn. The table says what share of their
+contrast is left, and in parentheses the RMS error of these voxels and those beside them, in percent of the contrast.
+Noise of 3 % of the range; columns: its kind, and the contrast in its sigmas. Nothing is told to ours, the true sigma to
+peers.
 
 {lesions}
 

@@ -31,17 +31,20 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 /// of a Kaiser window (beta = 2).
 ///
 /// In the end, what is no noise is put back: things of about 2x2x2 voxels that stand out of it, and calcifications of
-/// one. Where the groups say that a voxel changes by more than 5 S, S = max(1, strength) sigma max(map), it changes by
-/// that much; where they say more than 7 S, by less and less, down to nothing at 9 S. Then let d be what was taken from
-/// a voxel, and B the boxes of 2x2x2 voxels that hold it (one along axes where blocks have one). A box with the mean m
-/// of d counts for the voxel as much as the half of it that holds the voxel shares in m, along the axis where it shares
-/// least: f = min(1, max(0, 8 s - 1.5)), s = (sum of d over that half) / (sum over the box). The highest f m of all, if
-/// above 0, and the lowest, if below, are put back, each multiplied by
+/// one. First, with L = 5 max(1, strength) sigma max(map), a voxel of which the groups say that it changes by c changes
+/// by c where |c| <= L, by L with the sign of c where |c| <= 1.4 L, and beyond that by L (1.8 - |c| / L) / 0.4, down to
+/// nothing at 1.8 L.
 ///
-///     min(1, max(0, |f m| / e - 4.5)),   e = max(1, strength) sigma map sqrt(max(1 / n, variance of a box's mean)),
+/// Then let d be what was taken from a voxel. Of each box of 2x2x2 voxels that holds it (one along axes where blocks
+/// have one), let m be the mean of d, and q the sum of d over the half that holds the voxel over that of the box, along
+/// the axis where q is least. The box counts with p = m min(1, max(0, 8 q - 1.5)): for voxels that share in m. The
+/// highest p of all boxes, if above 0, and the lowest, if below, are put back, each multiplied by
 ///
-/// n the box's voxels, the variance that of noise of sigma 1 by its spectrum, as below. Missing voxels and those
-/// outside the volume count as d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
+///     min(1, max(0, |p| / e - 4.5)),   e = max(1, strength) sigma map sqrt(max(1 / N, variance of a box's mean)),
+///
+/// map at the voxel, N the voxels of the box, the variance that of noise of sigma 1 by its spectrum, as below; in all,
+/// the voxel changes by no more than L even so. Missing voxels and those outside the volume count as d = 0, and a voxel
+/// with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
 ///
 /// s = h map in the middle of the reference. v is the exact variance of the coefficient, of noise of sigma 1 and its
 /// spectrum, for these blocks in their places, which may overlap (Makinen, Azzari and Foi 2020, IEEE Transactions on

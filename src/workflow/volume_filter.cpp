@@ -113,16 +113,14 @@ class MarkedSource final : public VolumeSource {
 
 bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
 
-/// True if nothing of a filter hangs on how the noise was before: it uses no intensities, or those that are measured.
-bool takes_noise_as_it_comes(const FilterConfig& given, const FilterConfig& by_header) {
-  const auto is_intensity = [](const FieldInfo& field) { return field.unit == "intensity"; };
+/// True if a filter uses nothing but the measured noise: no intensity was given by hand, nor a model of the noise.
+bool goes_by_noise_alone(const FilterConfig& given, const FilterConfig& by_header) {
   const auto is_given = [&](const FieldInfo& field) {
-    const bool is_measured = is_intensity(field) && field.default_text == "auto";
-    return (is_measured || field.name == "noise-model") && given.get(field.name) != field.default_text;
+    const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
+    return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
   };
-  const std::vector<FieldInfo>& fields = given.filter().fields;
-  return std::ranges::any_of(by_header.waiting(), waits_for_noise) ? std::ranges::none_of(fields, is_given)
-                                                                   : std::ranges::none_of(fields, is_intensity);
+  return std::ranges::any_of(by_header.waiting(), waits_for_noise) &&
+         std::ranges::none_of(given.filter().fields, is_given);
 }
 
 /// Why voxels are no magnitudes; empty where they may be.
@@ -139,9 +137,9 @@ std::string why_signal_is_not_followed(const HeaderFacts& facts) {
   return is_other ? facts.kind_source : "";
 }
 
-/// True for a single filter, whose noise is that of the volume itself.
+/// True for a single filter that uses the noise of the volume itself.
 bool can_be_stabilised(std::span<const FilterConfig> chain, const FilterConfig& by_header) {
-  return chain.size() == 1 && takes_noise_as_it_comes(chain.front(), by_header);
+  return chain.size() == 1 && goes_by_noise_alone(chain.front(), by_header);
 }
 
 /// How the noise of a volume is made Gaussian; none if it stays as it is.
@@ -154,7 +152,7 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
   };
   if (!can_be_stabilised(chain, by_header)) {
     if (!is_asked_for(choice)) return std::nullopt;
-    refuse(" is for a single filter that is given no intensities",
+    refuse(" is for a single filter that goes by the measured noise",
            "leave its sigmas auto, or leave out " + Parameter{"stabilise"});
   }
   if (choice == Stabilise::rician) {
@@ -202,8 +200,6 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
   };
   stabilisation_ = stabilisation_of(filters, by_header_.front(), chain.stabilise, filtered,
                                     [&] { return remember(filtered, execution); });
-  is_asked_in_vain_ = is_asked_for(chain.stabilise) && !stabilisation_ &&
-                      std::ranges::none_of(by_header_.front().waiting(), waits_for_noise);
   if (stabilisation_) {
     StabilisedSource stabilised(filtered, *stabilisation_, execution);
     resolved_ = resolve_chain(filters, stabilised, backend, execution,
@@ -225,12 +221,7 @@ std::vector<Message> VolumeFilter::warnings() const {
   std::vector<Message> warnings;
   if (is_stabilised_in_vain_) {
     warnings.push_back(Parameter{"stabilise", "auto"} +
-                       " does nothing here: it is for one filter that is given no intensities, with its sigmas auto");
-  }
-  if (is_asked_in_vain_) {
-    const NoiseModel& noise = noise_.front();
-    warnings.push_back(Parameter{"stabilise"} + " does nothing here: " +
-                       (noise.sigma > 0 ? "the noise cannot be told (" + noise.reason + ")" : "no noise was found"));
+                       " does nothing here: it is for one filter that uses the measured noise, with its sigmas auto");
   }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {

@@ -40,7 +40,7 @@ struct VolumeChain {
 class VolumeFilter {
  public:
   /// Throws Error(invalid_argument) if the noise asked for cannot be stabilised: with several filters, with a filter
-  /// that is given intensities or needs some, Rician noise if voxels are no magnitudes, Poisson noise or speckle if the
+  /// that does not use the measured noise, Rician noise if voxels are no magnitudes, Poisson noise or speckle if the
   /// noise does not grow with the value.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
   ~VolumeFilter();
@@ -68,7 +68,7 @@ class VolumeFilter {
   std::vector<FilterConfig> by_header_, resolved_;
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
-  bool is_chosen_, is_stabilised_in_vain_, is_asked_in_vain_ = false;
+  bool is_chosen_, is_stabilised_in_vain_;
 };
 
 }  // namespace quietvox

@@ -124,7 +124,8 @@ TEST_F(GpuBm4d, FlatVolumesWithAFewNoisyVoxels) {
 }
 
 TEST_F(GpuBm4d, SmallLesions) {
-  const Volume volume = with_holes(small_lesions({110, 61, 40}, 15, 90).volume, 1031);
+  Volume volume = with_holes(small_lesions({110, 61, 40}, 15, 90).volume, 1031);
+  for (std::size_t i = 301; i < volume.voxels.size(); i += 613) volume.voxels[i] += static_cast<float>(60 + i % 150);
   NoiseModel noise{.sigma = 15, .map = {{{2, 1, 2}}, {0.4F, 1.5F, 1, 0.2F}}};
   for (const char* block : {"4x4x4", "8x8x1"}) {
     const auto step = [&](const char* stages) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/white_noise.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -97,11 +97,14 @@ __global__ void restore_significant(const __grid_constant__ Restoring restoring)
     out.row(y, z)[x] = restoring.significance.restored(
         restoring.noisy.row(y + from.y, z + from.z)[x + from.x],
         restoring.filtered.row(y + filtered.y, z + filtered.z)[x + filtered.x], sums, map);
-    for (int i = 0; i < 9; ++i) {
-      if (restoring.across) taken[0][i / 3][i % 3] = taken[1][i / 3][i % 3];
-      if (restoring.across) taken[1][i / 3][i % 3] = taken[2][i / 3][i % 3];
+    if (restoring.across) {
+      for (int i = 0; i < 9; ++i) {
+        taken[0][i / 3][i % 3] = taken[1][i / 3][i % 3];
+        taken[1][i / 3][i % 3] = taken[2][i / 3][i % 3];
+      }
+    } else if (z + 1 < last) {
+      read(1, z + 1);
     }
-    if (!restoring.across && z + 1 < last) read(1, z + 1);
   }
 }
 
@@ -256,9 +259,8 @@ void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dPara
   const dim3 grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y),
                   ceil_div(out.extent.z, restored_slices));
   launch(restore_significant, grid, block, 0, context,
-         Restoring{VolumeView<const float>(in), VolumeView<const float>(filtered), out, offset_within(in, out),
-                   offset_within(filtered, out), params.neighbours().z > 0, bm4d_kernel::significance_of(params), map,
-                   out.origin});
+         Restoring{in, VolumeView<const float>(filtered), out, offset_within(in, out), offset_within(filtered, out),
+                   params.neighbours().z > 0, bm4d_kernel::significance_of(params), map, out.origin});
 }
 
 }  // namespace quietvox

@@ -32,11 +32,9 @@ struct SeriesOptions {
 };
 
 constexpr const char* stabilise_help =
-    "Transforms the data so that its noise is Gaussian before one filter that is given no intensities, and back "
-    "without "
+    "Transforms the data so that its noise is Gaussian before a filter that uses the measured noise, and back without "
     "bias. rician: MR magnitudes; poisson: counts and X-rays, variance grows with the value; speckle: standard "
-    "deviation "
-    "grows with the value; auto: whichever was found; none: never.";
+    "deviation grows with the value; auto: whichever was found; none: never.";
 
 struct NoiseOptions {
   Stabilise stabilise = Stabilise::none;

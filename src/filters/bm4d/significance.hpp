@@ -40,8 +40,8 @@ struct BoxSums {
   static QV_HD float part(float sum, float half) { return 8 * half - sum - 0.5F * sum; }
 
   /// `taken(x, y, z)` is what was taken from the voxel that lies so far from this one, each of -1, 0 and 1.
-  template <class Taken>
-  static QV_HD BoxSums about_voxel(const Taken& taken) {
+  template <class TakenAt>
+  static QV_HD BoxSums about_voxel(const TakenAt& taken) {
     BoxSums found;
     for (int z = -1; z <= 1; z += 2) {
       for (int y = -1; y <= 1; y += 2) {

@@ -39,8 +39,7 @@ __global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 
   compared.row(y, z)[x] = is_present(value) ? static_cast<float>(rint(value * per_voxel)) : NAN;
 }
 
-/// out = noisy + sum of changes / sum of weights, that change bounded. Voxels that are missing or in no group
-/// stay.
+/// out = noisy + sum of changes / sum of weights, that change bounded. Voxels that are missing or in no group stay.
 __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, Box<float> out, int3 noisy_offset,
                             int3 sums_offset, double change_grid, double weight_grid, double most) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;

@@ -32,7 +32,6 @@ class CudaBackend final : public Backend {
     const auto* entry = find(filter);
     return entry && entry->has_integer();
   }
-  bool shares_threads() const override { return false; }
 
   void run(std::span<const FilterConfig> chain, VolumeView<const float> in, VolumeView<float> out,
            const Execution& execution) const override {

@@ -95,8 +95,6 @@ class Backend {
   virtual std::string name() const = 0;  ///< as recorded in provenance: `cpu`, `cuda:0 (NVIDIA H200)`
   virtual bool has(const Filter&) const = 0;
   virtual bool has_integer(const Filter&) const = 0;  ///< 16-bit volumes are filtered as they are
-  /// True where filters run on the threads that read and write too.
-  virtual bool shares_threads() const { return true; }
 
   /// Runs the filters, at least one, one after another. `in` holds `out` grown by the sum of their halos, cut at the
   /// volume's edge.

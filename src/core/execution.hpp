@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,7 @@ struct Execution {
   std::stop_token stop{};  ///< a stop request ends the run with Errc::cancelled
   std::function<void(double)> progress{};  ///< called with the fraction done, 0 to 1, by any thread, one at a time
   std::function<void(const std::string&)> note{};  ///< called with a line for people, where a run has to wait
+  std::any* kept = nullptr;  ///< where a filter keeps what the next slab of the same volume needs; null: nowhere
 
   /// The same execution whose progress covers only [from, to] of this one's.
   Execution part(double from, double to) const;

@@ -3,6 +3,7 @@
 #include "core/pipeline.hpp"
 
 #include <algorithm>
+#include <any>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -20,11 +21,10 @@ namespace quietvox {
 namespace {
 
 constexpr std::int64_t block_voxels = std::int64_t{1} << 22;
-constexpr std::int64_t most_voxels = std::int64_t{1} << 28;  // of a slab, where memory allows
 constexpr std::int64_t least_blocks = 16;  // while the first is read and the last is written, little else is done
 
 /// How a volume is cut: into slabs of so many slices, of which one is read and one written while another is filtered,
-/// or each alone: where there is no room for that, and for filters of two passes on the threads that read and write.
+/// or each alone, where there is no room for that.
 struct Plan {
   std::int64_t slices = 1;
   bool overlapped = false;
@@ -44,22 +44,12 @@ std::int64_t parts_of(std::span<const FilterConfig> chain) {
   return chain.empty() ? 0 : 1 + parts_of(chain.first(last_part(chain)));
 }
 
-/// About how many slices of a slab are computed anew for the next one: filters that need whole blocks make two passes
-/// over blocks that overlap.
-std::int64_t recomputed_slices(std::span<const FilterConfig> chain) {
-  std::int64_t slices = 0;
-  for (const FilterConfig& step : chain) slices += needs_whole_blocks(step) ? step.halo().z : 0;
-  return slices;
-}
-
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
-  /// `shares_threads`: filters run on the threads that read and write too.
-  Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution, bool shares_threads)
+  Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution)
       : extent_(extent),
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
-        recomputed_(shares_threads ? recomputed_slices(chain) : 0),
         filters_(static_cast<std::int64_t>(chain.size())),
         parts_(parts_of(chain)),
         threads_(thread_count(execution)) {}
@@ -97,18 +87,14 @@ class Demand {
     // Without a limit twice the volume, which one filter needs when it takes the volume whole; see below for chains.
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
 
-    // Enough for all threads, and not much besides what is computed twice: the reach of a chain's later filters, and
-    // what two passes compute anew.
+    // Enough for all threads, and not much besides what is computed twice: the reach of a chain's later filters.
     const std::int64_t voxels = std::min(block_voxels, extent_.voxels() / least_blocks);
-    const std::int64_t large = std::min(16 * recomputed_, most_voxels / extent_.slice());
-    const std::int64_t block = std::max({voxels / extent_.slice(), threads_, 2 * halo_, large, std::int64_t{1}});
+    const std::int64_t block = std::max({voxels / extent_.slice(), threads_, 2 * halo_, std::int64_t{1}});
     const std::int64_t overlapped = most_slices(std::min(block, extent_.z / 4), [&](std::int64_t slices) {
       return fits({slices, true});
     });
-    // Reading beside a filter that takes the same threads gains less than slabs of which little is computed anew.
-    if (overlapped >= std::max({halo_, 8 * recomputed_, std::int64_t{1}})) return {overlapped, true};
-    const std::int64_t most = recomputed_ > 0 ? std::min(block, extent_.z) : extent_.z;
-    const std::int64_t alone = most_slices(most, [&](std::int64_t slices) { return fits({slices, false}); });
+    if (overlapped >= std::max<std::int64_t>(halo_, 1)) return {overlapped, true};
+    const std::int64_t alone = most_slices(extent_.z, [&](std::int64_t slices) { return fits({slices, false}); });
     // Slabs shorter than what they reach would make a chain compute most of the volume again and again.
     if (!memory_limit && alone < halo_) return {extent_.z, false};
     if (alone == 0 && memory_limit) {
@@ -121,7 +107,7 @@ class Demand {
 
  private:
   Extent extent_;
-  std::int64_t halo_, recomputed_, filters_, parts_, threads_;
+  std::int64_t halo_, filters_, parts_, threads_;
 };
 
 /// Room for voxels, whatever stands in it.
@@ -240,7 +226,9 @@ class FilteredVolume final : public VolumeSource {
         part_(source, chain, backend, executions),
         window_(part_.source(), 0),
         backend_(backend),
-        execution_(executions.back()) {}
+        execution_(executions.back()) {
+    execution_.kept = &kept_;
+  }
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
@@ -268,6 +256,7 @@ class FilteredVolume final : public VolumeSource {
   SliceWindow window_;
   const Backend& backend_;
   Execution execution_;
+  std::any kept_;
 };
 
 LastPart::LastPart(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
@@ -370,13 +359,13 @@ std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, Vol
 }
 
 std::size_t least_memory(const Extent& extent, std::span<const FilterConfig> chain, const Execution& execution) {
-  return static_cast<std::size_t>(Demand(extent, chain, execution, true).least_bytes());
+  return static_cast<std::size_t>(Demand(extent, chain, execution).least_bytes());
 }
 
 StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
                          const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   const Extent extent = source.extent();
-  const Demand demand(extent, chain, execution, backend.shares_threads());
+  const Demand demand(extent, chain, execution);
   const std::vector<Execution> executions = executions_of_parts(parts_of(chain), execution);
   const LastPart part(source, chain, backend, executions);
   Plan plan = demand.plan(execution.memory_limit);
@@ -408,11 +397,14 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
     const auto [first, last] = reached(wanted.origin.z, wanted.origin.z + wanted.extent.z, part.filters(), extent);
     of(inputs, slab).move_to(first, last, of(inputs, slab + 1));
   };
+  std::any kept;
+  Execution of_filter = executions.back();
+  of_filter.kept = &kept;
   const auto filter = [&](std::int64_t slab) {
     const VolumeView<float> out = output(slab);
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(extent.z); };
     backend.run(part.filters(), of(inputs, slab).view(), out,
-                executions.back().part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
+                of_filter.part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
     part.restore(out);
   };
   StageTimes times;

@@ -65,8 +65,8 @@ struct StageTimes {
 /// Filters a volume slab by slab, within execution.memory_limit, and hands the filtered slices to `consume` in
 /// ascending order. Each slice of the source is read once, except some beside slices that are missing whole. How slabs
 /// are cut never changes a voxel. Missing voxels stay so, and are filled in for filters that need whole blocks. Where
-/// memory allows, one slab is filtered while the next is read and the one before it is consumed, on other threads;
-/// filters of two passes that share these threads get few large slabs instead.
+/// memory allows, one slab is filtered while the next is read and the one before it is consumed, on other threads. A
+/// filter may keep what the slab after this one needs again (Execution::kept).
 /// Throws Error(out_of_memory) where not even one slice at a time fits into the limit.
 StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
                          const std::function<void(VolumeView<const float> slices)>& consume);

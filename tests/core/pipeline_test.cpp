@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <any>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -181,17 +183,61 @@ TEST_F(Pipeline, WithoutALimitASlabIsASixteenthOfAVolume) {
   for (const int times : reads) EXPECT_EQ(times, 1);
 }
 
-/// 26 slices of each slab of bm4d would be computed anew for the next one.
-TEST_F(Pipeline, FiltersOfTwoPassesTakeAVolumeWholeWhereTheyShareTheThreads) {
+TEST_F(Pipeline, SlabsOfFiltersOfTwoPassesNeverChangeAVoxel) {
   const Volume volume = busy_volume({24, 16, 320}, 3);
   FilterConfig bm4d(find_filter("bm4d"));
   bm4d.set("sigma", "9");
-  const Volume whole = run(volume, {bm4d});
-  EXPECT_EQ(slabs, 1);
-  // The volume and as much for the result need 640.
-  EXPECT_TRUE(run(volume, {bm4d}, limited_to_slices(500, volume)) == whole);
-  EXPECT_GT(slabs, 1);
-  EXPECT_LE(slabs, 3);
+  FilterConfig guided(find_filter("prinlm"));
+  guided.set("sigma", "9");
+  guided.set("guide", "bm4d");
+  guided.set("search-radius", "1");
+  for (const FilterConfig& filter : {bm4d, guided}) {
+    Volume whole(volume.extent, volume.spacing);
+    MemorySource source(volume);
+    backend->run(resolve_chain(std::vector{filter}, source, *backend, {}, measure_noise), volume.view(), whole.view(),
+                 {});
+    // The volume and as much for the result need 640.
+    for (const double slices : {80.0, 200.0, 500.0, 1000.0}) {
+      EXPECT_TRUE(run(volume, {filter}, limited_to_slices(slices, volume)) == whole) << slices;
+      EXPECT_GT(slabs, 1);
+    }
+  }
+}
+
+/// A filter that goes on from slab to slab: it notes in what it keeps which slice comes next.
+class GoingOn final : public Backend {
+ public:
+  std::string name() const override { return "cpu"; }
+  bool has(const Filter&) const override { return true; }
+  bool has_integer(const Filter&) const override { return false; }
+  void run(std::span<const FilterConfig>, VolumeView<const float> in, VolumeView<float> out,
+           const Execution& execution) const override {
+    ASSERT_NE(execution.kept, nullptr);
+    const auto* const next = std::any_cast<std::int64_t>(execution.kept);
+    EXPECT_EQ(next ? *next : 0, out.origin.z);
+    starts += next ? 0 : 1;
+    *execution.kept = out.origin.z + out.extent.z;
+    for (std::int64_t z = 0; z < out.extent.z; ++z) {
+      std::copy_n(in.row(0, out.origin.z + z - in.origin.z), out.extent.slice(), out.row(0, z));
+    }
+  }
+  void run(const FilterConfig&, VolumeView<const std::int16_t>, VolumeView<std::int16_t>,
+           const Execution&) const override {}
+  void run(const FilterConfig&, VolumeView<const std::uint16_t>, VolumeView<std::uint16_t>,
+           const Execution&) const override {}
+  mutable std::atomic<int> starts = 0;
+};
+
+TEST_F(Pipeline, EachPartOfAChainGoesOnFromSlabToSlab) {
+  const Volume volume = busy_volume({24, 16, 320}, 3);
+  FilterConfig bm4d(find_filter("bm4d"));
+  bm4d.set("sigma", "9");
+  for (const double slices : {700.0, 2000.0}) {
+    backend = std::make_unique<GoingOn>();
+    EXPECT_TRUE(run(volume, {bm4d, median("1x1x1"), bm4d}, limited_to_slices(slices, volume)) == volume);
+    EXPECT_GT(slabs, 1);
+    EXPECT_EQ(static_cast<const GoingOn&>(*backend).starts, 3);
+  }
 }
 
 TEST_F(Pipeline, AChainThatReachesAcrossMostOfTheVolumeTakesItWhole) {

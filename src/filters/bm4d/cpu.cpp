@@ -27,9 +27,10 @@ constexpr std::size_t layers_together = 4;
 /// One stage, for one slab of results after another: what groups say about slices that are not complete yet is kept.
 class StageRun {
  public:
-  /// Of results that lie in `place`.
+  /// Of results that lie in `place` and beyond it along z.
   StageRun(const Bm4dParams& params, const Stage& stage, const VolumeView<const float>& place)
       : stage_(stage), origin_(place.origin), extent_(place.extent), done_(place.origin.z) {
+    extent_.z = params.volume.z - origin_.z;
     for (int axis = 0; axis < 3; ++axis) {
       places_[axis] = reference_places(params, axis, origin_[axis], origin_[axis] + extent_[axis]);
     }
@@ -44,8 +45,11 @@ class StageRun {
     return static_cast<std::size_t>(held_slices(params) * extent.slice()) * 2 * sizeof(double);
   }
 
-  /// Fills `out`, the slices after those of the call before. `pilot` has what references that see them are compared by.
-  void make(const VolumeView<const float>& pilot, const VolumeView<float>& out, const Execution& execution) {
+  /// Fills `out`, the slices after those of the call before. `noisy` and `pilot`, which references are compared by,
+  /// have what references that see them see.
+  void make(const VolumeView<const float>& noisy, const VolumeView<const float>& pilot, const VolumeView<float>& out,
+            const Execution& execution) {
+    stage_.noisy = noisy;
     stage_.pilot = pilot;
     const std::int64_t last = out.origin.z + out.extent.z, begin = done_;
     while (done_ < last) {
@@ -152,6 +156,47 @@ class StageRun {
   std::deque<std::mutex> locks_;  ///< of the slices of the ring
 };
 
+/// One stage or both, and then what is put back, for one slab after another.
+class Bm4dRun {
+ public:
+  Bm4dRun(const VolumeView<const float>& in, const VolumeView<float>& out, const Bm4dParams& params)
+      : params_(params),
+        of_wavelets_(covariances(Basis::wavelets)),
+        first_(params_, make_stage(params_, in, false, of_wavelets_),
+               expanded(out, params_.stages == 2 ? params_.halo_of(1) : params_.neighbours(), in)),
+        filtered_(in, out, params_.neighbours()) {
+    if (params_.stages == 1) return;
+    of_cosines_.emplace(covariances(Basis::cosines));
+    second_.emplace(params_, make_stage(params_, in, true, *of_cosines_), expanded(out, params_.neighbours(), in));
+    basic_.emplace(in, out, params_.halo_of(1));
+  }
+
+  void make(const VolumeView<const float>& in, const VolumeView<float>& out, const Execution& execution) {
+    for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
+      const auto filter = [&](const VolumeView<float>& slices) {
+        if (!second_) return first_.make(in, in, slices, part);
+        const auto make_basic = [&](const VolumeView<float>& more) { first_.make(in, in, more, part.part(0, 0.4)); };
+        second_->make(in, basic_->slices(in, begin, end, make_basic), slices, part.part(0.4, 1));
+      };
+      restore_significant(in, filtered_.slices(in, begin, end, filter), out.slices(begin - out.origin.z, end - begin),
+                          params_, part.silent());
+    });
+  }
+
+ private:
+  Covariances covariances(Basis basis) const {
+    return covariances_of(params_.spectrum, basis, params_.lengths, *params_.search_radius);
+  }
+
+  Bm4dParams params_;
+  Covariances of_wavelets_;
+  StageRun first_;
+  std::optional<Covariances> of_cosines_;
+  std::optional<StageRun> second_;
+  std::optional<Intermediate> basic_;
+  Intermediate filtered_;
+};
+
 }  // namespace
 
 namespace bm4d_kernel {
@@ -230,34 +275,7 @@ void bm4d_cpu(VolumeView<const float> in, VolumeView<float> out, const Bm4dParam
     copy_unfiltered(in, out);
     return;
   }
-  const auto covariances = [&](Basis basis) {
-    return covariances_of(params.spectrum, basis, params.lengths, *params.search_radius);
-  };
-  const Radius3 near = params.neighbours(), near_and_reach = params.halo_of(1);
-  const bool both = params.stages == 2;
-  const VolumeView<const float> place = expanded(out, near, in);
-  const Covariances of_wavelets = covariances(Basis::wavelets);
-  StageRun first(params, make_stage(params, in, false, of_wavelets), both ? expanded(out, near_and_reach, in) : place);
-  std::optional<Covariances> of_cosines;
-  std::optional<StageRun> second;
-  std::optional<Intermediate> basic;
-  if (both) {
-    second.emplace(params, make_stage(params, in, true, of_cosines.emplace(covariances(Basis::cosines))), place);
-    basic.emplace(in, out, near_and_reach);
-  }
-  Intermediate filtered(in, out, near);
-  for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
-    const auto filter = [&](const VolumeView<float>& slices) {
-      if (!both) {
-        first.make(in, slices, part);
-        return;
-      }
-      const auto make_basic = [&](const VolumeView<float>& more) { first.make(in, more, part.part(0, 0.4)); };
-      second->make(basic->slices(begin, end, make_basic), slices, part.part(0.4, 1));
-    };
-    restore_significant(in, filtered.slices(begin, end, filter), out.slices(begin - out.origin.z, end - begin), params,
-                        part.silent());
-  });
+  run_or_go_on<Bm4dRun>(in, out, params, execution);
 }
 
 }  // namespace quietvox

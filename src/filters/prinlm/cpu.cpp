@@ -3,6 +3,7 @@
 #include "filters/prinlm.hpp"
 
 #include <algorithm>
+#include <any>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -101,6 +102,35 @@ void average_alike(const VolumeView<const float>& in, const VolumeView<const flo
       [&](Scratch& scratch, const Tile& tile) { filter_tile(in, guide, out, tile, params, scratch); });
 }
 
+/// The guide, which goes on from slab to slab as the averages do.
+class PrinlmRun {
+ public:
+  PrinlmRun(const VolumeView<const float>& in, const VolumeView<float>& out, const PrinlmParams& params)
+      : params_(params), guides_(in, out, params.reach()) {}
+
+  void make(const VolumeView<const float>& in, const VolumeView<float>& out, const Execution& execution) {
+    const bool by_bm4d = params_.guide == PrinlmGuide::bm4d;
+    const double share = by_bm4d ? 0.8 : 0.2;  // of the time
+    for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
+      const VolumeView<const float> guide = guides_.slices(in, first, last, [&](const VolumeView<float>& slices) {
+        Execution of_guide = part.part(0, share);
+        of_guide.kept = &kept_by_guide_;
+        if (by_bm4d) {
+          bm4d_cpu(in, slices, params_.bm4d, of_guide);
+        } else {
+          dct_cpu(in, slices, params_.dct, of_guide);
+        }
+      });
+      average_alike(in, guide, out.slices(first - out.origin.z, last - first), params_, part.part(share, 1));
+    });
+  }
+
+ private:
+  PrinlmParams params_;
+  Intermediate guides_;
+  std::any kept_by_guide_;
+};
+
 }  // namespace
 
 PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
@@ -127,12 +157,8 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
 
 std::size_t PrinlmParams::working_bytes(const Extent& extent, int threads) const {
   const std::size_t region = 3 * static_cast<std::size_t>(seen(largest_tile, *search_radius).voxels()) * sizeof(float);
-  const std::size_t regions = static_cast<std::size_t>(threads) * region;
-  if (guide == PrinlmGuide::dct) {
-    return Intermediate::bytes(extent, reach()) + std::max(dct.working_bytes(extent, threads), regions);
-  }
-  const std::size_t guides = static_cast<std::size_t>(extent.voxels() + 2 * reach().z * extent.slice()) * sizeof(float);
-  return guides + std::max(bm4d.working_bytes(extent, threads), regions);
+  return Intermediate::bytes(extent, reach()) + static_cast<std::size_t>(threads) * region +
+         (guide == PrinlmGuide::dct ? dct.working_bytes(extent, threads) : bm4d.working_bytes(extent, threads));
 }
 
 void prinlm_cpu(VolumeView<const float> in, VolumeView<float> out, const PrinlmParams& params,
@@ -141,20 +167,7 @@ void prinlm_cpu(VolumeView<const float> in, VolumeView<float> out, const PrinlmP
     copy_unfiltered(in, out);
     return;
   }
-  if (params.guide == PrinlmGuide::bm4d) {  // at once: what bm4d makes for a slice reaches far
-    VolumeView<float> guide = expanded(out, params.reach(), in);
-    std::vector<float> voxels(static_cast<std::size_t>(guide.extent.voxels()));
-    guide.data = voxels.data();
-    bm4d_cpu(in, guide, params.bm4d, execution.part(0, 0.8));
-    average_alike(in, guide, out, params, execution.part(0.8, 1));
-    return;
-  }
-  Intermediate guides(in, out, params.reach());
-  for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
-    const VolumeView<const float> guide = guides.slices(
-        first, last, [&](const VolumeView<float>& slices) { dct_cpu(in, slices, params.dct, part.part(0, 0.2)); });
-    average_alike(in, guide, out.slices(first - out.origin.z, last - first), params, part.part(0.2, 1));
-  });
+  run_or_go_on<PrinlmRun>(in, out, params, execution);
 }
 
 }  // namespace quietvox

@@ -19,7 +19,7 @@ namespace quietvox {
 /// that explains it clearly better than the place does, the noise is Poisson or speckle, unless headers say magnitudes
 /// or CT.
 ///
-/// Reads the volume once, rarely up to three times, holds at most 16 MiB besides the slices being read, and where
+/// Reads the volume once, rarely up to three times, holds about 32 MiB besides the slices being read, and where
 /// slices lie along x or y, as much of the volume as TurnedVolume keeps. The result depends on the voxels alone.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 

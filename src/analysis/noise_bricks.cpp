@@ -116,15 +116,23 @@ NoiseBricks::NoiseBricks(VolumeSource& source, VolumeSource* neighbour, std::int
            static_cast<std::uint64_t>(grid_.voxels());
   std::deque<Layer> layers;  // that are not yet complete
   std::int64_t next = 0;
-  for_each_slab(source, [&](const VolumeView<const float>& slab) {
-    const std::int64_t end = slab.origin.z + slab.extent.z;
+  const auto take = [&](const VolumeView<const float>& slices) {
+    const std::int64_t end = slices.origin.z + slices.extent.z;
     while (next < grid_.z && next * stride_of(size_.z) < end) layers.push_back(make_layer(next++));
     for (Layer& layer : layers) {
-      for_each_voxel(slab, layer.places, size_, apart_, layer.voxels.data(), [](float from, float& to) { to = from; });
+      for_each_voxel(slices, layer.places, size_, apart_, layer.voxels.data(),
+                     [](float from, float& to) { to = from; });
     }
     while (!layers.empty() && layers.front().z + size_.z <= end) {
       add(layers.front());
       layers.pop_front();
+    }
+  };
+  for_each_slab(source, [&](const VolumeView<const float>& slab) {
+    // A few slices at once, so that few layers are held.
+    const std::int64_t together = stride_of(size_.z);
+    for (std::int64_t z = 0; z < slab.extent.z; z += together) {
+      take(slab.slices(z, std::min(together, slab.extent.z - z)));
     }
   });
   if (neighbour != nullptr) subtract(*neighbour);

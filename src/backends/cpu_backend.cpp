@@ -24,7 +24,8 @@ class CpuBackend final : public Backend {
     for (std::size_t step = 0; step < chain.size(); ++step) {
       const auto& kernel = find(chain[step].filter())->f32;
       const double share = 1.0 / static_cast<double>(chain.size());
-      const Execution piece = execution.part(static_cast<double>(step) * share, static_cast<double>(step + 1) * share);
+      Execution piece = execution.part(static_cast<double>(step) * share, static_cast<double>(step + 1) * share);
+      if (chain.size() > 1) piece.kept = nullptr;  // it belongs to one filter
       if (step + 1 == chain.size()) {
         kernel(in, out, chain[step].params(), piece);
         return;

@@ -26,7 +26,9 @@ struct Execution {
   std::stop_token stop{};  ///< a stop request ends the run with Errc::cancelled
   std::function<void(double)> progress{};  ///< called with the fraction done, 0 to 1, by any thread, one at a time
   std::function<void(const std::string&)> note{};  ///< called with a line for people, where a run has to wait
-  std::any* kept = nullptr;  ///< where a filter keeps what the next slab of the same volume needs; null: nowhere
+  /// Where a filter may keep what it needs again for the slices that follow. It belongs to one filter with the same
+  /// parameters and to whole slices of one volume; what does not follow starts anew. Null: nowhere.
+  std::any* kept = nullptr;
 
   /// The same execution whose progress covers only [from, to] of this one's.
   Execution part(double from, double to) const;

@@ -37,7 +37,7 @@ struct FilterHooks {
   /// The parameters, with file names replaced by hashes of the files' content, for provenance.
   P (P::*with_content_hashes)() const = nullptr;
   /// Roughly the working memory of all CPU threads together while a volume of `extent` is filtered with these resolved
-  /// parameters, if it is much.
+  /// parameters, and what is kept from slab to slab, if it is much.
   std::size_t (P::*working_bytes)(const Extent& extent, int threads) const = nullptr;
   /// Roughly how long one CPU core takes for a voxel, if 0.3 ns for each voxel under the window is far off.
   double (P::*cpu_ns_per_voxel)(const Extent&) const = nullptr;

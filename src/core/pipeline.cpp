@@ -44,21 +44,27 @@ std::int64_t parts_of(std::span<const FilterConfig> chain) {
   return chain.empty() ? 0 : 1 + parts_of(chain.first(last_part(chain)));
 }
 
+/// The filters of the longest part.
+std::int64_t longest_part(std::span<const FilterConfig> chain) {
+  if (chain.empty()) return 0;
+  const std::size_t first = last_part(chain);
+  return std::max(static_cast<std::int64_t>(chain.size() - first), longest_part(chain.first(first)));
+}
+
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
   Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution)
       : extent_(extent),
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
-        filters_(static_cast<std::int64_t>(chain.size())),
+        longest_part_(longest_part(chain)),
         parts_(parts_of(chain)),
         threads_(thread_count(execution)) {}
 
-  /// Inputs with their halos, outputs, the buffers between the filters of a chain, and what is kept between parts of a
-  /// chain.
+  /// Inputs with their halos, outputs, the buffers between the filters of a part, and between parts of a chain.
   std::int64_t buffers(Plan plan) const {
     const std::int64_t input = std::min(plan.slices + 2 * halo_, extent_.z);
-    const std::int64_t between = std::clamp<std::int64_t>(filters_ - 1, 0, 2) + parts_ - 1;
+    const std::int64_t between = std::clamp<std::int64_t>(longest_part_ - 1, 0, 2) + parts_ - 1;
     return (plan.overlapped ? 2 : 1) * (input + plan.slices) + between * input;
   }
   /// Slices being decoded or encoded: for each, reader and writer hold the file twice and the cells twice.
@@ -87,7 +93,8 @@ class Demand {
     // Without a limit twice the volume, which one filter needs when it takes the volume whole; see below for chains.
     const auto fits = [&](Plan plan) { return memory_limit ? bytes(plan) <= limit : buffers(plan) <= 2 * extent_.z; };
 
-    // Enough for all threads, and not much besides what is computed twice: the reach of a chain's later filters.
+    // Enough for all threads, and not much besides what is computed twice: the reach of a chain's later filters, and on
+    // a GPU what several passes reach.
     const std::int64_t voxels = std::min(block_voxels, extent_.voxels() / least_blocks);
     const std::int64_t block = std::max({voxels / extent_.slice(), threads_, 2 * halo_, std::int64_t{1}});
     const std::int64_t overlapped = most_slices(std::min(block, extent_.z / 4), [&](std::int64_t slices) {
@@ -107,7 +114,7 @@ class Demand {
 
  private:
   Extent extent_;
-  std::int64_t halo_, filters_, parts_, threads_;
+  std::int64_t halo_, longest_part_, parts_, threads_;
 };
 
 /// Room for voxels, whatever stands in it.
@@ -226,9 +233,7 @@ class FilteredVolume final : public VolumeSource {
         part_(source, chain, backend, executions),
         window_(part_.source(), 0),
         backend_(backend),
-        execution_(executions.back()) {
-    execution_.kept = &kept_;
-  }
+        execution_(executions.back()) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
@@ -246,7 +251,10 @@ class FilteredVolume final : public VolumeSource {
       window_.move_to(first, last, window_);
     }
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(all); };
-    backend_.run(filters, window_.view(), slices, execution_.part(fraction(begin), fraction(end)));
+    Execution execution = execution_.part(fraction(begin), fraction(end));
+    execution.kept = &kept_;
+    backend_.run(filters, window_.view(), slices, execution);
+    if (end == all) kept_.reset();
     part_.restore(slices);
   }
 
@@ -291,7 +299,7 @@ std::vector<Execution> executions_of_parts(std::int64_t parts, const Execution& 
 }  // namespace
 
 void for_each_slab(VolumeSource& source, const std::function<void(VolumeView<float>)>& body) {
-  // As few reads as memory allows: a source that filters computes the reach of its windows anew for each.
+  // As few reads as memory allows: a source that filters may compute the reach of its windows anew for each.
   constexpr std::int64_t most_slices = 16, most_voxels = std::int64_t{1} << 22;
   const Extent extent = source.extent();
   const std::int64_t together =
@@ -398,13 +406,13 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
     of(inputs, slab).move_to(first, last, of(inputs, slab + 1));
   };
   std::any kept;
-  Execution of_filter = executions.back();
-  of_filter.kept = &kept;
   const auto filter = [&](std::int64_t slab) {
     const VolumeView<float> out = output(slab);
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z) / static_cast<double>(extent.z); };
-    backend.run(part.filters(), of(inputs, slab).view(), out,
-                of_filter.part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z)));
+    Execution of_slab = executions.back().part(fraction(out.origin.z), fraction(out.origin.z + out.extent.z));
+    of_slab.kept = &kept;
+    backend.run(part.filters(), of(inputs, slab).view(), out, of_slab);
+    if (slab + 1 == slabs) kept.reset();
     part.restore(out);
   };
   StageTimes times;

@@ -187,7 +187,10 @@ void ScanFilter::check(std::size_t volume) {
 /// Subtracts from the memory limit what is needed besides the voxels that filter_volume() counts.
 void ScanFilter::reserve_memory() {
   const Extent& extent = image_.geometry(0).extent;
-  const std::vector<FilterConfig>& chain = report_.first().filters;
+  const std::vector<FilterConfig>& in_place = report_.first().filters;
+  const Turning turning = turning_for(in_place, header_facts(*image_.volume(0, domain_)));
+  const std::vector<FilterConfig> chain = turning(in_place);
+  const Extent turned = turning(extent);
   const std::size_t blocks = (report_.stabilise != Stabilise::none || is_chosen_ ? 1 : 0) + (mask_ ? 2 : 0) +
                              (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
   std::size_t bytes = block_bytes(extent) * blocks + (mask_ ? 2 * mask_bytes(*mask_, image_) : 0) +
@@ -199,14 +202,13 @@ void ScanFilter::reserve_memory() {
   for (const FilterConfig& step : chain) {  // what fills missing voxels in
     if (!step.filter().needs_whole_blocks) continue;
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(extent.slice() * 6 * (thread_count(whole_) + 1));
+             static_cast<std::size_t>(turned.slice() * 6 * (thread_count(whole_) + 1));
   }
-  if (turning_for(chain, header_facts(*image_.volume(0, domain_))))  // the volume, and the result
-    bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);
+  if (turning) bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);  // the volume, and the result
   if (backend_.name() == "cpu") {
-    std::size_t working = 0;  // filters of blocks may be at work beside others, which run one after another
+    std::size_t working = 0;  // filters of blocks keep some from slab to slab; others run one after another
     for (const FilterConfig& step : chain) {
-      const std::size_t of_step = step.working_bytes(extent, thread_count(whole_));
+      const std::size_t of_step = step.working_bytes(turned, thread_count(whole_));
       if (step.filter().needs_whole_blocks) {
         bytes += of_step;
       } else {
@@ -215,7 +217,7 @@ void ScanFilter::reserve_memory() {
     }
     bytes += working;
   }
-  quietvox::reserve_memory(whole_, bytes, least_memory(extent, chain, whole_));
+  quietvox::reserve_memory(whole_, bytes, least_memory(turned, chain, whole_));
 }
 
 void ScanFilter::measure_series() {

@@ -196,7 +196,6 @@ TEST_F(Pipeline, SlabsOfFiltersOfTwoPassesNeverChangeAVoxel) {
     MemorySource source(volume);
     backend->run(resolve_chain(std::vector{filter}, source, *backend, {}, measure_noise), volume.view(), whole.view(),
                  {});
-    // The volume and as much for the result need 640.
     for (const double slices : {80.0, 200.0, 500.0, 1000.0}) {
       EXPECT_TRUE(run(volume, {filter}, limited_to_slices(slices, volume)) == whole) << slices;
       EXPECT_GT(slabs, 1);
@@ -227,6 +226,28 @@ class GoingOn final : public Backend {
            const Execution&) const override {}
   mutable std::atomic<int> starts = 0;
 };
+
+/// What one filter of a chain keeps is not given to the next, which has the same halo and other parameters.
+TEST_F(Pipeline, WhatAFilterKeepsIsItsOwn) {
+  const Volume volume = busy_volume({24, 16, 30}, 3);
+  std::vector<FilterConfig> chain;
+  for (const char* const sigma : {"9", "200"}) {
+    FilterConfig& dct = chain.emplace_back(find_filter("dct"));
+    dct.set("sigma", sigma);
+    dct.set("block", "8x8x1");
+  }
+  MemorySource source(volume);
+  chain = resolve_chain(chain, source, *backend, {}, measure_noise);
+  Volume whole(volume.extent, volume.spacing), pieces = whole;
+  backend->run(chain, volume.view(), whole.view(), {});
+  std::any kept;
+  Execution execution;
+  execution.kept = &kept;
+  for (const std::int64_t z : {0, 10, 20}) {
+    backend->run(chain, VolumeView<const float>(volume.view()), pieces.view().slices(z, 10), execution);
+  }
+  EXPECT_TRUE(pieces == whole);
+}
 
 TEST_F(Pipeline, EachPartOfAChainGoesOnFromSlabToSlab) {
   const Volume volume = busy_volume({24, 16, 320}, 3);
@@ -296,6 +317,22 @@ TEST_F(Pipeline, ProgressRisesToOneAcrossSlabsAndFilters) {
   ASSERT_GT(slabs, 1);
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
   EXPECT_DOUBLE_EQ(seen.back(), 1);
+}
+
+TEST_F(Pipeline, ProgressOfTwoPassesRisesToOne) {
+  const Volume volume = busy_volume({23, 17, 40}, 6);
+  for (const char* const name : {"bm4d", "dct", "prinlm"}) {
+    FilterConfig filter(find_filter(name));
+    filter.set("sigma", "9");
+    for (const double slices : {60.0, 1000.0}) {
+      Execution execution = limited_to_slices(slices, volume);
+      std::vector<double> seen;
+      execution.progress = [&](double done) { seen.push_back(done); };
+      run(volume, {filter}, execution);
+      EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end())) << name;
+      EXPECT_DOUBLE_EQ(seen.back(), 1) << name;
+    }
+  }
 }
 
 /// Filters of blocks are parts of a chain: the filters before them are at work while they are.

@@ -33,20 +33,18 @@ class Sums {
   }
 
   void make(const VolumeView<const float>& in, const VolumeView<float>& out, const Execution& execution) {
-    for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution&) {
-      const auto copies = copies_.slices(in, first, last, [&](const VolumeView<float>& more) {
-        for (std::int64_t z = 0; z < more.extent.z; ++z) {
-          std::copy_n(in.row(0, more.origin.z + z - in.origin.z), more.extent.slice(), more.row(0, z));
-          ++counts_->made[static_cast<std::size_t>(more.origin.z + z)];
-        }
-      });
-      for (std::int64_t z = first; z < last; ++z) {
-        float& sum = out.at(0, 0, z - out.origin.z) = 0;
-        for (std::int64_t i = std::max<std::int64_t>(z - reach, 0); i <= std::min(z + reach, slices - 1); ++i) {
-          sum += copies.at(0, 0, i - copies.origin.z);
-        }
+    const auto copies = copies_.slices(in, out, [&](const VolumeView<float>& more) {
+      for (std::int64_t z = 0; z < more.extent.z; ++z) {
+        std::copy_n(in.row(0, more.origin.z + z - in.origin.z), more.extent.slice(), more.row(0, z));
+        ++counts_->made[static_cast<std::size_t>(more.origin.z + z)];
       }
     });
+    for (std::int64_t z = out.origin.z; z < out.origin.z + out.extent.z; ++z) {
+      float& sum = out.at(0, 0, z - out.origin.z) = 0;
+      for (std::int64_t i = std::max<std::int64_t>(z - reach, 0); i <= std::min(z + reach, slices - 1); ++i) {
+        sum += copies.at(0, 0, i - copies.origin.z);
+      }
+    }
     check_stop(execution.stop);
   }
 

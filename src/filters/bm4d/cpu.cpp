@@ -34,7 +34,7 @@ class StageRun {
     for (int axis = 0; axis < 3; ++axis) {
       places_[axis] = reference_places(params, axis, origin_[axis], origin_[axis] + extent_[axis]);
     }
-    slices_ = held_slices(params);
+    slices_ = held_slices(params, extent_);
     const auto voxels = static_cast<std::size_t>(slices_ * extent_.slice());
     changes_.resize(voxels);
     weights_.resize(voxels);
@@ -42,11 +42,11 @@ class StageRun {
   }
 
   static std::size_t bytes(const Bm4dParams& params, const Extent& extent) {
-    return static_cast<std::size_t>(held_slices(params) * extent.slice()) * 2 * sizeof(double);
+    return static_cast<std::size_t>(held_slices(params, extent) * extent.slice()) * 2 * sizeof(double);
   }
 
-  /// Fills `out`, the slices after those of the call before. `noisy` and `pilot`, which references are compared by,
-  /// have what references that see them see.
+  /// Fills `out`, the slices after those of the call before. References are compared by `pilot`. It and `noisy` hold
+  /// all that lies within the reach of `out`, as far as the volume goes.
   void make(const VolumeView<const float>& noisy, const VolumeView<const float>& pilot, const VolumeView<float>& out,
             const Execution& execution) {
     stage_.noisy = noisy;
@@ -70,8 +70,11 @@ class StageRun {
   }
 
  private:
-  static std::int64_t held_slices(const Bm4dParams& params) {
-    return params.step(2) * static_cast<std::int64_t>(layers_together) + 2 * params.search_radius->z + params.lengths.z;
+  /// Of results of this extent.
+  static std::int64_t held_slices(const Bm4dParams& params, const Extent& extent) {
+    const std::int64_t grouped =
+        params.step(2) * static_cast<std::int64_t>(layers_together) + 2 * params.search_radius->z + params.lengths.z;
+    return std::min(grouped, extent.z);
   }
   std::int64_t slot(std::int64_t z) const { return z % slices_; }
 
@@ -156,7 +159,7 @@ class StageRun {
   std::deque<std::mutex> locks_;  ///< of the slices of the ring
 };
 
-/// One stage or both, and then what is put back, for one slab after another.
+/// One stage or both, and then what is put back, for one piece of a volume after another.
 class Bm4dRun {
  public:
   Bm4dRun(const VolumeView<const float>& in, const VolumeView<float>& out, const Bm4dParams& params)
@@ -170,17 +173,16 @@ class Bm4dRun {
     second_.emplace(params_, make_stage(params_, in, true, *of_cosines_), expanded(out, params_.neighbours(), in));
     basic_.emplace(in, out, params_.halo_of(1));
   }
+  Bm4dRun(const Bm4dRun&) = delete;
+  Bm4dRun& operator=(const Bm4dRun&) = delete;
 
   void make(const VolumeView<const float>& in, const VolumeView<float>& out, const Execution& execution) {
-    for_slices_together(out, execution, [&](std::int64_t begin, std::int64_t end, const Execution& part) {
-      const auto filter = [&](const VolumeView<float>& slices) {
-        if (!second_) return first_.make(in, in, slices, part);
-        const auto make_basic = [&](const VolumeView<float>& more) { first_.make(in, in, more, part.part(0, 0.4)); };
-        second_->make(in, basic_->slices(in, begin, end, make_basic), slices, part.part(0.4, 1));
-      };
-      restore_significant(in, filtered_.slices(in, begin, end, filter), out.slices(begin - out.origin.z, end - begin),
-                          params_, part.silent());
-    });
+    const auto filter = [&](const VolumeView<float>& slices) {
+      if (!second_) return first_.make(in, in, slices, execution);
+      const auto make_basic = [&](const VolumeView<float>& more) { first_.make(in, in, more, execution.part(0, 0.4)); };
+      second_->make(in, basic_->slices(in, out, make_basic), slices, execution.part(0.4, 1));
+    };
+    restore_significant(in, filtered_.slices(in, out, filter), out, params_, execution.silent());
   }
 
  private:

@@ -27,21 +27,18 @@ float rate_of(double threshold) {
   return static_cast<float>(std::min<double>(1 / threshold, std::numeric_limits<float>::max()));
 }
 
-/// Both passes, for one slab after another.
+/// Both passes, for one piece of a volume after another.
 class DctRun {
  public:
   DctRun(const VolumeView<const float>& in, const VolumeView<float>& out, const DctParams& params)
       : params_(params), basic_(in, out, params.reach()) {}
 
   void make(const VolumeView<const float>& in, const VolumeView<float>& out, const Execution& execution) {
-    for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
-      const VolumeView<const float> oracle = basic_.slices(in, first, last, [&](const VolumeView<float>& slices) {
-        run_pass({in, nullptr, slices, params_.lengths, rate_of(DctParams::first_threshold * params_.h())},
-                 part.part(0, 0.5));
-      });
-      const VolumeView<float> results = out.slices(first - out.origin.z, last - first);
-      run_pass({in, &oracle, results, params_.lengths, rate_of(params_.h())}, part.part(0.5, 1));
+    const VolumeView<const float> oracle = basic_.slices(in, out, [&](const VolumeView<float>& slices) {
+      run_pass({in, nullptr, slices, params_.lengths, rate_of(DctParams::first_threshold * params_.h())},
+               execution.part(0, 0.5));
     });
+    run_pass({in, &oracle, out, params_.lengths, rate_of(params_.h())}, execution.part(0.5, 1));
   }
 
  private:

@@ -18,7 +18,7 @@ target_link_libraries(quietvox_generate_median PRIVATE quietvox_selection quietv
 #
 # which calls load(z, y, x), 0 <= z < WINDOW.z + TILE.z - 1 and so on, once for each voxel that its windows cover, and
 # store(z, y, x, median) once for each output of the tile. Ops names the type Value and has min, max and
-# larger<N>(a, b, smaller), the larger of two whose smaller one is known; N counts these, from 0. Networks that are JOINED
+# larger(N, a, b, smaller), the larger of two whose smaller one is known; N counts these, from 0. Networks that are JOINED
 # have `_joined` at the end of both names, and take min3 and max3 of three values too.
 function(quietvox_median_networks target)
   set(suffix "")

@@ -102,7 +102,7 @@ void average_alike(const VolumeView<const float>& in, const VolumeView<const flo
       [&](Scratch& scratch, const Tile& tile) { filter_tile(in, guide, out, tile, params, scratch); });
 }
 
-/// The guide, which goes on from slab to slab as the averages do.
+/// The guide, and then the averages, for one piece of a volume after another.
 class PrinlmRun {
  public:
   PrinlmRun(const VolumeView<const float>& in, const VolumeView<float>& out, const PrinlmParams& params)
@@ -111,18 +111,16 @@ class PrinlmRun {
   void make(const VolumeView<const float>& in, const VolumeView<float>& out, const Execution& execution) {
     const bool by_bm4d = params_.guide == PrinlmGuide::bm4d;
     const double share = by_bm4d ? 0.8 : 0.2;  // of the time
-    for_slices_together(out, execution, [&](std::int64_t first, std::int64_t last, const Execution& part) {
-      const VolumeView<const float> guide = guides_.slices(in, first, last, [&](const VolumeView<float>& slices) {
-        Execution of_guide = part.part(0, share);
-        of_guide.kept = &kept_by_guide_;
-        if (by_bm4d) {
-          bm4d_cpu(in, slices, params_.bm4d, of_guide);
-        } else {
-          dct_cpu(in, slices, params_.dct, of_guide);
-        }
-      });
-      average_alike(in, guide, out.slices(first - out.origin.z, last - first), params_, part.part(share, 1));
+    const VolumeView<const float> guide = guides_.slices(in, out, [&](const VolumeView<float>& slices) {
+      Execution of_guide = execution.part(0, share);
+      of_guide.kept = &kept_by_guide_;
+      if (by_bm4d) {
+        bm4d_cpu(in, slices, params_.bm4d, of_guide);
+      } else {
+        dct_cpu(in, slices, params_.dct, of_guide);
+      }
     });
+    average_alike(in, guide, out, params_, execution.part(share, 1));
   }
 
  private:

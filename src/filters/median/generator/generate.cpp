@@ -77,7 +77,7 @@ void write(std::ostream& out, const std::string& name, const Network& network, b
     } else if (step.kind == StepKind::min) {
       out << "Ops::min(" << a << ", " << b << ");\n";
     } else if (beside_min) {
-      out << "Ops::template larger<" << pairs++ << ">(" << a << ", " << b << ", v" << i - 1 << ");\n";
+      out << "Ops::larger(" << pairs++ << ", " << a << ", " << b << ", v" << i - 1 << ");\n";
     } else {
       out << "Ops::max(" << a << ", " << b << ");\n";
     }

@@ -56,7 +56,7 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   constexpr double least_share = 0.25;  // of the dark part of the volume
   constexpr double tolerance = 0.12, widest = 0.3, most_zeros = 0.02;
   constexpr double least_skewness = 0.3;  // of a Rayleigh distribution 0.63, of a normal one 0
-  std::vector<double> means, skewness;
+  std::vector<double> means, skewness, powers;
   double dark = 0;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const float* const brick = bricks.brick(i);
@@ -75,6 +75,7 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
     const double ratio = std::sqrt(std::max(squares / voxels - mean * mean, 0.0)) / mean;
     if (!(std::abs(ratio - rayleigh_ratio) < tolerance)) continue;
     means.push_back(mean);
+    powers.push_back(squares / voxels);
     skewness.push_back(std::accumulate(brick, brick + bricks.voxels(), 0.0,
                                        [&](double so_far, float value) {
                                          const double score = (static_cast<double>(value) - mean) / (ratio * mean);
@@ -84,9 +85,15 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   }
   if (means.size() < fewest || static_cast<double>(means.size()) < least_share * dark) return std::nullopt;
   if (median_of<double>(skewness) < least_skewness) return std::nullopt;
-  const auto [mean, width] = shortest_half(std::move(means));
+  const auto [mean, width] = shortest_half(means);
   if (width > widest * mean) return std::nullopt;
-  return std::sqrt(2 / std::numbers::pi) * mean;
+  constexpr double three_deviations = 2.2;  // in widths, of normal means
+  std::size_t usual = 0;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (std::abs(means[i] - mean) <= three_deviations * width) powers[usual++] = powers[i];
+  }
+  powers.resize(usual);
+  return std::sqrt(median_of<double>(powers) / 2);
 }
 
 /// Median variance within bricks, from their energies.
@@ -452,6 +459,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   constexpr std::int64_t many_parts = 2500;
   constexpr double quiet = 0.9;               // of what neighbours show
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
+  constexpr double most_above_tissue = 1.05;  // of sigma, that is chance: air, of many voxels, knows it better
   Measured measured;
   NoiseModel& model = measured.model;
   const Survey found = survey(bricks, is_difference);
@@ -537,6 +545,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
   measured.object = object;
+  if (air > model.sigma && air < most_above_tissue * model.sigma && is_uniform) set_sigma(model, air);
   if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
     measured.is_by_air = true;
     set_sigma(model, air);

@@ -17,7 +17,8 @@ namespace quietvox {
 /// stronger than those next to them. If bricks with the spectrum of the noise grow stronger or weaker over the volume,
 /// a cubic polynomial through their logarithms is the map. If their variance grows with their mean or its square, and
 /// that explains it clearly better than the place does, the noise is Poisson or speckle, unless headers say magnitudes
-/// or CT.
+/// or CT. Where air holds Rician noise, its mean square is 2 sigma^2, which is more exact: that counts where it is up
+/// to 5 % above.
 ///
 /// Reads the volume once, rarely up to three times, holds about 32 MiB besides the slices being read, and where
 /// slices lie along x or y, as much of the volume as TurnedVolume keeps. The result depends on the voxels alone.

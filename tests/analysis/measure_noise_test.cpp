@@ -115,6 +115,14 @@ TEST(MeasureNoise, OfEveryKindOnAHead) {
   }
 }
 
+/// A sigma that is 2 % too small leaves a fifth of a sigma in the air of a stabilised scan. Air tells it more exactly.
+TEST(MeasureNoise, SigmaOfMagnitudesIsNotBelowThatOfTheirAir) {
+  QV_NEEDS_TEST_DATA();
+  for (const int seed : {41, 46, 47}) {
+    EXPECT_GT(head().with({NoiseKind::rician, 23, seed}).measured().sigma, 0.993 * 23) << seed;
+  }
+}
+
 TEST(MeasureNoise, WhateverTheBackgroundTheBitsAndImpulses) {
   QV_NEEDS_TEST_DATA();
   for (const Kind& kind : kinds) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
+#include <exception>
 
 #include "core/error.hpp"
 
@@ -27,9 +27,6 @@ enum ExitCode : int {
 
 /// The exit status for an error; `cancelled` is a matter of the signal that came (see signals.hpp).
 ExitCode exit_code(Errc);
-
-/// `invalid_argument` and so on: the name of the code, for programs.
-std::string_view name_of(Errc);
 
 /// What to tell people of an exception: an Error as it is, anything else as one that says what it means.
 Error as_error(const std::exception&);

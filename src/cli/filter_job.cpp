@@ -8,8 +8,8 @@
 #include "cli/commands/series/all_series.hpp"
 #include "cli/spelling.hpp"
 #include "io/files/paths.hpp"
-#include "io/output/noise_json.hpp"
 #include "workflow/memory_budget.hpp"
+#include "workflow/report_json.hpp"
 #include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
@@ -55,33 +55,6 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
                     : ""));
 }
 
-Json to_json(const DenoiseRequest& request, const DenoiseReport& report) {
-  Json volumes = Json::array();
-  for (const DenoisedVolume& volume : report.volumes) {
-    Json& entry = volumes.emplace_back(Json{{"filters", quietvox::to_json(volume.filters)}});
-    for (const NoiseModel& noise : volume.noise) entry["noise"].push_back(quietvox::to_json(noise));
-    if (!volume.stabilised.empty()) entry["stabilised"] = volume.stabilised;
-  }
-  Json files = Json::array();
-  for (const std::filesystem::path& file : report.files) files.push_back(file.string());
-  Json document = {{"input", request.input.string()},
-                   {"output", request.output.string()},
-                   {"residual", request.mask.residual.empty() ? Json() : Json(request.mask.residual)},
-                   {"format", io::to_string(report.format)},
-                   {"dry_run", request.out.dry_run},
-                   {"requested", as_given(report.requested)},
-                   {"stabilise", FieldType<Stabilise>::format(report.stabilise)},
-                   {"volumes", volumes},
-                   {"backend", report.backend},
-                   {"backend_reason", as_text(report.backend_reason)},
-                   {"files", files},
-                   {"clamped", report.clamped},
-                   {"warnings", as_texts(report.warnings)},
-                   {"seconds", report.seconds}};
-  if (!report.noise_source.empty()) document["noise_source"] = report.noise_source;
-  return document;
-}
-
 }  // namespace
 
 std::vector<Operand> filter_operands() {
@@ -109,7 +82,7 @@ Json filter_and_tell(const DenoiseRequest& request, const io::Image& image, Back
   const DenoiseReport report = denoise(request, image, backends, context.observer());
   context.console.end_progress();
   print_report(request, report, context.console);
-  return to_json(request, report);
+  return to_json(request, report, as_option);
 }
 
 void run_filters(const Job& job, Context& context) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "core/message.hpp"
@@ -27,6 +28,9 @@ enum class Errc {
   cancelled,         ///< the caller asked to stop
   internal,          ///< a broken promise inside quietvox
 };
+
+/// `invalid_argument` and so on: the name of the code, for programs.
+std::string_view name_of(Errc);
 
 /// The one exception type of the library. It says what is wrong and where, and often what would be right.
 class Error : public std::runtime_error {

@@ -13,7 +13,8 @@ namespace {
 /// Folders that hold the project's own text.
 std::vector<std::filesystem::path> own_files(const std::set<std::string>& endings) {
   std::vector<std::filesystem::path> files;
-  for (const char* folder : {"src", "cuda", "itk_adapters", "tests", "bench", "cmake", "scripts", "docs", ".github"}) {
+  for (const char* folder :
+       {"src", "cuda", "itk_adapters", "python", "tests", "bench", "cmake", "scripts", "docs", ".github"}) {
     for (const auto& file : files_of(folder, endings)) files.push_back(file);
   }
   return files;

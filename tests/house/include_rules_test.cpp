@@ -62,6 +62,7 @@ const std::map<std::string, Rule>& rules() {
        {{"core", "filters", "backends", "analysis", "io", "io/dicom", "io/files", "io/nifti", "io/output",
          "itk_adapters/file_io"},
         {}}},
+      {"python", {{"core", "filters", "analysis", "io/output", "workflow"}, {"pybind11/"}}},
       {"src/cli",
        {{"core", "io/files", "io/output", "workflow", "cli/parsing", "cli/commands/series"},
         {"tclap/", "png.h", "nlohmann/"}}},
@@ -131,7 +132,7 @@ bool allowed(const std::filesystem::path& folder, const Include& include) {
 
 std::vector<std::filesystem::path> ruled_files() {
   std::vector<std::filesystem::path> files;
-  for (const char* part : {"src", "cuda", "itk_adapters"}) {
+  for (const char* part : {"src", "cuda", "itk_adapters", "python"}) {
     for (auto& file : files_of(part, {".hpp", ".cpp", ".h", ".hxx", ".cxx", ".cu", ".cuh"})) files.push_back(file);
   }
   return files;
@@ -196,6 +197,21 @@ TEST(House, NoFileIncludesItself) {
     smaller = std::erase_if(includes, leads_nowhere) > 0;
   }
   for (const auto& [file, headers] : includes) ADD_FAILURE() << file << " is in a circle of includes, or leads to one";
+}
+
+/// So the build shows that a header needs nothing before it.
+TEST(House, ASourceBeginsWithItsOwnHeader) {
+  const std::filesystem::path root = QUIETVOX_SOURCE_DIR;
+  std::size_t seen = 0;
+  for (const auto& file : ruled_files()) {
+    const auto header = std::filesystem::path(file).replace_extension(".hpp");
+    if (file.extension() != ".cpp" || !exists(root / header)) continue;
+    ++seen;
+    EXPECT_EQ(includes_of(file).front().header,
+              std::filesystem::path(spelled(header.parent_path())) / header.filename())
+        << file;
+  }
+  EXPECT_GT(seen, 100U);
 }
 
 TEST(House, TheRulesAreNotEmptyWords) {

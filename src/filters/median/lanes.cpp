@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include "filters/median/lanes.hpp"
+
 #include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#include "filters/median/lanes.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "filters/median/lanes.cpp"

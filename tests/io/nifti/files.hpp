@@ -45,7 +45,7 @@ inline Bytes gzip(const Bytes& bytes, int level = 6) {
   stream.next_out = packed.data();
   stream.avail_out = static_cast<uInt>(packed.size());
   if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::runtime_error("deflate");
-  packed.resize(packed.size() - stream.avail_out);
+  packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
 }

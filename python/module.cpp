@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/measure_noise.hpp"
+#include "core/memory_volume.hpp"
+#include "core/provenance.hpp"
+#include "filters/registry.hpp"
+#include "io/output/noise_json.hpp"
+#include "workflow/blank_slices.hpp"
+#include "workflow/denoise.hpp"
+#include "workflow/memory_budget.hpp"
+#include "workflow/report_json.hpp"
+
+/// What quietvox/__init__.py calls: values come as texts by keyword, volumes as arrays whose axes are z, y, x.
+namespace quietvox::python {
+namespace {
+
+namespace py = pybind11;
+
+using Options = std::map<std::string, std::string>;  ///< by keyword
+using Step = std::pair<std::string, Options>;        ///< a filter and its parameters
+using Array = py::array_t<float, py::array::c_style>;
+
+std::string spelled(const Parameter& parameter) {
+  const std::string keyword = json_key(parameter.name);
+  return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";
+}
+
+py::object json_as_python(const Json& json) {
+  return py::module_::import("json").attr("loads")(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::vector<std::string> texts_of(std::span<const Message> messages) {
+  std::vector<std::string> texts;
+  for (const Message& message : messages) texts.push_back(message.text(spelled));
+  return texts;
+}
+
+/// Takes from `options` what P has parameters for.
+template <class P>
+P take(Options& options, P params = {}) {
+  for (const FieldInfo& field : describe_fields<P>()) {
+    if (const auto option = options.extract(json_key(field.name))) set_field(params, field.name, option.mapped());
+  }
+  return params;
+}
+
+/// Throws if any option is left, naming those that `Taken` have.
+template <class... Taken>
+void refuse_others(const Options& options) {
+  if (options.empty()) return;
+  std::string names;
+  const auto add = [&names](const std::vector<FieldInfo>& fields) {
+    for (const FieldInfo& field : fields) names += (names.empty() ? "" : ", ") + json_key(field.name);
+  };
+  (add(describe_fields<Taken>()), ...);
+  throw Error(Errc::invalid_argument, "no option is called '" + options.begin()->first + "'", "there are " + names);
+}
+
+std::vector<FilterConfig> as_filters(const std::vector<Step>& steps) {
+  std::vector<FilterConfig> filters;
+  for (const auto& [name, parameters] : steps) {
+    FilterConfig& filter = filters.emplace_back(find_filter(name));
+    for (const auto& [keyword, text] : parameters) filter.set(keyword, text);
+  }
+  return filters;
+}
+
+struct NoiseOptions {
+  DenoiseStrength strength = DenoiseStrength::medium;
+  Stabilise stabilise = Stabilise::none;
+
+  static constexpr std::string_view name = "", title = "Noise";
+  static consteval auto fields() {
+    return std::tuple{field("strength", &NoiseOptions::strength, "How strong the noise is taken to be."),
+                      field("stabilise", &NoiseOptions::stabilise, "Which noise is made Gaussian.")};
+  }
+};
+
+/// Request: DenoiseRequest or VolumeRequest, with its filters.
+template <class Request>
+void take_noise_options(Options& options, Request& request) {
+  if (!request.filters.empty() && options.contains("strength")) {
+    throw Error(Errc::invalid_argument, Parameter{"strength"} + " is for the filter that quietvox chooses",
+                "leave it out, or " + Parameter{"filters"});
+  }
+  const Stabilise otherwise = request.filters.empty() ? Stabilise::automatic : Stabilise::none;
+  const auto noise = take<NoiseOptions>(options, {.stabilise = otherwise});
+  request.strength = noise.strength;
+  request.stabilise = noise.stabilise;
+}
+
+/// What the voxels of an array are.
+struct VoxelOptions {
+  std::optional<DataKind> kind{};
+  bool ct_numbers = false;
+
+  static constexpr std::string_view name = "", title = "Voxels";
+  static consteval auto fields() {
+    return std::tuple{field("kind", &VoxelOptions::kind, "What the voxels mean; auto: as the voxels show."),
+                      field("ct-numbers", &VoxelOptions::ct_numbers, "Their noise does not follow their value.")};
+  }
+
+  HeaderFacts header() const {
+    HeaderFacts facts{.kind = kind, .are_ct_numbers = ct_numbers};
+    if (ct_numbers && !kind) facts.kind = DataKind::scalar;
+    if (facts.kind) facts.kind_source = "the kind given is " + FieldType<DataKind>::format(*facts.kind);
+    return facts;
+  }
+};
+
+/// Calls `work` on another thread, so that signals reach Python: Ctrl-C ends it. Tells `progress`, unless it is None,
+/// what fraction is done, and hands on what it raises.
+template <class Work>
+auto run(const py::object& progress, const Work& work) {
+  constexpr std::chrono::milliseconds interval(50);
+  std::atomic<double> fraction = 0;
+  std::stop_source stop;
+  const Observer observer{.stop = stop.get_token(), .progress = [&fraction](double done) { fraction = done; }};
+  auto result = std::async(std::launch::async, [&] { return work(observer); });
+  const auto is_done = [&] {
+    const py::gil_scoped_release released;
+    return result.wait_for(interval) == std::future_status::ready;
+  };
+  double told = 0;
+  const auto tell = [&] {
+    if (!progress.is_none() && fraction != told) progress(told = fraction);
+  };
+  try {
+    while (!is_done()) {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      tell();
+    }
+  } catch (...) {
+    stop.request_stop();
+    const py::gil_scoped_release released;
+    result.wait();
+    throw;
+  }
+  const auto made = result.get();
+  tell();
+  return made;
+}
+
+template <class T>
+VolumeView<T> as_view(T* voxels, const Array& array, const std::array<double, 3>& spacing) {
+  return {voxels, {{array.shape(2), array.shape(1), array.shape(0)}}, {spacing[0], spacing[1], spacing[2]}};
+}
+
+/// `spacing` is along x, y, z.
+py::tuple denoise_volume(const Array& volume, const std::array<double, 3>& spacing, const std::vector<Step>& filters,
+                         const std::optional<Array>& mask, Options options, const py::object& progress) {
+  VolumeRequest request{.filters = as_filters(filters)};
+  take_noise_options(options, request);
+  request.header = take<VoxelOptions>(options).header();
+  request.execution = take<ExecutionOptions>(options);
+  refuse_others<NoiseOptions, VoxelOptions, ExecutionOptions>(options);
+  if (mask) request.mask = as_view(mask->data(), *mask, spacing);
+  Array filtered({volume.shape(0), volume.shape(1), volume.shape(2)});
+  const auto input = as_view(volume.data(), volume, spacing);
+  const auto output = as_view(filtered.mutable_data(), volume, spacing);
+  const VolumeReport report =
+      run(progress, [&](const Observer& observer) { return denoise(input, output, request, observer); });
+  Json json = to_json(report.volume);
+  json["backend"] = report.backend;
+  json["warnings"] = texts_of(report.warnings);
+  return py::make_tuple(filtered, json_as_python(json));
+}
+
+py::object denoise_scan(const std::string& input, const std::string& output, const std::vector<Step>& filters,
+                        Options options, const py::object& progress) {
+  DenoiseRequest request{.input = input, .output = output, .filters = as_filters(filters)};
+  take_noise_options(options, request);
+  request.scan = take<InputOptions>(options);
+  request.mask = take<MaskOptions>(options);
+  request.out = take<OutputOptions>(options);
+  request.execution = take<ExecutionOptions>(options);
+  refuse_others<NoiseOptions, InputOptions, MaskOptions, OutputOptions, ExecutionOptions>(options);
+  const DenoiseReport report = run(progress, [&](const Observer& observer) { return denoise(request, observer); });
+  return json_as_python(to_json(request, report, spelled));
+}
+
+/// The noise as a dictionary, and its standard deviation at each voxel.
+py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, Options options) {
+  const HeaderFacts header = take<VoxelOptions>(options).header();
+  const auto execution = take<ExecutionOptions>(options);
+  refuse_others<VoxelOptions, ExecutionOptions>(options);
+  const auto view = as_view(volume.data(), volume, spacing);
+  const NoiseModel model = run(py::none(), [&](const Observer& observer) {
+    BlankSlices source(std::make_unique<MemoryVolume>(view, header));
+    return measure_noise(source, execution_of(execution, observer));
+  });
+  Array map({volume.shape(0), volume.shape(1), volume.shape(2)});
+  float* const sigma = map.mutable_data();
+  for (std::int64_t i = 0; i < view.extent.voxels(); ++i) {
+    const Index3 voxel{i % view.extent.x, i / view.extent.x % view.extent.y, i / view.extent.slice()};
+    sigma[i] = static_cast<float>(model.sigma_at(voxel, view.extent, static_cast<double>(view.data[i])));
+  }
+  Json json = to_json(model);
+  json["spectrum"] = to_json(model.spectrum);
+  return py::make_tuple(json_as_python(json), map);
+}
+
+/// Name, summary, and for each parameter its keyword and what to say of it.
+py::list list_filters() {
+  py::list list;
+  for (const Filter& filter : filters()) {
+    py::list parameters;
+    for (const FieldInfo& field : filter.fields) {
+      parameters.append(py::make_tuple(json_key(field.name), field.help, field.allowed(), field.default_text));
+    }
+    list.append(py::make_tuple(filter.name, filter.summary, parameters));
+  }
+  return list;
+}
+
+/// Errors of the library become quietvox.Error, which has what they hold as attributes.
+void translate_errors(const py::module_& module) {
+  static const py::object* const type = new py::object(py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
+      "quietvox.Error",
+      "What went wrong. `code` says what kind of thing, as a word; `parameter` is the keyword that is to be changed or "
+      "given, and `remedy` what would be right; both may be None.",
+      PyExc_RuntimeError, nullptr)));
+  module.attr("Error") = *type;
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      const auto text_or_none = [](const std::string& text) {
+        return text.empty() ? py::none() : py::object(py::str(text));
+      };
+      const py::object instance = (*type)(error.message().text(spelled));
+      instance.attr("code") = py::str(std::string(name_of(error.code())));
+      instance.attr("parameter") = text_or_none(error.parameter() ? json_key(error.parameter()->name) : "");
+      instance.attr("remedy") = text_or_none(error.remedy().text(spelled));
+      PyErr_SetObject(type->ptr(), instance.ptr());
+    }
+  });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_quietvox, module) {
+  translate_errors(module);
+  module.attr("version") = version();
+  module.def("filters", &list_filters);
+  module.def("denoise_volume", &denoise_volume);
+  module.def("denoise_scan", &denoise_scan);
+  module.def("estimate", &estimate);
+}
+
+}  // namespace quietvox::python

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/report_json.hpp"
+
+#include "io/output/noise_json.hpp"
+
+namespace quietvox {
+
+Json to_json(const DenoisedVolume& volume) {
+  Json json{{"filters", to_json(volume.filters)}};
+  for (const NoiseModel& noise : volume.noise) json["noise"].push_back(to_json(noise));
+  if (!volume.stabilised.empty()) json["stabilised"] = volume.stabilised;
+  return json;
+}
+
+Json to_json(const DenoiseRequest& request, const DenoiseReport& report, const Spelling& spelling) {
+  Json volumes = Json::array(), files = Json::array(), warnings = Json::array();
+  for (const DenoisedVolume& volume : report.volumes) volumes.push_back(to_json(volume));
+  for (const std::filesystem::path& file : report.files) files.push_back(file.string());
+  for (const Message& warning : report.warnings) warnings.push_back(warning.text(spelling));
+  Json document = {{"input", request.input.string()},
+                   {"output", request.output.string()},
+                   {"residual", request.mask.residual.empty() ? Json() : Json(request.mask.residual)},
+                   {"format", io::to_string(report.format)},
+                   {"dry_run", request.out.dry_run},
+                   {"requested", as_given(report.requested)},
+                   {"stabilise", FieldType<Stabilise>::format(report.stabilise)},
+                   {"volumes", volumes},
+                   {"backend", report.backend},
+                   {"backend_reason", report.backend_reason.text(spelling)},
+                   {"files", files},
+                   {"clamped", report.clamped},
+                   {"warnings", warnings},
+                   {"seconds", report.seconds}};
+  if (!report.noise_source.empty()) document["noise_source"] = report.noise_source;
+  return document;
+}
+
+}  // namespace quietvox

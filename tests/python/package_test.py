@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: The quietvox authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package beside the command line, SciPy, and what its documentation promises."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import warnings
+
+try:
+    import jsonschema
+    import nibabel
+    import numpy
+    from scipy import ndimage
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+import quietvox
+
+SOURCE = pathlib.Path(os.environ["SOURCE"])
+
+
+def run_program(*arguments):
+    """Returns what the program prints."""
+    command = [os.environ["QUIETVOX"], *map(str, arguments), "--quiet"]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+
+
+def noisy(shape, sigma=20, seed=1):
+    z, y, x = numpy.indices(shape)
+    truth = 300 + 100 * ((x // 9 + y // 9 + z // 9) % 2)
+    return (truth + numpy.random.default_rng(seed).normal(0, sigma, shape)).astype(numpy.float32)
+
+
+class Scans(unittest.TestCase):
+    """Tests in a folder of their own that holds ct/ and t1.nii.gz."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.before = os.getcwd()
+        os.chdir(cls.folder.name)
+        run_program("phantom", "ct", "--kind", "ct", "--size", "64x64x8", "--noise", "gaussian:25")
+        run_program("phantom", "t1.nii.gz", "--kind", "mr", "--size", "48x56x16", "--noise", "rician:30")
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir(cls.before)
+        cls.folder.cleanup()
+
+    def test_arrays_of_nibabel_come_out_as_files_do(self):
+        image = nibabel.load("t1.nii.gz")
+        told = run_program("denoise", "t1.nii.gz", "by-program.nii", "--output-type", "float32", "--json")
+        expected = nibabel.load("by-program.nii").get_fdata(dtype=numpy.float32)
+        spacing = image.header.get_zooms()[:3]
+        quiet, report = quietvox.denoise(image.get_fdata(), spacing, report=True)
+        numpy.testing.assert_array_equal(quiet, expected)
+        self.assertEqual(report["filters"][0]["name"], "bm4d")
+        self.assertEqual({key: report[key] for key in ("filters", "noise")}, json.loads(told)["volumes"][0])
+
+    def test_a_scan_from_file_to_file(self):
+        report = quietvox.denoise_scan("ct", pathlib.Path("ct-quiet"), threads=1)
+        self.assertEqual(len(list(pathlib.Path("ct-quiet").iterdir())), 8)
+        schema = json.loads((SOURCE / "docs/schema/quietvox-1.json").read_text())
+        schema["$ref"] = "#/$defs/filter"
+        jsonschema.validate({"schema": 1} | report, schema)
+        with self.assertRaises(quietvox.Error) as caught:
+            quietvox.denoise_scan("ct", "ct-quiet", ["median"])
+        self.assertEqual(caught.exception.code, "exists")
+        self.assertEqual(caught.exception.remedy, "use force to replace it")
+        steps = [quietvox.Filter("median", radius=(1, 1, 0)), "gaussian"]
+        report = quietvox.denoise_scan(b"ct", "ct-quiet", steps, force=True, residual="residual.nii")
+        self.assertEqual([step["name"] for step in report["requested"]], ["median", "gaussian"])
+        self.assertEqual(report["volumes"][0]["filters"][0]["parameters"]["radius"], [1, 1, 0])
+        self.assertTrue(pathlib.Path("residual.nii").exists())
+
+    def test_an_unknown_option_is_refused_before_anything_is_done(self):
+        with self.assertRaisesRegex(quietvox.Error, "no option is called 'thread'; there are strength, .*threads"):
+            quietvox.denoise_scan("ct", "ct-never", thread=2)
+        self.assertFalse(pathlib.Path("ct-never").exists())
+
+    def test_the_readme_says_what_runs(self):
+        blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+        self.assertTrue(blocks)
+        for block in blocks:
+            exec(block, {})
+
+
+class Volumes(unittest.TestCase):
+    def test_what_is_given_per_axis_is_in_the_order_of_the_axes(self):
+        volume = noisy((12, 20, 30))
+        for layout in (volume, numpy.asfortranarray(volume), volume[::-1, :, ::2], volume.transpose(1, 0, 2)):
+            got = quietvox.median(layout, radius=(0, 1, 2), border="replicate")
+            expected = ndimage.median_filter(layout, size=(1, 3, 5), mode="nearest")
+            numpy.testing.assert_array_equal(got, expected)
+        thick = quietvox.gaussian(volume, spacing=(9, 1, 1), sigma=1)
+        self.assertEqual(thick.shape, volume.shape)
+        _, report = quietvox.median(volume, spacing=(9, 1, 1), report=True)
+        self.assertEqual(report["filters"][0]["parameters"]["radius"], [1, 1, 0])
+        _, report = quietvox.median(volume, spacing=(1, 1, 9), report=True)
+        self.assertEqual(report["filters"][0]["parameters"]["radius"], [0, 1, 1])
+
+    def test_an_image_of_two_axes(self):
+        image = noisy((40, 50, 1))[:, :, 0]
+        got = quietvox.median(image, spacing=(1, 1), radius=(2, 1), border="replicate")
+        numpy.testing.assert_array_equal(got, ndimage.median_filter(image, size=(5, 3), mode="nearest"))
+        self.assertEqual(quietvox.denoise(image.T).shape, (50, 40))
+
+    def test_voxels_of_every_real_type(self):
+        volume = noisy((8, 16, 16)).astype(numpy.int16)
+        expected = quietvox.median(volume.astype(numpy.float32), radius=1)
+        for kind in ("<i2", ">i2", "u2", "i4", "f8", ">f4"):
+            got = quietvox.median(volume.astype(kind), radius=1)
+            self.assertEqual(got.dtype, numpy.float32)
+            numpy.testing.assert_array_equal(got, expected)
+        volume.flags.writeable = False
+        numpy.testing.assert_array_equal(quietvox.median(volume, radius=1), expected)
+
+    def test_every_filter_is_a_function(self):
+        volume = noisy((12, 24, 24))
+        before = volume.copy()
+        names = set(quietvox.__all__) - {"Error", "Filter", "denoise", "denoise_scan", "estimate"}
+        self.assertGreaterEqual(names, {"median", "bilateral", "adaptive_bilateral", "gaussian", "nlm", "dct", "bm4d"})
+        for name in names:
+            function = getattr(quietvox, name)
+            self.assertIn("default", function.__doc__)
+            with self.subTest(name):
+                self.assertEqual(function(volume).shape, volume.shape)
+                numpy.testing.assert_array_equal(function(volume), quietvox.denoise(volume, None, quietvox.Filter(name)))
+        numpy.testing.assert_array_equal(volume, before)
+
+    def test_denoising_comes_nearer_to_the_truth(self):
+        truth = noisy((16, 48, 48), sigma=0)
+        volume = noisy((16, 48, 48))
+        error = quietvox.denoise(volume) - truth
+        self.assertLess(numpy.sqrt(numpy.mean(error**2)), 6)
+
+    def test_masks_and_missing_voxels(self):
+        volume = noisy((8, 24, 24))
+        volume[3, 4, 5] = numpy.nan
+        mask = numpy.zeros(volume.shape, bool)
+        mask[:, 6:, :] = True
+        got = quietvox.median(volume, radius=1, mask=mask)
+        numpy.testing.assert_array_equal(got[:, :6], volume[:, :6])
+        self.assertTrue((got[:, 6:] != volume[:, 6:]).any())
+        unmasked = quietvox.median(volume, radius=1)
+        self.assertTrue(numpy.isnan(unmasked[3, 4, 5]))
+        self.assertEqual(numpy.isnan(unmasked).sum(), 1)
+        transposed = quietvox.median(numpy.asfortranarray(volume), radius=1, mask=mask)
+        numpy.testing.assert_array_equal(transposed, got)
+
+    def test_the_noise_is_measured(self):
+        volume = 500 + numpy.random.default_rng(3).normal(0, 20, (24, 64, 64))
+        noise, sigma = quietvox.estimate(volume, map=True)
+        self.assertAlmostEqual(noise["sigma"], 20, delta=1)
+        self.assertEqual(sigma.shape, volume.shape)
+        self.assertAlmostEqual(float(sigma.mean()), 20, delta=1)
+        self.assertEqual(quietvox.estimate(volume, threads=1), noise)
+
+    def test_bad_values_are_refused_with_the_keyword(self):
+        volume = noisy((8, 16, 16))
+        with self.assertRaises(quietvox.Error) as caught:
+            quietvox.bilateral(volume, range_sigma=-1)
+        self.assertEqual((caught.exception.code, caught.exception.parameter), ("invalid_argument", "range_sigma"))
+        self.assertIn("range_sigma = '-1' is not allowed; give", str(caught.exception))
+        for error, call in (
+            (quietvox.Error, lambda: quietvox.median(volume, radios=1)),
+            (quietvox.Error, lambda: quietvox.denoise(volume, None, "mediam")),
+            (quietvox.Error, lambda: quietvox.denoise(volume, None, "median", strength="strong")),
+            (quietvox.Error, lambda: quietvox.denoise(volume, backend="cuda:99")),
+            (quietvox.Error, lambda: quietvox.denoise(volume, kind="labels")),
+            (quietvox.Error, lambda: quietvox.median(volume, radius=1.5)),
+            (ValueError, lambda: quietvox.median(volume, radius=(1, 1))),
+            (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 1))),
+            (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 0, 1))),
+            (ValueError, lambda: quietvox.denoise(volume, spacing=(1, float("nan"), 1))),
+            (ValueError, lambda: quietvox.denoise(volume[0, 0])),
+            (ValueError, lambda: quietvox.denoise(volume[None])),
+            (ValueError, lambda: quietvox.denoise(volume[:0])),
+            (ValueError, lambda: quietvox.denoise(volume, mask=volume[1:])),
+            (TypeError, lambda: quietvox.denoise(volume * 1j)),
+            (TypeError, lambda: quietvox.denoise([["a"]])),
+        ):
+            with self.assertRaises(error):
+                call()
+
+    def test_warnings_are_pythons(self):
+        with self.assertWarnsRegex(UserWarning, "noise") as caught:
+            quietvox.denoise(numpy.full((8, 16, 16), 7.0))
+        self.assertEqual(caught.filename, __file__)
+        with self.assertWarnsRegex(UserWarning, "noise") as caught:
+            quietvox.bilateral(numpy.full((8, 16, 16), 7.0))
+        self.assertEqual(caught.filename, __file__)
+
+    def test_progress_and_what_it_raises(self):
+        volume = noisy((40, 128, 128))
+        told = []
+        quietvox.nlm(volume, progress=told.append, backend="cpu")
+        self.assertEqual(told, sorted(told))
+        self.assertEqual(told[-1], 1)
+
+        def fail(fraction):
+            raise LookupError(fraction)
+
+        with self.assertRaises(LookupError):
+            quietvox.nlm(volume, search_radius=6, progress=fail, backend="cpu")
+
+    def test_signals_end_the_work(self):
+        volume = noisy((64, 256, 256))
+        signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            quietvox.nlm(volume, search_radius=15, threads=1, backend="cpu")
+        self.assertLess(time.monotonic() - start, 5)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    unittest.main()

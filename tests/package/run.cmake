@@ -27,7 +27,7 @@ foreach(file ${exported})
   endforeach()
 endforeach()
 set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/tests/package/consumer -D CMAKE_PREFIX_PATH=${prefix}
-  -D CMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
+  -D CMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
   -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
 foreach(missing TBB DCMTK)
   run(${configure} -B ${consumer}-without-${missing} -D CMAKE_DISABLE_FIND_PACKAGE_${missing}=ON -D MISSING=${missing})

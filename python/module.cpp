@@ -4,17 +4,23 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <iterator>
 #include <map>
+#include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "analysis/measure_noise.hpp"
 #include "core/memory_volume.hpp"
+#include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
 #include "io/output/noise_json.hpp"
@@ -104,21 +110,43 @@ void take_noise_options(Options& options, Request& request) {
 
 /// What the voxels of an array are.
 struct VoxelOptions {
-  std::optional<DataKind> kind{};
+  std::optional<DataKind> force_kind{};
   bool ct_numbers = false;
 
   static constexpr std::string_view name = "", title = "Voxels";
   static consteval auto fields() {
-    return std::tuple{field("kind", &VoxelOptions::kind, "What the voxels mean; auto: as the voxels show."),
+    return std::tuple{field("force-kind", &VoxelOptions::force_kind, "What the voxels mean; auto: as the voxels show."),
                       field("ct-numbers", &VoxelOptions::ct_numbers, "Their noise does not follow their value.")};
   }
 
-  HeaderFacts header() const {
-    HeaderFacts facts{.kind = kind, .are_ct_numbers = ct_numbers};
-    if (ct_numbers && !kind) facts.kind = DataKind::scalar;
+  /// `offset` was subtracted from the voxels.
+  HeaderFacts header(double offset) const {
+    HeaderFacts facts{.kind = force_kind, .are_ct_numbers = ct_numbers, .offset = offset};
+    if (ct_numbers && !force_kind) facts.kind = DataKind::scalar;
     if (facts.kind) facts.kind_source = "the kind given is " + FieldType<DataKind>::format(*facts.kind);
     return facts;
   }
+};
+
+std::set<std::stop_source*> runs;  ///< at work; whoever holds the GIL may use it
+
+/// Ends all runs. Their threads must not come back to an interpreter that has ended.
+void end_runs() {
+  for (std::stop_source* const run : runs) run->request_stop();
+  while (!runs.empty()) {
+    const py::gil_scoped_release released;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Has a stop source among the runs.
+struct Run {
+  std::stop_source stop;
+
+  Run() { runs.insert(&stop); }
+  ~Run() { runs.erase(&stop); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 };
 
 /// Calls `work` on another thread, so that signals reach Python: Ctrl-C ends it. Tells `progress`, unless it is None,
@@ -127,8 +155,8 @@ template <class Work>
 auto run(const py::object& progress, const Work& work) {
   constexpr std::chrono::milliseconds interval(50);
   std::atomic<double> fraction = 0;
-  std::stop_source stop;
-  const Observer observer{.stop = stop.get_token(), .progress = [&fraction](double done) { fraction = done; }};
+  Run this_run;
+  const Observer observer{.stop = this_run.stop.get_token(), .progress = [&fraction](double done) { fraction = done; }};
   auto result = std::async(std::launch::async, [&] { return work(observer); });
   const auto is_done = [&] {
     const py::gil_scoped_release released;
@@ -144,7 +172,7 @@ auto run(const py::object& progress, const Work& work) {
       tell();
     }
   } catch (...) {
-    stop.request_stop();
+    this_run.stop.request_stop();
     const py::gil_scoped_release released;
     result.wait();
     throw;
@@ -160,11 +188,12 @@ VolumeView<T> as_view(T* voxels, const Array& array, const std::array<double, 3>
 }
 
 /// `spacing` is along x, y, z.
-py::tuple denoise_volume(const Array& volume, const std::array<double, 3>& spacing, const std::vector<Step>& filters,
-                         const std::optional<Array>& mask, Options options, const py::object& progress) {
+py::tuple denoise_volume(const Array& volume, const std::array<double, 3>& spacing, double offset,
+                         const std::vector<Step>& filters, const std::optional<Array>& mask, Options options,
+                         const py::object& progress) {
   VolumeRequest request{.filters = as_filters(filters)};
   take_noise_options(options, request);
-  request.header = take<VoxelOptions>(options).header();
+  request.header = take<VoxelOptions>(options).header(offset);
   request.execution = take<ExecutionOptions>(options);
   refuse_others<NoiseOptions, VoxelOptions, ExecutionOptions>(options);
   if (mask) request.mask = as_view(mask->data(), *mask, spacing);
@@ -192,38 +221,61 @@ py::object denoise_scan(const std::string& input, const std::string& output, con
   return json_as_python(to_json(request, report, spelled));
 }
 
-/// The noise as a dictionary, and its standard deviation at each voxel.
-py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, Options options) {
-  const HeaderFacts header = take<VoxelOptions>(options).header();
+/// The noise as a dictionary, and where it is asked for its standard deviation at each voxel.
+py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, double offset, bool with_map,
+                   Options options) {
+  const HeaderFacts header = take<VoxelOptions>(options).header(offset);
   const auto execution = take<ExecutionOptions>(options);
-  refuse_others<VoxelOptions, ExecutionOptions>(options);
   const auto view = as_view(volume.data(), volume, spacing);
+  std::optional<Array> map;
+  if (with_map) map.emplace(std::array{volume.shape(0), volume.shape(1), volume.shape(2)});
+  float* const sigma = with_map ? map->mutable_data() : nullptr;
   const NoiseModel model = run(py::none(), [&](const Observer& observer) {
     BlankSlices source(std::make_unique<MemoryVolume>(view, header));
-    return measure_noise(source, execution_of(execution, observer));
+    NoiseModel measured = measure_noise(source, execution_of(execution, observer));
+    for (std::int64_t i = 0; sigma && i < view.extent.voxels(); ++i) {
+      const Index3 voxel{i % view.extent.x, i / view.extent.x % view.extent.y, i / view.extent.slice()};
+      sigma[i] = static_cast<float>(measured.sigma_at(voxel, view.extent, static_cast<double>(view.data[i])));
+    }
+    return measured;
   });
-  Array map({volume.shape(0), volume.shape(1), volume.shape(2)});
-  float* const sigma = map.mutable_data();
-  for (std::int64_t i = 0; i < view.extent.voxels(); ++i) {
-    const Index3 voxel{i % view.extent.x, i / view.extent.x % view.extent.y, i / view.extent.slice()};
-    sigma[i] = static_cast<float>(model.sigma_at(voxel, view.extent, static_cast<double>(view.data[i])));
-  }
   Json json = to_json(model);
   json["spectrum"] = to_json(model.spectrum);
   return py::make_tuple(json_as_python(json), map);
 }
 
-/// Name, summary, and for each parameter its keyword and what to say of it.
+/// For each parameter its keyword and what to say of it.
+py::list describe(const std::vector<FieldInfo>& fields) {
+  py::list parameters;
+  for (const FieldInfo& field : fields) {
+    const std::string unit = field.unit.empty() ? "" : " (" + field.unit + ")";
+    parameters.append(py::make_tuple(json_key(field.name), field.help, field.allowed() + unit, field.default_text));
+  }
+  return parameters;
+}
+
+py::list list_scan_options() {
+  std::vector<FieldInfo> fields;
+  const auto add = [&fields](std::vector<FieldInfo> more) { std::ranges::move(more, std::back_inserter(fields)); };
+  add(describe_fields<InputOptions>());
+  add(describe_fields<MaskOptions>());
+  add(describe_fields<OutputOptions>());
+  add(describe_fields<ExecutionOptions>());
+  return describe(fields);
+}
+
+/// Name, summary and parameters of each.
 py::list list_filters() {
   py::list list;
-  for (const Filter& filter : filters()) {
-    py::list parameters;
-    for (const FieldInfo& field : filter.fields) {
-      parameters.append(py::make_tuple(json_key(field.name), field.help, field.allowed(), field.default_text));
-    }
-    list.append(py::make_tuple(filter.name, filter.summary, parameters));
-  }
+  for (const Filter& filter : filters())
+    list.append(py::make_tuple(filter.name, filter.summary, describe(filter.fields)));
   return list;
+}
+
+/// Names of files need not be UTF-8.
+py::object as_text(const std::string& text) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace"));
 }
 
 /// Errors of the library become quietvox.Error, which has what they hold as attributes.
@@ -238,10 +290,8 @@ void translate_errors(const py::module_& module) {
     try {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const Error& error) {
-      const auto text_or_none = [](const std::string& text) {
-        return text.empty() ? py::none() : py::object(py::str(text));
-      };
-      const py::object instance = (*type)(error.message().text(spelled));
+      const auto text_or_none = [](const std::string& text) { return text.empty() ? py::none() : as_text(text); };
+      const py::object instance = (*type)(as_text(error.message().text(spelled)));
       instance.attr("code") = py::str(std::string(name_of(error.code())));
       instance.attr("parameter") = text_or_none(error.parameter() ? json_key(error.parameter()->name) : "");
       instance.attr("remedy") = text_or_none(error.remedy().text(spelled));
@@ -256,9 +306,14 @@ PYBIND11_MODULE(_quietvox, module) {
   translate_errors(module);
   module.attr("version") = version();
   module.def("filters", &list_filters);
+  module.def("scan_options", &list_scan_options);
+  module.def("middle_if_far", [](double low, double high) { return middle_if_far({low, high}); });
   module.def("denoise_volume", &denoise_volume);
   module.def("denoise_scan", &denoise_scan);
   module.def("estimate", &estimate);
+  py::module_::import("atexit").attr("register")(py::cpp_function(&end_runs));
+  const py::cpp_function forget([] { runs.clear(); });  // a forked process has no such threads
+  py::module_::import("os").attr("register_at_fork")(py::arg("after_in_child") = forget);
 }
 
 }  // namespace quietvox::python

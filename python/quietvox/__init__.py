@@ -6,17 +6,19 @@
     quiet = quietvox.denoise(volume, spacing=(3, 0.9, 0.9))
     quietvox.denoise_scan("ct/", "ct-denoised/")
 
-A volume is an array of two or three axes, in any order. What is given per axis, such as `spacing` or
-`radius=(0, 1, 1)`, is in the order of the array's axes: z, y, x for arrays of SimpleITK
-(`spacing=image.GetSpacing()[::-1]`), x, y, z for those of nibabel (`spacing=image.header.get_zooms()[:3]`). Results are
-float32 and have the same axes.
+The axes of a volume are z, y, x, as in arrays of SimpleITK and in stacks of slices; those of an image are y, x. For
+arrays of nibabel give axes="xyz". What is given per axis, such as `spacing` or `radius=(0, 1, 1)`, is in the order of
+the array's axes: `spacing=image.GetSpacing()[::-1]` in SimpleITK, `spacing=image.header.get_zooms()[:3]` in nibabel.
+Texts, such as "1x1x0", and dictionaries are in the order x, y, z.
 
-Each filter is a function too, such as `quietvox.median(volume, radius=1)`; help(quietvox.bilateral) lists its
-parameters. Errors of the library are quietvox.Error. Dictionaries are what the command line prints with --json; there
-x, y, z stand for the axes of the array from the one along which neighbours lie side by side in memory.
+Results have the axes of what was given. They are float32, or float64 where voxels lie so far from 0 that float32 would
+lose digits. Each filter is a function too: `quietvox.median(volume, radius=1)`; help(quietvox.median) lists its
+parameters. None stands for `auto`, or for the default. Errors of the library are quietvox.Error.
 """
 
+import inspect
 import os
+import reprlib
 import warnings
 from collections.abc import Sequence
 
@@ -38,95 +40,159 @@ class Filter:
         return f"Filter({', '.join([repr(self.name)] + [f'{k}={v!r}' for k, v in self.parameters.items()])})"
 
 
-def denoise(volume, spacing=None, filters=(), *, mask=None, report=False, progress=None, **options):
-    """Denoises a volume in memory and returns the result, an array of float32.
+def denoise(
+    volume,
+    spacing=None,
+    filters=(),
+    *,
+    axes="zyx",
+    mask=None,
+    strength=None,
+    stabilise=None,
+    force_kind=None,
+    ct_numbers=None,
+    backend=None,
+    threads=None,
+    memory_limit=None,
+    progress=None,
+    report=False,
+):
+    """Denoises a volume in memory and returns the result.
 
+    volume: an array of two or three axes. Voxels that are not finite are missing: they count for no neighbour and stay
+        as they are.
     spacing: the distance of voxels along each axis, in mm; without it, voxels are cubes.
     filters: a Filter, the name of one, or a list of these, one after another. Without them, quietvox measures the noise
         and takes it out.
+    axes: what the axes are, "zyx", "xyz" or another order. Slices lie along z.
     mask: an array of the same shape; where it is 0, voxels keep their value and count for no neighbour.
-    report: also return a dictionary that says what was done.
-    progress: called with the fraction that is done.
-
-    Further keywords:
-    strength: "light", "medium" or "strong", where there are no filters.
+    strength: "light", "medium" (default) or "strong", where there are no filters.
     stabilise: "none", "auto", "rician", "poisson" or "speckle": which noise is made Gaussian before the filter and
         turned back after it. Without filters "auto", else "none".
-    kind: what the voxels mean, such as "magnitude" (MR) or "scalar" (anything else); if it is not given, they show it.
+    force_kind: what the voxels mean: "magnitude" (MR), "scalar" (anything else that can be filtered), "phase",
+        "labels"; without it, they are looked at. Labels are not filtered, phases only by the median.
     ct_numbers: True for CT, whose noise does not follow the value.
-    backend: "auto", "cpu", "cuda" or "cuda:N". threads: of the CPU; 0: one per core. memory_limit: in MiB.
-
-    Voxels that are not finite are missing: they count for no neighbour and stay as they are.
+    backend: "auto" (default), "cpu", "cuda" or "cuda:N".
+    threads: of the CPU; 0 (default): one per core.
+    memory_limit: of the whole process, in MiB.
+    progress: called with the fraction that is done.
+    report: True to return a dictionary besides, which says what was done.
     """
-    return _denoise(volume, spacing, filters, mask, report, progress, options)
+    options = {"strength": strength, "stabilise": stabilise, "force_kind": force_kind, "ct_numbers": ct_numbers}
+    options |= {"backend": backend, "threads": threads, "memory_limit": memory_limit}
+    return _denoise(volume, spacing, filters, axes, mask, options, progress, report)
 
 
-def denoise_scan(input, output, filters=(), *, progress=None, **options):
+def denoise_scan(input, output, filters=(), *, strength=None, stabilise=None, progress=None, **options):
     """Denoises a scan from file to file, as the command line does, and returns a dictionary that says what was done.
 
-    input: a DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series. output: the file or folder to make.
-    filters, progress, strength and stabilise: as of denoise(); what is given per axis is along x, y, z.
+    input: a DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series.
+    output: the file to make, or the folder for a DICOM series.
+    filters, strength, stabilise, progress: as of denoise(); what is given per axis is along x, y, z.
 
-    Further keywords are the options of the command line, with underscores: mask, residual, force=True, dry_run=True,
-    output_type="int16", backend, threads, memory_limit and more, as `quietvox denoise --help` lists them.
+    Further keywords:
     """
+    options |= {"strength": strength, "stabilise": stabilise}
     steps = _steps(filters, (0, 1, 2))
-    result = _quietvox.denoise_scan(os.fsencode(input), os.fsencode(output), steps, _options(options), progress)
-    _warn(result["warnings"], stacklevel=3)
-    return result
+    done = _quietvox.denoise_scan(os.fsencode(input), os.fsencode(output), steps, _options(options), progress)
+    _warn(done["warnings"], stacklevel=3)
+    return done
 
 
-def estimate(volume, spacing=None, *, map=False, **options):
+def estimate(
+    volume, spacing=None, *, axes="zyx", force_kind=None, ct_numbers=None, threads=None, memory_limit=None, map=False
+):
     """Measures the noise of a volume in memory and returns a dictionary: sigma, distribution, confidence and more.
 
-    map: also return the standard deviation of the noise at each voxel, an array. spacing, kind, ct_numbers, threads and
-    memory_limit: as of denoise().
+    map: True to return an array besides: the standard deviation of the noise at each voxel. The others are as of
+    denoise().
     """
-    volume = _Volume(volume, spacing)
-    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, _options(options))
+    volume = _Volume(volume, spacing, axes)
+    options = {"force_kind": force_kind, "ct_numbers": ct_numbers, "threads": threads, "memory_limit": memory_limit}
+    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, map, _options(options))
     return (noise, volume.as_given(sigma)) if map else noise
 
 
 class _Volume:
-    """An array as the library takes it. Its axes are ordered as they lie in memory, so that none is copied for that."""
+    """An array as the library takes it, in the order z, y, x and without a copy where it lies so in memory."""
 
-    def __init__(self, array, spacing):
-        array = numpy.asarray(array)
+    def __init__(self, array, spacing, axes):
+        array = _real_array(array, "volume")
         if array.ndim not in (2, 3):
-            raise ValueError(f"a volume has two or three axes, this array has {array.ndim}; give one volume of it")
+            raise ValueError(
+                f"a volume has two or three axes, not {array.ndim}; give one volume of a series, "
+                "or its file to denoise_scan, which compares the volumes"
+            )
         if array.size == 0:
             raise ValueError(f"a volume of shape {array.shape} has no voxels")
-        self.shape = array.shape
-        self._order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))  # z, y, x
+        if sorted(axes) != ["x", "y", "z"] and (array.ndim == 3 or sorted(axes) != ["x", "y"]):
+            raise ValueError(f"axes = {axes!r} is not an order of x, y and z, such as 'zyx'")
+        letters = [letter for letter in axes if letter != "z" or array.ndim == 3]
+        places = [letters.index(letter) for letter in "xyz" if letter in letters]
+        self._order = places[::-1]
+        self._shape = array.shape
         #: The places of x, y and z in what is given per axis. Of an image of two axes, nothing looks at z.
-        self.axes = (self._order[::-1] + self._order[-1:])[:3]
-        self.voxels = self.arranged(array)
-        self.spacing = [1.0] * 3
-        if spacing is not None:
-            if len(spacing) != array.ndim or not all(0 < distance < numpy.inf for distance in spacing):
-                raise ValueError(f"spacing {tuple(spacing)} is not one positive number for each of {array.ndim} axes")
-            self.spacing = [float(spacing[axis]) for axis in self.axes]
+        self.places = (places + places[:1])[:3]
+        self.spacing = [1.0] * 3 if spacing is None else self._spacing(spacing)
+        self.offset = 0.0
+        self.voxels = self._arranged(self._near_zero(array))
 
-    def arranged(self, array):
-        array = numpy.asarray(array)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"voxels must be real numbers, not {array.dtype}")
-        if array.shape != self.shape:
-            raise ValueError(f"the mask has shape {array.shape}, the volume {self.shape}")
+    def mask(self, mask):
+        mask = _real_array(mask, "mask")
+        if mask.shape != self._shape:
+            raise ValueError(f"the mask has shape {mask.shape}, the volume {self._shape}")
+        inside = (mask != 0) & ~numpy.isnan(mask)
+        return self._arranged(inside)
+
+    def as_given(self, result):
+        return result.reshape(result.shape[-len(self._shape) :]).transpose(numpy.argsort(self._order))
+
+    def _spacing(self, spacing):
+        try:
+            spacing = [float(distance) for distance in spacing]
+        except TypeError:
+            spacing = [spacing]
+        if len(spacing) != len(self._shape) or not all(0 < distance < numpy.inf for distance in spacing):
+            raise ValueError(f"spacing = {spacing} is not one positive number for each of {len(self._shape)} axes")
+        return [spacing[place] for place in self.places]
+
+    def _near_zero(self, array):
+        low, high = array.min(), array.max()
+        if not (numpy.isfinite(low) and numpy.isfinite(high)):
+            finite = array[numpy.isfinite(array)]
+            low, high = (finite.min(), finite.max()) if finite.size else (0, 0)
+        largest = float(numpy.finfo(numpy.float32).max)
+        if max(abs(float(low)), abs(float(high))) > largest:
+            raise ValueError(f"voxels from {low} to {high} are beyond {largest:.3g}, which 32-bit floats hold")
+        self.offset = _quietvox.middle_if_far(float(low), float(high))
+        return array.astype(numpy.float64) - self.offset if self.offset else array
+
+    def _arranged(self, array):
         array = array.transpose(self._order)
         return numpy.ascontiguousarray(array.reshape((1,) * (3 - array.ndim) + array.shape), dtype=numpy.float32)
 
-    def as_given(self, result):
-        return result.reshape(result.shape[-len(self.shape) :]).transpose(numpy.argsort(self._order))
+
+def _real_array(array, name):
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError(f"{name}: masked arrays are not taken; give array.astype(float).filled(numpy.nan)")
+    array = numpy.asarray(array)
+    if array.dtype.kind not in "biuf" or array.ndim == 0:
+        what = f"of {array.dtype}" if array.ndim else reprlib.repr(array.item())
+        raise TypeError(f"{name}: give an array of real numbers, not {what}; denoise_scan is for files")
+    return array
 
 
-def _denoise(volume, spacing, filters, mask, report, progress, options):
-    volume = _Volume(volume, spacing)
-    mask = None if mask is None else volume.arranged(mask)
-    steps = _steps(filters, volume.axes)
-    result, done = _quietvox.denoise_volume(volume.voxels, volume.spacing, steps, mask, _options(options), progress)
+def _denoise(volume, spacing, filters, axes, mask, options, progress, report):
+    volume = _Volume(volume, spacing, axes)
+    mask = None if mask is None else volume.mask(mask)
+    result, done = _quietvox.denoise_volume(
+        volume.voxels, volume.spacing, volume.offset, _steps(filters, volume.places), mask, _options(options), progress
+    )
     _warn(done["warnings"], stacklevel=4)
-    return (volume.as_given(result), done) if report else volume.as_given(result)
+    result = volume.as_given(result)
+    if volume.offset:
+        result = result.astype(numpy.float64) + volume.offset
+    return (result, done) if report else result
 
 
 def _warn(messages, stacklevel):
@@ -134,32 +200,40 @@ def _warn(messages, stacklevel):
         warnings.warn(message, stacklevel=stacklevel)
 
 
-def _steps(filters, axes):
-    """Filters as the library takes them. `axes`: the places of x, y and z in what is given per axis."""
+def _steps(filters, places):
+    """Filters as the library takes them. `places`: of x, y and z in what is given per axis."""
     filters = [filters] if isinstance(filters, (str, Filter)) else filters
+    if not isinstance(filters, Sequence) or not all(isinstance(step, (str, Filter)) for step in filters):
+        raise TypeError(f"filters: give a Filter, the name of one, or a list of these, not {reprlib.repr(filters)}")
     filters = [step if isinstance(step, Filter) else Filter(step) for step in filters]
-    return [(step.name.replace("_", "-"), {name: _text(value, axes) for name, value in step.parameters.items()}) for step in filters]
+    return [(step.name.replace("_", "-"), _texts(step.parameters, places)) for step in filters]
 
 
 def _options(options):
-    return {name: _text(value, (0, 1, 2)) for name, value in options.items() if value is not None}
+    return _texts({name: value for name, value in options.items() if value is not None}, ())
 
 
-def _text(value, axes):
-    """A value as the library reads it."""
+def _texts(values, places):
+    """Values by keyword as the library reads them."""
+    return {keyword: _text(keyword, value, places) for keyword, value in values.items()}
+
+
+def _text(keyword, value, places):
+    if isinstance(value, numpy.ndarray):
+        value = value.tolist()
     if value is None:
         return "auto"
     if isinstance(value, (str, bytes, os.PathLike)):
         return os.fsencode(value)
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, numpy.integer)):
-        return str(int(value))
-    if isinstance(value, (float, numpy.floating)):
-        return repr(float(value))
-    if isinstance(value, (Sequence, numpy.ndarray)) and len(value) == len(set(axes)):
-        return "x".join(_text(value[axis], ()) for axis in axes)
-    raise ValueError(f"{value!r} is neither a number nor a text, nor one number for each of {len(set(axes))} axes")
+    if isinstance(value, (int, float, numpy.integer, numpy.floating)):
+        return str(int(value)) if value == value // 1 and abs(value) < 2**53 else repr(float(value))
+    axes = len(set(places))
+    if isinstance(value, Sequence) and len(value) == axes and all(numpy.isscalar(one) for one in value):
+        return "x".join(os.fsdecode(_text(keyword, value[place], ())) for place in places)
+    per_axis = f", nor one number for each of {axes} axes" if axes else ""
+    raise TypeError(f"{keyword} = {reprlib.repr(value)} is neither a number nor a text{per_axis}")
 
 
 def _filter_function(name, summary, parameters):
@@ -167,29 +241,35 @@ def _filter_function(name, summary, parameters):
         volume,
         spacing=None,
         *,
+        axes="zyx",
         mask=None,
-        report=False,
-        progress=None,
         stabilise=None,
-        kind=None,
+        force_kind=None,
         ct_numbers=None,
         backend=None,
         threads=None,
         memory_limit=None,
+        progress=None,
+        report=False,
         **parameters,
     ):
-        options = {"stabilise": stabilise, "kind": kind, "ct_numbers": ct_numbers}
+        options = {"stabilise": stabilise, "force_kind": force_kind, "ct_numbers": ct_numbers}
         options |= {"backend": backend, "threads": threads, "memory_limit": memory_limit}
-        return _denoise(volume, spacing, Filter(name, **parameters), mask, report, progress, options)
+        return _denoise(volume, spacing, Filter(name, **parameters), axes, mask, options, progress, report)
 
-    lines = [f"    {keyword}: {text} {allowed}; default {default}." for keyword, text, allowed, default in parameters]
     function.__name__ = function.__qualname__ = name.replace("-", "_")
-    function.__doc__ = "\n".join(
-        [f"{summary}\n\nParameters of the filter:", *lines, "\nhelp(quietvox.denoise) lists what else can be given."]
-    )
+    function.__doc__ = f"{summary}\n\nParameters of the filter:\n{_help(parameters)}\n\nThe others: help(quietvox.denoise)"
+    shared = [one for one in inspect.signature(function).parameters.values() if one.kind != one.VAR_KEYWORD]
+    own = [inspect.Parameter(one[0], inspect.Parameter.KEYWORD_ONLY, default=one[3]) for one in parameters]
+    function.__signature__ = inspect.Signature(shared + own)
     return function
 
 
+def _help(parameters):
+    return "\n".join(f"{keyword}: {text} {allowed}; default {default!r}" for keyword, text, allowed, default in parameters)
+
+
+denoise_scan.__doc__ += _help(_quietvox.scan_options())
 for _entry in _quietvox.filters():
     globals()[_entry[0].replace("-", "_")] = _filter_function(*_entry)
 

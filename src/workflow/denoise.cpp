@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 
 #include "analysis/measure_noise.hpp"
 #include "core/memory_volume.hpp"
 #include "filters/registry.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
+#include "io/lazy_facts.hpp"
 #include "io/output/provenance_sidecar.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/mask.hpp"
@@ -58,6 +60,24 @@ void check_formats(const DenoiseRequest& request, const io::Image& image, Denois
   }
 }
 
+/// Warns of the first window that extends along an axis whose voxels lie far apart, if there is one.
+bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource& source,
+                        std::vector<Message>& warnings) {
+  for (const FilterConfig& step : chain) {
+    const std::string warning = thick_axis_warning(step, header_facts(source));
+    if (warning.empty()) continue;
+    warnings.emplace_back(warning);
+    return true;
+  }
+  return false;
+}
+
+/// What is said of the voxels of a volume in memory, or what they look like.
+HeaderFacts facts_of(VolumeView<const float> volume, const HeaderFacts& said) {
+  if (said.kind) return said;
+  return io::LooksOfVolumes(1).get(0, said, {}, [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); });
+}
+
 /// Refuses windows that do not fit, or that would reach across irregular slices. No value of a voxel makes a window
 /// too large, so this reads only what is needed to judge the kind of the first volumes. Throws if no volume can be
 /// filtered.
@@ -84,11 +104,7 @@ void check_windows(const DenoiseRequest& request, const io::Image& image, Unfilt
           Errc::irregular, request.input.string() + ": " + why,
           "a window of radius 0 along z filters slice by slice, " + Parameter{"allow-gaps"} + " across all the same");
     }
-    for (const FilterConfig& step : chain) {
-      const std::string warning = thick_axis_warning(step, header_facts(*source));
-      if (!warned && !warning.empty()) report.warnings.push_back(warning);
-      warned = warned || !warning.empty();
-    }
+    warned = warned || warn_of_thick_axis(chain, *source, report.warnings);
   }
 }
 
@@ -188,7 +204,8 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
   const bool is_chosen = request.filters.empty();
   const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
-  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, request.header));
+  std::vector<Message> warnings;
+  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, facts_of(input, request.header)));
   const BlankSlices& blanks = *slices;
   std::unique_ptr<VolumeSource> source = std::move(slices);
   if (request.mask.data) {
@@ -196,6 +213,9 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       throw Error(Errc::invalid_argument, "the mask differs from the input in extent");
     }
     source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<MemoryVolume>(request.mask));
+    if (std::none_of(request.mask.data, request.mask.data + request.mask.extent.voxels(), is_inside)) {
+      warnings.push_back(Parameter{"mask"} + ": no voxel is inside, so nothing was changed");
+    }
   }
   const auto by_header = resolve_by_header(filters, *source);
   const Execution execution = execution_of(request.execution, observer);
@@ -213,7 +233,8 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       after[i] = keeps ? before[i] : filtered.data[i];
     }
   });
-  std::vector<Message> warnings = filter.warnings();
+  std::ranges::move(filter.warnings(), std::back_inserter(warnings));
+  warn_of_thick_axis(by_header, *source, warnings);
   LostSlices lost;
   lost.add(blanks, [](std::int64_t) { return ""; });
   lost.warn(warnings);

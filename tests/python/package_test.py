@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package beside the command line, SciPy, and what its documentation promises."""
 
+import inspect
 import json
 import os
 import pathlib
@@ -61,8 +62,10 @@ class Scans(unittest.TestCase):
         told = run_program("denoise", "t1.nii.gz", "by-program.nii", "--output-type", "float32", "--json")
         expected = nibabel.load("by-program.nii").get_fdata(dtype=numpy.float32)
         spacing = image.header.get_zooms()[:3]
-        quiet, report = quietvox.denoise(image.get_fdata(), spacing, report=True)
+        quiet, report = quietvox.denoise(image.get_fdata(), spacing, axes="xyz", report=True)
         numpy.testing.assert_array_equal(quiet, expected)
+        copy = numpy.ascontiguousarray(image.get_fdata())  # where voxels lie in memory does not matter
+        numpy.testing.assert_array_equal(quietvox.denoise(copy, spacing, axes="xyz"), expected)
         self.assertEqual(report["filters"][0]["name"], "bm4d")
         self.assertEqual({key: report[key] for key in ("filters", "noise")}, json.loads(told)["volumes"][0])
 
@@ -98,21 +101,61 @@ class Volumes(unittest.TestCase):
     def test_what_is_given_per_axis_is_in_the_order_of_the_axes(self):
         volume = noisy((12, 20, 30))
         for layout in (volume, numpy.asfortranarray(volume), volume[::-1, :, ::2], volume.transpose(1, 0, 2)):
-            got = quietvox.median(layout, radius=(0, 1, 2), border="replicate")
             expected = ndimage.median_filter(layout, size=(1, 3, 5), mode="nearest")
-            numpy.testing.assert_array_equal(got, expected)
-        thick = quietvox.gaussian(volume, spacing=(9, 1, 1), sigma=1)
-        self.assertEqual(thick.shape, volume.shape)
-        _, report = quietvox.median(volume, spacing=(9, 1, 1), report=True)
-        self.assertEqual(report["filters"][0]["parameters"]["radius"], [1, 1, 0])
-        _, report = quietvox.median(volume, spacing=(1, 1, 9), report=True)
-        self.assertEqual(report["filters"][0]["parameters"]["radius"], [0, 1, 1])
+            for axes in ("zyx", "xyz", "yzx"):
+                got = quietvox.median(layout, axes=axes, radius=(0, 1, 2), border="replicate")
+                numpy.testing.assert_array_equal(got, expected)
+        for axes, spacing, radius in (
+            ("zyx", (9, 1, 1), [1, 1, 0]),
+            ("zyx", (1, 1, 9), [0, 1, 1]),
+            ("xyz", (9, 1, 1), [0, 1, 1]),
+        ):
+            _, report = quietvox.median(volume, spacing, axes=axes, report=True)
+            self.assertEqual(report["filters"][0]["parameters"]["radius"], radius)  # x, y, z
+        with self.assertWarnsRegex(UserWarning, "the window extends along z, where voxels lie 9 mm apart"):
+            quietvox.median(volume, (9, 1, 1), radius=1)
+
+    def test_equal_arrays_give_equal_results(self):
+        volume = noisy((12, 24, 30))
+        flat = volume[5]
+        expected = quietvox.quadratic(flat)
+        for image in (flat[None], flat[None].copy(), numpy.asfortranarray(flat), flat.astype(float)):
+            numpy.testing.assert_array_equal(quietvox.quadratic(image).reshape(flat.shape), expected)
+        layers = numpy.broadcast_to(flat, (8, 24, 30))
+        numpy.testing.assert_array_equal(quietvox.quadratic(layers), quietvox.quadratic(layers.copy()))
+        expected = quietvox.denoise(volume)
+        numpy.testing.assert_array_equal(quietvox.denoise(numpy.asfortranarray(volume)), expected)
+        turned = quietvox.denoise(volume.transpose(2, 1, 0), axes="xyz")
+        numpy.testing.assert_array_equal(turned.transpose(2, 1, 0), expected)
 
     def test_an_image_of_two_axes(self):
         image = noisy((40, 50, 1))[:, :, 0]
         got = quietvox.median(image, spacing=(1, 1), radius=(2, 1), border="replicate")
         numpy.testing.assert_array_equal(got, ndimage.median_filter(image, size=(5, 3), mode="nearest"))
+        got = quietvox.median(image.T, spacing=(1, 1), axes="xy", radius=(1, 2), border="replicate")
+        numpy.testing.assert_array_equal(got.T, ndimage.median_filter(image, size=(5, 3), mode="nearest"))
         self.assertEqual(quietvox.denoise(image.T).shape, (50, 40))
+
+    def test_values_far_from_zero_keep_their_digits(self):
+        volume = noisy((12, 24, 24)).round()
+        expected = quietvox.median(volume, radius=1)
+        for kind in ("f8", "i8"):
+            far = volume.astype(kind) + 10**11
+            got = quietvox.median(far, radius=1)
+            self.assertEqual(got.dtype, numpy.float64)
+            numpy.testing.assert_array_equal(got - 10**11, expected)
+        blurred = quietvox.gaussian(volume.astype("f8") + 3e7, sigma=1) - 3e7
+        numpy.testing.assert_allclose(blurred, quietvox.gaussian(volume, sigma=1), atol=0.01)
+        with self.assertRaisesRegex(quietvox.Error, "quadratic"):
+            quietvox.quadratic(volume.astype("f8") + 1e8)
+        with self.assertRaisesRegex(ValueError, "32-bit floats"):
+            quietvox.median(volume.astype("f8") * 1e38)
+
+    def test_labels_and_phases_are_known_by_their_looks(self):
+        labels = numpy.kron(numpy.random.default_rng(2).integers(0, 6, (6, 6, 6)), numpy.ones((6, 6, 6)))
+        with self.assertRaisesRegex(quietvox.Error, "look like labels.*force_kind='scalar'"):
+            quietvox.gaussian(labels)
+        self.assertEqual(quietvox.gaussian(labels, force_kind="scalar").shape, labels.shape)
 
     def test_voxels_of_every_real_type(self):
         volume = noisy((8, 16, 16)).astype(numpy.int16)
@@ -132,6 +175,7 @@ class Volumes(unittest.TestCase):
         for name in names:
             function = getattr(quietvox, name)
             self.assertIn("default", function.__doc__)
+            self.assertGreater(len(inspect.signature(function).parameters), len(inspect.signature(quietvox.denoise).parameters) - 2)
             with self.subTest(name):
                 self.assertEqual(function(volume).shape, volume.shape)
                 numpy.testing.assert_array_equal(function(volume), quietvox.denoise(volume, None, quietvox.Filter(name)))
@@ -154,8 +198,10 @@ class Volumes(unittest.TestCase):
         unmasked = quietvox.median(volume, radius=1)
         self.assertTrue(numpy.isnan(unmasked[3, 4, 5]))
         self.assertEqual(numpy.isnan(unmasked).sum(), 1)
-        transposed = quietvox.median(numpy.asfortranarray(volume), radius=1, mask=mask)
-        numpy.testing.assert_array_equal(transposed, got)
+        for same in (mask.astype(float) * 1e-60, numpy.asfortranarray(mask), numpy.where(mask, 7, 0)):
+            numpy.testing.assert_array_equal(quietvox.median(volume, radius=1, mask=same), got)
+        with self.assertWarnsRegex(UserWarning, "no voxel is inside"):
+            quietvox.median(volume, radius=1, mask=numpy.zeros(volume.shape))
 
     def test_the_noise_is_measured(self):
         volume = 500 + numpy.random.default_rng(3).normal(0, 20, (24, 64, 64))
@@ -176,9 +222,17 @@ class Volumes(unittest.TestCase):
             (quietvox.Error, lambda: quietvox.denoise(volume, None, "mediam")),
             (quietvox.Error, lambda: quietvox.denoise(volume, None, "median", strength="strong")),
             (quietvox.Error, lambda: quietvox.denoise(volume, backend="cuda:99")),
-            (quietvox.Error, lambda: quietvox.denoise(volume, kind="labels")),
+            (quietvox.Error, lambda: quietvox.denoise(volume, force_kind="labels")),
             (quietvox.Error, lambda: quietvox.median(volume, radius=1.5)),
-            (ValueError, lambda: quietvox.median(volume, radius=(1, 1))),
+            (TypeError, lambda: quietvox.median(volume, radius=(1, 1))),
+            (TypeError, lambda: quietvox.median(volume, radius=volume)),
+            (TypeError, lambda: quietvox.denoise(volume, None, ["median", 3])),
+            (TypeError, lambda: quietvox.denoise(volume, None, "median", radius=1)),
+            (TypeError, lambda: quietvox.denoise("ct")),
+            (TypeError, lambda: quietvox.denoise(numpy.ma.masked_array(volume, volume > 300))),
+            (TypeError, lambda: quietvox.estimate(volume, backend="cpu")),
+            (ValueError, lambda: quietvox.denoise(volume, axes="yx")),
+            (ValueError, lambda: quietvox.denoise(volume, 1.5)),
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 1))),
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 0, 1))),
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, float("nan"), 1))),
@@ -212,6 +266,16 @@ class Volumes(unittest.TestCase):
 
         with self.assertRaises(LookupError):
             quietvox.nlm(volume, search_radius=6, progress=fail, backend="cpu")
+
+    def test_threads_left_behind_end_with_the_interpreter(self):
+        script = """
+import threading, time, numpy, quietvox
+volume = numpy.random.default_rng(1).normal(300, 20, (40, 128, 128))
+run = lambda: quietvox.bm4d(volume, sigma=15, quality="best", threads=1, backend="cpu")
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.3)
+"""
+        self.assertEqual(subprocess.run([sys.executable, "-c", script], stderr=subprocess.DEVNULL).returncode, 0)
 
     def test_signals_end_the_work(self):
         volume = noisy((64, 256, 256))

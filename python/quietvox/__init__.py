@@ -19,6 +19,7 @@ parameters. None stands for `auto`, or for the default. Errors of the library ar
 import inspect
 import os
 import reprlib
+import textwrap
 import warnings
 from collections.abc import Sequence
 
@@ -269,7 +270,7 @@ def _help(parameters):
     return "\n".join(f"{keyword}: {text} {allowed}; default {default!r}" for keyword, text, allowed, default in parameters)
 
 
-denoise_scan.__doc__ += _help(_quietvox.scan_options())
+denoise_scan.__doc__ += textwrap.indent(_help(_quietvox.scan_options()), "    ").lstrip()
 for _entry in _quietvox.filters():
     globals()[_entry[0].replace("-", "_")] = _filter_function(*_entry)
 

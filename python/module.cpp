@@ -27,6 +27,7 @@
 #include "workflow/blank_slices.hpp"
 #include "workflow/denoise.hpp"
 #include "workflow/memory_budget.hpp"
+#include "workflow/noise_of_volume.hpp"
 #include "workflow/report_json.hpp"
 
 /// What quietvox/__init__.py calls: values come as texts by keyword, volumes as arrays whose axes are z, y, x.
@@ -39,8 +40,10 @@ using Options = std::map<std::string, std::string>;  ///< by keyword
 using Step = std::pair<std::string, Options>;        ///< a filter and its parameters
 using Array = py::array_t<float, py::array::c_style>;
 
+/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`.
 std::string spelled(const Parameter& parameter) {
   const std::string keyword = json_key(parameter.name);
+  if (keyword.starts_with("no_")) return keyword.substr(3) + "=False";
   return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";
 }
 
@@ -48,31 +51,14 @@ py::object json_as_python(const Json& json) {
   return py::module_::import("json").attr("loads")(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::vector<std::string> texts_of(std::span<const Message> messages) {
-  std::vector<std::string> texts;
-  for (const Message& message : messages) texts.push_back(message.text(spelled));
-  return texts;
-}
-
 /// Takes from `options` what P has parameters for.
 template <class P>
-P take(Options& options, P params = {}) {
+P take(Options& options) {
+  P params;
   for (const FieldInfo& field : describe_fields<P>()) {
     if (const auto option = options.extract(json_key(field.name))) set_field(params, field.name, option.mapped());
   }
   return params;
-}
-
-/// Throws if any option is left, naming those that `Taken` have.
-template <class... Taken>
-void refuse_others(const Options& options) {
-  if (options.empty()) return;
-  std::string names;
-  const auto add = [&names](const std::vector<FieldInfo>& fields) {
-    for (const FieldInfo& field : fields) names += (names.empty() ? "" : ", ") + json_key(field.name);
-  };
-  (add(describe_fields<Taken>()), ...);
-  throw Error(Errc::invalid_argument, "no option is called '" + options.begin()->first + "'", "there are " + names);
 }
 
 std::vector<FilterConfig> as_filters(const std::vector<Step>& steps) {
@@ -102,10 +88,10 @@ void take_noise_options(Options& options, Request& request) {
     throw Error(Errc::invalid_argument, Parameter{"strength"} + " is for the filter that quietvox chooses",
                 "leave it out, or " + Parameter{"filters"});
   }
-  const Stabilise otherwise = request.filters.empty() ? Stabilise::automatic : Stabilise::none;
-  const auto noise = take<NoiseOptions>(options, {.stabilise = otherwise});
+  const bool has_stabilise = options.contains("stabilise");
+  const auto noise = take<NoiseOptions>(options);
   request.strength = noise.strength;
-  request.stabilise = noise.stabilise;
+  if (has_stabilise) request.stabilise = noise.stabilise;
 }
 
 /// What the voxels of an array are.
@@ -122,16 +108,23 @@ struct VoxelOptions {
   /// `offset` was subtracted from the voxels.
   HeaderFacts header(double offset) const {
     HeaderFacts facts{.kind = force_kind, .are_ct_numbers = ct_numbers, .offset = offset};
-    if (ct_numbers && !force_kind) facts.kind = DataKind::scalar;
-    if (facts.kind) facts.kind_source = "the kind given is " + FieldType<DataKind>::format(*facts.kind);
+    if (force_kind) {
+      facts.kind_source = "the kind given is " + FieldType<DataKind>::format(*force_kind);
+    } else if (ct_numbers) {
+      facts.kind = DataKind::scalar;
+      facts.kind_source = "the voxels are said to be CT numbers";
+    }
     return facts;
   }
 };
 
-std::set<std::stop_source*> runs;  ///< at work; whoever holds the GIL may use it
+// Whoever holds the GIL may use these.
+std::set<std::stop_source*> runs;  ///< at work
+bool has_ended = false;            ///< no more may begin
 
 /// Ends all runs. Their threads must not come back to an interpreter that has ended.
 void end_runs() {
+  has_ended = true;
   for (std::stop_source* const run : runs) run->request_stop();
   while (!runs.empty()) {
     const py::gil_scoped_release released;
@@ -143,7 +136,10 @@ void end_runs() {
 struct Run {
   std::stop_source stop;
 
-  Run() { runs.insert(&stop); }
+  Run() {
+    if (has_ended) throw Error(Errc::cancelled, "Python has ended");
+    runs.insert(&stop);
+  }
   ~Run() { runs.erase(&stop); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -195,17 +191,24 @@ py::tuple denoise_volume(const Array& volume, const std::array<double, 3>& spaci
   take_noise_options(options, request);
   request.header = take<VoxelOptions>(options).header(offset);
   request.execution = take<ExecutionOptions>(options);
-  refuse_others<NoiseOptions, VoxelOptions, ExecutionOptions>(options);
   if (mask) request.mask = as_view(mask->data(), *mask, spacing);
   Array filtered({volume.shape(0), volume.shape(1), volume.shape(2)});
   const auto input = as_view(volume.data(), volume, spacing);
   const auto output = as_view(filtered.mutable_data(), volume, spacing);
   const VolumeReport report =
       run(progress, [&](const Observer& observer) { return denoise(input, output, request, observer); });
-  Json json = to_json(report.volume);
-  json["backend"] = report.backend;
-  json["warnings"] = texts_of(report.warnings);
-  return py::make_tuple(filtered, json_as_python(json));
+  return py::make_tuple(filtered, json_as_python(to_json(report, spelled)));
+}
+
+/// What a scan can be denoised by, besides filters and NoiseOptions.
+std::vector<FieldInfo> scan_options() {
+  std::vector<FieldInfo> fields;
+  const auto add = [&fields](std::vector<FieldInfo> more) { std::ranges::move(more, std::back_inserter(fields)); };
+  add(describe_fields<InputOptions>());
+  add(describe_fields<MaskOptions>());
+  add(describe_fields<OutputOptions>());
+  add(describe_fields<ExecutionOptions>());
+  return fields;
 }
 
 py::object denoise_scan(const std::string& input, const std::string& output, const std::vector<Step>& filters,
@@ -216,7 +219,11 @@ py::object denoise_scan(const std::string& input, const std::string& output, con
   request.mask = take<MaskOptions>(options);
   request.out = take<OutputOptions>(options);
   request.execution = take<ExecutionOptions>(options);
-  refuse_others<NoiseOptions, InputOptions, MaskOptions, OutputOptions, ExecutionOptions>(options);
+  if (!options.empty()) {
+    std::string names = "strength, stabilise";
+    for (const FieldInfo& field : scan_options()) names += ", " + json_key(field.name);
+    throw Error(Errc::invalid_argument, "no option is called '" + options.begin()->first + "'", "there are " + names);
+  }
   const DenoiseReport report = run(progress, [&](const Observer& observer) { return denoise(request, observer); });
   return json_as_python(to_json(request, report, spelled));
 }
@@ -233,10 +240,10 @@ py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, do
   const NoiseModel model = run(py::none(), [&](const Observer& observer) {
     BlankSlices source(std::make_unique<MemoryVolume>(view, header));
     NoiseModel measured = measure_noise(source, execution_of(execution, observer));
-    for (std::int64_t i = 0; sigma && i < view.extent.voxels(); ++i) {
-      const Index3 voxel{i % view.extent.x, i / view.extent.x % view.extent.y, i / view.extent.slice()};
-      sigma[i] = static_cast<float>(measured.sigma_at(voxel, view.extent, static_cast<double>(view.data[i])));
-    }
+    const auto keep = [&](VolumeView<const float> slices) {
+      std::copy_n(slices.data, slices.extent.voxels(), sigma + slices.origin.z * view.extent.slice());
+    };
+    if (sigma) map_noise(measured, source, keep);
     return measured;
   });
   Json json = to_json(model);
@@ -254,15 +261,7 @@ py::list describe(const std::vector<FieldInfo>& fields) {
   return parameters;
 }
 
-py::list list_scan_options() {
-  std::vector<FieldInfo> fields;
-  const auto add = [&fields](std::vector<FieldInfo> more) { std::ranges::move(more, std::back_inserter(fields)); };
-  add(describe_fields<InputOptions>());
-  add(describe_fields<MaskOptions>());
-  add(describe_fields<OutputOptions>());
-  add(describe_fields<ExecutionOptions>());
-  return describe(fields);
-}
+py::list list_scan_options() { return describe(scan_options()); }
 
 /// Name, summary and parameters of each.
 py::list list_filters() {

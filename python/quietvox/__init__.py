@@ -13,7 +13,7 @@ Texts, such as "1x1x0", and dictionaries are in the order x, y, z.
 
 Results have the axes of what was given. They are float32, or float64 where voxels lie so far from 0 that float32 would
 lose digits. Each filter is a function too: `quietvox.median(volume, radius=1)`; help(quietvox.median) lists its
-parameters. None stands for `auto`, or for the default. Errors of the library are quietvox.Error.
+parameters. None stands for the default. Errors of the library are quietvox.Error.
 """
 
 import inspect
@@ -79,9 +79,22 @@ def denoise(
     progress: called with the fraction that is done.
     report: True to return a dictionary besides, which says what was done.
     """
-    options = {"strength": strength, "stabilise": stabilise, "force_kind": force_kind, "ct_numbers": ct_numbers}
-    options |= {"backend": backend, "threads": threads, "memory_limit": memory_limit}
-    return _denoise(volume, spacing, filters, axes, mask, options, progress, report)
+    return _denoise(
+        volume,
+        spacing,
+        filters,
+        axes=axes,
+        mask=mask,
+        progress=progress,
+        report=report,
+        strength=strength,
+        stabilise=stabilise,
+        force_kind=force_kind,
+        ct_numbers=ct_numbers,
+        backend=backend,
+        threads=threads,
+        memory_limit=memory_limit,
+    )
 
 
 def denoise_scan(input, output, filters=(), *, strength=None, stabilise=None, progress=None, **options):
@@ -95,8 +108,9 @@ def denoise_scan(input, output, filters=(), *, strength=None, stabilise=None, pr
     """
     options |= {"strength": strength, "stabilise": stabilise}
     steps = _steps(filters, (0, 1, 2))
-    done = _quietvox.denoise_scan(os.fsencode(input), os.fsencode(output), steps, _options(options), progress)
-    _warn(done["warnings"], stacklevel=3)
+    done = _quietvox.denoise_scan(os.fsencode(input), os.fsencode(output), steps, _texts(options, ()), progress)
+    for message in done["warnings"]:
+        warnings.warn(message, stacklevel=2)
     return done
 
 
@@ -110,7 +124,7 @@ def estimate(
     """
     volume = _Volume(volume, spacing, axes)
     options = {"force_kind": force_kind, "ct_numbers": ct_numbers, "threads": threads, "memory_limit": memory_limit}
-    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, map, _options(options))
+    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, map, _texts(options, ()))
     return (noise, volume.as_given(sigma)) if map else noise
 
 
@@ -136,14 +150,13 @@ class _Volume:
         self.places = (places + places[:1])[:3]
         self.spacing = [1.0] * 3 if spacing is None else self._spacing(spacing)
         self.offset = 0.0
-        self.voxels = self._arranged(self._near_zero(array))
+        self.voxels = self.arranged(self._near_zero(array))
 
     def mask(self, mask):
         mask = _real_array(mask, "mask")
         if mask.shape != self._shape:
             raise ValueError(f"the mask has shape {mask.shape}, the volume {self._shape}")
-        inside = (mask != 0) & ~numpy.isnan(mask)
-        return self._arranged(inside)
+        return (mask != 0) & ~numpy.isnan(mask)
 
     def as_given(self, result):
         return result.reshape(result.shape[-len(self._shape) :]).transpose(numpy.argsort(self._order))
@@ -166,9 +179,11 @@ class _Volume:
         if max(abs(float(low)), abs(float(high))) > largest:
             raise ValueError(f"voxels from {low} to {high} are beyond {largest:.3g}, which 32-bit floats hold")
         self.offset = _quietvox.middle_if_far(float(low), float(high))
-        return array.astype(numpy.float64) - self.offset if self.offset else array
+        if array.dtype.kind in "iu":
+            self.offset = float(round(self.offset))  # whole numbers stay so
+        return numpy.subtract(array, self.offset, dtype=numpy.float64) if self.offset else array
 
-    def _arranged(self, array):
+    def arranged(self, array):
         array = array.transpose(self._order)
         return numpy.ascontiguousarray(array.reshape((1,) * (3 - array.ndim) + array.shape), dtype=numpy.float32)
 
@@ -183,47 +198,44 @@ def _real_array(array, name):
     return array
 
 
-def _denoise(volume, spacing, filters, axes, mask, options, progress, report):
-    volume = _Volume(volume, spacing, axes)
-    mask = None if mask is None else volume.mask(mask)
+def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, report=False, **options):
+    given = _Volume(volume, spacing, axes)
+    inside = None if mask is None else given.mask(mask)
     result, done = _quietvox.denoise_volume(
-        volume.voxels, volume.spacing, volume.offset, _steps(filters, volume.places), mask, _options(options), progress
+        given.voxels,
+        given.spacing,
+        given.offset,
+        _steps(filters, given.places),
+        None if mask is None else given.arranged(inside),
+        _texts(options, ()),
+        progress,
     )
-    _warn(done["warnings"], stacklevel=4)
-    result = volume.as_given(result)
-    if volume.offset:
-        result = result.astype(numpy.float64) + volume.offset
+    for message in done["warnings"]:
+        warnings.warn(message, stacklevel=3)  # in the code that calls denoise(), or the function of a filter
+    result = given.as_given(result)
+    if given.offset:
+        result = numpy.add(result, given.offset, dtype=numpy.float64)
+        result = result if mask is None else numpy.where(inside, result, volume)
     return (result, done) if report else result
-
-
-def _warn(messages, stacklevel):
-    for message in messages:
-        warnings.warn(message, stacklevel=stacklevel)
 
 
 def _steps(filters, places):
     """Filters as the library takes them. `places`: of x, y and z in what is given per axis."""
-    filters = [filters] if isinstance(filters, (str, Filter)) else filters
+    filters = [filters] if isinstance(filters, (str, Filter)) else filters or ()
     if not isinstance(filters, Sequence) or not all(isinstance(step, (str, Filter)) for step in filters):
         raise TypeError(f"filters: give a Filter, the name of one, or a list of these, not {reprlib.repr(filters)}")
     filters = [step if isinstance(step, Filter) else Filter(step) for step in filters]
     return [(step.name.replace("_", "-"), _texts(step.parameters, places)) for step in filters]
 
 
-def _options(options):
-    return _texts({name: value for name, value in options.items() if value is not None}, ())
-
-
 def _texts(values, places):
-    """Values by keyword as the library reads them."""
-    return {keyword: _text(keyword, value, places) for keyword, value in values.items()}
+    """Values by keyword as the library reads them, without those that are None."""
+    return {keyword: _text(keyword, value, places) for keyword, value in values.items() if value is not None}
 
 
 def _text(keyword, value, places):
     if isinstance(value, numpy.ndarray):
         value = value.tolist()
-    if value is None:
-        return "auto"
     if isinstance(value, (str, bytes, os.PathLike)):
         return os.fsencode(value)
     if isinstance(value, (bool, numpy.bool_)):
@@ -231,43 +243,30 @@ def _text(keyword, value, places):
     if isinstance(value, (int, float, numpy.integer, numpy.floating)):
         return str(int(value)) if value == value // 1 and abs(value) < 2**53 else repr(float(value))
     axes = len(set(places))
-    if isinstance(value, Sequence) and len(value) == axes and all(numpy.isscalar(one) for one in value):
+    if isinstance(value, Sequence) and axes and len(value) == axes and all(numpy.isscalar(one) for one in value):
         return "x".join(os.fsdecode(_text(keyword, value[place], ())) for place in places)
     per_axis = f", nor one number for each of {axes} axes" if axes else ""
     raise TypeError(f"{keyword} = {reprlib.repr(value)} is neither a number nor a text{per_axis}")
 
 
 def _filter_function(name, summary, parameters):
-    def function(
-        volume,
-        spacing=None,
-        *,
-        axes="zyx",
-        mask=None,
-        stabilise=None,
-        force_kind=None,
-        ct_numbers=None,
-        backend=None,
-        threads=None,
-        memory_limit=None,
-        progress=None,
-        report=False,
-        **parameters,
-    ):
-        options = {"stabilise": stabilise, "force_kind": force_kind, "ct_numbers": ct_numbers}
-        options |= {"backend": backend, "threads": threads, "memory_limit": memory_limit}
-        return _denoise(volume, spacing, Filter(name, **parameters), axes, mask, options, progress, report)
+    def function(volume, spacing=None, **keywords):
+        shared = {keyword: keywords.pop(keyword) for keyword in list(keywords) if keyword in of_denoise}
+        return _denoise(volume, spacing, Filter(name, **keywords), **shared)
 
-    function.__name__ = function.__qualname__ = name.replace("-", "_")
-    function.__doc__ = f"{summary}\n\nParameters of the filter:\n{_help(parameters)}\n\nThe others: help(quietvox.denoise)"
-    shared = [one for one in inspect.signature(function).parameters.values() if one.kind != one.VAR_KEYWORD]
+    of_denoise = dict(inspect.signature(denoise).parameters)
+    of_denoise = {keyword: of_denoise[keyword] for keyword in of_denoise if keyword not in ("filters", "strength")}
     own = [inspect.Parameter(one[0], inspect.Parameter.KEYWORD_ONLY, default=one[3]) for one in parameters]
-    function.__signature__ = inspect.Signature(shared + own)
+    function.__signature__ = inspect.Signature([*of_denoise.values(), *own])
+    function.__name__ = function.__qualname__ = name.replace("-", "_")
+    function.__doc__ = (
+        f"{summary}\n\nParameters of the filter:\n{_help(parameters)}\n\nThe others: help(quietvox.denoise)"
+    )
     return function
 
 
 def _help(parameters):
-    return "\n".join(f"{keyword}: {text} {allowed}; default {default!r}" for keyword, text, allowed, default in parameters)
+    return "\n".join(f"{name}: {text} {allowed}; default {default!r}" for name, text, allowed, default in parameters)
 
 
 denoise_scan.__doc__ += textwrap.indent(_help(_quietvox.scan_options()), "    ").lstrip()

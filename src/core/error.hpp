@@ -12,7 +12,7 @@
 namespace quietvox {
 
 /// What kind of thing went wrong. The command line maps each code to one exit status (src/cli/exit_code.cpp), the ITK
-/// adapters to itk::ExceptionObject; nothing else looks at them.
+/// adapters to itk::ExceptionObject, Python to a word.
 enum class Errc {
   invalid_argument,  ///< a parameter or option is out of its range
   no_input,          ///< the path holds nothing that can be read as an image

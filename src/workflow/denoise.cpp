@@ -72,10 +72,13 @@ bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource&
   return false;
 }
 
-/// What is said of the voxels of a volume in memory, or what they look like.
+/// What is said of the voxels of a volume in memory, or what they look like. Less an offset, all look like phases,
+/// whose range is even about 0.
 HeaderFacts facts_of(VolumeView<const float> volume, const HeaderFacts& said) {
   if (said.kind) return said;
-  return io::LooksOfVolumes(1).get(0, said, {}, [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); });
+  const auto as_source = [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); };
+  HeaderFacts looks = io::LooksOfVolumes(1).get(0, said, {}, as_source);
+  return said.offset != 0 && looks.kind == DataKind::phase ? said : looks;
 }
 
 /// Refuses windows that do not fit, or that would reach across irregular slices. No value of a voxel makes a window
@@ -214,7 +217,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
     }
     source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<MemoryVolume>(request.mask));
     if (std::none_of(request.mask.data, request.mask.data + request.mask.extent.voxels(), is_inside)) {
-      warnings.push_back(Parameter{"mask"} + ": no voxel is inside, so nothing was changed");
+      warnings.push_back(empty_mask_warning());
     }
   }
   const auto by_header = resolve_by_header(filters, *source);

@@ -88,7 +88,7 @@ struct VolumeRequest {
   std::vector<FilterConfig> filters{};  ///< as in DenoiseRequest
   DenoiseStrength strength = DenoiseStrength::medium;
   std::optional<Stabilise> stabilise{};
-  HeaderFacts header{};            ///< what the voxels are; without a kind, they are looked at
+  HeaderFacts header{};  ///< what the voxels are; without a kind, they are looked at: labels and phases are refused
   VolumeView<const float> mask{};  ///< of the same extent; where it is 0, voxels keep their value; empty: everywhere
   ExecutionOptions execution{};
 };

@@ -59,4 +59,16 @@ NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, con
   return model;
 }
 
+void map_noise(const NoiseModel& model, VolumeSource& source,
+               const std::function<void(VolumeView<const float> slices)>& consume) {
+  const Extent extent = source.extent();
+  for_each_slab(source, [&](VolumeView<float> slices) {
+    for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
+      const Index3 voxel{i % extent.x, i / extent.x % extent.y, slices.origin.z + i / extent.slice()};
+      slices.data[i] = static_cast<float>(model.sigma_at(voxel, extent, slices.data[i]));
+    }
+    consume(slices);
+  });
+}
+
 }  // namespace quietvox

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "core/noise_model.hpp"
 #include "io/image.hpp"
 
@@ -21,5 +23,9 @@ class NoiseOfVolumes {
   const io::Image& image_;
   bool are_magnitudes_ = false;
 };
+
+/// Reads a volume whose noise was measured and hands on the standard deviation of the noise at each of its voxels, in
+/// ascending order of the slices.
+void map_noise(const NoiseModel&, VolumeSource&, const std::function<void(VolumeView<const float> slices)>& consume);
 
 }  // namespace quietvox

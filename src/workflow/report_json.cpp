@@ -5,19 +5,33 @@
 #include "io/output/noise_json.hpp"
 
 namespace quietvox {
+namespace {
+
+Json to_json(const std::vector<Message>& messages, const Spelling& spelling) {
+  Json texts = Json::array();
+  for (const Message& message : messages) texts.push_back(message.text(spelling));
+  return texts;
+}
 
 Json to_json(const DenoisedVolume& volume) {
-  Json json{{"filters", to_json(volume.filters)}};
-  for (const NoiseModel& noise : volume.noise) json["noise"].push_back(to_json(noise));
+  Json json{{"filters", quietvox::to_json(volume.filters)}};
+  for (const NoiseModel& noise : volume.noise) json["noise"].push_back(quietvox::to_json(noise));
   if (!volume.stabilised.empty()) json["stabilised"] = volume.stabilised;
   return json;
 }
 
+}  // namespace
+
+Json to_json(const VolumeReport& report, const Spelling& spelling) {
+  Json json = to_json(report.volume);
+  json.update({{"backend", report.backend}, {"warnings", to_json(report.warnings, spelling)}});
+  return json;
+}
+
 Json to_json(const DenoiseRequest& request, const DenoiseReport& report, const Spelling& spelling) {
-  Json volumes = Json::array(), files = Json::array(), warnings = Json::array();
+  Json volumes = Json::array(), files = Json::array();
   for (const DenoisedVolume& volume : report.volumes) volumes.push_back(to_json(volume));
   for (const std::filesystem::path& file : report.files) files.push_back(file.string());
-  for (const Message& warning : report.warnings) warnings.push_back(warning.text(spelling));
   Json document = {{"input", request.input.string()},
                    {"output", request.output.string()},
                    {"residual", request.mask.residual.empty() ? Json() : Json(request.mask.residual)},
@@ -30,7 +44,7 @@ Json to_json(const DenoiseRequest& request, const DenoiseReport& report, const S
                    {"backend_reason", report.backend_reason.text(spelling)},
                    {"files", files},
                    {"clamped", report.clamped},
-                   {"warnings", warnings},
+                   {"warnings", to_json(report.warnings, spelling)},
                    {"seconds", report.seconds}};
   if (!report.noise_source.empty()) document["noise_source"] = report.noise_source;
   return document;

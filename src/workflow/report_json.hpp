@@ -13,8 +13,8 @@ namespace quietvox {
 /// How the parameters of a message are written for its reader: `--radius` for who types it, `radius` for a program.
 using Spelling = std::function<std::string(const Parameter&)>;
 
-/// What was done to one volume: `filters`, `noise`, `stabilised`.
-Json to_json(const DenoisedVolume&);
+/// What was done to a volume in memory: `filters`, `noise`, `stabilised`, `backend`, `warnings`.
+Json to_json(const VolumeReport&, const Spelling&);
 
 /// What was done to a scan: `filter` of docs/schema, without the schema's version.
 Json to_json(const DenoiseRequest&, const DenoiseReport&, const Spelling&);

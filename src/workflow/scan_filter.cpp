@@ -235,10 +235,7 @@ void ScanFilter::begin_provenance() {
   if (mask_) {
     const MaskIdentity of_mask = identify_mask(*mask_, image_);
     provenance_.mask = of_mask.hash;
-    if (of_mask.is_empty) {
-      report_.warnings.push_back(Parameter{"mask", request_.mask.mask} +
-                                 ": no voxel is inside, so nothing was changed");
-    }
+    if (of_mask.is_empty) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
   }
   provenance_.noise_source = report_.noise_source;
   if (report_.stabilise != Stabilise::none) provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);

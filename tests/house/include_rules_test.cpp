@@ -207,6 +207,7 @@ TEST(House, ASourceBeginsWithItsOwnHeader) {
     const auto header = std::filesystem::path(file).replace_extension(".hpp");
     if (file.extension() != ".cpp" || !exists(root / header)) continue;
     ++seen;
+    ASSERT_FALSE(includes_of(file).empty()) << file;
     EXPECT_EQ(includes_of(file).front().header,
               std::filesystem::path(spelled(header.parent_path())) / header.filename())
         << file;

@@ -125,6 +125,7 @@ class Volumes(unittest.TestCase):
         numpy.testing.assert_array_equal(quietvox.quadratic(layers), quietvox.quadratic(layers.copy()))
         expected = quietvox.denoise(volume)
         numpy.testing.assert_array_equal(quietvox.denoise(numpy.asfortranarray(volume)), expected)
+        numpy.testing.assert_array_equal(quietvox.denoise(volume, None, None, strength=None), expected)
         turned = quietvox.denoise(volume.transpose(2, 1, 0), axes="xyz")
         numpy.testing.assert_array_equal(turned.transpose(2, 1, 0), expected)
 
@@ -146,6 +147,10 @@ class Volumes(unittest.TestCase):
             numpy.testing.assert_array_equal(got - 10**11, expected)
         blurred = quietvox.gaussian(volume.astype("f8") + 3e7, sigma=1) - 3e7
         numpy.testing.assert_allclose(blurred, quietvox.gaussian(volume, sigma=1), atol=0.01)
+        mask = numpy.zeros(volume.shape)
+        mask[:, :9] = 1
+        got = quietvox.gaussian(volume + 1e8 / 3, mask=mask)
+        numpy.testing.assert_array_equal(got[:, 9:], (volume + 1e8 / 3)[:, 9:])
         with self.assertRaisesRegex(quietvox.Error, "quadratic"):
             quietvox.quadratic(volume.astype("f8") + 1e8)
         with self.assertRaisesRegex(ValueError, "32-bit floats"):
@@ -156,6 +161,11 @@ class Volumes(unittest.TestCase):
         with self.assertRaisesRegex(quietvox.Error, "look like labels.*force_kind='scalar'"):
             quietvox.gaussian(labels)
         self.assertEqual(quietvox.gaussian(labels, force_kind="scalar").shape, labels.shape)
+        with self.assertRaisesRegex(quietvox.Error, "look like labels"):
+            quietvox.gaussian(labels.astype(int) + 10**9)
+        ramps = numpy.indices((16, 32, 120)).sum(0) % 100 + numpy.random.default_rng(3).normal(0, 1, (16, 32, 120))
+        for offset in (500, 500 + 1e7):  # a period, but no turn
+            self.assertEqual(quietvox.gaussian(ramps + offset).shape, ramps.shape)
 
     def test_voxels_of_every_real_type(self):
         volume = noisy((8, 16, 16)).astype(numpy.int16)
@@ -224,6 +234,7 @@ class Volumes(unittest.TestCase):
             (quietvox.Error, lambda: quietvox.denoise(volume, backend="cuda:99")),
             (quietvox.Error, lambda: quietvox.denoise(volume, force_kind="labels")),
             (quietvox.Error, lambda: quietvox.median(volume, radius=1.5)),
+            (TypeError, lambda: quietvox.denoise(volume, threads=())),
             (TypeError, lambda: quietvox.median(volume, radius=(1, 1))),
             (TypeError, lambda: quietvox.median(volume, radius=volume)),
             (TypeError, lambda: quietvox.denoise(volume, None, ["median", 3])),
@@ -271,11 +282,18 @@ class Volumes(unittest.TestCase):
         script = """
 import threading, time, numpy, quietvox
 volume = numpy.random.default_rng(1).normal(300, 20, (40, 128, 128))
-run = lambda: quietvox.bm4d(volume, sigma=15, quality="best", threads=1, backend="cpu")
-threading.Thread(target=run, daemon=True).start()
+def run():
+    while True:
+        try:
+            quietvox.bm4d(volume, sigma=15, quality="best", threads=1, backend="cpu")
+        except quietvox.Error:
+            pass
+for _ in range(3):
+    threading.Thread(target=run, daemon=True).start()
 time.sleep(0.3)
 """
-        self.assertEqual(subprocess.run([sys.executable, "-c", script], stderr=subprocess.DEVNULL).returncode, 0)
+        command = [sys.executable, "-c", script]
+        self.assertEqual(subprocess.run(command, stderr=subprocess.DEVNULL, timeout=60).returncode, 0)
 
     def test_signals_end_the_work(self):
         volume = noisy((64, 256, 256))

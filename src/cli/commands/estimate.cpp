@@ -85,14 +85,7 @@ class MapWriter {
   void write(std::size_t volume, VolumeSource& source, const NoiseModel& model) {
     static const Filter filter = options_as_filter<EstimateOptions>("The noise of an image.");
     writer_->begin_volume(volume, {recorded(filter, options_), recorded(filter, options_), "cpu", {}, {}, {model}});
-    const Extent extent = image_.geometry(volume).extent;
-    for_each_slab(source, [&](VolumeView<float> slices) {
-      for (std::int64_t i = 0; i < slices.extent.voxels(); ++i) {
-        const Index3 voxel{i % extent.x, i / extent.x % extent.y, slices.origin.z + i / extent.slice()};
-        slices.data[i] = static_cast<float>(model.sigma_at(voxel, extent, slices.data[i]));
-      }
-      writer_->write(slices);
-    });
+    map_noise(model, source, [&](VolumeView<const float> slices) { writer_->write(slices); });
   }
 
   void commit(const Execution& execution, Console& console) {

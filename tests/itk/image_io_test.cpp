@@ -25,6 +25,7 @@
 namespace quietvox::test {
 namespace {
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 const io::Geometry geometry{.extent = {5, 4, 3},
                             .spacing = {0.5, 0.75, 2.5},
@@ -712,7 +713,7 @@ TEST(Nrrd, OnlyFieldsSayWhereTheVoxelsAre) {
   expect_refused("data file:x:=decoy\ndata file: " + secret + "\n");
   expect_refused("data file: -\n");              // what is piped into the program
   expect_refused("data file: link/../decoy\n");  // beside what the link leads to
-  expect_refused(std::string("data file: no\0/../decoy\n", 26));
+  expect_refused("data file: no\0/../decoy\n"s);
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   expect_refused("data file:=decoy\ndata file: " + (folder / "pipe").string() + "\n");
   expect_refused("data file: pipe\n");

@@ -176,7 +176,9 @@ TEST_F(Limits, JsonBesideAnOutputTakesLittleMemory) {
   }
   const Result result = quietvox({"median", path("in.nii"), path("o.nii"), "--force"});
   EXPECT_EQ(result.status, 0) << result.err;  // as far as anybody reads it, it is of quietvox
-  if (is_plain) EXPECT_LT(result.peak_kib, 200 << 10);
+  if (is_plain) {
+    EXPECT_LT(result.peak_kib, 200 << 10);
+  }
 }
 
 TEST_F(Limits, CoefficientsOfManyEntriesTakeLittleTime) {
@@ -205,7 +207,9 @@ TEST_F(Limits, SmallFilesTakeLittleMemory) {
       const Result result = quietvox(words);
       EXPECT_EQ(result.status, 4) << result.err;
       EXPECT_NE(result.err.find(input), std::string::npos) << result.err;
-      if (is_plain) EXPECT_LT(result.peak_kib, most_kib) << input;
+      if (is_plain) {
+        EXPECT_LT(result.peak_kib, most_kib) << input;
+      }
     }
   }
 }

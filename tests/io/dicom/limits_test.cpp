@@ -26,11 +26,17 @@
 namespace quietvox::test {
 namespace {
 
-/// Runs `body` on a thread with half a MiB of stack.
+#ifdef __SANITIZE_THREAD__
+constexpr std::size_t small_stack = std::size_t{8} << 20;  // frames are larger
+#else
+constexpr std::size_t small_stack = std::size_t{512} << 10;
+#endif
+
+/// Runs `body` on a thread with a small stack.
 void on_small_stack(const std::function<void()>& body) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, std::size_t{512} << 10);
+  pthread_attr_setstacksize(&attributes, small_stack);
   pthread_t thread;
   const auto run = [](void* argument) -> void* {
     (*static_cast<const std::function<void()>*>(argument))();

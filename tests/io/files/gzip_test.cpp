@@ -218,9 +218,14 @@ TEST_F(GzipTest, EmptyMembersTakeNoTime) {
   Bytes packed = packed_by_zlib(noise(1000, 9), 6, Z_DEFAULT_STRATEGY);
   for (int i = 0; i < 1'000'000; ++i) packed.insert(packed.end(), nothing.begin(), nothing.end());
   test::write_file(folder_ / "in", packed);
+#ifdef __SANITIZE_THREAD__
+  constexpr double most_seconds = 60;
+#else
+  constexpr double most_seconds = 5;
+#endif
   const std::clock_t start = std::clock();
   EXPECT_EQ(read("in", 4096), noise(1000, 9));
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, most_seconds);
 }
 
 TEST_F(GzipTest, ReadingEndsOnAStopRequest) {

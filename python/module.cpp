@@ -173,7 +173,7 @@ auto run(const py::object& progress, const Work& work) {
     result.wait();
     throw;
   }
-  const auto made = result.get();
+  auto made = result.get();
   tell();
   return made;
 }
@@ -287,7 +287,7 @@ void translate_errors(const py::module_& module) {
   module.attr("Error") = *type;
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
-      if (pointer) std::rethrow_exception(pointer);
+      if (pointer) std::rethrow_exception(std::move(pointer));
     } catch (const Error& error) {
       const auto text_or_none = [](const std::string& text) { return text.empty() ? py::none() : as_text(text); };
       const py::object instance = (*type)(as_text(error.message().text(spelled)));

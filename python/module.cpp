@@ -261,13 +261,12 @@ py::list describe(const std::vector<FieldInfo>& fields) {
   return parameters;
 }
 
-py::list list_scan_options() { return describe(scan_options()); }
-
 /// Name, summary and parameters of each.
 py::list list_filters() {
   py::list list;
-  for (const Filter& filter : filters())
+  for (const Filter& filter : filters()) {
     list.append(py::make_tuple(filter.name, filter.summary, describe(filter.fields)));
+  }
   return list;
 }
 
@@ -305,7 +304,7 @@ PYBIND11_MODULE(_quietvox, module) {
   translate_errors(module);
   module.attr("version") = version();
   module.def("filters", &list_filters);
-  module.def("scan_options", &list_scan_options);
+  module.def("scan_options", [] { return describe(scan_options()); });
   module.def("middle_if_far", [](double low, double high) { return middle_if_far({low, high}); });
   module.def("denoise_volume", &denoise_volume);
   module.def("denoise_scan", &denoise_scan);

@@ -249,15 +249,18 @@ def _text(keyword, value, places):
     raise TypeError(f"{keyword} = {reprlib.repr(value)} is neither a number nor a text{per_axis}")
 
 
+#: What the functions of filters take besides the parameters of the filter.
+_shared = dict(inspect.signature(denoise).parameters)
+del _shared["filters"], _shared["strength"]
+
+
 def _filter_function(name, summary, parameters):
     def function(volume, spacing=None, **keywords):
-        shared = {keyword: keywords.pop(keyword) for keyword in list(keywords) if keyword in of_denoise}
+        shared = {keyword: keywords.pop(keyword) for keyword in list(keywords) if keyword in _shared}
         return _denoise(volume, spacing, Filter(name, **keywords), **shared)
 
-    of_denoise = dict(inspect.signature(denoise).parameters)
-    of_denoise = {keyword: of_denoise[keyword] for keyword in of_denoise if keyword not in ("filters", "strength")}
     own = [inspect.Parameter(one[0], inspect.Parameter.KEYWORD_ONLY, default=one[3]) for one in parameters]
-    function.__signature__ = inspect.Signature([*of_denoise.values(), *own])
+    function.__signature__ = inspect.Signature([*_shared.values(), *own])
     function.__name__ = function.__qualname__ = name.replace("-", "_")
     function.__doc__ = (
         f"{summary}\n\nParameters of the filter:\n{_help(parameters)}\n\nThe others: help(quietvox.denoise)"

@@ -215,8 +215,8 @@ TEST_F(Limits, SmallFilesTakeLittleMemory) {
 }
 
 TEST_F(Limits, MemoryThatThereIsNotIsNoFaultOfTheFile) {
-  if (std::string(QUIETVOX_SANITIZE).find("address") != std::string::npos) {
-    GTEST_SKIP() << "the address sanitizer takes more address space than any limit leaves";
+  if (!std::string(QUIETVOX_SANITIZE).empty()) {
+    GTEST_SKIP() << "a sanitizer takes more address space than any limit leaves";
   }
   RawDicom file{.columns = 8, .rows = 8};
   file.before_pixels = raw_element(0x0029, 0x1010, "OB", std::string(std::size_t{400} << 20, '\0'));

@@ -5,6 +5,7 @@
 // harm others: the calls to lock and to rename that are made here stop for what another process does meanwhile.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -43,6 +44,10 @@ bool has_plain_renames = false;
 bool hides_what_is_open = false;
 /// What the file system says where permissions are to be given, or 0.
 int mode_error = 0;
+/// What the file system says of what is open, other than it is.
+std::function<void(struct stat&)> after_fstat;
+/// What libraries have child processes do.
+bool ends_children = false;
 
 int renamed(int status) {
   const auto hook = after_rename;
@@ -73,6 +78,12 @@ extern "C" int fchmod(int file, mode_t mode) {
   if (mode_error == 0) return static_cast<int>(syscall(SYS_fchmod, file, mode));
   errno = mode_error;
   return -1;
+}
+
+extern "C" int fstat(int file, struct stat* status) {
+  const int result = fstatat(file, "", status, AT_EMPTY_PATH);
+  if (result == 0 && after_fstat) after_fstat(*status);
+  return result;
 }
 
 extern "C" int unlink(const char* path) {
@@ -115,6 +126,8 @@ class ConcurrencyTest : public testing::Test {
     after_rename = nullptr;
     has_plain_renames = hides_what_is_open = false;
     mode_error = 0;
+    after_fstat = nullptr;
+    ends_children = false;
   }
 
   fs::path only_entry() const { return fs::directory_iterator(folder_.path())->path(); }
@@ -421,6 +434,49 @@ TEST_F(ConcurrencyTest, FileSystemsWithoutPermissionsAreWritten) {
     EXPECT_EQ(get(folder_ / "a.nii"), std::to_string(error));
     EXPECT_EQ(get(folder_ / "b/1.dcm"), std::to_string(error));
   }
+}
+
+/// A mount of FAT, or of Windows' own disks (9p), says the same of everything.
+TEST_F(ConcurrencyTest, FileSystemsWithOneModeForAllAreWritten) {
+  mode_error = EPERM;
+  for (const mode_t mode : {0777U, 0755U, 0644U}) {
+    after_fstat = [mode](struct stat& status) {
+      status.st_mode = (status.st_mode & S_IFMT) | mode;
+      status.st_uid = 12345;
+    };
+    AtomicOutput output(folder_ / "a.nii", Kind::file, true, {});
+    output.begin();
+    put(output.staging(), std::to_string(mode));
+    output.commit();
+    EXPECT_EQ(get(folder_ / "a.nii"), std::to_string(mode));
+  }
+  EXPECT_EQ(folder_.names(), Names{"a.nii"});
+}
+
+/// Who may rename in the folder of an output can put one of his own in the place of a private folder that was just made.
+TEST_F(ConcurrencyTest, NothingIsWrittenIntoAFolderOfSomebodyElse) {
+  const auto begin = [this] {
+    AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
+    expect_error(Errc::not_writable, "Operation not permitted", [&] { output.begin(); });
+    EXPECT_EQ(folder_.names(), Names{});
+  };
+  after_fstat = [](struct stat& status) { status.st_uid += S_ISDIR(status.st_mode) ? 1 : 0; };
+  begin();
+  after_fstat = [](struct stat& status) { status.st_mode |= S_ISDIR(status.st_mode) ? 0077 : 0; };
+  begin();
+}
+
+/// ITK starts its threads again in every child that it hears of.
+TEST_F(ConcurrencyTest, LibrariesDoNotHearOfTheProcessThatRenames) {
+  pthread_atfork(nullptr, nullptr, [] {
+    if (ends_children) _exit(1);
+  });
+  ends_children = true;
+  AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
+  output.begin();
+  put(output.staging(), "new");
+  output.commit();
+  EXPECT_EQ(get(folder_ / "a.nii"), "new");
 }
 
 TEST_F(ConcurrencyTest, FileSystemsWithoutLocksGoOn) {

@@ -178,7 +178,7 @@ void AtomicOutput::fail_to_place(int error) const {
   switch (error) {
     case EEXIST:
       throw Error(Errc::exists, name + ": appeared while the output was being made",
-                  "use " + Parameter{"force"} + " to replace it");
+                  force_ ? "run again" : "use " + Parameter{"force"} + " to replace it");
     case ESTALE:
       throw Error(Errc::not_writable,
                   name + ": something else took its place just when it was to be replaced, and stays", "run again");

@@ -31,14 +31,43 @@ int rename_to_free_place(const fs::path& from, const fs::path& to) noexcept {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
+PlacementResult take_back_all(std::span<const Placement> placements) noexcept {
+  for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->roll_back();
+  return {};
+}
+
 PlacementResult place_all(std::span<const Placement> placements) noexcept {
   for (std::size_t i = 0; i < placements.size(); ++i) {
     if (const int error = placements[i].place()) {
-      roll_back(placements);
+      take_back_all(placements);
       return {i, error};
     }
   }
   return {};
+}
+
+/// Has it done by a child process, which goes on where this one is killed. Where the child is killed, this one takes
+/// all back.
+PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) noexcept,
+                           std::span<const Placement> placements) {
+  void* const shared =
+      mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return work(placements);
+  auto* const child_result = new (shared) PlacementResult{0, EOWNERDEAD};
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
+  const pid_t child = _Fork();                  // nor what libraries do in children, such as start threads
+  if (child == 0) setsid();                     // keeps signals sent to the program's group from the child
+  if (child <= 0) *child_result = work(placements);
+  if (child == 0) _exit(0);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (child_result->error == EOWNERDEAD) take_back_all(placements);
+  const PlacementResult result = *child_result;
+  munmap(shared, sizeof *child_result);
+  return result;
 }
 
 }  // namespace
@@ -83,29 +112,8 @@ void Placement::roll_back() const noexcept {
   rename_to_free_place(aside_, target_);
 }
 
-void roll_back(std::span<const Placement> placements) noexcept {
-  for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->roll_back();
-}
+PlacementResult place_together(std::span<const Placement> placements) { return by_a_child(place_all, placements); }
 
-PlacementResult place_together(std::span<const Placement> placements) {
-  void* const shared =
-      mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return {0, errno};
-  auto* const child_result = new (shared) PlacementResult{0, EOWNERDEAD};
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
-  const pid_t child = fork();
-  if (child == 0) setsid();  // keeps signals sent to the program's group from the child
-  if (child <= 0) *child_result = place_all(placements);
-  if (child == 0) _exit(0);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  if (child_result->error == EOWNERDEAD) roll_back(placements);
-  const PlacementResult result = *child_result;
-  munmap(shared, sizeof *child_result);
-  return result;
-}
+void roll_back(std::span<const Placement> placements) { by_a_child(take_back_all, placements); }
 
 }  // namespace quietvox::io

@@ -44,11 +44,10 @@ struct PlacementResult {
   int error = 0;
 };
 
-/// Puts all in place in the given order, or none. It is done by a child process, which goes on where this one is
-/// killed; where that one is killed, this one takes back what it did.
+/// Puts all in place in the given order, or none, even where this process is killed: a child process does it.
 PlacementResult place_together(std::span<const Placement>);
 
-/// Takes back what was done, the last first.
-void roll_back(std::span<const Placement>) noexcept;
+/// Takes back what was done, the last first, in the same way.
+void roll_back(std::span<const Placement>);
 
 }  // namespace quietvox::io

@@ -5,11 +5,8 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -62,14 +59,20 @@ bool is_private(const Descriptor& folder) {
          (status.st_mode & 0777) == 0700;
 }
 
-/// Whether a file system gives files the owners and modes of the mount, or of another machine, whoever made them.
-bool has_owners_of_its_own(const Descriptor& folder) {
-  constexpr std::array<unsigned long, 8> kinds{
-      0x4d44,      0x2011bab0, 0x5346544e, 0xff534d42,   // FAT, exFAT, NTFS, CIFS
-      0xfe534d42U, 0x517b,     0x6969,     0x65735546};  // SMB, NFS, FUSE
-  struct statfs status {};
-  return fstatfs(folder, &status) == 0 &&
-         std::ranges::find(kinds, static_cast<unsigned long>(status.f_type) & 0xffffffffU) != kinds.end();
+/// Whether only its maker can reach what lies in a folder that was just made with mode 0700, and its lock with 0600.
+/// Some file systems (FAT, SMB, NFS as root, 9p) give all files owners or modes of their own, and so the lock too.
+bool is_of_its_maker(const Descriptor& folder, const Descriptor& lock) {
+  struct stat of_folder {}, of_lock {};
+  return fstat(folder, &of_folder) == 0 && fstat(lock, &of_lock) == 0 && of_folder.st_uid == of_lock.st_uid &&
+         ((of_folder.st_mode & 0777) == 0700 || (of_lock.st_mode & 0777) != 0600);
+}
+
+/// Returns the permissions that a new file has had so far.
+mode_t make_private(const Descriptor& file) {
+  struct stat status {};
+  const bool is_known = fstat(file, &status) == 0;
+  [[maybe_unused]] const int ignored = fchmod(file, 0600);  // is_of_its_maker() tells whether it did
+  return is_known ? status.st_mode & 0666 : 0600;
 }
 
 /// Takes the lock of a staging folder. Returns an error number, or 0: EWOULDBLOCK where another process has it or has
@@ -147,20 +150,31 @@ StagingFolder::StagingFolder(const fs::path& target, mode_t mode_of_parent) {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent_of(target) / (std::string(staging_prefix) + random_digits() + std::string(staging_suffix));
     const fs::path made = beside(path_.filename());
-    // Who looks for stale ones may be faster to lock it, and removes it.
     if (mkdir(made.c_str(), 0700) != 0) continue;
-    folder_.emplace(made, as_folder);
-    if (is_private(*folder_) || (folder_->is_open() && has_owners_of_its_own(*folder_))) {
-      lock_.emplace(*this / lock_name(path_), O_RDWR | O_CREAT | O_EXCL);
-      if (take_lock(*lock_) != EWOULDBLOCK) {
-        stagings.insert(this);
-        return;
-      }
+    const int error = open_new(made);
+    if (error == 0) {
+      stagings.insert(this);
+      return;
     }
     rmdir(made.c_str());
-    errno = EPERM;
+    errno = error;
   }
   fail();
+}
+
+int StagingFolder::open_new(const fs::path& made) {
+  folder_.emplace(made, as_folder);
+  if (!folder_->is_open()) return errno;
+  const fs::path lock = *this / lock_name(path_);
+  lock_.emplace(lock, O_RDWR | O_CREAT | O_EXCL);
+  if (!lock_->is_open()) return errno;
+  usual_permissions_ = make_private(*lock_);
+  if (!is_of_its_maker(*folder_, *lock_)) {
+    unlink(lock.c_str());
+    return EPERM;
+  }
+  // Who looks for stale ones may be faster to lock it, and removes it.
+  return take_lock(*lock_) == EWOULDBLOCK ? EWOULDBLOCK : 0;
 }
 
 StagingFolder::~StagingFolder() {
@@ -171,11 +185,6 @@ StagingFolder::~StagingFolder() {
 }
 
 fs::path StagingFolder::aside() const { return beside("quietvox-" + digits_of(path_) + ".replaced"); }
-
-mode_t StagingFolder::usual_permissions() const {
-  struct stat status {};
-  return fstat(*lock_, &status) == 0 ? status.st_mode & 0666 : 0600;
-}
 
 int StagingFolder::remove() noexcept { return remove_staging(beside(path_.filename()), *folder_, *lock_); }
 

@@ -38,13 +38,17 @@ class StagingFolder {
   /// A name beside it that is free, since chance chose it: what nobody is to remove may stand there for a moment.
   std::filesystem::path aside() const;
   /// The permissions of a new file of this process.
-  mode_t usual_permissions() const;
+  mode_t usual_permissions() const { return usual_permissions_; }
   /// Removes it now, with all that it holds. Returns an error number, or 0.
   int remove() noexcept;
 
  private:
+  /// What was just made, with its lock. Returns an error number, or 0.
+  int open_new(const std::filesystem::path& made);
+
   std::filesystem::path path_, real_parent_;
   std::optional<Descriptor> parent_, folder_, lock_;
+  mode_t usual_permissions_ = 0;
 };
 
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.

@@ -42,12 +42,16 @@ double normal_quantile(double probability) {
   return low;
 }
 
-/// Mean of the smallest `share` of numbers that are chi squared with `freedom` degrees, over the mean of all (Wilson
-/// and Hilferty 1931).
+/// Quantile of numbers that are chi squared with `freedom` degrees, over their mean (Wilson and Hilferty 1931).
+double chi_squared_quantile(double share, double freedom) {
+  const double spread = 2 / (9 * freedom);
+  return std::pow(1 - spread + normal_quantile(share) * std::sqrt(spread), 3);
+}
+
+/// Mean of the smallest `share` of numbers that are chi squared with `freedom` degrees, over the mean of all.
 double mean_of_smallest(double share, double freedom) {
   if (share >= 1) return 1;
-  const double spread = 2 / (9 * freedom);
-  const double quantile = std::pow(1 - spread + normal_quantile(share) * std::sqrt(spread), 3);
+  const double quantile = chi_squared_quantile(share, freedom);
   const double wider = 2 / (9 * (freedom + 2));
   const double z = (std::cbrt(quantile * freedom / (freedom + 2)) - (1 - wider)) / std::sqrt(wider);
   return 0.5 * std::erfc(-z / std::numbers::sqrt2) / share;
@@ -64,7 +68,7 @@ NoiseBands::NoiseBands(const Extent& size) {
       order.push_back(k);
       lowest.push_back(k <= 2);
       next.push_back(k == 3);
-      after_next.push_back(k == 4 || k == 5);
+      after_next.push_back(k == 4);
       low.push_back(k <= 5);
       high.push_back(k >= (plane ? 7 : 5));
     }
@@ -83,6 +87,7 @@ NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, b
       depth_(static_cast<std::size_t>(bricks.size().z)),
       chosen_(chosen),
       chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(brick_count_)))),
+      all_are_flat_(flat == 1),
       mended_(mended),
       level_(bricks),
       in_plane_(plane_),
@@ -106,7 +111,7 @@ void NoiseFit::run() {
     if (round + 1 >= rounds) level_.fit(with_slope_of_noise(whitened), whitened.energy, spread_of(freedom));
     for (std::size_t i = 0; i < brick_count_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
     choose(energy);
-    correction_ = 1 / mean_of_smallest(chosen_share_, freedom);
+    correction_ = 1 / mean_of_chosen(energy, freedom);
   }
   scatter_ = scatter_of(energy, freedom);
   if (is_pattern()) correction_ = 1;  // all are alike: choosing prefers none
@@ -139,6 +144,37 @@ void NoiseFit::choose(const std::vector<double>& energy) {
   std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(chosen_ - 1), order_.end(), less);
   order_.resize(chosen_);
   std::sort(order_.begin(), order_.end());
+}
+
+double NoiseFit::mean_of_chosen(const std::vector<double>& energy, double freedom) const {
+  constexpr double most_share = 0.5, doubt = 0.8;  // of the share that is expected, in logarithms
+  constexpr int steps = 40;
+  double sum = 0, largest = 0;
+  for (const std::size_t i : order_) {
+    sum += energy[i];
+    largest = std::max(largest, energy[i]);
+  }
+  const auto count = static_cast<double>(chosen_);
+  const double least_share = std::min(count / static_cast<double>(brick_count_), most_share);
+  if (all_are_flat_ || !(largest > 0)) return mean_of_smallest(chosen_share_, freedom);
+  // Far down the tail energies lie close together: the mean over the largest tells how far down the chosen ones lie.
+  const double ratio = sum / (count * largest), error = std::max((1 - ratio) / std::sqrt(count), 1e-3);
+  std::array<double, steps + 1> log_weights, log_means;
+  for (std::size_t i = 0; i <= steps; ++i) {
+    const double share = least_share * std::pow(most_share / least_share, static_cast<double>(i) / steps);
+    const double mean = mean_of_smallest(share, freedom);
+    const double misfit = (mean / chi_squared_quantile(share, freedom) - ratio) / error;
+    log_weights[i] = -0.5 * (square(misfit) + square(std::log(share / chosen_share_) / doubt));
+    log_means[i] = std::log(mean);
+  }
+  const double best = *std::max_element(log_weights.begin(), log_weights.end());
+  double weights = 0, weighted = 0;
+  for (std::size_t i = 0; i <= steps; ++i) {
+    const double weight = std::exp(log_weights[i] - best);
+    weights += weight;
+    weighted += weight * log_means[i];
+  }
+  return std::exp(weighted / weights);
 }
 
 void NoiseFit::fit_spectrum() {

@@ -13,10 +13,10 @@ namespace quietvox {
 
 /// Which in-plane frequencies are used for what.
 struct NoiseBands {
-  std::vector<bool> lowest;  ///< no brick is flat at these
-  std::vector<bool> next;    ///< beside the lowest
-  std::vector<bool> after_next;
-  std::vector<bool> low;  ///< at which structure is strong
+  std::vector<bool> lowest;      ///< no brick is flat at these
+  std::vector<bool> next;        ///< beside the lowest
+  std::vector<bool> after_next;  ///< beside those
+  std::vector<bool> low;         ///< at which structure is strong
   std::vector<bool> high;
   std::vector<std::size_t> by_frequency;  ///< all, in ascending order
 
@@ -29,8 +29,8 @@ constexpr double mixed_flatness = 0.8;
 /// Fits the noise model to bricks of cosine energies.
 class NoiseFit {
  public:
-  /// Chooses the `chosen` flattest bricks. Corrects for that choice as if the share `flat` of all bricks, but at least
-  /// twice the chosen number, were flat. `mended`: some voxels were replaced, which spoils the highest frequencies.
+  /// Chooses the `chosen` flattest bricks. `flat`: the share of all bricks that is expected to be flat, at least twice
+  /// the chosen number; 1: all are. `mended`: some voxels were replaced, which spoils the highest frequencies.
   NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool mended);
 
   void run();
@@ -67,6 +67,9 @@ class NoiseFit {
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
   /// The bricks of least energy, in ascending order of their index where equal.
   void choose(const std::vector<double>& energy);
+  /// Mean energy of the chosen bricks over that of all flat ones, which are more: the choice prefers bricks that are
+  /// quiet by chance. How many are flat is judged by how the chosen energies lie, and by what is expected.
+  double mean_of_chosen(const std::vector<double>& energy, double freedom) const;
   /// Finds the power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices;
   /// at low frequencies, where structure is strong, only to the upper half of them.
   void fit_spectrum();
@@ -100,7 +103,7 @@ class NoiseFit {
   NoiseBands bands_;
   std::size_t brick_count_, plane_, depth_, chosen_;
   double chosen_share_;
-  bool mended_;
+  bool all_are_flat_, mended_;
   NoiseLevel level_;
   std::vector<std::size_t> order_;
   double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1, scatter_ = 1;

@@ -74,7 +74,8 @@ double added(const Scan& noisy, const Scan& clean) {
 struct Kind {
   const char* name;
   NoiseParams params;
-  double tolerance;  ///< at levels 8 and 23
+  double tolerance;          ///< at levels 8 and 23
+  double tolerance_of_weak;  ///< at level 2.55, at which the head's own structure shows
 
   Scan noisy(double level) const {
     NoiseParams scaled = params;
@@ -88,13 +89,13 @@ struct Kind {
   }
 };
 const Kind kinds[] = {
-    {"white", {NoiseKind::gaussian}, 0.10},
-    {"rician", {NoiseKind::rician}, 0.10},
-    {"quantised", {NoiseKind::gaussian}, 0.10},
-    {"ct sharp", {NoiseKind::ct, 1, 1, CtKernel::sharp}, 0.10},
-    {"zero-filled", {NoiseKind::zero_filled}, 0.15},
-    {"ct soft", {NoiseKind::ct, 1, 1, CtKernel::soft}, 0.15},
-    {"interpolated", {NoiseKind::interpolated}, 0.15},
+    {"white", {NoiseKind::gaussian}, 0.10, 0.10},
+    {"rician", {NoiseKind::rician}, 0.10, 0.10},
+    {"quantised", {NoiseKind::gaussian}, 0.10, 0.10},
+    {"ct sharp", {NoiseKind::ct, 1, 1, CtKernel::sharp}, 0.10, 0.25},
+    {"zero-filled", {NoiseKind::zero_filled}, 0.15, 0.25},
+    {"ct soft", {NoiseKind::ct, 1, 1, CtKernel::soft}, 0.15, 0.25},
+    {"interpolated", {NoiseKind::interpolated}, 0.15, 0.25},
 };
 
 TEST(MeasureNoise, OfEveryKindOnAHead) {
@@ -104,7 +105,7 @@ TEST(MeasureNoise, OfEveryKindOnAHead) {
       const Scan noisy = kind.noisy(level);
       const double truth = added(noisy, kind.clean());
       const NoiseModel model = noisy.measured();
-      const double tolerance = level < 3 ? 0.25 : kind.tolerance;
+      const double tolerance = level < 3 ? kind.tolerance_of_weak : kind.tolerance;
       EXPECT_NEAR(model.sigma, truth, tolerance * truth) << kind.name << " " << level;
       EXPECT_EQ(model.distribution == NoiseDistribution::rician,
                 kind.params.kind == NoiseKind::rician || kind.params.kind == NoiseKind::zero_filled)

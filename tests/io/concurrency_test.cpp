@@ -453,7 +453,8 @@ TEST_F(ConcurrencyTest, FileSystemsWithOneModeForAllAreWritten) {
   EXPECT_EQ(folder_.names(), Names{"a.nii"});
 }
 
-/// Who may rename in the folder of an output can put one of his own in the place of a private folder that was just made.
+/// Who may rename in the folder of an output can put one of his own in the place of a private folder that was just
+/// made.
 TEST_F(ConcurrencyTest, NothingIsWrittenIntoAFolderOfSomebodyElse) {
   const auto begin = [this] {
     AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});

@@ -62,7 +62,8 @@ bool is_private(const Descriptor& folder) {
 /// Whether only its maker can reach what lies in a folder that was just made with mode 0700, and its lock with 0600.
 /// Some file systems (FAT, SMB, NFS as root, 9p) give all files owners or modes of their own, and so the lock too.
 bool is_of_its_maker(const Descriptor& folder, const Descriptor& lock) {
-  struct stat of_folder {}, of_lock {};
+  struct stat of_folder {
+  }, of_lock{};
   return fstat(folder, &of_folder) == 0 && fstat(lock, &of_lock) == 0 && of_folder.st_uid == of_lock.st_uid &&
          ((of_folder.st_mode & 0777) == 0700 || (of_lock.st_mode & 0777) != 0600);
 }

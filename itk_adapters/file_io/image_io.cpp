@@ -183,7 +183,7 @@ class ItkFile {
     auto reader = std::make_unique<io::ByteReader>(header_.data, header_.encoding == "gzip", *header_.offset,
                                                    execution_.stop, header_.data_folder());
     const auto bytes = static_cast<std::uint64_t>(bytes_);
-    io::keep_volumes(*reader, bytes, bytes / volumes_, execution_);
+    io::prepare_for_volumes(*reader, bytes, bytes / volumes_, execution_);
     return reader;
   }};
   std::once_flag offset_once_;

@@ -72,7 +72,7 @@ class ByteReader::Impl {
         compressed_(compressed ? *compressed : begins_gzip_member(file_, start)) {
     // At most 256 points of some 90 KB each.
     checkpoint_distance_ = std::max<std::uint64_t>(16 << 20, file_.size() / 32);
-    if (compressed_) inflater_ = std::make_unique<GzipReader>(file_, start_, stop_);
+    if (compressed_) start_inflater();
   }
 
   bool compressed() const { return compressed_; }
@@ -92,6 +92,10 @@ class ByteReader::Impl {
   void keep(std::uint64_t bytes) {
     if (compressed_) most_kept_ = bytes;
   }
+  void use_threads(const Execution& execution) {
+    execution_ = execution;
+    if (compressed_) inflater_->use_threads(execution);
+  }
 
  private:
   std::size_t read_kept(std::uint64_t offset, std::span<std::byte> to) {
@@ -102,12 +106,21 @@ class ByteReader::Impl {
     return kept_.copy(offset, to);
   }
 
+  void start_inflater() {
+    inflater_ = std::make_unique<GzipReader>(file_, start_, stop_);
+    if (execution_) inflater_->use_threads(*execution_);
+  }
+
   void go_to(std::uint64_t offset) {
     const auto after = std::find_if(checkpoints_.begin(), checkpoints_.end(),
                                     [&](const auto& checkpoint) { return checkpoint->position() > offset; });
     const GzipReader* nearest = after == checkpoints_.begin() ? nullptr : std::prev(after)->get();
     if (offset < inflater_->position() || (nearest && nearest->position() > inflater_->position())) {
-      inflater_ = nearest ? nearest->copy() : std::make_unique<GzipReader>(file_, start_, stop_);
+      if (nearest) {
+        inflater_ = nearest->copy();
+      } else {
+        start_inflater();
+      }
     }
     std::vector<std::byte> skipped(std::min<std::uint64_t>(buffer_size, offset - inflater_->position()));
     while (inflater_->position() < offset) {
@@ -137,6 +150,7 @@ class ByteReader::Impl {
   RawReader file_;
   std::uint64_t start_ = 0, trailing_garbage_ = 0, checkpoint_distance_ = 0;
   std::stop_token stop_;
+  std::optional<Execution> execution_;  // none: without threads
   bool compressed_ = false;
   std::unique_ptr<GzipReader> inflater_;
   std::vector<std::unique_ptr<GzipReader>> checkpoints_;  // ascending positions
@@ -151,6 +165,7 @@ ByteReader::~ByteReader() = default;
 bool ByteReader::compressed() const { return impl_->compressed(); }
 std::uint64_t ByteReader::file_size() const { return impl_->file().size(); }
 void ByteReader::keep(std::uint64_t bytes) { impl_->keep(bytes); }
+void ByteReader::use_threads(const Execution& execution) { impl_->use_threads(execution); }
 std::uint64_t ByteReader::trailing_garbage() const { return impl_->trailing_garbage(); }
 std::size_t ByteReader::read(std::uint64_t offset, std::span<std::byte> to) { return impl_->read(offset, to); }
 
@@ -166,10 +181,13 @@ void ByteReader::read_all(std::uint64_t offset, std::span<std::byte> to, const c
   }
 }
 
-void keep_volumes(ByteReader& reader, std::uint64_t bytes, std::uint64_t bytes_of_volume, const Execution& execution) {
+void prepare_for_volumes(ByteReader& reader, std::uint64_t bytes, std::uint64_t bytes_of_volume,
+                         const Execution& execution) {
   constexpr std::uint64_t few = 64 << 20;
+  if (execution.memory_limit) return;
   const std::uint64_t kept = bytes <= few ? bytes : bytes_of_volume;
-  if (kept <= few && !execution.memory_limit) reader.keep(kept);
+  if (kept <= few) reader.keep(kept);
+  reader.use_threads(execution);
 }
 
 class ByteWriter::Impl {

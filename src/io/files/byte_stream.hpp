@@ -38,6 +38,8 @@ class ByteReader {
 
   /// Keeps the last `bytes` of compressed data in memory as they are unpacked, so that reading them again costs little.
   void keep(std::uint64_t bytes);
+  /// Lets several threads unpack compressed data that are read on and on. What is read is the same.
+  void use_threads(const Execution&);
 
   /// Bytes found after the end of the compressed data, once that was reached. They are no part of it.
   std::uint64_t trailing_garbage() const;
@@ -48,8 +50,9 @@ class ByteReader {
 };
 
 /// Of compressed data that hold volumes, one after another: lets the reader keep all `bytes`, where they are few, or as
-/// many as a volume has, so that what looks at it does not make others unpack it again. Where memory has a limit, none.
-void keep_volumes(ByteReader&, std::uint64_t bytes, std::uint64_t bytes_of_volume, const Execution&);
+/// many as a volume has, so that what looks at it does not make others unpack it again, and lets several threads
+/// unpack. Where memory has a limit, neither.
+void prepare_for_volumes(ByteReader&, std::uint64_t bytes, std::uint64_t bytes_of_volume, const Execution&);
 
 /// Writes a file from beginning to end, gzip-compressed or not. The same bytes give the same file, however many threads
 /// pack them. Every failure to write throws Error(not_writable), which calls the file `name` where one is given.

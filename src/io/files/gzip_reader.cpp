@@ -6,15 +6,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 
 #include "core/error.hpp"
-#include "core/execution.hpp"
+#include "io/files/inflate_ahead.hpp"
 
 namespace quietvox::io {
 namespace {
 
 constexpr std::size_t packed_size = 1 << 18, unpacked_at_once = 1 << 20;
+constexpr std::uint64_t before_threads = 2 << 20;  // unpacked bytes that are read on and on
 
 const char* what_is_wrong(int status) {
   switch (status) {
@@ -52,9 +54,11 @@ GzipReader::GzipReader(const GzipReader& other)
       stop_(other.stop_),
       state_(std::make_unique<State>(*other.state_)),
       file_position_(other.file_position_ - other.state_->avail_in),
-      position_(other.position_),
+      position_(other.position_of_state()),
       trailing_garbage_(other.trailing_garbage_),
-      at_end_(other.at_end_) {
+      at_end_(other.at_end_),
+      execution_(other.execution_),
+      threads_from_(position_ + before_threads) {
   state_->avail_in = 0;
 }
 
@@ -66,10 +70,19 @@ std::size_t GzipReader::read(std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size() && !at_end_) {
     check_stop(stop_);
+    if (!ahead_.empty()) {
+      done += take_ahead(to.subspan(done));
+      continue;
+    }
+    if (is_worth_threads()) {
+      unpack_ahead();
+      continue;
+    }
     const auto piece = to.subspan(done, std::min(to.size() - done, unpacked_at_once));
     state_->next_out = reinterpret_cast<std::uint8_t*>(piece.data());
     state_->avail_out = static_cast<std::uint32_t>(piece.size());
-    const bool more = refill();
+    if (state_->avail_in == 0) refill(packed_size);
+    const bool more = state_->avail_in > 0;
     const int status = isal_inflate(state_.get());
     const std::size_t got = piece.size() - state_->avail_out;
     done += got;
@@ -86,15 +99,58 @@ std::size_t GzipReader::read(std::span<std::byte> to) {
   return done;
 }
 
-/// False once the file has been used up.
-bool GzipReader::refill() {
-  if (state_->avail_in > 0) return true;
-  packed_.resize(packed_size);  // copies are made without
-  const std::size_t got = file_.read(file_position_, packed_);
+/// Reads on until there are so many bytes of input, or the file has been used up.
+void GzipReader::refill(std::size_t bytes) {
+  const std::size_t left = state_->avail_in;
+  if (left > 0) std::memmove(packed_.data(), state_->next_in, left);
+  packed_.resize(std::max(bytes, left));  // copies are made without
+  const std::size_t got = file_.read(file_position_, std::span(packed_).subspan(left));
   file_position_ += got;
   state_->next_in = reinterpret_cast<std::uint8_t*>(packed_.data());
-  state_->avail_in = static_cast<std::uint32_t>(got);
-  return got > 0;
+  state_->avail_in = static_cast<std::uint32_t>(left + got);
+}
+
+void GzipReader::use_threads(const Execution& execution) {
+  execution_ = execution.silent();
+  threads_from_ = position_ + before_threads;
+}
+
+std::uint64_t GzipReader::position_of_state() const {
+  std::uint64_t position = position_ - taken_;
+  for (const auto& piece : ahead_) position += piece.size();
+  return position;
+}
+
+/// Two threads gain nothing: one of them is what filters and writes meanwhile. Who reads a little here and there needs
+/// none.
+bool GzipReader::is_worth_threads() const {
+  constexpr int fewest_threads = 3;
+  constexpr std::uint64_t fewest_parts = 4;
+  return execution_ && position_ >= threads_from_ && state_->crc_flag == ISAL_GZIP &&
+         thread_count(*execution_) >= fewest_threads &&
+         file_.size() - file_position_ + state_->avail_in >= fewest_parts * ahead_size;
+}
+
+void GzipReader::unpack_ahead() {
+  constexpr int most_threads = 16;
+  constexpr std::uint64_t alone = 32 << 20;
+  refill(static_cast<std::size_t>(std::min(thread_count(*execution_), most_threads)) * ahead_size);
+  ahead_ = inflate_ahead(*state_, std::span(state_->next_in, state_->avail_in), *execution_);
+  if (ahead_.size() <= 1) threads_from_ = position_ + alone;  // its blocks are few, or of another kind
+  std::ranges::reverse(ahead_);
+}
+
+std::size_t GzipReader::take_ahead(std::span<std::byte> to) {
+  const auto bytes = std::as_bytes(std::span(ahead_.back())).subspan(taken_);
+  const std::size_t count = std::min(bytes.size(), to.size());
+  std::ranges::copy(bytes.first(count), to.begin());
+  position_ += count;
+  taken_ += count;
+  if (count == bytes.size()) {
+    ahead_.pop_back();
+    taken_ = 0;
+  }
+  return count;
 }
 
 /// gzip data may go on with another member; what does not begin like one is no part of them.

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <vector>
 
+#include "core/execution.hpp"
 #include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
@@ -22,7 +24,10 @@ class GzipReader {
   GzipReader(const RawReader& file, std::uint64_t start, std::stop_token stop);
   ~GzipReader();
 
-  /// The same state, to go on from here later.
+  /// Lets several threads unpack what is read on and on, some megabytes ahead for each.
+  void use_threads(const Execution&);
+
+  /// A reader that goes on from here, or from where threads have come to.
   std::unique_ptr<GzipReader> copy() const;
 
   /// Fills `to` with what comes next and returns how many bytes there were; fewer only at the end. Throws
@@ -38,8 +43,13 @@ class GzipReader {
   struct State;
   GzipReader(const GzipReader&);
 
-  bool refill();
+  void refill(std::size_t bytes);
   void start_next_member();
+  std::uint64_t position_of_state() const;  ///< where threads have come to
+  bool is_worth_threads() const;
+  void unpack_ahead();
+  /// Takes bytes that threads have unpacked, and returns how many.
+  std::size_t take_ahead(std::span<std::byte> to);
 
   const RawReader& file_;
   std::stop_token stop_;
@@ -48,6 +58,10 @@ class GzipReader {
   std::uint64_t file_position_ = 0;  ///< of the next packed bytes to be read
   std::uint64_t position_ = 0, trailing_garbage_ = 0;
   bool at_end_ = false;
+  std::optional<Execution> execution_;            ///< none: without threads
+  std::uint64_t threads_from_ = 0;                ///< where in the unpacked bytes they begin
+  std::vector<std::vector<std::uint8_t>> ahead_;  ///< the last comes first
+  std::size_t taken_ = 0;                         ///< of that one
 };
 
 }  // namespace quietvox::io

@@ -149,24 +149,37 @@ std::optional<NiftiFile> find_nifti(const fs::path& path) {
 NiftiVoxelReader::NiftiVoxelReader(const NiftiFile& file, const Execution& execution)
     : file_(file), reader_(file.voxel_reader(execution.stop)), execution_(execution.silent()) {
   const std::int64_t bytes = file.header.voxel_bytes();
-  keep_volumes(reader_, static_cast<std::uint64_t>(file.header.voxel_offset() + bytes),
-               static_cast<std::uint64_t>(bytes / file.header.volumes()), execution);
+  prepare_for_volumes(reader_, static_cast<std::uint64_t>(file.header.voxel_offset() + bytes),
+                      static_cast<std::uint64_t>(bytes / file.header.volumes()), execution);
 }
 
 void NiftiVoxelReader::read(std::int64_t first, VoxelDomain domain, std::span<float> values) {
   const VoxelFormat format = file_.voxel_format(domain);
   const auto size = static_cast<std::size_t>(bytes_per_voxel(format.type));
-  const std::int64_t pieces = (std::ssize(values) + nifti_piece - 1) / nifti_piece;
-  const auto read_piece = [&](std::vector<std::byte>& stored, std::int64_t piece) {
-    const auto begin = static_cast<std::size_t>(piece * nifti_piece);
-    const auto some = values.subspan(begin, std::min<std::size_t>(nifti_piece, values.size() - begin));
+  if (!reader_.compressed()) {
+    const std::int64_t pieces = (std::ssize(values) + nifti_piece - 1) / nifti_piece;
+    const auto no_bytes = [] { return std::vector<std::byte>(); };
+    return parallel_for_with_scratch(
+        execution_, pieces, no_bytes, [&](std::vector<std::byte>& stored, std::int64_t piece) {
+          const auto begin = static_cast<std::size_t>(piece * nifti_piece);
+          const auto some = values.subspan(begin, std::min<std::size_t>(nifti_piece, values.size() - begin));
+          stored.resize(some.size() * size);
+          read(first + piece * nifti_piece, format, stored, some);
+        });
+  }
+  // Unpacked in order, decoded by all threads, where there are more than this one and one that filters.
+  const int threads = thread_count(execution_);
+  const auto together = static_cast<std::size_t>(nifti_piece * (threads > 2 ? threads : 1));
+  std::vector<std::byte> stored;
+  for (std::size_t done = 0; done < values.size(); done += together) {
+    const auto some = values.subspan(done, std::min(together, values.size() - done));
     stored.resize(some.size() * size);
-    read(first + piece * nifti_piece, format, stored, some);
-  };
-  const auto no_bytes = [] { return std::vector<std::byte>(); };
-  if (!reader_.compressed()) return parallel_for_with_scratch(execution_, pieces, no_bytes, read_piece);
-  std::vector<std::byte> stored = no_bytes();
-  for (std::int64_t piece = 0; piece < pieces; ++piece) read_piece(stored, piece);  // unpacked in order
+    read_stored(first + static_cast<std::int64_t>(done), format, stored);
+    parallel_for(execution_, std::ssize(some), nifti_piece, [&](std::int64_t begin, std::int64_t end) {
+      const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+      decode_stored(std::span(stored).subspan(from * size, count * size), format, some.subspan(from, count));
+    });
+  }
 }
 
 std::optional<Range<double>> NiftiVoxelReader::range(std::int64_t first, std::int64_t count) {
@@ -186,14 +199,23 @@ std::optional<Range<double>> NiftiVoxelReader::range(std::int64_t first, std::in
 
 void NiftiVoxelReader::read(std::int64_t first, const VoxelFormat& format, std::span<std::byte> stored,
                             std::span<float> values) {
+  read_stored(first, format, stored);
+  decode_stored(stored, format, values);
+}
+
+void NiftiVoxelReader::read_stored(std::int64_t first, const VoxelFormat& format, std::span<std::byte> stored) {
   check_stop(execution_.stop);
-  const std::int64_t size = bytes_per_voxel(format.type);
-  const auto offset = static_cast<std::uint64_t>(file_.header.voxel_offset() + first * size);
+  const auto offset = static_cast<std::uint64_t>(file_.header.voxel_offset() + first * bytes_per_voxel(format.type));
   reader_.read_all(offset, stored, "its voxels");
-  if ((first + static_cast<std::int64_t>(values.size())) * size == file_.header.voxel_bytes()) {
+  const std::uint64_t end = offset + stored.size();
+  if (end == static_cast<std::uint64_t>(file_.header.voxel_offset() + file_.header.voxel_bytes())) {
     std::byte beyond;
-    reader_.read(offset + stored.size(), std::span(&beyond, 1));
+    reader_.read(end, std::span(&beyond, 1));
   }
+}
+
+void NiftiVoxelReader::decode_stored(std::span<const std::byte> stored, const VoxelFormat& format,
+                                     std::span<float> values) const {
   with_error_context(file_.paths.voxels.string(), [&] { decode(stored, format, values); });
 }
 

@@ -55,7 +55,8 @@ std::optional<NiftiFile> find_nifti(const std::filesystem::path&);
 /// Voxels of a file, stored and decoded, in pieces of bounded size.
 class NiftiVoxelReader {
  public:
-  /// Reading ends with Error(cancelled) once a stop is requested. What was unpacked is kept as keep_volumes() says.
+  /// Reading ends with Error(cancelled) once a stop is requested. Compressed data are read as prepare_for_volumes()
+  /// says.
   NiftiVoxelReader(const NiftiFile& file, const Execution& execution);
 
   /// Decodes the voxels from number `first` on; all volumes count as one row. Reading the last voxel of the file checks
@@ -71,6 +72,10 @@ class NiftiVoxelReader {
   ByteReader& bytes() { return reader_; }
 
  private:
+  /// Those from number `first` on, as many as fit.
+  void read_stored(std::int64_t first, const VoxelFormat&, std::span<std::byte> stored);
+  void decode_stored(std::span<const std::byte> stored, const VoxelFormat&, std::span<float> values) const;
+
   const NiftiFile& file_;
   ByteReader reader_;
   Execution execution_;

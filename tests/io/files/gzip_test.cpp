@@ -9,6 +9,7 @@
 
 #include "io/files/byte_stream.hpp"
 #include "io/files/gzip_writer.hpp"
+#include "io/files/inflate_ahead.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -62,8 +63,11 @@ std::optional<Bytes> unpacked_by_zlib(const Bytes& packed, std::size_t most) {
 class GzipTest : public testing::Test {
  protected:
   /// Reads a file in pieces of so many bytes.
-  Bytes read(const std::string& name, std::size_t piece, std::optional<bool> compressed = {}) {
+  Bytes read(const std::string& name, std::size_t piece, std::optional<bool> compressed = {}, int threads = 1) {
     ByteReader reader(folder_ / name, compressed);
+    Execution execution;
+    execution.threads = threads;
+    reader.use_threads(execution);
     Bytes all, bytes(piece);
     while (const std::size_t got = reader.read(all.size(), std::as_writable_bytes(std::span(bytes)))) {
       all.insert(all.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(got));
@@ -226,6 +230,128 @@ TEST_F(GzipTest, EmptyMembersTakeNoTime) {
   const std::clock_t start = std::clock();
   EXPECT_EQ(read("in", 4096), noise(1000, 9));
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, most_seconds);
+}
+
+/// Bytes that pack well and badly, near and far from what they repeat.
+Bytes mixed(std::size_t size) {
+  Bytes bytes = noise(size, 60);
+  std::mt19937 random(5);
+  for (std::size_t at = 0; at + 300'000 < size; at += 200'000 + random() % 100'000) {
+    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    switch (random() % 4) {
+      case 0: std::fill_n(begin, 90'000, std::uint8_t{0}); break;
+      case 1: std::generate_n(begin, 70'000, [&] { return static_cast<std::uint8_t>(random()); }); break;
+      case 2:  // from as far as deflate reaches, again and again
+        for (std::size_t i = std::max<std::size_t>(at, 32'768); i < at + 150'000; ++i) bytes[i] = bytes[i - 32'768];
+        break;
+      default: break;
+    }
+  }
+  return bytes;
+}
+
+/// What one thread has come to, others go on from; what they leave, it ends.
+TEST_F(GzipTest, ThreadsUnpackWhatOneThreadWould) {
+  const Bytes bytes = mixed(12 << 20);
+  for (const int level : {1, 6, 9}) {
+    Bytes packed = packed_by_zlib(bytes, level, Z_DEFAULT_STRATEGY);
+    inflate_state state;
+    isal_inflate_init(&state);
+    state.crc_flag = ISAL_GZIP;
+    Bytes unpacked(bytes.size() + 1);
+    const auto go_on = [&](std::size_t from, std::size_t most) {
+      state.next_out = unpacked.data() + from;
+      state.avail_out = static_cast<std::uint32_t>(most);
+      EXPECT_EQ(isal_inflate(&state), ISAL_DECOMP_OK);
+      return from + most - state.avail_out;
+    };
+    state.next_in = packed.data();
+    state.avail_in = static_cast<std::uint32_t>(packed.size());
+    std::size_t done = go_on(0, 123'457);
+    Execution execution;
+    execution.threads = 4;
+    const auto pieces = inflate_ahead(state, std::span(packed).last(state.avail_in), execution);
+    EXPECT_GT(pieces.size(), packed.size() / ahead_size / 2) << level;
+    for (const Bytes& piece : pieces) {
+      std::ranges::copy(piece, unpacked.begin() + static_cast<std::ptrdiff_t>(done));
+      done += piece.size();
+    }
+    EXPECT_GT(done, bytes.size() / 2);
+    done = go_on(done, unpacked.size() - done);
+    EXPECT_EQ(state.block_state, ISAL_BLOCK_FINISH);
+    unpacked.resize(done);
+    EXPECT_EQ(unpacked, bytes) << level;
+  }
+}
+
+TEST_F(GzipTest, ThreadsReadEveryKindOfData) {
+  const Bytes bytes = mixed(12 << 20);
+  const auto expect_same = [&](const char* what, const Bytes& packed, const Bytes& expected) {
+    test::write_file(folder_ / "in", packed);
+    for (const std::size_t piece : {std::size_t{70'001}, std::size_t{5} << 20}) {
+      EXPECT_TRUE(read("in", piece, {}, 4) == expected) << what << " " << piece;
+    }
+  };
+  expect_same("level 1", packed_by_zlib(bytes, 1, Z_DEFAULT_STRATEGY), bytes);
+  expect_same("without codes of their own", packed_by_zlib(bytes, 1, Z_FIXED), bytes);
+  expect_same("not packed", packed_by_zlib(bytes, 0, Z_DEFAULT_STRATEGY), bytes);
+  const Bytes zeros(100 << 20);
+  expect_same("zeros", packed_by_zlib(zeros, 1, Z_DEFAULT_STRATEGY), zeros);
+  written(bytes, 1 << 20, 2);
+  expect_same("ours", test::read_file(folder_ / "out"), bytes);
+  Bytes members, all;
+  for (std::size_t at = 0; at < bytes.size(); at += 3'000'000) {
+    const Bytes part(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(std::min(at + 3'000'000, bytes.size())));
+    const Bytes member = packed_by_zlib(part, 1, Z_DEFAULT_STRATEGY);
+    members.insert(members.end(), member.begin(), member.end());
+  }
+  members.insert(members.end(), 5, 'x');  // no part of them
+  expect_same("members", members, bytes);
+}
+
+TEST_F(GzipTest, ThreadsReadAnywhere) {
+  const Bytes bytes = mixed(20 << 20);
+  test::write_file(folder_ / "in", packed_by_zlib(bytes, 1, Z_DEFAULT_STRATEGY));
+  ByteReader reader(folder_ / "in");
+  Execution execution;
+  execution.threads = 4;
+  reader.use_threads(execution);
+  std::mt19937 random(9);
+  Bytes some;
+  for (int i = 0; i < 30; ++i) {
+    const std::size_t at = random() % bytes.size(), size = std::min(bytes.size() - at, random() % 3'000'000 + 1);
+    some.resize(size);
+    ASSERT_EQ(reader.read(at, std::as_writable_bytes(std::span(some))), size);
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at))) << i;
+  }
+}
+
+TEST_F(GzipTest, ThreadsFindEveryDamage) {
+  const Bytes bytes = mixed(8 << 20);
+  const Bytes packed = packed_by_zlib(bytes, 1, Z_DEFAULT_STRATEGY);
+  std::mt19937 random(13);
+  int refused = 0;
+  for (int trial = 0; trial < 32; ++trial) {
+    Bytes damaged = packed;
+    if (trial % 4 == 0) {
+      damaged.resize(random() % packed.size());
+    } else {
+      damaged[packed.size() / 4 + random() % (packed.size() * 3 / 4)] ^= static_cast<std::uint8_t>(1 << random() % 8);
+    }
+    test::write_file(folder_ / "in", damaged);
+    const auto result = [&](int threads) {
+      try {
+        return std::pair(read("in", 1 << 18, {}, threads), std::string());
+      } catch (const Error& error) {
+        return std::pair(Bytes(), std::string(error.what()));
+      }
+    };
+    const auto one = result(1), several = result(4);
+    EXPECT_TRUE(one == several) << trial << ": " << one.second << "; " << several.second;
+    refused += one.second.empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 28);
 }
 
 TEST_F(GzipTest, ReadingEndsOnAStopRequest) {

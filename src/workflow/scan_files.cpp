@@ -97,7 +97,7 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
   const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input, {},
-                                         io::is_dicom_result);
+                                         io::owner_of_dicom_result);
   if (format == io::Format::dicom) return;
   io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
 }

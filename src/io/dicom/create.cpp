@@ -135,7 +135,8 @@ class DicomCreator final : public ImageWriter {
         geometry_(geometry),
         kind_(kind),
         execution_(options.execution.silent()),
-        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access, is_dicom_result) {
+        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access,
+                owner_of_dicom_result) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
 

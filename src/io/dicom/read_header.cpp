@@ -80,9 +80,9 @@ void refuse_unhandled_kinds(DcmDataset& data) {
   const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
   const bool has_one_sample = number_of(data, DCM_SamplesPerPixel).value_or(1) == 1;
   if (photometric.empty() && has_one_sample) corrupt(DCM_PhotometricInterpretation, "is missing");
-  if (!has_one_sample || !photometric.starts_with("MONOCHROME")) {
-    unsupported((photometric.empty() ? "colour" : photometric) +
-                " pixels are not supported, only MONOCHROME1 and MONOCHROME2");
+  if (!has_one_sample || (photometric != "MONOCHROME1" && photometric != "MONOCHROME2")) {
+    unsupported((photometric.empty() || photometric.starts_with("MONOCHROME") ? "colour" : photometric) +
+                " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
   }
   const int bits = required(data, DCM_BitsAllocated, 1, 64);
   if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");
@@ -275,14 +275,20 @@ std::optional<int> ge_component(DcmItem& data) {
   return is_untyped ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
 }
 
-/// What the numbers are, by the modality, the complex image component, the image type (value 3 and on), and what GE
-/// says.
+/// What the numbers are, by the pixel presentation, the modality, the complex image component, the image type (value 3
+/// and on), and what GE says.
 void read_kind(DcmItem& data, SliceHeader& slice) {
   std::vector<KindSaid> said;
   const auto add = [&](std::optional<DataKind> kind, const std::string& source) {
     if (kind) said.push_back({*kind, source});
   };
-  add(kind_of_modality(slice.modality), "the modality is " + slice.modality);
+  // Numbers from some value on stand for colours of a palette (PS3.3 C.7.6.19).
+  const std::string presentation = text_of(data, DCM_PixelPresentation);
+  if (presentation == "COLOR" || presentation == "MIXED") {
+    add(DataKind::colours, "Pixel Presentation says " + presentation);
+  } else {
+    add(kind_of_modality(slice.modality), "the modality is " + slice.modality);
+  }
   if (said.empty()) {
     const std::string component = text_of(data, DCM_ComplexImageComponent);
     add(kind_of_image_type(component), "Complex Image Component says " + component);

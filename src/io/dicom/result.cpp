@@ -8,17 +8,18 @@
 
 namespace quietvox::io {
 
-bool is_dicom_result(const std::filesystem::path& path, const Execution& execution) {
-  const DcmTagKey first_not_needed(0x0018, 0xA002);  // right behind the contributing equipment
+std::optional<std::string> owner_of_dicom_result(const std::filesystem::path& path, const Execution& execution) {
+  const DcmTagKey first_not_needed(0x0020, 0x0012);  // right behind the series number
   std::unique_ptr<DcmFileFormat> file;
   try {
     file = dicom::load_beginning(path, first_not_needed, {.memory_limit = {}, .stop = execution.stop});
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
-    return false;
+    return std::nullopt;
   }
   DcmDataset& data = *file->getDataset();
-  return dicom::text_of(data, DCM_Manufacturer) == "quietvox" || dicom::is_derived(data);
+  if (dicom::text_of(data, DCM_Manufacturer) != "quietvox" && !dicom::is_derived(data)) return std::nullopt;
+  return dicom::text_of(data, DCM_StudyInstanceUID) + " " + dicom::text_of(data, DCM_SeriesNumber);
 }
 
 }  // namespace quietvox::io

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "core/execution.hpp"
 
 namespace quietvox::io {
 
-/// True for a DICOM file that quietvox wrote: a phantom of its own, or an image to which quietvox contributed last.
-bool is_dicom_result(const std::filesystem::path&, const Execution&);
+/// Of a DICOM file that quietvox wrote (a phantom of its own, or an image to which quietvox contributed last) the study
+/// and the number of the series, which tell results of one run from others. None for other files.
+std::optional<std::string> owner_of_dicom_result(const std::filesystem::path&, const Execution&);
 
 }  // namespace quietvox::io

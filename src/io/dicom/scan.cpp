@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/fields.hpp"
 #include "core/input_limits.hpp"
 #include "io/dicom/frames.hpp"
 #include "io/dicom/open_file.hpp"
@@ -57,6 +58,13 @@ FolderWalk look_into(const fs::path& path) {
   return walk;
 }
 
+constexpr const char* maybe_lost = "not DICOM, although its name says so: an image may be lost";
+
+bool is_named_dicom(const fs::path& name) {
+  const std::string ending = name.extension().string();
+  return is_word(ending, ".dcm") || is_word(ending, ".ima");
+}
+
 /// What one file turned out to be.
 struct Outcome {
   std::vector<SliceHeader> images;
@@ -71,7 +79,7 @@ Outcome examine(const WalkedFile& walked, const Execution& execution) {
   SliceHeader slice;
   slice.file = FileStamp(walked.path);
   try {
-    if (!looks_like_dicom(walked.path)) return {{}, "not DICOM", false};
+    if (!looks_like_dicom(walked.path)) return {{}, is_named_dicom(walked.name) ? maybe_lost : "not DICOM", false};
   } catch (const Error& error) {
     return {.images = {}, .skipped = {}, .unassigned = error};
   }
@@ -147,7 +155,12 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
       continue;
     }
     if (outcome.file && !is_only_image(outcome.images.front())) result.only_file = std::move(outcome.file);
-    if (outcome.images.empty()) result.skipped.push_back(files[i].name.string() + ": " + outcome.skipped);
+    if (outcome.images.empty()) {
+      // What may be an image is named before what is none, since only the first are named.
+      const bool first = outcome.skipped == maybe_lost;
+      result.skipped.insert(first ? result.skipped.begin() : result.skipped.end(),
+                            files[i].name.string() + ": " + outcome.skipped);
+    }
     for (SliceHeader& image : outcome.images) {
       check_identity(image);
       if (image.series.empty()) {

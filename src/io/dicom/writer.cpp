@@ -169,7 +169,7 @@ class Writer final : public ImageWriter {
         options_(options),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
-                series_->input, options.access, is_dicom_result) {
+                series_->input, options.access, owner_of_dicom_result) {
     derivation_.inputs = identity_of(series_->volumes);
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     for (const Volume& volume : series_->volumes) {

@@ -60,8 +60,8 @@ int finish_one(const fs::path& path, mode_t usual, const Access& most) {
 }  // namespace
 
 AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most,
-                           IsOwn is_own)
-    : target_(without_trailing_slash(target)), kind_(kind), force_(force), most_(most), is_own_(is_own) {
+                           OwnerOf owner_of)
+    : target_(without_trailing_slash(target)), kind_(kind), force_(force), most_(most), owner_of_(owner_of) {
   try {
     const fs::path name = target_.filename();
     if (!target_.has_filename() || name == "." || name == "..") {
@@ -122,6 +122,7 @@ void AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution&
                     ", which was not made by quietvox, and is therefore not replaced",
                 "give another output");
   };
+  std::optional<std::string> first;
   try {
     walk(folder, [&](const fs::directory_entry& entry) {
       check_stop(execution.stop);
@@ -129,7 +130,14 @@ void AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution&
       if (is_real_folder(entry)) {
         return folder_ || path.parent_path() != folder || !is_staging_name(path.filename().string());
       }
-      if (!entry.is_regular_file() || entry.is_symlink() || !is_own_ || !is_own_(path, execution)) refuse(path);
+      const bool is_plain = entry.is_regular_file() && !entry.is_symlink();
+      const auto owner = is_plain && owner_of_ ? owner_of_(path, execution) : std::nullopt;
+      if (!owner) refuse(path);
+      if (!first) first = owner;
+      if (*owner != *first) {
+        throw Error(Errc::exists, target_.string() + ": holds results of several series, which one must not replace",
+                    "give another output");
+      }
       return false;
     });
   } catch (const fs::filesystem_error& error) {

@@ -295,12 +295,21 @@ TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
     item->putAndInsertUint16(DcmTagKey(0x0060, 0x3002), 2);
     data.findOrCreateSequenceItem(DCM_DigitalSignaturesSequence, item, -2);
     item->putAndInsertString(DCM_MACIDNumber, "1");
+    data.putAndInsertString(DcmTag(DCM_SOPInstanceStatus, EVR_CS), "AO");
+    for (const Uint16 element : {0x1301, 0x1302, 0x1303}) {  // area, mean and standard deviation below an overlay
+      data.putAndInsertString(DcmTag(0x6002, element, element == 0x1301 ? EVR_IS : EVR_DS), "5");
+    }
+    for (const Uint16 element : {0x0001, 0x0002, 0x0003}) {  // where frames begin that are packed anew
+      data.insert(new DcmOther64bitVeryLong(DcmTag(0x7fe0, element, element == 0x0003 ? EVR_UV : EVR_OV)), true);
+    }
   };
   rewrite(spec, [](Volume& volume) { volume.voxels[0] += 1; });
-  EXPECT_EQ(changed_elements(source_, output_),
-            (std::set<std::string>{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)",
-                                   "(0008,2111)", "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)",
-                                   "(0020,0011)", "(0028,0106)", "(0060,3000)", "(0088,0200)", "(fffa,fffa)"}));
+  EXPECT_EQ(
+      changed_elements(source_, output_),
+      (std::set<std::string>{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)", "(0008,2111)",
+                             "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)", "(0020,0011)", "(0028,0106)",
+                             "(0060,3000)", "(0088,0200)", "(0100,0410)", "(6002,1302)", "(6002,1303)", "(7fe0,0001)",
+                             "(7fe0,0002)", "(7fe0,0003)", "(fffa,fffa)"}));
   EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DCM_IconImageSequence));
   EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DcmTagKey(0x0060, 0x3000)));
 }

@@ -31,7 +31,7 @@ using test::put;
 /// One that has begun.
 struct Output : AtomicOutput {
   Output(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most = {})
-      : AtomicOutput(target, kind, force, input, most, is_dicom_result) {
+      : AtomicOutput(target, kind, force, input, most, owner_of_dicom_result) {
     begin();
   }
 };
@@ -52,7 +52,7 @@ class AtomicOutputTest : public testing::Test {
   void expect_refused(Errc code, const std::string& text, const fs::path& target, Kind kind, bool force,
                       const fs::path& input = {}) {
     const Names before = folder_.names();
-    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, is_dicom_result); });
+    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, owner_of_dicom_result); });
     EXPECT_EQ(folder_.names(), before);
   }
 
@@ -340,6 +340,22 @@ TEST_F(AtomicOutputTest, ForceReplacesResultsHoweverDeepTheyLie) {
   EXPECT_EQ(folder_.names(), (Names{"all", "all/1.dcm"}));
 }
 
+/// A folder above the results of a night would go as a whole.
+TEST_F(AtomicOutputTest, AFolderWithResultsOfSeveralSeriesIsNotReplaced) {
+  for (const char* study : {"1.2.3", "1.2.4"}) {
+    fs::create_directories(folder_ / "night" / study);
+    for (const char* name : {"1.dcm", "2.dcm"}) {
+      const fs::path path = folder_ / "night" / study / name;
+      make_result(path);
+      const auto file = test::parse_dicom(path);
+      file->getDataset()->putAndInsertString(DCM_StudyInstanceUID, study);
+      ASSERT_TRUE(file->saveFile(path.c_str(), EXS_LittleEndianExplicit).good());
+    }
+  }
+  expect_refused(Errc::exists, "holds results of several series", folder_ / "night", Kind::folder, true);
+  const AtomicOutput one(folder_ / "night/1.2.3", Kind::folder, true, {}, {}, owner_of_dicom_result);
+}
+
 /// Of whom they are is found out file by file, which may take long.
 TEST_F(AtomicOutputTest, LookingAtWhatIsReplacedEndsOnAStopRequest) {
   fs::create_directory(folder_ / "all");
@@ -352,7 +368,7 @@ TEST_F(AtomicOutputTest, LookingAtWhatIsReplacedEndsOnAStopRequest) {
     last = when;
     AtomicOutput output(folder_ / "all", Kind::folder, true, {}, {}, [](const fs::path&, const Execution&) {
       if (++looks == last) stop.request_stop();
-      return true;
+      return std::optional(std::string("one"));
     });
     output.begin();
     put(output.staging() / "1", "new");
@@ -382,6 +398,7 @@ TEST_F(AtomicOutputTest, ForceDoesNotRemoveScansOfOthers) {
   scan_with_contributions({"quietvox", "another"});
   expect_refused(Errc::exists, refusal, folder_ / "scans", Kind::folder, true);
   scan_with_contributions({"another", "quietvox"});
+  fs::remove(folder_ / "scans/1.dcm");  // of another series
   Output accepted(folder_ / "scans", Kind::folder, true, {});
 }
 

@@ -15,6 +15,7 @@
 
 #include "cli/exit_code.hpp"
 #include "cli/spelling.hpp"
+#include "core/sha256.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/series_choice.hpp"
 
@@ -25,10 +26,15 @@ namespace {
 /// One line, at once: the next thing that happens may be a crash.
 void emit(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
 
-/// A name for the results of a series: its UID, unless that is no good name for a folder.
-std::string folder_name(const std::string& uid, std::size_t number) {
+/// A name for the results of a series: its UID, unless that is no good name for a folder. Then it is made of its hash,
+/// so that another series never gets it.
+std::string folder_name(const std::string& uid) {
   const bool is_plain = uid.find_first_not_of("0123456789.") == std::string::npos && uid.size() <= 64 && uid[0] != '.';
-  return is_plain ? uid : "series-" + std::to_string(number);
+  if (is_plain) return uid;
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(uid)));
+  constexpr std::size_t digits = 16;
+  return "series-" + to_hex(hash.digest()).substr(0, digits);
 }
 
 /// Does one piece of work, and makes an Error of whatever goes wrong in it.
@@ -119,7 +125,7 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     emit({{"begin", bytes_to_json(uid)}});
     context.console.about("series " + uid, i + 1, chosen.size());
     DenoiseRequest part = job.request;
-    part.output /= folder_name(uid, chosen[i] + 1);
+    part.output /= folder_name(uid);
     const auto failure = failure_of([&] {
       const auto image = folder.open({.allow_gaps = job.request.scan.allow_gaps,
                                       .series_uid = uid,

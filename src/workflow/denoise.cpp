@@ -18,6 +18,7 @@
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
+#include "workflow/noise_of_volume.hpp"
 #include "workflow/scan_files.hpp"
 #include "workflow/scan_filter.hpp"
 #include "workflow/unfiltered_volumes.hpp"
@@ -226,7 +227,15 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   const StartingBackend& backend =
       backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
-  const VolumeFilter filter({filters, stabilise, is_chosen}, *source, backend, execution, measure_noise);
+  const NoiseMeasure measure = [&](VolumeSource& reaching, const Execution& step) {
+    NoiseModel model = measure_noise(reaching, step);
+    if (!request.mask.data || &reaching != source.get()) return model;
+    return of_masked(std::move(model), reaching.header(), [&] {
+      BlankSlices whole(std::make_unique<MemoryVolume>(input, facts_of(input, request.header)));
+      return measure_noise(whole, step);
+    });
+  };
+  const VolumeFilter filter({filters, stabilise, is_chosen}, *source, backend, execution, measure);
   filter.run([&](VolumeView<const float> filtered) {
     const float* const before = input.row(0, filtered.origin.z);
     const float* const mask = request.mask.data ? request.mask.row(0, filtered.origin.z) : nullptr;

@@ -59,6 +59,25 @@ NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, con
   return model;
 }
 
+NoiseModel of_masked(NoiseModel model, const HeaderFacts& header, const std::function<NoiseModel()>& of_whole) {
+  const bool is_known = model.trusted_sigma() > 0;
+  const bool may_hide_air = model.distribution == NoiseDistribution::gaussian &&
+                            header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
+  if (is_known && !may_hide_air) return model;
+  NoiseModel whole = of_whole();
+  if (whole.trusted_sigma() == 0) return model;
+  if (is_known) {
+    if (whole.distribution != NoiseDistribution::rician) return model;
+    whole.contrast = model.contrast;
+    return whole;
+  }
+  if (whole.confidence > Confidence::medium) {
+    whole.confidence = Confidence::medium;
+    whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured";
+  }
+  return whole;
+}
+
 void map_noise(const NoiseModel& model, VolumeSource& source,
                const std::function<void(VolumeView<const float> slices)>& consume) {
   const Extent extent = source.extent();

@@ -24,6 +24,10 @@ class NoiseOfVolumes {
   bool are_magnitudes_ = false;
 };
 
+/// Noise that was measured inside a mask, which may leave too little to measure it in, and hides the air that tells
+/// Rician noise. `of_whole` measures the whole volume, and is called where either may be so.
+NoiseModel of_masked(NoiseModel, const HeaderFacts&, const std::function<NoiseModel()>& of_whole);
+
 /// Reads a volume whose noise was measured and hands on the standard deviation of the noise at each of its voxels, in
 /// ascending order of the slices.
 void map_noise(const NoiseModel&, VolumeSource&, const std::function<void(VolumeView<const float> slices)>& consume);

@@ -137,15 +137,11 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
     NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
-    if (!mask_ || model.trusted_sigma() > 0) return model;
-    BlankSlices whole(image_.volume(volume, domain_));
-    NoiseModel of_whole = noise_of_volumes_.measure(volume, whole, execution);
-    if (of_whole.trusted_sigma() == 0) return model;
-    if (of_whole.confidence > Confidence::medium) {
-      of_whole.confidence = Confidence::medium;
-      of_whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured";
-    }
-    return of_whole;
+    if (!mask_) return model;
+    return of_masked(std::move(model), reaching.header(), [&] {
+      BlankSlices whole(image_.volume(volume, domain_));
+      return noise_of_volumes_.measure(volume, whole, execution);
+    });
   };
 }
 

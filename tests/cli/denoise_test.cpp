@@ -96,6 +96,8 @@ TEST_F(Denoise, TakesTheBiasOutOfMagnitudes) {
   EXPECT_LT(mean_in_air(denoised()), 0.15 * 60);
   EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
   EXPECT_EQ(sidecar()["noise"][0]["distribution"], "rician");
+  denoised({"--mask", path("clean.nii")});  // which hides the air
+  EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
 }
 
 /// A mammogram as its detector writes it, whose noise grows with the value.

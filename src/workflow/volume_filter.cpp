@@ -3,6 +3,7 @@
 #include "workflow/volume_filter.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/turned_volume.hpp"
 #include "workflow/masked_source.hpp"
@@ -113,14 +114,28 @@ class MarkedSource final : public VolumeSource {
 
 bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
 
-/// True if a filter uses nothing but the measured noise: no intensity was given by hand, nor a model of the noise.
-bool goes_by_noise_alone(const FilterConfig& given, const FilterConfig& by_header) {
-  const auto is_given = [&](const FieldInfo& field) {
+/// True if an intensity was given by hand, or a model of the noise.
+bool is_told_of_noise(const FilterConfig& given) {
+  return std::ranges::any_of(given.filter().fields, [&](const FieldInfo& field) {
     const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
     return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
-  };
-  return std::ranges::any_of(by_header.waiting(), waits_for_noise) &&
-         std::ranges::none_of(given.filter().fields, is_given);
+  });
+}
+
+/// The sigma that a single filter is told, if it is told nothing else of the noise.
+std::optional<double> told_sigma(std::span<const FilterConfig> chain) {
+  constexpr std::string_view sigma = "sigma";
+  if (chain.size() != 1 || !is_told_of_noise(chain.front())) return std::nullopt;
+  const auto& fields = chain.front().filter().fields;
+  const auto field = std::ranges::find(fields, sigma, &FieldInfo::name);
+  if (field == fields.end() || field->unit != "intensity") return std::nullopt;
+  FilterConfig untold = chain.front();
+  untold.set(sigma, field->default_text);
+  if (is_told_of_noise(untold)) return std::nullopt;
+  const std::string text = chain.front().get(sigma);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 /// Why voxels are no magnitudes; empty where they may be.
@@ -139,7 +154,8 @@ std::string why_signal_is_not_followed(const HeaderFacts& facts) {
 
 /// True for a single filter that uses the noise of the volume itself.
 bool can_be_stabilised(std::span<const FilterConfig> chain, const FilterConfig& by_header) {
-  return chain.size() == 1 && goes_by_noise_alone(chain.front(), by_header);
+  return chain.size() == 1 && std::ranges::any_of(by_header.waiting(), waits_for_noise) &&
+         !is_told_of_noise(chain.front());
 }
 
 /// How the noise of a volume is made Gaussian; none if it stays as it is.
@@ -150,10 +166,11 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
   const auto refuse = [&](const std::string& why, const Message& remedy) {
     throw Error(Errc::invalid_argument, Parameter{"stabilise", FieldType<Stabilise>::format(choice)} + why, remedy);
   };
-  if (!can_be_stabilised(chain, by_header)) {
+  const std::optional<double> told = choice == Stabilise::rician ? told_sigma(chain) : std::nullopt;
+  if (!told && !can_be_stabilised(chain, by_header)) {
     if (!is_asked_for(choice)) return std::nullopt;
     refuse(" is for a single filter that goes by the measured noise",
-           "leave its sigmas auto, or leave out " + Parameter{"stabilise"});
+           "leave its sigmas auto (with rician, sigma alone may be given), or leave out " + Parameter{"stabilise"});
   }
   if (choice == Stabilise::rician) {
     const std::string why = why_no_magnitudes(source);
@@ -162,7 +179,12 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
     const std::string why = why_signal_is_not_followed(source.header());
     if (!why.empty()) refuse(" is for noise that grows with the value, but " + why, "leave it out");
   }
-  NoiseModel noise = measure();
+  NoiseModel noise;
+  if (told) {
+    noise.sigma = *told;
+  } else {
+    noise = measure();
+  }
   if (noise.trusted_sigma() == 0) return std::nullopt;
   if (choice == Stabilise::automatic) {
     if (!Stabilisation::helps(noise)) return std::nullopt;
@@ -225,7 +247,8 @@ std::vector<Message> VolumeFilter::warnings() const {
   }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
-    if (std::ranges::none_of(by_header_[step].waiting(), waits_for_noise)) continue;
+    // Where sigma was told, nothing was measured, although other parameters wait for the noise.
+    if (std::ranges::none_of(by_header_[step].waiting(), waits_for_noise) || measured == noise_.size()) continue;
     const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise_.at(measured++), is_chosen_);
     warnings.insert(warnings.end(), of_step.begin(), of_step.end());
   }

@@ -40,8 +40,8 @@ struct VolumeChain {
 class VolumeFilter {
  public:
   /// Throws Error(invalid_argument) if the noise asked for cannot be stabilised: with several filters, with a filter
-  /// that does not use the measured noise, Rician noise if voxels are no magnitudes, Poisson noise or speckle if the
-  /// noise does not grow with the value.
+  /// that does not use the measured noise (of Rician noise, sigma may be given), Rician noise if voxels are no
+  /// magnitudes, Poisson noise or speckle if the noise does not grow with the value.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
   ~VolumeFilter();
 

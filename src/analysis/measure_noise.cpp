@@ -416,6 +416,7 @@ struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
   double sigma_of_flat = 0;  ///< by the usual number of bricks
+  double signal = 0;         ///< mean of the volume where the noise was measured
   std::int64_t object = 0;   ///< bricks
   bool nothing_to_go_by = false, is_by_air = false;
 };
@@ -544,6 +545,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   judge(model, fits->usual, object, found.partly, air == 0 && agrees == Agreement::perhaps);
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
+  measured.signal = signal;
   measured.object = object;
   if (air > model.sigma && air < most_above_tissue * model.sigma && is_uniform) set_sigma(model, air);
   if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
@@ -590,6 +592,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   Measured measured = measure(bricks, is_difference, said, between_neighbours, execution);
   multiply(measured.model, 1 / scale);
   measured.sigma_of_flat /= scale;
+  measured.signal /= scale;
   return measured;
 }
 
@@ -693,9 +696,10 @@ NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour
   }
   const Measured by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;
-  NoiseModel model = measure(source, &neighbour, execution).model;
+  const Measured difference = measure(source, &neighbour, execution);
+  NoiseModel model = difference.model;
   if (!(model.sigma > 0 && model.sigma < alone.sigma)) return or_none(with_finest_differences(by_itself, source));
-  if (alone.distribution == NoiseDistribution::rician) model.distribution = alone.distribution;
+  if (alone.distribution == NoiseDistribution::rician) correct_rician(model, difference.signal);
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
   model.step = alone.step;

@@ -316,6 +316,21 @@ TEST(MeasureNoise, OfTwoVolumesWhoseBackgroundIsFarBelow) {
   EXPECT_GT(model.trusted_sigma(), 0);
 }
 
+/// Where the signal is weak, what two magnitudes differ by varies less than sigma.
+TEST(MeasureNoise, DifferencesOfWeakMagnitudesTellSigma) {
+  QV_NEEDS_TEST_DATA();
+  for (const double level : {25.0, 80.0, 120.0}) {
+    const Scan one = head().with({NoiseKind::rician, level, test_seed}),
+               other = head().with({NoiseKind::rician, level, test_seed + 1});
+    const HeaderFacts header{.kind = DataKind::magnitude};
+    MemoryVolume source({one.voxels.data(), one.extent}, header),
+        neighbour({other.voxels.data(), other.extent}, header);
+    const NoiseModel model = measure_noise_of_series(source, neighbour, {});
+    EXPECT_EQ(model.distribution, NoiseDistribution::rician) << level;
+    EXPECT_NEAR(model.sigma, level, 0.05 * level) << level;
+  }
+}
+
 TEST(MeasureNoise, ClippedAtTheTopAsAtTheBottom) {
   QV_NEEDS_TEST_DATA();
   for (const double level : {8.0, 20.0}) {

@@ -3,6 +3,7 @@
 #include "core/series_noise.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/turned_volume.hpp"
 
@@ -14,11 +15,16 @@ constexpr double same_noise = 1.25;     // times more or less than the median
 constexpr double share_of_same = 0.75;  // of the volumes: a time series may begin with a few of another contrast
 constexpr double most_over_one = 3;     // times its own noise: more would smear what that volume shows
 
-/// The model with the median sigma, the lower of two.
+/// The model with the median sigma, the lower of two: of those that can be trusted, if they are not few. What one
+/// volume cannot tell for sure, others of the series can.
 NoiseModel median(std::vector<NoiseModel> models) {
+  constexpr std::ptrdiff_t few = 4;  // one in so many
+  const auto is_trusted = [](const NoiseModel& model) { return model.trusted_sigma() > 0; };
+  if (few * std::ranges::count_if(models, is_trusted) >= std::ssize(models))
+    std::erase_if(models, std::not_fn(is_trusted));
   const auto middle = models.begin() + static_cast<std::ptrdiff_t>((models.size() - 1) / 2);
   std::nth_element(models.begin(), middle, models.end(),
-                   [](const NoiseModel& a, const NoiseModel& b) { return a.trusted_sigma() < b.trusted_sigma(); });
+                   [](const NoiseModel& a, const NoiseModel& b) { return a.sigma < b.sigma; });
   return *middle;
 }
 
@@ -57,11 +63,11 @@ std::optional<SeriesNoise> SeriesNoise::measure(
   if (noise.looked_at_.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) {
     const NoiseModel& model = noise.models_.emplace_back(median(each));
-    const double sigma = model.trusted_sigma();
+    const double sigma = model.sigma;
     const bool suits_all = std::ranges::all_of(
         each, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
     const auto same = std::ranges::count_if(each, [&](const NoiseModel& other) {
-      return other.trusted_sigma() <= same_noise * sigma && sigma <= same_noise * other.trusted_sigma();
+      return other.sigma <= same_noise * sigma && sigma <= same_noise * other.sigma;
     });
     if (!suits_all || static_cast<double>(same) < share_of_same * static_cast<double>(each.size())) return std::nullopt;
   }

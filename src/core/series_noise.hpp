@@ -14,9 +14,9 @@ namespace quietvox {
 class SeriesNoise {
  public:
   /// Measures the noise of up to nine volumes, spread evenly over the series, for each step of the chain that asks for
-  /// it, and takes the one with the median sigma. Volumes that are not to be filtered are null, and left out. Returns
-  /// none if no step asks. Also none if more than a quarter of the volumes have another noise, or one has much less:
-  /// then the volumes are not of one contrast.
+  /// it, and takes the one with the median sigma, of those that can be trusted if these are a quarter or more. Volumes
+  /// that are not to be filtered are null, and left out. Returns none if no step asks. Also none if more than a quarter
+  /// of the volumes have another noise, or one has much less: then the volumes are not of one contrast.
   static std::optional<SeriesNoise> measure(std::span<const FilterConfig> chain, std::size_t volumes,
                                             const std::function<std::unique_ptr<VolumeSource>(std::size_t)>& volume,
                                             const Backend&, const Execution&,

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "backends/choice.hpp"
 #include "filters/registry.hpp"
 #include "support/volumes.hpp"
@@ -11,7 +13,7 @@
 namespace quietvox::test {
 namespace {
 
-/// Volumes whose voxels all have the value that is measured, and how often that was.
+/// Volumes whose voxels all have the value that is measured, and how often that was. Fractions cannot be trusted.
 struct Series {
   std::vector<float> levels;
   int measures = 0;
@@ -27,7 +29,9 @@ struct Series {
         [this](std::size_t, VolumeSource&) {
           return [this](VolumeSource& source, const Execution&) {
             ++measures;
-            return NoiseModel{.sigma = intensities(source).max};
+            NoiseModel model{.sigma = intensities(source).max};
+            if (model.sigma != std::floor(model.sigma)) model.confidence = Confidence::none;
+            return model;
           };
         });
   }
@@ -59,6 +63,18 @@ TEST(SeriesNoise, LooksPastAFewVolumesOfAnotherContrast) {
   const auto noise = series.noise({step("nlm")});
   ASSERT_TRUE(noise);
   EXPECT_EQ(sigma_of(*noise, {step("nlm")}), "10");
+}
+
+/// Motion may make one volume's noise hard to tell from structure. Then none is filtered otherwise than its neighbours.
+TEST(SeriesNoise, OthersTellWhatOneVolumeCannot) {
+  const std::vector<FilterConfig> chain{step("nlm")};
+  const auto told = Series{{10.5, 10, 10.5, 11, 10.5, 10.5, 11}}.noise(chain);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(sigma_of(*told, chain), "11");
+  const auto untold = Series{{10.5, 10, 10.5, 10.5, 10.5, 10.5, 10.5}}.noise(chain);
+  ASSERT_TRUE(untold);
+  EXPECT_EQ(sigma_of(*untold, chain), "0");
+  EXPECT_FALSE(Series({{10.5, 10, 30.5, 30.5, 11}}).noise(chain)) << "other contrasts";
 }
 
 TEST(SeriesNoise, LeavesOutWhatIsNotFiltered) {

@@ -128,7 +128,7 @@ std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
 void ProvenanceSidecar::refuse_replacing(const fs::path& found) const {
   if (!fs::is_regular_file(found)) return;
   const auto image = image_of_sidecar(found);
-  if (force_ && !image) {
+  if (!image) {
     throw Error(Errc::exists, path_.string() + ": was not made by quietvox and is therefore not replaced",
                 "give another output");
   }

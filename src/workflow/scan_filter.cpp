@@ -137,10 +137,12 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
     NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
-    if (!mask_) return model;
+    if (!mask_ || (mask_hides_no_air_ && model.trusted_sigma() > 0)) return model;
     return of_masked(std::move(model), reaching.header(), [&] {
-      BlankSlices whole(image_.volume(volume, domain_));
-      return noise_of_volumes_.measure(volume, whole, execution);
+      BlankSlices slices(image_.volume(volume, domain_));
+      NoiseModel whole = noise_of_volumes_.measure(volume, slices, execution);
+      mask_hides_no_air_ = whole.distribution != NoiseDistribution::rician;
+      return whole;
     });
   };
 }

@@ -77,6 +77,7 @@ class ScanFilter {
   Rounding rounding_;
   bool restores_;  ///< writers need the original voxels
   NoiseOfVolumes noise_of_volumes_;
+  bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
   std::optional<SeriesNoise> of_series_;
   LostSlices lost_;
   Provenance provenance_;

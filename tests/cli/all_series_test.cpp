@@ -196,8 +196,10 @@ TEST_F(SeveralSeries, IdentifiersThatAreNoNamesOfFoldersDoNotLeadAstray) {
   // The next export has another series without a good name, and must not replace this one.
   std::filesystem::remove(folder_ / "in/evil");
   write_dicom(folder_ / "in/other", {.series = "../../1.3"});
-  quietvox({"median", path("in"), path("out"), "--all-series", "--force"});
+  EXPECT_EQ(filter_all({"--force"}).status, 0);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / *evil));
+  const auto after = TemporaryFolder::names_in(folder_ / "out");
+  EXPECT_TRUE(std::ranges::any_of(after, [](const std::string& name) { return name.ends_with("/other"); }));
 }
 
 TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {

@@ -196,9 +196,10 @@ TEST(VolumeFacts, RicianNoiseIsThatOfMagnitudes) {
 
 TEST(VolumeFacts, LabelsVectorsAndColoursAreNotFiltered) {
   VolumeFacts facts = header({32, 32, 32});
-  for (const auto& [kind, why] : {std::pair(DataKind::labels, "the numbers of labels are names"),
-                                  std::pair(DataKind::vectors, "vectors cannot be filtered one component at a time"),
-                                  std::pair(DataKind::colours, "colours cannot be filtered one channel at a time")}) {
+  for (const auto& [kind, why] :
+       {std::pair(DataKind::labels, "the numbers of labels are names"),
+        std::pair(DataKind::vectors, "vectors cannot be filtered one component at a time"),
+        std::pair(DataKind::colours, "colours, and numbers that stand for them, cannot be filtered as intensities")}) {
     facts.header = {.kind = kind, .kind_source = "the header says so"};
     for (const Filter& filter : filters()) {
       expect_error(Errc::unsupported, filter.name + ": the header says so; " + why,

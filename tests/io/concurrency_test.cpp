@@ -46,6 +46,8 @@ bool hides_what_is_open = false;
 int mode_error = 0;
 /// What the file system says of what is open, other than it is.
 std::function<void(struct stat&)> after_fstat;
+/// What another process does once a folder was made.
+std::function<void(const std::string& path)> after_mkdir;
 /// What libraries have child processes do.
 bool ends_children = false;
 
@@ -78,6 +80,12 @@ extern "C" int fchmod(int file, mode_t mode) {
   if (mode_error == 0) return static_cast<int>(syscall(SYS_fchmod, file, mode));
   errno = mode_error;
   return -1;
+}
+
+extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+  const int result = static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  if (result == 0 && after_mkdir) after_mkdir(path);
+  return result;
 }
 
 extern "C" int fstat(int file, struct stat* status) {
@@ -127,6 +135,7 @@ class ConcurrencyTest : public testing::Test {
     has_plain_renames = hides_what_is_open = false;
     mode_error = 0;
     after_fstat = nullptr;
+    after_mkdir = nullptr;
     ends_children = false;
   }
 
@@ -465,6 +474,26 @@ TEST_F(ConcurrencyTest, NothingIsWrittenIntoAFolderOfSomebodyElse) {
   begin();
   after_fstat = [](struct stat& status) { status.st_mode |= S_ISDIR(status.st_mode) ? 0077 : 0; };
   begin();
+  after_fstat = nullptr;
+}
+
+/// Of the same user's, with what lies in it.
+TEST_F(ConcurrencyTest, AFolderThatGotTheNameOfANewOneKeepsWhatItHolds) {
+  fs::create_directory(folder_ / "letters");
+  fs::permissions(folder_ / "letters", fs::perms::owner_all);
+  put(folder_ / "letters/letter.txt", "dear");
+  after_mkdir = [this](const std::string& made) {
+    if (!is_staging_name(fs::path(made).filename().native()) || !fs::exists(folder_ / "letters")) return;
+    rmdir(made.c_str());
+    rename((folder_ / "letters").c_str(), made.c_str());
+  };
+  {
+    AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
+    output.begin();
+  }
+  const std::string name = only_entry().filename();
+  EXPECT_EQ(get(folder_ / name / "letter.txt"), "dear");
+  EXPECT_EQ(folder_.names(), (Names{name, name + "/letter.txt"}));
 }
 
 /// ITK starts its threads again in every child that it hears of.

@@ -263,18 +263,6 @@ std::string identity_of(std::span<const Volume> volumes) {
   return to_hex(hash.digest());
 }
 
-namespace {
-
-/// Mean and standard deviation of the pixels below them.
-void remove_statistics_of_overlays(DcmDataset& data) {
-  constexpr Uint16 first_group = 0x6000, last_group = 0x601e;
-  for (Uint16 group = first_group; group <= last_group; group = static_cast<Uint16>(group + 2)) {
-    for (const Uint16 element : {0x1302, 0x1303}) data.findAndDeleteElement(DcmTagKey(group, element));
-  }
-}
-
-}  // namespace
-
 bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
             const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
@@ -309,7 +297,12 @@ bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::st
   }
   // Where the source's compressed frames begin, and their length.
   for (const Uint16 element : {0x0001, 0x0002, 0x0003}) data.findAndDeleteElement(DcmTagKey(0x7fe0, element));
-  remove_statistics_of_overlays(data);
+  // Mean and standard deviation of the pixels below overlays.
+  for (unsigned group = 0x6000; group <= 0x601e; group += 2) {
+    for (const Uint16 element : {0x1302, 0x1303}) {
+      data.findAndDeleteElement(DcmTagKey(static_cast<Uint16>(group), element));
+    }
+  }
   return has_suffix;
 }
 

@@ -81,8 +81,9 @@ void refuse_unhandled_kinds(DcmDataset& data) {
   const bool has_one_sample = number_of(data, DCM_SamplesPerPixel).value_or(1) == 1;
   if (photometric.empty() && has_one_sample) corrupt(DCM_PhotometricInterpretation, "is missing");
   if (!has_one_sample || (photometric != "MONOCHROME1" && photometric != "MONOCHROME2")) {
-    unsupported((photometric.empty() || photometric.starts_with("MONOCHROME") ? "colour" : photometric) +
-                " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
+    unsupported(
+        (photometric.empty() || (!has_one_sample && photometric.starts_with("MONOCHROME")) ? "colour" : photometric) +
+        " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
   }
   const int bits = required(data, DCM_BitsAllocated, 1, 64);
   if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");

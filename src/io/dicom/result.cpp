@@ -9,7 +9,7 @@
 namespace quietvox::io {
 
 std::optional<std::string> owner_of_dicom_result(const std::filesystem::path& path, const Execution& execution) {
-  const DcmTagKey first_not_needed(0x0020, 0x0012);  // right behind the series number
+  const DcmTagKey first_not_needed(0x0020, 0x0012);  // right behind the number of the series
   std::unique_ptr<DcmFileFormat> file;
   try {
     file = dicom::load_beginning(path, first_not_needed, {.memory_limit = {}, .stop = execution.stop});
@@ -19,7 +19,8 @@ std::optional<std::string> owner_of_dicom_result(const std::filesystem::path& pa
   }
   DcmDataset& data = *file->getDataset();
   if (dicom::text_of(data, DCM_Manufacturer) != "quietvox" && !dicom::is_derived(data)) return std::nullopt;
-  return dicom::text_of(data, DCM_StudyInstanceUID) + " " + dicom::text_of(data, DCM_SeriesNumber);
+  const std::string study = dicom::text_of(data, DCM_StudyInstanceUID), number = dicom::text_of(data, DCM_SeriesNumber);
+  return study.empty() || number.empty() ? dicom::text_of(data, DCM_SeriesInstanceUID) : study + " " + number;
 }
 
 }  // namespace quietvox::io

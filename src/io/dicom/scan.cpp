@@ -143,7 +143,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
   Scan result;
   result.any_dicom = !walk.closed.empty();  // perhaps
   result.unreadable = std::move(walk.closed);
-  result.skipped = std::move(walk.skipped);
+  std::vector<std::string> lost, others = std::move(walk.skipped);
   std::size_t count = 0;
   for (const Outcome& outcome : outcomes) count += outcome.images.size();
   result.images.reserve(count);
@@ -156,10 +156,8 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
     }
     if (outcome.file && !is_only_image(outcome.images.front())) result.only_file = std::move(outcome.file);
     if (outcome.images.empty()) {
-      // What may be an image is named before what is none, since only the first are named.
-      const bool first = outcome.skipped == maybe_lost;
-      result.skipped.insert(first ? result.skipped.begin() : result.skipped.end(),
-                            files[i].name.string() + ": " + outcome.skipped);
+      auto& names = outcome.skipped == maybe_lost ? lost : others;
+      names.push_back(files[i].name.string() + ": " + outcome.skipped);
     }
     for (SliceHeader& image : outcome.images) {
       check_identity(image);
@@ -170,6 +168,9 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
       result.images.push_back(std::move(image));
     }
   }
+  // What may be an image is named before what is none, since only the first are named.
+  result.skipped = std::move(lost);
+  std::ranges::move(others, std::back_inserter(result.skipped));
   return result;
 }
 

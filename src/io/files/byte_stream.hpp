@@ -15,7 +15,8 @@
 namespace quietvox::io {
 
 /// The bytes of a file; where it is gzip-compressed, those that it unpacks to. Reading forward is
-/// cheap. Going back in a compressed file starts from a point kept on the way, never far before the wanted place.
+/// cheap. Going back in a compressed file starts from a point kept on the way, some megabytes before the wanted place
+/// for each thread.
 class ByteReader {
  public:
   /// `compressed`: none where the content is to tell; zlib's own wrapping counts as gzip where it is true. `start`:

@@ -133,10 +133,13 @@ bool GzipReader::is_worth_threads() const {
 
 void GzipReader::unpack_ahead() {
   constexpr int most_threads = 16;
-  constexpr std::uint64_t alone = 32 << 20;
-  refill(static_cast<std::size_t>(std::min(thread_count(*execution_), most_threads)) * ahead_size);
+  // One part more than threads, as what lies behind the last block that is found waits.
+  refill(static_cast<std::size_t>(std::min(thread_count(*execution_), most_threads) + 1) * ahead_size);
   ahead_ = inflate_ahead(*state_, std::span(state_->next_in, state_->avail_in), *execution_);
-  if (ahead_.size() <= 1) threads_from_ = position_ + alone;  // its blocks are few, or of another kind
+  if (ahead_.size() <= 1) {  // its blocks are few, or of another kind: the search is not repeated often
+    threads_from_ = position_ + alone_;
+    alone_ *= 2;
+  }
   std::ranges::reverse(ahead_);
 }
 

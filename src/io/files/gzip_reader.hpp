@@ -60,7 +60,8 @@ class GzipReader {
   bool at_end_ = false;
   std::optional<Execution> execution_;            ///< none: without threads
   std::uint64_t threads_from_ = 0;                ///< where in the unpacked bytes they begin
-  std::vector<std::vector<std::uint8_t>> ahead_;  ///< the last comes first
+  std::uint64_t alone_ = 32 << 20;                ///< bytes to unpack without them where they find nothing to do
+  std::vector<std::vector<std::uint8_t>> ahead_;  ///< in reverse order
   std::size_t taken_ = 0;                         ///< of that one
 };
 

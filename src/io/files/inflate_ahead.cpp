@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t window_size = ISAL_DEF_HIST_SIZE;
 constexpr std::size_t step = 1 << 18;         // unpacked at a time
-constexpr std::size_t most_of_one = 1 << 23;  // unpacked by a thread: of what packs so well, one alone is fast
+constexpr std::size_t most_of_one = 1 << 22;  // unpacked by a thread: of what packs so well, one alone is fast
 using Bytes = std::vector<std::uint8_t>;
 using Window = std::array<std::uint8_t, window_size>;
 
@@ -76,11 +76,12 @@ bool may_go_on(const inflate_state& state, const Bytes& to) {
          to.size() < most_of_one;
 }
 
-/// Whether all input was used but for bits that make no whole byte, and the next block begins with these.
+/// Whether all input was used but for bits that make no whole byte, the next block begins with these, and no byte waits
+/// for more room.
 bool ended_with_block(const inflate_state& state, Bit end) {
   const auto left =
       static_cast<std::uint64_t>(state.read_in_length) + 8 * static_cast<std::uint64_t>(state.tmp_in_size);
-  return state.avail_in == 0 && left == (8 - end % 8) % 8 &&
+  return state.avail_in == 0 && state.avail_out > 0 && left == (8 - end % 8) % 8 &&
          (state.block_state == ISAL_BLOCK_NEW_HDR || state.block_state == ISAL_BLOCK_HDR);
 }
 
@@ -114,6 +115,7 @@ struct Segment {
       isal_inflate_init(state);
       go_to(*state, until(packed, end), begin, state == one.get() ? made_up.first : made_up.second);
     }
+    bytes.reserve(std::min(most_of_one + step, static_cast<std::size_t>(end - begin) / 2));  // a usual ratio is 2 to 4
     std::size_t known = 0;  // how many bytes since the last that differed
     do {
       const std::size_t before = bytes.size();
@@ -134,12 +136,13 @@ struct Segment {
 };
 
 /// The first block of some bytes that begins in [begin, end).
-std::optional<Bit> find_block(std::span<std::uint8_t> packed, Bit begin, Bit end) {
+std::optional<Bit> find_block(std::span<std::uint8_t> packed, Bit begin, Bit end, const std::stop_token& stop) {
   constexpr std::size_t enough = 1 << 15;
   const auto state = std::make_unique<inflate_state>();
   std::array<std::uint8_t, enough> unpacked;
   for (Bit at = begin; at < end; ++at) {
     if (!may_begin_block(packed, at)) continue;
+    check_stop(stop);
     isal_inflate_init(state.get());
     go_to(*state, packed, at, made_up.first);
     state->next_out = unpacked.data();
@@ -164,7 +167,7 @@ std::vector<Bytes> inflate_ahead(inflate_state& state, std::span<std::uint8_t> p
   parallel_for(execution, static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
       const Bit from = static_cast<Bit>(i) * ahead_size * 8;
-      found[static_cast<std::size_t>(i)] = find_block(packed, from, from + ahead_size * 8);
+      found[static_cast<std::size_t>(i)] = find_block(packed, from, from + ahead_size * 8, execution.stop);
     }
   });
   std::vector<Bit> blocks;

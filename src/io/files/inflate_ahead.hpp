@@ -17,8 +17,8 @@ constexpr std::size_t ahead_size = std::size_t{1} << 19;
 
 /// Unpacks by several threads what `state` would unpack next of `packed`, its next input, which is gzip data. Returns
 /// the bytes in pieces, the same as `state` alone would give. Then `state` is where these end, with what is left of
-/// `packed` as its input. There is one piece where no blocks to begin at are found, and none, with `state` as it was,
-/// where its next bytes are damaged: it will say so. Throws Error(cancelled).
+/// `packed` as its input. There is one piece where no blocks to begin at are found. Where the next bytes are damaged
+/// there is none, and `state` is as it was and will say so. Throws Error(cancelled); `state` is of no use then.
 ///
 /// Threads begin at blocks that they find, and know the 32 KiB before them (the window) only by what stands in two
 /// windows that are made up: bytes that come out alike twice are known, any other pair of bytes tells its place in the

@@ -59,21 +59,22 @@ bool is_private(const Descriptor& folder) {
          (status.st_mode & 0777) == 0700;
 }
 
-/// Whether only its maker can reach what lies in a folder that was just made with mode 0700, and its lock with 0600.
-/// Some file systems (FAT, SMB, NFS as root, 9p) give all files owners or modes of their own, and so the lock too.
+/// Permissions; 0600 where they cannot be read.
+mode_t mode_of(const Descriptor& file) {
+  struct stat status {};
+  return fstat(file, &status) == 0 ? status.st_mode & 0777 : 0600;
+}
+
+/// Whether only its maker can reach what lies in a folder that was just made with mode 0700. Some file systems (FAT,
+/// SMB, NFS as root, 9p) give all files owners or modes of their own, and so the lock in it too.
 bool is_of_its_maker(const Descriptor& folder, const Descriptor& lock) {
+  constexpr mode_t unusual = 0610;  // which no file system gives by itself
+  const bool has_modes = fchmod(lock, unusual) == 0 && mode_of(lock) == unusual;
+  [[maybe_unused]] const int ignored = fchmod(lock, 0600);
   struct stat of_folder {
   }, of_lock{};
   return fstat(folder, &of_folder) == 0 && fstat(lock, &of_lock) == 0 && of_folder.st_uid == of_lock.st_uid &&
-         ((of_folder.st_mode & 0777) == 0700 || (of_lock.st_mode & 0777) != 0600);
-}
-
-/// Returns the permissions that a new file has had so far.
-mode_t make_private(const Descriptor& file) {
-  struct stat status {};
-  const bool is_known = fstat(file, &status) == 0;
-  [[maybe_unused]] const int ignored = fchmod(file, 0600);  // is_of_its_maker() tells whether it did
-  return is_known ? status.st_mode & 0666 : 0600;
+         ((of_folder.st_mode & 0777) == 0700 || !has_modes);
 }
 
 /// Takes the lock of a staging folder. Returns an error number, or 0: EWOULDBLOCK where another process has it or has
@@ -169,8 +170,10 @@ int StagingFolder::open_new(const fs::path& made) {
   const fs::path lock = *this / lock_name(path_);
   lock_.emplace(lock, O_RDWR | O_CREAT | O_EXCL);
   if (!lock_->is_open()) return errno;
-  usual_permissions_ = make_private(*lock_);
-  if (!is_of_its_maker(*folder_, *lock_)) {
+  usual_permissions_ = mode_of(*lock_) & 0666;
+  // What already held something is another folder, which somebody gave this name just now.
+  if (!is_of_its_maker(*folder_, *lock_) || paths_in(*this / "").size() != 1) {
+    lock_->close();
     unlink(lock.c_str());
     return EPERM;
   }

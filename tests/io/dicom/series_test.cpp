@@ -465,10 +465,11 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
   report.more = {{DCM_SOPClassUID, UID_BasicTextSRStorage}};
   write_dicom(folder_ / "report.dcm", report);
   std::ofstream(folder_ / "notes.txt") << "some notes, no image";
-  std::ofstream(folder_ / "slice.DCM");  // cut short, and named first
+  for (const char* name : {"r.dcm", "slice.DCM"}) std::ofstream(folder_ / name);  // cut short, and named first
   const auto image = open();
   EXPECT_EQ(marks(*image), (std::vector<int>{1}));
   EXPECT_EQ(image->warnings(), (std::vector<std::string>{
+                                   "passed over r.dcm: not DICOM, although its name says so: an image may be lost",
                                    "passed over slice.DCM: not DICOM, although its name says so: an image may be lost",
                                    "passed over notes.txt: not DICOM", "passed over report.dcm: a structured report"}));
   fs::remove(folder_ / "a.dcm");

@@ -22,7 +22,8 @@ std::optional<Error> refusal(const Filter& filter, const HeaderFacts& header) {
           "real and imaginary parts, or take the median");
     case DataKind::labels: return refuse("the numbers of labels are names, and cannot be averaged or ranked");
     case DataKind::vectors: return refuse("vectors cannot be filtered one component at a time");
-    case DataKind::colours: return refuse("colours, and numbers that stand for them, cannot be filtered as intensities");
+    case DataKind::colours:
+      return refuse("colours, and numbers that stand for them, cannot be filtered as intensities");
   }
   return std::nullopt;
 }

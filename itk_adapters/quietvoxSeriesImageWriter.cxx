@@ -58,7 +58,7 @@ Provenance provenance_of(const Upstream& upstream) {
 
 /** Where the first voxel and the axes of an image lie. */
 io::Geometry geometry_of(const SeriesImageWriter::ImageType* image) {
-  const auto whole = image->GetLargestPossibleRegion();
+  const auto& whole = image->GetLargestPossibleRegion();
   SeriesImageWriter::ImageType::PointType origin;
   image->TransformIndexToPhysicalPoint(whole.GetIndex(), origin);
   io::Geometry geometry;

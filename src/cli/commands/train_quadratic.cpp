@@ -80,7 +80,7 @@ void train(const Arguments& arguments, Context& context) {
     throw Error(Errc::exists, output_path + ": was not made by train-quadratic and is therefore not replaced",
                 "give another output");
   };
-  io::AtomicOutput(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);  // refused before any work
+  const io::AtomicOutput refused_or_free(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
   refuse_replacing(output_path);
   const Execution reading = context.background(options.threads);
   const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);

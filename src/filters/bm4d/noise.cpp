@@ -37,7 +37,8 @@ class Correlations {
         in_plane_(static_cast<std::size_t>(width_ * std::min(y, farthest + 1))),
         across_(static_cast<std::size_t>(std::min(z, farthest + 1))) {
     for (std::size_t i = 0; i < in_plane_.size(); ++i) {
-      in_plane_[i] = spectrum.correlation({static_cast<double>(i % width()), static_cast<double>(i / width()), 0});
+      const std::size_t column = i % width(), row = i / width();
+      in_plane_[i] = spectrum.correlation({static_cast<double>(column), static_cast<double>(row), 0});
     }
     for (std::size_t i = 0; i < across_.size(); ++i) across_[i] = spectrum.correlation({0, 0, static_cast<double>(i)});
   }
@@ -102,7 +103,7 @@ Covariances covariances_of(const NoiseSpectrum& spectrum, Basis basis, Radius3 l
       const std::vector<double> of_y = products(basis, ky, lengths.y);
       for (int kx = 0; kx < lengths.x; ++kx) {
         const std::vector<double> of_x = products(basis, kx, lengths.x);
-        const auto k = static_cast<std::size_t>((kz * lengths.y + ky) * lengths.x + kx);
+        const auto k = static_cast<std::size_t>((std::int64_t{kz} * lengths.y + ky) * lengths.x + kx);
         for (std::int64_t i = 0; i < size.slice(); ++i) {
           const int dx = static_cast<int>(i % size.x), dy = static_cast<int>(i / size.x);
           double sum = 0;

@@ -42,7 +42,7 @@ class Taken {
     }
   }
 
-  float* row(int dy, int dz) {
+  float* row(std::int64_t dy, std::int64_t dz) {
     return rows_[static_cast<std::size_t>(dz + 1)][static_cast<std::size_t>(dy + 1)].data() + 1;
   }
 

@@ -143,8 +143,8 @@ class Median {
           }
         }
         for (std::int64_t x = 0; x < box.size.x; ++x) {
-          const auto window =
-              std::span(missing).subspan(static_cast<std::size_t>(x), static_cast<std::size_t>(2 * radius_.x + 1));
+          const auto window = std::span(missing).subspan(static_cast<std::size_t>(x),
+                                                         static_cast<std::size_t>(std::int64_t{2} * radius_.x + 1));
           if (std::ranges::find(window, 1) == window.end()) continue;
           filter(median, {box.first.x + x, box.first.y + y, box.first.z + z});
         }

@@ -74,7 +74,8 @@ struct ModalityLut {
   /// The stored number whose table value is nearest to `value`; the table must be monotone.
   int stored(double value) const;
 
-  friend auto operator<=>(const ModalityLut&, const ModalityLut&) = default;
+  // clang-tidy 14 takes the 0 that it is compared with for a pointer.
+  friend auto operator<=>(const ModalityLut&, const ModalityLut&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// One image as its file's header describes it: all of a file, one of its frames, or one tile of a frame.

@@ -155,8 +155,8 @@ double NoiseFit::mean_of_chosen(const std::vector<double>& energy, double freedo
     largest = std::max(largest, energy[i]);
   }
   const auto count = static_cast<double>(chosen_);
-  const double least_share = std::min(count / static_cast<double>(brick_count_), most_share);
   if (all_are_flat_ || !(largest > 0)) return mean_of_smallest(chosen_share_, freedom);
+  const double least_share = std::min(count / static_cast<double>(brick_count_), most_share);
   // Far down the tail energies lie close together: the mean over the largest tells how far down the chosen ones lie.
   const double ratio = sum / (count * largest), error = std::max((1 - ratio) / std::sqrt(count), 1e-3);
   std::array<double, steps + 1> log_weights, log_means;

@@ -29,6 +29,12 @@ Sha256::Digest Sha256::digest() {
   return digest;
 }
 
+Sha256::Digest sha256(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.digest();
+}
+
 std::string to_hex(const Sha256::Digest& digest) {
   std::string text;
   for (const std::uint8_t byte : digest) {

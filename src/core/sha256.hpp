@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
@@ -26,6 +27,9 @@ class Sha256 {
  private:
   std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
+
+/// The hash of a text.
+Sha256::Digest sha256(std::string_view text);
 
 /// 64 lower-case hexadecimal digits.
 std::string to_hex(const Sha256::Digest&);

@@ -3,7 +3,6 @@
 #include "workflow/volume_filter.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/turned_volume.hpp"
 #include "workflow/masked_source.hpp"
@@ -132,10 +131,7 @@ std::optional<double> told_sigma(std::span<const FilterConfig> chain) {
   FilterConfig untold = chain.front();
   untold.set(sigma, field->default_text);
   if (is_told_of_noise(untold)) return std::nullopt;
-  const std::string text = chain.front().get(sigma);
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return FieldType<double>::parse(chain.front().get(sigma));
 }
 
 /// Why voxels are no magnitudes; empty where they may be.

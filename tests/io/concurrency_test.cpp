@@ -474,7 +474,6 @@ TEST_F(ConcurrencyTest, NothingIsWrittenIntoAFolderOfSomebodyElse) {
   begin();
   after_fstat = [](struct stat& status) { status.st_mode |= S_ISDIR(status.st_mode) ? 0077 : 0; };
   begin();
-  after_fstat = nullptr;
 }
 
 /// Of the same user's, with what lies in it.

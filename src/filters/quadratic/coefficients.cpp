@@ -12,7 +12,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <span>
 
 #include "core/fields.hpp"
 #include "core/input_limits.hpp"
@@ -184,9 +183,7 @@ QuadraticCoefficients quadratic_coefficients(const std::string& name_or_file) {
   }
   const std::string& text = *read;
   QuadraticCoefficients result = quadratic_from_json(text, name_or_file);
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  result.identity = "sha256:" + to_hex(hash.digest()).substr(0, 16);
+  result.identity = "sha256:" + to_hex(sha256(text)).substr(0, 16);
   return result;
 }
 

@@ -229,9 +229,7 @@ bool is_derived(DcmDataset& data) {
 }
 
 int series_offset_of(const std::string& chain) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(chain)));
-  const auto digest = hash.digest();
+  const auto digest = sha256(chain);
   return 1000 * (1 + (digest[0] << 8 | digest[1]) % 999);
 }
 

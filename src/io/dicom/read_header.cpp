@@ -80,10 +80,10 @@ void refuse_unhandled_kinds(DcmDataset& data) {
   const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
   const bool has_one_sample = number_of(data, DCM_SamplesPerPixel).value_or(1) == 1;
   if (photometric.empty() && has_one_sample) corrupt(DCM_PhotometricInterpretation, "is missing");
-  if (!has_one_sample || (photometric != "MONOCHROME1" && photometric != "MONOCHROME2")) {
-    unsupported(
-        (photometric.empty() || (!has_one_sample && photometric.starts_with("MONOCHROME")) ? "colour" : photometric) +
-        " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
+  const bool is_grey = photometric == "MONOCHROME1" || photometric == "MONOCHROME2";
+  if (!has_one_sample || !is_grey) {
+    unsupported((photometric.empty() || is_grey ? "colour" : photometric) +
+                " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
   }
   const int bits = required(data, DCM_BitsAllocated, 1, 64);
   if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");

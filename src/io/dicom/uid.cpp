@@ -10,9 +10,7 @@
 namespace quietvox::io {
 
 std::string uid_from(std::string_view text) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  auto uuid = hash.digest();
+  auto uuid = sha256(text);
   uuid[6] = (uuid[6] & 0x0f) | 0x80;  // version 8: made by the application's own rule
   uuid[8] = (uuid[8] & 0x3f) | 0x80;  // variant of RFC 9562
   // The first 16 bytes as one decimal number, by repeated division by ten.

@@ -72,7 +72,7 @@ class ByteReader::Impl {
         compressed_(compressed ? *compressed : begins_gzip_member(file_, start)) {
     // At most 256 points of some 90 KB each.
     checkpoint_distance_ = std::max<std::uint64_t>(16 << 20, file_.size() / 32);
-    if (compressed_) start_inflater();
+    if (compressed_) inflater_ = inflater_at_start();
   }
 
   bool compressed() const { return compressed_; }
@@ -93,9 +93,13 @@ class ByteReader::Impl {
     if (compressed_) most_kept_ = bytes;
   }
   void use_threads(const Execution& execution) {
+    // Two gain nothing: one of them is what filters and writes meanwhile.
+    constexpr int fewest = 3;
+    if (!compressed_ || thread_count(execution) < fewest) return;
     execution_ = execution;
-    if (compressed_) inflater_->use_threads(execution);
+    inflater_->use_threads(execution);
   }
+  int threads() const { return execution_ ? thread_count(*execution_) : 1; }
 
  private:
   std::size_t read_kept(std::uint64_t offset, std::span<std::byte> to) {
@@ -106,9 +110,10 @@ class ByteReader::Impl {
     return kept_.copy(offset, to);
   }
 
-  void start_inflater() {
-    inflater_ = std::make_unique<GzipReader>(file_, start_, stop_);
-    if (execution_) inflater_->use_threads(*execution_);
+  std::unique_ptr<GzipReader> inflater_at_start() const {
+    auto inflater = std::make_unique<GzipReader>(file_, start_, stop_);
+    if (execution_) inflater->use_threads(*execution_);
+    return inflater;
   }
 
   void go_to(std::uint64_t offset) {
@@ -116,11 +121,7 @@ class ByteReader::Impl {
                                     [&](const auto& checkpoint) { return checkpoint->position() > offset; });
     const GzipReader* nearest = after == checkpoints_.begin() ? nullptr : std::prev(after)->get();
     if (offset < inflater_->position() || (nearest && nearest->position() > inflater_->position())) {
-      if (nearest) {
-        inflater_ = nearest->copy();
-      } else {
-        start_inflater();
-      }
+      inflater_ = nearest ? nearest->copy() : inflater_at_start();
     }
     std::vector<std::byte> skipped(std::min<std::uint64_t>(buffer_size, offset - inflater_->position()));
     while (inflater_->position() < offset) {
@@ -166,6 +167,7 @@ bool ByteReader::compressed() const { return impl_->compressed(); }
 std::uint64_t ByteReader::file_size() const { return impl_->file().size(); }
 void ByteReader::keep(std::uint64_t bytes) { impl_->keep(bytes); }
 void ByteReader::use_threads(const Execution& execution) { impl_->use_threads(execution); }
+int ByteReader::threads() const { return impl_->threads(); }
 std::uint64_t ByteReader::trailing_garbage() const { return impl_->trailing_garbage(); }
 std::size_t ByteReader::read(std::uint64_t offset, std::span<std::byte> to) { return impl_->read(offset, to); }
 

@@ -39,8 +39,9 @@ class ByteReader {
 
   /// Keeps the last `bytes` of compressed data in memory as they are unpacked, so that reading them again costs little.
   void keep(std::uint64_t bytes);
-  /// Lets several threads unpack compressed data that are read on and on. What is read is the same.
+  /// Lets several threads unpack compressed data that are read on and on, if it has enough. What is read is the same.
   void use_threads(const Execution&);
+  int threads() const;  ///< that unpack
 
   /// Bytes found after the end of the compressed data, once that was reached. They are no part of it.
   std::uint64_t trailing_garbage() const;

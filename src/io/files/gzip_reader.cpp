@@ -121,13 +121,10 @@ std::uint64_t GzipReader::position_of_state() const {
   return position;
 }
 
-/// Two threads gain nothing: one of them is what filters and writes meanwhile. Who reads a little here and there needs
-/// none.
+/// Who reads a little here and there needs none.
 bool GzipReader::is_worth_threads() const {
-  constexpr int fewest_threads = 3;
   constexpr std::uint64_t fewest_parts = 4;
   return execution_ && position_ >= threads_from_ && state_->crc_flag == ISAL_GZIP &&
-         thread_count(*execution_) >= fewest_threads &&
          file_.size() - file_position_ + state_->avail_in >= fewest_parts * ahead_size;
 }
 

@@ -200,14 +200,14 @@ std::vector<Bytes> inflate_ahead(inflate_state& state, std::span<std::uint8_t> p
   state = first;
   std::vector<Window> windows(1);  // before segment 1 and those after it
   shift_in(windows[0], segments[0].bytes);
-  std::size_t whole = segments[0].is_whole && segments[0].bytes.size() >= window_size ? 1 : 0;
-  for (; whole > 0 && whole < segments.size() && segments[whole].is_whole; ++whole) {
-    Segment& segment = segments[whole];
+  const bool is_window_known = segments[0].is_whole && segments[0].bytes.size() >= window_size;
+  std::size_t count = 1;  // of segments that follow each other
+  for (; is_window_known && count < segments.size() && segments[count].is_whole; ++count) {
+    Segment& segment = segments[count];
     segment.fill_in(windows.back(), segment.bytes.size() - std::min(segment.bytes.size(), window_size));
     windows.push_back(windows.back());
     shift_in(windows.back(), segment.bytes);
   }
-  const std::size_t count = std::max<std::size_t>(whole, 1);
   std::vector<std::uint32_t> checksums(count);
   parallel_for(execution, static_cast<std::int64_t>(count), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(begin, 1)); i < static_cast<std::size_t>(end); ++i) {

@@ -167,9 +167,8 @@ void NiftiVoxelReader::read(std::int64_t first, VoxelDomain domain, std::span<fl
           read(first + piece * nifti_piece, format, stored, some);
         });
   }
-  // Unpacked in order, and decoded by all threads where there are more than this one and one that filters, and memory.
-  const int threads = execution_.memory_limit ? 1 : thread_count(execution_);
-  const auto together = static_cast<std::size_t>(nifti_piece * (threads > 2 ? threads : 1));
+  // Unpacked in order, and decoded by as many threads as unpack.
+  const auto together = static_cast<std::size_t>(nifti_piece * reader_.threads());
   std::vector<std::byte> stored;
   for (std::size_t done = 0; done < values.size(); done += together) {
     const auto some = values.subspan(done, std::min(together, values.size() - done));

@@ -31,10 +31,8 @@ void emit(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::err
 std::string folder_name(const std::string& uid) {
   const bool is_plain = uid.find_first_not_of("0123456789.") == std::string::npos && uid.size() <= 64 && uid[0] != '.';
   if (is_plain) return uid;
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(uid)));
   constexpr std::size_t digits = 16;
-  return "series-" + to_hex(hash.digest()).substr(0, digits);
+  return "series-" + to_hex(sha256(uid)).substr(0, digits);
 }
 
 /// Does one piece of work, and makes an Error of whatever goes wrong in it.

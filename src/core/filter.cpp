@@ -76,8 +76,7 @@ std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterC
   const std::string filter = resolved.filter().name + ": ";
   for (const Waiting& waiting : by_header.waiting()) {
     if (waiting.fact != VoxelFact::noise || resolved.get(waiting.field) != "0") continue;
-    const std::string why = model.sigma > 0 ? "the noise cannot be told (" + model.reason + ")" : "no noise was found";
-    warnings.push_back(filter + why +
+    warnings.push_back(filter + model.why_untrusted() +
                        (is_chosen ? Message(", so nothing was changed")
                                   : ", so " + Parameter{waiting.field} +
                                         " = auto became 0 and changes nothing; give a number to filter anyway"));

@@ -95,6 +95,10 @@ struct NoiseModel {
   std::string describe() const;
   /// The sigma that a filter may use: 0 if the measure cannot be trusted.
   double trusted_sigma() const { return confidence == Confidence::none ? 0 : sigma; }
+  /// Why trusted_sigma() is 0.
+  std::string why_untrusted() const {
+    return sigma > 0 ? "the noise cannot be told (" + reason + ")" : "no noise was found";
+  }
   /// The sigma for filters that work on blocks of this size: that of white noise which is as strong as this noise at
   /// low frequencies, where correlated noise is strongest. 0 where the measure is not to be trusted.
   double coarse_sigma(const Radius3& block) const;

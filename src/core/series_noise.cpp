@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/turned_volume.hpp"
-
 namespace quietvox {
 namespace {
 
@@ -30,35 +28,19 @@ NoiseModel median(std::vector<NoiseModel> models) {
 
 }  // namespace
 
-std::optional<SeriesNoise> SeriesNoise::measure(
-    std::span<const FilterConfig> chain, std::size_t volumes,
-    const std::function<std::unique_ptr<VolumeSource>(std::size_t)>& volume, const Backend& backend,
-    const Execution& execution, const std::function<NoiseMeasure(std::size_t, VolumeSource&)>& measure_of) {
+std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const NoiseOf& noise_of) {
   if (volumes < 2) return std::nullopt;
-  const auto any_asks = [&](const VolumeSource& source) {
-    return std::ranges::any_of(resolve_by_header(chain, source), [](const FilterConfig& step) {
-      return std::ranges::any_of(step.waiting(), [](const Waiting& one) { return one.fact == VoxelFact::noise; });
-    });
-  };
   SeriesNoise noise;
-  std::vector<std::vector<NoiseModel>> measured;  // measured[step][volume], for each step that needs the noise
+  std::vector<std::vector<NoiseModel>> measured;  // measured[i][volume], for each that asks
   const std::size_t count = std::min(volumes, most_volumes);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = i * (volumes - 1) / (count - 1);
-    const auto source = volume(at);
-    if (!source) continue;
-    if (noise.looked_at_.empty() && !any_asks(*source)) return std::nullopt;
+    const auto models = noise_of(at);
+    if (!models) continue;
+    if (models->empty()) return std::nullopt;
     noise.looked_at_.push_back(at);
-    std::size_t step = 0;
-    const FilterFrame frame(chain, *source, execution);
-    const auto remember = [&, measure = measure_of(at, *source)](VolumeSource& reaching,
-                                                                 const Execution& step_execution) {
-      const NoiseModel model = measure(frame.as_it_is(reaching), step_execution);
-      measured.resize(std::max(measured.size(), step + 1));
-      measured[step++].push_back(frame.by_volume(model));
-      return frame.by_filters(model);
-    };
-    resolve_chain(frame.chain(), frame.source(), backend, execution.silent(), remember);
+    measured.resize(std::max(measured.size(), models->size()));
+    for (std::size_t asked = 0; asked < models->size(); ++asked) measured[asked].push_back((*models)[asked]);
   }
   if (noise.looked_at_.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) {

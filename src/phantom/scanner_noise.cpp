@@ -225,7 +225,7 @@ class Interpolated final : public NoiseAdder::Kind {
       const std::int64_t nodes = node(extent_.x - 1, 0).first + 2;
       std::vector<double> line(static_cast<std::size_t>(nodes));
       for (std::int64_t i = 0; i < nodes; ++i) {
-        const auto at = [&](std::int64_t b, std::int64_t c) {
+        const auto at = [&, j = j, k = k](std::int64_t b, std::int64_t c) {  // clang 14 captures no names of pairs
           return VoxelRandom(params_.seed, {i, j + b, k + c}).normal().first;
         };
         line[static_cast<std::size_t>(i)] =

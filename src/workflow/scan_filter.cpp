@@ -86,15 +86,15 @@ void ScanFilter::run() {
   if (!request_.out.dry_run) finish();
 }
 
-/// Rank filters work on stored numbers, unless real values are needed. If floats would lose digits of the real values,
-/// all filters work on these less their middle.
+/// Rank filters work on stored numbers, unless real values are needed, as for stabilisation. If floats would lose
+/// digits of the real values, all filters work on these less their middle.
 io::VoxelDomain ScanFilter::choose_domain() const {
   const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
   if (const double offset = image_.offset(); offset != 0) {
     if (keeps_type) return io::VoxelDomain::real_less_offset;
     throw io::far_from_zero(request_.input.string(), offset);
   }
-  bool stored = keeps_type && request_.mask.residual.empty();
+  bool stored = keeps_type && request_.mask.residual.empty() && report_.stabilise == Stabilise::none;
   for (const FilterConfig& step : request_.filters) stored = stored && step.filter().commutes_with_rescale;
   for (std::size_t volume = 0; volume < count(); ++volume) stored = stored && image_.can_filter_stored(volume);
   return stored ? io::VoxelDomain::stored : io::VoxelDomain::real;
@@ -219,13 +219,13 @@ void ScanFilter::reserve_memory() {
 }
 
 void ScanFilter::measure_series() {
-  const auto filtered = [&](std::size_t volume) {
-    auto source = input_of(volume).source;
-    return unfiltered_.leave_out(volume, *source) ? nullptr : std::move(source);
-  };
-  of_series_ = SeriesNoise::measure(
-      request_.filters, count(), filtered, backend_, whole_,
-      [&](std::size_t volume, const VolumeSource& as_it_is) { return measure_of(volume, as_it_is); });
+  of_series_ = SeriesNoise::measure(count(), [&](std::size_t volume) -> std::optional<std::vector<NoiseModel>> {
+    const auto source = input_of(volume).source;
+    if (unfiltered_.leave_out(volume, *source)) return std::nullopt;
+    return VolumeFilter({request_.filters, report_.stabilise, is_chosen_}, *source, backend_, whole_.silent(),
+                        measure_of(volume, *source))
+        .noise();
+  });
   if (of_series_) report_.noise_source = of_series_->describe();
 }
 

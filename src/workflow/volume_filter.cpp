@@ -111,27 +111,25 @@ class MarkedSource final : public VolumeSource {
   std::vector<std::vector<bool>> slices_;  // of their own, as one may be read while another is written
 };
 
-bool waits_for_noise(const Waiting& waiting) { return waiting.fact == VoxelFact::noise; }
-
-/// True if an intensity was given by hand, or a model of the noise.
-bool is_told_of_noise(const FilterConfig& given) {
-  return std::ranges::any_of(given.filter().fields, [&](const FieldInfo& field) {
-    const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
-    return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
-  });
+bool waits_for_noise(const FilterConfig& by_header) {
+  return std::ranges::any_of(by_header.waiting(),
+                             [](const Waiting& waiting) { return waiting.fact == VoxelFact::noise; });
 }
 
-/// The sigma that a single filter is told, if it is told nothing else of the noise.
-std::optional<double> told_sigma(std::span<const FilterConfig> chain) {
-  constexpr std::string_view sigma = "sigma";
-  if (chain.size() != 1 || !is_told_of_noise(chain.front())) return std::nullopt;
-  const auto& fields = chain.front().filter().fields;
-  const auto field = std::ranges::find(fields, sigma, &FieldInfo::name);
-  if (field == fields.end() || field->unit != "intensity") return std::nullopt;
-  FilterConfig untold = chain.front();
-  untold.set(sigma, field->default_text);
-  if (is_told_of_noise(untold)) return std::nullopt;
-  return FieldType<double>::parse(chain.front().get(sigma));
+/// The standard deviation of the noise that a filter is told.
+std::optional<double> told_sigma(const FilterConfig& given) {
+  const auto& fields = given.filter().fields;
+  const auto sigma = std::ranges::find(fields, "sigma", &FieldInfo::name);
+  if (sigma == fields.end() || sigma->unit != "intensity") return std::nullopt;
+  const std::string value = given.get("sigma");
+  return value == "auto" ? std::nullopt : std::optional(FieldType<double>::parse(value));
+}
+
+/// True for nlm if it takes the bias of magnitudes out by itself.
+bool takes_bias_out(const FilterConfig& given) {
+  const auto& fields = given.filter().fields;
+  return std::ranges::find(fields, "noise-model", &FieldInfo::name) != fields.end() &&
+         given.get("noise-model") == "rician";
 }
 
 /// Why voxels are no magnitudes; empty where they may be.
@@ -148,25 +146,16 @@ std::string why_signal_is_not_followed(const HeaderFacts& facts) {
   return is_other ? facts.kind_source : "";
 }
 
-/// True for a single filter that uses the noise of the volume itself.
-bool can_be_stabilised(std::span<const FilterConfig> chain, const FilterConfig& by_header) {
-  return chain.size() == 1 && std::ranges::any_of(by_header.waiting(), waits_for_noise) &&
-         !is_told_of_noise(chain.front());
-}
-
-/// How the noise of a volume is made Gaussian; none if it stays as it is.
-std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chain, const FilterConfig& by_header,
-                                              Stabilise choice, VolumeSource& source,
-                                              const std::function<NoiseModel()>& measure) {
+/// How the noise of a volume is made Gaussian; none if it stays as it is. `measure` is not called if the noise is told.
+std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chain, Stabilise choice,
+                                              VolumeSource& source, const std::function<NoiseModel()>& measure) {
   if (choice == Stabilise::none) return std::nullopt;
-  const auto refuse = [&](const std::string& why, const Message& remedy) {
+  const auto refuse = [&](const Message& why, const std::string& remedy) {
     throw Error(Errc::invalid_argument, Parameter{"stabilise", FieldType<Stabilise>::format(choice)} + why, remedy);
   };
-  const std::optional<double> told = choice == Stabilise::rician ? told_sigma(chain) : std::nullopt;
-  if (!told && !can_be_stabilised(chain, by_header)) {
-    if (!is_asked_for(choice)) return std::nullopt;
-    refuse(" is for a single filter that goes by the measured noise",
-           "leave its sigmas auto (with rician, sigma alone may be given), or leave out " + Parameter{"stabilise"});
+  if (std::ranges::any_of(chain, takes_bias_out)) {
+    refuse(" takes the bias of magnitudes out, and so does " + Parameter{"noise-model", "rician"},
+           "leave one of them out");
   }
   if (choice == Stabilise::rician) {
     const std::string why = why_no_magnitudes(source);
@@ -175,16 +164,15 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
     const std::string why = why_signal_is_not_followed(source.header());
     if (!why.empty()) refuse(" is for noise that grows with the value, but " + why, "leave it out");
   }
-  NoiseModel noise;
-  if (told) {
-    noise.sigma = *told;
-  } else {
-    noise = measure();
-  }
+  const std::optional<double> told = told_sigma(chain.front());
+  NoiseModel noise = told && choice == Stabilise::rician ? NoiseModel{.sigma = *told} : measure();
   if (noise.trusted_sigma() == 0) return std::nullopt;
   if (choice == Stabilise::automatic) {
     if (!Stabilisation::helps(noise)) return std::nullopt;
-    if (noise.distribution == NoiseDistribution::rician && !why_no_magnitudes(source).empty()) return std::nullopt;
+    if (noise.distribution == NoiseDistribution::rician) {
+      if (!why_no_magnitudes(source).empty()) return std::nullopt;
+      noise.sigma = told.value_or(noise.sigma);
+    }
     return Stabilisation(noise, source.extent());
   }
   const NoiseDistribution given = choice == Stabilise::rician    ? NoiseDistribution::rician
@@ -206,9 +194,7 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
       backend_(backend),
       execution_(execution),
       by_header_(resolve_by_header(frame_->chain(), frame_->source())),
-      is_chosen_(chain.is_chosen),
-      is_stabilised_in_vain_(chain.stabilise == Stabilise::automatic &&
-                             !can_be_stabilised(frame_->chain(), by_header_.front())) {
+      is_chosen_(chain.is_chosen) {
   const std::span<const FilterConfig> filters = frame_->chain();
   VolumeSource& filtered = frame_->source();
   const auto remember = [&](VolumeSource& reaching, const Execution& step_execution) {
@@ -216,19 +202,22 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
     noise_.push_back(frame_->by_volume(model));
     return frame_->by_filters(model);
   };
-  stabilisation_ = stabilisation_of(filters, by_header_.front(), chain.stabilise, filtered,
-                                    [&] { return remember(filtered, execution); });
+  std::optional<NoiseModel> of_first;  // of what reaches the first filter
+  const auto measure_first = [&] {
+    is_first_measured_ = true;
+    return of_first.emplace(remember(filtered, execution.silent()));
+  };
+  stabilisation_ = stabilisation_of(filters, chain.stabilise, filtered, measure_first);
+  std::optional<StabilisedSource> stabilised;
   if (stabilisation_) {
-    StabilisedSource stabilised(filtered, *stabilisation_, execution);
-    resolved_ = resolve_chain(filters, stabilised, backend, execution,
-                              [&](VolumeSource&, const Execution&) { return stabilisation_->noise_after(); });
-    return;
+    stabilised.emplace(filtered, *stabilisation_, execution);
+    of_first = stabilisation_->noise_after();
   }
-  resolved_ = resolve_chain(filters, filtered, backend, execution,
-                            [&](VolumeSource& reaching, const Execution& step_execution) {
-                              return &reaching == &filtered && !noise_.empty() ? frame_->by_filters(noise_.front())
-                                                                               : remember(reaching, step_execution);
-                            });
+  VolumeSource& first = stabilised ? static_cast<VolumeSource&>(*stabilised) : filtered;
+  resolved_ = resolve_chain(filters, first, backend, execution, [&](VolumeSource& reaching, const Execution& of_step) {
+    if (&reaching != &first) return remember(reaching, of_step);
+    return of_first ? *of_first : measure_first();
+  });
 }
 
 VolumeFilter::~VolumeFilter() = default;
@@ -237,16 +226,17 @@ std::vector<FilterConfig> VolumeFilter::resolved() const { return frame_->by_vol
 
 std::vector<Message> VolumeFilter::warnings() const {
   std::vector<Message> warnings;
-  if (is_stabilised_in_vain_) {
-    warnings.push_back(Parameter{"stabilise", "auto"} +
-                       " does nothing here: it is for one filter that uses the measured noise, with its sigmas auto");
-  }
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
+    const bool asks = waits_for_noise(by_header_[step]);
     // Where sigma was told, nothing was measured, although other parameters wait for the noise.
-    if (std::ranges::none_of(by_header_[step].waiting(), waits_for_noise) || measured == noise_.size()) continue;
-    const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise_.at(measured++), is_chosen_);
+    if (step == 0 ? !is_first_measured_ : !asks || measured == noise_.size()) continue;
+    const NoiseModel& noise = noise_[measured++];
+    const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise, is_chosen_);
     warnings.insert(warnings.end(), of_step.begin(), of_step.end());
+    if (!asks && noise.trusted_sigma() == 0) {
+      warnings.push_back("nothing is stabilised: " + Message(noise.why_untrusted()));
+    }
   }
   return warnings;
 }

@@ -39,18 +39,21 @@ struct VolumeChain {
 /// Gaussian, and every `auto` is replaced.
 class VolumeFilter {
  public:
-  /// Throws Error(invalid_argument) if the noise asked for cannot be stabilised: with several filters, with a filter
-  /// that does not use the measured noise (of Rician noise, sigma may be given), Rician noise if voxels are no
-  /// magnitudes, Poisson noise or speckle if the noise does not grow with the value.
+  /// The stabilised noise has the sigma of the volume, or, of Rician noise, the one that the first filter is told.
+  /// Throws Error(invalid_argument) if the noise asked for cannot be stabilised: Rician noise if voxels are no
+  /// magnitudes, Poisson noise or speckle if the noise does not grow with the value, any if a filter takes the bias of
+  /// magnitudes out by itself.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
   ~VolumeFilter();
 
   std::vector<FilterConfig> resolved() const;
-  const std::vector<NoiseModel>& noise() const { return noise_; }  ///< what was measured, in the order of the filters
+  const std::vector<NoiseModel>& noise() const {
+    return noise_;
+  }  ///< what was measured: of the volume, if it was to be stabilised, then for each filter that asked
   /// `Rician noise`, `Poisson noise` or `speckle` if that is made Gaussian, otherwise empty.
   std::string stabilised() const { return stabilisation_ ? stabilisation_->noise_before() : ""; }
-  /// Warns if no noise was found, or none that can be trusted, so that filters which use it change little, and if
-  /// Stabilise::automatic was given for filters that it does not suit.
+  /// Warns if no noise was found, or none that can be trusted, so that filters which use it change little, and nothing
+  /// is stabilised.
   std::vector<Message> warnings() const;
 
   /// Hands filtered slices to `consume` in ascending order.
@@ -68,7 +71,7 @@ class VolumeFilter {
   std::vector<FilterConfig> by_header_, resolved_;
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
-  bool is_chosen_, is_stabilised_in_vain_;
+  bool is_chosen_, is_first_measured_ = false;
 };
 
 }  // namespace quietvox

@@ -46,6 +46,11 @@ struct Scan {
   }
 };
 
+Triple<double> place_of(std::int64_t voxel, const Extent& extent) {
+  const Triple<std::int64_t> at{voxel % extent.x, voxel / extent.x % extent.y, voxel / extent.slice()};
+  return {static_cast<double>(at.x), static_cast<double>(at.y), static_cast<double>(at.z)};
+}
+
 /// A head without noise: the mean of many scans.
 const Scan& head() {
   static const Scan scan = [] {
@@ -154,10 +159,9 @@ TEST(MeasureNoise, MapOfParallelImaging) {
   QV_NEEDS_TEST_DATA();
   const auto g = [](std::size_t i) {
     const Extent extent = head().extent;
-    const auto at = static_cast<std::int64_t>(i);
-    const double x = 2.0 * static_cast<double>(at % extent.x) / static_cast<double>(extent.x - 1) - 1,
-                 y = 2.0 * static_cast<double>(at / extent.x % extent.y) / static_cast<double>(extent.y - 1) - 1,
-                 z = 2.0 * static_cast<double>(at / extent.slice()) / static_cast<double>(extent.z - 1) - 1;
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    const auto along = [&](int axis) { return 2 * at[axis] / static_cast<double>(extent[axis] - 1) - 1; };
+    const double x = along(0), y = along(1), z = along(2);
     return 1 + 2 * std::exp(-2.5 * (x * x + y * y + z * z));
   };
   for (const double level : {2.55, 8.0, 23.0}) {
@@ -247,8 +251,7 @@ Scan ball_in_air(double radius, double signal) {
   constexpr Extent extent{{96, 96, 64}};
   Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-    const auto x = static_cast<double>(i % 96), y = static_cast<double>(i / 96 % 96),
-               z = static_cast<double>(i / (96 * 96));
+    const auto [x, y, z] = place_of(i, extent);
     const double from_edge = radius - std::hypot(x - 48, y - 48, z - 32);
     const double contrast = 1 + 0.1 * std::sin(x / 9) * std::sin(y / 11) * std::cos(z / 10);
     scan.voxels[static_cast<std::size_t>(i)] = static_cast<float>(signal * contrast * std::clamp(from_edge, 0.0, 1.0));
@@ -279,14 +282,14 @@ TEST(MeasureNoise, AFilledCornerIsNoObject) {
 TEST(MeasureNoise, FillValuesDoNotCountWhereverTheyLie) {
   QV_NEEDS_TEST_DATA();
   const Scan noisy = head().with({NoiseKind::rician, 6, test_seed});
-  const std::int64_t width = head().extent.x, height = head().extent.y;
+  const auto width = static_cast<double>(head().extent.x), height = static_cast<double>(head().extent.y);
   const auto is_outside = [&](std::size_t i) {
-    const auto x = static_cast<double>(static_cast<std::int64_t>(i) % width - width / 2);
-    const auto y = static_cast<double>(static_cast<std::int64_t>(i) / width % height - height / 2);
-    return std::hypot(x, y) > 0.5 * static_cast<double>(width);
+    const auto [x, y, z] = place_of(static_cast<std::int64_t>(i), head().extent);
+    return std::hypot(x - width / 2, y - height / 2) > 0.5 * width;
   };
   const auto is_corner = [&](std::size_t i) {
-    return static_cast<std::int64_t>(i) % width < 20 && static_cast<std::int64_t>(i) / width % height < 20;
+    const auto [x, y, z] = place_of(static_cast<std::int64_t>(i), head().extent);
+    return x < 20 && y < 20;
   };
   for (const float fill : {-9999.0F, -1000.0F, 1000.0F, 4095.0F, 9999.0F, 65535.0F}) {
     for (const bool in_corner : {true, false}) {
@@ -379,8 +382,8 @@ TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
     Scan counts{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
     std::mt19937 random(5);
     for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-      const double x = i % 64 - 32, y = i / 64 % 64 - 32, z = i / 4096 - 20;
-      const bool is_hot = !is_uniform && x * x + y * y + z * z < 100;
+      const auto [x, y, z] = place_of(i, extent);
+      const bool is_hot = !is_uniform && std::hypot(x - 32, y - 32, z - 20) < 10;
       counts.voxels[static_cast<std::size_t>(i)] =
           static_cast<float>(std::poisson_distribution<int>(is_hot ? 64 : 4)(random));
     }
@@ -414,7 +417,7 @@ TEST(MeasureNoise, FewPartsAreMeasuredByTheirFinestDifferences) {
   const Extent extent{{64, 64, 1}};
   Scan busy{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   for (std::size_t i = 0; i < busy.voxels.size(); ++i) {
-    const auto x = static_cast<double>(i % 64), y = static_cast<double>(i / 64);
+    const auto [x, y, z] = place_of(static_cast<std::int64_t>(i), extent);
     busy.voxels[i] = static_cast<float>(500 + 200 * std::sin(x / 3 + std::sin(y / 7)) * std::cos(y / 4));
   }
   const NoiseModel model = busy.with({NoiseKind::gaussian, 5, test_seed}).measured();
@@ -662,14 +665,14 @@ TEST(MeasureNoise, ThinObjectsHoldNoNoiseToMeasure) {
   Scan vessels{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 0)};
   const auto draw = [&](double x, double y, double radius) {
     for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-      const auto z = static_cast<double>(i / extent.slice());
-      const double dx = static_cast<double>(i % extent.x) - x - 6 * std::sin(z / 7 + y);
-      const double dy = static_cast<double>(i / extent.x % extent.y) - y - 6 * std::cos(z / 9 + x);
-      const double distance = std::hypot(dx, dy);
+      const auto at = place_of(i, extent);
+      const double distance = std::hypot(at.x - x - 6 * std::sin(at.z / 7 + y), at.y - y - 6 * std::cos(at.z / 9 + x));
       if (distance < radius) vessels.voxels[static_cast<std::size_t>(i)] = static_cast<float>(200 - 20 * distance);
     }
   };
-  for (int i = 0; i < 16; ++i) draw(12 + 24 * (i % 4), 12 + 24 * (i / 4), i == 5 ? 9 : 3);
+  for (int column = 0; column < 4; ++column) {
+    for (int row = 0; row < 4; ++row) draw(12 + 24 * column, 12 + 24 * row, column == 1 && row == 1 ? 9 : 3);
+  }
   const NoiseModel model = vessels.measured();
   EXPECT_EQ(model.trusted_sigma(), 0) << model.describe();
   EXPECT_FALSE(model.reason.empty());
@@ -734,9 +737,8 @@ TEST(MeasureNoise, SignedMapsThatAreCutToZero) {
   std::normal_distribution<double> noise(0, 4);
   Scan field{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
   for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-    const double x = static_cast<double>(i % extent.x) / 36 - 1,
-                 y = static_cast<double>(i / extent.x % extent.y) / 36 - 1,
-                 z = static_cast<double>(i / extent.slice()) / 18 - 1;
+    const auto at = place_of(i, extent);
+    const double x = at.x / 36 - 1, y = at.y / 36 - 1, z = at.z / 18 - 1;
     const double hertz = 120 * x * y - 80 * z + noise(random);
     field.voxels[static_cast<std::size_t>(i)] = x * x + y * y + z * z < 0.8 ? static_cast<float>(hertz) : 0;
   }
@@ -751,7 +753,8 @@ TEST(MeasureNoise, ClippedBrightBackground) {
   const Extent extent{{200, 200, 1}};
   Scan scan{extent, {}};
   for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-    const double x = static_cast<double>(i % 200) / 100 - 1, y = static_cast<double>(i / 200) / 100 - 1;
+    const auto at = place_of(i, extent);
+    const double x = at.x / 100 - 1, y = at.y / 100 - 1;
     scan.voxels.push_back(x * x + y * y > 0.5 ? 4500.0F : static_cast<float>(1500 + 100 * x));
   }
   scan = scan.with({NoiseKind::gaussian, 12, test_seed});

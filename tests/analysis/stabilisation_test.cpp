@@ -75,12 +75,14 @@ struct Counts {
   Moments moments(double mean, const Change& change) const {
     double sum = 0, squares = 0, all = 0;
     const double most = 12 * std::sqrt(mean) + 20;
-    const double end = deviation > 0 ? 8 : 0, step = 1.0 / 64;
-    for (double k = std::max(std::floor(mean - most), 0.0); k < mean + most; ++k) {
+    const double first = std::max(std::floor(mean - most), 0.0);
+    constexpr int in_one = 64, end = 8 * in_one;  // steps
+    for (int count = 0; first + count < mean + most; ++count) {
+      const double k = first + count;
       const double probability = std::exp((k > 0 ? k * std::log(mean) : 0) - mean - std::lgamma(k + 1));
       if (!(probability > 1e-15)) continue;
-      for (double n = -end; n <= end; n += step) {
-        const double weight = probability * std::exp(-n * n / 2);
+      for (int i = deviation > 0 ? -end : 0; i <= (deviation > 0 ? end : 0); ++i) {
+        const double n = static_cast<double>(i) / in_one, weight = probability * std::exp(-n * n / 2);
         const double value = change(signal(k + deviation * n));
         sum += weight * value;
         squares += weight * value * value;
@@ -111,13 +113,14 @@ TEST(Stabilisation, PoissonNoiseGetsUnitVarianceAndNoBiasWhateverTheSignal) {
 }
 
 TEST(Stabilisation, SpeckleGetsUnitVarianceAndNoBiasWhateverTheSignal) {
-  constexpr double step = 1.0 / 16, end = 8;
+  constexpr int in_one = 16, end = 8 * in_one;  // steps
   for (const double share : {0.01, 0.05, 0.1, 0.2}) {
     const SignalVariance variance{share * share, 25, 2};
     for (const double signal : {-300.0, 0.0, 10.0, 100.0, 500.0, 2000.0, 1e5}) {
       double sum = 0, squares = 0, all = 0;
       const double spread = std::sqrt(variance.at(signal));
-      for (double n = -end; n <= end; n += step) {
+      for (int i = -end; i <= end; ++i) {
+        const double n = static_cast<double>(i) / in_one;
         const double weight = std::exp(-n * n / 2), value = stabilise_speckle(signal + spread * n, variance);
         sum += weight * value;
         squares += weight * value * value;

@@ -274,7 +274,10 @@ TEST_F(FilterCommand, IntegersOfFewNumbersAreLabelsHoweverThinTheyAre) {
     EXPECT_NE(refused.err.find("--force-kind"), std::string::npos) << refused.err;
   }
   const auto counts = random_integers(6400, 9);
-  const auto poor = run([&](int x, int y) { return std::abs(counts[static_cast<std::size_t>(80 * y + x)]) % 6; });
+  const auto poor = run([&](int x, int y) {
+    const int at = 80 * y + x;
+    return std::abs(counts[static_cast<std::size_t>(at)]) % 6;
+  });
   EXPECT_EQ(poor.status, 0) << poor.err;
 }
 
@@ -303,7 +306,8 @@ TEST_F(FilterCommand, MasksOfSmallLesionsAreLabelsWhereverTheyLie) {
   }
   const auto counts = random_integers(40 * 40 * 12, 9);
   const auto few = run([&](int x, int y, int z) {
-    return std::max(std::abs(counts[static_cast<std::size_t>(1600 * z + 40 * y + x)]) % 20 - 16, 0);
+    const int at = 1600 * z + 40 * y + x;
+    return std::max(std::abs(counts[static_cast<std::size_t>(at)]) % 20 - 16, 0);
   });
   EXPECT_EQ(few.status, 0) << few.err;
   EXPECT_EQ(run([](int, int, int) { return 7; }).status, 0);
@@ -500,7 +504,10 @@ TEST_F(FilterCommand, LabelsAndPhasesOfDicomAreKnownByTheirLooks) {
     return quietvox(words);
   };
   const auto random = random_integers(64 * 64, 3);
-  const auto noise = [&](int x, int y) { return random[static_cast<std::size_t>(64 * y + x)] % 200; };
+  const auto noise = [&](int x, int y) {
+    const int at = 64 * y + x;
+    return random[static_cast<std::size_t>(at)] % 200;
+  };
   const auto region = [](int x, int y) { return std::hypot(x - 30, y - 33) < 20 ? 17 * (1 + (2 * x + y) / 50) : 0; };
   const auto phase = [&](int x, int y) { return (100 * x + 60 * y + noise(x, y) + 100'000) % 6284 - 3142; };
   const std::string ge = "ORIGINAL\\PRIMARY\\OTHER", magnitude = "ORIGINAL\\PRIMARY\\M\\ND";

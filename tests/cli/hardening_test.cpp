@@ -17,7 +17,7 @@ namespace {
 class ProgramFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::string(QUIETVOX_SANITIZE) != "") GTEST_SKIP() << "built with a sanitizer instead";
+    if (!std::string(QUIETVOX_SANITIZE).empty()) GTEST_SKIP() << "built with a sanitizer instead";
     bytes_ = read_file(QUIETVOX_BINARY_DIR "/bin/quietvox");
     ASSERT_GT(bytes_.size(), sizeof(Elf64_Ehdr));
     std::memcpy(&header_, bytes_.data(), sizeof header_);

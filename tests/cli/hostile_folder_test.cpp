@@ -196,7 +196,7 @@ class HostileFolder : public ::testing::Test {
 
   /// Runs a command. Of what lies in the folder, only the outputs may change, and what was left by a run that was
   /// killed in a folder of theirs.
-  void expect_only(const std::set<std::string>& outputs, std::vector<std::string> words) const {
+  void expect_only(const std::set<std::string>& outputs, const std::vector<std::string>& words) const {
     std::string line;
     for (const std::string& word : words) line += word + " ";
     SCOPED_TRACE(line);

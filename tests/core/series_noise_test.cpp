@@ -22,18 +22,18 @@ struct Series {
     std::vector<Volume> volumes;
     for (const float level : levels) volumes.emplace_back(Extent{{8, 8, 4}}, Spacing{1, 1, 1}, level);
     const auto backend = make_backend("cpu");
-    return SeriesNoise::measure(
-        chain, volumes.size(),
-        [&](std::size_t i) { return levels[i] < 0 ? nullptr : std::make_unique<MemorySource>(volumes.at(i)); },
-        *backend, {},
-        [this](std::size_t, VolumeSource&) {
-          return [this](VolumeSource& source, const Execution&) {
-            ++measures;
-            NoiseModel model{.sigma = intensities(source).max};
-            if (model.sigma != std::floor(model.sigma)) model.confidence = Confidence::none;
-            return model;
-          };
-        });
+    return SeriesNoise::measure(volumes.size(), [&](std::size_t i) -> std::optional<std::vector<NoiseModel>> {
+      if (levels[i] < 0) return std::nullopt;
+      std::vector<NoiseModel> models;
+      MemorySource source(volumes.at(i));
+      resolve_chain(chain, source, *backend, {}, [&](VolumeSource& reaching, const Execution&) {
+        ++measures;
+        NoiseModel& model = models.emplace_back(NoiseModel{.sigma = intensities(reaching).max});
+        if (model.sigma != std::floor(model.sigma)) model.confidence = Confidence::none;
+        return model;
+      });
+      return models;
+    });
   }
 };
 

@@ -14,6 +14,8 @@
 
 /// The words and functions of CUDA C++ that kernels of this project use, for a compiler that knows C++ only.
 
+// NOLINTBEGIN(bugprone-reserved-identifier): these names are those of CUDA.
+
 #define __device__
 #define __global__
 #define __shared__ static  // one block runs after another
@@ -140,3 +142,5 @@ inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
 inline float __fdividef(float a, float b) { return a / b; }
 inline long long __double2ll_rn(double value) { return std::llrint(value); }
+
+// NOLINTEND(bugprone-reserved-identifier)

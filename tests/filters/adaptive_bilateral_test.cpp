@@ -145,7 +145,7 @@ TEST(AdaptiveBilateral, NoiseThatVaries) {
 }
 
 TEST(AdaptiveBilateral, TakesTheMapThatWasMeasured) {
-  const NoiseModel noise{.sigma = 10, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}, .contrast = 40};
+  NoiseModel noise{.sigma = 10, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}, .contrast = 40};
   const VolumeFacts facts{{{64, 64, 32}}, {1, 1, 1}, [&] { return noise; }, [] { return Range<double>{0, 255}; }};
   const AdaptiveBilateralParams params = AdaptiveBilateralParams{}.resolved(facts);
   EXPECT_EQ(params.map.values, noise.map.values);

@@ -188,7 +188,7 @@ TEST(Bm4d, TakesCorrelatedNoiseOutOfFlatVolumes) {
 
 TEST(Bm4d, TakesWhatWasMeasured) {
   Bm4dParams params;
-  const NoiseModel noise{.sigma = 7, .spectrum = correlated_spectrum(), .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  NoiseModel noise{.sigma = 7, .spectrum = correlated_spectrum(), .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
   const Bm4dParams resolved = params.resolved({{{20, 20, 20}}, {1, 1, 1}, [&] { return noise; }});
   EXPECT_EQ(resolved.sigma, 7);
   EXPECT_EQ(resolved.spectrum.in_plane, noise.spectrum.in_plane);

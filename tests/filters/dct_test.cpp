@@ -88,17 +88,16 @@ TEST(Dct, AConstantAddedIsAdded) {
 TEST(Dct, ShrinksByTheFormula) {
   Volume in(Extent{4, 4, 1});
   const double sigma = 1, large = 5, small = 1;  // coefficients
+  const auto wave = [](int at, int frequency) { return std::sqrt(0.5) * std::cos(M_PI * (at + 0.5) * frequency / 4); };
   for (int i = 0; i < 16; ++i) {
-    const double along_x = std::sqrt(0.5) * std::cos(M_PI * (i % 4 + 0.5) * 1 / 4) * 0.5;
-    const double along_y = std::sqrt(0.5) * std::cos(M_PI * (i / 4 + 0.5) * 2 / 4) * 0.5;
+    const double along_x = wave(i % 4, 1) * 0.5, along_y = wave(i / 4, 2) * 0.5;
     in.voxels[static_cast<std::size_t>(i)] = static_cast<float>(100 + large * along_x + small * along_y);
   }
   const auto gain = [](double r, int n) { return std::pow(r, n) / (1 + std::pow(r, n)); };
   const double large_gain = gain(large * gain(large / 2.8, 8), 4), small_gain = gain(small * gain(small / 2.8, 8), 4);
   const Volume out = filtered(in, make_params(in, DctBlock::square, sigma));
   for (int i = 0; i < 16; ++i) {
-    const double along_x = std::sqrt(0.5) * std::cos(M_PI * (i % 4 + 0.5) * 1 / 4) * 0.5;
-    const double along_y = std::sqrt(0.5) * std::cos(M_PI * (i / 4 + 0.5) * 2 / 4) * 0.5;
+    const double along_x = wave(i % 4, 1) * 0.5, along_y = wave(i / 4, 2) * 0.5;
     EXPECT_NEAR(out.voxels[static_cast<std::size_t>(i)],
                 100 + large * large_gain * along_x + small * small_gain * along_y, 1e-4);
   }

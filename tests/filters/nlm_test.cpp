@@ -264,7 +264,7 @@ TEST(Nlm, NoiseThatVariesIsTakenOutEverywhereAlike) {
 }
 
 TEST(Nlm, TakesTheMapThatWasMeasured) {
-  const NoiseModel noise{.sigma = 7, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  NoiseModel noise{.sigma = 7, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
   const VolumeFacts facts{{{20, 20, 20}}, {1, 1, 1}, [&] { return noise; }};
   NlmParams params;
   EXPECT_EQ(params.resolved(facts).map.values, noise.map.values);

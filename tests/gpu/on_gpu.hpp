@@ -53,8 +53,7 @@ inline FilterConfig resolved(const FilterConfig& from, const Volume& volume,
 
 /// By noise that varies along each axis.
 inline FilterConfig resolved_by_map(const FilterConfig& from, const Volume& volume) {
-  const NoiseModel noise{.sigma = 25,
-                         .map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}}};
+  NoiseModel noise{.sigma = 25, .map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}}};
   return from.resolved({volume.extent, volume.spacing, [&] { return noise; }, [] { return Range<double>{0, 3000}; }});
 }
 

@@ -401,7 +401,7 @@ TEST_F(TogetherTest, NobodyWaitsForEver) {
   std::vector<std::string> notes;
   Execution execution;
   execution.note = [&](const std::string& line) { notes.push_back(line); };
-  CommitLock({folder_.path()}, execution, std::chrono::milliseconds(10));
+  const CommitLock late({folder_.path()}, execution, std::chrono::milliseconds(10));
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_NE(notes[0].find("going on without"), std::string::npos) << notes[0];
 }

@@ -171,10 +171,13 @@ class PhaseGuess : public testing::Test {
 TEST_F(PhaseGuess, WrappedAnglesOfAnyRangeArePhases) {
   for (const auto& [low, high] : std::vector<std::pair<double, double>>{
            {-3.1415926, 3.1415926}, {0, 6.2831853}, {-3, 3}, {0, 1}, {-180, 180}, {0, 360}, {-500, 500}}) {
-    EXPECT_NE(why_phases([&](auto x, auto y) { return low + (high - low) * angle(x, y); }), "") << low << " " << high;
+    EXPECT_NE(why_phases([&, low = low, high = high](auto x, auto y) { return low + (high - low) * angle(x, y); }), "")
+        << low << " " << high;
   }
   for (const auto& [low, high] : std::vector<std::pair<int, int>>{{0, 4095}, {0, 255}, {-3142, 3142}, {0, 6283}}) {
-    const auto whole = [&](auto x, auto y) { return std::round(low + (high - low) * angle(x, y)); };
+    const auto whole = [&, low = low, high = high](auto x, auto y) {
+      return std::round(low + (high - low) * angle(x, y));
+    };
     EXPECT_NE(why_phases(whole), "") << low << " " << high;
     EXPECT_NE(why_phases([&](auto x, auto y) { return is_air(x, y) ? 0 : whole(x, y); }), "") << "without air";
   }

@@ -249,7 +249,7 @@ TEST(SeriesImageWriter, RefusesVoxelsThatLieElsewhere) {
     filter->SetInput(source->GetOutput());
     const auto median = MedianImageFilter<Image>::New();
     median->SetInput(filter->GetOutput());
-    const std::string message = refusal(median->GetOutput(), folder / "out");
+    std::string message = refusal(median->GetOutput(), folder / "out");
     EXPECT_EQ(message.empty(), fs::exists(folder / "out")) << message;
     return message;
   };

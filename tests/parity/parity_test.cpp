@@ -213,7 +213,7 @@ TEST_P(Parity, ABoxIsThatPartOfTheWhole) {
 
 /// Each voxel is filtered by the noise at its place in the whole volume, whatever part of that is at hand.
 TEST_P(Parity, NoiseThatVaries) {
-  const NoiseModel noise{
+  NoiseModel noise{
       .sigma = 60,
       .map = {{{2, 3, 2}}, {0.4F, 1.5F, 1, 0.2F, 0.7F, 1, 1.2F, 0.9F, 1, 1.7F, 0.5F, 1}},
       .contrast = 150,

@@ -215,7 +215,7 @@ io::WriteReport write_image(const io::Image& image, const std::filesystem::path&
     reported.push_back(volume);
     writer->write(std::as_const(volume).view(), reported.back().voxels.data());
   }
-  const io::WriteReport report = writer->commit();
+  io::WriteReport report = writer->commit();
   const auto written = io::open_dicom(output, {.allow_gaps = true, .series_uid = {}});
   for (std::size_t i = 0; i < reported.size(); ++i) {
     EXPECT_EQ(reported[i].voxels, read_volume(*written, i, io::VoxelDomain::real_with_padding).voxels);

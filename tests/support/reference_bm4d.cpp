@@ -35,7 +35,8 @@ Matrix wavelets(int count) {
     for (int first = 0; first < count; first += length) {
       Values row(static_cast<std::size_t>(count), 0);
       for (int n = 0; n < length; ++n) {
-        row[static_cast<std::size_t>(first + n)] = n < length / 2 ? 1 : -1;
+        const int at = first + n;
+        row[static_cast<std::size_t>(at)] = n < length / 2 ? 1 : -1;
       }
       rows.push_back(row);
     }

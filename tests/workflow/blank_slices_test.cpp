@@ -77,7 +77,7 @@ Found found(const Voxels& at) {
   const auto same = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
     return voxels[static_cast<std::size_t>((z * extent.y + y) * extent.x + x)];
   };
-  const Found result = found_along(2, same);
+  Found result = found_along(2, same);
   for (const int axis : {0, 1}) {
     const Found along_axis = found_along(axis, same);
     EXPECT_EQ(along_axis.missing, result.missing) << axis;

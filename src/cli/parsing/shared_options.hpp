@@ -32,8 +32,8 @@ struct SeriesOptions {
 };
 
 constexpr const char* stabilise_help =
-    "Transforms the data so that its noise is Gaussian before a filter that uses the measured noise, and back without "
-    "bias. rician: MR magnitudes; poisson: counts and X-rays, variance grows with the value; speckle: standard "
+    "Transforms the data so that its noise is Gaussian before filters, and back without bias. rician: MR magnitudes; "
+    "poisson: counts and X-rays, variance grows with the value; speckle: standard "
     "deviation grows with the value; auto: whichever was found; none: never.";
 
 struct NoiseOptions {

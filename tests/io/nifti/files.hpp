@@ -199,7 +199,7 @@ io::WriteReport rewrite(const io::Image& image, const std::filesystem::path& out
       writer->write(slab, &reported[reported.size() - buffer.size()]);
     }
   }
-  const io::WriteReport report = writer->commit();
+  io::WriteReport report = writer->commit();
   if (domain == io::VoxelDomain::real) expect_held(output, reported);
   return report;
 }

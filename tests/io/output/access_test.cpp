@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 class AccessTest : public testing::Test {
  protected:
   fs::path file(const std::string& name, mode_t mode, mode_t folder_mode = 0755) const {
-    const fs::path path = folder_ / name;
+    fs::path path = folder_ / name;
     fs::create_directories(path.parent_path());
     test::put(path, "");
     chmod(path.c_str(), mode);

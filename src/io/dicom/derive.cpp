@@ -133,12 +133,28 @@ void add_reference(DcmItem& item, const SliceHeader& source) {
   put(item, DCM_ReferencedSOPInstanceUID, source.sop_instance);
 }
 
-/// Records how an image was derived, and from what. `frame` counts from 1; 0: all of the source.
-void add_derivation(DcmItem& parent, const SliceHeader& source, const Derivation& derivation, const std::string& text,
+/// What was done to frames: the different texts, one after another.
+std::string together(std::span<const FrameDerivation> frames) {
+  const bool is_changed = std::ranges::any_of(frames, &FrameDerivation::is_changed);
+  std::string all;
+  std::set<std::string> known;
+  for (const FrameDerivation& frame : frames) {
+    const std::string& text = is_changed ? frame.volume->text : frame.volume->text_if_unchanged;
+    if (known.insert(text).second) all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
+}
+
+/// Records how an image was derived, and from what: from a frame of the source, counted from 1, or 0: from all of it.
+void add_derivation(DcmItem& parent, const SliceHeader& source, std::span<const FrameDerivation> frames,
                     std::size_t frame) {
-  extend_derivation_description(parent, text);
-  if (derivation.smooths) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
-  if (derivation.enhances) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");
+  extend_derivation_description(parent, together(frames));
+  const auto any = [&](bool VolumeDerivation::*does) {
+    return std::ranges::any_of(frames,
+                               [&](const FrameDerivation& each) { return each.is_changed && each.volume->*does; });
+  };
+  if (any(&VolumeDerivation::smooths)) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  if (any(&VolumeDerivation::enhances)) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");
   DcmItem& item = append_item(parent, DCM_SourceImageSequence);
   add_reference(item, source);
   if (frame > 0) put(item, DCM_ReferencedFrameNumber, std::to_string(frame));
@@ -153,16 +169,6 @@ std::string derived_uid(const std::string& role, const SliceHeader& source, cons
   return uid_from(role + "\n" + source_uid + "\n" + source.series + "\n" + derivation.inputs + "\n" + derivation.chain +
                   "\n" + derivation.series_suffix + "\n" + std::to_string(derivation.series_offset) +
                   (derivation.moves_overlays ? "\noverlays" : "") + "\n" + version());
-}
-
-/// The different ones among texts, one after another.
-std::string together(std::span<const std::string> texts) {
-  std::string all;
-  std::set<std::string> known;
-  for (const std::string& text : texts) {
-    if (known.insert(text).second) all += (all.empty() ? "" : "; ") + text;
-  }
-  return all;
 }
 
 /// Calls `body(item)` for the items of a sequence, if it is there.
@@ -186,22 +192,19 @@ void set_frame_types(DcmItem& groups) {
 
 /// Enhanced objects tell of their derivation frame by frame, in functional groups (PS3.3 C.7.6.16.2.6), and list all
 /// their sources once, at the top level. Where all frames share a history, it stays shared.
-void derive_frames(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
-                   const Derivation& derivation) {
+void derive_frames(DcmDataset& data, const SliceHeader& source, std::span<const FrameDerivation> frames) {
   bool is_shared = false;
   for_each_item(data, DCM_SharedFunctionalGroupsSequence, [&](DcmItem& groups) {
     set_frame_types(groups);
     is_shared = groups.tagExists(DCM_DerivationImageSequence);
-    if (is_shared) {
-      add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, together(texts), 0);
-    }
+    if (is_shared) add_derivation(append_item(groups, DCM_DerivationImageSequence), source, frames, 0);
   });
   std::size_t frame = 0;
   for_each_item(data, DCM_PerFrameFunctionalGroupsSequence, [&](DcmItem& groups) {
     set_frame_types(groups);
     ++frame;
     if (is_shared) return;
-    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, texts[frame - 1], frame);
+    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, frames.subspan(frame - 1, 1), frame);
   });
   DcmItem& study = append_item(data, DCM_SourceImageEvidenceSequence);
   put(study, DCM_StudyInstanceUID, text_of(data, DCM_StudyInstanceUID));
@@ -261,7 +264,7 @@ std::string identity_of(std::span<const Volume> volumes) {
   return to_hex(hash.digest());
 }
 
-bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
+bool derive(DcmDataset& data, const SliceHeader& source, std::span<const FrameDerivation> frames,
             const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
   put(data, DCM_SOPInstanceUID, derived_uid("instance", source, source.sop_instance, derivation));
@@ -280,9 +283,9 @@ bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::st
   const bool has_suffix = extend_series_description(data, derivation.series_suffix);
   raise_series_number(data, derivation.series_offset);
   if (source.is_enhanced) {
-    derive_frames(data, source, texts, derivation);
+    derive_frames(data, source, frames);
   } else {
-    add_derivation(data, source, derivation, together(texts), 0);
+    add_derivation(data, source, frames, 0);
   }
   add_equipment(data, derivation.time);
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");

@@ -39,6 +39,8 @@ class DicomWrite : public ::testing::Test {
     return [voxels = std::move(voxels)](Volume& volume) { volume.voxels = voxels; };
   }
 
+  static void change_one(Volume& volume) { volume.voxels.front() += 1; }
+
   TemporaryFolder folder_;
   fs::path source_ = folder_ / "in.dcm", output_ = folder_ / "out.dcm";
 };
@@ -345,7 +347,7 @@ TEST_F(DicomWrite, NestedImagesThatNobodyCanReadAreLeftOut) {
 }
 
 TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
-  rewrite({.instance = "1.2.3.4.99"});
+  rewrite({.instance = "1.2.3.4.99"}, change_one);
   EXPECT_EQ(dicom_text(output_, DCM_ImageType), "DERIVED\\PRIMARY\\AXIAL");
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head median");
   EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription),
@@ -374,11 +376,40 @@ TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
   EXPECT_EQ(text({DCM_SOPInstanceUID}), meta.c_str());
 }
 
-TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
+/// What is rounded away changes nothing.
+TEST_F(DicomWrite, AnObjectWithoutAChangedVoxelSaysSoAndIsNotCalledSmoothed) {
+  const std::string text = "quietvox " + version() + ": median radius=1x1x1 shape=box border=replicate";
+  const auto expect_unchanged = [&] {
+    EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription), text + "; no voxel changed; not for diagnostic use");
+    EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DCM_DerivationCodeSequence));
+    EXPECT_EQ(dicom_text(output_, DCM_ImageType), "DERIVED\\PRIMARY\\AXIAL") << "it has a UID of its own";
+  };
   rewrite({});
+  expect_unchanged();
+  rewrite({}, [](Volume& volume) { volume.voxels[3] += 0.4F; });
+  expect_unchanged();
+  rewrite({.columns = 100, .rows = 100, .syntax = EXS_RLELossless});
+  expect_unchanged();
+  rewrite({.columns = 100, .rows = 100}, [](Volume& volume) { volume.voxels.back() += 1; });
+  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription), text + "; not for diagnostic use");
+  EXPECT_TRUE(parse_dicom(output_)->getDataset()->tagExists(DCM_DerivationCodeSequence));
+}
+
+/// What is said of all frames at once is what became of any.
+TEST_F(DicomWrite, AFrameThatChangedSpeaksForItsFile) {
+  const auto change_second = [](Volume& volume) { volume.voxels[0] += volume.voxels[0] > 100 - 1024 ? 1 : 0; };
+  rewrite({.columns = 1, .rows = 1, .frames = 3, .position = {}}, change_second);
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{100, 102, 103}));
+  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription).find("no voxel changed"), std::string::npos);
+  rewrite({.columns = 1, .rows = 1, .frames = 3, .position = {}});
+  EXPECT_NE(dicom_text(output_, DCM_DerivationDescription).find("no voxel changed"), std::string::npos);
+}
+
+TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
+  rewrite({}, change_one);
   const fs::path first = folder_ / "first.dcm";
   fs::rename(output_, first);
-  write_image(*io::open_dicom(first, {}), output_);
+  write_image(*io::open_dicom(first, {}), output_, VoxelDomain::real, change_one);
   const auto file = parse_dicom(output_);
   for (const DcmTagKey& key :
        {DCM_SourceImageSequence, DCM_DerivationCodeSequence, DCM_ContributingEquipmentSequence}) {

@@ -67,16 +67,12 @@ void set_type(DcmItem& item, const DcmTagKey& key) {
 }
 
 /// How many bytes the first `count` characters of a text take, at most all of them; none where its character set does
-/// not tell without decoding.
+/// not tell without decoding: escape sequences, pairs whose second byte may be ASCII, bytes of no declared meaning.
 std::optional<std::size_t> bytes_of(const std::string& text, std::size_t count, const std::string& character_set) {
-  const auto is_ascii = [](unsigned char c) { return c < 0x80; };
   const bool is_utf8 = character_set == "ISO_IR 192";
-  const bool is_multi_byte = character_set.find('\\') != std::string::npos || character_set.starts_with("ISO 2022") ||
-                             character_set.starts_with("GB");  // escape sequences; pairs whose second byte may be ASCII
-  const bool is_single_byte = character_set.starts_with("ISO_IR ") && !is_utf8;
-  if (is_multi_byte || !(is_utf8 || is_single_byte || std::all_of(text.begin(), text.end(), is_ascii))) {
-    return std::nullopt;
-  }
+  const bool is_single_byte = character_set.starts_with("ISO_IR ") && character_set.find('\\') == std::string::npos;
+  const auto is_ascii = [](unsigned char c) { return c < 0x80 && c != 0x1b; };
+  if (!is_utf8 && !is_single_byte && !std::all_of(text.begin(), text.end(), is_ascii)) return std::nullopt;
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
     const bool goes_on = is_utf8 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
@@ -113,19 +109,23 @@ void raise_series_number(DcmDataset& data, int offset) {
   put(data, DCM_SeriesNumber, std::to_string(number));
 }
 
-/// A text that gets too long is cut at a space; the notice, after the last semicolon, is kept.
-void extend_derivation_description(DcmItem& data, const std::string& addition) {
-  constexpr std::size_t most = 1024;
-  const std::string before = text_of(data, DCM_DerivationDescription);
-  std::string text = before.empty() ? addition : before + "; " + addition;
-  if (text.size() > most) {
-    const std::string end = " ..." + addition.substr(addition.rfind(';'));
-    const std::size_t cut = text.rfind(' ', most - end.size());
-    const bool has_escapes = before.find('\x1b') != std::string::npos;  // to be undone before what follows
-    if (cut == std::string::npos || (has_escapes && cut < before.size())) return;
-    text.replace(cut, std::string::npos, end);
+/// Where both texts do not fit, each has at least half of the element. The older one, which the source still holds,
+/// ends with `...`, or is no more than that where it cannot be cut safely; ours is cut at a space, before its notice.
+void extend_derivation_description(DcmItem& data, std::string addition) {
+  constexpr std::string_view between = "; ", more = "...";
+  constexpr std::size_t most = 1024 - between.size(), half = most / 2;
+  std::string before = text_of(data, DCM_DerivationDescription);
+  if (const std::size_t room = most - std::min(half, addition.size()); before.size() > room) {
+    const std::string character_set = text_of(*data.getRootItem(), DCM_SpecificCharacterSet);
+    if (bytes_of(before, room, character_set) != before.size()) {
+      before.replace(bytes_of(before, room - more.size(), character_set).value_or(0), std::string::npos, more);
+    }
   }
-  put(data, DCM_DerivationDescription, text);
+  if (const std::size_t room = most - std::min(half, before.size()); addition.size() > room) {
+    const std::string end = " ..." + addition.substr(addition.rfind(';'));
+    addition.replace(addition.rfind(' ', room - end.size()), std::string::npos, end);
+  }
+  put(data, DCM_DerivationDescription, before.empty() ? addition : before.append(between).append(addition));
 }
 
 void add_reference(DcmItem& item, const SliceHeader& source) {

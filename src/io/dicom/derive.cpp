@@ -149,9 +149,11 @@ std::string together(std::span<const FrameDerivation> frames) {
 void add_derivation(DcmItem& parent, const SliceHeader& source, std::span<const FrameDerivation> frames,
                     std::size_t frame) {
   extend_derivation_description(parent, together(frames));
+  // Functional groups must hold a code (PS3.3 C.7.6.16.2.6): there, only the text says that no voxel changed.
   const auto any = [&](bool VolumeDerivation::*does) {
-    return std::ranges::any_of(frames,
-                               [&](const FrameDerivation& each) { return each.is_changed && each.volume->*does; });
+    return std::ranges::any_of(frames, [&](const FrameDerivation& each) {
+      return (each.is_changed || source.is_enhanced) && each.volume->*does;
+    });
   };
   if (any(&VolumeDerivation::smooths)) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
   if (any(&VolumeDerivation::enhances)) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");

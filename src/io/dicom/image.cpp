@@ -461,8 +461,7 @@ struct DicomFolder::Impl {
     series.input = path;
     series.is_folder = std::filesystem::is_directory(path);
     if (images.empty()) {
-      throw Error(series.is_folder ? Errc::no_input : Errc::unsupported,
-                  path.string() + ": holds no DICOM image; passed over " + found.skipped.front());
+      throw Error(Errc::no_input, path.string() + ": holds no DICOM image; passed over " + found.skipped.front());
     }
     images = dicom::choose_series(std::move(images), options.series_uid, path);
     series.warnings = std::move(warnings);

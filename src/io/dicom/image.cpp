@@ -383,7 +383,8 @@ std::vector<std::string> shortened(const std::vector<std::string>& names) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) lines.push_back("passed over " + names[i]);
   if (names.size() > most_named) {
-    lines.push_back("passed over " + std::to_string(names.size() - most_named) + " more files without an image");
+    const std::size_t more = names.size() - most_named;
+    lines.push_back("passed over " + std::to_string(more) + (more == 1 ? " more file" : " more files"));
   }
   return lines;
 }

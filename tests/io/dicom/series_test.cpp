@@ -476,6 +476,31 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
   expect_error(Errc::no_input, "holds no DICOM image", [&] { open(); });
 }
 
+TEST_F(DicomSeries, AColourImageAmongOthersIsPassedOverAndNamed) {
+  for (int z = 0; z < 3; ++z) add(std::to_string(z), z, z);
+  const auto make_colour = [](DcmDataset& data) {
+    data.putAndInsertUint16(DCM_SamplesPerPixel, 3);
+    data.putAndInsertString(DCM_PhotometricInterpretation, "RGB");
+  };
+  for (int i = 0; i < 6; ++i) {
+    DicomSpec spec{.bits_allocated = 8, .bits_stored = 8, .position = {}, .change = make_colour};
+    if (i == 0) spec.more = {{DCM_SOPClassUID, UID_SecondaryCaptureImageStorage}};
+    write_dicom(folder_ / ("colour" + std::to_string(i)), spec);
+  }
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 1U);
+  EXPECT_EQ(marks(*image), (std::vector<int>{0, 1, 2}));
+  ASSERT_EQ(image->warnings().size(), 6U);
+  EXPECT_EQ(image->warnings()[0], "passed over colour0: a colour image");
+  EXPECT_EQ(image->warnings()[5], "passed over 1 more file");
+  const auto series = io::DicomFolder(folder_.path()).series();
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(series[0].images, 3U);
+  EXPECT_EQ(series[0].problem, "");
+  for (int z = 0; z < 3; ++z) fs::remove(folder_ / (std::to_string(z) + ".dcm"));
+  expect_error(Errc::unsupported, "colour0: RGB pixels are not supported", [&] { open(); });
+}
+
 TEST_F(DicomSeries, ABrokenFileAmongGoodOnesStopsAll) {
   add("a", 0, 1);
   add("b", 1, 2);

@@ -212,6 +212,38 @@ TEST_F(DicomSeries, TiltForbidsWindowsAcross) {
   EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
 }
 
+/// Two slices cannot tell a tilt from a shift.
+TEST_F(DicomSeries, ASliceThatSlidSidewaysIsNoTilt) {
+  const auto why = [&](const std::vector<std::array<double, 3>>& positions) {
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      DicomSpec spec = marked(static_cast<int>(i));
+      spec.position.assign(positions[i].begin(), positions[i].end());
+      write_dicom(folder_ / (std::to_string(i) + ".dcm"), spec);
+    }
+    return open()->why_2d_only(0);
+  };
+  EXPECT_EQ(why({{0, 0, 0}, {0, 20, 1}}), "slices are shifted sideways: 0.dcm and 1.dcm by 20 mm");
+  EXPECT_EQ(why({{0, 0, 0}, {0, 0, 1}, {0, 5, 2}, {0, 0, 3}}), "slices are shifted sideways: 0.dcm and 2.dcm by 5 mm");
+  EXPECT_EQ(why({{0, 0, 0}, {1, 0, 1}, {0, 1, 2}, {1, 0, 3}}), "slices are shifted sideways: 0.dcm and 1.dcm by 1 mm");
+  EXPECT_EQ(why({{0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 7, 3}}), "slices are shifted sideways: 0.dcm and 3.dcm by 7 mm");
+}
+
+TEST_F(DicomSeries, ASliceOfAnotherOrientationIsNamedBesideTheGapItLeaves) {
+  for (int z = 0; z < 5; ++z) {
+    DicomSpec spec = marked(z);
+    spec.position = {0, 0, 1.0 * z};
+    spec.instance_number = z + 1;
+    if (z == 2) spec.orientation = "0\\1\\0\\0\\0\\-1";
+    write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+  }
+  const std::string gap = "slices are missing: 1.dcm and 3.dcm are 2 mm apart, others 1 mm";
+  EXPECT_EQ(open()->why_uneven(0), gap + "; 2.dcm has another orientation");
+  EXPECT_EQ(open()->why_uneven(0), open()->why_2d_only(0));
+  EXPECT_EQ(open()->warnings(), std::vector<std::string>{open()->why_uneven(0)});
+  fs::remove(folder_ / "2.dcm");
+  EXPECT_EQ(open()->why_uneven(0), gap);
+}
+
 TEST_F(DicomSeries, PositionsFilledOnceMoreThanOthersForbidWindowsAcross) {
   add("a", 0, 1);
   add("b", 1, 2);

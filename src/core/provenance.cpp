@@ -40,7 +40,7 @@ std::string brief_chain(std::span<const FilterConfig> chain, std::size_t most) {
   return names.size() <= most ? names : std::to_string(chain.size()) + " filters";
 }
 
-std::string derivation_text(const Provenance& provenance) {
+std::string derivation_text(const Provenance& provenance, bool is_changed) {
   const std::string mask = provenance.mask.empty() ? "" : "; within mask " + provenance.mask;
   std::string steps;
   const auto add = [&steps](const std::string& step) { steps += (steps.empty() ? "" : " -> ") + step; };
@@ -49,10 +49,11 @@ std::string derivation_text(const Provenance& provenance) {
     for (; other != provenance.others.end() && other->before == step; ++other) add(other->name);
     if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
   }
+  const std::string unchanged = is_changed || steps.empty() ? "" : "; no voxel changed";
   if (steps.empty()) steps = "left as it was";
   const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
   const std::string even = provenance.stabilised.empty() ? "" : "; stabilised: " + provenance.stabilised;
-  return "quietvox " + version() + ": " + steps + mask + noise + even + "; not for diagnostic use";
+  return "quietvox " + version() + ": " + steps + mask + noise + even + unchanged + "; not for diagnostic use";
 }
 
 }  // namespace quietvox

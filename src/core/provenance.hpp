@@ -45,7 +45,7 @@ std::string brief_chain(std::span<const FilterConfig> chain, std::size_t most);
 
 /// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`, other steps by name in their places; with `;
 /// within mask 0123456789abcdef` behind the filters where there is a mask, `; ` and the source of the noise, and
-/// `; stabilised: Rician noise`.
-std::string derivation_text(const Provenance&);
+/// `; stabilised: Rician noise`. `; no voxel changed` where filters ran and none did.
+std::string derivation_text(const Provenance&, bool is_changed = true);
 
 }  // namespace quietvox

@@ -86,6 +86,11 @@ TEST_F(ExitCode, NoInput2) {
   expect(2, {"median", path("text.txt"), path("out.nii")}, "text.txt");
   expect(2, {"median", path("empty"), path("out")}, "empty");
   expect(2, {"info", path("text.txt")}, "text.txt");
+  std::filesystem::create_directory(folder_ / "report");
+  write_dicom(folder_ / "report/a.dcm", {.more = {{DCM_SOPClassUID, UID_BasicTextSRStorage}}});
+  for (const char* name : {"report", "report/a.dcm"}) {
+    expect(2, {"median", path(name), path("out")}, ": holds no DICOM image; passed over a.dcm: a structured report");
+  }
 }
 
 TEST_F(ExitCode, CorruptInput4) {

@@ -1067,6 +1067,8 @@ TEST_F(FilterCommand, DryRunWritesNothingAndTellsTheTruth) {
   const Result good = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--dry-run"});
   EXPECT_NE(good.err.find("would write NIfTI to " + path("out.nii")), std::string::npos) << good.err;
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+  const Result told = quietvox_ok({"median", path("in.nii"), path("out.nii"), "--dry-run", "--json"});
+  EXPECT_EQ(Json::parse(told.out)["files"], Json::array());
   // What the run would resolve, as far as the header tells.
   const std::vector<std::string> bilateral{"bilateral", path("in.nii"), path("out.nii"), "--json"};
   const auto parameters_of = [&](std::vector<std::string> words, const char* more) {

@@ -65,5 +65,11 @@ TEST(Provenance, SaysWhereTheNoiseIsFrom) {
   EXPECT_NE(derivation_text(provenance).find("; one noise for the series; not for diagnostic use"), std::string::npos);
 }
 
+TEST(Provenance, SaysThatNoVoxelChangedIfFiltersRan) {
+  const FilterConfig median(find_filter("median"));
+  EXPECT_NE(derivation_text({{median}, {median}, "cpu"}, false).find("; no voxel changed; not for"), std::string::npos);
+  EXPECT_NE(derivation_text({{median}, {}, "cpu"}, false).find(": left as it was; not for"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace quietvox

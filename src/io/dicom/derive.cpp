@@ -67,16 +67,12 @@ void set_type(DcmItem& item, const DcmTagKey& key) {
 }
 
 /// How many bytes the first `count` characters of a text take, at most all of them; none where its character set does
-/// not tell without decoding.
+/// not tell without decoding: escape sequences, pairs whose second byte may be ASCII, bytes of no declared meaning.
 std::optional<std::size_t> bytes_of(const std::string& text, std::size_t count, const std::string& character_set) {
-  const auto is_ascii = [](unsigned char c) { return c < 0x80; };
   const bool is_utf8 = character_set == "ISO_IR 192";
-  const bool is_multi_byte = character_set.find('\\') != std::string::npos || character_set.starts_with("ISO 2022") ||
-                             character_set.starts_with("GB");  // escape sequences; pairs whose second byte may be ASCII
-  const bool is_single_byte = character_set.starts_with("ISO_IR ") && !is_utf8;
-  if (is_multi_byte || !(is_utf8 || is_single_byte || std::all_of(text.begin(), text.end(), is_ascii))) {
-    return std::nullopt;
-  }
+  const bool is_single_byte = character_set.starts_with("ISO_IR ") && character_set.find('\\') == std::string::npos;
+  const auto is_ascii = [](unsigned char c) { return c < 0x80 && c != 0x1b; };
+  if (!is_utf8 && !is_single_byte && !std::all_of(text.begin(), text.end(), is_ascii)) return std::nullopt;
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
     const bool goes_on = is_utf8 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
@@ -113,19 +109,23 @@ void raise_series_number(DcmDataset& data, int offset) {
   put(data, DCM_SeriesNumber, std::to_string(number));
 }
 
-/// A text that gets too long is cut at a space; the notice, after the last semicolon, is kept.
-void extend_derivation_description(DcmItem& data, const std::string& addition) {
-  constexpr std::size_t most = 1024;
-  const std::string before = text_of(data, DCM_DerivationDescription);
-  std::string text = before.empty() ? addition : before + "; " + addition;
-  if (text.size() > most) {
-    const std::string end = " ..." + addition.substr(addition.rfind(';'));
-    const std::size_t cut = text.rfind(' ', most - end.size());
-    const bool has_escapes = before.find('\x1b') != std::string::npos;  // to be undone before what follows
-    if (cut == std::string::npos || (has_escapes && cut < before.size())) return;
-    text.replace(cut, std::string::npos, end);
+/// Where both texts do not fit, each has at least half of the element. The older one, which the source still holds,
+/// ends with `...`, or is no more than that where it cannot be cut safely; ours is cut at a space, before its notice.
+void extend_derivation_description(DcmItem& data, std::string addition) {
+  constexpr std::string_view between = "; ", more = "...";
+  constexpr std::size_t most = 1024 - between.size(), half = most / 2;
+  std::string before = text_of(data, DCM_DerivationDescription);
+  if (const std::size_t room = most - std::min(half, addition.size()); before.size() > room) {
+    const std::string character_set = text_of(*data.getRootItem(), DCM_SpecificCharacterSet);
+    if (bytes_of(before, room, character_set) != before.size()) {
+      before.replace(bytes_of(before, room - more.size(), character_set).value_or(0), std::string::npos, more);
+    }
   }
-  put(data, DCM_DerivationDescription, text);
+  if (const std::size_t room = most - std::min(half, before.size()); addition.size() > room) {
+    const std::string end = " ..." + addition.substr(addition.rfind(';'));
+    addition.replace(addition.rfind(' ', room - end.size()), std::string::npos, end);
+  }
+  put(data, DCM_DerivationDescription, before.empty() ? addition : before.append(between).append(addition));
 }
 
 void add_reference(DcmItem& item, const SliceHeader& source) {
@@ -133,12 +133,30 @@ void add_reference(DcmItem& item, const SliceHeader& source) {
   put(item, DCM_ReferencedSOPInstanceUID, source.sop_instance);
 }
 
-/// Records how an image was derived, and from what. `frame` counts from 1; 0: all of the source.
-void add_derivation(DcmItem& parent, const SliceHeader& source, const Derivation& derivation, const std::string& text,
+/// What was done to frames: the different texts, one after another.
+std::string together(std::span<const FrameDerivation> frames) {
+  const bool is_changed = std::ranges::any_of(frames, &FrameDerivation::is_changed);
+  std::string all;
+  std::set<std::string> known;
+  for (const FrameDerivation& frame : frames) {
+    const std::string& text = is_changed ? frame.volume->text : frame.volume->text_if_unchanged;
+    if (known.insert(text).second) all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
+}
+
+/// Records how an image was derived, and from what: from a frame of the source, counted from 1, or 0: from all of it.
+void add_derivation(DcmItem& parent, const SliceHeader& source, std::span<const FrameDerivation> frames,
                     std::size_t frame) {
-  extend_derivation_description(parent, text);
-  if (derivation.smooths) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
-  if (derivation.enhances) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");
+  extend_derivation_description(parent, together(frames));
+  // Functional groups must hold a code (PS3.3 C.7.6.16.2.6): there, only the text says that no voxel changed.
+  const auto any = [&](bool VolumeDerivation::*does) {
+    return std::ranges::any_of(frames, [&](const FrameDerivation& each) {
+      return (each.is_changed || source.is_enhanced) && each.volume->*does;
+    });
+  };
+  if (any(&VolumeDerivation::smooths)) append_code(parent, DCM_DerivationCodeSequence, "113087", "Smoothing");
+  if (any(&VolumeDerivation::enhances)) append_code(parent, DCM_DerivationCodeSequence, "113086", "Edge enhancement");
   DcmItem& item = append_item(parent, DCM_SourceImageSequence);
   add_reference(item, source);
   if (frame > 0) put(item, DCM_ReferencedFrameNumber, std::to_string(frame));
@@ -153,16 +171,6 @@ std::string derived_uid(const std::string& role, const SliceHeader& source, cons
   return uid_from(role + "\n" + source_uid + "\n" + source.series + "\n" + derivation.inputs + "\n" + derivation.chain +
                   "\n" + derivation.series_suffix + "\n" + std::to_string(derivation.series_offset) +
                   (derivation.moves_overlays ? "\noverlays" : "") + "\n" + version());
-}
-
-/// The different ones among texts, one after another.
-std::string together(std::span<const std::string> texts) {
-  std::string all;
-  std::set<std::string> known;
-  for (const std::string& text : texts) {
-    if (known.insert(text).second) all += (all.empty() ? "" : "; ") + text;
-  }
-  return all;
 }
 
 /// Calls `body(item)` for the items of a sequence, if it is there.
@@ -186,22 +194,19 @@ void set_frame_types(DcmItem& groups) {
 
 /// Enhanced objects tell of their derivation frame by frame, in functional groups (PS3.3 C.7.6.16.2.6), and list all
 /// their sources once, at the top level. Where all frames share a history, it stays shared.
-void derive_frames(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
-                   const Derivation& derivation) {
+void derive_frames(DcmDataset& data, const SliceHeader& source, std::span<const FrameDerivation> frames) {
   bool is_shared = false;
   for_each_item(data, DCM_SharedFunctionalGroupsSequence, [&](DcmItem& groups) {
     set_frame_types(groups);
     is_shared = groups.tagExists(DCM_DerivationImageSequence);
-    if (is_shared) {
-      add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, together(texts), 0);
-    }
+    if (is_shared) add_derivation(append_item(groups, DCM_DerivationImageSequence), source, frames, 0);
   });
   std::size_t frame = 0;
   for_each_item(data, DCM_PerFrameFunctionalGroupsSequence, [&](DcmItem& groups) {
     set_frame_types(groups);
     ++frame;
     if (is_shared) return;
-    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, derivation, texts[frame - 1], frame);
+    add_derivation(append_item(groups, DCM_DerivationImageSequence), source, frames.subspan(frame - 1, 1), frame);
   });
   DcmItem& study = append_item(data, DCM_SourceImageEvidenceSequence);
   put(study, DCM_StudyInstanceUID, text_of(data, DCM_StudyInstanceUID));
@@ -261,7 +266,7 @@ std::string identity_of(std::span<const Volume> volumes) {
   return to_hex(hash.digest());
 }
 
-bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::string> texts,
+bool derive(DcmDataset& data, const SliceHeader& source, std::span<const FrameDerivation> frames,
             const Derivation& derivation) {
   put(data, DCM_SOPClassUID, source.sop_class);  // the same; where it has lost its type, DCMTK's meta group needs it
   put(data, DCM_SOPInstanceUID, derived_uid("instance", source, source.sop_instance, derivation));
@@ -280,9 +285,9 @@ bool derive(DcmDataset& data, const SliceHeader& source, std::span<const std::st
   const bool has_suffix = extend_series_description(data, derivation.series_suffix);
   raise_series_number(data, derivation.series_offset);
   if (source.is_enhanced) {
-    derive_frames(data, source, texts, derivation);
+    derive_frames(data, source, frames);
   } else {
-    add_derivation(data, source, derivation, together(texts), 0);
+    add_derivation(data, source, frames, 0);
   }
   add_equipment(data, derivation.time);
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");

@@ -13,11 +13,22 @@
 /// What marks an image as derived from another one.
 namespace quietvox::io::dicom {
 
+/// What was done to a volume.
+struct VolumeDerivation {
+  std::string text, text_if_unchanged;  ///< for people
+  bool smooths = false, enhances = false;
+};
+
+/// What became of a frame.
+struct FrameDerivation {
+  const VolumeDerivation* volume = nullptr;  ///< that it belongs to
+  bool is_changed = false;                   ///< any of its voxels
+};
+
 /// The same for all files of a series.
 struct Derivation {
-  std::string inputs;                     ///< tells inputs apart, see identity_of()
-  std::string chain;                      ///< the filters as they were asked for, and the mask
-  bool smooths = true, enhances = false;  ///< what the filters of the chain are for
+  std::string inputs;  ///< tells inputs apart, see identity_of()
+  std::string chain;   ///< the filters as they were asked for, and the mask
   std::string series_suffix;
   int series_offset = 0;
   bool moves_overlays = false;  ///< out of the pixels' cells
@@ -40,9 +51,9 @@ int series_offset_of(const std::string& chain);
 void check_series_suffix(const std::string&);
 
 /// Turns a copy of the source's data set into the derived object: identifiers, type, dates, description, sources,
-/// equipment; what shows the source's pixels goes. `texts` says what was done, for people, frame by frame. Pixels and
-/// everything else stay. False where the series description had to stay without its suffix: it is too long, and its
-/// character set does not tell where to cut it.
-bool derive(DcmDataset&, const SliceHeader& source, std::span<const std::string> texts, const Derivation&);
+/// equipment; what shows the source's pixels goes. `frames`: all of them. Pixels and everything else stay. False where
+/// the series description had to stay without its suffix: it is too long, and its character set does not tell where to
+/// cut it.
+bool derive(DcmDataset&, const SliceHeader& source, std::span<const FrameDerivation> frames, const Derivation&);
 
 }  // namespace quietvox::io::dicom

@@ -6,6 +6,7 @@
 #include <dcmtk/dcmdata/dcpxitem.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <concepts>
@@ -108,10 +109,10 @@ std::int64_t merge_any(const SliceHeader& slice, const PixelFormat& written, con
 }
 
 /// By way of a table. Several numbers may have one value: where it is still that of the number before, this one stays.
-std::int64_t merge_by_table(const SliceHeader& slice, const float* values, std::span<std::uint16_t> cells) {
+std::int64_t merge_by_table(const SliceHeader& slice, const PixelFormat& written, const float* values,
+                            std::span<std::uint16_t> cells) {
   const ModalityLut& lut = slice.modality_lut;
   const PixelFormat& format = slice.format;
-  const PixelFormat written = format_to_write(format, cells);
   const auto [least, most] = std::minmax(lut.values.front(), lut.values.back());
   std::int64_t clamped = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -129,18 +130,27 @@ std::int64_t merge_by_table(const SliceHeader& slice, const float* values, std::
   return clamped;
 }
 
-template <class Real>
-std::int64_t merge(const SliceHeader& slice, const float* values, std::span<std::uint16_t> cells) {
-  const PixelFormat written = format_to_write(slice.format, cells);
+std::int64_t merge_stored(const SliceHeader& slice, const PixelFormat& written, const float* values,
+                          std::span<std::uint16_t> cells) {
   constexpr std::pair<int, int> none{1, 0};
-  const std::pair<int, int> padding = slice.padding.value_or(none);
-  std::int64_t clamped = 0;
+  if (merge_whole_numbers(slice.format, written, slice.padding.value_or(none), values, cells)) return 0;
+  return merge_any<float>(slice, written, values, cells);
+}
+
+Merged merge_cells(const SliceHeader& slice, const float* values, VoxelDomain domain, std::span<std::uint16_t> cells) {
+  const auto merge = domain == VoxelDomain::stored ? merge_stored
+                     : slice.modality_lut.empty()  ? merge_any<double>
+                                                   : merge_by_table;
+  const PixelFormat written = format_to_write(slice.format, cells);
+  std::array<std::uint16_t, cells_at_once> before;
+  Merged merged;
   for (std::size_t at = 0; at < cells.size(); at += cells_at_once) {
     const auto some = cells.subspan(at, std::min(cells_at_once, cells.size() - at));
-    if (std::same_as<Real, float> && merge_whole_numbers(slice.format, written, padding, values + at, some)) continue;
-    clamped += merge_any<Real>(slice, written, values + at, some);
+    std::ranges::copy(some, before.begin());
+    merged.clamped += merge(slice, written, values + at, some);
+    merged.is_changed = merged.is_changed || !std::equal(some.begin(), some.end(), before.begin());
   }
-  return clamped;
+  return merged;
 }
 
 /// Whether numbers do not fit into the bits that are theirs, by the bits of cells that are not the same in all.
@@ -311,19 +321,14 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
   return are_cut_off(slice, cells, differing);
 }
 
-std::int64_t merge_values(const SliceHeader& slice, const float* values, VoxelDomain domain,
-                          std::span<std::uint16_t> frame) {
-  const auto merge_cells = [&](std::span<std::uint16_t> cells) {
-    if (domain == VoxelDomain::stored) return merge<float>(slice, values, cells);
-    return slice.modality_lut.empty() ? merge<double>(slice, values, cells) : merge_by_table(slice, values, cells);
-  };
-  if (fills_frame(slice)) return merge_cells(frame);
+Merged merge_values(const SliceHeader& slice, const float* values, VoxelDomain domain, std::span<std::uint16_t> frame) {
+  if (fills_frame(slice)) return merge_cells(slice, values, domain, frame);
   auto tile = cut_tile(slice, frame);
-  const std::int64_t clamped = merge_cells(tile);
+  const Merged merged = merge_cells(slice, values, domain, tile);
   for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
     std::copy_n(tile.begin() + in_tile, slice.columns, frame.begin() + in_frame);
   });
-  return clamped;
+  return merged;
 }
 
 }  // namespace quietvox::io::dicom

@@ -33,10 +33,16 @@ void replace_cells(DcmDataset&, const SliceHeader&, std::span<const std::uint16_
 /// cell and are neither copies of the sign nor an overlay, as of numbers that are larger than the header says.
 bool to_values(const SliceHeader&, std::span<const std::uint16_t> frame, VoxelDomain, float* values);
 
+/// What became of the cells of an image.
+struct Merged {
+  std::int64_t clamped = 0;  ///< how many values were
+  bool is_changed = false;   ///< any cell
+};
+
 /// Filtered values of an image put back into the cells of its frame that they came from: inverse rescale, rounding half
 /// away from zero, clamping to the stored range, moving off the padding range. Spare bits above a signed number follow
 /// its sign where they do so in all cells of the image; other spare bits stay. Cells that hold padding or whose value
-/// is not finite stay. Returns how many values were clamped.
-std::int64_t merge_values(const SliceHeader&, const float* values, VoxelDomain, std::span<std::uint16_t> frame);
+/// is not finite stay.
+Merged merge_values(const SliceHeader&, const float* values, VoxelDomain, std::span<std::uint16_t> frame);
 
 }  // namespace quietvox::io::dicom

@@ -73,7 +73,7 @@ void read_identity(DcmDataset& data, SliceHeader& slice) {
 }
 
 /// Kinds of images that are valid DICOM and not handled.
-void refuse_unhandled_kinds(DcmDataset& data) {
+void refuse_unhandled_kinds(DcmDataset& data, SliceHeader& slice) {
   if (data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData)) {
     unsupported("float pixel data is not supported");
   }
@@ -81,7 +81,8 @@ void refuse_unhandled_kinds(DcmDataset& data) {
   const bool has_one_sample = number_of(data, DCM_SamplesPerPixel).value_or(1) == 1;
   if (photometric.empty() && has_one_sample) corrupt(DCM_PhotometricInterpretation, "is missing");
   const bool is_grey = photometric == "MONOCHROME1" || photometric == "MONOCHROME2";
-  if (!has_one_sample || !is_grey) {
+  slice.is_colour = !has_one_sample || !is_grey;
+  if (slice.is_colour) {
     unsupported((photometric.empty() || is_grey ? "colour" : photometric) +
                 " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
   }
@@ -398,7 +399,7 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
 
 void read_header(DcmDataset& data, SliceHeader& slice) {
   read_identity(data, slice);
-  refuse_unhandled_kinds(data);
+  refuse_unhandled_kinds(data, slice);
   read_pixel_format(data, slice);
   read_pixel_data(data, slice);
   read_padding(data, slice);

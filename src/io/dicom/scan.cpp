@@ -5,6 +5,7 @@
 #include <dcmtk/dcmdata/dcuid.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/fields.hpp"
 #include "core/input_limits.hpp"
@@ -168,6 +169,15 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
       result.images.push_back(std::move(image));
     }
   }
+  std::set<std::string> grey;  // series
+  for (const SliceHeader& image : result.images) {
+    if (!image.is_colour) grey.insert(image.series);
+  }
+  std::erase_if(result.images, [&](const SliceHeader& image) {
+    const bool is_misfit = image.is_colour && grey.contains(image.series);
+    if (is_misfit) lost.push_back(image.name.string() + ": a colour image");
+    return is_misfit;
+  });
   // What may be an image is named before what is none, since only the first are named.
   result.skipped = std::move(lost);
   std::ranges::move(others, std::back_inserter(result.skipped));

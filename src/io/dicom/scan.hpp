@@ -20,7 +20,7 @@ class OpenFile;
 /// The images found at a path, and what was passed over.
 struct Scan {
   std::vector<SliceHeader> images;    ///< in the order of their relative names and of frames and tiles
-  std::vector<std::string> skipped;   ///< `NAME: reason`, for files that hold no image
+  std::vector<std::string> skipped;   ///< `NAME: reason`, for files that hold no image, or a misfit
   std::vector<Error> unreadable;      ///< files that cannot be read: whose they are cannot be told
   std::vector<Error> without_series;  ///< files that name no series
   bool any_dicom = false;
@@ -28,7 +28,7 @@ struct Scan {
 };
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are
-/// images with a problem.
+/// images with a problem. Colour images in a series of others are passed over: they are no slices of it.
 Scan scan(const std::filesystem::path&, const Execution&, const ScanGuard& = {});
 
 }  // namespace quietvox::io::dicom

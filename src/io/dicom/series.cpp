@@ -71,9 +71,10 @@ bool same_kind(const SliceHeader& a, const SliceHeader& b) {
 
 bool has_place(const SliceHeader& slice) { return slice.position && slice.axes; }
 
-/// How far slices lie along the normal of the first one, and how far aside of it.
+/// How far slices lie along the normal of the first one, and how far aside of it, along a row and down a column.
 struct Places {
-  std::vector<double> along, aside;
+  std::vector<double> along;
+  std::vector<std::array<double, 2>> aside;
   bool are_rounded;  ///< and lie as evenly as such can: then their mean distance is the true one
 
   explicit Places(const std::vector<SliceHeader>& slices) {
@@ -82,12 +83,24 @@ struct Places {
     for (const SliceHeader& slice : slices) {
       const Vector3 way = minus(*slice.position, *slices.front().position);
       along.push_back(dot(way, normal));
-      aside.push_back(std::hypot(dot(way, row), dot(way, column)));
+      aside.push_back({dot(way, row), dot(way, column)});
     }
     are_rounded = std::ranges::all_of(slices, has_coarse_position) && lie_evenly_but_for_rounding();
   }
 
   double mean_distance() const { return along.back() / static_cast<double>(along.size() - 1); }
+  double shift(std::size_t slice) const { return std::hypot(aside[slice][0], aside[slice][1]); }
+  double least_shift() const { return are_rounded ? rounding_mm : uneven_mm; }  ///< that counts
+  /// Whether more than two slices, which always do, lie on a slanting line.
+  bool are_tilted() const {
+    const auto [x, y] = aside.back();
+    const double allowed = std::max(least_shift(), uneven_share * shift(aside.size() - 1));
+    for (std::size_t i = 0; i < along.size(); ++i) {
+      const double share = along[i] / along.back();
+      if (std::hypot(aside[i][0] - share * x, aside[i][1] - share * y) > allowed) return false;
+    }
+    return along.size() > 2;
+  }
 
  private:
   static bool has_coarse_position(const SliceHeader& slice) {
@@ -195,12 +208,13 @@ std::string irregularity(const std::vector<SliceHeader>& slices, const Places& p
   }
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double allowed = std::tan(tilt_degrees * std::numbers::pi / 180) * places.along[i];
-    if (places.aside[i] <= std::max(allowed, places.are_rounded ? rounding_mm : uneven_mm)) continue;
+    if (places.shift(i) <= std::max(allowed, places.least_shift())) continue;
+    const std::string by = between(slices.front(), slices[i]) + " by " + mm(places.shift(i));
+    if (!places.are_tilted()) return "slices are shifted sideways: " + by;
     char degrees[32];
     std::snprintf(degrees, sizeof degrees, "%.3g",
-                  std::atan2(places.aside[i], places.along[i]) * 180 / std::numbers::pi);
-    return "slices are shifted sideways (gantry tilt): " + between(slices.front(), slices[i]) + " by " +
-           mm(places.aside[i]) + ", an angle of " + degrees + " degrees";
+                  std::atan2(places.shift(i), places.along[i]) * 180 / std::numbers::pi);
+    return "slices are shifted sideways (gantry tilt): " + by + ", an angle of " + degrees + " degrees";
   }
   return {};
 }
@@ -271,6 +285,25 @@ std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, c
     sorted.push_back(taken(kind));
   }
   return sorted;
+}
+
+/// `NAME has WHAT`, `NAME and 2 more have WHAT`; empty for no images.
+std::string have(const std::vector<const SliceHeader*>& images, const std::string& what) {
+  if (images.empty()) return {};
+  const std::string name = display_name(*images.front());
+  return name + (images.size() == 1 ? " has " : " and " + std::to_string(images.size() - 1) + " more have ") + what;
+}
+
+/// Which lone images are turned otherwise than the slices of a volume: it may lack them.
+std::string turned_otherwise(const std::vector<Volume>& volumes, const Volume& volume) {
+  const auto& [row, column] = *volume.slices.front().axes;
+  std::vector<const SliceHeader*> images;
+  for (const Volume& other : volumes) {
+    const SliceHeader& image = other.slices.front();
+    if (other.slices.size() > 1 || !has_place(image)) continue;
+    if (!close(image.axes->first, row) || !close(image.axes->second, column)) images.push_back(&image);
+  }
+  return have(images, "another orientation");
 }
 
 Volume make_volume(std::vector<SliceHeader> slices) {
@@ -344,9 +377,7 @@ std::string without_place(const std::vector<Volume>& volumes) {
     if (ought_to_be && !has_place(image) && image.frames == 1) lost.push_back(&image);
   }
   if (lost.empty() || volumes.size() == 1) return {};
-  const std::string element = tag_name(lost[0]->position ? DCM_ImageOrientationPatient : DCM_ImagePositionPatient);
-  if (lost.size() == 1) return display_name(*lost[0]) + " has no " + element;
-  return display_name(*lost[0]) + " and " + std::to_string(lost.size() - 1) + " more have no " + element;
+  return have(lost, "no " + tag_name(lost[0]->position ? DCM_ImageOrientationPatient : DCM_ImagePositionPatient));
 }
 
 void check_rescale(const std::vector<Volume>& volumes) {
@@ -395,11 +426,12 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
   const auto is_placed = [](const Volume& volume) { return has_place(volume.slices.front()); };
   const std::string lost = std::ranges::any_of(volumes, is_placed) ? without_place(volumes) : "";
   for (Volume& volume : volumes) {
-    if (lost.empty()) break;
     if (!is_placed(volume)) {
       volume.why_uneven = lost;
     } else if (!volume.why_uneven.empty()) {
-      volume.why_uneven += "; " + lost;
+      for (const std::string& perhaps : {lost, turned_otherwise(volumes, volume)}) {
+        if (!perhaps.empty()) volume.why_uneven += "; " + perhaps;
+      }
       volume.why_2d_only = volume.why_uneven;
     }
   }

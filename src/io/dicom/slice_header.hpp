@@ -90,6 +90,7 @@ struct SliceHeader {
   std::string patient_birth_date, patient_sex;       ///< eight digits, F or M; empty: unknown
   std::string frame_of_reference, patient_position;  ///< empty: unknown
   std::string photometric;                           ///< MONOCHROME1 or MONOCHROME2
+  bool is_colour = false;                            ///< which is its `problem`
   std::optional<DataKind> kind;                      ///< what the numbers are, if that is said
   std::string kind_source;                           ///< the element that says so, for messages
   std::string intent;                                ///< FOR PROCESSING, FOR PRESENTATION, or empty

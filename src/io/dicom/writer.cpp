@@ -18,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -127,7 +128,7 @@ struct PendingFile {
   /// `in_place`: where the data set holds cells just so, they are changed there.
   PendingFile(const SliceHeader& image, std::int64_t images, bool in_place, const Execution& execution)
       : file(load_file(image.path, execution)), decoder(*file->getDataset(), image, execution), missing(images) {
-    texts.resize(static_cast<std::size_t>(image.frames));
+    frames.resize(static_cast<std::size_t>(image.frames));
     if (in_place) cells = decoder.cells_in_place();
     if (!cells.empty()) return;
     if (image.frames == 1) {
@@ -135,9 +136,9 @@ struct PendingFile {
     } else {
       with_error_context(image.path.string(), [&] {
         check_memory("the pixels of " + std::to_string(image.frames) + " frames",
-                     sizeof(std::uint16_t) * texts.size() * frame_cells(image), execution);
+                     sizeof(std::uint16_t) * frames.size() * frame_cells(image), execution);
       });
-      apart.resize(texts.size() * frame_cells(image));
+      apart.resize(frames.size() * frame_cells(image));
     }
     cells = apart;
   }
@@ -156,8 +157,8 @@ struct PendingFile {
   FrameDecoder decoder;
   std::span<std::uint16_t> cells;    ///< of all frames
   std::vector<std::uint16_t> apart;  ///< they, where they do not stand in the data set
-  std::vector<std::string> texts;    ///< what was done, per frame
-  std::int64_t missing;              ///< images still to come
+  std::vector<FrameDerivation> frames;
+  std::int64_t missing;  ///< images still to come
 };
 
 class Writer final : public ImageWriter {
@@ -191,8 +192,10 @@ class Writer final : public ImageWriter {
     const auto has = [&](Purpose purpose) {
       return std::ranges::count(provenance.resolved, purpose, &FilterConfig::purpose) > 0;
     };
-    derivation_.smooths = has(Purpose::smoothing);
-    derivation_.enhances = has(Purpose::edge_enhancement);
+    done_.push_back({.text = derivation_text(provenance),
+                     .text_if_unchanged = derivation_text(provenance, false),
+                     .smooths = has(Purpose::smoothing),
+                     .enhances = has(Purpose::edge_enhancement)});
     if (!provenance.stabilise.empty()) derivation_.chain += "\nstabilise " + provenance.stabilise;
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
     // Nobody knows what such steps were set to: no two runs may be taken for the same.
@@ -204,7 +207,6 @@ class Writer final : public ImageWriter {
           brief_chain(provenance.requested, most - and_more.size()).append(and_more));
       derivation_.series_offset = options_.series_offset.value_or(series_offset_of(derivation_.chain));
     }
-    text_ = derivation_text(provenance);
   }
 
   void write(VolumeView<const float> slices, float* stored) override {
@@ -262,10 +264,12 @@ class Writer final : public ImageWriter {
   void write_slice(const SliceHeader& slice, const float* values, float* stored) {
     const std::shared_ptr<PendingFile> draft = draft_of(slice);
     const auto frame = draft->decode(slice);
-    clamped_ += merge_values(slice, values, domain_, frame);
+    const auto [clamped, is_changed] = merge_values(slice, values, domain_, frame);
+    clamped_ += clamped;
     if (stored) to_values(slice, frame, VoxelDomain::real_with_padding, stored);
     const std::lock_guard lock(draft->mutex);
-    draft->texts[static_cast<std::size_t>(slice.frame)] = text_;
+    FrameDerivation& derived = draft->frames[static_cast<std::size_t>(slice.frame)];
+    derived = {&done_.back(), derived.is_changed || is_changed};
     if (--draft->missing > 0) return;
     write_file(slice, *draft);
     const std::lock_guard lock_all(drafts_mutex_);
@@ -287,7 +291,7 @@ class Writer final : public ImageWriter {
     if (derivation_.moves_overlays) move_overlays_out(data, slice, draft.cells);
     if (!draft.apart.empty()) replace_cells(data, slice, draft.cells);
     const E_EncodingType encoding = sequence_encoding(data);
-    if (!derive(data, slice, draft.texts, derivation_)) lacks_suffix_ = true;
+    if (!derive(data, slice, draft.frames, derivation_)) lacks_suffix_ = true;
 
     fs::path path = output_.staging();
     if (series_->is_folder) {
@@ -352,7 +356,7 @@ class Writer final : public ImageWriter {
   std::atomic<bool> lacks_suffix_ = false;
   std::atomic<int> removed_ = 0;             ///< images nested in others
   const std::string run_ = unique_text();    ///< no other run has it
-  std::string text_;                         ///< what was done to the announced volume
+  std::deque<VolumeDerivation> done_;        ///< to the volumes up to the announced one
   std::map<fs::path, std::int64_t> images_;  ///< how many each file holds
   std::mutex drafts_mutex_;
   std::map<fs::path, std::shared_ptr<PendingFile>> drafts_;

@@ -162,7 +162,8 @@ TEST_F(DicomFrames, OfSeveralVolumesComeBackAsOneFile) {
 }
 
 TEST_F(DicomFrames, OfEnhancedObjectsTellOfTheirDerivationOneByOne) {
-  write_image(*open(enhanced({{.z = 0}, {.z = 1}})), out_);
+  const auto change_first = [](Volume& volume) { volume.voxels[0] += 1; };
+  write_image(*open(enhanced({{.z = 0}, {.z = 1}})), out_, io::VoxelDomain::real, change_first);
   const auto file = parse_dicom(out_);
   DcmDataset& data = *file->getDataset();
   EXPECT_FALSE(data.tagExists(DCM_SourceImageSequence));
@@ -177,6 +178,7 @@ TEST_F(DicomFrames, OfEnhancedObjectsTellOfTheirDerivationOneByOne) {
     ASSERT_TRUE(groups->findAndGetSequenceItem(DCM_DerivationImageSequence, derivation).good());
     derivation->findAndGetOFString(DCM_DerivationDescription, text);
     EXPECT_NE(text.find("median"), OFString_npos) << text;
+    EXPECT_EQ(text.find("; no voxel changed;") != OFString_npos, frame == 1) << text;
     ASSERT_TRUE(derivation->findAndGetSequenceItem(DCM_DerivationCodeSequence, code).good());
     code->findAndGetOFString(DCM_CodeValue, text);
     EXPECT_EQ(text, "113087");

@@ -120,8 +120,13 @@ TEST(DicomPixels, StoredNumbersGoBackIntoTheirCells) {
   for (const Case& c : cases()) {
     Merging merging(c, 5000);
     const auto [after, clamped] = merging.expected();
-    EXPECT_EQ(merge_values(merging.slice, merging.values.data(), VoxelDomain::stored, merging.cells), clamped) << c;
+    const auto before = merging.cells;
+    const Merged merged = merge_values(merging.slice, merging.values.data(), VoxelDomain::stored, merging.cells);
+    EXPECT_EQ(merged.clamped, clamped) << c;
+    EXPECT_EQ(merged.is_changed, after != before) << c;
     EXPECT_EQ(merging.cells, after) << c;
+    EXPECT_FALSE(merge_values(merging.slice, merging.values.data(), VoxelDomain::stored, merging.cells).is_changed)
+        << c;
   }
 }
 
@@ -133,7 +138,8 @@ TEST(DicomPixels, RealValuesGoBackIntoTheirCells) {
     merging.slice.intercept = -1024;
     for (float& value : merging.values) value = value * 0.25f - 1024;
     if (c.outside > 0 || c.not_whole > 0) continue;  // their values lose digits on the way
-    EXPECT_EQ(merge_values(merging.slice, merging.values.data(), VoxelDomain::real, merging.cells), clamped) << c;
+    EXPECT_EQ(merge_values(merging.slice, merging.values.data(), VoxelDomain::real, merging.cells).clamped, clamped)
+        << c;
     EXPECT_EQ(merging.cells, after) << c;
   }
 }

@@ -408,9 +408,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"one_bit", number(DCM_BitsAllocated, 1), Errc::unsupported, "1-bit pixels"},
         Wrong{"wide", number(DCM_BitsAllocated, 32), Errc::unsupported, "32-bit pixels"},
         Wrong{"mosaic", text(DCM_ImageType, "ORIGINAL\\PRIMARY\\M\\MOSAIC"), Errc::unsupported, "MOSAIC"},
-        Wrong{"structured_report", text(DCM_SOPClassUID, UID_BasicTextSRStorage), Errc::unsupported,
+        Wrong{"structured_report", text(DCM_SOPClassUID, UID_BasicTextSRStorage), Errc::no_input,
               "a structured report"},
-        Wrong{"segmentation", text(DCM_SOPClassUID, UID_SegmentationStorage), Errc::unsupported, "a segmentation"}),
+        Wrong{"segmentation", text(DCM_SOPClassUID, UID_SegmentationStorage), Errc::no_input, "a segmentation"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_F(DicomRead, FilesThatEndEarlyAreRefused) {

@@ -212,6 +212,38 @@ TEST_F(DicomSeries, TiltForbidsWindowsAcross) {
   EXPECT_EQ(open(gaps_allowed)->why_2d_only(0), "");
 }
 
+/// Two slices cannot tell a tilt from a shift.
+TEST_F(DicomSeries, ASliceThatSlidSidewaysIsNoTilt) {
+  const auto why = [&](const std::vector<std::array<double, 3>>& positions) {
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      DicomSpec spec = marked(static_cast<int>(i));
+      spec.position.assign(positions[i].begin(), positions[i].end());
+      write_dicom(folder_ / (std::to_string(i) + ".dcm"), spec);
+    }
+    return open()->why_2d_only(0);
+  };
+  EXPECT_EQ(why({{0, 0, 0}, {0, 20, 1}}), "slices are shifted sideways: 0.dcm and 1.dcm by 20 mm");
+  EXPECT_EQ(why({{0, 0, 0}, {0, 0, 1}, {0, 5, 2}, {0, 0, 3}}), "slices are shifted sideways: 0.dcm and 2.dcm by 5 mm");
+  EXPECT_EQ(why({{0, 0, 0}, {1, 0, 1}, {0, 1, 2}, {1, 0, 3}}), "slices are shifted sideways: 0.dcm and 1.dcm by 1 mm");
+  EXPECT_EQ(why({{0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 7, 3}}), "slices are shifted sideways: 0.dcm and 3.dcm by 7 mm");
+}
+
+TEST_F(DicomSeries, ASliceOfAnotherOrientationIsNamedBesideTheGapItLeaves) {
+  for (int z = 0; z < 5; ++z) {
+    DicomSpec spec = marked(z);
+    spec.position = {0, 0, 1.0 * z};
+    spec.instance_number = z + 1;
+    if (z == 2) spec.orientation = "0\\1\\0\\0\\0\\-1";
+    write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+  }
+  const std::string gap = "slices are missing: 1.dcm and 3.dcm are 2 mm apart, others 1 mm";
+  EXPECT_EQ(open()->why_uneven(0), gap + "; 2.dcm has another orientation");
+  EXPECT_EQ(open()->why_uneven(0), open()->why_2d_only(0));
+  EXPECT_EQ(open()->warnings(), std::vector<std::string>{open()->why_uneven(0)});
+  fs::remove(folder_ / "2.dcm");
+  EXPECT_EQ(open()->why_uneven(0), gap);
+}
+
 TEST_F(DicomSeries, PositionsFilledOnceMoreThanOthersForbidWindowsAcross) {
   add("a", 0, 1);
   add("b", 1, 2);
@@ -474,6 +506,31 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
                                    "passed over notes.txt: not DICOM", "passed over report.dcm: a structured report"}));
   fs::remove(folder_ / "a.dcm");
   expect_error(Errc::no_input, "holds no DICOM image", [&] { open(); });
+}
+
+TEST_F(DicomSeries, AColourImageAmongOthersIsPassedOverAndNamed) {
+  for (int z = 0; z < 3; ++z) add(std::to_string(z), z, z);
+  const auto make_colour = [](DcmDataset& data) {
+    data.putAndInsertUint16(DCM_SamplesPerPixel, 3);
+    data.putAndInsertString(DCM_PhotometricInterpretation, "RGB");
+  };
+  for (int i = 0; i < 6; ++i) {
+    DicomSpec spec{.bits_allocated = 8, .bits_stored = 8, .position = {}, .change = make_colour};
+    if (i == 0) spec.more = {{DCM_SOPClassUID, UID_SecondaryCaptureImageStorage}};
+    write_dicom(folder_ / ("colour" + std::to_string(i)), spec);
+  }
+  const auto image = open();
+  EXPECT_EQ(image->volume_count(), 1U);
+  EXPECT_EQ(marks(*image), (std::vector<int>{0, 1, 2}));
+  ASSERT_EQ(image->warnings().size(), 6U);
+  EXPECT_EQ(image->warnings()[0], "passed over colour0: a colour image");
+  EXPECT_EQ(image->warnings()[5], "passed over 1 more file");
+  const auto series = io::DicomFolder(folder_.path()).series();
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(series[0].images, 3U);
+  EXPECT_EQ(series[0].problem, "");
+  for (int z = 0; z < 3; ++z) fs::remove(folder_ / (std::to_string(z) + ".dcm"));
+  expect_error(Errc::unsupported, "colour0: RGB pixels are not supported", [&] { open(); });
 }
 
 TEST_F(DicomSeries, ABrokenFileAmongGoodOnesStopsAll) {

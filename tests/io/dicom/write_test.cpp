@@ -39,6 +39,8 @@ class DicomWrite : public ::testing::Test {
     return [voxels = std::move(voxels)](Volume& volume) { volume.voxels = voxels; };
   }
 
+  static void change_one(Volume& volume) { volume.voxels.front() += 1; }
+
   TemporaryFolder folder_;
   fs::path source_ = folder_ / "in.dcm", output_ = folder_ / "out.dcm";
 };
@@ -345,7 +347,7 @@ TEST_F(DicomWrite, NestedImagesThatNobodyCanReadAreLeftOut) {
 }
 
 TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
-  rewrite({.instance = "1.2.3.4.99"});
+  rewrite({.instance = "1.2.3.4.99"}, change_one);
   EXPECT_EQ(dicom_text(output_, DCM_ImageType), "DERIVED\\PRIMARY\\AXIAL");
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head median");
   EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription),
@@ -374,11 +376,40 @@ TEST_F(DicomWrite, TheDerivedObjectSaysWhatItIs) {
   EXPECT_EQ(text({DCM_SOPInstanceUID}), meta.c_str());
 }
 
-TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
+/// What is rounded away changes nothing.
+TEST_F(DicomWrite, AnObjectWithoutAChangedVoxelSaysSoAndIsNotCalledSmoothed) {
+  const std::string text = "quietvox " + version() + ": median radius=1x1x1 shape=box border=replicate";
+  const auto expect_unchanged = [&] {
+    EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription), text + "; no voxel changed; not for diagnostic use");
+    EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DCM_DerivationCodeSequence));
+    EXPECT_EQ(dicom_text(output_, DCM_ImageType), "DERIVED\\PRIMARY\\AXIAL") << "it has a UID of its own";
+  };
   rewrite({});
+  expect_unchanged();
+  rewrite({}, [](Volume& volume) { volume.voxels[3] += 0.4F; });
+  expect_unchanged();
+  rewrite({.columns = 100, .rows = 100, .syntax = EXS_RLELossless});
+  expect_unchanged();
+  rewrite({.columns = 100, .rows = 100}, [](Volume& volume) { volume.voxels.back() += 1; });
+  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription), text + "; not for diagnostic use");
+  EXPECT_TRUE(parse_dicom(output_)->getDataset()->tagExists(DCM_DerivationCodeSequence));
+}
+
+/// What is said of all frames at once is what became of any.
+TEST_F(DicomWrite, AFrameThatChangedSpeaksForItsFile) {
+  const auto change_second = [](Volume& volume) { volume.voxels[0] += volume.voxels[0] > 100 - 1024 ? 1 : 0; };
+  rewrite({.columns = 1, .rows = 1, .frames = 3, .position = {}}, change_second);
+  EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{100, 102, 103}));
+  EXPECT_EQ(dicom_text(output_, DCM_DerivationDescription).find("no voxel changed"), std::string::npos);
+  rewrite({.columns = 1, .rows = 1, .frames = 3, .position = {}});
+  EXPECT_NE(dicom_text(output_, DCM_DerivationDescription).find("no voxel changed"), std::string::npos);
+}
+
+TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
+  rewrite({}, change_one);
   const fs::path first = folder_ / "first.dcm";
   fs::rename(output_, first);
-  write_image(*io::open_dicom(first, {}), output_);
+  write_image(*io::open_dicom(first, {}), output_, VoxelDomain::real, change_one);
   const auto file = parse_dicom(output_);
   for (const DcmTagKey& key :
        {DCM_SourceImageSequence, DCM_DerivationCodeSequence, DCM_ContributingEquipmentSequence}) {
@@ -438,23 +469,42 @@ TEST_F(DicomWrite, LongTextsAreNotBroken) {
   EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "2147483647");
 }
 
-TEST_F(DicomWrite, LongDerivationsAreCutAtAWordAndKeepTheNotice) {
-  const auto derived = [&](const std::string& before) {
-    rewrite({.more = {{DCM_DerivationDescription, before}}});
+TEST_F(DicomWrite, ADerivationIsToldOfBehindOneThatFillsTheElement) {
+  const auto derived = [&](const std::string& before, const std::string& character_set = "ISO_IR 100") {
+    rewrite({.more = {{DCM_SpecificCharacterSet, character_set}, {DCM_DerivationDescription, before}}}, change_one);
     return dicom_text(output_, DCM_DerivationDescription);
   };
-  const std::string end = " ...; not for diagnostic use";
-  std::string words;
-  while (words.size() < 1020) words += "word ";
-  const std::string full = derived(words.substr(0, 900));
-  EXPECT_EQ(full.find(" ..."), std::string::npos);
-  EXPECT_TRUE(full.ends_with(" use")) << full;
-  EXPECT_EQ(derived(words + "word"), words.substr(0, 994) + end);
-  const std::string cut = derived(std::string(940, 'd'));
-  EXPECT_TRUE(cut.starts_with(std::string(940, 'd') + "; quietvox " + version() + ": median ")) << cut;
-  EXPECT_TRUE(cut.ends_with(end)) << cut;
-  EXPECT_LE(cut.size(), 1024u);
-  EXPECT_EQ(derived(std::string(1020, 'd')), std::string(1020, 'd'));  // one word
+  const std::string own =
+      "; quietvox " + version() + ": median radius=1x1x1 shape=box border=replicate; not for diagnostic use";
+  const std::size_t room = 1024 - own.size();
+  const std::string fits(room, 'd'), latin(room + 1, '\xe4');
+  EXPECT_EQ(derived(fits), fits + own);
+  EXPECT_EQ(derived(fits + 'd'), fits.substr(3) + "..." + own);
+  EXPECT_EQ(derived(std::string(1024, 'd')), fits.substr(3) + "..." + own);
+  EXPECT_EQ(derived(latin), latin.substr(4) + "..." + own);
+  EXPECT_EQ(derived(fits + 'd', "\\ISO 2022 IR 87"), fits.substr(3) + "..." + own) << "nothing but ASCII";
+  std::string umlauts;
+  while (umlauts.size() < 2 * room) umlauts += "\xc3\xa4";
+  EXPECT_EQ(derived(umlauts, "ISO_IR 192"), umlauts + own);
+  EXPECT_EQ(derived(umlauts + "d", "ISO_IR 192"), umlauts.substr(6) + "..." + own);
+  // Escape sequences, pairs of bytes, and bytes of no declared meaning are not cut.
+  for (const char* set : {"\\ISO 2022 IR 87", "GB18030", ""}) EXPECT_EQ(derived(latin, set), "..." + own) << set;
+}
+
+/// Both are long: each keeps half of the element.
+TEST_F(DicomWrite, LongDerivationsAreCutAtAWordAndKeepTheNotice) {
+  write_dicom(source_, {.more = {{DCM_DerivationDescription, std::string(1000, 'd')}}});
+  const auto image = io::open_dicom(source_, {});
+  const auto writer = image->writer(output_, VoxelDomain::real, {});
+  const std::vector<FilterConfig> chain(20, FilterConfig(find_filter("median")));
+  writer->begin_volume(0, {.requested = chain, .resolved = chain, .backend = "cpu"});
+  writer->write(read_volume(*image).view());
+  writer->commit();
+  const std::string text = dicom_text(output_, DCM_DerivationDescription);
+  EXPECT_TRUE(text.starts_with(std::string(508, 'd') + "...; quietvox " + version() + ": median ")) << text;
+  EXPECT_TRUE(text.ends_with(" ...; not for diagnostic use")) << text;
+  EXPECT_LE(text.size(), 1024u);
+  EXPECT_GT(text.size(), 990u);
 }
 
 TEST_F(DicomWrite, FramesWithSettingsOfTheirOwnKeepTheNotice) {

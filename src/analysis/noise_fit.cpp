@@ -108,7 +108,10 @@ void NoiseFit::run() {
     fit_spectrum();
     const Whitened whitened = whiten(bricks_);
     freedom = whitened.freedom;
-    if (round + 1 >= rounds) level_.fit(with_slope_of_noise(whitened), whitened.energy, spread_of(freedom));
+    if (round + 1 >= rounds) {
+      level_.fit(with_slope_of_noise(whitened, 1), with_slope_of_noise(whitened, 2), whitened.energy,
+                 spread_of(freedom));
+    }
     for (std::size_t i = 0; i < brick_count_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
     choose(energy);
     correction_ = 1 / mean_of_chosen(energy, freedom);
@@ -368,11 +371,11 @@ NoiseFit::Whitened NoiseFit::whiten(const NoiseBricks& bricks) const {
   return whitened;
 }
 
-std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened) const {
+std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened, double spreads) const {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < whitened.slope.size(); ++i) {
-    if (whitened.slope[i] >= std::sqrt(8 / whitened.freedom)) continue;
-    if (depth_ >= 4 && whitened.across[i] >= whitened.across_spread) continue;
+    if (whitened.slope[i] >= spreads * std::sqrt(8 / whitened.freedom)) continue;
+    if (depth_ >= 4 && whitened.across[i] >= spreads * whitened.across_spread) continue;
     candidates.push_back(i);
   }
   return candidates;
@@ -380,7 +383,7 @@ std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened)
 
 NoiseFit::LikeNoise NoiseFit::like_noise(const NoiseBricks& bricks) const {
   const Whitened whitened = whiten(bricks);
-  LikeNoise result{with_slope_of_noise(whitened), {}, spread_of(whitened.freedom)};
+  LikeNoise result{with_slope_of_noise(whitened, 1), {}, spread_of(whitened.freedom)};
   std::erase_if(result.bricks, [&](std::size_t i) { return !(whitened.energy[i] > 0); });
   for (const std::size_t i : result.bricks) {
     // The mean of the logarithm lies below the logarithm of the mean.

@@ -97,7 +97,8 @@ class NoiseFit {
     double across_spread = 0;    ///< standard deviation of `across` in noise
   };
   Whitened whiten(const NoiseBricks& bricks) const;
-  std::vector<std::size_t> with_slope_of_noise(const Whitened& whitened) const;
+  /// Bricks whose slopes lie less than so many standard deviations above those of noise.
+  std::vector<std::size_t> with_slope_of_noise(const Whitened& whitened, double spreads) const;
 
   const NoiseBricks& bricks_;
   NoiseBands bands_;

@@ -9,7 +9,7 @@
 namespace quietvox {
 namespace {
 
-constexpr double doubtful = 5, trusted = 0.5;  // ridges
+constexpr double near_weight = 0.3;  // from here on a candidate lies near the polynomial
 
 double square(double value) { return value * value; }
 
@@ -64,101 +64,129 @@ void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
   }
 }
 
-NoiseLevel::Polynomial NoiseLevel::polynomial_of(std::span<const std::size_t> candidates,
-                                                 std::span<const double> log_energy, double spread,
-                                                 double ridge) const {
-  constexpr int iterations = 16;
-  std::vector<double> sorted(log_energy.begin(), log_energy.end());
+std::size_t NoiseLevel::Polynomial::near() const {
+  return static_cast<std::size_t>(std::ranges::count_if(weights, [](double weight) { return weight > near_weight; }));
+}
+
+NoiseLevel::Polynomial NoiseLevel::first_fit(const Candidates& candidates, double spread, double ridge) const {
+  constexpr double width = 2.5;
+  std::vector<double> sorted = candidates.log_energy;
   const auto start = sorted.begin() + static_cast<std::ptrdiff_t>(3 * sorted.size() / 10);
   std::nth_element(sorted.begin(), start, sorted.end());
-  Terms polynomial{};
-  polynomial[0] = *start;
-  std::vector<double> weights(candidates.size());
-  double width = 2.5;
+  return fitted(candidates, spread, {*start}, width, ridge);
+}
+
+NoiseLevel::Polynomial NoiseLevel::close_fit(const Candidates& candidates, double spread, const Terms& start) const {
+  constexpr double width = 1;                                       // what lies far above the start is not followed
+  return fitted(candidates, spread, start, width, square(spread));  // coefficients are usually 1 or less
+}
+
+NoiseLevel::Polynomial NoiseLevel::fitted(const Candidates& candidates, double spread, const Terms& start, double width,
+                                          double ridge) const {
+  constexpr int iterations = 16;
+  Polynomial polynomial{start, std::vector<double>(candidates.bricks.size())};
   for (int iteration = 0; iteration < iterations; ++iteration, width *= 0.75) {
     const double scale = std::max(3 * spread, width);
     std::array<Terms, terms> matrix{};
     Terms right{};
-    for (std::size_t j = 0; j < candidates.size(); ++j) {
-      const Terms& at = terms_[candidates[j]];
-      const double excess = (log_energy[j] - product(at, polynomial)) / scale;
-      weights[j] = 1 / (1 + (excess > 0 ? square(square(excess)) : square(excess / 3)));
+    for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
+      const Terms& at = terms_[candidates.bricks[j]];
+      const double excess = (candidates.log_energy[j] - product(at, polynomial.coefficients)) / scale;
+      const double weight = 1 / (1 + (excess > 0 ? square(square(excess)) : square(excess / 3)));
       for (std::size_t a = 0; a < terms; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) matrix[a][b] += weights[j] * at[a] * at[b];
-        right[a] += weights[j] * at[a] * log_energy[j];
+        for (std::size_t b = 0; b <= a; ++b) matrix[a][b] += weight * at[a] * at[b];
+        right[a] += weight * at[a] * candidates.log_energy[j];
       }
+      polynomial.weights[j] = weight;
     }
     for (std::size_t a = 1; a < terms; ++a) matrix[a][a] += ridge;
     solve(matrix, right);
-    polynomial = right;
+    polynomial.coefficients = right;
   }
-  return {polynomial, std::move(weights)};
+  return polynomial;
 }
 
-double NoiseLevel::misfit_of(std::span<const std::size_t> candidates, std::span<const double> log_energy,
+double NoiseLevel::misfit_of(std::span<const std::size_t> bricks, std::span<const double> log_energy,
                              double spread) const {
-  const Polynomial polynomial = polynomial_of(candidates, log_energy, spread, trusted);
+  constexpr double ridge = 0.5;
+  const Candidates candidates{{bricks.begin(), bricks.end()}, {log_energy.begin(), log_energy.end()}};
+  const Terms polynomial = first_fit(candidates, spread, ridge).coefficients;
   std::vector<double> residuals;
-  for (std::size_t j = 0; j < candidates.size(); ++j) {
-    residuals.push_back(log_energy[j] - product(terms_[candidates[j]], polynomial.coefficients));
+  for (std::size_t j = 0; j < bricks.size(); ++j) {
+    residuals.push_back(log_energy[j] - product(terms_[bricks[j]], polynomial));
   }
   return misfit(residuals, spread);
 }
 
-std::size_t NoiseLevel::take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy,
-                             double spread, double ridge) {
-  constexpr double least_variation = 0.05, near = 0.3;
-  const auto [polynomial, weights] = polynomial_of(candidates, log_energy, spread, ridge);
+bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial) {
+  constexpr double least_variation = 0.05;
   std::vector<double> levels;
-  for (std::size_t j = 0; j < candidates.size(); ++j) {
-    if (weights[j] > near) levels.push_back(product(terms_[candidates[j]], polynomial));
+  for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
+    if (polynomial.weights[j] > near_weight) {
+      levels.push_back(product(terms_[candidates.bricks[j]], polynomial.coefficients));
+    }
   }
-  if (levels.empty()) return 0;
+  if (levels.empty()) return false;
   std::sort(levels.begin(), levels.end());
   const double low = levels[levels.size() / 100], high = levels[levels.size() - 1 - levels.size() / 100];
   double sum = 0, squares = 0, variances = 0;
   std::vector<double> level(variance_.size());
   for (std::size_t i = 0; i < variance_.size(); ++i) {
-    level[i] = std::clamp(product(terms_[i], polynomial), low, high);
+    level[i] = std::clamp(product(terms_[i], polynomial.coefficients), low, high);
     sum += level[i];
     squares += square(level[i]);
     variances += std::exp(level[i]);
   }
   const auto count = static_cast<double>(variance_.size());
-  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return levels.size();
+  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return false;
   varies_ = true;
-  polynomial_ = polynomial;
+  polynomial_ = polynomial.coefficients;
   lowest_ = low;
   highest_ = high;
   mean_ = std::log(variances / count);
   for (std::size_t i = 0; i < variance_.size(); ++i) variance_[i] = std::exp(level[i] - mean_);
-  return levels.size();
+  return true;
 }
 
-void NoiseLevel::fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread) {
-  constexpr double of_one_mind = 0.75;  // of the candidates: the others lie above the polynomial, as structure does
-  constexpr std::size_t fewest_bricks = 100, fewest_of_one_mind = 50;
-  constexpr std::size_t many_bricks = 3500;  // of fewer, structure alone may be of one mind
-  constexpr std::size_t most_bricks = 1024;
-  if (candidates.size() > most_bricks) {
-    for (std::size_t j = 0; j < most_bricks; ++j) candidates[j] = candidates[j * candidates.size() / most_bricks];
-    candidates.resize(most_bricks);
-  }
-  std::vector<double> log_energy;
-  for (const std::size_t i : candidates) {
+NoiseLevel::Candidates NoiseLevel::candidates_of(std::span<const std::size_t> bricks, const std::vector<double>& energy,
+                                                 double spread) {
+  constexpr std::size_t most = 1024;
+  const std::size_t count = std::min(bricks.size(), most);
+  Candidates candidates;
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::size_t i = bricks[j * bricks.size() / count];
+    candidates.bricks.push_back(i);
     // The mean of the logarithm lies below the logarithm of the mean.
-    log_energy.push_back(std::log(std::max(energy[i], 1e-300)) + 0.5 * square(spread));
+    candidates.log_energy.push_back(std::log(std::max(energy[i], 1e-300)) + 0.5 * square(spread));
   }
-  varies_ = false;
-  std::fill(variance_.begin(), variance_.end(), 1.0);
-  if (candidates.size() < fewest_of_one_mind) return;
+  return candidates;
+}
+
+void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::size_t> sure,
+                     const std::vector<double>& energy, double spread) {
+  constexpr std::size_t fewest = 50, fewest_of_two_minds = 100;
+  constexpr double cautious_ridge = 5;
+  const Candidates few = candidates_of(surest, energy, spread), many = candidates_of(sure, energy, spread);
+  const auto take_close_fit = [&](const Terms& start) {
+    constexpr double of_one_mind = 0.95;  // of the candidates: among structure, others lie above the polynomial
+    const Polynomial close = close_fit(many, spread, start);
+    return static_cast<double>(close.near()) >= of_one_mind * static_cast<double>(many.bricks.size()) &&
+           take(many, close);
+  };
+  // The map changes which bricks are candidates: those that remain may be too few to find it anew.
+  if (is_close_ && many.bricks.size() >= fewest && take_close_fit(polynomial_)) return;
+  stop_varying();
+  if (few.bricks.size() < fewest) return;
   // Whether it varies is for the cautious fit to say.
-  const std::size_t near = take(candidates, log_energy, spread, doubtful);
-  const bool are_of_one_mind = variance_.size() >= many_bricks &&
-                               static_cast<double>(near) >= of_one_mind * static_cast<double>(candidates.size());
-  if (near < (are_of_one_mind ? fewest_of_one_mind : fewest_bricks)) varies_ = false;
-  if (varies_ && are_of_one_mind) take(candidates, log_energy, spread, trusted);
-  if (!varies_) std::fill(variance_.begin(), variance_.end(), 1.0);
+  const Polynomial cautious = first_fit(few, spread, cautious_ridge);
+  if (!take(few, cautious)) return;
+  is_close_ = take_close_fit(cautious.coefficients);
+  if (!is_close_ && cautious.near() < fewest_of_two_minds) stop_varying();
+}
+
+void NoiseLevel::stop_varying() {
+  is_close_ = varies_ = false;
+  std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 
 CoarseField NoiseLevel::map() const {

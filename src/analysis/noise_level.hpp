@@ -22,10 +22,13 @@ class NoiseLevel {
 
   /// Fits the polynomial to the logarithms of the energies of some bricks; `spread` is the standard deviation that
   /// noise gives them. Structure only ever adds energy, so bricks far above the polynomial soon count no more. The
-  /// level is the same everywhere if the noise is uniform, or the bricks are too few to tell.
-  void fit(std::vector<std::size_t> candidates, const std::vector<double>& energy, double spread);
+  /// `surest` bricks, which hold hardly any structure, say whether the level varies; if it does, and nearly all the
+  /// `sure` ones agree, these say how. It is the same everywhere if the noise is uniform, or the bricks are too few to
+  /// tell. A later fit goes on from where the one before it ended.
+  void fit(std::span<const std::size_t> surest, std::span<const std::size_t> sure, const std::vector<double>& energy,
+           double spread);
   /// How badly the best polynomial fits.
-  double misfit_of(std::span<const std::size_t> candidates, std::span<const double> log_energy, double spread) const;
+  double misfit_of(std::span<const std::size_t> bricks, std::span<const double> log_energy, double spread) const;
 
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
@@ -36,15 +39,27 @@ class NoiseLevel {
   static constexpr std::size_t terms = 20;
   using Terms = std::array<double, terms>;
 
+  struct Candidates {
+    std::vector<std::size_t> bricks{};
+    std::vector<double> log_energy{};
+  };
   struct Polynomial {
     Terms coefficients{};
-    std::vector<double> weights;  ///< of the candidates
+    std::vector<double> weights{};  ///< of the candidates
+
+    std::size_t near() const;  ///< how many candidates lie near it
   };
-  Polynomial polynomial_of(std::span<const std::size_t> candidates, std::span<const double> log_energy, double spread,
-                           double ridge) const;
-  /// Takes the polynomial found with this ridge, if it varies. Returns how many candidates lie near it.
-  std::size_t take(const std::vector<std::size_t>& candidates, const std::vector<double>& log_energy, double spread,
-                   double ridge);
+  static Candidates candidates_of(std::span<const std::size_t> bricks, const std::vector<double>& energy,
+                                  double spread);
+  /// The larger the ridge, the less does structure bend it, and the less does it follow what varies.
+  Polynomial first_fit(const Candidates&, double spread, double ridge) const;
+  /// Follows all that a cubic polynomial can. Structure bends it where many candidates hold some.
+  Polynomial close_fit(const Candidates&, double spread, const Terms& start) const;
+  /// `width`: how far above `start` candidates may lie that are followed at first.
+  Polynomial fitted(const Candidates&, double spread, const Terms& start, double width, double ridge) const;
+  /// Takes the polynomial as the level. Returns false where it hardly varies, and changes nothing then.
+  bool take(const Candidates&, const Polynomial&);
+  void stop_varying();
   static Terms terms_at(const Triple<double>& place);
   static double product(const Terms& a, const Terms& b);
   static void solve(std::array<Terms, terms>& matrix, Terms& right);
@@ -52,7 +67,7 @@ class NoiseLevel {
   Extent extent_;
   std::vector<Terms> terms_;
   std::vector<double> variance_;
-  bool varies_ = false;
+  bool varies_ = false, is_close_ = false;
   Terms polynomial_{};
   double lowest_ = 0, highest_ = 0, mean_ = 0;  ///< logarithms of variances
 };

@@ -181,7 +181,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
       const double sigma = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent, 0);
       errors += (sigma / (scale * g(i)) - 1) * (sigma / (scale * g(i)) - 1);
     }
-    EXPECT_LT(std::sqrt(errors / count), level < 8 ? 0.25 : 0.15) << level;
+    EXPECT_LT(std::sqrt(errors / count), 0.15) << level;
   }
 }
 

@@ -25,12 +25,12 @@ std::string nested_untyped_sequences(int group, int element, int depth);
 /// A small CT image of 8-bit pixels, with more elements here and there, each text in the order of its tags.
 struct RawDicom {
   int columns = 4, rows = 4, frames = 1;
+  bool is_deflated = false;
   std::string sop_class = "1.2.840.10008.5.1.4.1.1.2";
   std::string in_meta{};        ///< group 0002, after its class UID
   std::string before_series{};  ///< groups 0009 to 001f
   std::string before_pixels{};  ///< groups 0029 to 7fdf
   std::string after_pixels{};
-  bool is_deflated = false;
 
   std::string bytes() const;
 };

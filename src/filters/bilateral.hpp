@@ -49,8 +49,8 @@ struct BilateralParams {
               "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
               "correlated."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
-              "Standard deviation of the intensity weight; auto: 2.5 times the measured noise of each voxel, 3 times "
-              "where noise is stronger than structure; 0 changes nothing."),
+              "Standard deviation of the intensity weight; auto: 2 to 3.5 times the measured noise of each voxel, "
+              "most where noise is stronger than structure; 0 changes nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",

@@ -44,7 +44,8 @@ RatesOfTile rates_by_noise(const BilateralParams& params) {
 }  // namespace
 
 double range_sigma_for(const NoiseModel& noise) {
-  return (noise.contrast < noise.sigma ? 3 : 2.5) * noise.trusted_sigma();
+  if (noise.trusted_sigma() == 0) return 0;
+  return std::clamp(3.2 * std::pow(noise.contrast / noise.sigma, -0.2), 2.0, 3.5) * noise.sigma;
 }
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {

@@ -96,17 +96,6 @@ std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
   return std::sqrt(median_of<double>(powers) / 2);
 }
 
-/// Median variance within bricks, from their energies.
-double median_variance(const NoiseBricks& bricks) {
-  std::vector<double> variances;
-  for (std::int64_t i = 0; i < bricks.count(); ++i) {
-    const float* const brick = bricks.brick(i);
-    variances.push_back(std::accumulate(brick + 1, brick + bricks.voxels(), 0.0) /
-                        static_cast<double>(bricks.voxels() - 1));
-  }
-  return median_of<double>(variances);
-}
-
 /// Values that stand for none, far from all others.
 struct FillValues {
   double end = std::numeric_limits<double>::infinity(), begin = -end;  ///< bricks of means beyond these hold some
@@ -538,7 +527,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   measured.steepness = fits->best().steepness();
   const SignalVariance* const by_signal = model.signal_variance();
   model.sigma = std::sqrt(by_signal ? mean_variance(bricks, *by_signal) : fits->best().variance());
-  model.contrast = std::sqrt(std::max(median_variance(bricks) - fits->best().variance(), 0.0));
+  model.contrast = std::sqrt(std::max(bricks.median_variance() - fits->best().variance(), 0.0));
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
   if (air > 0) correct_rician(model, signal);

@@ -8,6 +8,7 @@
 #include <deque>
 #include <iterator>
 #include <numbers>
+#include <numeric>
 #include <span>
 
 #include "analysis/median_of.hpp"
@@ -210,6 +211,14 @@ double NoiseBricks::normalise() {
   lowest_ = as_float(lowest_);
   highest_ = as_float(highest_);
   return factor;
+}
+
+double NoiseBricks::median_variance() const {
+  std::vector<double> variances;
+  for (std::int64_t i = 0; i < count(); ++i) {
+    variances.push_back(std::accumulate(brick(i) + 1, brick(i) + voxels(), 0.0) / static_cast<double>(voxels() - 1));
+  }
+  return median_of<double>(variances);
 }
 
 NoiseBricks NoiseBricks::some(std::span<const std::int64_t> chosen) const {

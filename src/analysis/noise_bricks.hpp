@@ -26,6 +26,8 @@ class NoiseBricks {
   const float* brick(std::int64_t i) const { return voxels_.data() + i * voxels(); }
   /// Mean of the volume at the brick's place; the brick's own mean is another one if it holds a difference.
   double mean(std::int64_t i) const { return means_[static_cast<std::size_t>(i)]; }
+  /// Median variance within bricks.
+  double median_variance() const;
   /// Of the brick's centre: -1 at the first voxel of an axis, 1 at the last.
   Triple<double> place(std::int64_t i) const;
   const Extent& extent() const { return extent_; }

@@ -263,7 +263,10 @@ void NoiseFit::bound_lowest() {
     ++count;
   }
   steepness_ = rest > 0 ? next * count / rest : 1;
-  if (flatness_ < mixed_flatness) bound(bands_.next, bands_.after_next);
+  // Structure that is hardly stronger than the noise adds little to these, and bounds would take noise away.
+  constexpr double strong = 4;  // contrast over sigma
+  const bool is_strong = bricks_.median_variance() > (1 + square(strong)) * variance();
+  if (is_strong && flatness_ < mixed_flatness) bound(bands_.next, bands_.after_next);
   bound(bands_.lowest, bands_.next);
 }
 

@@ -120,11 +120,33 @@ void NoiseFit::run() {
   if (is_pattern()) correction_ = 1;  // all are alike: choosing prefers none
   floor_ = floor_of(std::move(energy));
   fit_spectrum();
+  if (!all_are_flat_ && !mended_) heed_all_like_noise();
   bound_lowest();
+}
+
+void NoiseFit::heed_all_like_noise() {
+  constexpr double few = 200;
+  const Whitened whitened = whiten(bricks_);
+  const std::vector<std::size_t> bricks = with_slope_of_noise(whitened, 1);
+  std::vector<double> logs;
+  for (const std::size_t i : bricks)
+    logs.push_back(std::log(std::max(whitened.energy[i], 1e-300) / level_.variance(i)));
+  const auto count = static_cast<double>(logs.size());
+  if (count < few) return;
+  const double middle = median_of<double>(std::span(logs));
+  const double near = static_cast<double>(std::ranges::count_if(
+                          logs, [&](double log) { return std::abs(log - middle) < 2 * spread_of(whitened.freedom); })) /
+                      count;
+  const double weight = std::clamp(3 - 2 * contrast(), 0.0, 1.0) * std::clamp((near - 0.55) / 0.1, 0.0, 1.0);
+  for (double& power : in_plane_) power *= std::exp(weight * middle);
 }
 
 double NoiseFit::variance() const {
   return std::accumulate(in_plane_.begin(), in_plane_.end(), 0.0) / static_cast<double>(plane_);
+}
+
+double NoiseFit::contrast() const {
+  return std::sqrt(std::max(bricks_.median_variance() / std::max(variance(), 1e-300) - 1, 0.0));
 }
 
 NoiseSpectrum NoiseFit::spectrum() const {
@@ -263,10 +285,9 @@ void NoiseFit::bound_lowest() {
     ++count;
   }
   steepness_ = rest > 0 ? next * count / rest : 1;
-  // Structure that is hardly stronger than the noise adds little to these, and bounds would take noise away.
-  constexpr double strong = 4;  // contrast over sigma
-  const bool is_strong = bricks_.median_variance() > (1 + square(strong)) * variance();
-  if (is_strong && flatness_ < mixed_flatness) bound(bands_.next, bands_.after_next);
+  // Bounds take noise away too, if that is correlated: they are for structure that shows beyond doubt, or is strong.
+  constexpr double beyond_doubt = 0.6, strong = 4;
+  if (flatness_ < (contrast() > strong ? mixed_flatness : beyond_doubt)) bound(bands_.next, bands_.after_next);
   bound(bands_.lowest, bands_.next);
 }
 

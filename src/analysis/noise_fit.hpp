@@ -65,11 +65,15 @@ class NoiseFit {
 
  private:
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
+  double contrast() const;  ///< standard deviation of structure within bricks over that of the noise
   /// The bricks of least energy, in ascending order of their index where equal.
   void choose(const std::vector<double>& energy);
   /// Mean energy of the chosen bricks over that of all flat ones, which are more: the choice prefers bricks that are
   /// quiet by chance. How many are flat is judged by how the chosen energies lie, and by what is expected.
   double mean_of_chosen(const std::vector<double>& energy, double freedom) const;
+  /// Where noise is stronger than structure, the flattest bricks lie where it is weakest. There all that look like
+  /// noise tell how strong it is, if they are of one mind.
+  void heed_all_like_noise();
   /// Finds the power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices;
   /// at low frequencies, where structure is strong, only to the upper half of them.
   void fit_spectrum();

@@ -72,7 +72,7 @@ std::vector<FilterConfig> as_filters(const std::vector<Step>& steps) {
 
 struct NoiseOptions {
   DenoiseStrength strength = DenoiseStrength::medium;
-  Stabilise stabilise = Stabilise::none;
+  Stabilise stabilise = Stabilise::automatic;
 
   static constexpr std::string_view name = "", title = "Noise";
   static consteval auto fields() {
@@ -88,10 +88,9 @@ void take_noise_options(Options& options, Request& request) {
     throw Error(Errc::invalid_argument, Parameter{"strength"} + " is for the filter that quietvox chooses",
                 "leave it out, or " + Parameter{"filters"});
   }
-  const bool has_stabilise = options.contains("stabilise");
   const auto noise = take<NoiseOptions>(options);
   request.strength = noise.strength;
-  if (has_stabilise) request.stabilise = noise.stabilise;
+  request.stabilise = noise.stabilise;
 }
 
 /// What the voxels of an array are.

@@ -43,15 +43,17 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
     for (std::size_t asked = 0; asked < models->size(); ++asked) measured[asked].push_back((*models)[asked]);
   }
   if (noise.looked_at_.size() < 2) return std::nullopt;
-  for (const std::vector<NoiseModel>& each : measured) {
-    const NoiseModel& model = noise.models_.emplace_back(median(each));
-    const double sigma = model.sigma;
-    const bool suits_all = std::ranges::all_of(
-        each, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
-    const auto same = std::ranges::count_if(each, [&](const NoiseModel& other) {
-      return other.sigma <= same_noise * sigma && sigma <= same_noise * other.sigma;
-    });
-    if (!suits_all || static_cast<double>(same) < share_of_same * static_cast<double>(each.size())) return std::nullopt;
+  for (const std::vector<NoiseModel>& each : measured) noise.models_.push_back(median(each));
+  // What a filter left of it tells nothing of the contrast.
+  const std::vector<NoiseModel>& of_volumes = measured.front();
+  const double sigma = noise.models_.front().sigma;
+  const bool suits_all = std::ranges::all_of(
+      of_volumes, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
+  const auto same = std::ranges::count_if(of_volumes, [&](const NoiseModel& other) {
+    return other.sigma <= same_noise * sigma && sigma <= same_noise * other.sigma;
+  });
+  if (!suits_all || static_cast<double>(same) < share_of_same * static_cast<double>(of_volumes.size())) {
+    return std::nullopt;
   }
   return noise;
 }

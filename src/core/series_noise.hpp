@@ -22,8 +22,8 @@ class SeriesNoise {
 
   /// Measures the noise of up to nine volumes, spread evenly over the series, and takes, for each that asks, the one
   /// with the median sigma, of those that can be trusted if these are a quarter or more. Returns none if nothing asks.
-  /// Also none if more than a quarter of the volumes have another noise, or one has much less: then the volumes are not
-  /// of one contrast.
+  /// Also none if more than a quarter of the volumes have another noise, or one has much less, as the first that asks
+  /// sees it: then the volumes are not of one contrast.
   static std::optional<SeriesNoise> measure(std::size_t volumes, const NoiseOf&);
 
   /// For one volume: returns this noise instead of measuring.

@@ -171,7 +171,7 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   request.filters = filters_of(asked_for);
   DenoiseReport report;
   report.requested = request.filters;
-  report.stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
+  report.stabilise = request.stabilise;
   report.format = output_format(request.out.output_format, request.output, image.format());
   check_codec(request.out, report.format);
   report.extent = describe_extent(image);
@@ -226,7 +226,6 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   BackendSelector backends(request.execution.backend, filters);
   const StartingBackend& backend =
       backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
-  const Stabilise stabilise = request.stabilise.value_or(is_chosen ? Stabilise::automatic : Stabilise::none);
   const NoiseMeasure measure = [&](VolumeSource& reaching, const Execution& step) {
     NoiseModel model = measure_noise(reaching, step);
     if (!request.mask.data || &reaching != source.get()) return model;
@@ -235,7 +234,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
       return measure_noise(whole, step);
     });
   };
-  const VolumeFilter filter({filters, stabilise, is_chosen}, *source, backend, execution, measure);
+  const VolumeFilter filter({filters, request.stabilise, is_chosen}, *source, backend, execution, measure);
   filter.run([&](VolumeView<const float> filtered) {
     const float* const before = input.row(0, filtered.origin.z);
     const float* const mask = request.mask.data ? request.mask.row(0, filtered.origin.z) : nullptr;

@@ -35,7 +35,7 @@ struct DenoiseRequest {
   std::filesystem::path output;         ///< a file, or a folder for a DICOM series
   std::vector<FilterConfig> filters{};  ///< one after another; empty: denoising_filter(strength)
   DenoiseStrength strength = DenoiseStrength::medium;  ///< where `filters` is empty
-  std::optional<Stabilise> stabilise{};                ///< empty: automatic where `filters` is empty, else none
+  Stabilise stabilise = Stabilise::automatic;
   InputOptions scan{};
   MaskOptions mask{};
   OutputOptions out{};
@@ -87,7 +87,7 @@ std::vector<FilterConfig> filters_of(const DenoiseRequest&);
 struct VolumeRequest {
   std::vector<FilterConfig> filters{};  ///< as in DenoiseRequest
   DenoiseStrength strength = DenoiseStrength::medium;
-  std::optional<Stabilise> stabilise{};
+  Stabilise stabilise = Stabilise::automatic;
   HeaderFacts header{};  ///< what the voxels are; without a kind, they are looked at: labels and phases are refused
   VolumeView<const float> mask{};  ///< of the same extent; where it is 0, voxels keep their value; empty: everywhere
   ExecutionOptions execution{};

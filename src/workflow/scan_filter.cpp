@@ -94,7 +94,7 @@ io::VoxelDomain ScanFilter::choose_domain() const {
     if (keeps_type) return io::VoxelDomain::real_less_offset;
     throw io::far_from_zero(request_.input.string(), offset);
   }
-  bool stored = keeps_type && request_.mask.residual.empty() && report_.stabilise == Stabilise::none;
+  bool stored = keeps_type && request_.mask.residual.empty() && !is_asked_for(report_.stabilise);
   for (const FilterConfig& step : request_.filters) stored = stored && step.filter().commutes_with_rescale;
   for (std::size_t volume = 0; volume < count(); ++volume) stored = stored && image_.can_filter_stored(volume);
   return stored ? io::VoxelDomain::stored : io::VoxelDomain::real;
@@ -189,8 +189,9 @@ void ScanFilter::reserve_memory() {
   const Turning turning = turning_for(in_place, header_facts(*image_.volume(0, domain_)));
   const std::vector<FilterConfig> chain = turning(in_place);
   const Extent turned = turning(extent);
-  const std::size_t blocks = (report_.stabilise != Stabilise::none || is_chosen_ ? 1 : 0) + (mask_ ? 2 : 0) +
-                             (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
+  const std::size_t blocks =
+      (may_stabilise(chain, report_.stabilise, *image_.volume(0, domain_)) || is_chosen_ ? 1 : 0) + (mask_ ? 2 : 0) +
+      (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
   std::size_t bytes = block_bytes(extent) * blocks + (mask_ ? 2 * mask_bytes(*mask_, image_) : 0) +
                       io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
   if (is_chosen_) {
@@ -236,7 +237,8 @@ void ScanFilter::begin_provenance() {
     if (of_mask.is_empty) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
   }
   provenance_.noise_source = report_.noise_source;
-  if (report_.stabilise != Stabilise::none) provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);
+  if (report_.stabilise != Stabilise::automatic)
+    provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);
   for (const FilterConfig& step : request_.filters) provenance_.requested.push_back(step.with_content_hashes());
 }
 

@@ -116,6 +116,14 @@ bool waits_for_noise(const FilterConfig& by_header) {
                              [](const Waiting& waiting) { return waiting.fact == VoxelFact::noise; });
 }
 
+/// True if an intensity was given by hand, or a model of the noise.
+bool is_told_of_noise(const FilterConfig& given) {
+  return std::ranges::any_of(given.filter().fields, [&](const FieldInfo& field) {
+    const bool is_intensity = field.unit == "intensity" && field.default_text == "auto";
+    return (is_intensity || field.name == "noise-model") && given.get(field.name) != field.default_text;
+  });
+}
+
 /// The standard deviation of the noise that a filter is told.
 std::optional<double> told_sigma(const FilterConfig& given) {
   const auto& fields = given.filter().fields;
@@ -149,7 +157,13 @@ std::string why_signal_is_not_followed(const HeaderFacts& facts) {
 /// How the noise of a volume is made Gaussian; none if it stays as it is. `measure` is not called if the noise is told.
 std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chain, Stabilise choice,
                                               VolumeSource& source, const std::function<NoiseModel()>& measure) {
-  if (choice == Stabilise::none) return std::nullopt;
+  if (!may_stabilise(chain, choice, source)) return std::nullopt;
+  if (choice == Stabilise::automatic) {
+    const NoiseModel noise = measure();
+    const bool is_rician = noise.distribution == NoiseDistribution::rician;
+    if (!Stabilisation::helps(noise) || (is_rician && !why_no_magnitudes(source).empty())) return std::nullopt;
+    return Stabilisation(noise, source.extent());
+  }
   const auto refuse = [&](const Message& why, const std::string& remedy) {
     throw Error(Errc::invalid_argument, Parameter{"stabilise", FieldType<Stabilise>::format(choice)} + why, remedy);
   };
@@ -160,21 +174,13 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
   if (choice == Stabilise::rician) {
     const std::string why = why_no_magnitudes(source);
     if (!why.empty()) refuse(" is for magnitudes, which are never negative, but " + why, "leave it out");
-  } else if (is_asked_for(choice)) {
+  } else {
     const std::string why = why_signal_is_not_followed(source.header());
     if (!why.empty()) refuse(" is for noise that grows with the value, but " + why, "leave it out");
   }
   const std::optional<double> told = told_sigma(chain.front());
   NoiseModel noise = told && choice == Stabilise::rician ? NoiseModel{.sigma = *told} : measure();
   if (noise.trusted_sigma() == 0) return std::nullopt;
-  if (choice == Stabilise::automatic) {
-    if (!Stabilisation::helps(noise)) return std::nullopt;
-    if (noise.distribution == NoiseDistribution::rician) {
-      if (!why_no_magnitudes(source).empty()) return std::nullopt;
-      noise.sigma = told.value_or(noise.sigma);
-    }
-    return Stabilisation(noise, source.extent());
-  }
   const NoiseDistribution given = choice == Stabilise::rician    ? NoiseDistribution::rician
                                   : choice == Stabilise::poisson ? NoiseDistribution::poisson
                                                                  : NoiseDistribution::speckle;
@@ -187,6 +193,12 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
 }
 
 }  // namespace
+
+bool may_stabilise(std::span<const FilterConfig> chain, Stabilise choice, const VolumeSource& source) {
+  if (choice != Stabilise::automatic) return choice != Stabilise::none;
+  return waits_for_noise(resolve_by_header(chain.first(1), source).front()) && !is_told_of_noise(chain.front()) &&
+         std::ranges::none_of(chain, takes_bias_out);
+}
 
 VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const Backend& backend,
                            const Execution& execution, const NoiseMeasure& measure)

@@ -24,6 +24,10 @@ constexpr std::array<std::string_view, 5> choices(Stabilise) {
 /// True if the noise is to be made Gaussian whatever it was found to be.
 constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rician; }
 
+/// True if noise may be made Gaussian before the chain. Stabilise::automatic is for chains whose first filter goes by
+/// the measured noise, and is told nothing of it.
+bool may_stabilise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
+
 class FilterFrame;
 
 /// What a volume is filtered by.

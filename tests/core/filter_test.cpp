@@ -88,7 +88,7 @@ TEST(FilterConfig, AnEmptyVolumeIsRefused) {
 TEST(FilterConfig, AutoIsResolvedFromTheVolume) {
   const FilterConfig resolved = FilterConfig(find_filter("bilateral")).resolved(facts({50, 50, 50}, {0.5, 0.5, 1}, 12));
   EXPECT_EQ(resolved.get("domain-sigma"), "0.5x0.5x0.5");
-  EXPECT_EQ(resolved.get("range-sigma"), "36");
+  EXPECT_EQ(resolved.get("range-sigma"), "42");
   EXPECT_EQ(resolved.get("radius"), "3x3x2");
   EXPECT_EQ(resolved.halo(), (Radius3{3, 3, 2}));
 }

@@ -105,7 +105,7 @@ TEST(SeriesNoise, EachStepOfAChainHasItsOwn) {
   const auto noise = series.noise(chain);
   ASSERT_TRUE(noise);
   EXPECT_EQ(series.measures, 6);
-  EXPECT_EQ(sigma_of(*noise, chain, 0), "30");
+  EXPECT_EQ(sigma_of(*noise, chain, 0), "35");
   EXPECT_EQ(sigma_of(*noise, chain, 2), "10");
 }
 

@@ -145,7 +145,7 @@ TEST(AdaptiveBilateral, NoiseThatVaries) {
 }
 
 TEST(AdaptiveBilateral, TakesTheMapThatWasMeasured) {
-  NoiseModel noise{.sigma = 10, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}, .contrast = 40};
+  NoiseModel noise{.sigma = 10, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}, .contrast = 10};
   const VolumeFacts facts{{{64, 64, 32}}, {1, 1, 1}, [&] { return noise; }, [] { return Range<double>{0, 255}; }};
   const AdaptiveBilateralParams params = AdaptiveBilateralParams{}.resolved(facts);
   EXPECT_EQ(params.map.values, noise.map.values);
@@ -160,7 +160,7 @@ TEST(AdaptiveBilateral, TakesTheMapThatWasMeasured) {
   two_pass.rule = RangeRule::two_pass;
   two_pass = two_pass.resolved(facts);
   EXPECT_FALSE(two_pass.map.varies());
-  EXPECT_EQ(*two_pass.range_sigma, 37.5) << "where it is strongest";
+  EXPECT_EQ(*two_pass.range_sigma, 48) << "where it is strongest";
 }
 
 TEST(AdaptiveBilateral, AutomaticValues) {
@@ -177,7 +177,7 @@ TEST(AdaptiveBilateral, AutomaticValues) {
   params = {};
   params.rule = RangeRule::two_pass;
   params = params.resolved(facts);
-  EXPECT_EQ(*params.range_sigma, 30);
+  EXPECT_EQ(*params.range_sigma, 35);
   EXPECT_DOUBLE_EQ(*params.regularisation, 0.01);
   params = {};
   params.highest_range_sigma = 3;  // below what would be the lowest

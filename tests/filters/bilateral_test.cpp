@@ -275,23 +275,25 @@ TEST(Bilateral, Window) {
 }
 
 TEST(Bilateral, AutomaticValues) {
-  NoiseModel noise{.sigma = 12.5, .contrast = 40};
+  NoiseModel noise{.sigma = 12.5, .contrast = 12.5};
   const auto resolved = [&](const Extent& extent, const Spacing& spacing) {
     return BilateralParams{}.resolved({extent, spacing, [&] { return noise; }});
   };
   const BilateralParams params = resolved({{64, 64, 32}}, {0.8, 0.8, 3});
-  EXPECT_EQ(*params.range_sigma, 31.25);
+  EXPECT_EQ(*params.range_sigma, 40);
   EXPECT_DOUBLE_EQ(params.domain_sigma->x, 0.8);
   EXPECT_DOUBLE_EQ(params.domain_sigma->z, 0.8);
   EXPECT_EQ(params.halo(), (Radius3{3, 3, 0})) << "3 mm is more than twice 0.8 mm";
   EXPECT_EQ(resolved({{64, 64, 32}}, {0.8, 0.8, 1.6}).halo(), (Radius3{3, 3, 2}));
   EXPECT_EQ(resolved({{64, 64, 1}}, {0.8, 0.8, 3}).halo(), (Radius3{3, 3, 0}));
-  noise.contrast = 10;
-  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 37.5) << "noise is stronger than structure";
+  noise.contrast = 1000;
+  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 25) << "structure is far stronger than noise";
+  noise.contrast = 1;
+  EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 43.75) << "noise is stronger than structure";
 
   noise.map = {{{2, 1, 1}}, {0.7F, 1.5F}};
   const BilateralParams uneven = resolved({{64, 64, 32}}, {1, 1, 1});
-  EXPECT_EQ(*uneven.range_sigma, 37.5);
+  EXPECT_EQ(*uneven.range_sigma, 43.75);
   EXPECT_EQ(uneven.map.values, noise.map.values);
   EXPECT_EQ(uneven.volume, (Extent{64, 64, 32}));
   BilateralParams given;
@@ -301,7 +303,7 @@ TEST(Bilateral, AutomaticValues) {
   BilateralParams cut;
   cut.range_cut = 2;
   cut = cut.resolved({{{64, 64, 32}}, {1, 1, 1}, [&] { return noise; }});
-  EXPECT_EQ(*cut.range_sigma, 56.25) << "where it is strongest";
+  EXPECT_EQ(*cut.range_sigma, 65.625) << "where it is strongest";
   EXPECT_FALSE(cut.map.varies());
 
   noise.spectrum = {{{2, 2, 1}}, {2, 2, 0, 0}, {1}};  // of noise that is correlated down the columns

@@ -113,7 +113,7 @@ TEST(Workflow, NoiseThatGrowsWithTheValueIsStabilisedAlikeInMemoryAndInFiles) {
   std::vector<float> counts = noisy_box(0);
   for (float& voxel : counts) voxel = 2 * static_cast<float>(std::poisson_distribution<int>(voxel / 2)(random));
   write_nifti(folder / "in.nii", counts);
-  for (const auto choice : {std::optional<Stabilise>(), std::optional(Stabilise::none), {Stabilise::poisson}}) {
+  for (const auto choice : {Stabilise::automatic, Stabilise::none, Stabilise::poisson}) {
     const Result result = denoised(counts, {.stabilise = choice});
     const std::string stabilised = choice == Stabilise::none ? "" : "Poisson noise";
     EXPECT_EQ(result.report.volume.stabilised, stabilised);
@@ -325,7 +325,7 @@ TEST(Workflow, ADryRunRefusesTheVoxelsThatTheRunRefuses) {
   request.filters = {filter("nlm")};
   request.stabilise = Stabilise::rician;
   expect(Errc::invalid_argument, "is for magnitudes, which are never negative");
-  request.stabilise.reset();
+  request.stabilise = Stabilise::automatic;
   voxels[8] = std::numeric_limits<float>::quiet_NaN();
   request.out.output_type = OutputType::int16;
   expect(Errc::unsupported, "voxels that are not finite, which int16 cannot store");

@@ -379,7 +379,8 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
     }
   }
   if (!strength) {
-    const double typical = (in_a_plane ? 0.9 : 0.7) * std::pow(clearness, 0.38) * std::pow(correlated, 0.12);
+    const double typical =
+        (in_a_plane ? 0.9 * std::pow(clearness, 0.38) : 0.66 * std::pow(clearness, 0.45)) * std::pow(correlated, 0.12);
     strength = std::clamp(typical * strongest, least, most);
   }
 }

@@ -374,7 +374,7 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
   if (!patch_radius) {
     const Radius3 narrow = facts.default_radius(1, largest_patch_radius);
     patch_radius = widest_patch_;
-    for (int axis = 0; axis < 3 && clearness >= weakest * correlated; ++axis) {
+    for (int axis = 0; axis < 3 && clearness >= weakest * std::max(correlated, 1.2); ++axis) {
       (*patch_radius)[axis] = std::min(widest_patch_[axis], narrow[axis]);
     }
   }

@@ -126,19 +126,19 @@ void NoiseFit::run() {
 
 void NoiseFit::heed_all_like_noise() {
   constexpr double few = 200;
+  const double stronger = std::clamp(3 - 2 * contrast(), 0.0, 1.0);
+  if (stronger == 0) return;
   const Whitened whitened = whiten(bricks_);
-  const std::vector<std::size_t> bricks = with_slope_of_noise(whitened, 1);
   std::vector<double> logs;
-  for (const std::size_t i : bricks)
-    logs.push_back(std::log(std::max(whitened.energy[i], 1e-300) / level_.variance(i)));
+  for (const std::size_t i : with_slope_of_noise(whitened, 1)) {
+    if (whitened.energy[i] > 0) logs.push_back(std::log(whitened.energy[i] / level_.variance(i)));
+  }
   const auto count = static_cast<double>(logs.size());
   if (count < few) return;
-  const double middle = median_of<double>(std::span(logs));
-  const double near = static_cast<double>(std::ranges::count_if(
-                          logs, [&](double log) { return std::abs(log - middle) < 2 * spread_of(whitened.freedom); })) /
-                      count;
-  const double weight = std::clamp(3 - 2 * contrast(), 0.0, 1.0) * std::clamp((near - 0.55) / 0.1, 0.0, 1.0);
-  for (double& power : in_plane_) power *= std::exp(weight * middle);
+  const double middle = median_of<double>(std::span(logs)), most = 2 * spread_of(whitened.freedom);
+  const auto near = std::ranges::count_if(logs, [&](double log) { return std::abs(log - middle) < most; });
+  const double of_one_mind = std::clamp((static_cast<double>(near) / count - 0.55) / 0.1, 0.0, 1.0);
+  for (double& power : in_plane_) power *= std::exp(stronger * of_one_mind * middle);
 }
 
 double NoiseFit::variance() const {

@@ -31,7 +31,7 @@ struct Provenance {
   std::vector<OtherStep> others{};        ///< in order
   std::vector<NoiseModel> noise{};  ///< what was measured for parameters that were `auto`, in the order of the filters
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
-  std::string stabilise{};          ///< which noise was to be made Gaussian; empty: none at all
+  std::string stabilise{};          ///< which noise was to be made Gaussian; empty: automatic
   std::optional<DataKind> kind{};   ///< what the numbers of the volume are, where that is known
   std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
 };

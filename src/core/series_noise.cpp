@@ -44,7 +44,7 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
   }
   if (noise.looked_at_.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) noise.models_.push_back(median(each));
-  // What a filter left of it tells nothing of the contrast.
+  // The first that asks tells the contrast; others see what filters left.
   const std::vector<NoiseModel>& of_volumes = measured.front();
   const double sigma = noise.models_.front().sigma;
   const bool suits_all = std::ranges::all_of(

@@ -223,9 +223,20 @@ void ScanFilter::measure_series() {
   of_series_ = SeriesNoise::measure(count(), [&](std::size_t volume) -> std::optional<std::vector<NoiseModel>> {
     const auto source = input_of(volume).source;
     if (unfiltered_.leave_out(volume, *source)) return std::nullopt;
-    return VolumeFilter({request_.filters, report_.stabilise, is_chosen_}, *source, backend_, whole_.silent(),
-                        measure_of(volume, *source))
-        .noise();
+    std::vector<NoiseModel> measured;
+    if (!may_measure_noise(request_.filters, report_.stabilise, *source)) return measured;
+    const auto remember = [&, measure = measure_of(volume, *source)](VolumeSource& reaching, const Execution& part) {
+      return measured.emplace_back(measure(reaching, part));
+    };
+    try {
+      return VolumeFilter({request_.filters, report_.stabilise, is_chosen_}, *source, backend_, whole_.silent(),
+                          remember)
+          .noise();
+    } catch (const Error&) {
+      // By its own noise one volume may not be stabilised as all are by that of the series.
+      if (measured.empty()) throw;
+      return measured;
+    }
   });
   if (of_series_) report_.noise_source = of_series_->describe();
 }

@@ -194,10 +194,14 @@ std::optional<Stabilisation> stabilisation_of(std::span<const FilterConfig> chai
 
 }  // namespace
 
+bool may_measure_noise(std::span<const FilterConfig> chain, Stabilise choice, const VolumeSource& source) {
+  return is_asked_for(choice) || std::ranges::any_of(resolve_by_header(chain, source), waits_for_noise);
+}
+
 bool may_stabilise(std::span<const FilterConfig> chain, Stabilise choice, const VolumeSource& source) {
   if (choice != Stabilise::automatic) return choice != Stabilise::none;
-  return waits_for_noise(resolve_by_header(chain.first(1), source).front()) && !is_told_of_noise(chain.front()) &&
-         std::ranges::none_of(chain, takes_bias_out);
+  return std::ranges::all_of(resolve_by_header(chain, source), waits_for_noise) &&
+         std::ranges::none_of(chain, is_told_of_noise);
 }
 
 VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const Backend& backend,
@@ -206,6 +210,7 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
       backend_(backend),
       execution_(execution),
       by_header_(resolve_by_header(frame_->chain(), frame_->source())),
+      stabilise_(chain.stabilise),
       is_chosen_(chain.is_chosen) {
   const std::span<const FilterConfig> filters = frame_->chain();
   VolumeSource& filtered = frame_->source();
@@ -246,7 +251,7 @@ std::vector<Message> VolumeFilter::warnings() const {
     const NoiseModel& noise = noise_[measured++];
     const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise, is_chosen_);
     warnings.insert(warnings.end(), of_step.begin(), of_step.end());
-    if (!asks && noise.trusted_sigma() == 0) {
+    if (step == 0 && is_asked_for(stabilise_) && !stabilisation_ && of_step.empty()) {
       warnings.push_back("nothing is stabilised: " + Message(noise.why_untrusted()));
     }
   }

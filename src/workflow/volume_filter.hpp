@@ -24,8 +24,10 @@ constexpr std::array<std::string_view, 5> choices(Stabilise) {
 /// True if the noise is to be made Gaussian whatever it was found to be.
 constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rician; }
 
-/// True if noise may be made Gaussian before the chain. Stabilise::automatic is for chains whose first filter goes by
-/// the measured noise, and is told nothing of it.
+/// True if the noise of a volume is measured for the chain.
+bool may_measure_noise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
+/// True if noise may be made Gaussian before the chain. Stabilise::automatic is for filters that all go by the measured
+/// noise, and are told nothing of it: others may average across edges, where the unbiased inverse does not hold.
 bool may_stabilise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
 
 class FilterFrame;
@@ -51,9 +53,8 @@ class VolumeFilter {
   ~VolumeFilter();
 
   std::vector<FilterConfig> resolved() const;
-  const std::vector<NoiseModel>& noise() const {
-    return noise_;
-  }  ///< what was measured: of the volume, if it was to be stabilised, then for each filter that asked
+  /// What was measured: of the volume, if it was to be stabilised, then for each filter that asked.
+  const std::vector<NoiseModel>& noise() const { return noise_; }
   /// `Rician noise`, `Poisson noise` or `speckle` if that is made Gaussian, otherwise empty.
   std::string stabilised() const { return stabilisation_ ? stabilisation_->noise_before() : ""; }
   /// Warns if no noise was found, or none that can be trusted, so that filters which use it change little, and nothing
@@ -75,6 +76,7 @@ class VolumeFilter {
   std::vector<FilterConfig> by_header_, resolved_;
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
+  Stabilise stabilise_;
   bool is_chosen_, is_first_measured_ = false;
 };
 

@@ -255,6 +255,8 @@ TEST_F(Denoise, StabilisesAroundAnyFilter) {
   const std::vector<float> by_run = filtered({"run", path("noisy.nii"), path("out.nii"), "--filter", "bilateral"});
   EXPECT_EQ(by_run, filtered({"bilateral", path("noisy.nii"), path("out.nii")}));
   EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
+  filtered({"run", path("noisy.nii"), path("out.nii"), "--filter", "bilateral", "--filter", "gaussian"});
+  EXPECT_FALSE(sidecar().contains("stabilised")) << "a filter that averages across edges";
 }
 
 TEST_F(Denoise, SaysWhereNothingIsStabilised) {

@@ -449,6 +449,26 @@ void write_series(const std::filesystem::path& path, const std::vector<Volume>& 
   file.put(2 + 8);  // mm and seconds
 }
 
+/// What one volume does not show is told by the others.
+TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
+  const TemporaryFolder folder;
+  std::mt19937 random(6);
+  std::normal_distribution<float> noise;
+  std::vector<Volume> volumes(4, Volume({{64, 64, 16}}, {1, 1, 1}));
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    for (std::int64_t at = 0; at < volumes[i].view().extent.voxels(); ++at) {
+      const float truth = at / 64 % 64 < 32 ? 100.F : 400.F, spread = i == 2 ? 32.F : 2 * std::sqrt(truth);
+      volumes[i].voxels[static_cast<std::size_t>(at)] = truth + spread * noise(random);
+    }
+  }
+  write_series(folder / "in.nii", volumes);
+  const DenoiseReport report = denoise({.input = folder / "in.nii",
+                                        .output = folder / "out.nii",
+                                        .filters = {filter("nlm")},
+                                        .stabilise = Stabilise::poisson});
+  for (const DenoisedVolume& volume : report.volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
+}
+
 TEST(Denoise, OneNoiseForASeriesWhoseSlicesLieAlongAnyAxis) {
   const TemporaryFolder folder;
   std::mt19937 random(5);

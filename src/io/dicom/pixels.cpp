@@ -146,7 +146,7 @@ Merged merge_cells(const SliceHeader& slice, const float* values, VoxelDomain do
   Merged merged;
   for (std::size_t at = 0; at < cells.size(); at += cells_at_once) {
     const auto some = cells.subspan(at, std::min(cells_at_once, cells.size() - at));
-    std::ranges::copy(some, before.begin());
+    if (!merged.is_changed) std::ranges::copy(some, before.begin());
     merged.clamped += merge(slice, written, values + at, some);
     merged.is_changed = merged.is_changed || !std::equal(some.begin(), some.end(), before.begin());
   }

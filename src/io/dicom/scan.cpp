@@ -5,7 +5,7 @@
 #include <dcmtk/dcmdata/dcuid.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "core/fields.hpp"
 #include "core/input_limits.hpp"
@@ -169,12 +169,12 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
       result.images.push_back(std::move(image));
     }
   }
-  std::set<std::string> grey;  // series
+  std::map<std::string, std::ptrdiff_t> more_grey;  // than coloured images, of a series
   for (const SliceHeader& image : result.images) {
-    if (!image.is_colour) grey.insert(image.series);
+    if (image.is_colour || !image.problem) more_grey[image.series] += image.is_colour ? -1 : 1;
   }
   std::erase_if(result.images, [&](const SliceHeader& image) {
-    const bool is_misfit = image.is_colour && grey.contains(image.series);
+    const bool is_misfit = image.is_colour && more_grey[image.series] > 0;
     if (is_misfit) lost.push_back(image.name.string() + ": a colour image");
     return is_misfit;
   });

@@ -128,14 +128,15 @@ void NoiseFit::heed_all_like_noise() {
   constexpr double few = 200;
   const double stronger = std::clamp(3 - 2 * contrast(), 0.0, 1.0);
   if (stronger == 0) return;
-  const Whitened whitened = whiten(bricks_);
+  const LikeNoise like = like_noise(bricks_);
+  const double expected = std::log(variance()) + 0.5 * square(like.spread);
   std::vector<double> logs;
-  for (const std::size_t i : with_slope_of_noise(whitened, 1)) {
-    if (whitened.energy[i] > 0) logs.push_back(std::log(whitened.energy[i] / level_.variance(i)));
+  for (std::size_t j = 0; j < like.bricks.size(); ++j) {
+    logs.push_back(like.log_variance[j] - expected - std::log(level_.variance(like.bricks[j])));
   }
   const auto count = static_cast<double>(logs.size());
   if (count < few) return;
-  const double middle = median_of<double>(std::span(logs)), most = 2 * spread_of(whitened.freedom);
+  const double middle = median_of<double>(std::span(logs)), most = 2 * like.spread;
   const auto near = std::ranges::count_if(logs, [&](double log) { return std::abs(log - middle) < most; });
   const double of_one_mind = std::clamp((static_cast<double>(near) / count - 0.55) / 0.1, 0.0, 1.0);
   for (double& power : in_plane_) power *= std::exp(stronger * of_one_mind * middle);

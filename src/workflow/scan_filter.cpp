@@ -232,9 +232,9 @@ void ScanFilter::measure_series() {
       return VolumeFilter({request_.filters, report_.stabilise, is_chosen_}, *source, backend_, whole_.silent(),
                           remember)
           .noise();
-    } catch (const Error&) {
+    } catch (const Error& error) {
       // By its own noise one volume may not be stabilised as all are by that of the series.
-      if (measured.empty()) throw;
+      if (error.code() != Errc::invalid_argument || measured.empty()) throw;
       return measured;
     }
   });
@@ -248,8 +248,9 @@ void ScanFilter::begin_provenance() {
     if (of_mask.is_empty) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
   }
   provenance_.noise_source = report_.noise_source;
-  if (report_.stabilise != Stabilise::automatic)
+  if (report_.stabilise != Stabilise::automatic) {
     provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);
+  }
   for (const FilterConfig& step : request_.filters) provenance_.requested.push_back(step.with_content_hashes());
 }
 

@@ -124,20 +124,24 @@ bool is_told_of_noise(const FilterConfig& given) {
   });
 }
 
+/// Null where the filter has no such field.
+const FieldInfo* field_of(const FilterConfig& given, std::string_view name) {
+  const auto& fields = given.filter().fields;
+  const auto field = std::ranges::find(fields, name, &FieldInfo::name);
+  return field == fields.end() ? nullptr : &*field;
+}
+
 /// The standard deviation of the noise that a filter is told.
 std::optional<double> told_sigma(const FilterConfig& given) {
-  const auto& fields = given.filter().fields;
-  const auto sigma = std::ranges::find(fields, "sigma", &FieldInfo::name);
-  if (sigma == fields.end() || sigma->unit != "intensity") return std::nullopt;
+  const FieldInfo* const sigma = field_of(given, "sigma");
+  if (!sigma || sigma->unit != "intensity") return std::nullopt;
   const std::string value = given.get("sigma");
   return value == "auto" ? std::nullopt : std::optional(FieldType<double>::parse(value));
 }
 
 /// True for nlm if it takes the bias of magnitudes out by itself.
 bool takes_bias_out(const FilterConfig& given) {
-  const auto& fields = given.filter().fields;
-  return std::ranges::find(fields, "noise-model", &FieldInfo::name) != fields.end() &&
-         given.get("noise-model") == "rician";
+  return field_of(given, "noise-model") && given.get("noise-model") == "rician";
 }
 
 /// Why voxels are no magnitudes; empty where they may be.

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 
+#include "analysis/air.hpp"
 #include "analysis/cosine_energies.hpp"
 #include "analysis/median_of.hpp"
 #include "analysis/noise_estimate.hpp"
@@ -48,52 +49,6 @@ double quantisation_step(const NoiseBricks& bricks) {
     multiples += std::abs(steps - std::nearbyint(steps)) < 0.05;
   }
   return 10 * multiples >= 9 * values.size() ? step : 0;
-}
-
-/// Sigma of Rician noise from bricks without a signal; none if there are no such bricks.
-std::optional<double> air_sigma(const NoiseBricks& bricks, double middle) {
-  constexpr std::size_t fewest = 32;
-  constexpr double least_share = 0.25;  // of the dark part of the volume
-  constexpr double tolerance = 0.12, widest = 0.3, most_zeros = 0.02;
-  constexpr double least_skewness = 0.3;  // of a Rayleigh distribution 0.63, of a normal one 0
-  std::vector<double> means, skewness, powers;
-  double dark = 0;
-  for (std::int64_t i = 0; i < bricks.count(); ++i) {
-    const float* const brick = bricks.brick(i);
-    if (bricks.mean(i) >= middle) continue;
-    ++dark;
-    double sum = 0, squares = 0, zeros = 0;
-    for (std::int64_t j = 0; j < bricks.voxels(); ++j) {
-      const auto value = static_cast<double>(brick[j]);
-      sum += value;
-      squares += value * value;
-      zeros += value <= 0;
-    }
-    const auto voxels = static_cast<double>(bricks.voxels());
-    const double mean = sum / voxels;
-    if (!(mean > 0) || zeros > most_zeros * voxels) continue;
-    const double ratio = std::sqrt(std::max(squares / voxels - mean * mean, 0.0)) / mean;
-    if (!(std::abs(ratio - rayleigh_ratio) < tolerance)) continue;
-    means.push_back(mean);
-    powers.push_back(squares / voxels);
-    skewness.push_back(std::accumulate(brick, brick + bricks.voxels(), 0.0,
-                                       [&](double so_far, float value) {
-                                         const double score = (static_cast<double>(value) - mean) / (ratio * mean);
-                                         return so_far + score * score * score;
-                                       }) /
-                       voxels);
-  }
-  if (means.size() < fewest || static_cast<double>(means.size()) < least_share * dark) return std::nullopt;
-  if (median_of<double>(skewness) < least_skewness) return std::nullopt;
-  const auto [mean, width] = shortest_half(means);
-  if (width > widest * mean) return std::nullopt;
-  constexpr double three_deviations = 2.2;  // in widths, of normal means
-  std::size_t usual = 0;
-  for (std::size_t i = 0; i < means.size(); ++i) {
-    if (std::abs(means[i] - mean) <= three_deviations * width) powers[usual++] = powers[i];
-  }
-  powers.resize(usual);
-  return std::sqrt(median_of<double>(powers) / 2);
 }
 
 /// Values that stand for none, far from all others.
@@ -458,7 +413,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
   const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
-  double air = may_have_air ? air_sigma(bricks, found.middle).value_or(0) : 0;  // 0: not known
+  Air air;
+  if (may_have_air) air = find_air(bricks, found.middle);
   std::optional<NoiseBricks> sample;
   if (said.may_follow_signal) sample = sample_of(bricks, found);
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
@@ -503,10 +459,10 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   double signal = 0;
   for (const std::size_t i : fits->best().chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
   signal /= static_cast<double>(fits->best().chosen().size());
-  const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air);
-  if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = 0;
-  model.map = fits->best().map();
-  if (sample && air == 0) {
+  const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air.sigma);
+  if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = {};
+  model.map = fits->best().map(air.parts);
+  if (sample && air.sigma == 0) {
     take_apart(*sample, found.impulses, execution);
     const auto follow = [&](NoiseModel& to) {
       follow_signal(to, *sample, fits->best(), found.darkest, said.magnitudes != Magnitudes::no);
@@ -515,7 +471,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     if (model.signal_variance()) {
       make_even(bricks, *model.signal_variance());
       fits.emplace(run_all());
-      model.signal_map = fits->best().map();
+      model.signal_map = fits->best().map({});
       NoiseModel again;  // the flattest bricks were the darkest, where structure is as strong as the noise
       follow(again);
       if (again.distribution == model.distribution) {
@@ -530,16 +486,21 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.contrast = std::sqrt(std::max(bricks.median_variance() - fits->best().variance(), 0.0));
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
-  if (air > 0) correct_rician(model, signal);
-  judge(model, fits->usual, object, found.partly, air == 0 && agrees == Agreement::perhaps);
+  judge(model, fits->usual, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
+  // If sigma may be mostly structure, air that is much quieter speaks against it.
+  const bool is_refuted = agrees == Agreement::none && model.confidence <= Confidence::low;
+  if (air.sigma > 0 && !is_refuted) correct_rician(model, signal);
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
   measured.signal = signal;
   measured.object = object;
-  if (air > model.sigma && air < most_above_tissue * model.sigma && is_uniform) set_sigma(model, air);
-  if (air > most_below_tissue * model.sigma && air < model.sigma && is_uniform && model.confidence <= Confidence::low) {
+  if (air.sigma > model.sigma && air.sigma < most_above_tissue * model.sigma && is_uniform) {
+    set_sigma(model, air.sigma);
+  }
+  if (air.sigma > most_below_tissue * model.sigma && air.sigma < model.sigma && is_uniform &&
+      model.confidence <= Confidence::low) {
     measured.is_by_air = true;
-    set_sigma(model, air);
+    set_sigma(model, air.sigma);
     model.reason += "; the air was measured instead";
   }
   return measured;

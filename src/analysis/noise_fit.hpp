@@ -39,7 +39,7 @@ class NoiseFit {
   double variance() const;
   const std::vector<std::size_t>& chosen() const { return order_; }
   NoiseSpectrum spectrum() const;
-  CoarseField map() const { return level_.map(); }
+  CoarseField map(std::span<const LocalNoise> air) const { return level_.map(air, variance()); }
   /// Mean power next to the lowest frequencies over the mean power above the lowest. It is large for noise whose power
   /// mostly lies at frequencies too low for bricks of this size.
   double steepness() const { return steepness_; }

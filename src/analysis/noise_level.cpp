@@ -6,12 +6,55 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/median_of.hpp"
+
 namespace quietvox {
 namespace {
 
 constexpr double near_weight = 0.3;  // from here on a candidate lies near the polynomial
 
+constexpr double least_variation = 0.05;  // standard deviation of logarithms of sigma; less is none
+
 double square(double value) { return value * value; }
+
+double deviation_of(std::span<const double> numbers) {
+  double sum = 0, squares = 0;
+  for (const double number : numbers) {
+    sum += number;
+    squares += square(number);
+  }
+  const auto count = static_cast<double>(numbers.size());
+  return count > 0 ? std::sqrt(std::max(squares / count - square(sum / count), 0.0)) : 0;
+}
+
+/// Of nodes of a map, as NoiseBricks::place gives it.
+Triple<double> place_of_node(std::int64_t node, const Extent& nodes) {
+  Triple<double> place;
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::int64_t size = nodes[axis];
+    place[axis] = size > 1 ? 2 * static_cast<double>(node % size) / static_cast<double>(size - 1) - 1 : 0;
+    node /= size;
+  }
+  return place;
+}
+
+/// Calls `take(node)` for the nodes of a map that lie less than the distance of two from a place.
+template <class Take>
+void for_each_node_near(const Triple<double>& place, const Extent& nodes, const Take& take) {
+  Index3 first, last;
+  for (int axis = 0; axis < 3; ++axis) {
+    const double at = 0.5 * (place[axis] + 1) * static_cast<double>(nodes[axis] - 1);
+    first[axis] = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(at - 1)), 0);
+    last[axis] = std::min<std::int64_t>(static_cast<std::int64_t>(std::floor(at + 1)), nodes[axis] - 1);
+  }
+  for (std::int64_t z = first.z; z <= last.z; ++z) {
+    for (std::int64_t y = first.y; y <= last.y; ++y) {
+      for (std::int64_t x = first.x; x <= last.x; ++x) {
+        take(static_cast<std::size_t>((z * nodes.y + y) * nodes.x + x));
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -24,7 +67,10 @@ double misfit(std::span<const double> residuals, double spread) {
 
 NoiseLevel::NoiseLevel(const NoiseBricks& bricks)
     : extent_(bricks.extent()), variance_(static_cast<std::size_t>(bricks.count()), 1) {
-  for (std::int64_t i = 0; i < bricks.count(); ++i) terms_.push_back(terms_at(bricks.place(i)));
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    places_.push_back(bricks.place(i));
+    terms_.push_back(terms_at(places_.back()));
+  }
 }
 
 NoiseLevel::Terms NoiseLevel::terms_at(const Triple<double>& place) {
@@ -119,7 +165,6 @@ double NoiseLevel::misfit_of(std::span<const std::size_t> bricks, std::span<cons
 }
 
 bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial) {
-  constexpr double least_variation = 0.05;
   std::vector<double> levels;
   for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
     if (polynomial.weights[j] > near_weight) {
@@ -129,21 +174,18 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
   if (levels.empty()) return false;
   std::sort(levels.begin(), levels.end());
   const double low = levels[levels.size() / 100], high = levels[levels.size() - 1 - levels.size() / 100];
-  double sum = 0, squares = 0, variances = 0;
+  double variances = 0;
   std::vector<double> level(variance_.size());
   for (std::size_t i = 0; i < variance_.size(); ++i) {
     level[i] = std::clamp(product(terms_[i], polynomial.coefficients), low, high);
-    sum += level[i];
-    squares += square(level[i]);
     variances += std::exp(level[i]);
   }
-  const auto count = static_cast<double>(variance_.size());
-  if (0.5 * std::sqrt(std::max(squares / count - square(sum / count), 0.0)) < least_variation) return false;
+  if (0.5 * deviation_of(level) < least_variation) return false;
   varies_ = true;
   polynomial_ = polynomial.coefficients;
   lowest_ = low;
   highest_ = high;
-  mean_ = std::log(variances / count);
+  mean_ = std::log(variances / static_cast<double>(variance_.size()));
   for (std::size_t i = 0; i < variance_.size(); ++i) variance_[i] = std::exp(level[i] - mean_);
   return true;
 }
@@ -189,25 +231,58 @@ void NoiseLevel::stop_varying() {
   std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 
-CoarseField NoiseLevel::map() const {
+double NoiseLevel::log_variance_at(const Triple<double>& place) const {
+  return varies_ ? std::clamp(product(terms_at(place), polynomial_), lowest_, highest_) - mean_ : 0;
+}
+
+std::vector<NoiseLevel::AirNear> NoiseLevel::air_near(std::span<const LocalNoise> air, double variance,
+                                                      const Extent& nodes) const {
+  constexpr double most_above_median = 0.6;  // more is a signal
+  constexpr double few = 8;
+  std::vector<double> excess;
+  for (const LocalNoise& part : air) {
+    excess.push_back(part.log_variance - std::log(variance) - log_variance_at(part.place));
+  }
+  std::vector<double> sorted = excess;
+  const double most = median_of<double>(sorted) + most_above_median;
+  const auto count = static_cast<std::size_t>(nodes.voxels());
+  std::vector<std::vector<double>> near(count);
+  std::vector<double> of_object(count);
+  for (std::size_t i = 0; i < air.size(); ++i) {
+    if (excess[i] <= most)
+      for_each_node_near(air[i].place, nodes, [&](std::size_t n) { near[n].push_back(excess[i]); });
+  }
+  for (const Triple<double>& place : places_) for_each_node_near(place, nodes, [&](std::size_t n) { ++of_object[n]; });
+  std::vector<AirNear> result(count);
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto parts = static_cast<double>(near[n].size());
+    result[n] = {median_of<double>(near[n]), parts / (parts + of_object[n] + few)};
+  }
+  return result;
+}
+
+CoarseField NoiseLevel::map(std::span<const LocalNoise> air, double variance) const {
   constexpr std::int64_t nodes = 8;
-  CoarseField map;
-  if (!varies_) return map;
-  map.values.clear();
+  CoarseField map{{}, {}};
   for (int axis = 0; axis < 3; ++axis) map.size[axis] = std::min(extent_[axis], nodes);
+  const std::vector<AirNear> near = air_near(air, variance, map.size);
+  if (!varies_ && !varies(near)) return {};
   for (std::int64_t i = 0; i < map.size.voxels(); ++i) {
-    Triple<double> place;
-    std::int64_t rest = i;
-    for (int axis = 0; axis < 3; ++axis) {
-      const std::int64_t node = rest % map.size[axis];
-      rest /= map.size[axis];
-      place[axis] =
-          map.size[axis] > 1 ? 2 * static_cast<double>(node) / static_cast<double>(map.size[axis] - 1) - 1 : 0;
-    }
-    const double level = std::clamp(product(terms_at(place), polynomial_), lowest_, highest_);
-    map.values.push_back(static_cast<float>(std::exp(0.5 * (level - mean_))));
+    const AirNear& here = near[static_cast<std::size_t>(i)];
+    const double level = log_variance_at(place_of_node(i, map.size)) + here.share * here.excess;
+    map.values.push_back(static_cast<float>(std::exp(0.5 * level)));
   }
   return map;
+}
+
+bool NoiseLevel::varies(std::span<const AirNear> air) {
+  constexpr double least_share = 0.5;
+  constexpr double least = 0.7 * least_variation;  // without structure, less is clear
+  std::vector<double> levels;
+  for (const AirNear& here : air) {
+    if (here.share > least_share) levels.push_back(here.excess);
+  }
+  return 0.5 * deviation_of(levels) >= least;
 }
 
 }  // namespace quietvox

@@ -15,6 +15,12 @@ namespace quietvox {
 /// deviation that noise gives them. About 1 for a good fit.
 double misfit(std::span<const double> residuals, double spread);
 
+/// The noise of a part of a volume.
+struct LocalNoise {
+  Triple<double> place;  ///< as NoiseBricks::place gives it
+  double log_variance;
+};
+
 /// How the variance of noise varies over a volume: the exponential of a cubic polynomial of the place, or not at all.
 class NoiseLevel {
  public:
@@ -32,8 +38,9 @@ class NoiseLevel {
 
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
-  /// The standard deviation relative to its root mean square.
-  CoarseField map() const;
+  /// The standard deviation relative to its root mean square. Where there is `air`, which is free of structure, the map
+  /// follows it. `variance`: the root mean square, squared.
+  CoarseField map(std::span<const LocalNoise> air, double variance) const;
 
  private:
   static constexpr std::size_t terms = 20;
@@ -60,11 +67,21 @@ class NoiseLevel {
   /// Takes the polynomial as the level. Returns false where it hardly varies, and changes nothing then.
   bool take(const Candidates&, const Polynomial&);
   void stop_varying();
+  /// Logarithm of the variance over the mean of all.
+  double log_variance_at(const Triple<double>& place) const;
+  /// What air says of the level near a node of the map.
+  struct AirNear {
+    double excess = 0;  ///< logarithm of its variance over that of the polynomial
+    double share = 0;   ///< of air among all that is near, less where there is little
+  };
+  std::vector<AirNear> air_near(std::span<const LocalNoise> air, double variance, const Extent& nodes) const;
+  static bool varies(std::span<const AirNear>);
   static Terms terms_at(const Triple<double>& place);
   static double product(const Terms& a, const Terms& b);
   static void solve(std::array<Terms, terms>& matrix, Terms& right);
 
   Extent extent_;
+  std::vector<Triple<double>> places_;
   std::vector<Terms> terms_;
   std::vector<double> variance_;
   bool varies_ = false, is_close_ = false;

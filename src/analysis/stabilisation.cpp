@@ -49,8 +49,12 @@ double unstabilise_speckle(double filtered, const SignalVariance& variance) {
 }
 
 bool Stabilisation::helps(const NoiseModel& noise) {
-  if (noise.trusted_sigma() == 0 || noise.confidence < Confidence::medium) return false;
-  return noise.distribution != NoiseDistribution::gaussian;
+  if (noise.trusted_sigma() == 0) return false;
+  switch (noise.distribution) {
+    case NoiseDistribution::gaussian: return false;
+    case NoiseDistribution::rician: return true;  // seen in air, whatever the structure of tissue
+    default: return noise.confidence >= Confidence::medium;
+  }
 }
 
 template <class Change>

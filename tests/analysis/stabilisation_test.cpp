@@ -218,9 +218,11 @@ TEST(Stabilisation, IsLeftOutWhereItDoesNothingOrTheMeasureIsNotTrusted) {
   EXPECT_FALSE(Stabilisation::helps(noise));
   noise.distribution = NoiseDistribution::poisson;
   EXPECT_TRUE(Stabilisation::helps(noise));
-  noise.distribution = NoiseDistribution::rician;
-  EXPECT_TRUE(Stabilisation::helps(noise));
   noise.confidence = Confidence::low;
+  EXPECT_FALSE(Stabilisation::helps(noise));
+  noise.distribution = NoiseDistribution::rician;  // which air shows, whatever tissue holds
+  EXPECT_TRUE(Stabilisation::helps(noise));
+  noise.confidence = Confidence::none;
   EXPECT_FALSE(Stabilisation::helps(noise));
 }
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <numeric>
 #include <string>
 
 #include "core/error.hpp"
@@ -16,7 +16,8 @@ namespace quietvox::io {
 namespace {
 
 constexpr std::size_t packed_size = 1 << 18, unpacked_at_once = 1 << 20;
-constexpr std::uint64_t before_threads = 2 << 20;  // unpacked bytes that are read on and on
+constexpr std::uint64_t before_threads = 1 << 19;                 // unpacked bytes that are read on and on
+constexpr std::size_t least_part = 1 << 17, most_part = 1 << 19;  // packed bytes that a thread unpacks at a time
 
 const char* what_is_wrong(int status) {
   switch (status) {
@@ -37,14 +38,41 @@ bool begins_gzip_member(const RawReader& file, std::uint64_t offset) {
   return file.read(offset, start) == 2 && start[0] == std::byte{0x1f} && start[1] == std::byte{0x8b};
 }
 
-struct GzipReader::State : inflate_state {};
+struct GzipReader::State : inflate_state {
+  State(const inflate_state& state, std::uint64_t position) : inflate_state(state), file_position(position) {}
+
+  std::unique_ptr<std::byte[]> packed;  // what was read
+  std::size_t room = 0;                 // in packed
+  std::uint64_t file_position = 0;      // of the next packed bytes to be read
+
+  /// The same state, without the input that was read and not used.
+  std::unique_ptr<State> copy() const {
+    auto copy = std::make_unique<State>(*this, file_position - avail_in);
+    copy->avail_in = 0;
+    return copy;
+  }
+  std::uint64_t bytes_left(const RawReader& file) const { return file.size() - file_position + avail_in; }
+
+  /// Reads so many bytes, or those that are left in the file, once all input was used.
+  void refill(const RawReader& file, std::size_t bytes, const Execution& execution = {}) {
+    if (bytes > room) packed = std::make_unique_for_overwrite<std::byte[]>(room = bytes);
+    const auto pieces = static_cast<std::int64_t>((bytes - 1) / packed_size + 1);
+    std::vector<std::size_t> got(static_cast<std::size_t>(pieces));
+    parallel_for(execution, pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        const std::size_t first = i * packed_size;
+        got[i] = file.read(file_position + first, {packed.get() + first, std::min(packed_size, bytes - first)});
+      }
+    });
+    const std::size_t all = std::accumulate(got.begin(), got.end(), std::size_t{0});
+    file_position += all;
+    next_in = reinterpret_cast<std::uint8_t*>(packed.get());
+    avail_in = static_cast<std::uint32_t>(all);
+  }
+};
 
 GzipReader::GzipReader(const RawReader& file, std::uint64_t start, std::stop_token stop)
-    : file_(file),
-      stop_(std::move(stop)),
-      state_(std::make_unique<State>()),
-      packed_(packed_size),
-      file_position_(start) {
+    : file_(file), stop_(std::move(stop)), state_(std::make_unique<State>(inflate_state{}, start)) {
   isal_inflate_init(state_.get());
   state_->crc_flag = begins_gzip_member(file, start) ? ISAL_GZIP : ISAL_ZLIB;
 }
@@ -52,15 +80,12 @@ GzipReader::GzipReader(const RawReader& file, std::uint64_t start, std::stop_tok
 GzipReader::GzipReader(const GzipReader& other)
     : file_(other.file_),
       stop_(other.stop_),
-      state_(std::make_unique<State>(*other.state_)),
-      file_position_(other.file_position_ - other.state_->avail_in),
+      state_(other.state_->copy()),
       position_(other.position_of_state()),
       trailing_garbage_(other.trailing_garbage_),
       at_end_(other.at_end_),
       execution_(other.execution_),
-      threads_from_(position_ + before_threads) {
-  state_->avail_in = 0;
-}
+      threads_from_(position_ + before_threads) {}
 
 GzipReader::~GzipReader() = default;
 
@@ -81,7 +106,7 @@ std::size_t GzipReader::read(std::span<std::byte> to) {
     const auto piece = to.subspan(done, std::min(to.size() - done, unpacked_at_once));
     state_->next_out = reinterpret_cast<std::uint8_t*>(piece.data());
     state_->avail_out = static_cast<std::uint32_t>(piece.size());
-    if (state_->avail_in == 0) refill(packed_size);
+    if (state_->avail_in == 0) state_->refill(file_, packed_size);
     const bool more = state_->avail_in > 0;
     const int status = isal_inflate(state_.get());
     const std::size_t got = piece.size() - state_->avail_out;
@@ -99,17 +124,6 @@ std::size_t GzipReader::read(std::span<std::byte> to) {
   return done;
 }
 
-/// Reads on until there are so many bytes of input, or the file has been used up.
-void GzipReader::refill(std::size_t bytes) {
-  const std::size_t left = state_->avail_in;
-  if (left > 0) std::memmove(packed_.data(), state_->next_in, left);
-  packed_.resize(std::max(bytes, left));  // copies are made without
-  const std::size_t got = file_.read(file_position_, std::span(packed_).subspan(left));
-  file_position_ += got;
-  state_->next_in = reinterpret_cast<std::uint8_t*>(packed_.data());
-  state_->avail_in = static_cast<std::uint32_t>(left + got);
-}
-
 void GzipReader::use_threads(const Execution& execution) {
   execution_ = execution.silent();
   threads_from_ = position_ + before_threads;
@@ -123,21 +137,37 @@ std::uint64_t GzipReader::position_of_state() const {
 
 /// Who reads a little here and there needs none.
 bool GzipReader::is_worth_threads() const {
-  constexpr std::uint64_t fewest_parts = 4;
+  constexpr std::uint64_t least = 4 * least_part;
   return execution_ && position_ >= threads_from_ && state_->crc_flag == ISAL_GZIP &&
-         file_.size() - file_position_ + state_->avail_in >= fewest_parts * ahead_size;
+         state_->block_state != ISAL_BLOCK_FINISH && state_->bytes_left(file_) >= least;
+}
+
+GzipReader::Batch GzipReader::unpack_batch(const RawReader& file, std::unique_ptr<State> state,
+                                           const Execution& execution) {
+  constexpr int most_threads = 16;
+  // One part more than threads, as what lies behind the last block that is found waits. All batches are of one size.
+  const auto parts = static_cast<std::size_t>(std::min(thread_count(execution), most_threads) + 1);
+  const auto left = static_cast<std::size_t>(state->bytes_left(file));
+  const std::size_t batches = (left - 1) / (parts * most_part) + 1, size = (left - 1) / batches + 1;
+  state->refill(file, size, execution);
+  auto pieces =
+      inflate_ahead(*state, std::span(state->next_in, state->avail_in), std::max(size / parts, least_part), execution);
+  std::ranges::reverse(pieces);
+  return {std::move(state), std::move(pieces)};
 }
 
 void GzipReader::unpack_ahead() {
-  constexpr int most_threads = 16;
-  // One part more than threads, as what lies behind the last block that is found waits.
-  refill(static_cast<std::size_t>(std::min(thread_count(*execution_), most_threads) + 1) * ahead_size);
-  ahead_ = inflate_ahead(*state_, std::span(state_->next_in, state_->avail_in), *execution_);
+  Batch batch = next_.valid() ? next_.get() : unpack_batch(file_, state_->copy(), *execution_);
+  state_ = std::move(batch.state);
+  ahead_ = std::move(batch.pieces);
   if (ahead_.size() <= 1) {  // its blocks are few, or of another kind: the search is not repeated often
     threads_from_ = position_ + alone_;
     alone_ *= 2;
   }
-  std::ranges::reverse(ahead_);
+  if (!is_worth_threads()) return;
+  next_ = std::async(std::launch::async, [&file = file_, execution = *execution_, state = state_->copy()]() mutable {
+    return unpack_batch(file, std::move(state), execution);
+  });
 }
 
 std::size_t GzipReader::take_ahead(std::span<std::byte> to) {
@@ -157,16 +187,17 @@ std::size_t GzipReader::take_ahead(std::span<std::byte> to) {
 void GzipReader::start_next_member() {
   // Whole bytes among the bits that were taken and not used are given back.
   const auto unused = static_cast<std::uint32_t>(state_->read_in_length) / 8;
-  const std::uint64_t next = file_position_ - state_->avail_in - unused;
+  const std::uint64_t next = state_->file_position - state_->avail_in - unused;
   if (begins_gzip_member(file_, next)) {
     isal_inflate_reset(state_.get());
     state_->crc_flag = ISAL_GZIP;
-    if (state_->next_in - reinterpret_cast<std::uint8_t*>(packed_.data()) >= static_cast<std::ptrdiff_t>(unused)) {
+    if (state_->next_in - reinterpret_cast<std::uint8_t*>(state_->packed.get()) >=
+        static_cast<std::ptrdiff_t>(unused)) {
       state_->next_in -= unused;
       state_->avail_in += unused;
     } else {  // they stood at the end of the bytes before
       state_->avail_in = 0;
-      file_position_ = next;
+      state_->file_position = next;
     }
   } else {
     at_end_ = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,12 +42,19 @@ class GzipReader {
 
  private:
   struct State;
+  /// What threads have unpacked, in reverse order, and the state behind it.
+  struct Batch {
+    std::unique_ptr<State> state;
+    std::vector<std::vector<std::uint8_t>> pieces;
+  };
   GzipReader(const GzipReader&);
 
-  void refill(std::size_t bytes);
   void start_next_member();
   std::uint64_t position_of_state() const;  ///< where threads have come to
   bool is_worth_threads() const;
+  /// Unpacks some megabytes from a state on.
+  static Batch unpack_batch(const RawReader&, std::unique_ptr<State>, const Execution&);
+  /// Takes the next batch, and has the one after it unpacked meanwhile.
   void unpack_ahead();
   /// Takes bytes that threads have unpacked, and returns how many.
   std::size_t take_ahead(std::span<std::byte> to);
@@ -54,8 +62,6 @@ class GzipReader {
   const RawReader& file_;
   std::stop_token stop_;
   std::unique_ptr<State> state_;
-  std::vector<std::byte> packed_;
-  std::uint64_t file_position_ = 0;  ///< of the next packed bytes to be read
   std::uint64_t position_ = 0, trailing_garbage_ = 0;
   bool at_end_ = false;
   std::optional<Execution> execution_;            ///< none: without threads
@@ -63,6 +69,7 @@ class GzipReader {
   std::uint64_t alone_ = 32 << 20;                ///< bytes to unpack without them where they find nothing to do
   std::vector<std::vector<std::uint8_t>> ahead_;  ///< in reverse order
   std::size_t taken_ = 0;                         ///< of that one
+  std::future<Batch> next_;                       ///< what follows them, if it is being unpacked
 };
 
 }  // namespace quietvox::io

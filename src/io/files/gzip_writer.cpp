@@ -20,10 +20,12 @@ namespace {
 
 constexpr std::size_t block_size = 1 << 18;
 constexpr std::size_t largest_packed = block_size + block_size / 8 + 4096;  // no code of deflate has more than 9 bits
-constexpr std::size_t blocks_per_thread = 2;
 
-/// Eight threads pack more than disks take; each costs memory.
-int threads_for(const Execution& execution) { return std::min(thread_count(execution), 8); }
+/// So many keep as many threads busy; each costs memory.
+std::size_t blocks_at_once(const Execution& execution) {
+  const std::size_t most = execution.memory_limit ? 8 : 16;
+  return std::min(2 * static_cast<std::size_t>(thread_count(execution)), most);
+}
 
 // No name, no time, no note of how well it was packed; made by Unix.
 constexpr std::array<std::uint8_t, 10> header{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
@@ -91,14 +93,37 @@ struct GzipWriter::Packer {
   }
 };
 
+/// Unpacks one block after another by libdeflate, which knows nothing of how they were packed.
+struct GzipWriter::Unpacker {
+  std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> decompressor{
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor};
+  std::vector<std::byte> packed, bytes;
+
+  /// A block that can be unpacked alone and ends where it should, can be unpacked behind the others too. The checksum
+  /// of what was packed finds bits that no reader looks at.
+  bool finds(const Block& block, const RawReader& file, std::uint64_t offset, bool last) {
+    if (!decompressor) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
+    packed.resize(block.packed_size);
+    bytes.resize(block.size);
+    if (file.read(offset, packed) != packed.size() || checksum(packed) != block.packed_checksum) return false;
+    if (!last) {  // an empty block, the last of deflate data, which begins with a new byte
+      for (const int byte : {1, 0, 0, 0xff, 0xff}) packed.push_back(static_cast<std::byte>(byte));
+    }
+    std::size_t used = 0;
+    const auto result = libdeflate_deflate_decompress_ex(decompressor.get(), packed.data(), packed.size(), bytes.data(),
+                                                         bytes.size(), &used, nullptr);
+    return result == LIBDEFLATE_SUCCESS && used == packed.size() && checksum(bytes) == block.checksum;
+  }
+};
+
 std::size_t GzipWriter::memory(const Execution& execution) {
-  return static_cast<std::size_t>(threads_for(execution)) *
-         (blocks_per_thread * (block_size + largest_packed) + ISAL_DEF_LVL2_DEFAULT + sizeof(isal_zstream));
+  const std::size_t blocks = blocks_at_once(execution);
+  const auto packers = std::min(blocks, static_cast<std::size_t>(thread_count(execution)));
+  return blocks * (2 * block_size + largest_packed) + packers * (ISAL_DEF_LVL2_DEFAULT + sizeof(isal_zstream));
 }
 
 GzipWriter::GzipWriter(RawWriter& file, const Execution& execution) : file_(file), execution_(execution.silent()) {
-  execution_.threads = threads_for(execution);
-  waiting_.reserve(blocks_at_once() * block_size);
+  waiting_.reserve(blocks_at_once(execution) * block_size);
   append(std::as_bytes(std::span(header)));
 }
 
@@ -107,22 +132,26 @@ void GzipWriter::append(std::span<const std::byte> bytes) {
   size_ += bytes.size();
 }
 
-std::size_t GzipWriter::blocks_at_once() const {
-  return blocks_per_thread * static_cast<std::size_t>(execution_.threads);
-}
-
 void GzipWriter::write(std::span<const std::byte> bytes) {
+  const std::size_t most = blocks_at_once(execution_) * block_size;
   while (!bytes.empty()) {
-    const auto piece = bytes.first(std::min(bytes.size(), blocks_at_once() * block_size - waiting_.size()));
+    const auto piece = bytes.first(std::min(bytes.size(), most - waiting_.size()));
     waiting_.insert(waiting_.end(), piece.begin(), piece.end());
     bytes = bytes.subspan(piece.size());
-    if (waiting_.size() < blocks_at_once() * block_size) continue;
-    pack(waiting_);
-    waiting_.clear();
+    if (waiting_.size() == most) pack_waiting();
   }
 }
 
+void GzipWriter::pack_waiting() {
+  if (being_packed_.valid()) being_packed_.get();
+  packing_.swap(waiting_);
+  waiting_.clear();
+  const auto when = thread_count(execution_) > 1 ? std::launch::async : std::launch::deferred;
+  being_packed_ = std::async(when, [this] { pack(packing_); });
+}
+
 void GzipWriter::finish() {
+  if (being_packed_.valid()) being_packed_.get();
   finished_ = true;
   pack(waiting_);
   const auto end = trailer(blocks_);
@@ -152,30 +181,13 @@ bool GzipWriter::is_held_by(const RawReader& file) const {
     return false;
   }
   std::atomic<bool> same = true;
-  parallel_for(execution_, std::ssize(blocks_), 4, [&](std::int64_t begin, std::int64_t stop) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(stop) && same; ++i) {
-      if (!holds(file, offsets[i], blocks_[i], i + 1 == blocks_.size())) same = false;
-    }
-  });
+  parallel_for_with_scratch(
+      execution_, std::ssize(blocks_), [] { return Unpacker(); },
+      [&](Unpacker& unpacker, std::int64_t item) {
+        const auto i = static_cast<std::size_t>(item);
+        if (same && !unpacker.finds(blocks_[i], file, offsets[i], i + 1 == blocks_.size())) same = false;
+      });
   return same;
-}
-
-/// Unpacks a block by libdeflate, which knows nothing of how it was packed. A block that can be unpacked alone and ends
-/// where it should, can be unpacked behind the others too. The checksum of what was packed finds bits that no reader
-/// looks at.
-bool GzipWriter::holds(const RawReader& file, std::uint64_t offset, const Block& block, bool last) const {
-  std::vector<std::byte> packed(block.packed_size), bytes(block.size);
-  if (file.read(offset, packed) != packed.size() || checksum(packed) != block.packed_checksum) return false;
-  if (!last) {  // an empty block, the last of deflate data, which begins with a new byte
-    for (const int byte : {1, 0, 0, 0xff, 0xff}) packed.push_back(static_cast<std::byte>(byte));
-  }
-  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> unpacker(
-      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
-  if (!unpacker) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
-  std::size_t used = 0;
-  const auto result = libdeflate_deflate_decompress_ex(unpacker.get(), packed.data(), packed.size(), bytes.data(),
-                                                       bytes.size(), &used, nullptr);
-  return result == LIBDEFLATE_SUCCESS && used == packed.size() && checksum(bytes) == block.checksum;
 }
 
 }  // namespace quietvox::io

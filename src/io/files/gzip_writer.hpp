@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -34,19 +35,21 @@ class GzipWriter {
     std::uint32_t size = 0, packed_size = 0, checksum = 0, packed_checksum = 0;
   };
   struct Packer;
+  struct Unpacker;
 
-  std::size_t blocks_at_once() const;
+  /// Packs and appends what waits, while the caller goes on.
+  void pack_waiting();
   void pack(std::span<const std::byte> bytes);
   void append(std::span<const std::byte>);
-  bool holds(const RawReader&, std::uint64_t offset, const Block&, bool last) const;
 
   RawWriter& file_;
   std::uint64_t size_ = 0;
   Execution execution_;
-  std::vector<std::byte> waiting_;
+  std::vector<std::byte> waiting_, packing_;
   std::vector<std::vector<std::byte>> packed_;
   std::vector<Block> blocks_;
   bool finished_ = false;
+  std::future<void> being_packed_;  ///< what is in packing_
 };
 
 }  // namespace quietvox::io

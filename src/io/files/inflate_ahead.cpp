@@ -100,6 +100,22 @@ struct MadeUpWindows {
   static std::size_t place(std::uint8_t first, std::uint8_t second) {
     return static_cast<std::uint8_t>(second - first - 1) * std::size_t{256} + first;
   }
+
+  /// What a byte is that came out so behind the two windows.
+  class Table {
+   public:
+    explicit Table(const Window& window) : bytes_(256 * std::size_t{256}) {
+      std::ranges::copy(window, bytes_.begin());
+      for (std::size_t byte = 0; byte < 256; ++byte) {  // known bytes stay
+        const auto known = static_cast<std::uint8_t>(byte);
+        bytes_[place(known, known)] = known;
+      }
+    }
+    std::uint8_t byte(std::uint8_t first, std::uint8_t second) const { return bytes_[place(first, second)]; }
+
+   private:
+    Bytes bytes_;
+  };
 };
 const MadeUpWindows made_up;
 
@@ -116,21 +132,25 @@ struct Segment {
       go_to(*state, until(packed, end), begin, state == one.get() ? made_up.first : made_up.second);
     }
     bytes.reserve(std::min(most_of_one + step, static_cast<std::size_t>(end - begin) / 2));  // a usual ratio is 2 to 4
-    std::size_t known = 0;  // how many bytes since the last that differed
+    bool is_window_known = false;
     do {
-      const std::size_t before = bytes.size();
       if (!unpack_step(*one, bytes)) return;
-      if (known >= window_size) continue;
+      if (is_window_known) continue;
       if (!unpack_step(*other, second)) return;
-      for (std::size_t i = before; i < bytes.size(); ++i) known = bytes[i] == second[i] ? known + 1 : 0;
+      is_window_known =
+          bytes.size() >= window_size && std::equal(bytes.end() - window_size, bytes.end(), second.end() - window_size);
     } while (may_go_on(*one, bytes));
     is_whole = ended_with_block(*one, end);
   }
 
   /// From byte number `from` on, for the bytes behind a window.
   void fill_in(const Window& window, std::size_t from = 0) {
-    for (std::size_t i = from; i < second.size(); ++i) {
-      if (bytes[i] != second[i]) bytes[i] = second[i] = window[MadeUpWindows::place(bytes[i], second[i])];
+    constexpr std::size_t word = 16;  // many have no byte that differs
+    const MadeUpWindows::Table table(window);
+    for (std::size_t i = from; i < second.size(); i += word) {
+      const std::size_t size = std::min(word, second.size() - i);
+      if (std::memcmp(bytes.data() + i, second.data() + i, size) == 0) continue;
+      for (std::size_t j = i; j < i + size; ++j) bytes[j] = second[j] = table.byte(bytes[j], second[j]);
     }
   }
 };
@@ -161,13 +181,14 @@ void shift_in(Window& window, const Bytes& bytes) {
 
 }  // namespace
 
-std::vector<Bytes> inflate_ahead(inflate_state& state, std::span<std::uint8_t> packed, const Execution& execution) {
-  const std::size_t parts = packed.size() / ahead_size;
+std::vector<Bytes> inflate_ahead(inflate_state& state, std::span<std::uint8_t> packed, std::size_t part,
+                                 const Execution& execution) {
+  const std::size_t parts = packed.size() / part;
   std::vector<std::optional<Bit>> found(parts);
   parallel_for(execution, static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
-      const Bit from = static_cast<Bit>(i) * ahead_size * 8;
-      found[static_cast<std::size_t>(i)] = find_block(packed, from, from + ahead_size * 8, execution.stop);
+      const Bit from = static_cast<Bit>(i) * part * 8;
+      found[static_cast<std::size_t>(i)] = find_block(packed, from, from + part * 8, execution.stop);
     }
   });
   std::vector<Bit> blocks;

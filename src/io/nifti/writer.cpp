@@ -122,7 +122,7 @@ class NiftiWriter : public ImageWriter {
       decode(stored, shifted_format, {stored_values + first, count}, Inexact::round);
     };
     const auto piece = static_cast<std::size_t>(nifti_piece) * size;
-    voxel_part().write(values.size() * size, piece, encodes_in_order(), fill);
+    voxel_part().write(values.size() * size, piece, encodes_in_order(values), fill);
     clamped_ += clamped;
     slice_ += slices.extent.z;
     if (slice_ == extent.z) {
@@ -158,8 +158,8 @@ class NiftiWriter : public ImageWriter {
   /// Encodes the values of the voxels from number `first` on, on any thread; returns how many were clamped.
   virtual std::int64_t encode_voxels(std::int64_t first, std::span<const float> values,
                                      std::span<std::byte> stored) const = 0;
-  /// True where voxels are to be encoded one after another.
-  virtual bool encodes_in_order() const { return false; }
+  /// True where these voxels are to be encoded one after another.
+  virtual bool encodes_in_order(std::span<const float>) const { return false; }
   /// Writes what follows the voxels.
   virtual void finish_voxels(WriteReport&) {}
 
@@ -257,7 +257,9 @@ class SameNiftiWriter final : public NiftiWriter {
   }
 
   /// Compressed data are cheap to read only in order.
-  bool encodes_in_order() const override { return keeps_type_ && source_.compressed; }
+  bool encodes_in_order(std::span<const float> values) const override {
+    return keeps_type_ && source_.compressed && !restores_bytes(values, source_.voxel_format(domain_));
+  }
 
   std::int64_t encode_voxels(std::int64_t first, std::span<const float> values,
                              std::span<std::byte> stored) const override {

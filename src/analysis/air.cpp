@@ -11,10 +11,12 @@
 
 namespace quietvox {
 
-Air find_air(const NoiseBricks& bricks, double middle) {
+Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   constexpr std::size_t fewest = 32;
   constexpr double least_share = 0.25;  // of the dark part of the volume
-  constexpr double tolerance = 0.12, widest = 0.3, most_zeros = 0.02;
+  constexpr double tolerance = 0.12, most_zeros = 0.02;
+  const double widest = are_magnitudes ? 0.8 : 0.42;  // of means: speckle of ultrasound varies more
+  constexpr double even = 0.12;
   constexpr double least_skewness = 0.3;  // of a Rayleigh distribution 0.63, of a normal one 0
   std::vector<double> means, skewness, powers;
   Air air;
@@ -56,6 +58,7 @@ Air find_air(const NoiseBricks& bricks, double middle) {
   }
   powers.resize(usual);
   air.sigma = std::sqrt(median_of<double>(powers) / 2);
+  air.is_even = width < even * mean;
   return air;
 }
 

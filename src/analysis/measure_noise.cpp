@@ -349,11 +349,23 @@ void set_sigma(NoiseModel& model, double sigma) {
   model.sigma = sigma;
 }
 
-/// Where the signal is weak, Rician noise varies less than its sigma.
-void correct_rician(NoiseModel& model, double signal) {
+/// Where the signal is weak, Rician noise varies less than its sigma. How much less is told by air, if its noise is the
+/// same everywhere and agrees with that of the signal; by the signal alone, some texture makes much of a difference.
+/// Returns whether air told it.
+bool correct_rician(NoiseModel& model, double signal, const Air& air) {
   constexpr double weak = 5;  // sigmas
+  constexpr double alike = 1.35;
   model.distribution = NoiseDistribution::rician;
-  if (signal > 0 && signal < weak * model.sigma) set_sigma(model, koay_sigma(signal, model.sigma));
+  if (!(signal > 0)) return false;
+  if (air.is_even && signal < weak * air.sigma) {
+    const double ratio = model.sigma / rician_deviation(signal, air.sigma);
+    if (ratio < alike && alike * ratio > 1) {
+      set_sigma(model, air.sigma);
+      return true;
+    }
+  }
+  if (signal < weak * model.sigma) set_sigma(model, koay_sigma(signal, model.sigma));
+  return false;
 }
 
 struct Measured {
@@ -362,6 +374,7 @@ struct Measured {
   double sigma_of_flat = 0;  ///< by the usual number of bricks
   double signal = 0;         ///< mean of the volume where the noise was measured
   std::int64_t object = 0;   ///< bricks
+  Air air{};
   bool nothing_to_go_by = false, is_by_air = false;
 };
 
@@ -377,9 +390,10 @@ struct Said {
 /// Whether the noise of tissue agrees with that of air. Noise that grows with the signal, such as that of counts, may
 /// look like air where the signal is weak, but is stronger where it is not.
 enum class Agreement { none, perhaps, yes };
-Agreement agreement(double signal, double sigma, double air) {
+Agreement agreement(double signal, double sigma, double air, bool masked) {
   constexpr double strong = 3, alike = 2;
-  if (!(sigma < alike * air && alike * sigma > air)) return Agreement::none;
+  const double most = masked ? 1.15 : 1.3;  // of sigma, that air has: a weak signal looks like louder air
+  if (!(sigma < alike * air && most * sigma > air)) return Agreement::none;
   return signal >= strong * air ? Agreement::yes : Agreement::perhaps;
 }
 
@@ -414,7 +428,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.step = quantisation_step(bricks);
   const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
   Air air;
-  if (may_have_air) air = find_air(bricks, found.middle);
+  if (may_have_air) air = find_air(bricks, found.middle, said.magnitudes == Magnitudes::yes);
   std::optional<NoiseBricks> sample;
   if (said.may_follow_signal) sample = sample_of(bricks, found);
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
@@ -459,9 +473,9 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   double signal = 0;
   for (const std::size_t i : fits->best().chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
   signal /= static_cast<double>(fits->best().chosen().size());
-  const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air.sigma);
+  const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air.sigma, found.masked);
   if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = {};
-  model.map = fits->best().map(air.parts);
+  model.map = fits->best().map();
   if (sample && air.sigma == 0) {
     take_apart(*sample, found.impulses, execution);
     const auto follow = [&](NoiseModel& to) {
@@ -471,7 +485,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     if (model.signal_variance()) {
       make_even(bricks, *model.signal_variance());
       fits.emplace(run_all());
-      model.signal_map = fits->best().map({});
+      model.signal_map = fits->best().map();
       NoiseModel again;  // the flattest bricks were the darkest, where structure is as strong as the noise
       follow(again);
       if (again.distribution == model.distribution) {
@@ -489,11 +503,13 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   judge(model, fits->usual, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
   // If sigma may be mostly structure, air that is much quieter speaks against it.
   const bool is_refuted = agrees == Agreement::none && model.confidence <= Confidence::low;
-  if (air.sigma > 0 && !is_refuted) correct_rician(model, signal);
+  const bool is_told_by_air = air.sigma > 0 && !is_refuted && correct_rician(model, signal, air);
+  if (air.sigma > 0) model.map = is_told_by_air ? CoarseField() : fits->best().map(air.parts, model.sigma);
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
   measured.signal = signal;
   measured.object = object;
+  measured.air = air;
   if (air.sigma > model.sigma && air.sigma < most_above_tissue * model.sigma && is_uniform) {
     set_sigma(model, air.sigma);
   }
@@ -543,6 +559,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   multiply(measured.model, 1 / scale);
   measured.sigma_of_flat /= scale;
   measured.signal /= scale;
+  measured.air.sigma /= scale;
   return measured;
 }
 
@@ -649,7 +666,9 @@ NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
   if (!(model.sigma > 0 && model.sigma < alone.sigma)) return or_none(with_finest_differences(by_itself, source));
-  if (alone.distribution == NoiseDistribution::rician) correct_rician(model, difference.signal);
+  if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
+    model.map = {};
+  }
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
   model.step = alone.step;

@@ -210,7 +210,7 @@ void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::s
   constexpr double cautious_ridge = 5;
   const Candidates few = candidates_of(surest, energy, spread), many = candidates_of(sure, energy, spread);
   const auto take_close_fit = [&](const Terms& start) {
-    constexpr double of_one_mind = 0.95;  // of the candidates: among structure, others lie above the polynomial
+    constexpr double of_one_mind = 0.93;  // of the candidates: among structure, others lie above the polynomial
     const Polynomial close = close_fit(many, spread, start);
     return static_cast<double>(close.near()) >= of_one_mind * static_cast<double>(many.bricks.size()) &&
            take(many, close);
@@ -237,7 +237,7 @@ double NoiseLevel::log_variance_at(const Triple<double>& place) const {
 
 std::vector<NoiseLevel::AirNear> NoiseLevel::air_near(std::span<const LocalNoise> air, double variance,
                                                       const Extent& nodes) const {
-  constexpr double most_above_median = 0.6;  // more is a signal
+  constexpr double most_above_median = 0.35;  // more is a signal
   constexpr double few = 8;
   std::vector<double> excess;
   for (const LocalNoise& part : air) {

@@ -30,6 +30,16 @@ double koay_sigma(double mean, double deviation) {
   return deviation / std::sqrt(rician_variance(snr));
 }
 
+double rician_deviation(double mean, double sigma) {
+  // The mean square is the signal's square and twice the variance of the noise, and the variance and the mean's square.
+  double deviation = sigma;
+  for (int round = 0; round < 100; ++round) {
+    const double square = mean * mean + deviation * deviation - 2 * sigma * sigma;
+    deviation = sigma * std::sqrt(rician_variance(std::sqrt(std::max(square, 0.0)) / sigma));
+  }
+  return deviation;
+}
+
 ShortestHalf shortest_half(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   const std::size_t half = numbers.size() / 2 + 1;

@@ -11,6 +11,8 @@ constexpr double rayleigh_ratio = 0.52272320;
 
 /// Sigma of the noise where Rician voxels have this mean and standard deviation (Koay and Basser 2006).
 double koay_sigma(double mean, double deviation);
+/// Standard deviation of Rician voxels of this mean, whose noise has this sigma.
+double rician_deviation(double mean, double sigma);
 
 /// The shortest interval that holds half of some numbers, and the mean of those: their mode. Of at least one number.
 struct ShortestHalf {

@@ -58,14 +58,14 @@ bool Stabilisation::helps(const NoiseModel& noise) {
 }
 
 template <class Change>
-void Stabilisation::for_each(VolumeView<float> slices, const Execution& execution, const Change& change) const {
+void Stabilisation::for_each(VolumeView<float> part, const Execution& execution, const Change& change) const {
   constexpr std::int64_t grain = 64;
-  parallel_for(execution.silent(), slices.extent.y * slices.extent.z, grain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> local(static_cast<std::size_t>(slices.extent.x));
+  parallel_for(execution.silent(), part.extent.y * part.extent.z, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> local(static_cast<std::size_t>(part.extent.x));
     for (std::int64_t line = begin; line < end; ++line) {
-      const std::int64_t y = line % slices.extent.y, z = line / slices.extent.y;
-      noise_.place_map().row({0, y, slices.origin.z + z}, extent_, local);
-      float* const row = slices.row(y, z);
+      const std::int64_t y = line % part.extent.y, z = line / part.extent.y;
+      noise_.place_map().row({part.origin.x, part.origin.y + y, part.origin.z + z}, extent_, local);
+      float* const row = part.row(y, z);
       for (std::size_t x = 0; x < local.size(); ++x) {
         if (std::isfinite(row[x])) row[x] = static_cast<float>(change(row[x], static_cast<double>(local[x])));
       }
@@ -73,9 +73,9 @@ void Stabilisation::for_each(VolumeView<float> slices, const Execution& executio
   });
 }
 
-void Stabilisation::apply(VolumeView<float> slices, const Execution& execution) const {
+void Stabilisation::apply(VolumeView<float> part, const Execution& execution) const {
   const SignalVariance* const variance = noise_.signal_variance();
-  for_each(slices, execution, [&](double voxel, double local) {
+  for_each(part, execution, [&](double voxel, double local) {
     const double sigma = noise_.sigma * local;
     if (!variance) return sigma * stabilise_rician(voxel / sigma);
     const SignalVariance here = variance->times(local * local);
@@ -83,9 +83,9 @@ void Stabilisation::apply(VolumeView<float> slices, const Execution& execution) 
   });
 }
 
-void Stabilisation::undo(VolumeView<float> slices, const Execution& execution) const {
+void Stabilisation::undo(VolumeView<float> part, const Execution& execution) const {
   const SignalVariance* const variance = noise_.signal_variance();
-  for_each(slices, execution, [&](double voxel, double local) {
+  for_each(part, execution, [&](double voxel, double local) {
     const double sigma = noise_.sigma * local;
     if (!variance) return sigma * unstabilise_rician(voxel / sigma);
     const SignalVariance here = variance->times(local * local);

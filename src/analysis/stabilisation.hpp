@@ -57,9 +57,9 @@ class Stabilisation {
   /// True where noise is not Gaussian and its measure is to be trusted.
   static bool helps(const NoiseModel&);
 
-  /// Voxels of some slices, in place; missing ones stay as they are.
-  void apply(VolumeView<float> slices, const Execution&) const;
-  void undo(VolumeView<float> slices, const Execution&) const;
+  /// Voxels of a part of the volume, in place; missing ones stay as they are.
+  void apply(VolumeView<float> part, const Execution&) const;
+  void undo(VolumeView<float> part, const Execution&) const;
 
   /// The noise of what apply() makes.
   NoiseModel noise_after() const;
@@ -68,7 +68,7 @@ class Stabilisation {
 
  private:
   template <class Change>
-  void for_each(VolumeView<float> slices, const Execution&, const Change& change) const;
+  void for_each(VolumeView<float> part, const Execution&, const Change& change) const;
 
   NoiseModel noise_;
   Extent extent_;

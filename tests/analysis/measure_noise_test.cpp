@@ -334,6 +334,64 @@ TEST(MeasureNoise, OfTwoVolumesWhoseBackgroundIsFarBelow) {
   EXPECT_GT(model.trusted_sigma(), 0);
 }
 
+NoiseModel measured_magnitudes(const Scan& scan) {
+  MemoryVolume source({scan.voxels.data(), scan.extent}, HeaderFacts{.kind = DataKind::magnitude});
+  return measure_noise(source, {});
+}
+
+/// By the signal alone, some texture makes sigma far too large, and the signal black.
+TEST(MeasureNoise, AirTellsTheNoiseOfWeakMagnitudes) {
+  QV_NEEDS_TEST_DATA();
+  for (const double level : {80.0, 120.0, 200.0}) {
+    const NoiseModel model = measured_magnitudes(head().with({NoiseKind::rician, level, test_seed}));
+    EXPECT_EQ(model.distribution, NoiseDistribution::rician) << level;
+    EXPECT_NEAR(model.sigma, level, 0.03 * level) << level;
+    EXPECT_FALSE(model.map.varies()) << level;
+  }
+}
+
+/// Strong tissue and a weak organ, in air or in a background that was cut out.
+Scan with_weak_organ(double snr, bool is_cut) {
+  constexpr Extent extent{{128, 128, 32}};
+  constexpr double sigma = 5;
+  Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  const auto inside = [&](std::size_t i, const Triple<double>& middle, double radius) {
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    return std::hypot(at.x - middle.x, at.y - middle.y) < radius && std::abs(at.z - middle.z) < 12;
+  };
+  for (std::size_t i = 0; i < clean.voxels.size(); ++i) {
+    if (inside(i, {76, 64, 16}, 36)) clean.voxels[i] = 20 * sigma;
+    if (inside(i, {20, 64, 16}, 15)) clean.voxels[i] = static_cast<float>(snr * sigma);
+  }
+  const Scan noisy = clean.with({NoiseKind::rician, sigma, test_seed});
+  if (!is_cut) return noisy;
+  return noisy.changed([&](std::size_t i) { return clean.voxels[i] > 0 ? noisy.voxels[i] : 0; });
+}
+
+TEST(MeasureNoise, AWeakOrganIsNoAir) {
+  for (const double snr : {1.0, 1.5, 2.0}) {
+    const NoiseModel cut = with_weak_organ(snr, true).measured();
+    EXPECT_NEAR(cut.sigma, 5, 0.5) << snr;
+    EXPECT_EQ(cut.distribution, NoiseDistribution::gaussian) << snr;
+    const NoiseModel in_air = with_weak_organ(snr, false).measured();
+    EXPECT_EQ(in_air.distribution, NoiseDistribution::rician) << snr;
+    EXPECT_NEAR(in_air.sigma_at({20, 64, 16}, {{128, 128, 32}}, 0), 5, 0.5) << snr;
+  }
+}
+
+TEST(MeasureNoise, AirIsKnownWhereItsNoiseVaries) {
+  const Scan organ = with_weak_organ(1.5, false);
+  const Extent& extent = organ.extent;
+  const auto level = [&](std::size_t i) {
+    return std::pow(1.4, 2 * place_of(static_cast<std::int64_t>(i), extent).x / static_cast<double>(extent.x - 1) - 1);
+  };
+  const Scan noisy = organ.changed([&](std::size_t i) { return static_cast<float>(level(i) * organ.voxels[i]); });
+  const NoiseModel model = noisy.measured();
+  EXPECT_EQ(model.distribution, NoiseDistribution::rician);
+  EXPECT_NEAR(model.sigma_at({2, 100, 16}, extent, 0), 5 * level(2), 0.5);
+  EXPECT_NEAR(model.sigma_at({125, 100, 16}, extent, 0), 5 * level(125), 0.7);
+}
+
 /// Where the signal is weak, what two magnitudes differ by varies less than sigma.
 TEST(MeasureNoise, DifferencesOfWeakMagnitudesTellSigma) {
   QV_NEEDS_TEST_DATA();

@@ -49,7 +49,7 @@ set(public_headers
   analysis/measure_noise.hpp analysis/metrics.hpp analysis/stabilisation.hpp
   phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp
   io/files/file_stamp.hpp io/image.hpp io/output/access.hpp
-  workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/volume_filter.hpp)
+  workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/stabilise.hpp workflow/volume_filter.hpp)
 set(public_itk_headers
   quietvoxImageFilterBase.h quietvoxImageFilterBase.hxx quietvoxSeriesImageSource.h quietvoxSeriesImageWriter.h
   filters/filter_support.hpp filters/names.hpp filters/pixel_conversion.hpp)
@@ -58,6 +58,7 @@ find_package(Doxygen)
 if(DOXYGEN_FOUND)
   list(TRANSFORM public_headers PREPEND src/ OUTPUT_VARIABLE documented)
   set(DOXYGEN_STRIP_FROM_PATH ${PROJECT_SOURCE_DIR}/src)
+  set(DOXYGEN_STRIP_FROM_INC_PATH ${PROJECT_SOURCE_DIR}/src)
   set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
   set(DOXYGEN_WARN_IF_UNDOCUMENTED NO)
   set(DOXYGEN_HAVE_DOT NO)

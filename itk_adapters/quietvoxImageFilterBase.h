@@ -96,6 +96,13 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   void SetBackend(const std::string& choice);
   const std::string& GetBackend() const { return m_BackendChoice; }
 
+  /** Which noise is made Gaussian before the filter and turned back after it, without its bias: auto (where the filter
+   * goes by the measured noise, whatever that is found to be; the default), none, rician, poisson or speckle. */
+  void SetStabilise(const std::string& choice);
+  std::string GetStabilise() const override { return FieldType<Stabilise>::format(m_Stabilise); }
+  /** `Rician noise`, `Poisson noise` or `speckle` if the last run made that Gaussian, otherwise empty. */
+  std::string GetStabilised() const override { return m_Stabilisation ? m_Stabilisation->noise_before() : ""; }
+
   FilterConfig GetRequestedSettings() const override { return {RegistryEntry(), m_Parameters}; }
   FilterConfig GetResolvedSettings() const override;
   std::string GetBackendName() const override { return m_Backend ? m_Backend->name() : m_BackendChoice; }
@@ -138,7 +145,10 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   std::string m_BackendChoice{"auto"};
   std::unique_ptr<Backend> m_Backend;
 
+  Stabilise m_Stabilise = Stabilise::automatic;
+
   std::optional<FilterConfig> m_Resolved;        // none while it takes the voxels of the whole input to know
+  std::optional<Stabilisation> m_Stabilisation;  // goes with it
   itk::ModifiedTimeType m_ResolvedFilterTime{};  // what m_Resolved was made from
   itk::ModifiedTimeType m_ResolvedInputTime{};
 };

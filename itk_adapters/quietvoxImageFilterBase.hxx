@@ -75,6 +75,17 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetBackend(const s
 }
 
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetStabilise(const std::string& choice) {
+  const auto stabilise = FieldType<Stabilise>::parse(choice);
+  if (!stabilise)
+    itkExceptionMacro(<< "SetStabilise = '" << choice
+                      << "' is not allowed; give none, auto, rician, poisson or speckle");
+  if (*stabilise == m_Stabilise) return;
+  m_Stabilise = *stabilise;
+  this->Modified();
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 Extent ImageFilterBase<TInputImage, TOutputImage, TParameters>::ExtentOf(
     const typename TInputImage::RegionType& region) {
   Extent extent{1, 1, 1};
@@ -113,7 +124,10 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   auto* const input = const_cast<TInputImage*>(this->GetInput());
   if (!input) return;
 
-  if (this->GetMTime() != m_ResolvedFilterTime || this->InputTime() != m_ResolvedInputTime) m_Resolved.reset();
+  if (this->GetMTime() != m_ResolvedFilterTime || this->InputTime() != m_ResolvedInputTime) {
+    m_Resolved.reset();
+    m_Stabilisation.reset();
+  }
   m_ResolvedFilterTime = this->GetMTime();
   m_ResolvedInputTime = this->InputTime();
 
@@ -123,7 +137,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
       const VolumeFacts facts{
           .extent = ExtentOf(whole), .spacing = ViewOf(input, whole).spacing, .header = header_upstream(input)};
       const FilterConfig by_header = this->GetRequestedSettings().resolved(facts);
-      if (by_header.waiting().empty()) m_Resolved = by_header;
+      if (by_header.waiting().empty() && !is_asked_for(m_Stabilise)) m_Resolved = by_header;
       const std::string warning = thick_axis_warning(by_header, facts);
       if (!warning.empty()) itkWarningMacro(<< warning);
     } catch (const Error& error) {
@@ -190,8 +204,9 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
 
   if (!m_Resolved) {
     PixelVolume<In> volume(buffered, header_upstream(image), execution.silent());
-    const Resolved resolved = resolved_with_voxels(this->GetRequestedSettings(), volume, execution);
+    const Resolved resolved = resolved_with_voxels(this->GetRequestedSettings(), m_Stabilise, volume, execution);
     m_Resolved = resolved.settings;
+    m_Stabilisation = resolved.stabilisation;
     for (const Message& warning : resolved.warnings) itkWarningMacro(<< with_setters(warning));
   }
   m_ResolvedInputTime = this->InputTime();  // the input has been made by now
@@ -199,14 +214,16 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const bool fills = FillsMissing() && !std::all_of(buffered.data, buffered.data + buffered.extent.voxels(), there);
   const VolumeView<const In> input = fills ? buffered : halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
-    if (m_Backend->has_integer(m_Resolved->filter())) return m_Backend->run(*m_Resolved, input, output, execution);
+    if (!m_Stabilisation && m_Backend->has_integer(m_Resolved->filter())) {
+      return m_Backend->run(*m_Resolved, input, output, execution);
+    }
   }
 
   // Float images are filtered where they lie, others in float copies. Rank filters need no more than the order.
   std::optional<PixelRanks<In>> ranks;
   if constexpr (exceeds_float<In>) {
     const In* const end = input.data + input.extent.voxels();
-    if (TParameters::commutes_with_rescale && !std::all_of(input.data, end, fits_float<In>)) {
+    if (TParameters::commutes_with_rescale && !m_Stabilisation && !std::all_of(input.data, end, fits_float<In>)) {
       ranks.emplace(input.data, input.extent.voxels());
     }
   }
@@ -221,8 +238,8 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   VolumeView<const float> from{nullptr, input.extent, input.spacing, input.origin};
   VolumeView<float> to{nullptr, output.extent, output.spacing, output.origin};
   std::vector<float> from_copy, to_copy;
-  if constexpr (std::same_as<In, float>) {
-    from.data = input.data;
+  if (std::same_as<In, float> && !m_Stabilisation) {
+    if constexpr (std::same_as<In, float>) from.data = input.data;
   } else {
     from_copy.resize(static_cast<std::size_t>(input.extent.voxels()));
     if (ranks) {
@@ -232,6 +249,9 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
       convert_pixels(input.data, from_copy.data(), input.extent.voxels(), execution);
     }
     from.data = from_copy.data();
+    if (m_Stabilisation) {
+      m_Stabilisation->apply({from_copy.data(), input.extent, input.spacing, input.origin}, execution.silent());
+    }
   }
   if constexpr (std::same_as<Out, float>) {
     to.data = output.data;
@@ -243,13 +263,16 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   VolumeView<const float> whole_blocks = from;
   if (fills) whole_blocks.data = filled.data();
   m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
+  if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());
   if (fills) restore_missing(from, to);
   if (ranks) {
     change_pixels(to.data, output.data, output.extent.voxels(), execution,
                   [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });
   } else if constexpr (!std::same_as<Out, float>) {
     convert_pixels(to_copy.data(), output.data, output.extent.voxels(), execution);
-    if constexpr (std::same_as<In, Out> && std::floating_point<In>) KeepUnchanged(input, from, to, output);
+    if constexpr (std::same_as<In, Out> && std::floating_point<In>) {
+      if (!m_Stabilisation) KeepUnchanged(input, from, to, output);
+    }
   }
 }
 

@@ -52,6 +52,8 @@ Provenance provenance_of(const Upstream& upstream) {
     provenance.requested.push_back(step->GetRequestedSettings().with_content_hashes());
     provenance.resolved.push_back(step->GetResolvedSettings());
     provenance.backend = step->GetBackendName();
+    if (const std::string noise = step->GetStabilised(); !noise.empty()) provenance.stabilised = noise;
+    if (const std::string choice = step->GetStabilise(); choice != "auto") provenance.stabilise = choice;
   }
   return provenance;
 }

@@ -3,6 +3,8 @@
 #include "itk_adapters/filters/filter_support.hpp"
 
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "analysis/measure_noise.hpp"
 #include "core/filled_source.hpp"
@@ -17,13 +19,21 @@ HeaderFacts header_upstream(const itk::DataObject* data) {
   return source->GetImage().volume(source->GetVolumeIndex(), io::VoxelDomain::stored)->header();
 }
 
-Resolved resolved_with_voxels(const FilterConfig& settings, VolumeSource& volume, const Execution& execution) {
+Resolved resolved_with_voxels(const FilterConfig& settings, Stabilise choice, VolumeSource& volume,
+                              const Execution& execution) {
   VolumeFacts facts = header_facts(volume);
   const FilterConfig by_header = settings.resolved(facts);
   std::optional<NoiseModel> measured;
-  facts.noise = found_once([&] { return *(measured = measure_noise(volume, execution.silent())); });
-  facts.intensities = found_once([&volume] { return intensities(volume); });
-  Resolved resolved{settings.resolved(facts), {}};
+  const auto measure = [&] {
+    if (!measured) measured = measure_noise(volume, execution.silent());
+    return *measured;
+  };
+  auto stabilisation = find_stabilisation(std::span(&settings, 1), choice, volume, measure);
+  std::optional<StabilisedSource> stabilised;
+  if (stabilisation) stabilised.emplace(volume, *stabilisation, execution.silent());
+  facts.noise = [&] { return stabilisation ? stabilisation->noise_after() : measure(); };
+  facts.intensities = found_once([&] { return intensities(stabilised ? *stabilised : volume); });
+  Resolved resolved{settings.resolved(facts), std::move(stabilisation), {}};
   if (measured) resolved.warnings = noise_warnings(by_header, resolved.settings, *measured);
   return resolved;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/backend.hpp"
 #include "core/pipeline.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
+#include "workflow/stabilise.hpp"
 
 namespace itk {
 class DataObject;
@@ -21,12 +23,14 @@ namespace quietvox {
 /// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
 HeaderFacts header_upstream(const itk::DataObject*);
 
-/// The settings with every `auto` replaced for this volume, and what users are to be told of that.
+/// The settings with every `auto` replaced for this volume, how its noise is made Gaussian, if it is, and what users
+/// are to be told of that.
 struct Resolved {
   FilterConfig settings;
+  std::optional<Stabilisation> stabilisation;
   std::vector<Message> warnings;
 };
-Resolved resolved_with_voxels(const FilterConfig&, VolumeSource&, const Execution&);
+Resolved resolved_with_voxels(const FilterConfig&, Stabilise, VolumeSource&, const Execution&);
 
 /// False of a pixel that is missing to filters of blocks.
 bool is_there(float pixel);
@@ -63,6 +67,8 @@ class FilterStep {
   virtual FilterConfig GetRequestedSettings() const = 0;
   virtual FilterConfig GetResolvedSettings() const = 0;  ///< throws itk::ExceptionObject before the filter has run
   virtual std::string GetBackendName() const = 0;
+  virtual std::string GetStabilise() const = 0;
+  virtual std::string GetStabilised() const = 0;  ///< the noise that was made Gaussian; empty: none
 };
 
 }  // namespace quietvox

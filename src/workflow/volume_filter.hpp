@@ -2,33 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "analysis/stabilisation.hpp"
-#include "core/pipeline.hpp"
+#include "workflow/stabilise.hpp"
 
 namespace quietvox {
-
-/// Which noise is made Gaussian before a filter and turned back after it, without its bias.
-enum class Stabilise { none, automatic, rician, poisson, speckle };
-constexpr std::array<std::string_view, 5> choices(Stabilise) {
-  return {"none", "auto", "rician", "poisson", "speckle"};
-}
-/// True if the noise is to be made Gaussian whatever it was found to be.
-constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rician; }
-
-/// True if the noise of a volume is measured for the chain.
-bool may_measure_noise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
-/// True if noise may be made Gaussian before the chain. Stabilise::automatic is for filters that all go by the measured
-/// noise, and are told nothing of it: others may average across edges, where the unbiased inverse does not hold.
-bool may_stabilise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
 
 class FilterFrame;
 
@@ -45,10 +28,7 @@ struct VolumeChain {
 /// Gaussian, and every `auto` is replaced.
 class VolumeFilter {
  public:
-  /// The stabilised noise has the sigma of the volume, or, of Rician noise, the one that the first filter is told.
-  /// Throws Error(invalid_argument) if the noise asked for cannot be stabilised: Rician noise if voxels are no
-  /// magnitudes, Poisson noise or speckle if the noise does not grow with the value, any if a filter takes the bias of
-  /// magnitudes out by itself.
+  /// Throws what find_stabilisation() throws.
   VolumeFilter(const VolumeChain&, VolumeSource&, const Backend&, const Execution&, const NoiseMeasure&);
   ~VolumeFilter();
 

@@ -54,7 +54,7 @@ const std::map<std::string, Rule>& rules() {
       {"itk_adapters",
        {{"core", "filters", "backends", "io", "itk_adapters/file_io", "itk_adapters/filters"}, {"itk"}}},
       {"itk_adapters/file_io", {{"core", "io", "io/files", "io/nifti", "io/output"}, {"itk"}}},
-      {"itk_adapters/filters", {{"core", "analysis"}, {"itk"}}},
+      {"itk_adapters/filters", {{"core", "analysis", "workflow"}, {"itk"}}},
       {"itk_adapters/generate", {{"filters", "itk_adapters/filters"}, {}}},
       {"itk_adapters/examples", {{}, {"itk"}}},
       {"itk_adapters/peers", {{"core"}, {"itk", "opencv2/"}}},

@@ -51,6 +51,15 @@ std::int64_t longest_part(std::span<const FilterConfig> chain) {
   return std::max(static_cast<std::int64_t>(chain.size() - first), longest_part(chain.first(first)));
 }
 
+/// Refuses filters that give maps or take all volumes of a series.
+void check_is_by_volume(std::span<const FilterConfig> chain) {
+  for (const FilterConfig& step : chain) {
+    if (step.filter().maps.empty() && !step.filter().takes_all_volumes) continue;
+    throw Error(Errc::unsupported, step.filter().name + ": it gives maps or takes all volumes of a series",
+                "run it by filter_series() of the library");
+  }
+}
+
 /// What a way of cutting holds in memory, in slices.
 class Demand {
  public:
@@ -349,6 +358,7 @@ std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain,
 std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, VolumeSource& source,
                                         const Backend& backend, const Execution& execution,
                                         const NoiseMeasure& measure) {
+  check_is_by_volume(chain);
   std::vector<FilterConfig> resolved;
   for (const FilterConfig& step : chain) {
     const auto ask = [&](const auto& question) {
@@ -372,6 +382,7 @@ std::size_t least_memory(const Extent& extent, std::span<const FilterConfig> cha
 
 StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
                          const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
+  check_is_by_volume(chain);
   const Extent extent = source.extent();
   const Demand demand(extent, chain, execution);
   const std::vector<Execution> executions = executions_of_parts(parts_of(chain), execution);

@@ -180,6 +180,18 @@ TEST(FilterSeries, AllVolumesAreThereAtOnce) {
                [&] { run(filter, volumes); });
 }
 
+TEST(FilterSeries, VolumesAloneAreRefused) {
+  static const Filter spread = describe_filter<SpreadParams>(), changes = describe_filter<ChangesParams>();
+  const Volume volume = busy_volume(extent, 3);
+  for (const Filter* filter : {&spread, &changes}) {
+    MemorySource source(volume);
+    const std::vector chain{FilterConfig(*filter)};
+    const std::string error = filter->name + ": it gives maps or takes all volumes of a series";
+    expect_error(Errc::unsupported, error, [&] { resolve_chain(chain, source, Small(), {}, {}); });
+    expect_error(Errc::unsupported, error, [&] { filter_volume(source, chain, Small(), {}, {}); });
+  }
+}
+
 TEST(FilterSeries, SlabsNeverChangeAVoxel) {
   static const Filter filter = describe_filter<SpreadParams>();
   const Volume volume = busy_volume(extent, 3);

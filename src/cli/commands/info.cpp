@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/spelling.hpp"
+#include "core/series_noise.hpp"
 #include "core/turning.hpp"
 #include "filters/registry.hpp"
 #include "io/output/noise_json.hpp"
@@ -37,17 +38,32 @@ std::string rounded(const FieldInfo& field, const std::string& value) {
   return value;
 }
 
-/// The noise of the first volume; none, with a warning that says why, where its voxels are none that can be
-/// filtered: the header tells something all the same.
-std::optional<NoiseModel> noise_of(const io::Image& image, const Execution& execution,
-                                   std::vector<std::string>& warnings) {
+/// The noise by which filters work: of a time series, or of the first volume.
+struct FoundNoise {
+  std::string of_what = "noise";
+  std::optional<NoiseModel> model{};
+};
+
+/// No model, with a warning that says why, where voxels are none that can be filtered: the header tells something all
+/// the same.
+FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vector<std::string>& warnings) {
+  NoiseOfVolumes noise(image);
+  const auto measure = [&](std::size_t volume) {
+    BlankSlices source(image.volume(volume, io::VoxelDomain::real_less_offset));
+    return noise.measure(volume, source, execution);
+  };
+  const std::size_t volumes = image.volume_count();
   try {
-    BlankSlices source(image.volume(0, io::VoxelDomain::real_less_offset));
-    return NoiseOfVolumes(image).measure(0, source, execution);
+    if (image.is_time_series()) {
+      const auto series =
+          SeriesNoise::measure(volumes, [&](std::size_t volume) { return std::vector{measure(volume)}; });
+      if (series) return {"noise (series)", series->as_measure()(*image.volume(0, io::VoxelDomain::stored), execution)};
+    }
+    return {volumes > 1 ? "noise (volume 1)" : "noise", measure(0)};
   } catch (const Error& error) {
     if (error.code() != Errc::unsupported) throw;
     warnings.push_back(as_text(error.message()));
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -72,7 +88,7 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Fi
   return values;
 }
 
-/// Filters with their defaults for the first volume.
+/// Filters with their defaults for the first volume, by this noise.
 std::vector<FilterConfig> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise) {
   VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
   if (noise) facts.noise = [&] { return *noise; };
@@ -163,7 +179,7 @@ void print_info(const Arguments& arguments, Context& context) {
   }
   if (!image) image = open_input(path, options, context.background());
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
-  const std::optional<NoiseModel> noise = noise_of(*image, context.background(), warnings);
+  const auto& [of_what, noise] = noise_of(*image, context.background(), warnings);
   for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
   const std::vector<FilterConfig> defaults = defaults_for(*image, noise);
 
@@ -186,7 +202,7 @@ void print_info(const Arguments& arguments, Context& context) {
     return;
   }
   io::Facts facts = complete_facts(*image);
-  facts.emplace_back(image->volume_count() > 1 ? "noise (volume 1)" : "noise", noise ? noise->describe() : "unknown");
+  facts.emplace_back(of_what, noise ? noise->describe() : "unknown");
   for (const FilterConfig& filter : defaults) {
     std::string text;
     for (const auto& [field, value] : resolved_defaults(filter)) {

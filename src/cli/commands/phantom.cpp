@@ -63,12 +63,17 @@ std::optional<NoiseParams> noise_params(const PhantomOptions& options) {
   if (options.noise == "none") return std::nullopt;
   NoiseParams params;
   const std::size_t colon = options.noise.find(':');
-  if (colon == std::string::npos) {
-    throw Error(Errc::invalid_argument, "phantom: --noise = '" + options.noise + "' is not allowed",
-                "give none or KIND:AMOUNT, as in gaussian:20");
+  const auto refuse = [&](const Message& remedy) {
+    throw Error(Errc::invalid_argument, "phantom: " + Parameter{"noise"} + " = '" + options.noise + "' is not allowed",
+                remedy);
+  };
+  if (colon == std::string::npos) refuse("give none or KIND:AMOUNT, as in gaussian:20");
+  try {
+    set_field(params, "kind", options.noise.substr(0, colon));
+    set_field(params, "amount", options.noise.substr(colon + 1));
+  } catch (const Error& error) {
+    refuse(error.remedy());
   }
-  set_field(params, "kind", options.noise.substr(0, colon));
-  set_field(params, "amount", options.noise.substr(colon + 1));
   params.seed = options.seed;
   return params;
 }

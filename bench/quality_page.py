@@ -96,7 +96,7 @@ QUALITY_ADVICE = """What the figures say for `denoise`:
 - Told nothing, it gains 7.7, 6.2 and 10.8 dB in the mean. The best of its own grid, judged by the truth, gains at
   most 0.1 dB more in the mean. Of the filters of others, the best automatic ones gain 2.9 (dipy), 1.9 (nl_means) and
   5.5 dB (tv_chambolle); the best grids, told the noise, gain 6.1, 4.5 (both dipy) and 9.2 dB (tv_chambolle).
-- BM4D, told the noise, gains 7.1, 6.3 and 10.2 dB, and takes 100 times as long. Where it is told one sigma and the noise
+- BM4D, told the noise, gains 7.1, 6.3 and 10.2 dB, and takes 80 to 100 times as long. Where it is told one sigma and the noise
   has more to it, it is behind: by up to 4.8 dB in g-factor noise, up to 2.2 dB in strong Rician noise. In white noise
   it is between 0.5 dB behind and 0.3 dB ahead. Told the spectrum of correlated noise, it is between 0.4 dB behind and
   0.3 dB ahead on the head; on the CT phantom it is ahead by up to 0.7 dB at 3 % and 1.3 dB at 9 %.
@@ -108,10 +108,11 @@ QUALITY_ADVICE = """What the figures say for `denoise`:
 
 And against it:
 
-- It takes 2.0 s per million voxels: 4 times as long as `nlm`, 5 times as long as `bilateral`, nearly twice as long as
-  nlmeans of dipy and tv_chambolle. nl_means of scikit-image and ANTs take 8 to 14 times as long as `denoise`.
-- **g-factor noise.** At 1 and 3 % on the head `--strength strong` has 0.3 to 0.4 dB more. And air beside the object,
-  where nothing tells how strong the noise is, may stay grey: SSIM, which counts air, is 0.82 and 0.68 at 3 and 9 %.
+- It takes 2.0 to 2.8 s per million voxels, by how busy the other cores are: 4 to 5 times as long as `nlm`, 5 to 6 times
+  as long as `bilateral`, twice as long as nlmeans of dipy and tv_chambolle. nl_means of scikit-image and ANTs take 6 to
+  14 times as long as `denoise`.
+- **g-factor noise.** At 1 and 3 % on the head `--strength strong` has 0.3 to 0.4 dB more. And air beside the object
+  stays a little grey: SSIM, which counts air, is 0.91 and 0.84 at 3 and 9 %; in Rician noise 0.99 and 0.93.
 - **Strong correlated noise in a single slice is another.** In the mammogram with 9 % of CT noise it finds too little:
   32.4 dB where `--strength strong` has 34.3 and BM4D, told the spectrum, 33.6 (soft kernel), and 36.3 where `strong`
   and BM4D have 37.1 and 37.2 (sharp kernel).

@@ -333,7 +333,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
   if (object < many && model.spectrum.size.z == 1 && correlation_area(model.spectrum) > correlated) {
     because(Confidence::low, "in a single slice, texture looks like correlated noise");
   }
-  if (fit.floor() < least_floor) because(Confidence::low, "few parts of the object are as quiet as the quietest");
+  if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
@@ -590,7 +590,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
   if (near.floor < least_floor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
     set_sigma(near.model, near.sigma_of_flat * std::sqrt(near.floor));
     near.model.confidence = Confidence::none;
-    near.model.reason = "neighbouring voxels show no noise, and few parts are as quiet as the quietest";
+    near.model.reason = "neighbouring voxels show no noise, and few flat regions agree on the noise level";
   }
   if (near.nothing_to_go_by) {
     near.model.sigma = estimate_noise(source);
@@ -606,6 +606,9 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
 /// are large, the noise is truly smooth, and the model stays.
 NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
+  // The darkest voxel alone is more than most_background.
+  const bool is_tiny = most_background * static_cast<double>(source.extent().voxels()) < 1;
+  if (is_tiny && model.confidence == Confidence::none) model.reason = "there are too few voxels to measure noise";
   if (model.sigma == 0) {
     constexpr double more_than_rounding = 0.5, little = 0.01;  // of a step; of the range where no step is known
     const double fine = estimate_noise(source);
@@ -613,7 +616,9 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
     if (fine <= (model.step > 0 ? more_than_rounding * model.step : little * (range.max - range.min))) return model;
     model.sigma = fine;
     model.confidence = Confidence::none;
-    model.reason = "flat parts of the object hold one value each, and others do not, as where counts are few";
+    if (!is_tiny) {
+      model.reason = "flat parts of the object hold one value each, and others do not, as where counts are few";
+    }
     return model;
   }
   constexpr std::int64_t few_parts = 250;  // of which none may be flat

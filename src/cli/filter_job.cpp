@@ -51,7 +51,7 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
   console.note(what + more + "; " + report.extent + ", backend " + backend + ", " + seconds_text(report.seconds));
   console.note("wrote " + io::to_string(report.format) + " to " + describe_files(request.output, report.files) +
                (report.clamped > 0 && request.out.output_type == OutputType::same
-                    ? "; " + std::to_string(report.clamped) + " voxels clamped to the stored range"
+                    ? "; " + describe_clamped(report.clamped)
                     : ""));
 }
 
@@ -93,6 +93,12 @@ void run_filters(const Job& job, Context& context) {
   const auto image = open_input(request.input, request.scan, background_of(request.execution, context.observer()));
   const Json document = filter_and_tell(request, *image, backends, context);
   if (context.json) print_json(document);
+}
+
+std::string describe_clamped(std::int64_t voxels) {
+  const bool is_one = voxels == 1;
+  return std::to_string(voxels) + (is_one ? " voxel" : " voxels") +
+         " came out beyond the range of the stored type and " + (is_one ? "was" : "were") + " clamped to it";
 }
 
 std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ void run_filters(const Job&, Context&);
 
 /// Filters an opened image, tells people of it, and returns what is told to programs.
 Json filter_and_tell(const DenoiseRequest&, const io::Image&, BackendSelector&, Context&);
+
+/// `3 voxels came out beyond the range of the stored type and were clamped to it`.
+std::string describe_clamped(std::int64_t voxels);
 
 /// `out.nii with out.json`, `ct-median, 40 files`: where an output went, for people.
 std::string describe_files(const std::filesystem::path& output, const std::vector<std::filesystem::path>& files);

@@ -77,7 +77,8 @@ std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterC
   for (const Waiting& waiting : by_header.waiting()) {
     if (waiting.fact != VoxelFact::noise || resolved.get(waiting.field) != "0") continue;
     warnings.push_back(filter + model.why_untrusted() +
-                       (is_chosen ? Message(", so nothing was changed")
+                       (is_chosen ? ", so nothing was changed; the filter '" + resolved.filter().name +
+                                        "' with a number for " + Parameter{waiting.field} + " filters anyway"
                                   : ", so " + Parameter{waiting.field} +
                                         " = auto became 0 and changes nothing; give a number to filter anyway"));
   }

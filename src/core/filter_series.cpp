@@ -17,11 +17,7 @@ std::int64_t slices_at_once(std::int64_t volumes, std::int64_t maps, const Exten
   };
   std::int64_t slices = extent.z;
   while (slices > 1 && bytes(slices) > memory) --slices;
-  if (bytes(slices) > memory) {
-    throw Error(Errc::out_of_memory,
-                "the memory limit is too small: filtering one slice of each volume needs " + in_mib(bytes(1)),
-                "give at least " + in_mib(bytes(1) - memory) + " more");
-  }
+  check_limit("filtering one slice of each volume", bytes(slices), memory);
   return slices;
 }
 

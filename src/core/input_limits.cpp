@@ -59,7 +59,9 @@ std::uint64_t physical_memory(const fs::path& root) {
 
 }  // namespace
 
-std::string in_mib(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+std::uint64_t mib(std::uint64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
+
+std::string in_mib(std::uint64_t bytes) { return std::to_string(mib(bytes)) + " MiB"; }
 
 std::uint64_t machine_memory(const fs::path& root) { return std::min(physical_memory(root), limit_of_groups(root)); }
 
@@ -85,6 +87,15 @@ void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t fi
 
 void check_memory(const std::string& what, std::uint64_t bytes, const Execution& execution) {
   check_memory(what, bytes, unlimited, execution);
+}
+
+void check_limit(const std::string& what, std::uint64_t bytes, std::uint64_t limit) {
+  if (bytes <= limit) return;
+  const std::uint64_t more = mib(bytes - limit);
+  throw Error(Errc::out_of_memory,
+              "the memory limit is too small: it leaves " + std::to_string(mib(bytes) - more) + " MiB, " + what +
+                  " needs " + in_mib(bytes),
+              "give at least " + std::to_string(more) + " MiB more");
 }
 
 void check_file_size(std::uint64_t file_size, std::uint64_t voxel_bytes) {

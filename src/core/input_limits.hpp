@@ -18,6 +18,9 @@ inline constexpr int most_nested = 64;
 /// A number of bytes as messages give it, rounded up: `12 MiB`.
 std::string in_mib(std::uint64_t bytes);
 
+/// The same number without its unit.
+std::uint64_t mib(std::uint64_t bytes);
+
 /// Bytes of memory of this machine, or of the control groups of this process, whichever is least. `root`: where the
 /// system's files lie.
 std::uint64_t machine_memory(const std::filesystem::path& root = "/");
@@ -34,6 +37,9 @@ std::uint64_t most_memory(std::uint64_t file_size, const Execution&);
 void check_memory(const std::string& what, std::uint64_t bytes, std::uint64_t file_size, const Execution&);
 /// The same without regard to the size of a file.
 void check_memory(const std::string& what, std::uint64_t bytes, const Execution&);
+
+/// Throws Error(out_of_memory) if `what` needs more bytes than a memory limit leaves.
+void check_limit(const std::string& what, std::uint64_t bytes, std::uint64_t limit);
 
 /// Bytes before or after the voxels: a file that takes little place on the disk may hold any number of them.
 inline constexpr std::uint64_t most_besides_voxels = std::uint64_t{256} << 20;

@@ -113,11 +113,7 @@ class Demand {
     const std::int64_t alone = most_slices(extent_.z, [&](std::int64_t slices) { return fits({slices, false}); });
     // Slabs shorter than what they reach would make a chain compute most of the volume again and again.
     if (!memory_limit && alone < halo_) return {extent_.z, false};
-    if (alone == 0 && memory_limit) {
-      const auto least = static_cast<std::uint64_t>(least_bytes());
-      throw Error(Errc::out_of_memory, "the memory limit is too small: filtering one slice needs " + in_mib(least),
-                  "give at least " + in_mib(least - static_cast<std::uint64_t>(limit)) + " more");
-    }
+    if (memory_limit) check_limit("filtering one slice", static_cast<std::uint64_t>(least_bytes()), *memory_limit);
     return {even_slab(std::max<std::int64_t>(alone, 1)), false};
   }
 

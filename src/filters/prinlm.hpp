@@ -41,7 +41,7 @@ struct PrinlmParams {
     return std::tuple{
         field("sigma", &P::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: measured, and more where it is correlated; 0 changes nothing."),
-        field("strength", &P::strength, {0, 100}, "sigma", "The h of the weights; larger smooths more."),
+        field("strength", &P::strength, {0, 100}, "sigma", "Smoothing strength h, in sigmas; larger smooths more."),
         field("search-radius", &P::search_radius, {0, 15}, "voxel",
               "Half width of the window that is averaged, per axis; auto: 4 voxels of a slice, 7 in single slices."),
         field("guide", &P::guide,

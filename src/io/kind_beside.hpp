@@ -12,7 +12,7 @@
 
 namespace quietvox::io {
 
-/// What is said beside an image of what the numbers of its volumes are, where its header has no place for it.
+/// The kind of data of an image, from the JSON beside it or its file name.
 class KindsBeside {
  public:
   /// By the JSON file `a.json` of `a.nii.gz`: what dcm2niix writes of the scanner's Image Type and modality, or what

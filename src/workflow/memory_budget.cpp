@@ -23,6 +23,14 @@ std::size_t resident_bytes() {
 /// each thread, its stack and the working memory of filters.
 constexpr std::size_t reserve = std::size_t{9} << 20, reserve_of_thread = std::size_t{256} << 10;
 
+std::size_t bytes_of_limit(const ExecutionOptions& options) {
+  return static_cast<std::size_t>(*options.memory_limit) << 20;
+}
+
+Message too_small(const ExecutionOptions& options) {
+  return Parameter{"memory-limit"} + " = " + std::to_string(*options.memory_limit) + " is too small: ";
+}
+
 }  // namespace
 
 Execution execution_of(const ExecutionOptions& options, const Observer& observer) {
@@ -31,13 +39,11 @@ Execution execution_of(const ExecutionOptions& options, const Observer& observer
   result.stop = observer.stop;
   result.progress = observer.progress;
   if (options.memory_limit) {
-    const std::size_t limit = static_cast<std::size_t>(*options.memory_limit) << 20;
+    const std::size_t limit = bytes_of_limit(options);
     const std::size_t taken =
         resident_bytes() + reserve + reserve_of_thread * static_cast<std::size_t>(thread_count(result));
     if (limit <= taken) {
-      throw Error(Errc::out_of_memory,
-                  Parameter{"memory-limit"} + " = " + std::to_string(*options.memory_limit) +
-                      " is too small: without any voxels quietvox takes " + in_mib(taken),
+      throw Error(Errc::out_of_memory, too_small(options) + "without any voxels quietvox takes " + in_mib(taken),
                   "give more than that");
     }
     result.memory_limit = limit - taken;
@@ -51,12 +57,13 @@ Execution background_of(const ExecutionOptions& options, const Observer& observe
   return result;
 }
 
-void reserve_memory(Execution& execution, std::size_t bytes, std::size_t least) {
+void reserve_memory(Execution& execution, const ExecutionOptions& options, std::size_t bytes, std::size_t least) {
   if (*execution.memory_limit < bytes + least) {
+    const std::size_t taken = bytes_of_limit(options) - *execution.memory_limit;
     throw Error(Errc::out_of_memory,
-                Parameter{"memory-limit"} + " is too small: readers, writers and threads need " + in_mib(bytes) +
-                    ", filtering one slice " + in_mib(least),
-                "give at least " + in_mib(bytes + least - *execution.memory_limit) + " more");
+                too_small(options) + "without any voxels quietvox takes " + in_mib(taken) +
+                    ", readers, writers and filters " + in_mib(bytes) + ", one slice " + in_mib(least),
+                "give at least " + std::to_string(mib(taken) + mib(bytes) + mib(least)));
   }
   *execution.memory_limit -= bytes;
 }

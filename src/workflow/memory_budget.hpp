@@ -15,9 +15,9 @@ Execution execution_of(const ExecutionOptions&, const Observer&);
 /// The same for readers and writers, which report notes but no progress.
 Execution background_of(const ExecutionOptions&, const Observer&);
 
-/// Subtracts `bytes`, needed besides the voxels, from the memory limit. Throws Error(out_of_memory) if less than
-/// `least` is left.
-void reserve_memory(Execution&, std::size_t bytes, std::size_t least);
+/// Subtracts `bytes`, needed besides the voxels, from the memory limit that execution_of() made of these options.
+/// Throws Error(out_of_memory), which tells the limit that would do, if less than `least` is left.
+void reserve_memory(Execution&, const ExecutionOptions&, std::size_t bytes, std::size_t least);
 
 /// Returns freed memory to the system, which the allocator would keep.
 void trim_heap();

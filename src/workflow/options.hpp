@@ -34,8 +34,8 @@ struct InputOptions {
         field("series-description", &InputOptions::series_description, NoRange{}, "TEXT",
               "Only series whose description holds this text, in letters of any case."),
         field("allow-gaps", &InputOptions::allow_gaps,
-              "Accept missing, repeated, tilted or unevenly spaced slices: filter across them, and place them evenly "
-              "in formats other than DICOM."),
+              "Accept missing, repeated, tilted or unevenly spaced slices as if they were even; formats other than "
+              "DICOM place them evenly."),
         field("force-kind", &InputOptions::force_kind,
               "What the voxels mean; auto: by header and content. Labels, vectors and colours are not filtered, "
               "phases only by the median."),
@@ -53,7 +53,7 @@ struct MaskOptions {
         field("mask", &MaskOptions::mask, NoRange{}, "FILE",
               "Image of the same extent; where it is 0, voxels stay unchanged and their neighbours ignore them."),
         field("residual", &MaskOptions::residual, NoRange{}, "FILE",
-              "Also write input minus output, in real units, to this NIfTI file."),
+              "Also write input minus output, in real units, to this NIfTI file; none by default."),
     };
   }
 };

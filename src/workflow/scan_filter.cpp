@@ -216,7 +216,7 @@ void ScanFilter::reserve_memory() {
     }
     bytes += working;
   }
-  quietvox::reserve_memory(whole_, bytes, least_memory(turned, chain, whole_));
+  quietvox::reserve_memory(whole_, request_.execution, bytes, least_memory(turned, chain, whole_));
 }
 
 void ScanFilter::measure_series() {
@@ -345,10 +345,12 @@ void ScanFilter::finish() {
   }
   const bool is_asked_for = request_.out.output_type != OutputType::same;
   if (static_cast<double>(written.clamped) > (is_asked_for ? 0 : many_clamped * all)) {
-    report_.warnings.push_back(request_.output.string() + ": " + std::to_string(written.clamped) +
-                               " voxels did not fit into " +
-                               (is_asked_for ? Message(Parameter{"output-type"}) : "the type of the input") +
-                               " and were clamped; to keep them, " + float_remedy(report_.format));
+    report_.warnings.push_back(
+        request_.output.string() + ": " + std::to_string(written.clamped) +
+        (written.clamped == 1 ? " voxel" : " voxels") + " did not fit into " +
+        (is_asked_for ? Message(Parameter{"output-type"}) : "the type of the input") +
+        (written.clamped == 1 ? " and was clamped; to keep it, " : " and were clamped; to keep them, ") +
+        float_remedy(report_.format));
   }
   if (const Message warning = rounding_.warning(); !warning.empty()) report_.warnings.push_back(warning);
   report_.warnings.insert(report_.warnings.end(), written.warnings.begin(), written.warnings.end());

@@ -710,6 +710,15 @@ TEST(MeasureNoise, WithoutNoiseSaysSo) {
   }
 }
 
+TEST(MeasureNoise, AFewVoxelsAreTooFew) {
+  for (const Extent& extent : {Extent{{1, 1, 1}}, Extent{{2, 2, 2}}, Extent{{5, 1, 1}}, Extent{{7, 7, 1}}}) {
+    const Scan flat{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 100)};
+    const NoiseModel model = flat.with({NoiseKind::gaussian, 10, test_seed}).measured();
+    EXPECT_EQ(model.confidence, Confidence::none) << extent.x;
+    EXPECT_EQ(model.reason, "there are too few voxels to measure noise") << extent.x;
+  }
+}
+
 /// Of such images nobody may say that they have no noise.
 TEST(MeasureNoise, FewCountsAreNotTakenForNoNoise) {
   for (const double counts : {0.02, 0.1, 0.5}) {

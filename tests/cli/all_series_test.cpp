@@ -123,8 +123,12 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
   std::filesystem::remove_all(folder_ / "out");
   const Result none = filter_all({"--modality", "PT"});
   EXPECT_EQ(none.status, 2) << none.err;
-  EXPECT_NE(none.err.find("no series is left"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("no series is left to be filtered, 5 series skipped: 5 not chosen; choose others"),
+            std::string::npos)
+      << none.err;
+  EXPECT_EQ(none.err.find("series skipped"), none.err.rfind("series skipped")) << none.err;
   const std::string info = quietvox_ok({"info", path("in")}).out;
+  EXPECT_NE(info.find("3 images, 5 x 4 pixels, Head\n"), std::string::npos) << info;  // in the folder itself
   for (const char* kind : {", localizer, ", ", secondary-capture, ", ", derived, "}) {
     EXPECT_NE(info.find(kind), std::string::npos) << info;
   }

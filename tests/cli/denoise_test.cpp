@@ -73,7 +73,11 @@ TEST_F(Denoise, TheDialTakesOutMoreOrLess) {
 TEST_F(Denoise, LeavesImagesWithoutNoiseAlone) {
   const std::vector<float> clean = read_voxels(path("clean.nii"));
   const auto [low, high] = std::minmax_element(clean.begin(), clean.end());
-  EXPECT_LT(apart(clean, filtered({"denoise", path("clean.nii"), path("out.nii")})), 1e-3 * (*high - *low));
+  const Result run = quietvox_ok({"denoise", path("clean.nii"), path("out.nii")});
+  EXPECT_NE(run.err.find("so nothing was changed; the filter 'bm4d' with a number for --sigma filters anyway"),
+            std::string::npos)
+      << run.err;
+  EXPECT_LT(apart(clean, read_voxels(path("out.nii"))), 1e-3 * (*high - *low));
   add_noise("gaussian", "60");
   const double first = apart(read_voxels(path("noisy.nii")), denoised());
   const std::vector<float> once = read_voxels(path("out.nii"));

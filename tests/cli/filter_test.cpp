@@ -824,7 +824,7 @@ TEST_F(FilterCommandUnderALimit, MemoryLimitRefusesNothingThatFits) {
   EXPECT_LE(small.peak_kib, 70 * 1024);
 }
 
-TEST_F(FilterCommandUnderALimit, MemoryLimitTellsHowMuchMoreIsNeeded) {
+TEST_F(FilterCommandUnderALimit, ATooSmallMemoryLimitTellsWhichOneWouldDo) {
   quietvox_ok({"phantom", path("wide.nii"), "--kind", "mr", "--size", "512x512x24", "--noise", "rician:20"});
   const auto run = [&](int limit) {
     return quietvox({"nlm", path("wide.nii"), path("out.nii"), "--search-radius", "1", "--patch-radius", "1",
@@ -835,12 +835,12 @@ TEST_F(FilterCommandUnderALimit, MemoryLimitTellsHowMuchMoreIsNeeded) {
   const std::string before = "give at least ";
   const std::size_t place = refused.err.find(before);
   ASSERT_NE(place, std::string::npos) << refused.err;
-  const int more = std::stoi(refused.err.substr(place + before.size()));
+  const int enough_mib = std::stoi(refused.err.substr(place + before.size()));
   // How much of the program and its libraries lies in memory when it is measured differs by megabytes where much
   // else runs.
-  const Result still = run(50 + more - 6);
+  const Result still = run(enough_mib - 6);
   EXPECT_EQ(still.status, 22) << still.err;
-  const Result enough = run(50 + more + 6);
+  const Result enough = run(enough_mib + 6);
   EXPECT_EQ(enough.status, 0) << enough.err;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "cli/command.hpp"
+#include "cli/commands/lost_signs.hpp"
 #include "cli/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
@@ -56,8 +55,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const auto writer =
       make_writer(*image, format, output, io::VoxelDomain::real, write_options(out, input, context.background()));
   io::WriteReport report;
-  std::int64_t negative = 0;  // voxels for which the noise is not made
-  const bool needs_magnitudes = makes_magnitudes(params.kind) || params.kind == NoiseKind::poisson;
+  LostSigns lost_signs(params.kind);
   const std::vector<io::FileStamp> inputs = image->files();
   io::with_change_check(inputs, [&] {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
@@ -72,9 +70,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
                         format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding),
                         nullptr);
       for_each_slab(*source, [&](VolumeView<float> slab) {
-        if (needs_magnitudes) {
-          negative += std::count_if(slab.data, slab.data + slab.extent.voxels(), [](float voxel) { return voxel < 0; });
-        }
+        lost_signs.look_at(slab);
         noise.add(slab);
         noisy.write(slab);
         const double done =
@@ -86,17 +82,8 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   });
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
-  if (negative > 0) {
-    context.console.warning(std::to_string(negative) + " voxels were negative; " +
-                            FieldType<NoiseKind>::format(params.kind) +
-                            (makes_magnitudes(params.kind) ? " noise is that of magnitudes, and they lost their sign"
-                                                           : " noise is that of counts, and they have none"));
-  }
-  if (report.clamped > 0) {
-    context.console.warning(std::to_string(report.clamped) +
-                            " voxels with their noise lie beyond the stored range and "
-                            "were clamped to it");
-  }
+  lost_signs.warn(context.console);
+  if (report.clamped > 0) context.console.warning(describe_clamped(report.clamped));
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;
   for (const auto& file : report.files) document["files"].push_back(file.string());

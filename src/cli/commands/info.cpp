@@ -119,15 +119,17 @@ io::Facts complete_facts(const io::Image& image) {
 
 /// `CT 201, localizer, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
 std::string described(const io::SeriesSummary& series) {
-  std::string text = series.modality + (series.number.empty() ? "" : " " + series.number) + ", ";
+  std::string text = series.modality;
+  if (!series.number.empty()) text += (text.empty() ? "" : " ") + series.number;
+  if (!text.empty()) text += ", ";
   if (series.kind != io::SeriesKind::images) text += FieldType<io::SeriesKind>::format(series.kind) + ", ";
   text += std::to_string(series.images) + (series.images == 1 ? " image" : " images");
   if (series.files != series.images)
     text += " in " + std::to_string(series.files) + (series.files == 1 ? " file" : " files");
-  if (series.columns > 0)
+  if (series.columns > 0 && series.rows > 0)
     text += ", " + std::to_string(series.columns) + " x " + std::to_string(series.rows) + " pixels";
   if (!series.description.empty()) text += ", " + series.description;
-  text += "; " + series.place.string();
+  if (series.place != ".") text += "; " + series.place.string();
   return series.problem.empty() ? text : text + "; cannot be filtered: " + series.problem;
 }
 

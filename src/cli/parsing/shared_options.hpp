@@ -21,9 +21,11 @@ struct SeriesOptions {
   static constexpr std::string_view name = "", title = "Folders of several series";
   static consteval auto fields() {
     return std::tuple{
-        field("all-series", &SeriesOptions::all_series,
-              "Filter every DICOM series of a folder, or all that --modality and its like choose, each into its own "
-              "folder below OUTPUT; what cannot be filtered is named, and the first error is the exit status."),
+        field(
+            "all-series", &SeriesOptions::all_series,
+            "Filter every DICOM series of a folder, or those that --modality, --series-number or --series-description "
+            "select, each into its own folder below OUTPUT; what cannot be filtered is named, and the first error is "
+            "the exit status."),
         field("include", &SeriesOptions::include, NoRange{}, "WORDS",
               "What --all-series filters besides images, with commas between: derived (results of quietvox), "
               "localizer, secondary-capture."),

@@ -5,7 +5,7 @@
 #include "core/execution.hpp"
 #include "io/dicom/slice_header.hpp"
 
-/// Images that are there more than once.
+/// Duplicate images.
 namespace quietvox::io::dicom {
 
 /// The images of a series, each once: of files with one SOP instance UID that hold the same image, those of the

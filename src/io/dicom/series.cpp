@@ -348,13 +348,18 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
     std::string list;
     for (const auto& [name, slices] : series) {
       const std::size_t count = without_duplicate_uids(slices).size();
-      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
-              (count == 1 ? " image of " : " images of ") + std::to_string(slices.front().columns) + " x " +
-              std::to_string(slices.front().rows) + " pixels)";
+      const SliceHeader& first = slices.front();
+      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) + (count == 1 ? " image" : " images");
+      if (first.columns > 0 && first.rows > 0) {
+        list += " of " + std::to_string(first.columns) + " x " + std::to_string(first.rows) + " pixels";
+      }
+      list += ")";
     }
-    throw Error(Errc::invalid_argument,
-                path.string() + (uid.empty() ? ": holds several series" : ": holds no series " + uid),
-                "choose one by " + Parameter{"series", "UID"} + ": " + list);
+    throw Error(
+        Errc::invalid_argument,
+        path.string() + ": holds " + (uid.empty() ? std::to_string(series.size()) + " series" : "no series " + uid),
+        "choose one by " + Parameter{"series", "UID"} +
+            ", or on the command line all by --all-series ('quietvox info FOLDER' lists them): " + list);
   }
   if (!uid.empty()) std::erase_if(images, [&](const SliceHeader& slice) { return slice.series != uid; });
   for (const SliceHeader& slice : images) {

@@ -76,8 +76,12 @@ std::pair<std::vector<std::size_t>, Json> choose(const std::vector<io::SeriesSum
   return {chosen, skipped};
 }
 
-/// `3 series skipped: 2 derived, 1 localizer; --include derived,localizer filters them too`
-std::string format_skipped(const Json& skipped) {
+struct Skipped {
+  std::string counts;  ///< `3 series skipped: 2 derived, 1 localizer`
+  std::string remedy;  ///< `--include derived,localizer filters them too`, or empty
+};
+
+Skipped describe_skipped(const Json& skipped) {
   std::map<std::string, int> counts;
   for (const Json& series : skipped) ++counts[series["reason"]];
   std::string text, kinds;
@@ -85,8 +89,8 @@ std::string format_skipped(const Json& skipped) {
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
     if (reason != not_chosen) kinds += (kinds.empty() ? "" : ",") + reason;
   }
-  return std::to_string(skipped.size()) + " series skipped: " + text +
-         (kinds.empty() ? "" : "; --include " + kinds + " filters them too");
+  return {std::to_string(skipped.size()) + " series skipped: " + text,
+          kinds.empty() ? "" : "--include " + kinds + " filters them too"};
 }
 
 void filter_series(const Job& job, const Json& known, Context& context) {
@@ -105,16 +109,19 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     throw Error(Errc::no_input, job.request.input.string() + ": holds no DICOM image");
   }
   const auto [chosen, skipped] = choose(list, job);
+  const Skipped told = describe_skipped(skipped);
+  const bool none_is_left = chosen.empty() && !list.empty();
   if (!known["announced"]) {
     for (const std::string& warning : folder.warnings()) context.console.warning(warning);
-    if (!skipped.empty()) context.console.note(format_skipped(skipped));
+    if (!skipped.empty() && !none_is_left) {
+      context.console.note(told.counts + (told.remedy.empty() ? "" : "; " + told.remedy));
+    }
     emit({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}}}});
     for (const Error& unassigned : folder.unassigned()) fail("", unassigned, context);
   }
-  if (chosen.empty() && !list.empty()) {
-    throw Error(Errc::no_input,
-                job.request.input.string() + ": no series is left to be filtered; " + format_skipped(skipped),
-                "give " + Parameter{"include"} + ", or choose others");
+  if (none_is_left) {
+    throw Error(Errc::no_input, job.request.input.string() + ": no series is left to be filtered, " + told.counts,
+                told.remedy.empty() ? "choose others" : told.remedy);
   }
   const std::set<std::string> dealt_with = texts(known["dealt_with"]);
   for (std::size_t i = 0; i < chosen.size(); ++i) {

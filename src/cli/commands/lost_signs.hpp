@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "cli/console.hpp"
+#include "phantom/noise.hpp"
+
+namespace quietvox::cli {
+
+/// Counts the negative voxels to which noise of magnitudes or counts is added: it is not made for them.
+class LostSigns {
+ public:
+  explicit LostSigns(NoiseKind kind) : kind_(kind) {}
+  /// Voxels without their noise.
+  void look_at(VolumeView<const float>);
+  void warn(Console&) const;
+
+ private:
+  NoiseKind kind_;
+  std::int64_t negative_ = 0;
+};
+
+}  // namespace quietvox::cli

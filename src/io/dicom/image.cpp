@@ -43,7 +43,8 @@ std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain dom
   return to_values(image, {&words[lead], count}, domain, out);
 }
 
-/// Reads images. A file that holds several stays open from one to the next, which may be in another volume.
+/// Reads images. A file that holds several, or is the only one, stays open from one to the next, which may be in
+/// another volume.
 class ImageValues {
  public:
   ImageValues(std::shared_ptr<OpenFile> file, Execution execution)
@@ -66,14 +67,16 @@ class ImageValues {
     if (image.ends_with_cells && fills_frame(image)) {
       if (const auto read = read_values_at_end(image, domain, out)) return *read;
     }
-    if (is_only_image(image)) return OpenFile(image.path, execution_).values(image, domain, out);
-    return open(image)->values(image, domain, out);
+    if (const auto file = kept(image)) return file->values(image, domain, out);
+    return OpenFile(image.path, execution_).values(image, domain, out);
   }
 
-  std::shared_ptr<OpenFile> open(const SliceHeader& image) {
+  /// The open file of an image, if that stays open.
+  std::shared_ptr<OpenFile> kept(const SliceHeader& image) {
     const std::lock_guard lock(mutex_);
-    if (!file_ || file_->path() != image.path) file_ = std::make_shared<OpenFile>(image.path, execution_);
-    return file_;
+    if (file_ && file_->path() == image.path) return file_;
+    if (is_only_image(image)) return nullptr;
+    return file_ = std::make_shared<OpenFile>(image.path, execution_);
   }
 
   Execution execution_;

@@ -155,7 +155,7 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
       result.unreadable.push_back(std::move(*outcome.unassigned));
       continue;
     }
-    if (outcome.file && !is_only_image(outcome.images.front())) result.only_file = std::move(outcome.file);
+    if (outcome.file) result.only_file = std::move(outcome.file);
     if (outcome.images.empty()) {
       auto& names = outcome.skipped == maybe_lost ? lost : others;
       names.push_back(files[i].name.string() + ": " + outcome.skipped);

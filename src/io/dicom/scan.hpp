@@ -24,7 +24,7 @@ struct Scan {
   std::vector<Error> unreadable;      ///< files that cannot be read: whose they are cannot be told
   std::vector<Error> without_series;  ///< files that name no series
   bool any_dicom = false;
-  std::shared_ptr<OpenFile> only_file;  ///< where no other was looked at and it holds several images: it stays parsed
+  std::shared_ptr<OpenFile> only_file;  ///< where no other was looked at: it stays parsed
 };
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are

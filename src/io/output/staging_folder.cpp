@@ -77,13 +77,17 @@ bool is_of_its_maker(const Descriptor& folder, const Descriptor& lock) {
          ((of_folder.st_mode & 0777) == 0700 || !has_modes);
 }
 
+/// The lock of a folder that is about to be removed has a byte: it is closed before, and the maker of a new folder,
+/// which another took for stale, may have it then.
+constexpr off_t condemned = 1;
+
 /// Takes the lock of a staging folder. Returns an error number, or 0: EWOULDBLOCK where another process has it or has
 /// removed it, or it is no lock of ours.
-int take_lock(const Descriptor& lock) {
+int take_lock(const Descriptor& lock, off_t most_bytes) {
   struct stat status {};
   const int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
   const bool is_lock =
-      fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 1;
+      fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= most_bytes && status.st_nlink == 1;
   return is_lock ? error : EWOULDBLOCK;
 }
 
@@ -178,7 +182,7 @@ int StagingFolder::open_new(const fs::path& made) {
     return EPERM;
   }
   // Who looks for stale ones may be faster to lock it, and removes it.
-  return take_lock(*lock_) == EWOULDBLOCK ? EWOULDBLOCK : 0;
+  return take_lock(*lock_, 0) == EWOULDBLOCK ? EWOULDBLOCK : 0;
 }
 
 StagingFolder::~StagingFolder() {
@@ -213,7 +217,8 @@ void remove_stale_stagings(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::is_regular_file(fs::symlink_status(name, ignored))) {
       rmdir(path.c_str());
-    } else if (Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK); take_lock(lock) == 0) {
+    } else if (Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+               take_lock(lock, condemned) == 0 && ftruncate(lock, condemned) == 0) {
       remove_staging(path, opened, lock);
     }
   }

@@ -47,7 +47,7 @@ void walk(const fs::path& folder, const Take& take) {
 bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
 
 /// Some file systems cannot sync a folder, and say so.
-int sync(const Descriptor& file) { return fsync(file) == 0 || errno == EINVAL ? 0 : errno; }
+int sync(const Descriptor& file) { return file.is_open() && (fsync(file) == 0 || errno == EINVAL) ? 0 : errno; }
 
 /// Syncs a file or folder to disk and gives it the access that it is to have. Returns an error number, or 0.
 int finish_one(const fs::path& path, mode_t usual, const Access& most) {
@@ -83,6 +83,9 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     }
     if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
       throw_not_writable(target_, "cannot be created", errno);
+    }
+    if (faccessat(AT_FDCWD, parent.c_str(), R_OK, AT_EACCESS) != 0) {
+      throw_not_writable(target_, "cannot be synced to disk, as its folder may not be read", errno);
     }
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(target_, "cannot be examined", error.code().value());

@@ -262,6 +262,37 @@ TEST_F(AtomicOutputTest, AnOutputGivesNoMoreAccessThanItsInputAndWhatItReplaces)
   EXPECT_EQ(mode("hidden/sub/1.dcm"), 0600U);
 }
 
+/// Their folder may be open to all.
+TEST_F(AtomicOutputTest, AFolderGivesNoMoreAccessThanAnyFileThatItReplaces) {
+  fs::create_directories(folder_ / "series/sub");
+  make_result(folder_ / "series/1.dcm");
+  make_result(folder_ / "series/sub/2.dcm");
+  const auto allow = [&](const char* name, mode_t mode) { ASSERT_EQ(chmod((folder_ / name).c_str(), mode), 0); };
+  for (const char* name : {"series", "series/sub"}) allow(name, 0755);
+  allow("series/1.dcm", 0644);
+  allow("series/sub/2.dcm", 0600);
+  Output output(folder_ / "series", Kind::folder, true, {});
+  put(output.staging() / "1.dcm", "new");
+  output.commit();
+  EXPECT_EQ(fs::status(folder_ / "series/1.dcm").permissions(), static_cast<fs::perms>(0600));
+  EXPECT_EQ(fs::status(folder_ / "series").permissions(), static_cast<fs::perms>(0700));
+}
+
+/// What is there when the output comes counts, not what was there before.
+TEST_F(AtomicOutputTest, AnOutputGivesNoMoreAccessThanWhatCameInItsPlaceMeanwhile) {
+  for (const bool is_new : {false, true}) {
+    const fs::path target = folder_ / (is_new ? "b.nii" : "a.nii");
+    if (!is_new) put(target, "old");
+    Output output(target, Kind::file, true, {});
+    put(output.staging(), "new");
+    if (is_new) put(target, "old");
+    ASSERT_EQ(chmod(target.c_str(), 0600), 0);
+    output.commit();
+    EXPECT_EQ(get(target), "new");
+    EXPECT_EQ(fs::status(target).permissions(), static_cast<fs::perms>(0600));
+  }
+}
+
 TEST_F(AtomicOutputTest, RelativeTargetStandsInTheCurrentFolder) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_.path());

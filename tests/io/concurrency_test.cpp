@@ -228,6 +228,32 @@ TEST_F(ConcurrencyTest, WhoTidiesUpMayBeInterruptedAtAnyMoment) {
   }
 }
 
+/// Its mode, and its group, stay what they are.
+TEST_F(ConcurrencyTest, AFolderThatTookThePlaceOfOneThatWasMadeIsNotOpenedUp) {
+  fs::create_directory(folder_ / "letters");
+  fs::permissions(folder_ / "letters", fs::perms::owner_all);
+  put(folder_ / "letters/letter.txt", "dear");
+  after_mkdir = [this](const std::string& made) {
+    after_mkdir = nullptr;
+    rmdir(made.c_str());
+    fs::create_directory_symlink("letters", made);
+  };
+  AtomicOutput output(folder_ / "new/a.nii", Kind::file, false, {});
+  output.begin();
+  EXPECT_EQ(fs::status(folder_ / "letters").permissions(), fs::perms::owner_all);
+}
+
+TEST_F(ConcurrencyTest, AFolderThatIsMadeIsSyncedWithTheOneAbove) {
+  synced.clear();
+  AtomicOutput output(folder_ / "new/a.nii", Kind::file, false, {});
+  output.begin();
+  put(output.staging(), "new");
+  output.commit();
+  for (const fs::path& one : {folder_.path(), folder_ / "new"}) {
+    EXPECT_NE(std::ranges::find(synced, one.string()), synced.end()) << one;
+  }
+}
+
 TEST_F(ConcurrencyTest, AFolderThatAnotherHasLockedIsLeftToIt) {
   int file = -1;
   before_lock = [&] {

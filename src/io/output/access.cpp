@@ -102,7 +102,7 @@ int give_access(int file, mode_t usual, const Access& most) {
   // The bits of the group are for the input's group only.
   const bool is_for_all = has_list || (!is_of_group && fchown(file, static_cast<uid_t>(-1), *most.group) != 0);
   mode_t mode = usual & (0600 | (is_for_all ? everybodys(most.bits) : most.bits));
-  if (S_ISDIR(status.st_mode)) mode |= (mode & 0444) >> 2;
+  if (S_ISDIR(status.st_mode)) mode |= (mode & 0444) >> 2 | (status.st_mode & S_ISGID);
   if (fchmod(file, mode) == 0) return 0;
   // The file system has no modes, or gives files another owner: what it gave stays, and we made the file with the
   // least.

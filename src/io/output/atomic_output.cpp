@@ -90,8 +90,14 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 }
 
 void AtomicOutput::begin() {
-  // Access to a folder that is made for it is that of its first output.
-  folder_.emplace(target_, 0700 | most_.bits | (most_.bits & 044) >> 2);
+  folder_.emplace(target_);
+  const fs::path parent = folder_->beside("");
+  if (folder_->made_parent()) {
+    // Access to a folder that is made for it is that of its first output.
+    int error = finish_one(parent, folder_->usual_permissions(), most_);
+    if (error == 0) error = sync(Descriptor(parent / "..", O_RDONLY | O_DIRECTORY));
+    if (error) throw_not_writable(target_, "cannot be created", error);
+  }
   if (kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) {
     throw_not_writable(target_, "cannot be created", errno);
   }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -137,7 +138,7 @@ int remove_staging(const fs::path& path, const Descriptor& opened, Descriptor& l
 
 }  // namespace
 
-StagingFolder::StagingFolder(const fs::path& target, mode_t mode_of_parent) {
+StagingFolder::StagingFolder(const fs::path& target) {
   const auto fail = [&] {
     const int error = errno;
     leave(real_parent_);
@@ -146,12 +147,13 @@ StagingFolder::StagingFolder(const fs::path& target, mode_t mode_of_parent) {
   remove_stale_stagings(parent_of(target));
   const std::lock_guard guard(mutex);
   real_parent_ = real_path(parent_of(target));
-  if (mkdir(real_parent_.c_str(), mode_of_parent) == 0) {
-    made_parents.insert(real_parent_);
-  } else if (errno != EEXIST) {
-    fail();
-  }
+  made_parent_ = mkdir(real_parent_.c_str(), 0700) == 0;
+  if (!made_parent_ && errno != EEXIST) fail();
+  if (made_parent_) made_parents.insert(real_parent_);
   parent_.emplace(parent_of(target), O_PATH | O_DIRECTORY);
+  made_parent_ = made_parent_ && std::ranges::all_of(paths_in(beside("")), [](const fs::path& path) {
+                   return is_staging_name(path.filename().string());  // else somebody put another in its place
+                 });
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent_of(target) / (std::string(staging_prefix) + random_digits() + std::string(staging_suffix));

@@ -293,6 +293,29 @@ TEST_F(AtomicOutputTest, AnOutputGivesNoMoreAccessThanWhatCameInItsPlaceMeanwhil
   }
 }
 
+TEST_F(AtomicOutputTest, AFolderThatIsMadeIsOfTheGroupThatMayReadTheInput) {
+  constexpr gid_t group = 4242;
+  struct stat status {};
+  const mode_t before = umask(022);
+  if (geteuid() == 0) {
+    const Output output(folder_ / "new/a.nii", Kind::file, false, {}, {.bits = 040, .group = group});
+    ASSERT_EQ(stat((folder_ / "new").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0750U);
+    EXPECT_EQ(status.st_gid, group);
+    ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  {
+    const Output output(folder_ / "other/a.nii", Kind::file, false, {}, {.bits = 040, .group = group});
+    ASSERT_EQ(stat((folder_ / "other").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0700U) << "who may not give files to that group";
+  }
+  umask(before);
+  if (getuid() == 0) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+}
+
 TEST_F(AtomicOutputTest, RelativeTargetStandsInTheCurrentFolder) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_.path());

@@ -92,6 +92,7 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 void AtomicOutput::begin() {
   folder_.emplace(target_);
   const fs::path parent = folder_->beside("");
+  most_ = most_.in(parent);  // a link above it may lead elsewhere by now
   if (folder_->made_parent()) {
     // Access to a folder that is made for it is that of its first output.
     int error = finish_one(parent, folder_->usual_permissions(), most_);

@@ -293,6 +293,57 @@ TEST_F(AtomicOutputTest, AnOutputGivesNoMoreAccessThanWhatCameInItsPlaceMeanwhil
   }
 }
 
+/// Beside an input in a home that only its owner may enter, the output is as open as that.
+TEST_F(AtomicOutputTest, AnOutputThatComesElsewhereThanItWasToIsForItsOwnerAlone) {
+  for (const char* name : {"home", "home/new", "pub"}) fs::create_directory(folder_ / name);
+  put(folder_ / "home/scan", "scan");
+  ASSERT_EQ(chmod((folder_ / "home").c_str(), 0700), 0);
+  ASSERT_EQ(chmod((folder_ / "home/scan").c_str(), 0644), 0);
+  const auto mode_of_output = [&](const char* target, bool has_new_folder, bool is_swapped) {
+    const fs::path link = folder_ / "link", path = link / target;
+    fs::remove(link);
+    fs::create_directory_symlink("home", link);
+    {
+      AtomicOutput output(path, Kind::file, false, {}, access_of(std::array{folder_ / "home/scan"}, path));
+      if (is_swapped) {
+        fs::remove(link);
+        fs::create_directory_symlink("pub", link);
+      }
+      output.begin();
+      put(output.staging(), "new");
+      output.commit();
+    }
+    const unsigned mode = static_cast<unsigned>(fs::status(path).permissions());
+    if (has_new_folder && is_swapped) {
+      EXPECT_EQ(fs::status(path.parent_path()).permissions(), fs::perms::owner_all);
+    }
+    has_new_folder ? fs::remove_all(path.parent_path()) : fs::remove(path);
+    return mode;
+  };
+  const mode_t before = umask(022);
+  for (const char* target : {"a.nii", "made/a.nii"}) {
+    EXPECT_EQ(mode_of_output(target, fs::path(target).has_parent_path(), false), 0644U) << target;
+    EXPECT_EQ(mode_of_output(target, fs::path(target).has_parent_path(), true), 0600U) << target;
+  }
+  umask(before);
+}
+
+/// Who may rename the folder of both can put another in its place while the input is measured, and that back later.
+TEST_F(AtomicOutputTest, AFolderOfTheSameNameIsAnotherPlace) {
+  fs::create_directory(folder_ / "study");
+  put(folder_ / "study/scan", "scan");
+  ASSERT_EQ(chmod((folder_ / "study").c_str(), 0700), 0);
+  ASSERT_EQ(chmod((folder_ / "study/scan").c_str(), 0644), 0);
+  const fs::path path = folder_ / "study/a.nii";
+  AtomicOutput output(path, Kind::file, false, {}, access_of(std::array{folder_ / "study/scan"}, path));
+  fs::rename(folder_ / "study", folder_ / "moved");
+  fs::create_directory(folder_ / "study");
+  output.begin();
+  put(output.staging(), "new");
+  output.commit();
+  EXPECT_EQ(fs::status(path).permissions(), static_cast<fs::perms>(0600));
+}
+
 TEST_F(AtomicOutputTest, AFolderThatIsMadeIsOfTheGroupThatMayReadTheInput) {
   constexpr gid_t group = 4242;
   struct stat status {};

@@ -430,7 +430,9 @@ TEST_F(AtomicOutputTest, ForceDoesNotRemoveWhatIsNoEarlierResult) {
   fs::create_directories(folder_ / "documents/letters");
   make_result(folder_ / "documents/1.dcm");
   put(folder_ / "documents/letters/letter.txt", "dear");
-  expect_refused(Errc::exists, "letters/letter.txt", folder_ / "documents", Kind::folder, true);
+  for (const bool force : {false, true}) {  // nobody is told to give --force where that is refused
+    expect_refused(Errc::exists, "letters/letter.txt", folder_ / "documents", Kind::folder, force);
+  }
 }
 
 /// Folders of results are those of the input.

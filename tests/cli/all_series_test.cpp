@@ -218,6 +218,35 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
   EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);
 }
 
+/// Series that differ in their numbers, as all of a real study do.
+TEST_F(SeveralSeries, ForceReplacesTheResultOfEachAndNothingElse) {
+  write_dicom(folder_ / "in/b", {.columns = 7, .series = "1.2.3.2", .more = {{DCM_SeriesNumber, "8"}}});
+  ASSERT_EQ(filter_all({"--radius", "0"}).status, 0);
+  write_file(folder_ / "out/letter.txt", "dear");
+  const Result refused = filter_all({"--radius", "1x1x0"});
+  EXPECT_EQ(refused.status, 20);
+  EXPECT_NE(refused.err.find("out: exists already; use --force to replace the results in it of the series that are "
+                             "filtered, and nothing else"),
+            std::string::npos)
+      << refused.err;
+  const auto of_a = read_voxels(folder_ / "out/1.2.3.1"), of_b = read_voxels(folder_ / "out/1.2.3.2");
+  const Result replaced = filter_all({"--radius", "1x1x0", "--force"});
+  EXPECT_EQ(replaced.status, 0) << replaced.err;
+  EXPECT_NE(read_voxels(folder_ / "out/1.2.3.1"), of_a);
+  EXPECT_NE(read_voxels(folder_ / "out/1.2.3.2"), of_b);
+  EXPECT_EQ(read_file(folder_ / "out/letter.txt"), "dear");
+
+  write_file(folder_ / "out/1.2.3.1/letter.txt", "dear");
+  const Result one = filter_all({"--radius", "0", "--force"});
+  EXPECT_EQ(one.status, 20) << one.err;
+  EXPECT_NE(one.err.find("out/1.2.3.1: holds letter.txt, which was not made by quietvox"), std::string::npos)
+      << one.err;
+  EXPECT_EQ(read_file(folder_ / "out/1.2.3.1/letter.txt"), "dear");
+  EXPECT_NE(read_voxels(folder_ / "out/1.2.3.1/a0"), std::vector<float>());
+  EXPECT_EQ(read_voxels(folder_ / "out/1.2.3.2"), of_b);
+  EXPECT_EQ(quietvox({"median", path("in"), path(""), "--all-series", "--force"}).status, 6) << "it holds the input";
+}
+
 TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
   write_dicom(folder_ / "in/jpeg", {.series = "1.2.3.15", .syntax = EXS_JPEGProcess14SV1});  // between the others
   const Environment crashes(crash_variables());

@@ -14,14 +14,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <future>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "io/files/staging_name.hpp"
 #include "io/image.hpp"
@@ -48,6 +52,10 @@ int mode_error = 0;
 std::function<void(struct stat&)> after_fstat;
 /// What another process does once a folder was made.
 std::function<void(const std::string& path)> after_mkdir;
+/// What another process does before something is removed.
+std::function<void(const std::string& path)> before_unlink;
+/// What was synced to disk.
+std::vector<std::string> synced;
 /// What libraries have child processes do.
 bool ends_children = false;
 
@@ -94,7 +102,15 @@ extern "C" int fstat(int file, struct stat* status) {
   return result;
 }
 
+extern "C" int fsync(int file) {
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
+  synced.push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).string());
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
+
 extern "C" int unlink(const char* path) {
+  if (const auto hook = before_unlink) hook(path);
   struct stat removed {
   }, other{};
   static int hidden = 0;
@@ -136,6 +152,7 @@ class ConcurrencyTest : public testing::Test {
     mode_error = 0;
     after_fstat = nullptr;
     after_mkdir = nullptr;
+    before_unlink = nullptr;
     ends_children = false;
   }
 
@@ -157,6 +174,84 @@ TEST_F(ConcurrencyTest, AFolderThatAnotherTookForStaleIsMadeAnew) {
   EXPECT_FALSE(first.empty());
   EXPECT_FALSE(fs::exists(first));
   EXPECT_EQ(staging.path(), only_entry());
+}
+
+/// It lets go of the lock before it removes that, and the maker may have it in between.
+TEST_F(ConcurrencyTest, AFolderThatAnotherIsAboutToRemoveIsMadeAnew) {
+  std::promise<void> about_to, made;
+  std::thread other;
+  before_unlink = [&](const std::string&) {
+    before_unlink = nullptr;
+    about_to.set_value();
+    made.get_future().wait();
+  };
+  before_lock = [&] {
+    before_lock = nullptr;
+    other = std::thread([&] { remove_stale_stagings(folder_.path()); });
+    about_to.get_future().wait();
+    return 0;
+  };
+  const StagingFolder staging(folder_ / "a.nii");
+  put(staging / "a.nii", "half");
+  made.set_value();
+  other.join();
+  remove_stale_stagings(folder_.path());
+  EXPECT_EQ(staging.path(), only_entry());
+  EXPECT_EQ(std::distance(fs::directory_iterator(staging / ""), {}), 2) << "its lock and what was written";
+}
+
+/// As one that is killed leaves it.
+TEST_F(ConcurrencyTest, WhoTidiesUpMayBeInterruptedAtAnyMoment) {
+  for (int when = 1; when <= 3; ++when) {
+    const pid_t killed = fork();
+    if (killed == 0) {
+      const StagingFolder staging(folder_ / "a.nii");
+      put(staging / "a.nii", "half");
+      put(staging / "b.nii", "half");
+      raise(SIGKILL);
+    }
+    waitpid(killed, nullptr, 0);
+    const pid_t tidying = fork();
+    if (tidying == 0) {
+      before_unlink = [&](const std::string&) {
+        if (--when == 0) raise(SIGKILL);
+      };
+      remove_stale_stagings(folder_.path());
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(tidying, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(folder_.names().empty(), false);
+    remove_stale_stagings(folder_.path());
+    EXPECT_EQ(folder_.names(), Names{});
+  }
+}
+
+/// Its mode, and its group, stay what they are.
+TEST_F(ConcurrencyTest, AFolderThatTookThePlaceOfOneThatWasMadeIsNotOpenedUp) {
+  fs::create_directory(folder_ / "letters");
+  fs::permissions(folder_ / "letters", fs::perms::owner_all);
+  put(folder_ / "letters/letter.txt", "dear");
+  after_mkdir = [this](const std::string& made) {
+    after_mkdir = nullptr;
+    rmdir(made.c_str());
+    fs::create_directory_symlink("letters", made);
+  };
+  AtomicOutput output(folder_ / "new/a.nii", Kind::file, false, {});
+  output.begin();
+  EXPECT_EQ(fs::status(folder_ / "letters").permissions(), fs::perms::owner_all);
+}
+
+TEST_F(ConcurrencyTest, AFolderThatIsMadeIsSyncedWithTheOneAbove) {
+  synced.clear();
+  AtomicOutput output(folder_ / "new/a.nii", Kind::file, false, {});
+  output.begin();
+  put(output.staging(), "new");
+  output.commit();
+  for (const fs::path& one : {folder_.path(), folder_ / "new"}) {
+    EXPECT_NE(std::ranges::find(synced, one.string()), synced.end()) << one;
+  }
 }
 
 TEST_F(ConcurrencyTest, AFolderThatAnotherHasLockedIsLeftToIt) {

@@ -6,11 +6,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <set>
 #include <system_error>
 
 #include "io/files/paths.hpp"
@@ -53,6 +53,11 @@ mode_t permissions(const fs::path& path, mode_t mode) {
   return (mode & ~(of_group | of_others)) | (group & named) << 3 | (mode & named & of_others);
 }
 
+FolderId identity_of(const fs::path& folder) {
+  struct stat status {};
+  return stat(folder.c_str(), &status) == 0 ? FolderId(status.st_dev, status.st_ino) : FolderId();
+}
+
 /// Whose bits are the same for the group as for all others, is of no group.
 Access access(mode_t bits, gid_t group) { return everybodys(bits) == bits ? Access{bits, {}} : Access{bits, group}; }
 
@@ -72,13 +77,23 @@ Access of_folder(const fs::path& folder) {
 }  // namespace
 
 Access Access::operator&(const Access& other) const {
-  if (group && other.group && *group != *other.group) return {everybodys(bits) & everybodys(other.bits), {}};
-  return {bits & other.bits, group ? group : other.group};
+  std::set<FolderId> all = places;
+  all.insert(other.places.begin(), other.places.end());
+  if (group && other.group && *group != *other.group) return {everybodys(bits) & everybodys(other.bits), {}, all};
+  return {bits & other.bits, group ? group : other.group, all};
+}
+
+Access Access::in(const fs::path& folder) const {
+  std::set<FolderId> above;
+  for (fs::path at = folder; above.insert(identity_of(at)).second; at /= "..") {
+  }
+  return std::ranges::includes(above, places) ? *this : Access{0, {}};
 }
 
 Access access_of(std::span<const fs::path> files, const fs::path& output) {
   const fs::path place = real_path(parent_of(output));
   Access access;
+  access.places = {identity_of(stands_at(place) ? place : place.parent_path())};
   std::set<fs::path> seen;
   for (const fs::path& file : files) {
     std::error_code error;
@@ -102,7 +117,7 @@ int give_access(int file, mode_t usual, const Access& most) {
   // The bits of the group are for the input's group only.
   const bool is_for_all = has_list || (!is_of_group && fchown(file, static_cast<uid_t>(-1), *most.group) != 0);
   mode_t mode = usual & (0600 | (is_for_all ? everybodys(most.bits) : most.bits));
-  if (S_ISDIR(status.st_mode)) mode |= (mode & 0444) >> 2;
+  if (S_ISDIR(status.st_mode)) mode |= (mode & 0444) >> 2 | (status.st_mode & S_ISGID);
   if (fchmod(file, mode) == 0) return 0;
   // The file system has no modes, or gives files another owner: what it gave stays, and we made the file with the
   // least.

@@ -6,17 +6,25 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 
 namespace quietvox::io {
 
+/// Which folder it is, whatever its name: device and number.
+using FolderId = std::pair<dev_t, ino_t>;
+
 /// Who besides its owner may read and write a file, at most. An output never gives more access than its input.
 struct Access {
-  mode_t bits = 066;           ///< of the permissions: reading and writing, for the group and for all others
-  std::optional<gid_t> group;  ///< the group that the bits speak of; none: any
+  mode_t bits = 066;            ///< of the permissions: reading and writing, for the group and for all others
+  std::optional<gid_t> group;   ///< the group that the bits speak of; none: any
+  std::set<FolderId> places{};  ///< holds for an output that lies in all of these folders, or below
 
   /// What both give. Of two different groups, each has what all others have.
   Access operator&(const Access&) const;
+  /// For an output that came to lie in this folder: nobody's where it does not hold there.
+  Access in(const std::filesystem::path& folder) const;
 };
 
 /// The access that all of these files grant, links followed and limited by the folders that they really lie in,

@@ -47,7 +47,7 @@ void walk(const fs::path& folder, const Take& take) {
 bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
 
 /// Some file systems cannot sync a folder, and say so.
-int sync(const Descriptor& file) { return fsync(file) == 0 || errno == EINVAL ? 0 : errno; }
+int sync(const Descriptor& file) { return file.is_open() && (fsync(file) == 0 || errno == EINVAL) ? 0 : errno; }
 
 /// Syncs a file or folder to disk and gives it the access that it is to have. Returns an error number, or 0.
 int finish_one(const fs::path& path, mode_t usual, const Access& most) {
@@ -77,12 +77,12 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
                   "make it first or give another output");
     }
     if (!input.empty()) refuse_overlap(target_, input);
-    if (fs::exists(fs::symlink_status(target_))) {
-      refuse_existing({});
-      most_ = most_ & access_of(std::array{target_}, target_);
-    }
+    if (fs::exists(fs::symlink_status(target_))) refuse_existing({});
     if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
       throw_not_writable(target_, "cannot be created", errno);
+    }
+    if (faccessat(AT_FDCWD, parent.c_str(), R_OK, AT_EACCESS) != 0) {
+      throw_not_writable(target_, "cannot be synced to disk, as its folder may not be read", errno);
     }
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(target_, "cannot be examined", error.code().value());
@@ -90,14 +90,21 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
 }
 
 void AtomicOutput::begin() {
-  // Access to a folder that is made for it is that of its first output.
-  folder_.emplace(target_, 0700 | most_.bits | (most_.bits & 044) >> 2);
+  folder_.emplace(target_);
+  const fs::path parent = folder_->beside("");
+  most_ = most_.in(parent);  // a link above it may lead elsewhere by now
+  if (folder_->made_parent()) {
+    // Access to a folder that is made for it is that of its first output.
+    int error = finish_one(parent, folder_->usual_permissions(), most_);
+    if (error == 0) error = sync(Descriptor(parent / "..", O_RDONLY | O_DIRECTORY));
+    if (error) throw_not_writable(target_, "cannot be created", error);
+  }
   if (kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) {
     throw_not_writable(target_, "cannot be created", errno);
   }
 }
 
-void AtomicOutput::refuse_existing(const Execution& execution) const {
+std::vector<fs::path> AtomicOutput::refuse_existing(const Execution& execution) const {
   const fs::path target = folder_ ? folder_->beside(target_.filename()) : target_;
   const fs::file_status status = fs::status(target);
   const bool is_file = kind_ == Kind::file;
@@ -105,16 +112,18 @@ void AtomicOutput::refuse_existing(const Execution& execution) const {
     throw Error(Errc::output_path, target_.string() + (is_file ? ": is not a regular file; give the name of a file"
                                                                : ": is not a folder; give the name of a folder"));
   }
+  std::vector<fs::path> found = refuse_foreign_files(target, execution);
   if (!force_) {
     throw Error(Errc::exists, target_.string() + ": exists already", "use " + Parameter{"force"} + " to replace it");
   }
-  refuse_foreign_files(target, execution);
+  return found;
 }
 
 /// Replacing a folder removes all that it holds, so anything but an earlier result is refused, and what a killed run
-/// left in it. `folder`: where what stood at the target is by now.
-void AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution& execution) const {
-  if (!fs::is_directory(fs::symlink_status(folder))) return;
+/// left in it. `folder`: where what stood at the target is by now. Returns it and the files in it.
+std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution& execution) const {
+  std::vector<fs::path> found{folder};
+  if (!fs::is_directory(fs::symlink_status(folder))) return found;
   if (folder_) remove_stale_stagings(folder);
   const auto refuse = [&](const fs::path& path) {
     throw Error(Errc::exists,
@@ -138,8 +147,10 @@ void AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution&
         throw Error(Errc::exists, target_.string() + ": holds results of several series, which one must not replace",
                     "give another output");
       }
+      found.push_back(path);
       return false;
     });
+    return found;
   } catch (const fs::filesystem_error& error) {
     if (error.code() == std::errc::filename_too_long) refuse(error.path1());  // no path of ours is
     throw_not_writable(target_ / error.path1().lexically_relative(folder), "cannot be examined", error.code().value());
@@ -172,6 +183,14 @@ void AtomicOutput::finish(const Execution& execution) {
       for (std::int64_t i = begin; i < end; ++i) check(finish_one((*paths)[static_cast<std::size_t>(i)], usual, most_));
     });
   }
+}
+
+/// What it is about to replace may be another by now. Gives no more access than that.
+void AtomicOutput::heed_existing(const Execution& execution) {
+  const Access most = most_ & access_of(refuse_existing(execution), folder_->beside(target_.filename()));
+  if (most.bits == most_.bits && most.group == most_.group) return;
+  most_ = most;
+  finish(execution);
 }
 
 /// Checks again, now that nobody else can reach it: files may have been added, or contents changed, until then.
@@ -215,11 +234,11 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     const CommitLock lock(folders, execution);
     whole = keep_stagings();
     for (auto place = outputs.rbegin(); place != outputs.rend(); ++place) {
-      const AtomicOutput& output = **place;
+      AtomicOutput& output = **place;
       const StagingFolder& folder = *output.folder_;
       placements.emplace_back(output.staging(), folder.beside(output.target_.filename()), folder.aside(),
                               output.force_);
-      if (placements.back().replaces()) output.refuse_existing(execution);  // it may be another by now
+      if (placements.back().replaces()) output.heed_existing(execution);
     }
     if (const PlacementResult result = place_together(placements); result.error != 0) {
       outputs[outputs.size() - 1 - result.index]->fail_to_place(result.error);

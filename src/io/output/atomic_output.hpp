@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/execution.hpp"
 #include "io/output/access.hpp"
@@ -57,9 +58,10 @@ class AtomicOutput {
 
  private:
   friend void commit_together(std::span<AtomicOutput* const>, const Execution&);
-  void refuse_existing(const Execution&) const;
-  void refuse_foreign_files(const std::filesystem::path& folder, const Execution&) const;
+  std::vector<std::filesystem::path> refuse_existing(const Execution&) const;
+  std::vector<std::filesystem::path> refuse_foreign_files(const std::filesystem::path& folder, const Execution&) const;
   void finish(const Execution&);
+  void heed_existing(const Execution&);
   void check_replaced(const Execution&) const;
   [[noreturn]] void fail_to_place(int error) const;
   void remove_replaced(const Execution&);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -77,13 +78,17 @@ bool is_of_its_maker(const Descriptor& folder, const Descriptor& lock) {
          ((of_folder.st_mode & 0777) == 0700 || !has_modes);
 }
 
+/// The lock of a folder that is about to be removed has a byte: it is closed before, and the maker of a new folder,
+/// which another took for stale, may have it then.
+constexpr off_t condemned = 1;
+
 /// Takes the lock of a staging folder. Returns an error number, or 0: EWOULDBLOCK where another process has it or has
 /// removed it, or it is no lock of ours.
-int take_lock(const Descriptor& lock) {
+int take_lock(const Descriptor& lock, off_t most_bytes) {
   struct stat status {};
   const int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
   const bool is_lock =
-      fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 1;
+      fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= most_bytes && status.st_nlink == 1;
   return is_lock ? error : EWOULDBLOCK;
 }
 
@@ -133,7 +138,7 @@ int remove_staging(const fs::path& path, const Descriptor& opened, Descriptor& l
 
 }  // namespace
 
-StagingFolder::StagingFolder(const fs::path& target, mode_t mode_of_parent) {
+StagingFolder::StagingFolder(const fs::path& target) {
   const auto fail = [&] {
     const int error = errno;
     leave(real_parent_);
@@ -142,12 +147,13 @@ StagingFolder::StagingFolder(const fs::path& target, mode_t mode_of_parent) {
   remove_stale_stagings(parent_of(target));
   const std::lock_guard guard(mutex);
   real_parent_ = real_path(parent_of(target));
-  if (mkdir(real_parent_.c_str(), mode_of_parent) == 0) {
-    made_parents.insert(real_parent_);
-  } else if (errno != EEXIST) {
-    fail();
-  }
+  made_parent_ = mkdir(real_parent_.c_str(), 0700) == 0;
+  if (!made_parent_ && errno != EEXIST) fail();
+  if (made_parent_) made_parents.insert(real_parent_);
   parent_.emplace(parent_of(target), O_PATH | O_DIRECTORY);
+  made_parent_ = made_parent_ && std::ranges::all_of(paths_in(beside("")), [](const fs::path& path) {
+                   return is_staging_name(path.filename().string());  // else somebody put another in its place
+                 });
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent_of(target) / (std::string(staging_prefix) + random_digits() + std::string(staging_suffix));
@@ -178,7 +184,7 @@ int StagingFolder::open_new(const fs::path& made) {
     return EPERM;
   }
   // Who looks for stale ones may be faster to lock it, and removes it.
-  return take_lock(*lock_) == EWOULDBLOCK ? EWOULDBLOCK : 0;
+  return take_lock(*lock_, 0) == EWOULDBLOCK ? EWOULDBLOCK : 0;
 }
 
 StagingFolder::~StagingFolder() {
@@ -213,7 +219,8 @@ void remove_stale_stagings(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::is_regular_file(fs::symlink_status(name, ignored))) {
       rmdir(path.c_str());
-    } else if (Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK); take_lock(lock) == 0) {
+    } else if (Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+               take_lock(lock, condemned) == 0 && ftruncate(lock, condemned) == 0) {
       remove_staging(path, opened, lock);
     }
   }

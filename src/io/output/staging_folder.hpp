@@ -20,9 +20,9 @@ namespace quietvox::io {
 /// file systems without locks nobody can tell, and such folders stay.
 class StagingFolder {
  public:
-  /// Tidies up in the parent first, which it makes with the given mode where it is missing: that goes with the last
-  /// such object in it, where it stays empty. Throws Error(not_writable) that names `target`, what is to be made in it.
-  explicit StagingFolder(const std::filesystem::path& target, mode_t mode_of_parent = 0700);
+  /// Tidies up in the parent first, which it makes with mode 0700 where it is missing: that goes with the last such
+  /// object in it, where it stays empty. Throws Error(not_writable) that names `target`, what is to be made in it.
+  explicit StagingFolder(const std::filesystem::path& target);
   ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;
   StagingFolder& operator=(const StagingFolder&) = delete;
@@ -37,6 +37,8 @@ class StagingFolder {
   const std::filesystem::path& path() const { return path_; }
   /// A name beside it that is free, since chance chose it: what nobody is to remove may stand there for a moment.
   std::filesystem::path aside() const;
+  /// Whether it made the folder that it lies in.
+  bool made_parent() const { return made_parent_; }
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const { return usual_permissions_; }
   /// Removes it now, with all that it holds. Returns an error number, or 0.
@@ -49,6 +51,7 @@ class StagingFolder {
   std::filesystem::path path_, real_parent_;
   std::optional<Descriptor> parent_, folder_, lock_;
   mode_t usual_permissions_ = 0;
+  bool made_parent_ = false;
 };
 
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.

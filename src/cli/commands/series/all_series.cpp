@@ -10,6 +10,7 @@
 #include "cli/commands/series/child_process.hpp"
 #include "cli/commands/series/series_worker.hpp"
 #include "cli/exit_code.hpp"
+#include "io/files/path_overlap.hpp"
 #include "io/files/staging_name.hpp"
 #include "io/output/staging_folder.hpp"
 #include "workflow/scan_files.hpp"
@@ -31,12 +32,19 @@ void check_all_series(const Job& job) {
   if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
   }
-  std::error_code ignored;
-  const auto entries = fs::directory_iterator(job.request.output, ignored);
-  const bool is_empty = !ignored && std::ranges::all_of(entries, [](const fs::directory_entry& entry) {
-    return io::is_staging_name(entry.path().filename().native());
-  });
-  check_output(job.request.output, io::Format::dicom, job.request.out.force || is_empty, job.request.input);
+  const fs::path& output = job.request.output;
+  std::error_code error;
+  const auto entries = fs::directory_iterator(output, error);
+  const bool is_empty = std::ranges::all_of(
+      entries, [](const fs::directory_entry& entry) { return io::is_staging_name(entry.path().filename().native()); });
+  if (is_empty) return check_output(output, io::Format::dicom, job.request.out.force || !error, job.request.input);
+  // What is replaced is the folder of each series, which is looked at when its turn comes.
+  io::refuse_overlap(output, job.request.input);
+  if (!job.request.out.force) {
+    throw Error(Errc::exists, output.string() + ": exists already",
+                "use " + Parameter{"force"} +
+                    " to replace the results in it of the series that are filtered, and nothing else");
+  }
 }
 
 /// Follows workers, one after the other, until nothing is left to do.

@@ -109,7 +109,7 @@ QUALITY_ADVICE = """What the figures say for `denoise`:
 And against it:
 
 - It takes 2.0 to 2.8 s per million voxels, by how busy the other cores are: 4 to 5 times as long as `nlm`, 5 to 6 times
-  as long as `bilateral`, twice as long as nlmeans of dipy and tv_chambolle. nl_means of scikit-image and ANTs take 6 to
+  as long as `bilateral`, about twice as long as nlmeans of dipy and tv_chambolle. nl_means of scikit-image and ANTs take 6 to
   14 times as long as `denoise`.
 - **g-factor noise.** At 1 and 3 % on the head `--strength strong` has 0.3 to 0.4 dB more. And air beside the object
   stays a little grey: SSIM, which counts air, is 0.91 and 0.84 at 3 and 9 %; in Rician noise 0.99 and 0.93.

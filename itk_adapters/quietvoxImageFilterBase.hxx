@@ -238,9 +238,8 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   VolumeView<const float> from{nullptr, input.extent, input.spacing, input.origin};
   VolumeView<float> to{nullptr, output.extent, output.spacing, output.origin};
   std::vector<float> from_copy, to_copy;
-  if (std::same_as<In, float> && !m_Stabilisation) {
-    if constexpr (std::same_as<In, float>) from.data = input.data;
-  } else {
+  if constexpr (std::same_as<In, float>) from.data = input.data;
+  if (!std::same_as<In, float> || m_Stabilisation) {
     from_copy.resize(static_cast<std::size_t>(input.extent.voxels()));
     if (ranks) {
       change_pixels(input.data, from_copy.data(), input.extent.voxels(), execution,

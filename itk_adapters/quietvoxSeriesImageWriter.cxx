@@ -43,6 +43,8 @@ Upstream look_upstream(const itk::DataObject* data) {
 
 Provenance provenance_of(const Upstream& upstream) {
   Provenance provenance;
+  std::string choices;  // of the filters, in order
+  bool is_automatic = true;
   for (const itk::ProcessObject* process : upstream.steps) {
     const auto* const step = dynamic_cast<const FilterStep*>(process);
     if (!step) {
@@ -53,8 +55,10 @@ Provenance provenance_of(const Upstream& upstream) {
     provenance.resolved.push_back(step->GetResolvedSettings());
     provenance.backend = step->GetBackendName();
     if (const std::string noise = step->GetStabilised(); !noise.empty()) provenance.stabilised = noise;
-    if (const std::string choice = step->GetStabilise(); choice != "auto") provenance.stabilise = choice;
+    choices += (choices.empty() ? "" : ", ") + step->GetStabilise();
+    is_automatic = is_automatic && step->GetStabilise() == "auto";
   }
+  if (!is_automatic) provenance.stabilise = choices;
   return provenance;
 }
 

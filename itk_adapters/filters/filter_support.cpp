@@ -35,6 +35,9 @@ Resolved resolved_with_voxels(const FilterConfig& settings, Stabilise choice, Vo
   facts.intensities = found_once([&] { return intensities(stabilised ? *stabilised : volume); });
   Resolved resolved{settings.resolved(facts), std::move(stabilisation), {}};
   if (measured) resolved.warnings = noise_warnings(by_header, resolved.settings, *measured);
+  if (measured && is_asked_for(choice) && !resolved.stabilisation && resolved.warnings.empty()) {
+    resolved.warnings.push_back(nothing_is_stabilised(*measured));
+  }
   return resolved;
 }
 

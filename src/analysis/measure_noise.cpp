@@ -374,7 +374,7 @@ struct Measured {
   double sigma_of_flat = 0;  ///< by the usual number of bricks
   double signal = 0;         ///< mean of the volume where the noise was measured
   std::int64_t object = 0;   ///< bricks
-  Air air{};
+  Air air{};                 ///< without its parts
   bool nothing_to_go_by = false, is_by_air = false;
 };
 
@@ -502,14 +502,16 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.places = std::ssize(fits->best().chosen());
   judge(model, fits->usual, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
   // If sigma may be mostly structure, air that is much quieter speaks against it.
-  const bool is_refuted = agrees == Agreement::none && model.confidence <= Confidence::low;
-  const bool is_told_by_air = air.sigma > 0 && !is_refuted && correct_rician(model, signal, air);
-  if (air.sigma > 0) model.map = is_told_by_air ? CoarseField() : fits->best().map(air.parts, model.sigma);
+  const bool is_refuted = model.sigma > 2 * air.sigma && model.confidence <= Confidence::low;
+  if (air.sigma > 0 && !is_refuted) {
+    measured.is_by_air = correct_rician(model, signal, air);
+    model.map = measured.is_by_air ? CoarseField() : fits->best().map(air.parts, model.sigma);
+  }
   const bool is_uniform = model.map.values.size() == 1;
   measured.floor = fits->usual.floor();
   measured.signal = signal;
   measured.object = object;
-  measured.air = air;
+  measured.air = {air.sigma, air.is_even, {}};
   if (air.sigma > model.sigma && air.sigma < most_above_tissue * model.sigma && is_uniform) {
     set_sigma(model, air.sigma);
   }

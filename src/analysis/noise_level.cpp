@@ -38,7 +38,7 @@ Triple<double> place_of_node(std::int64_t node, const Extent& nodes) {
   return place;
 }
 
-/// Calls `take(node)` for the nodes of a map that lie less than the distance of two from a place.
+/// Calls `take(node)` for the nodes of a map that lie at most the distance of two nodes from a place.
 template <class Take>
 void for_each_node_near(const Triple<double>& place, const Extent& nodes, const Take& take) {
   Index3 first, last;
@@ -265,7 +265,8 @@ CoarseField NoiseLevel::map(std::span<const LocalNoise> air, double variance) co
   constexpr std::int64_t nodes = 8;
   CoarseField map{{}, {}};
   for (int axis = 0; axis < 3; ++axis) map.size[axis] = std::min(extent_[axis], nodes);
-  const std::vector<AirNear> near = air_near(air, variance, map.size);
+  const std::vector<AirNear> near = air.empty() ? std::vector<AirNear>(static_cast<std::size_t>(map.size.voxels()))
+                                                : air_near(air, variance, map.size);
   if (!varies_ && !varies(near)) return {};
   for (std::int64_t i = 0; i < map.size.voxels(); ++i) {
     const AirNear& here = near[static_cast<std::size_t>(i)];

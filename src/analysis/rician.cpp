@@ -31,7 +31,7 @@ double koay_sigma(double mean, double deviation) {
 }
 
 double rician_deviation(double mean, double sigma) {
-  // The mean square is the signal's square and twice the variance of the noise, and the variance and the mean's square.
+  // The mean square is signal^2 + 2 sigma^2, and also mean^2 + deviation^2.
   double deviation = sigma;
   for (int round = 0; round < 100; ++round) {
     const double square = mean * mean + deviation * deviation - 2 * sigma * sigma;

@@ -54,7 +54,7 @@ class Stabilisation {
   /// Of noise that is not Gaussian.
   Stabilisation(const NoiseModel& noise, const Extent& extent) : noise_(noise), extent_(extent) {}
 
-  /// True where noise is not Gaussian and its measure is to be trusted.
+  /// True if noise was found that is not Gaussian: Rician with any confidence, other kinds with medium or high.
   static bool helps(const NoiseModel&);
 
   /// Voxels of a part of the volume, in place; missing ones stay as they are.

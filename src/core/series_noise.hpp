@@ -26,6 +26,8 @@ class SeriesNoise {
   /// sees it: then the volumes are not of one contrast.
   static std::optional<SeriesNoise> measure(std::size_t volumes, const NoiseOf&);
 
+  /// The noise that is asked for first.
+  const NoiseModel& first() const { return models_.front(); }
   /// For one volume: returns this noise instead of measuring.
   NoiseMeasure as_measure() const;
   /// `one noise for the series, the median of volumes 1, 3, 5`

@@ -104,4 +104,6 @@ std::optional<Stabilisation> find_stabilisation(std::span<const FilterConfig> ch
   return Stabilisation(noise, source.extent());
 }
 
+Message nothing_is_stabilised(const NoiseModel& noise) { return "nothing is stabilised: " + noise.why_untrusted(); }
+
 }  // namespace quietvox

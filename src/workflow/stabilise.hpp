@@ -37,6 +37,9 @@ bool may_stabilise(std::span<const FilterConfig> chain, Stabilise, const VolumeS
 std::optional<Stabilisation> find_stabilisation(std::span<const FilterConfig> chain, Stabilise, VolumeSource&,
                                                 const std::function<NoiseModel()>& measure);
 
+/// The warning where noise was to be made Gaussian whatever it is, and was not found.
+Message nothing_is_stabilised(const NoiseModel&);
+
 /// A volume whose noise is made Gaussian.
 class StabilisedSource final : public VolumeSource {
  public:

@@ -141,7 +141,7 @@ std::vector<Message> VolumeFilter::warnings() const {
     const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise, is_chosen_);
     warnings.insert(warnings.end(), of_step.begin(), of_step.end());
     if (step == 0 && is_asked_for(stabilise_) && !stabilisation_ && of_step.empty()) {
-      warnings.push_back("nothing is stabilised: " + Message(noise.why_untrusted()));
+      warnings.push_back(nothing_is_stabilised(noise));
     }
   }
   return warnings;

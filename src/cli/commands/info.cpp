@@ -55,9 +55,15 @@ FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vec
   const std::size_t volumes = image.volume_count();
   try {
     if (image.is_time_series()) {
-      const auto series =
-          SeriesNoise::measure(volumes, [&](std::size_t volume) { return std::vector{measure(volume)}; });
-      if (series) return {"noise (series)", series->as_measure()(*image.volume(0, io::VoxelDomain::stored), execution)};
+      const auto of_volume = [&](std::size_t volume) -> std::optional<std::vector<NoiseModel>> {
+        try {
+          return std::vector{measure(volume)};
+        } catch (const Error& error) {
+          if (error.code() != Errc::unsupported) throw;
+          return std::nullopt;
+        }
+      };
+      if (const auto series = SeriesNoise::measure(volumes, of_volume)) return {"noise (series)", series->first()};
     }
     return {volumes > 1 ? "noise (volume 1)" : "noise", measure(0)};
   } catch (const Error& error) {

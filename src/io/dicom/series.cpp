@@ -359,7 +359,7 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
         Errc::invalid_argument,
         path.string() + ": holds " + (uid.empty() ? std::to_string(series.size()) + " series" : "no series " + uid),
         "choose one by " + Parameter{"series", "UID"} +
-            ", or on the command line all by --all-series ('quietvox info FOLDER' lists them): " + list);
+            "; filters of the command line take all by --all-series ('quietvox info FOLDER' lists them): " + list);
   }
   if (!uid.empty()) std::erase_if(images, [&](const SliceHeader& slice) { return slice.series != uid; });
   for (const SliceHeader& slice : images) {

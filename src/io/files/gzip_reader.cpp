@@ -99,7 +99,7 @@ std::size_t GzipReader::read(std::span<std::byte> to) {
       done += take_ahead(to.subspan(done));
       continue;
     }
-    if (is_worth_threads()) {
+    if (next_.valid() || is_worth_threads()) {
       unpack_ahead();
       continue;
     }
@@ -126,6 +126,7 @@ std::size_t GzipReader::read(std::span<std::byte> to) {
 
 void GzipReader::use_threads(const Execution& execution) {
   execution_ = execution.silent();
+  execution_->threads = thread_count(execution);  // batches are unpacked outside the arena of the caller
   threads_from_ = position_ + before_threads;
 }
 
@@ -145,7 +146,7 @@ bool GzipReader::is_worth_threads() const {
 GzipReader::Batch GzipReader::unpack_batch(const RawReader& file, std::unique_ptr<State> state,
                                            const Execution& execution) {
   constexpr int most_threads = 16;
-  // One part more than threads, as what lies behind the last block that is found waits. All batches are of one size.
+  // One part more than threads, as what lies behind the last block that is found waits. Batches are of about one size.
   const auto parts = static_cast<std::size_t>(std::min(thread_count(execution), most_threads) + 1);
   const auto left = static_cast<std::size_t>(state->bytes_left(file));
   const std::size_t batches = (left - 1) / (parts * most_part) + 1, size = (left - 1) / batches + 1;
@@ -165,9 +166,10 @@ void GzipReader::unpack_ahead() {
     alone_ *= 2;
   }
   if (!is_worth_threads()) return;
-  next_ = std::async(std::launch::async, [&file = file_, execution = *execution_, state = state_->copy()]() mutable {
-    return unpack_batch(file, std::move(state), execution);
-  });
+  next_ = std::async(std::launch::async | std::launch::deferred,
+                     [&file = file_, execution = *execution_, state = state_->copy()]() mutable {
+                       return unpack_batch(file, std::move(state), execution);
+                     });
 }
 
 std::size_t GzipReader::take_ahead(std::span<std::byte> to) {

@@ -122,8 +122,11 @@ std::size_t GzipWriter::memory(const Execution& execution) {
   return blocks * (2 * block_size + largest_packed) + packers * (ISAL_DEF_LVL2_DEFAULT + sizeof(isal_zstream));
 }
 
-GzipWriter::GzipWriter(RawWriter& file, const Execution& execution) : file_(file), execution_(execution.silent()) {
-  waiting_.reserve(blocks_at_once(execution) * block_size);
+GzipWriter::GzipWriter(RawWriter& file, const Execution& execution)
+    : file_(file), execution_(execution.silent()), most_waiting_(blocks_at_once(execution) * block_size) {
+  execution_.threads = thread_count(execution);  // writers are called from arenas of any size
+  waiting_.reserve(most_waiting_);
+  packing_.reserve(most_waiting_);
   append(std::as_bytes(std::span(header)));
 }
 
@@ -133,12 +136,11 @@ void GzipWriter::append(std::span<const std::byte> bytes) {
 }
 
 void GzipWriter::write(std::span<const std::byte> bytes) {
-  const std::size_t most = blocks_at_once(execution_) * block_size;
   while (!bytes.empty()) {
-    const auto piece = bytes.first(std::min(bytes.size(), most - waiting_.size()));
+    const auto piece = bytes.first(std::min(bytes.size(), most_waiting_ - waiting_.size()));
     waiting_.insert(waiting_.end(), piece.begin(), piece.end());
     bytes = bytes.subspan(piece.size());
-    if (waiting_.size() == most) pack_waiting();
+    if (waiting_.size() == most_waiting_) pack_waiting();
   }
 }
 
@@ -146,7 +148,8 @@ void GzipWriter::pack_waiting() {
   if (being_packed_.valid()) being_packed_.get();
   packing_.swap(waiting_);
   waiting_.clear();
-  const auto when = thread_count(execution_) > 1 ? std::launch::async : std::launch::deferred;
+  // Where no thread can be had, it is packed when it is waited for.
+  const auto when = execution_.threads > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
   being_packed_ = std::async(when, [this] { pack(packing_); });
 }
 

@@ -20,7 +20,7 @@ class GzipWriter {
  public:
   GzipWriter(RawWriter&, const Execution&);
 
-  /// The most memory that one takes, in bytes.
+  /// About the memory that one takes, in bytes.
   static std::size_t memory(const Execution&);
 
   void write(std::span<const std::byte>);
@@ -45,6 +45,7 @@ class GzipWriter {
   RawWriter& file_;
   std::uint64_t size_ = 0;
   Execution execution_;
+  std::size_t most_waiting_;  ///< bytes
   std::vector<std::byte> waiting_, packing_;
   std::vector<std::vector<std::byte>> packed_;
   std::vector<Block> blocks_;

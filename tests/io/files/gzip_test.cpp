@@ -359,6 +359,28 @@ TEST_F(GzipTest, ThreadsFindEveryDamage) {
   EXPECT_GT(refused, 28);
 }
 
+/// While threads unpack what comes next.
+TEST_F(GzipTest, ThreadsEndWithTheirReaderAndOnAStopRequest) {
+  const Bytes bytes = mixed(20 << 20);
+  test::write_file(folder_ / "in", packed_by_zlib(bytes, 1, Z_DEFAULT_STRATEGY));
+  Execution execution;
+  execution.threads = 4;
+  Bytes some(2 << 20);
+  for (const bool stops : {false, true}) {
+    std::stop_source stop;
+    execution.stop = stop.get_token();
+    ByteReader reader(folder_ / "in", {}, 0, stop.get_token());
+    reader.use_threads(execution);
+    ASSERT_EQ(reader.read(0, std::as_writable_bytes(std::span(some))), some.size());
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), bytes.begin()));
+    if (!stops) continue;
+    stop.request_stop();
+    Bytes rest(bytes.size());
+    test::expect_error(Errc::cancelled, "stopped",
+                       [&] { reader.read(some.size(), std::as_writable_bytes(std::span(rest))); });
+  }
+}
+
 TEST_F(GzipTest, ReadingEndsOnAStopRequest) {
   test::write_file(folder_ / "packed", packed_by_zlib(noise(5000, 9), 6, Z_DEFAULT_STRATEGY));
   test::write_file(folder_ / "plain", noise(5000, 9));

@@ -211,7 +211,9 @@ class ByteWriter::Impl {
 
   void write(std::uint64_t bytes, std::size_t piece, bool in_order, const Fill& fill) {
     Execution execution = execution_;
+    constexpr int few = 2;  // each takes some memory
     if (in_order) execution.threads = 1;
+    if (packer_ && execution.memory_limit) execution.threads = std::min(thread_count(execution), few);
     // What is packed is handed over in order, as much at a time as the threads make together.
     const std::uint64_t together = packer_ ? piece * static_cast<std::uint64_t>(thread_count(execution)) : bytes;
     std::vector<std::byte> waiting(packer_ ? std::min(together, bytes) : 0);

@@ -124,7 +124,8 @@ std::size_t GzipWriter::memory(const Execution& execution) {
 
 GzipWriter::GzipWriter(RawWriter& file, const Execution& execution)
     : file_(file), execution_(execution.silent()), most_waiting_(blocks_at_once(execution) * block_size) {
-  execution_.threads = thread_count(execution);  // writers are called from arenas of any size
+  // Writers are called from arenas of any size; each thread takes some memory.
+  execution_.threads = std::min(thread_count(execution), static_cast<int>(most_waiting_ / block_size));
   waiting_.reserve(most_waiting_);
   packing_.reserve(most_waiting_);
   append(std::as_bytes(std::span(header)));
@@ -148,8 +149,9 @@ void GzipWriter::pack_waiting() {
   if (being_packed_.valid()) being_packed_.get();
   packing_.swap(waiting_);
   waiting_.clear();
-  // Where no thread can be had, it is packed when it is waited for.
-  const auto when = execution_.threads > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  // Where no thread can be had, it is packed when it is waited for. New threads take some memory of their own.
+  const bool meanwhile = execution_.threads > 1 && !execution_.memory_limit;
+  const auto when = meanwhile ? std::launch::async | std::launch::deferred : std::launch::deferred;
   being_packed_ = std::async(when, [this] { pack(packing_); });
 }
 

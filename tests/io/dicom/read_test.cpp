@@ -246,8 +246,9 @@ TEST_F(DicomRead, PixelsAreFoundWhetherOrNotTheFileEndsWithThem) {
     const auto other = open(longer);
     write_dicom(file_, plain);
     EXPECT_EQ(read_volume(*other, 0, VoxelDomain::real).voxels, expected);
+    const auto lost = open(plain);
     std::filesystem::remove(file_);
-    EXPECT_THROW(read_volume(*image, 0, VoxelDomain::real), Error);
+    EXPECT_THROW(read_volume(*lost, 0, VoxelDomain::real), Error);
   }
 }
 

@@ -485,10 +485,10 @@ TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
   other.series = "1.2.3.99";
   write_dicom(folder_ / "b.dcm", other);
   expect_error(Errc::invalid_argument,
-               "holds 2 series; choose one by series UID, or on the command line all by --all-series "
+               "holds 2 series; choose one by series UID; filters of the command line take all by --all-series "
                "('quietvox info FOLDER' lists them): 1.2.3.4 (1 image of 5 x 4 pixels), 1.2.3.99 (1 image of",
                [&] { open(); });
-  expect_error(Errc::invalid_argument, "holds no series 7.7; choose one by series UID, or",
+  expect_error(Errc::invalid_argument, "holds no series 7.7; choose one by series UID; filters",
                [&] { open({.allow_gaps = false, .series_uid = "7.7"}); });
   EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{2}));
 }

@@ -239,13 +239,15 @@ std::vector<NoiseLevel::AirNear> NoiseLevel::air_near(std::span<const LocalNoise
                                                       const Extent& nodes) const {
   constexpr double most_above_median = 0.35;  // more is a signal
   constexpr double few = 8;
+  const auto count = static_cast<std::size_t>(nodes.voxels());
+  std::vector<AirNear> result(count);
+  if (air.empty()) return result;
   std::vector<double> excess;
   for (const LocalNoise& part : air) {
     excess.push_back(part.log_variance - std::log(variance) - log_variance_at(part.place));
   }
   std::vector<double> sorted = excess;
   const double most = median_of<double>(sorted) + most_above_median;
-  const auto count = static_cast<std::size_t>(nodes.voxels());
   std::vector<std::vector<double>> near(count);
   std::vector<double> of_object(count);
   for (std::size_t i = 0; i < air.size(); ++i) {
@@ -253,7 +255,6 @@ std::vector<NoiseLevel::AirNear> NoiseLevel::air_near(std::span<const LocalNoise
       for_each_node_near(air[i].place, nodes, [&](std::size_t n) { near[n].push_back(excess[i]); });
   }
   for (const Triple<double>& place : places_) for_each_node_near(place, nodes, [&](std::size_t n) { ++of_object[n]; });
-  std::vector<AirNear> result(count);
   for (std::size_t n = 0; n < count; ++n) {
     const auto parts = static_cast<double>(near[n].size());
     result[n] = {median_of<double>(near[n]), parts / (parts + of_object[n] + few)};
@@ -265,8 +266,7 @@ CoarseField NoiseLevel::map(std::span<const LocalNoise> air, double variance) co
   constexpr std::int64_t nodes = 8;
   CoarseField map{{}, {}};
   for (int axis = 0; axis < 3; ++axis) map.size[axis] = std::min(extent_[axis], nodes);
-  const std::vector<AirNear> near = air.empty() ? std::vector<AirNear>(static_cast<std::size_t>(map.size.voxels()))
-                                                : air_near(air, variance, map.size);
+  const std::vector<AirNear> near = air_near(air, variance, map.size);
   if (!varies_ && !varies(near)) return {};
   for (std::int64_t i = 0; i < map.size.voxels(); ++i) {
     const AirNear& here = near[static_cast<std::size_t>(i)];

@@ -27,6 +27,10 @@ std::size_t blocks_at_once(const Execution& execution) {
   return std::min(2 * static_cast<std::size_t>(thread_count(execution)), most);
 }
 
+int threads_for(const Execution& execution) {
+  return std::min(thread_count(execution), static_cast<int>(blocks_at_once(execution)));
+}
+
 // No name, no time, no note of how well it was packed; made by Unix.
 constexpr std::array<std::uint8_t, 10> header{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
 
@@ -117,15 +121,14 @@ struct GzipWriter::Unpacker {
 };
 
 std::size_t GzipWriter::memory(const Execution& execution) {
-  const std::size_t blocks = blocks_at_once(execution);
-  const auto packers = std::min(blocks, static_cast<std::size_t>(thread_count(execution)));
-  return blocks * (2 * block_size + largest_packed) + packers * (ISAL_DEF_LVL2_DEFAULT + sizeof(isal_zstream));
+  return blocks_at_once(execution) * (2 * block_size + largest_packed) +
+         static_cast<std::size_t>(threads_for(execution)) * (ISAL_DEF_LVL2_DEFAULT + sizeof(isal_zstream));
 }
 
 GzipWriter::GzipWriter(RawWriter& file, const Execution& execution)
     : file_(file), execution_(execution.silent()), most_waiting_(blocks_at_once(execution) * block_size) {
   // Writers are called from arenas of any size; each thread takes some memory.
-  execution_.threads = std::min(thread_count(execution), static_cast<int>(most_waiting_ / block_size));
+  execution_.threads = threads_for(execution);
   waiting_.reserve(most_waiting_);
   packing_.reserve(most_waiting_);
   append(std::as_bytes(std::span(header)));

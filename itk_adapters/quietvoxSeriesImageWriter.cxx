@@ -6,7 +6,7 @@
 #include <new>
 #include <set>
 
-#include "io/displacement.hpp"
+#include "io/geometry_mismatch.hpp"
 #include "itk_adapters/filters/filter_support.hpp"
 #include "itk_adapters/filters/names.hpp"
 
@@ -157,7 +157,7 @@ void SeriesImageWriter::WriteVolume(std::size_t volume, io::ImageWriter& writer,
     itkExceptionMacro(<< "the image has the size " << whole.GetSize() << ", the scan " << geometry.extent.x << " x "
                       << geometry.extent.y << " x " << geometry.extent.z << "; " << back_to_grid);
   }
-  if (const std::string what = io::displacement(place, geometry); !what.empty()) {
+  if (const std::string what = io::geometry_mismatch(place, geometry); !what.empty()) {
     itkExceptionMacro(<< "the image lies elsewhere than the scan: " << what << "; " << back_to_grid);
   }
   const std::int64_t slices = geometry.extent.z;

@@ -11,7 +11,7 @@
 #include "io/display_format.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
-#include "io/lazy_facts.hpp"
+#include "io/voxel_kind.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
@@ -62,7 +62,7 @@ class ItkFile {
   const io::Geometry& geometry() const { return geometry_; }
   std::size_t volumes() const { return volumes_; }
   const itk::ImageIOBase& image_io() const { return *io_; }
-  io::LazyFacts& facts() { return *facts_; }
+  io::VoxelKind& facts() { return *facts_; }
   io::NiftiType type() const { return voxel_type(io_->GetComponentType()); }
 
   /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
@@ -172,7 +172,7 @@ class ItkFile {
   }
 
   ItkHeader header_;
-  std::optional<io::LazyFacts> facts_;
+  std::optional<io::VoxelKind> facts_;
   itk::ImageIOBase::Pointer io_;
   Execution execution_;
   io::Geometry geometry_;

@@ -19,7 +19,7 @@
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
 #include "analysis/rician.hpp"
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 
 namespace quietvox {
 namespace {
@@ -656,17 +656,17 @@ NoiseModel or_none(NoiseModel model) {
 }  // namespace
 
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
-  if (const Turning turning(header_facts(source)); turning) {
-    TurnedVolume turned(source, turning, execution);
-    return turning(measure_noise(turned, execution));
+  if (const AxisSwap swap(header_facts(source)); swap) {
+    SwappedVolume swapped(source, swap, execution);
+    return swap(measure_noise(swapped, execution));
   }
   return or_none(with_finest_differences(measure(source, nullptr, execution), source));
 }
 
 NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
-  if (const Turning turning(header_facts(source)); turning) {
-    TurnedVolume turned(source, turning, execution), turned_neighbour(neighbour, turning, execution);
-    return turning(measure_noise_of_series(turned, turned_neighbour, execution));
+  if (const AxisSwap swap(header_facts(source)); swap) {
+    SwappedVolume swapped(source, swap, execution), swapped_neighbour(neighbour, swap, execution);
+    return swap(measure_noise_of_series(swapped, swapped_neighbour, execution));
   }
   const Measured by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;

@@ -21,7 +21,7 @@ namespace quietvox {
 /// to 5 % above.
 ///
 /// Reads the volume once, rarely up to three times, holds about 32 MiB besides the slices being read, and where
-/// slices lie along x or y, as much of the volume as TurnedVolume keeps. The result depends on the voxels alone.
+/// slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends on the voxels alone.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 
 /// The same for a volume of a series that has a neighbour like it. What both show is not noise: half the variance of

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/rician.hpp"
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 
 namespace quietvox {
 namespace {
@@ -194,9 +194,9 @@ NoiseEstimate air_estimate(VolumeSource& source) {
 double estimate_noise(VolumeSource& source) { return flat_foreground(source).sigma; }
 
 std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source, const Execution& execution) {
-  if (const Turning turning(header_facts(source)); turning) {
-    TurnedVolume turned(source, turning, execution);
-    return estimate_noise_by_every_method(turned, execution);
+  if (const AxisSwap swap(header_facts(source)); swap) {
+    SwappedVolume swapped(source, swap, execution);
+    return estimate_noise_by_every_method(swapped, execution);
   }
   const Flat flat = flat_foreground(source);
   // The median absolute deviation has 0.37 of the efficiency of the standard deviation.

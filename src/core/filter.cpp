@@ -6,7 +6,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/refusal.hpp"
+#include "core/unsupported_kind.hpp"
 
 namespace quietvox {
 
@@ -20,7 +20,7 @@ FilterConfig FilterConfig::resolved(const VolumeFacts& facts) const {
   if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
     throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
   }
-  if (const auto error = refusal(std::span(this, 1), facts.header)) throw *error;
+  if (const auto error = unsupported_kind(std::span(this, 1), facts.header)) throw *error;
   FilterConfig result = *this;
   result.waiting_.clear();
   VolumeFacts watched = facts;

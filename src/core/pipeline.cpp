@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
+#include "core/axis_swap.hpp"
 #include "core/filled_source.hpp"
 #include "core/input_limits.hpp"
-#include "core/turning.hpp"
 
 namespace quietvox {
 namespace {
@@ -56,7 +56,7 @@ void check_is_by_volume(std::span<const FilterConfig> chain) {
   for (const FilterConfig& step : chain) {
     if (step.filter().maps.empty() && !step.filter().takes_all_volumes) continue;
     throw Error(Errc::unsupported, step.filter().name + ": it gives maps or takes all volumes of a series",
-                "run it by filter_series() of the library");
+                "run it by filter_volumes_together() of the library");
   }
 }
 
@@ -341,10 +341,10 @@ VolumeFacts header_facts(const VolumeSource& source) {
 }
 
 std::vector<FilterConfig> resolve_by_facts(std::span<const FilterConfig> chain, const VolumeFacts& facts) {
-  const Turning turning = turning_for(chain, facts);
+  const AxisSwap swap = axis_swap_for(chain, facts);
   std::vector<FilterConfig> resolved;
-  for (const FilterConfig& step : turning(chain)) resolved.push_back(step.resolved(turning(facts)));
-  return turning(resolved);
+  for (const FilterConfig& step : swap(chain)) resolved.push_back(step.resolved(swap(facts)));
+  return swap(resolved);
 }
 
 std::vector<FilterConfig> resolve_by_header(std::span<const FilterConfig> chain, const VolumeSource& source) {

@@ -67,8 +67,8 @@ struct StageTimes {
 /// are cut never changes a voxel. Missing voxels stay so, and are filled in for filters that need whole blocks. Where
 /// memory allows, one slab is filtered while the next is read and the one before it is consumed, on other threads. A
 /// filter may keep what the slab after this one needs again (Execution::kept).
-/// Throws Error: unsupported for filters that filter_series() runs, out_of_memory where not even one slice at a time
-/// fits into the limit.
+/// Throws Error: unsupported for filters that filter_volumes_together() runs, out_of_memory where not even one slice at
+/// a time fits into the limit.
 StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
                          const std::function<void(VolumeView<const float> slices)>& consume);
 
@@ -76,8 +76,8 @@ StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_c
 /// results of the volumes and then the maps to `consume`, in ascending order. How slabs are cut never changes a voxel.
 /// The volumes are all of a series, or one. Throws Error: invalid_argument where their extents differ, out_of_memory
 /// where not even one slice of each fits into the limit.
-void filter_series(std::span<VolumeSource* const> volumes, const FilterConfig& resolved, const Backend&,
-                   const Execution&,
-                   const std::function<void(std::span<const VolumeView<const float>> outputs)>& consume);
+void filter_volumes_together(std::span<VolumeSource* const> volumes, const FilterConfig& resolved, const Backend&,
+                             const Execution&,
+                             const std::function<void(std::span<const VolumeView<const float>> outputs)>& consume);
 
 }  // namespace quietvox

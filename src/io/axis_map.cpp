@@ -34,7 +34,7 @@ AxisMap map_onto(const Geometry& grid, const Geometry& other) {
   return map;
 }
 
-Geometry turned(const Geometry& grid, const AxisMap& map) {
+Geometry reordered(const Geometry& grid, const AxisMap& map) {
   Geometry result = grid;
   for (int i = 0; i < 3; ++i) {
     const int from = map.from[i];
@@ -50,7 +50,7 @@ Geometry turned(const Geometry& grid, const AxisMap& map) {
   return result;
 }
 
-TurnedOrder::TurnedOrder(const Extent& grid, const AxisMap& map) {
+ReorderedVoxels::ReorderedVoxels(const Extent& grid, const AxisMap& map) {
   const Triple<std::int64_t> strides{1, grid.x, grid.slice()};
   for (int i = 0; i < 3; ++i) {
     const int from = map.from[i];

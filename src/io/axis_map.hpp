@@ -20,12 +20,12 @@ struct AxisMap {
 AxisMap map_onto(const Geometry& grid, const Geometry& other);
 
 /// The same voxels in the same places, with the axes of the map.
-Geometry turned(const Geometry&, const AxisMap&);
+Geometry reordered(const Geometry&, const AxisMap&);
 
-/// Where the voxels of a grid that is turned so stand among those of the grid itself: voxel (x, y, z) is number
+/// Where the voxels of a grid that is reordered so stand among those of the grid itself: voxel (x, y, z) is number
 /// `first + x step.x + y step.y + z step.z`.
-struct TurnedOrder {
-  TurnedOrder(const Extent& grid, const AxisMap&);
+struct ReorderedVoxels {
+  ReorderedVoxels(const Extent& grid, const AxisMap&);
 
   std::int64_t first = 0;
   Triple<std::int64_t> step;

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 #include "io/display_format.hpp"
 
 namespace quietvox::io {
@@ -288,10 +288,10 @@ std::vector<std::int64_t> slices_in_turn(std::int64_t count) {
 }  // namespace
 
 NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
-  if (const Turning turning({.extent = stored.extent(), .spacing = stored.spacing()}); turning) {
+  if (const AxisSwap swap({.extent = stored.extent(), .spacing = stored.spacing()}); swap) {
     constexpr std::size_t room = std::size_t{32} << 20;
-    TurnedVolume turned(stored, turning, room, {});
-    return looks_of(turned, to_real);
+    SwappedVolume swapped(stored, swap, room, {});
+    return looks_of(swapped, to_real);
   }
   constexpr int enough = 3;  // slices that hold more than one number
   const Extent extent = stored.extent();

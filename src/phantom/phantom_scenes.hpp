@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "phantom/scene.hpp"
+#include "phantom/shapes.hpp"
 
 namespace quietvox {
 

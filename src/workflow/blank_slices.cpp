@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 
 namespace quietvox {
 namespace {
@@ -32,7 +32,7 @@ auto differs_from(float value) {
 }
 
 /// Fills those voxels of a slice along x or y that lie in `some` slices along z. `at` gives the value for a place in
-/// the turned slice.
+/// the swapped slice.
 template <class At>
 void fill_slice(VolumeView<float> some, int axis, std::int64_t number, const At& at) {
   for (std::int64_t z = 0; z < some.extent.z; ++z) {
@@ -48,13 +48,13 @@ void fill_slice(VolumeView<float> some, int axis, std::int64_t number, const At&
 
 BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source)
     : source_(std::move(source)),
-      turning_({.extent = source_->extent(), .spacing = source_->spacing()}),
-      slices_(static_cast<std::size_t>(source_->extent()[turning_.axis()])) {}
+      swap_({.extent = source_->extent(), .spacing = source_->spacing()}),
+      slices_(static_cast<std::size_t>(source_->extent()[swap_.axis()])) {}
 
 void BlankSlices::read(VolumeView<float> slices) {
-  if (turning_ && slices_.front().state == State::unknown) judge_turned();
+  if (swap_ && slices_.front().state == State::unknown) judge_swapped();
   source_->read(slices);
-  if (turning_) {
+  if (swap_) {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (!slices_[i].is_missing()) continue;
       fill_slice(slices, axis(), static_cast<std::int64_t>(i),
@@ -77,9 +77,9 @@ void BlankSlices::read(VolumeView<float> slices) {
   }
 }
 
-void BlankSlices::judge_turned() {
+void BlankSlices::judge_swapped() {
   constexpr std::size_t room = std::size_t{64} << 20;
-  BlankSlices along_z(std::make_unique<TurnedVolume>(*source_, turning_, room, Execution{}));
+  BlankSlices along_z(std::make_unique<SwappedVolume>(*source_, swap_, room, Execution{}));
   for_each_slab(along_z, [](VolumeView<const float>) {});
   slices_ = std::move(along_z.slices_);
 }
@@ -124,13 +124,13 @@ void BlankSlices::judge(std::int64_t z, float value, const float* voxels) {
 
 void BlankSlices::with_values(VolumeView<const float> slices,
                               const std::function<void(VolumeView<const float> slices)>& consume) const {
-  if (turning_) {
+  if (swap_) {
     if (std::ranges::none_of(slices_, &Slice::is_missing)) return consume(slices);
     std::vector<float> voxels(slices.data, slices.data + slices.extent.voxels());
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (!slices_[i].is_missing()) continue;
       const Slice& slice = slices_[i];
-      const std::int64_t columns = turning_(extent()).x;
+      const std::int64_t columns = swap_(extent()).x;
       fill_slice({voxels.data(), slices.extent, slices.spacing, slices.origin}, axis(), static_cast<std::int64_t>(i),
                  [&](std::int64_t x, std::int64_t y) {
                    return slice.voxels.empty() ? slice.value : slice.voxels[static_cast<std::size_t>(y * columns + x)];

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/axis_swap.hpp"
 #include "core/pipeline.hpp"
-#include "core/turning.hpp"
 #include "io/image.hpp"
 
 namespace quietvox {
@@ -19,7 +19,7 @@ namespace quietvox {
 /// is not background if it was
 /// - lost: the nearest slices with an image above and below hold something else, mostly at the same places;
 /// - added at an end: the nearest slice with an image holds that value in less than half of its voxels.
-/// If all slices are blank, as in a ramp along z, none is missing. Turning tells along which axis slices lie; if that
+/// If all slices are blank, as in a ramp along z, none is missing. AxisSwap tells along which axis slices lie; if that
 /// is x or y, the volume is read once more to judge them.
 class BlankSlices final : public VolumeSource {
  public:
@@ -36,7 +36,7 @@ class BlankSlices final : public VolumeSource {
   /// The lost slices among those that were read.
   std::vector<std::int64_t> lost() const;
   /// The axis across slices.
-  int axis() const { return turning_.axis(); }
+  int axis() const { return swap_.axis(); }
 
  private:
   enum class State { unknown, image, background, added, lost };
@@ -48,10 +48,10 @@ class BlankSlices final : public VolumeSource {
   };
 
   void judge(std::int64_t z, float value, const float* voxels);
-  void judge_turned();
+  void judge_swapped();
 
   std::unique_ptr<VolumeSource> source_;
-  Turning turning_;
+  AxisSwap swap_;
   std::vector<Slice> slices_;
   std::int64_t above_ = -1, below_ = -1;            ///< the nearest images around the last judged slice
   std::vector<float> voxels_above_, voxels_below_;  ///< of those; empty if there is none

@@ -12,8 +12,8 @@
 #include "filters/registry.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
-#include "io/lazy_facts.hpp"
 #include "io/output/provenance_sidecar.hpp"
+#include "io/voxel_kind.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
@@ -78,7 +78,7 @@ bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource&
 HeaderFacts facts_of(VolumeView<const float> volume, const HeaderFacts& said) {
   if (said.kind) return said;
   const auto as_source = [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); };
-  HeaderFacts looks = io::LooksOfVolumes(1).get(0, said, {}, as_source);
+  HeaderFacts looks = io::KindByVoxels(1).get(0, said, {}, as_source);
   return said.offset != 0 && looks.kind == DataKind::phase ? said : looks;
 }
 

@@ -10,7 +10,7 @@
 #include "core/input_limits.hpp"
 #include "core/sha256.hpp"
 #include "io/axis_map.hpp"
-#include "io/displacement.hpp"
+#include "io/geometry_mismatch.hpp"
 #include "workflow/scan_files.hpp"
 
 namespace quietvox {
@@ -20,10 +20,10 @@ namespace {
 std::size_t own_volume(const io::Image& mask, std::size_t volume) { return mask.volume_count() == 1 ? 0 : volume; }
 
 /// A mask along other axes.
-class TurnedMask final : public VolumeSource {
+class ReorderedMask final : public VolumeSource {
  public:
-  TurnedMask(std::unique_ptr<VolumeSource> mask, const io::Geometry& turned, const io::AxisMap& map)
-      : mask_(std::move(mask)), extent_(turned.extent), spacing_(turned.spacing), order_(mask_->extent(), map) {}
+  ReorderedMask(std::unique_ptr<VolumeSource> mask, const io::Geometry& reordered, const io::AxisMap& map)
+      : mask_(std::move(mask)), extent_(reordered.extent), spacing_(reordered.spacing), order_(mask_->extent(), map) {}
   Extent extent() const override { return extent_; }
   Spacing spacing() const override { return spacing_; }
   HeaderFacts header() const override { return mask_->header(); }
@@ -54,56 +54,56 @@ class TurnedMask final : public VolumeSource {
   std::unique_ptr<VolumeSource> mask_;
   Extent extent_;
   Spacing spacing_;
-  io::TurnedOrder order_;
+  io::ReorderedVoxels order_;
   std::vector<std::uint8_t> inside_;  ///< as it came
 };
 
 /// How a volume of a mask lies on one of the image.
 struct Fit {
   io::AxisMap map;
-  io::Geometry turned;  ///< of the mask, along the axes of the image
-  std::string problem;  ///< why it does not fit; empty where it does
-  std::string doubt;    ///< why that is not sure, or empty
+  io::Geometry reordered;  ///< of the mask, along the axes of the image
+  std::string problem;     ///< why it does not fit; empty where it does
+  std::string doubt;       ///< why that is not sure, or empty
 };
 
 /// Compares one of the geometries that the mask's file gives with one of the image's.
 Fit fit(const io::Image& mask, const io::Geometry& own, std::size_t own_volume, const io::Image& image,
         const io::Geometry& other, std::size_t volume) {
-  Fit result{.map = map_onto(own, other), .turned = {}, .problem = {}, .doubt = {}};
-  result.turned = turned(own, result.map);
-  if (result.turned.extent != other.extent) {
+  Fit result{.map = map_onto(own, other), .reordered = {}, .problem = {}, .doubt = {}};
+  result.reordered = reordered(own, result.map);
+  if (result.reordered.extent != other.extent) {
     result.problem = "its extent differs";
     return result;
   }
-  const std::string elsewhere = io::displacement(result.turned, other);
+  const std::string elsewhere = io::geometry_mismatch(result.reordered, other);
   const bool is_dicom = mask.format() == io::Format::dicom;
   const std::string why_uneven = is_dicom ? "" : image.why_uneven(volume);  // which other formats cannot say
   if (!own.is_placed || !other.is_placed) {
     result.doubt = elsewhere.empty() ? why_uneven : elsewhere;
     return result;
   }
-  const io::SlicePlaces wanted = io::slice_places(image, volume, other);
-  const io::SlicePlaces places = io::slice_places(mask, own_volume, own, result.map);
-  const auto fits = [&](const io::SlicePlaces& slices) {
-    return io::farthest(result.turned, places, other, slices) <= io::same_voxel;
+  const io::SlicePositions wanted = io::slice_positions(image, volume, other);
+  const io::SlicePositions places = io::slice_positions(mask, own_volume, own, result.map);
+  const auto fits = [&](const io::SlicePositions& slices) {
+    return io::farthest(result.reordered, places, other, slices) <= io::same_voxel;
   };
   if (result.map.from.z != 2) result.problem = mask.why_uneven(own_volume);
   if (!result.problem.empty() || fits(wanted)) return result;
-  if (!why_uneven.empty() && fits(io::even_places(other))) {
-    result.doubt = why_uneven + "; " + io::displaced_slice(other, places, wanted);
+  if (!why_uneven.empty() && fits(io::even_positions(other))) {
+    result.doubt = why_uneven + "; " + io::mismatched_slice(other, places, wanted);
     return result;
   }
   // Converters take the distance of two slices for that of all, also where scanners have rounded positions.
   constexpr double same_place = 1e-3;
   const std::size_t count = wanted.size();
   const auto is_same = [&](std::size_t first) {
-    return count > 2 && io::farthest(result.turned, places, other, wanted, first, 2) <= same_place;
+    return count > 2 && io::farthest(result.reordered, places, other, wanted, first, 2) <= same_place;
   };
   if (!is_dicom && (is_same(0) || is_same(count - 2))) {
     result.doubt = "all its slices have the distance of two slices of the input, " + elsewhere;
     return result;
   }
-  result.problem = elsewhere.empty() ? io::displaced_slice(other, places, wanted) : elsewhere;
+  result.problem = elsewhere.empty() ? io::mismatched_slice(other, places, wanted) : elsewhere;
   return result;
 }
 
@@ -143,7 +143,7 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& i
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const io::Geometry& other = image.geometry(volume);
     const Fit found = is_of_each ? fit(*mask, image, volume) : Fit{};
-    if (!is_of_each || found.turned.extent != other.extent) {
+    if (!is_of_each || found.reordered.extent != other.extent) {
       const std::string of_volume = volume == 0
                                         ? describe_extent(image)
                                         : describe_extent(other.extent) + " in volume " + std::to_string(volume + 1);
@@ -169,7 +169,7 @@ std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, const io::Im
   auto source = mask.volume(own, io::VoxelDomain::real_with_padding);
   const Fit found = fit(mask, image, volume);
   if (found.map == io::AxisMap{}) return source;
-  return std::make_unique<TurnedMask>(std::move(source), found.turned, found.map);
+  return std::make_unique<ReorderedMask>(std::move(source), found.reordered, found.map);
 }
 
 std::size_t mask_bytes(const io::Image& mask, const io::Image& image) {

@@ -24,7 +24,7 @@ inline bool is_inside(float mask_voxel) { return !std::isnan(mask_voxel) && mask
 
 /// The volume of a mask that belongs to a volume of its image, along the image's axes.
 std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, const io::Image&, std::size_t volume);
-/// Bytes of memory that this takes: a mask whose axes are turned is held whole.
+/// Bytes of memory that this takes: a mask whose axes are reordered is held whole.
 std::size_t mask_bytes(const io::Image& mask, const io::Image&);
 
 /// Identifies a mask.

@@ -8,7 +8,7 @@
 #include <cctype>
 #include <system_error>
 
-#include "io/dicom/result.hpp"
+#include "io/dicom/output_owner.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
@@ -97,7 +97,7 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
   const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input, {},
-                                         io::owner_of_dicom_result);
+                                         io::dicom_output_owner);
   if (format == io::Format::dicom) return;
   io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
 }

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/measure_noise.hpp"
-#include "core/turning.hpp"
+#include "core/axis_swap.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/not_finite.hpp"
 #include "io/output/provenance_sidecar.hpp"
@@ -186,9 +186,9 @@ void ScanFilter::check(std::size_t volume) {
 void ScanFilter::reserve_memory() {
   const Extent& extent = image_.geometry(0).extent;
   const std::vector<FilterConfig>& in_place = report_.first().filters;
-  const Turning turning = turning_for(in_place, header_facts(*image_.volume(0, domain_)));
-  const std::vector<FilterConfig> chain = turning(in_place);
-  const Extent turned = turning(extent);
+  const AxisSwap swap = axis_swap_for(in_place, header_facts(*image_.volume(0, domain_)));
+  const std::vector<FilterConfig> chain = swap(in_place);
+  const Extent swapped = swap(extent);
   const std::size_t blocks =
       (may_stabilise(chain, report_.stabilise, *image_.volume(0, domain_)) || is_chosen_ ? 1 : 0) + (mask_ ? 2 : 0) +
       (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
@@ -201,13 +201,13 @@ void ScanFilter::reserve_memory() {
   for (const FilterConfig& step : chain) {  // what fills missing voxels in
     if (!step.filter().needs_whole_blocks) continue;
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(turned.slice() * 6 * (thread_count(whole_) + 1));
+             static_cast<std::size_t>(swapped.slice() * 6 * (thread_count(whole_) + 1));
   }
-  if (turning) bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);  // the volume, and the result
+  if (swap) bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);  // the volume, and the result
   if (backend_.name() == "cpu") {
     std::size_t working = 0;  // filters of blocks keep some from slab to slab; others run one after another
     for (const FilterConfig& step : chain) {
-      const std::size_t of_step = step.working_bytes(turned, thread_count(whole_));
+      const std::size_t of_step = step.working_bytes(swapped, thread_count(whole_));
       if (step.filter().needs_whole_blocks) {
         bytes += of_step;
       } else {
@@ -216,7 +216,7 @@ void ScanFilter::reserve_memory() {
     }
     bytes += working;
   }
-  quietvox::reserve_memory(whole_, request_.execution, bytes, least_memory(turned, chain, whole_));
+  quietvox::reserve_memory(whole_, request_.execution, bytes, least_memory(swapped, chain, whole_));
 }
 
 void ScanFilter::measure_series() {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/unfiltered_volumes.hpp"
 
-#include "core/refusal.hpp"
+#include "core/unsupported_kind.hpp"
 
 namespace quietvox {
 
 bool UnfilteredVolumes::leave_out(std::size_t volume, const VolumeSource& source) {
-  const auto why = refusal(chain_, source.header());
+  const auto why = unsupported_kind(chain_, source.header());
   if (why) volumes_[why->problem().text()].insert(volume);
   return why.has_value();
 }

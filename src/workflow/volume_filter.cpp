@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 #include "workflow/masked_source.hpp"
 
 namespace quietvox {

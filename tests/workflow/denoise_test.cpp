@@ -13,7 +13,7 @@
 #include <limits>
 #include <random>
 
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 #include "filters/registry.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -415,15 +415,15 @@ TEST(DenoiseVolume, SlicesMayLieAlongAnyAxis) {
     const VolumeReport report = denoise(volume.view(), expected.view(), {.filters = chain});
     for (const int axis : {0, 1}) {
       const Volume along_axis = turned(volume, axis);
-      const Turning turning({.extent = along_axis.extent, .spacing = along_axis.spacing});
-      ASSERT_EQ(turning.axis(), axis);
+      const AxisSwap swap({.extent = along_axis.extent, .spacing = along_axis.spacing});
+      ASSERT_EQ(swap.axis(), axis);
       Volume result = along_axis;
-      const VolumeReport found = denoise(along_axis.view(), result.view(), {.filters = turning(chain)});
-      EXPECT_EQ(describe_chain(found.volume.filters), describe_chain(turning(report.volume.filters)));
+      const VolumeReport found = denoise(along_axis.view(), result.view(), {.filters = swap(chain)});
+      EXPECT_EQ(describe_chain(found.volume.filters), describe_chain(swap(report.volume.filters)));
       ASSERT_EQ(found.volume.noise.size(), report.volume.noise.size());
       for (std::size_t i = 0; i < found.volume.noise.size(); ++i) {
         EXPECT_EQ(found.volume.noise[i].sigma, report.volume.noise[i].sigma) << name << axis;
-        EXPECT_EQ(found.volume.noise[i].spectrum.length(), turning(report.volume.noise[i].spectrum.length())) << name;
+        EXPECT_EQ(found.volume.noise[i].spectrum.length(), swap(report.volume.noise[i].spectrum.length())) << name;
       }
       const Volume back = turned(result, axis);
       const float allowed = name == "nlm" ? 0.01F : 0;  // windows need not lie in slices: sums have another order
@@ -491,8 +491,8 @@ TEST(Denoise, OneNoiseForASeriesWhoseSlicesLieAlongAnyAxis) {
       std::vector<Volume> along_axis;
       for (const Volume& volume : volumes) along_axis.push_back(axis == 2 ? volume : turned(volume, axis));
       write_series(folder / "in.nii", along_axis);
-      const Turning turning({.extent = along_axis.front().extent, .spacing = along_axis.front().spacing});
-      DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii", .filters = turning(chain)};
+      const AxisSwap swap({.extent = along_axis.front().extent, .spacing = along_axis.front().spacing});
+      DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii", .filters = swap(chain)};
       request.out.force = true;
       const DenoiseReport report = denoise(request);
       EXPECT_NE(report.noise_source.find("one noise for the series"), std::string::npos) << report.noise_source;

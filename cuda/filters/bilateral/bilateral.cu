@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "cuda/filters/bilateral/by_pairs.hpp"
 #include "cuda/filters/bilateral/scaled_voxels.cuh"
+#include "cuda/filters/bilateral/symmetric_weights.hpp"
 #include "cuda/filters/bilateral/varying_sigma.cuh"
 #include "cuda/filters/common/copy.hpp"
-#include "cuda/filters/common/device_map.hpp"
+#include "cuda/filters/common/device_noise_map.hpp"
 #include "cuda/filters/common/exp2.cuh"
 #include "cuda/launch.cuh"
 
@@ -366,7 +366,7 @@ void bilateral_cuda(VolumeView<const float> in, VolumeView<float> out, const Bil
     copy_voxels(in, out, context);
   } else if (params.map.varies()) {
     bilateral_by_noise(in, out, params, context);
-  } else if (!bilateral_by_pairs(in, out, params, context)) {
+  } else if (!bilateral_symmetric_weights(in, out, params, context)) {
     const Weights weights = make_weights(params, in.spacing);
     if (params.range_cut > 0) {
       launch<-1, Kind::cut>(in, out, nullptr, offset, weights, context);
@@ -380,7 +380,7 @@ namespace cuda {
 
 void bound_rates(VolumeView<float> rates, float lowest_rate, float highest_rate, const CoarseField& map,
                  const Extent& volume, const LaunchContext& context) {
-  const DeviceMap noise(map, volume, context);
+  const DeviceNoiseMap noise(map, volume, context);
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(rates.extent.x, block.x), ceil_div(rates.extent.y, block.y), rates.extent.z);
   launch(bound_each_rate, grid, block, 0, context, rates, rates.origin, noise.view(), lowest_rate, highest_rate);

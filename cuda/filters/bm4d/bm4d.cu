@@ -9,9 +9,9 @@
 #include "cuda/filters/bm4d/shrinking.cuh"
 #include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/copy.hpp"
-#include "cuda/filters/common/device_map.hpp"
+#include "cuda/filters/common/device_noise_map.hpp"
 #include "cuda/launch.cuh"
-#include "filters/bm4d/significance.hpp"
+#include "filters/bm4d/restore_small_features.hpp"
 #include "filters/bm4d/stage.hpp"
 
 namespace quietvox {
@@ -53,7 +53,7 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
   out.row(y, z)[x] = canonical_zero(changes ? static_cast<float>(voxel + bounded) : voxel);
 }
 
-/// What restore_significant() is given.
+/// What restore_small_features() is given.
 struct Restoring {
   Box<const float> noisy, filtered;
   Box<float> out;
@@ -74,7 +74,7 @@ struct Restoring {
 
 constexpr int restored_slices = 16;  // by a thread, which reads each slice once
 
-__global__ void restore_significant(const __grid_constant__ Restoring restoring) {
+__global__ void restore_small_features(const __grid_constant__ Restoring restoring) {
   const Box<float>& out = restoring.out;
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= out.x || y >= out.y) return;
@@ -240,7 +240,7 @@ void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dPara
     copy_voxels(in, out, context);
     return;
   }
-  const DeviceMap device_map(params.map, params.volume, context);
+  const DeviceNoiseMap device_map(params.map, params.volume, context);
   const CoarseFieldView map = params.map.varies() ? device_map.view() : CoarseFieldView{};
   VolumeView<float> filtered = expanded(out, params.neighbours(), in);
   const DeviceBuffer<float> filtered_buffer(static_cast<std::size_t>(filtered.extent.voxels()), context);
@@ -257,7 +257,7 @@ void bm4d_cuda(VolumeView<const float> in, VolumeView<float> out, const Bm4dPara
   const dim3 block(32, 4);
   const dim3 grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y),
                   ceil_div(out.extent.z, restored_slices));
-  launch(restore_significant, grid, block, 0, context,
+  launch(restore_small_features, grid, block, 0, context,
          Restoring{in, VolumeView<const float>(filtered), out, offset_within(in, out), offset_within(filtered, out),
                    params.neighbours().z > 0, bm4d_kernel::significance_of(params), map, out.origin});
 }

@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(counting_threads)
   };
   sweep(source, in, r, take_in, nothing);
   if (missing || probe.found()) {
-    job.mend.starts[atomicAdd(job.mend.count, 1U)] = static_cast<unsigned>(target - job.out.data);
+    job.recompute.starts[atomicAdd(job.recompute.count, 1U)] = static_cast<unsigned>(target - job.out.data);
     return;
   }
   const float mean = sum / seen, variance = fmaxf(squares / seen - mean * mean, 0.0F);
@@ -190,7 +190,7 @@ void launch(const NetworkJob<T>& job, cudaStream_t stream) {
 
 }  // namespace
 
-MedianNetwork median_counting(Triple<int> window) {
+MedianNetwork median_bisection(Triple<int> window) {
   constexpr Triple<int> group{outputs, 1, 1};
   return {window, group, group, launch<float>, launch<std::int16_t>, launch<std::uint16_t>};
 }

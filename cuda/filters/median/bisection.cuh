@@ -9,6 +9,6 @@ namespace quietvox::cuda {
 constexpr int counting_outputs = 4;  ///< of a thread, side by side along x: a voxel is loaded once for all of them
 
 /// Serves, where there is no network, every box whose window is wider than `counting_outputs` along x.
-MedianNetwork median_counting(Triple<int> window);
+MedianNetwork median_bisection(Triple<int> window);
 
 }  // namespace quietvox::cuda

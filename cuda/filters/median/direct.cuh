@@ -130,7 +130,7 @@ __device__ inline int3 operator+(int3 a, int3 b) { return {a.x + b.x, a.y + b.y,
 
 /// All outputs of a part of `out`.
 template <class T>
-__global__ void median_anywhere(Box<const T> in, Box<T> out, int3 offset, Part part, Window<T> window) {
+__global__ void median_direct(Box<const T> in, Box<T> out, int3 offset, Part part, Window<T> window) {
   const int3 place{static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
                    static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y), static_cast<int>(blockIdx.z)};
   if (place.x >= part.count.x || place.y >= part.count.y) return;
@@ -140,7 +140,7 @@ __global__ void median_anywhere(Box<const T> in, Box<T> out, int3 offset, Part p
 
 /// The outputs that a network left.
 template <class T>
-__global__ void median_of_groups(Box<const T> in, Box<T> out, int3 offset, int3 group, MendList mend,
+__global__ void median_of_groups(Box<const T> in, Box<T> out, int3 offset, int3 group, RecomputeList recompute,
                                  Window<T> window) {
   const auto place = [](unsigned index, int width, int height) {
     const unsigned row = index / width;
@@ -148,10 +148,10 @@ __global__ void median_of_groups(Box<const T> in, Box<T> out, int3 offset, int3 
   };
   wait_for_previous();
   const std::int64_t size = group.x * group.y * group.z;
-  const std::int64_t total = *mend.count * size;
+  const std::int64_t total = *recompute.count * size;
   for (std::int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
     const int3 at =
-        place(mend.starts[i / size], out.x, out.y) + place(static_cast<unsigned>(i % size), group.x, group.y);
+        place(recompute.starts[i / size], out.x, out.y) + place(static_cast<unsigned>(i % size), group.x, group.y);
     out.row(at.y, at.z)[at.x] = median_at(in, window, at + offset);
   }
 }

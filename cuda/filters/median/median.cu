@@ -22,7 +22,7 @@ using namespace cuda;
 
 bool holds(int3 count, int3 least) { return count.x >= least.x && count.y >= least.y && count.z >= least.z; }
 
-/// Boxes that may reach beyond the edges of the input, to be filled with what windows see there.
+/// OutputTiles that may reach beyond the edges of the input, to be filled with what windows see there.
 template <class T>
 struct PadJob {
   struct Piece {
@@ -36,13 +36,14 @@ struct PadJob {
 constexpr unsigned pad_voxels = 4;                            ///< of a row, for each thread that works on it
 constexpr unsigned most_pad_threads = 1024, pad_block = 256;  ///< of a row; of a block
 
-/// Row i of the grid, of at least most_pad_threads threads, fills piece i. Also empties the list of groups to mend. It
-/// must be launched even if there is nothing to fill: a network relies on it to wait for all earlier kernels.
+/// Row i of the grid, of at least most_pad_threads threads, fills piece i. Also empties the list of groups to
+/// recompute. It must be launched even if there is nothing to fill: a network relies on it to wait for all earlier
+/// kernels.
 template <class T>
-__global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, MendList mend) {
+__global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, RecomputeList recompute) {
   wait_for_previous();
   let_next_start();
-  if (blockIdx.x + blockIdx.y + blockIdx.z + threadIdx.x == 0) *mend.count = 0;
+  if (blockIdx.x + blockIdx.y + blockIdx.z + threadIdx.x == 0) *recompute.count = 0;
   if (job.count == 0) return;
   const auto [padded, origin] = job.pieces[blockIdx.y];
   unsigned threads = 1;
@@ -94,7 +95,7 @@ class Median {
       return by_network(*network, whole);
     }
     if (voxels() >= least_to_rank && median_by_rank(in_, out_, offset_, window_, context_.stream)) return;
-    const MedianNetwork counting = median_counting(size_);
+    const MedianNetwork counting = median_bisection(size_);
     if (size_.x > counting_outputs && fits(counting)) return by_network(counting, whole);
     anywhere(whole);
   }
@@ -176,11 +177,11 @@ class Median {
     const auto pad_blocks = static_cast<unsigned>(std::clamp<std::int64_t>(
         ceil_div(largest, pad_voxels * pad_block), most_pad_threads / pad_block, context_.multiprocessors));
     launch_overlapping(pad<T>, dim3(pad_blocks, std::max(to_pad.count, 1)), pad_block, context_.stream, in_, to_pad,
-                       window_.border, job.mend);
+                       window_.border, job.recompute);
     if (job.count > 0) network.run(job, context_.stream);
-    if (pairs && !window_.has_missing) return;  // nothing to mend
+    if (pairs && !window_.has_missing) return;  // nothing to recompute
     launch_overlapping(median_of_groups<T>, dim3(2 * context_.multiprocessors), 256, context_.stream, in_, out_,
-                       offset_, group, job.mend, window_);
+                       offset_, group, job.recompute, window_);
   }
 
   /// Where the window of the part's first output starts in the input.
@@ -203,7 +204,7 @@ class Median {
 
   void anywhere(const Part& part) {
     const Launch launch(part.count);
-    median_anywhere<<<launch.grid, launch.block, 0, context_.stream>>>(in_, out_, offset_, part, window_);
+    median_direct<<<launch.grid, launch.block, 0, context_.stream>>>(in_, out_, offset_, part, window_);
   }
 
   /// The outputs whose windows stay within the input. Along x it starts where voxels can be written in pairs (16-bit

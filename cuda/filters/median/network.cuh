@@ -106,8 +106,8 @@ __device__ __forceinline__ unsigned minus_one_for() {
 }
 
 /// If the minimum of a and b is known, their maximum is a + b - min(a, b); these lanes compute `percent` of such maxima
-/// so. In integers, that is exact whatever the bits mean (except NaN, whose windows are mended), for packed voxels too,
-/// because no half carries. It uses the multiply-add unit, which would be idle while minima and maxima queue.
+/// so. In integers, that is exact whatever the bits mean (except NaN, whose windows are recomputed), for packed voxels
+/// too, because no half carries. It uses the multiply-add unit, which would be idle while minima and maxima queue.
 ///
 /// Long networks run `in_step`: now and then the warps of a block wait for each other, since the instructions stay in
 /// the cache only while all need the same ones.
@@ -320,7 +320,7 @@ __global__ void __launch_bounds__(Network::threads, Network::blocks)
     }
     wait_for_previous();
     if (missing || probe.found()) {
-      job.mend.starts[atomicAdd(job.mend.count, 1U)] = static_cast<unsigned>(target - job.out.data);
+      job.recompute.starts[atomicAdd(job.recompute.count, 1U)] = static_cast<unsigned>(target - job.out.data);
     }
   }
 }

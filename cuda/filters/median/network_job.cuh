@@ -16,7 +16,7 @@ struct Part {
 
 /// Groups of outputs that a selection network leaves to the general path because their windows hold missing voxels.
 /// Each is given by the index of its first output in the memory of `out`.
-struct MendList {
+struct RecomputeList {
   unsigned* starts;
   unsigned* count;
 };
@@ -45,7 +45,7 @@ struct NetworkJob {
   int3 radius;
   bool has_missing;  ///< integers only
   T missing;
-  MendList mend;
+  RecomputeList recompute;
   int count = 0, padded = 0;  ///< parts; the first `padded` of them read what the preceding kernel writes
   std::array<NetworkPart<T>, most_parts> parts{};
 };
@@ -53,7 +53,7 @@ struct NetworkJob {
 /// A compiled selection network, or a kernel that takes its place.
 struct MedianNetwork {
   Triple<int> window;
-  Triple<int> group_f32, group_16;  ///< the outputs that are mended together; no part is smaller
+  Triple<int> group_f32, group_16;  ///< the outputs that are recomputed together; no part is smaller
   void (*f32)(const NetworkJob<float>&, cudaStream_t);
   void (*i16)(const NetworkJob<std::int16_t>&, cudaStream_t);
   void (*u16)(const NetworkJob<std::uint16_t>&, cudaStream_t);

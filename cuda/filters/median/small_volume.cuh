@@ -7,20 +7,20 @@
 #include "cuda/filters/median/small_median.cuh"
 
 /// Selection networks for small volumes, where launches take longer than the work: one kernel does all. It looks up
-/// every place that a window sees, so that edges need no padding, and mends missing voxels at once. For large volumes
-/// that would be slower.
+/// every place that a window sees, so that edges need no padding, and recomputes missing voxels at once. For large
+/// volumes that would be slower.
 namespace quietvox::cuda {
 
 constexpr int small_threads = 128;  ///< of a block
 
 /// If threads of a warp found missing voxels in their groups of outputs, all threads together make these groups again.
 /// `first` is where the group of a thread starts.
-__device__ __forceinline__ void mend_together(const Box<const float>& in, const Box<float>& out, int3 offset,
-                                              int3 first, int3 group, const Window<float>& window, bool found) {
+__device__ __forceinline__ void recompute_together(const Box<const float>& in, const Box<float>& out, int3 offset,
+                                                   int3 first, int3 group, const Window<float>& window, bool found) {
   constexpr unsigned all = ~0U;
   const int size = group.x * group.y * group.z, at_once = 32 / size;  // groups
   const int number = static_cast<int>(threadIdx.x % 32) / size, i = static_cast<int>(threadIdx.x % 32) % size;
-  __syncwarp();  // what is mended has been written
+  __syncwarp();  // what is recomputed has been written
   unsigned finders = __ballot_sync(all, found);
   while (finders != 0) {
     int finder = -1;
@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(small_threads, 2)
   const int number_y = static_cast<int>(blockIdx.y * (small_threads / 32) + threadIdx.x / 32);
   wait_for_previous();
   let_next_start();
-  // Warps below the last row end here: one that did what the last does could store after the other has mended. Threads
-  // beyond the last column do what that one does, and their warp mends when all have stored.
+  // Warps below the last row end here: one that did what the last does could store after the other has recomputed.
+  // Threads beyond the last column do what that one does, and their warp recomputes when all have stored.
   if (number_y * tile.y >= out.y) return;
   const int3 first{min(number_x * tile.x, out.x - tile.x), min(number_y * tile.y, out.y - tile.y),
                    min(static_cast<int>(blockIdx.z) * tile.z, out.z - tile.z)};
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(small_threads, 2)
                        corner.y + seen.y > in.y || corner.z + seen.z > in.z;
   if (at_edge && window.border == Border::copy) keep_rim(in, out, offset, first, group, window.radius);
   const bool found = probe.found() && number_x * tile.x < out.x;
-  mend_together(in, out, offset, first, group, window, found);
+  recompute_together(in, out, offset, first, group, window, found);
 }
 
 template <class Network>

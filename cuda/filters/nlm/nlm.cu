@@ -10,9 +10,9 @@
 
 #include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
-#include "cuda/filters/common/device_map.hpp"
+#include "cuda/filters/common/device_noise_map.hpp"
 #include "cuda/filters/common/exp2.cuh"
-#include "cuda/filters/common/thread_place.cuh"
+#include "cuda/filters/common/lane_and_warp.cuh"
 #include "cuda/launch.cuh"
 
 namespace quietvox {
@@ -828,7 +828,7 @@ class NoiseOfVoxels {
   static constexpr Radius3 beyond{80, 80, 4};
 
   Index3 origin_;
-  DeviceMap map_;
+  DeviceNoiseMap map_;
   Radius3 margin_;
   Extent size_;
   DeviceBuffer<float> variances_;

@@ -13,7 +13,7 @@
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
 #include "io/axis_map.hpp"
-#include "io/displacement.hpp"
+#include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/scan_files.hpp"
@@ -142,16 +142,16 @@ InputOptions options_of_b(const std::string& path, InputOptions options, const E
 std::vector<float> read_along(VolumeSource& b, const Extent& extent, const io::AxisMap& map) {
   std::vector<float> voxels = read_whole(b);
   if (map == io::AxisMap{}) return voxels;
-  const io::TurnedOrder order(b.extent(), map);
-  std::vector<float> turned;
-  turned.reserve(voxels.size());
+  const io::ReorderedVoxels order(b.extent(), map);
+  std::vector<float> reordered;
+  reordered.reserve(voxels.size());
   for (std::int64_t z = 0; z < extent.z; ++z) {
     for (std::int64_t y = 0; y < extent.y; ++y) {
       const float* const row = voxels.data() + order.first + z * order.step.z + y * order.step.y;
-      for (std::int64_t x = 0; x < extent.x; ++x) turned.push_back(row[x * order.step.x]);
+      for (std::int64_t x = 0; x < extent.x; ++x) reordered.push_back(row[x * order.step.x]);
     }
   }
-  return turned;
+  return reordered;
 }
 
 /// How the voxels of B are put in the order of those of A, for each volume: by their places, where both say them. Where
@@ -167,16 +167,16 @@ std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b,
     const bool has_it = volume < b.volume_count() && a.volume_count() == b.volume_count();
     const io::Geometry &place_a = a.geometry(volume), &place_b = b.geometry(has_it ? volume : 0);
     const io::AxisMap& map = maps.emplace_back(map_onto(place_b, place_a));
-    const io::Geometry turned = io::turned(place_b, map);
-    if (!has_it || turned.extent != place_a.extent) {
+    const io::Geometry reordered = io::reordered(place_b, map);
+    if (!has_it || reordered.extent != place_a.extent) {
       refuse("A is " + describe_extent(a) + ", B is " + describe_extent(b), "both must have the same extent");
     }
     if (!place_a.is_placed || !place_b.is_placed) continue;
-    std::string what = io::displacement(turned, place_a);
-    const io::SlicePlaces slices_a = io::slice_places(a, volume, place_a),
-                          slices_b = io::slice_places(b, volume, place_b, map);
-    const bool is_near = io::farthest(turned, slices_b, place_a, slices_a) <= io::same_voxel;
-    if (what.empty() && !is_near) what = io::displaced_slice(place_a, slices_b, slices_a);
+    std::string what = io::geometry_mismatch(reordered, place_a);
+    const io::SlicePositions slices_a = io::slice_positions(a, volume, place_a),
+                             slices_b = io::slice_positions(b, volume, place_b, map);
+    const bool is_near = io::farthest(reordered, slices_b, place_a, slices_a) <= io::same_voxel;
+    if (what.empty() && !is_near) what = io::mismatched_slice(place_a, slices_b, slices_a);
     if (what.empty()) continue;
     if (map == io::AxisMap{}) {
       if (!std::exchange(has_warned, true)) {

@@ -7,8 +7,8 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/spelling.hpp"
+#include "core/axis_swap.hpp"
 #include "core/series_noise.hpp"
-#include "core/turning.hpp"
 #include "filters/registry.hpp"
 #include "io/output/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
@@ -78,7 +78,7 @@ std::string windows_across_slices(const io::Image& image) {
   if (image.geometry(0).extent.z == 1) return "no: there is one slice";
   if (const std::string why = image.why_2d_only(0); !why.empty()) return "no: " + why;
   const VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
-  const int across = Turning(facts).axis();
+  const int across = AxisSwap(facts).axis();
   if (!facts.is_thick(across)) return "yes";
   return "yes, where asked for: slices lie " + rounded(facts.spacing[across]) + " mm apart, voxels within them " +
          rounded(facts.in_plane_spacing()) + " mm";

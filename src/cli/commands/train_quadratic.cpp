@@ -6,12 +6,12 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "core/provenance.hpp"
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 #include "filters/quadratic/coefficients.hpp"
 #include "filters/quadratic/training.hpp"
 #include "io/axis_map.hpp"
-#include "io/displacement.hpp"
 #include "io/files/byte_stream.hpp"
+#include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/scan_files.hpp"
@@ -59,7 +59,7 @@ void print_text(const TrainedQuadratic& trained) {
 /// The voxels of both are paired by their indices.
 void check_places(const io::Geometry& noisy, const io::Geometry& clean, Context& context) {
   if (!noisy.is_placed || !clean.is_placed) return;
-  const std::string what = io::displacement(clean, noisy);
+  const std::string what = io::geometry_mismatch(clean, noisy);
   if (what.empty()) return;
   if (io::map_onto(clean, noisy) != io::AxisMap{}) {
     throw Error(Errc::invalid_argument, "train-quadratic: the axes of CLEAN are not those of NOISY: " + what,
@@ -93,11 +93,11 @@ void train(const Arguments& arguments, Context& context) {
   const auto noisy_source = noisy->volume(0, io::VoxelDomain::real),
              clean_source = clean->volume(0, io::VoxelDomain::real);
   // As where the coefficients are used.
-  const Turning turning({.extent = noisy_source->extent(), .spacing = noisy_source->spacing()});
+  const AxisSwap swap({.extent = noisy_source->extent(), .spacing = noisy_source->spacing()});
   const auto read = [&](VolumeSource& source) {
-    if (!turning) return read_whole(source);
-    TurnedVolume turned(source, turning, reading);
-    return read_whole(turned);
+    if (!swap) return read_whole(source);
+    SwappedVolume swapped(source, swap, reading);
+    return read_whole(swapped);
   };
   const std::vector<float> noisy_voxels = read(*noisy_source), clean_voxels = read(*clean_source);
   const Range<double> range = intensities(*noisy_source);
@@ -106,8 +106,8 @@ void train(const Arguments& arguments, Context& context) {
   execution.stop = context.stop;
   execution.progress = [&](double fraction) { context.console.progress(fraction); };
   TrainedQuadratic trained =
-      train_quadratic({noisy_voxels.data(), turning(noisy_source->extent()), turning(noisy_source->spacing())},
-                      {clean_voxels.data(), turning(clean_source->extent()), turning(clean_source->spacing())}, range,
+      train_quadratic({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())},
+                      {clean_voxels.data(), swap(clean_source->extent()), swap(clean_source->spacing())}, range,
                       {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
   context.console.end_progress();
   io::expect_unchanged(noisy->files());

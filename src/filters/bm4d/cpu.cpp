@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-#include "filters/bm4d/significance.hpp"
+#include "filters/bm4d/restore_small_features.hpp"
 #include "filters/bm4d/stage.hpp"
 #include "filters/common/canonical_zero.hpp"
 #include "filters/common/two_passes.hpp"
@@ -182,7 +182,7 @@ class Bm4dRun {
       const auto make_basic = [&](const VolumeView<float>& more) { first_.make(in, in, more, execution.part(0, 0.4)); };
       second_->make(in, basic_->slices(in, out, make_basic), slices, execution.part(0.4, 1));
     };
-    restore_significant(in, filtered_.slices(in, out, filter), out, params_, execution.silent());
+    restore_small_features(in, filtered_.slices(in, out, filter), out, params_, execution.silent());
   }
 
  private:

@@ -18,7 +18,8 @@ namespace quietvox::dct_kernel {
 
 constexpr int first_pass_order = 8, second_pass_order = 4;  ///< the n of G(r, n)
 
-/// One pass over a volume. Boxes are told apart by their origins; what lies in none of `in` lies outside the volume.
+/// One pass over a volume. OutputTiles are told apart by their origins; what lies in none of `in` lies outside the
+/// volume.
 struct Pass {
   VolumeView<const float> in;
   const VolumeView<const float>* oracle;  ///< what the second pass takes the gains from; null in the first

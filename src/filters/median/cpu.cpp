@@ -15,8 +15,8 @@
 namespace quietvox {
 namespace {
 
-using selection::Boxes;
-using selection::OutputBox;
+using selection::OutputTile;
+using selection::OutputTiles;
 
 /// The voxels of the window, counted from its centre.
 std::vector<Triple<int>> window_places(const MedianParams& params) {
@@ -59,7 +59,7 @@ class Median {
     const std::int64_t outputs = out_.extent.voxels() / (4 * thread_count(execution));
     const selection::Lanes lanes = selection::lanes();
     if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
-      const Boxes boxes{out_.extent, Block<>::box_size(*plan, radius_, out_.extent, outputs)};
+      const OutputTiles boxes{out_.extent, Block<>::box_size(*plan, radius_, out_.extent, outputs)};
       const auto block = [&](const auto& codec) {
         using Codec = std::decay_t<decltype(codec)>;
         return std::make_unique<Block<typename Codec::Key>>(*plan, codec, in_, out_, radius_, border_, boxes.size);
@@ -69,7 +69,7 @@ class Median {
         if constexpr (std::is_same_v<T, float>) blocks.whole = block(lanes.whole_f32);
         return blocks;
       };
-      run(boxes, execution, worker, [&](Blocks& blocks, const OutputBox& box) {
+      run(boxes, execution, worker, [&](Blocks& blocks, const OutputTile& box) {
         if (blocks.whole) {
           if (blocks.whole->run(box)) return mend(box, *blocks.whole);
           blocks.whole.reset();
@@ -80,15 +80,15 @@ class Median {
       });
     } else if (is_box() && places_.size() > 1) {
       using SlidingMedian = selection::SlidingMedian<T>;
-      const Boxes boxes{out_.extent, SlidingMedian::box_size(radius_, out_.extent, outputs)};
+      const OutputTiles boxes{out_.extent, SlidingMedian::box_size(radius_, out_.extent, outputs)};
       run(
           boxes, execution, [&] { return SlidingMedian(in_, out_, radius_, border_); },
-          [&](SlidingMedian& sliding, const OutputBox& box) { sliding.run(box); });
+          [&](SlidingMedian& sliding, const OutputTile& box) { sliding.run(box); });
     } else {
-      const Boxes boxes{out_.extent, {{out_.extent.x, 1, 1}}};
+      const OutputTiles boxes{out_.extent, {{out_.extent.x, 1, 1}}};
       run(
           boxes, execution, [&] { return selection::WindowMedian<T>(in_, border_, places_); },
-          [&](auto& median, const OutputBox& box) {
+          [&](auto& median, const OutputTile& box) {
             for (std::int64_t x = 0; x < box.size.x; ++x) filter(median, {x, box.first.y, box.first.z});
           });
     }
@@ -99,7 +99,7 @@ class Median {
 
   /// Calls body(worker, box) for all boxes in parallel.
   template <class Make, class Body>
-  void run(const Boxes& boxes, const Execution& execution, const Make& make, const Body& body) const {
+  void run(const OutputTiles& boxes, const Execution& execution, const Make& make, const Body& body) const {
     parallel_for_with_scratch(execution, boxes.count(), make, [&](auto& worker, std::int64_t number) {
       body(worker, boxes[number]);
       if (border_ == Border::copy) keep_edges(boxes[number]);
@@ -124,7 +124,7 @@ class Median {
   }
 
   /// Filters anew the outputs of a box whose windows hold missing voxels.
-  void mend(const OutputBox& box, const auto& block) const {
+  void mend(const OutputTile& box, const auto& block) const {
     selection::WindowMedian<T> median(in_, border_, places_);
     const Index3 first = in_input(box.first);
     // In the windows of a row, per column that they reach.
@@ -153,7 +153,7 @@ class Median {
   }
 
   /// Gives the voxels of a box whose windows leave the volume their input back.
-  void keep_edges(const OutputBox& box) const {
+  void keep_edges(const OutputTile& box) const {
     const auto inside = [&](std::int64_t at, int axis) {
       return at >= radius_[axis] && at + radius_[axis] < in_.extent[axis];
     };

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/border.hpp"
-#include "filters/median/boxes.hpp"
 #include "filters/median/lanes.hpp"
+#include "filters/median/output_tiles.hpp"
 
 namespace quietvox::selection {
 
@@ -72,8 +72,8 @@ class NetworkBlock {
     set_out_offsets();
   }
 
-  /// Boxes whose ring fills about a third of a common second-level cache. They are long in z, where they cost no halo,
-  /// and hold about `most_outputs`, unless that would be mostly halo.
+  /// OutputTiles whose ring fills about a third of a common second-level cache. They are long in z, where they cost no
+  /// halo, and hold about `most_outputs`, unless that would be mostly halo.
   static Extent box_size(const NetworkPlan& plan, Radius3 radius, Extent whole, std::int64_t most_outputs) {
     constexpr std::int64_t keys = (384 << 10) / static_cast<std::int64_t>(sizeof(K)), longest_row = 512;
     const Triple<int> tile = plan.tile();
@@ -88,7 +88,7 @@ class NetworkBlock {
 
   /// Filters the outputs of a box no larger than the constructor's, but for those whose windows hold missing voxels.
   /// False, and the outputs are whatever they are, where keys of this size cannot hold some voxel.
-  bool run(const OutputBox& box) {
+  bool run(const OutputTile& box) {
     const Index3 start{box.first.x + out_.origin.x - in_.origin.x - radius_.x,
                        box.first.y + out_.origin.y - in_.origin.y - radius_.y,
                        box.first.z + out_.origin.z - in_.origin.z - radius_.z};
@@ -184,7 +184,7 @@ class NetworkBlock {
 
   /// Calls body(row, number) for the rows of outputs of the tiles at y and z, numbered as in results_.
   template <class Body>
-  void for_each_row(const OutputBox& box, std::int64_t y, std::int64_t z, const Body& body) const {
+  void for_each_row(const OutputTile& box, std::int64_t y, std::int64_t z, const Body& body) const {
     for (std::int64_t k = z; k < std::min(z + tile_.z, box.size.z); ++k) {
       for (std::int64_t j = y; j < std::min(y + tile_.y, box.size.y); ++j) {
         body(out_.row(box.first.y + j, box.first.z + k) + box.first.x, (k - z) * tile_.y + (j - y));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/border.hpp"
-#include "filters/median/boxes.hpp"
+#include "filters/median/output_tiles.hpp"
 
 namespace quietvox::selection {
 
@@ -21,7 +21,7 @@ class SlidingMedian {
   SlidingMedian(VolumeView<const T> in, VolumeView<T> out, Radius3 radius, Border border)
       : in_(in), out_(out), radius_(radius), border_(border) {}
 
-  /// Boxes grown in y and z where it saves most halo, within a limit for the ranks and about `most_outputs`.
+  /// OutputTiles grown in y and z where it saves most halo, within a limit for the ranks and about `most_outputs`.
   static Extent box_size(Radius3 radius, Extent whole, std::int64_t most_outputs) {
     constexpr std::int64_t most_ranks = 1 << 19, longest_row = 128;
     Extent size{{std::min(whole.x, longest_row), 1, 1}};
@@ -36,7 +36,7 @@ class SlidingMedian {
     }
   }
 
-  void run(const OutputBox& box) {
+  void run(const OutputTile& box) {
     rank(box);
     for (std::int64_t z = 0; z < box.size.z; ++z) {
       for (std::int64_t y = 0; y < box.size.y; ++y) {
@@ -59,7 +59,7 @@ class SlidingMedian {
   static constexpr std::size_t bucket_bits = 6;  // ranks are searched in buckets of 64
 
   /// Ranks of everything in sight, y fastest and x slowest, as the histogram takes it in.
-  void rank(const OutputBox& box) {
+  void rank(const OutputTile& box) {
     const Index3 shift{out_.origin.x - in_.origin.x, out_.origin.y - in_.origin.y, out_.origin.z - in_.origin.z};
     for (int axis = 0; axis < 3; ++axis) {
       start_[axis] = box.first[axis] + shift[axis] - radius_[axis];

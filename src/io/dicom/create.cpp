@@ -8,7 +8,7 @@
 
 #include "core/provenance.hpp"
 #include "core/sha256.hpp"
-#include "io/dicom/result.hpp"
+#include "io/dicom/output_owner.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/uid.hpp"
 #include "io/image.hpp"
@@ -135,8 +135,7 @@ class DicomCreator final : public ImageWriter {
         geometry_(geometry),
         kind_(kind),
         execution_(options.execution.silent()),
-        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access,
-                owner_of_dicom_result) {
+        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access, dicom_output_owner) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
 

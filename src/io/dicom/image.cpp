@@ -18,8 +18,8 @@
 #include "io/display_format.hpp"
 #include "io/files/posix_file.hpp"
 #include "io/image.hpp"
-#include "io/lazy_facts.hpp"
 #include "io/slice_positions.hpp"
+#include "io/voxel_kind.hpp"
 
 namespace quietvox::io {
 namespace dicom {
@@ -89,7 +89,7 @@ class SliceReader final : public VolumeSource {
  public:
   /// `looks`: null where nothing but what is said counts.
   SliceReader(std::shared_ptr<const Series> series, std::shared_ptr<ImageValues> images,
-              std::shared_ptr<LooksOfVolumes> looks, std::size_t volume, VoxelDomain domain, Execution execution)
+              std::shared_ptr<KindByVoxels> looks, std::size_t volume, VoxelDomain domain, Execution execution)
       : series_(std::move(series)),
         images_(std::move(images)),
         looks_(std::move(looks)),
@@ -130,7 +130,7 @@ class SliceReader final : public VolumeSource {
  private:
   std::shared_ptr<const Series> series_;
   std::shared_ptr<ImageValues> images_;
-  std::shared_ptr<LooksOfVolumes> looks_;
+  std::shared_ptr<KindByVoxels> looks_;
   std::size_t index_;
   const Volume& volume_;
   VoxelDomain domain_;
@@ -163,7 +163,7 @@ class DicomImage final : public Image {
   DicomImage(Series series, std::shared_ptr<OpenFile> file, bool is_kind_given, Execution execution)
       : series_(std::make_shared<const Series>(std::move(series))),
         images_(std::make_shared<ImageValues>(std::move(file), execution)),
-        looks_(is_kind_given ? nullptr : std::make_shared<LooksOfVolumes>(series_->volumes.size())),
+        looks_(is_kind_given ? nullptr : std::make_shared<KindByVoxels>(series_->volumes.size())),
         execution_(std::move(execution)) {}
 
   Format format() const override { return Format::dicom; }
@@ -376,7 +376,7 @@ class DicomImage final : public Image {
 
   std::shared_ptr<const Series> series_;
   std::shared_ptr<ImageValues> images_;
-  std::shared_ptr<LooksOfVolumes> looks_;
+  std::shared_ptr<KindByVoxels> looks_;
   Execution execution_;
 };
 

@@ -27,9 +27,9 @@
 #include "core/input_limits.hpp"
 #include "io/dicom/derive.hpp"
 #include "io/dicom/frame_decoder.hpp"
+#include "io/dicom/output_owner.hpp"
 #include "io/dicom/overlays.hpp"
 #include "io/dicom/pixels.hpp"
-#include "io/dicom/result.hpp"
 #include "io/dicom/verify.hpp"
 #include "io/output/atomic_output.hpp"
 
@@ -170,7 +170,7 @@ class Writer final : public ImageWriter {
         options_(options),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
-                series_->input, options.access, owner_of_dicom_result) {
+                series_->input, options.access, dicom_output_owner) {
     derivation_.inputs = identity_of(series_->volumes);
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     for (const Volume& volume : series_->volumes) {

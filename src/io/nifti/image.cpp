@@ -6,9 +6,9 @@
 #include "io/display_format.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/image.hpp"
-#include "io/lazy_facts.hpp"
 #include "io/nifti/file.hpp"
 #include "io/nifti/writer.hpp"
+#include "io/voxel_kind.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -32,7 +32,7 @@ struct OpenedNifti {
   }
 
   NiftiFile file;
-  LazyFacts facts;
+  VoxelKind facts;
   std::once_flag offset_once;
   ReaderPool<NiftiVoxelReader> readers;
 };

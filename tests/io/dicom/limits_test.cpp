@@ -15,7 +15,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "io/dicom/result.hpp"
+#include "io/dicom/output_owner.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
@@ -92,7 +92,7 @@ TEST_F(DicomLimits, DeepSequencesAreRefusedWhereverTheyStand) {
     on_small_stack([&] {
       expect_error(Errc::corrupt, "image.dcm: broken DICOM file: sequences are nested more than 64 deep",
                    [&] { io::open_dicom(file_, {.series_uid = {}, .execution = {.threads = 1, .memory_limit = {}}}); });
-      EXPECT_FALSE(io::owner_of_dicom_result(file_, {}));
+      EXPECT_FALSE(io::dicom_output_owner(file_, {}));
     });
   }
 }
@@ -252,7 +252,7 @@ TEST_F(DicomLimits, DisorderTakesNoTimeWithoutEnd) {
         deflated}) {
     write(file);
     expect_error(Errc::corrupt, refusal, [&] { open(); });
-    EXPECT_FALSE(io::owner_of_dicom_result(file_, {}));
+    EXPECT_FALSE(io::dicom_output_owner(file_, {}));
   }
 
   // Zeros without end, which take no place on the disk.
@@ -388,7 +388,7 @@ TEST_F(DicomLimits, PipesAreNotWaitedFor) {
   expect_error(Errc::input_path, "image.dcm: is not a regular file", [&] { io::dicom::looks_like_dicom(file_); });
   EXPECT_THROW(io::dicom::load_file(file_), Error);
   EXPECT_THROW(io::dicom::load_header(file_), Error);
-  EXPECT_FALSE(io::owner_of_dicom_result(file_, {}));
+  EXPECT_FALSE(io::dicom_output_owner(file_, {}));
   alarm(0);
 }
 

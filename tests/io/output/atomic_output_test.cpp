@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 
-#include "io/dicom/result.hpp"
+#include "io/dicom/output_owner.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
@@ -31,7 +31,7 @@ using test::put;
 /// One that has begun.
 struct Output : AtomicOutput {
   Output(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most = {})
-      : AtomicOutput(target, kind, force, input, most, owner_of_dicom_result) {
+      : AtomicOutput(target, kind, force, input, most, dicom_output_owner) {
     begin();
   }
 };
@@ -52,7 +52,7 @@ class AtomicOutputTest : public testing::Test {
   void expect_refused(Errc code, const std::string& text, const fs::path& target, Kind kind, bool force,
                       const fs::path& input = {}) {
     const Names before = folder_.names();
-    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, owner_of_dicom_result); });
+    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, dicom_output_owner); });
     EXPECT_EQ(folder_.names(), before);
   }
 
@@ -460,7 +460,7 @@ TEST_F(AtomicOutputTest, AFolderWithResultsOfSeveralSeriesIsNotReplaced) {
     }
   }
   expect_refused(Errc::exists, "holds results of several series", folder_ / "night", Kind::folder, true);
-  const AtomicOutput one(folder_ / "night/1.2.3", Kind::folder, true, {}, {}, owner_of_dicom_result);
+  const AtomicOutput one(folder_ / "night/1.2.3", Kind::folder, true, {}, {}, dicom_output_owner);
 }
 
 /// Of whom they are is found out file by file, which may take long.

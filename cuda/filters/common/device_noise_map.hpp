@@ -8,9 +8,9 @@
 namespace quietvox::cuda {
 
 /// The map of a volume's noise on the device.
-class DeviceMap {
+class DeviceNoiseMap {
  public:
-  DeviceMap(const CoarseField& map, const Extent& volume, const LaunchContext& context)
+  DeviceNoiseMap(const CoarseField& map, const Extent& volume, const LaunchContext& context)
       : values_(upload(map.values.data(), map.values.size(), context)), view_{values_.get(), map.size, volume} {}
 
   const CoarseFieldView& view() const { return view_; }

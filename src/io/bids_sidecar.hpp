@@ -13,12 +13,12 @@
 namespace quietvox::io {
 
 /// The kind of data of an image, from the JSON beside it or its file name.
-class KindsBeside {
+class BidsSidecar {
  public:
   /// By the JSON file `a.json` of `a.nii.gz`: what dcm2niix writes of the scanner's Image Type and modality, or what
   /// quietvox writes of each volume, if it is of this image. Where that says nothing, or magnitude, by the parts of the
   /// name that BIDS gives a meaning, `part-phase` and `_phasediff` among them.
-  KindsBeside(const std::filesystem::path& image, std::size_t volumes);
+  BidsSidecar(const std::filesystem::path& image, std::size_t volumes);
   HeaderFacts of_volume(std::size_t volume) const;
   /// Why the file is not understood; empty where it is, or is not there.
   const std::string& warning() const { return warning_; }

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/turning.hpp"
+#include "core/axis_swap.hpp"
 
 #include <algorithm>
 
 namespace quietvox {
 
-Turning::Turning(const VolumeFacts& facts) {
+AxisSwap::AxisSwap(const VolumeFacts& facts) {
   int count = 0;
   for (int axis = 0; axis < 3; ++axis) {
     if (facts.extent[axis] > 1 && !facts.is_thick(axis)) continue;
@@ -16,41 +16,41 @@ Turning::Turning(const VolumeFacts& facts) {
   if (count != 1 || !facts.header.slices_are_even) axis_ = 2;
 }
 
-CoarseField Turning::operator()(const CoarseField& field) const {
-  CoarseField turned{(*this)(field.size), {}};
-  turned.values.reserve(field.values.size());
-  for (std::int64_t z = 0; z < turned.size.z; ++z) {
-    for (std::int64_t y = 0; y < turned.size.y; ++y) {
-      for (std::int64_t x = 0; x < turned.size.x; ++x) {
+CoarseField AxisSwap::operator()(const CoarseField& field) const {
+  CoarseField swapped{(*this)(field.size), {}};
+  swapped.values.reserve(field.values.size());
+  for (std::int64_t z = 0; z < swapped.size.z; ++z) {
+    for (std::int64_t y = 0; y < swapped.size.y; ++y) {
+      for (std::int64_t x = 0; x < swapped.size.x; ++x) {
         const Index3 node = (*this)(Index3{x, y, z});
-        turned.values.push_back(
+        swapped.values.push_back(
             field.values[static_cast<std::size_t>((node.z * field.size.y + node.y) * field.size.x + node.x)]);
       }
     }
   }
-  return turned;
+  return swapped;
 }
 
-NoiseModel Turning::operator()(NoiseModel model) const {
+NoiseModel AxisSwap::operator()(NoiseModel model) const {
   model.map = (*this)(model.map);
   model.signal_map = (*this)(model.signal_map);
   model.spectrum.across_axis = model.spectrum.across_axis == axis_ ? 2 : axis_;
   return model;
 }
 
-VolumeFacts Turning::operator()(VolumeFacts facts) const {
+VolumeFacts AxisSwap::operator()(VolumeFacts facts) const {
   facts.extent = (*this)(facts.extent);
   facts.spacing = (*this)(facts.spacing);
   if (facts.noise) {
-    facts.noise = [turning = *this, noise = std::move(facts.noise)] { return turning(noise()); };
+    facts.noise = [swap = *this, noise = std::move(facts.noise)] { return swap(noise()); };
   }
   return facts;
 }
 
-std::vector<FilterConfig> Turning::operator()(std::span<const FilterConfig> chain) const {
-  std::vector<FilterConfig> turned(chain.begin(), chain.end());
-  if (!*this) return turned;
-  for (FilterConfig& step : turned) {
+std::vector<FilterConfig> AxisSwap::operator()(std::span<const FilterConfig> chain) const {
+  std::vector<FilterConfig> swapped(chain.begin(), chain.end());
+  if (!*this) return swapped;
+  for (FilterConfig& step : swapped) {
     for (const FieldInfo& field : step.filter().fields) {
       if (field.kind != FieldKind::integer_triple && field.kind != FieldKind::real_triple) continue;
       using Values = FieldType<Triple<double>>;
@@ -59,7 +59,7 @@ std::vector<FilterConfig> Turning::operator()(std::span<const FilterConfig> chai
       }
     }
   }
-  return turned;
+  return swapped;
 }
 
 bool works_in_slices(std::span<const FilterConfig> chain) {
@@ -73,8 +73,8 @@ bool works_in_slices(std::span<const FilterConfig> chain) {
          std::ranges::none_of(chain, tells_rows_from_columns);
 }
 
-Turning turning_for(std::span<const FilterConfig> chain, const VolumeFacts& facts) {
-  return works_in_slices(chain) ? Turning(facts) : Turning();
+AxisSwap axis_swap_for(std::span<const FilterConfig> chain, const VolumeFacts& facts) {
+  return works_in_slices(chain) ? AxisSwap(facts) : AxisSwap();
 }
 
 }  // namespace quietvox

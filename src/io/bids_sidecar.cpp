@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/kind_beside.hpp"
+#include "io/bids_sidecar.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -107,7 +107,7 @@ HeaderFacts facts_of_name(const std::string& stem) {
 
 }  // namespace
 
-KindsBeside::KindsBeside(const fs::path& image, std::size_t volumes) {
+BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
   const fs::path path = sidecar_of(image);
   const std::string file = path.filename().string();
   const auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < most_nested; };
@@ -139,7 +139,7 @@ KindsBeside::KindsBeside(const fs::path& image, std::size_t volumes) {
   if (count != volumes) volumes_.clear();  // it was another image
 }
 
-HeaderFacts KindsBeside::of_volume(std::size_t volume) const {
+HeaderFacts BidsSidecar::of_volume(std::size_t volume) const {
   const auto holds = [&](const Volumes& some) { return some.first <= volume && volume <= some.last; };
   const auto found = std::ranges::find_if(volumes_, holds);
   return found == volumes_.end() ? usual_ : found->facts;

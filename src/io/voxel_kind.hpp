@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-#include "io/kind_beside.hpp"
+#include "io/bids_sidecar.hpp"
 #include "io/label_guess.hpp"
 
 namespace quietvox::io {
@@ -18,9 +18,9 @@ namespace quietvox::io {
 using StoredVolume = std::function<std::unique_ptr<VolumeSource>(std::size_t volume)>;
 
 /// What the voxels of an image look like. A volume is looked at once, when somebody asks.
-class LooksOfVolumes {
+class KindByVoxels {
  public:
-  explicit LooksOfVolumes(std::size_t volumes) : volumes_(volumes) {}
+  explicit KindByVoxels(std::size_t volumes) : volumes_(volumes) {}
 
   /// What is said of a volume, unless its voxels look like labels; where nothing is said, what else they look like.
   HeaderFacts get(std::size_t volume, HeaderFacts said, Rescale to_real, const StoredVolume&);
@@ -36,9 +36,9 @@ class LooksOfVolumes {
 
 /// What is said about voxels: by the header; where that does not say it, by a look at them if they are labels; else by
 /// what lies beside the image; else by that look.
-class LazyFacts {
+class VoxelKind {
  public:
-  LazyFacts(HeaderFacts header, const std::filesystem::path& image, std::size_t volumes, Rescale to_real)
+  VoxelKind(HeaderFacts header, const std::filesystem::path& image, std::size_t volumes, Rescale to_real)
       : header_(std::move(header)), beside_(image, volumes), looks_(volumes), to_real_(to_real) {}
 
   HeaderFacts get(std::size_t volume, const StoredVolume& stored) {
@@ -49,8 +49,8 @@ class LazyFacts {
 
  private:
   HeaderFacts header_;
-  KindsBeside beside_;
-  LooksOfVolumes looks_;
+  BidsSidecar beside_;
+  KindByVoxels looks_;
   Rescale to_real_;
 };
 

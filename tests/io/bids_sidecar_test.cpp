@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/kind_beside.hpp"
+#include "io/bids_sidecar.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,13 +15,13 @@
 namespace quietvox::test {
 namespace {
 
-using io::KindsBeside;
+using io::BidsSidecar;
 
 TEST(KindBeside, TheFileOfDcm2niixSaysIt) {
   const TemporaryFolder folder;
   const auto said = [&](const std::string& json) {
     put(folder / "scan.json", json);
-    return KindsBeside(folder / "scan.nii.gz", 4).of_volume(3);
+    return BidsSidecar(folder / "scan.nii.gz", 4).of_volume(3);
   };
   EXPECT_EQ(said(R"({"Modality": "MR", "ImageType": ["ORIGINAL", "PRIMARY", "P", "ND"]})").kind, DataKind::phase);
   EXPECT_EQ(said(R"({"ImageType": ["ORIGINAL", "PRIMARY", "P", "ND"]})").kind_source, "scan.json says ImageType P");
@@ -47,7 +47,7 @@ TEST(KindBeside, TheFileOfDcm2niixSaysIt) {
 
 TEST(KindBeside, WhatIsNoSuchFileSaysNothing) {
   const TemporaryFolder folder;
-  const auto kind = [&] { return KindsBeside(folder / "scan.nii", 1).of_volume(0).kind; };
+  const auto kind = [&] { return BidsSidecar(folder / "scan.nii", 1).of_volume(0).kind; };
   const std::string phase = R"("ImageType": ["ORIGINAL", "PRIMARY", "P"])";
   std::string long_text;
   long_text.resize(20'000'000, 'x');  // clang-tidy takes such a constructor for a mistake
@@ -66,7 +66,7 @@ TEST(KindBeside, WhatIsNoSuchFileSaysNothing) {
     put(folder / "scan.json", text);
     EXPECT_EQ(kind(), std::nullopt) << text.substr(0, 100);
     const bool is_bad = text == "{" || text == "{" + phase || text.size() > 1000;
-    EXPECT_EQ(!KindsBeside(folder / "scan.nii", 1).warning().empty(), is_bad) << text.substr(0, 100);
+    EXPECT_EQ(!BidsSidecar(folder / "scan.nii", 1).warning().empty(), is_bad) << text.substr(0, 100);
   }
   std::filesystem::remove(folder / "scan.json");
   EXPECT_EQ(kind(), std::nullopt);
@@ -79,15 +79,15 @@ TEST(KindBeside, NamesOfAnyLettersAndLength) {
   put(folder / "f\xc3\xbcr.json",
       "{\"quietvox\": \"1\", \"image\": \"f\xc3\xbcr.nii\", \"volumes\": [{\"first\": 0, \"last\": 0, \"kind\": "
       "\"phase\"}]}");
-  EXPECT_EQ(KindsBeside(folder / "f\xc3\xbcr.nii", 1).of_volume(0).kind, DataKind::phase);
-  EXPECT_EQ(KindsBeside(folder / (std::string(251, 'a') + ".nii"), 1).of_volume(0).kind, std::nullopt);
+  EXPECT_EQ(BidsSidecar(folder / "f\xc3\xbcr.nii", 1).of_volume(0).kind, DataKind::phase);
+  EXPECT_EQ(BidsSidecar(folder / (std::string(251, 'a') + ".nii"), 1).of_volume(0).kind, std::nullopt);
   std::filesystem::create_symlink("loop.json", folder / "loop.json");
-  EXPECT_EQ(KindsBeside(folder / "loop.nii", 1).of_volume(0).kind, std::nullopt);
+  EXPECT_EQ(BidsSidecar(folder / "loop.nii", 1).of_volume(0).kind, std::nullopt);
 }
 
 TEST(KindBeside, NamesOfBidsAndDcm2niixSayIt) {
   const auto kind = [](const char* name) {
-    return KindsBeside(std::filesystem::path("nowhere") / name, 1).of_volume(0).kind;
+    return BidsSidecar(std::filesystem::path("nowhere") / name, 1).of_volume(0).kind;
   };
   for (const char* name : {"sub-1_part-phase_bold.nii.gz", "sub-1_phasediff.nii", "sub-1_run-2_phase1.nii.gz",
                            "5_gre_field_mapping_e2_ph.nii.gz", "scan_ph.nii"}) {
@@ -106,9 +106,9 @@ TEST(KindBeside, NamesOfBidsAndDcm2niixSayIt) {
 TEST(KindBeside, WhatTheFileSaysCountsMoreThanTheName) {
   const TemporaryFolder folder;
   put(folder / "sub-1_phase.json", R"({"Modality": "CT"})");
-  EXPECT_EQ(KindsBeside(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::scalar);
+  EXPECT_EQ(BidsSidecar(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::scalar);
   put(folder / "sub-1_phase.json", R"({"ImageType": ["ORIGINAL", "PRIMARY", "M"]})");
-  EXPECT_EQ(KindsBeside(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::phase) << "they contradict";
+  EXPECT_EQ(BidsSidecar(folder / "sub-1_phase.nii", 1).of_volume(0).kind, DataKind::phase) << "they contradict";
 }
 
 TEST(KindBeside, VolumesAreToldApart) {
@@ -116,13 +116,13 @@ TEST(KindBeside, VolumesAreToldApart) {
   put(folder / "scan.json",
       R"({"quietvox": "1", "image": "scan.nii", "volumes": [{"first": 0, "last": 1, "kind": "magnitude"},
           {"first": 2, "last": 2, "kind": "phase"}, {"first": 3, "last": 3}]})");
-  const KindsBeside kinds(folder / "scan.nii", 4);
+  const BidsSidecar kinds(folder / "scan.nii", 4);
   EXPECT_EQ(kinds.of_volume(1).kind, DataKind::magnitude);
   EXPECT_EQ(kinds.of_volume(2).kind, DataKind::phase);
   EXPECT_EQ(kinds.of_volume(2).kind_source, "scan.json says phase");
   EXPECT_EQ(kinds.of_volume(3).kind, std::nullopt);
-  EXPECT_EQ(KindsBeside(folder / "scan.nii", 3).of_volume(2).kind, std::nullopt) << "an image of other volumes";
-  EXPECT_EQ(KindsBeside(folder / "scan.mha", 4).of_volume(2).kind, std::nullopt) << "another image";
+  EXPECT_EQ(BidsSidecar(folder / "scan.nii", 3).of_volume(2).kind, std::nullopt) << "an image of other volumes";
+  EXPECT_EQ(BidsSidecar(folder / "scan.mha", 4).of_volume(2).kind, std::nullopt) << "another image";
 }
 
 }  // namespace

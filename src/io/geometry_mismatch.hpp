@@ -14,28 +14,28 @@ namespace quietvox::io {
 
 /// Where `moved` lies, if not where `image` does: `spacing 1, 1, 2 mm instead of 1, 1, 1 mm`; else empty. An axis of
 /// one voxel has no spacing to compare.
-std::string displacement(const Geometry& moved, const Geometry& image);
+std::string geometry_mismatch(const Geometry& moved, const Geometry& image);
 
 /// How far voxels may lie apart that are taken for one, in voxels along each axis.
 constexpr double same_voxel = 0.25;
 
 /// Where the first voxel of each slice lies, LPS, mm.
-using SlicePlaces = std::vector<std::array<double, 3>>;
-SlicePlaces even_places(const Geometry&);
+using SlicePositions = std::vector<std::array<double, 3>>;
+SlicePositions even_positions(const Geometry&);
 /// Slice by slice where the image says it so, else as `own` has it, which is one of its geometries; with the axes of a
 /// map.
-SlicePlaces slice_places(const Image&, std::size_t volume, const Geometry& own, const AxisMap& = {});
+SlicePositions slice_positions(const Image&, std::size_t volume, const Geometry& own, const AxisMap& = {});
 
 /// How far voxels of two volumes of the same extent that have the same index lie apart at most, in voxels of `image`
 /// along one of its axes.
-double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
-                const SlicePlaces& slices);
+double farthest(const Geometry& moved, const SlicePositions& moved_slices, const Geometry& image,
+                const SlicePositions& slices);
 /// The same in some of the slices.
-double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
-                const SlicePlaces& slices, std::size_t first, std::size_t count);
+double farthest(const Geometry& moved, const SlicePositions& moved_slices, const Geometry& image,
+                const SlicePositions& slices, std::size_t first, std::size_t count);
 
 /// Where the first slice lies that is farther away than that, of volumes in which not all voxels are near enough:
 /// `slice 4 lies at 0, 0, 16 mm instead of 0, 0, 6 mm`.
-std::string displaced_slice(const Geometry& image, const SlicePlaces& moved, const SlicePlaces& slices);
+std::string mismatched_slice(const Geometry& image, const SlicePositions& moved, const SlicePositions& slices);
 
 }  // namespace quietvox::io

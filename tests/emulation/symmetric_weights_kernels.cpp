@@ -2,4 +2,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulation/language.hpp"
 
-#include "cuda/filters/bilateral/by_pairs.cu"
+#include "cuda/filters/bilateral/symmetric_weights.cu"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/lazy_facts.hpp"
+#include "io/voxel_kind.hpp"
 
 #include <array>
 
@@ -20,7 +20,7 @@ auto unless_broken(const Look& look) -> decltype(look()) {
 
 }  // namespace
 
-HeaderFacts LooksOfVolumes::get(std::size_t volume, HeaderFacts said, Rescale to_real, const StoredVolume& stored) {
+HeaderFacts KindByVoxels::get(std::size_t volume, HeaderFacts said, Rescale to_real, const StoredVolume& stored) {
   const auto look = [&]() -> NumberLooks {
     {
       const std::lock_guard lock(mutex_);
@@ -49,7 +49,7 @@ HeaderFacts LooksOfVolumes::get(std::size_t volume, HeaderFacts said, Rescale to
   return said;
 }
 
-bool LooksOfVolumes::are_vectors(std::size_t volume, const StoredVolume& stored) {
+bool KindByVoxels::are_vectors(std::size_t volume, const StoredVolume& stored) {
   constexpr std::size_t most_volumes = 9;  // three directions
   if (volumes_ % 3 != 0 || volumes_ > most_volumes) return false;
   const std::lock_guard lock(mutex_);

@@ -93,7 +93,7 @@ Significance significance_of(const Bm4dParams&);
 
 /// out = filtered, with what is significant put back. `filtered` lies within `noisy`, and holds `out` and, as far as
 /// the volume goes, params.neighbours() about it.
-void restore_significant(VolumeView<const float> noisy, VolumeView<const float> filtered, VolumeView<float> out,
-                         const Bm4dParams& params, const Execution&);
+void restore_small_features(VolumeView<const float> noisy, VolumeView<const float> filtered, VolumeView<float> out,
+                            const Bm4dParams& params, const Execution&);
 
 }  // namespace quietvox::bm4d_kernel

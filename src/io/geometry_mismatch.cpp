@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/displacement.hpp"
+#include "io/geometry_mismatch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ double along(const std::array<double, 3>& way, const Geometry& geometry, int axi
 
 }  // namespace
 
-std::string displacement(const Geometry& moved, const Geometry& image) {
+std::string geometry_mismatch(const Geometry& moved, const Geometry& image) {
   constexpr double tolerance = 1e-3;
   const auto near = [](double a, double b, double unit) { return std::abs(a - b) <= tolerance * unit; };
   bool spacing = true, origin = true, direction = true;
@@ -44,8 +44,8 @@ std::string displacement(const Geometry& moved, const Geometry& image) {
   return direction ? "" : "its axes point elsewhere";
 }
 
-SlicePlaces even_places(const Geometry& geometry) {
-  SlicePlaces places;
+SlicePositions even_positions(const Geometry& geometry) {
+  SlicePositions places;
   for (std::int64_t z = 0; z < geometry.extent.z; ++z) {
     auto& place = places.emplace_back(geometry.origin);
     for (std::size_t i = 0; i < 3; ++i)
@@ -54,21 +54,21 @@ SlicePlaces even_places(const Geometry& geometry) {
   return places;
 }
 
-SlicePlaces slice_places(const Image& image, std::size_t volume, const Geometry& own, const AxisMap& map) {
-  SlicePlaces places = slice_positions(image, volume);
-  if (places.empty() || map.from.z != 2) return even_places(turned(own, map));
+SlicePositions slice_positions(const Image& image, std::size_t volume, const Geometry& own, const AxisMap& map) {
+  SlicePositions places = slice_positions(image, volume);
+  if (places.empty() || map.from.z != 2) return even_positions(reordered(own, map));
   if (map.is_reversed.z) std::ranges::reverse(places);
   AxisMap within = map;
   within.is_reversed.z = false;
-  const Geometry first = turned(own, within);
+  const Geometry first = reordered(own, within);
   for (auto& place : places) {
     for (std::size_t i = 0; i < 3; ++i) place[i] += first.origin[i] - own.origin[i];
   }
   return places;
 }
 
-double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
-                const SlicePlaces& slices, std::size_t first, std::size_t count) {
+double farthest(const Geometry& moved, const SlicePositions& moved_slices, const Geometry& image,
+                const SlicePositions& slices, std::size_t first, std::size_t count) {
   double most = 0;
   for (std::size_t z = first; z < first + count; ++z) {
     for (const double x : {0.0, static_cast<double>(image.extent.x - 1)}) {
@@ -87,12 +87,12 @@ double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Ge
   return most;
 }
 
-double farthest(const Geometry& moved, const SlicePlaces& moved_slices, const Geometry& image,
-                const SlicePlaces& slices) {
+double farthest(const Geometry& moved, const SlicePositions& moved_slices, const Geometry& image,
+                const SlicePositions& slices) {
   return farthest(moved, moved_slices, image, slices, 0, std::min(moved_slices.size(), slices.size()));
 }
 
-std::string displaced_slice(const Geometry& image, const SlicePlaces& moved, const SlicePlaces& slices) {
+std::string mismatched_slice(const Geometry& image, const SlicePositions& moved, const SlicePositions& slices) {
   for (std::size_t z = 0; z < std::min(moved.size(), slices.size()); ++z) {
     const auto &p = moved[z], &q = slices[z];
     if (farthest(image, moved, image, slices, z, 1) <= same_voxel) continue;

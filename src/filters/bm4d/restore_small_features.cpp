@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/bm4d/significance.hpp"
+#include "filters/bm4d/restore_small_features.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,8 +63,8 @@ Significance significance_of(const Bm4dParams& params) {
           static_cast<float>(1 / voxels), static_cast<float>(params.most_change())};
 }
 
-void restore_significant(VolumeView<const float> noisy, VolumeView<const float> filtered, VolumeView<float> out,
-                         const Bm4dParams& params, const Execution& execution) {
+void restore_small_features(VolumeView<const float> noisy, VolumeView<const float> filtered, VolumeView<float> out,
+                            const Bm4dParams& params, const Execution& execution) {
   constexpr std::int64_t grain = 32;  // rows
   const Significance significance = significance_of(params);
   const std::int64_t first = out.origin.x - filtered.origin.x;

@@ -137,14 +137,15 @@ std::vector<Volume> run(const Filter& filter, const std::vector<Volume>& volumes
   std::vector<Volume> results(volumes.size() + filter.maps.size(), Volume(volumes[0].extent, volumes[0].spacing));
   const FilterConfig resolved = FilterConfig(filter).resolved(header_facts(*pointers[0]));
   std::int64_t next = 0;
-  filter_series(pointers, resolved, Small(), execution, [&](std::span<const VolumeView<const float>> outputs) {
-    ASSERT_EQ(outputs.size(), results.size());
-    EXPECT_EQ(outputs[0].origin.z, next);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      std::copy_n(outputs[i].data, outputs[i].extent.voxels(), results[i].view().row(0, next));
-    }
-    next += outputs[0].extent.z;
-  });
+  filter_volumes_together(pointers, resolved, Small(), execution,
+                          [&](std::span<const VolumeView<const float>> outputs) {
+                            ASSERT_EQ(outputs.size(), results.size());
+                            EXPECT_EQ(outputs[0].origin.z, next);
+                            for (std::size_t i = 0; i < outputs.size(); ++i) {
+                              std::copy_n(outputs[i].data, outputs[i].extent.voxels(), results[i].view().row(0, next));
+                            }
+                            next += outputs[0].extent.z;
+                          });
   EXPECT_EQ(next, volumes[0].extent.z);
   return results;
 }
@@ -223,7 +224,7 @@ TEST(FilterSeries, ABackendWithoutThemSaysSo) {
   MemorySource source(volume);
   VolumeSource* const volumes[] = {&source};
   expect_error(Errc::device, "spread: plain has no filters that make maps",
-               [&] { filter_series(volumes, FilterConfig(filter), Plain(), {}, [](auto) {}); });
+               [&] { filter_volumes_together(volumes, FilterConfig(filter), Plain(), {}, [](auto) {}); });
 }
 
 TEST(FilterSeries, TheModelOfTheNoiseIsGivenToWhoAsks) {

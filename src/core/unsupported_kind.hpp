@@ -11,6 +11,6 @@ namespace quietvox {
 
 /// An error if a filter of the chain would make nonsense of the numbers of a volume, since they are phases, labels,
 /// vectors or colours; it names the first such filter.
-std::optional<Error> refusal(std::span<const FilterConfig> chain, const HeaderFacts&);
+std::optional<Error> unsupported_kind(std::span<const FilterConfig> chain, const HeaderFacts&);
 
 }  // namespace quietvox

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/turned_volume.hpp"
+#include "core/swapped_volume.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@ namespace quietvox::test {
 namespace {
 
 int axis_of(const Extent& extent, const Spacing& spacing, const HeaderFacts& header = {}) {
-  return Turning({.extent = extent, .spacing = spacing, .header = header}).axis();
+  return AxisSwap({.extent = extent, .spacing = spacing, .header = header}).axis();
 }
 
-TEST(Turning, IsByTheOnlyAxisThatIsThickOrFlat) {
+TEST(AxisSwap, IsByTheOnlyAxisThatIsThickOrFlat) {
   EXPECT_EQ(axis_of({{20, 30, 10}}, {1, 1, 1}), 2);
   EXPECT_EQ(axis_of({{20, 30, 10}}, {1, 1, 5}), 2);
   EXPECT_EQ(axis_of({{20, 30, 10}}, {5, 1, 1}), 0);
@@ -28,7 +28,7 @@ TEST(Turning, IsByTheOnlyAxisThatIsThickOrFlat) {
   EXPECT_EQ(axis_of({{20, 30, 10}}, {5, 1, 1}, {.slices_are_even = false}), 2);
 }
 
-TEST(Turning, IsForChainsOfWhichOneWorksInSlices) {
+TEST(AxisSwap, IsForChainsOfWhichOneWorksInSlices) {
   const FilterConfig gaussian(find_filter("gaussian")), dct(find_filter("dct"));
   FilterConfig rows(find_filter("median"));
   rows.set("shape", "row");
@@ -37,22 +37,22 @@ TEST(Turning, IsForChainsOfWhichOneWorksInSlices) {
   EXPECT_FALSE(works_in_slices(std::vector{rows, dct}));
 }
 
-TEST(Turning, TwiceMakesThingsAsTheyWere) {
-  const Turning turning({.extent = {{4, 30, 20}}, .spacing = {5, 1, 1}});
+TEST(AxisSwap, TwiceMakesThingsAsTheyWere) {
+  const AxisSwap swap({.extent = {{4, 30, 20}}, .spacing = {5, 1, 1}});
   NoiseModel model;
   model.map = {{{3, 2, 1}}, {0, 1, 2, 3, 4, 5}};
   model.spectrum = {{{2, 1, 1}}, {1.5F, 0.5F}, {1}};
-  const NoiseModel turned = turning(model);
-  EXPECT_EQ(turned.map.size, (Extent{{1, 2, 3}}));
-  EXPECT_EQ(turned.map.values, (std::vector<float>{0, 3, 1, 4, 2, 5}));
-  EXPECT_EQ(turned.spectrum.correlation({0, 0, 1}), model.spectrum.correlation({1, 0, 0}));
-  EXPECT_EQ(turned.spectrum.length(), turning(model.spectrum.length()));
-  EXPECT_GT(turned.spectrum.length().z, 1.1);
-  EXPECT_EQ(turning(turned).map.values, model.map.values);
-  EXPECT_EQ(turning(turned).spectrum.across_axis, 2);
+  const NoiseModel swapped = swap(model);
+  EXPECT_EQ(swapped.map.size, (Extent{{1, 2, 3}}));
+  EXPECT_EQ(swapped.map.values, (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(swapped.spectrum.correlation({0, 0, 1}), model.spectrum.correlation({1, 0, 0}));
+  EXPECT_EQ(swapped.spectrum.length(), swap(model.spectrum.length()));
+  EXPECT_GT(swapped.spectrum.length().z, 1.1);
+  EXPECT_EQ(swap(swapped).map.values, model.map.values);
+  EXPECT_EQ(swap(swapped).spectrum.across_axis, 2);
 }
 
-TEST(TurnedVolume, IsTheSameVoxelsAlongOtherAxes) {
+TEST(SwappedVolume, IsTheSameVoxelsAlongOtherAxes) {
   const FilterConfig dct(find_filter("dct"));
   for (const auto& [extent, spacing] :
        {std::pair{Extent{{4, 30, 20}}, Spacing{5, 1, 2}}, std::pair{Extent{{30, 4, 20}}, Spacing{2, 9, 1}},
@@ -61,20 +61,20 @@ TEST(TurnedVolume, IsTheSameVoxelsAlongOtherAxes) {
     volume.spacing = spacing;
     MemorySource source(volume);
     const FilterFrame frame({&dct, 1}, source, {});
-    const Turning turning(header_facts(source));
-    VolumeSource& turned = frame.source();
-    ASSERT_EQ(turned.extent(), turning(extent));
-    EXPECT_EQ(turned.spacing().z, spacing[turning.axis()]);
+    const AxisSwap swap(header_facts(source));
+    VolumeSource& swapped = frame.source();
+    ASSERT_EQ(swapped.extent(), swap(extent));
+    EXPECT_EQ(swapped.spacing().z, spacing[swap.axis()]);
     int consumed = 0;
     frame.run(
         [&](const auto& take) {
-          for (std::int64_t z = 0, together = 1; z < turned.extent().z; z += together, ++together) {
-            together = std::min(together, turned.extent().z - z);
-            Volume slab(Extent{{turned.extent().x, turned.extent().y, together}});
+          for (std::int64_t z = 0, together = 1; z < swapped.extent().z; z += together, ++together) {
+            together = std::min(together, swapped.extent().z - z);
+            Volume slab(Extent{{swapped.extent().x, swapped.extent().y, together}});
             VolumeView<float> slices = slab.view();
             slices.origin.z = z;
-            turned.read(slices);
-            const Index3 place = turning(Index3{2, 3, z});
+            swapped.read(slices);
+            const Index3 place = swap(Index3{2, 3, z});
             EXPECT_EQ(slices.at(2, 3, 0), volume.view().at(place.x, place.y, place.z));
             take(slices);
           }
@@ -88,19 +88,19 @@ TEST(TurnedVolume, IsTheSameVoxelsAlongOtherAxes) {
   }
 }
 
-TEST(TurnedVolume, KeepsAsMuchAsThereIsRoomFor) {
+TEST(SwappedVolume, KeepsAsMuchAsThereIsRoomFor) {
   const Volume volume(Extent{{12, 30, 20}}, Spacing{5, 1, 1});
   MemorySource source(volume);
-  const Turning turning(header_facts(source));
-  TurnedVolume turned(source, turning, 5 * 30 * 20 * sizeof(float), {});
+  const AxisSwap swap(header_facts(source));
+  SwappedVolume swapped(source, swap, 5 * 30 * 20 * sizeof(float), {});
   Volume slab(Extent{{20, 30, 3}});
   for (const std::int64_t z : {0, 3, 6, 9}) {
     VolumeView<float> slices = slab.view();
     slices.origin.z = z;
-    turned.read(slices);
+    swapped.read(slices);
   }
   EXPECT_EQ(source.reads(), std::vector<int>(20, 3)) << "for slices 0 to 4, 5 to 9 and 10 and 11";
-  TurnedVolume one(source, turning, 0, {});
+  SwappedVolume one(source, swap, 0, {});
   one.read(slab.view());
   EXPECT_EQ(source.reads(), std::vector<int>(20, 6));
 }

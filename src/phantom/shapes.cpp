@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "phantom/scene.hpp"
+#include "phantom/shapes.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/bilateral/by_pairs.hpp"
+#include "cuda/filters/bilateral/symmetric_weights.hpp"
 
 #include <type_traits>
 
@@ -291,8 +291,8 @@ bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, 
 
 }  // namespace
 
-bool bilateral_by_pairs(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
-                        const LaunchContext& context) {
+bool bilateral_symmetric_weights(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
+                                 const LaunchContext& context) {
   const Radius3 r = params.halo();
   if (r.x > max_rx || r.z > 0 || params.range_cut > 0) return false;
   return launch_if<2>(in, out, params, context) || launch_if<3>(in, out, params, context) ||

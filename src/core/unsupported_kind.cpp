@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/refusal.hpp"
+#include "core/unsupported_kind.hpp"
 
 namespace quietvox {
 namespace {
 
 /// An error if the filter would make nonsense of the numbers.
-std::optional<Error> refusal(const Filter& filter, const HeaderFacts& header) {
+std::optional<Error> unsupported_kind(const Filter& filter, const HeaderFacts& header) {
   const auto refuse = [&](const std::string& why) {
     return Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why,
                  Parameter{"force-kind", "scalar"} + " filters the numbers all the same");
@@ -30,9 +30,9 @@ std::optional<Error> refusal(const Filter& filter, const HeaderFacts& header) {
 
 }  // namespace
 
-std::optional<Error> refusal(std::span<const FilterConfig> chain, const HeaderFacts& header) {
+std::optional<Error> unsupported_kind(std::span<const FilterConfig> chain, const HeaderFacts& header) {
   for (const FilterConfig& step : chain) {
-    if (auto error = refusal(step.filter(), header)) return error;
+    if (auto error = unsupported_kind(step.filter(), header)) return error;
   }
   return std::nullopt;
 }

@@ -11,16 +11,16 @@
 namespace quietvox {
 
 /// The measure of the noise, and filters that work in slices, take z for the axis across slices. Where programs have
-/// reordered axes, slices may lie along x or y instead; such a volume is turned: that axis and z are exchanged.
+/// reordered axes, slices may lie along x or y instead; such a volume is swapped: that axis and z are exchanged.
 ///
-/// operator() takes a fact of a volume to that of the turned volume, and that one back.
-class Turning {
+/// operator() takes a fact of a volume to that of the swapped volume, and that one back.
+class AxisSwap {
  public:
-  Turning() = default;  ///< of nothing
-  /// Turns by the axis that is thick or has one voxel. If there is none, or several, or if it is z, nothing is turned.
-  explicit Turning(const VolumeFacts&);
+  AxisSwap() = default;  ///< of nothing
+  /// Swaps the axis that is thick or has one voxel. If there is none, or several, or if it is z, nothing is swapped.
+  explicit AxisSwap(const VolumeFacts&);
 
-  /// True where there is something to turn.
+  /// True where there is something to swap.
   explicit operator bool() const { return axis_ != 2; }
   int axis() const { return axis_; }
 
@@ -43,7 +43,7 @@ class Turning {
 /// True where a filter of the chain takes z for the axis across slices, and none tells rows from columns.
 bool works_in_slices(std::span<const FilterConfig> chain);
 
-/// How a chain is filtered: turned where it works in slices that do not lie along z.
-Turning turning_for(std::span<const FilterConfig> chain, const VolumeFacts&);
+/// How a chain is filtered: swapped where it works in slices that do not lie along z.
+AxisSwap axis_swap_for(std::span<const FilterConfig> chain, const VolumeFacts&);
 
 }  // namespace quietvox

@@ -3,6 +3,7 @@
 option(QUIETVOX_BUILD_TESTS "Build the tests" ON)
 option(QUIETVOX_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(QUIETVOX_BUILD_PYTHON "Build the Python module" ON)
+option(QUIETVOX_WITH_OPENCV "Measure OpenCV's filters in `quietvox benchmark` too" OFF)
 option(QUIETVOX_BUILD_FUZZERS "Build the fuzzers of tests/fuzz; needs clang (preset fuzz)" OFF)
 set(QUIETVOX_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (where nvcc is found), ON, OFF")
 set(QUIETVOX_TEST_DATA ${PROJECT_SOURCE_DIR}/../shared/data CACHE PATH

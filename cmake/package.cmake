@@ -43,12 +43,13 @@ set(public_headers
   core/memory_volume.hpp core/message.hpp core/noise_model.hpp core/pipeline.hpp core/provenance.hpp core/volume_view.hpp
   core/volume_facts.hpp
   filters/adaptive_bilateral.hpp filters/bilateral.hpp filters/bm4d.hpp filters/dct.hpp filters/gaussian.hpp
-  filters/median.hpp filters/nlm.hpp filters/prinlm.hpp filters/quadratic.hpp filters/quadratic/coefficients.hpp
+  filters/common/launch_context.hpp filters/median.hpp filters/nlm.hpp filters/prinlm.hpp filters/quadratic.hpp filters/quadratic/coefficients.hpp
   filters/quadratic/training.hpp filters/registry.hpp
   backends/choice.hpp
   analysis/measure_noise.hpp analysis/metrics.hpp analysis/stabilisation.hpp
   phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp
-  io/files/file_stamp.hpp io/image.hpp io/output/access.hpp
+  io/create.hpp io/dicom_folder.hpp io/files/file_stamp.hpp io/image.hpp io/output/access.hpp io/rescale.hpp
+  io/scalar_type.hpp
   workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/stabilise.hpp workflow/volume_filter.hpp)
 set(public_itk_headers
   quietvoxImageFilterBase.h quietvoxImageFilterBase.hxx quietvoxSeriesImageSource.h quietvoxSeriesImageWriter.h

@@ -40,10 +40,12 @@ using Options = std::map<std::string, std::string>;  ///< by keyword
 using Step = std::pair<std::string, Options>;        ///< a filter and its parameters
 using Array = py::array_t<float, py::array::c_style>;
 
-/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`.
+/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`, `radius=(Z, Y, X)`.
 std::string spelled(const Parameter& parameter) {
   const std::string keyword = json_key(parameter.name);
   if (keyword.starts_with("no_")) return keyword.substr(3) + "=False";
+  if (keyword == "force" || keyword == "allow_gaps") return keyword + "=True";
+  if (parameter.value == "XxYxZ") return keyword + "=(Z, Y, X)";
   return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";
 }
 
@@ -255,7 +257,8 @@ py::list describe(const std::vector<FieldInfo>& fields) {
   py::list parameters;
   for (const FieldInfo& field : fields) {
     const std::string unit = field.unit.empty() ? "" : " (" + field.unit + ")";
-    parameters.append(py::make_tuple(json_key(field.name), field.help, field.allowed() + unit, field.default_text));
+    parameters.append(
+        py::make_tuple(json_key(field.name), field.help, field.allowed("one per axis") + unit, field.default_text));
   }
   return parameters;
 }

@@ -8,10 +8,10 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
-#include "io/display_format.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/voxel_kind.hpp"
+#include "io/voxels.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
@@ -49,7 +49,7 @@ class ItkFile {
     check_size();
     const bool gzip = header_.encoding == "gzip";
     read_here_ = header_.offset && (gzip || header_.encoding == "raw");
-    facts_.emplace(std::move(facts), header_.header, volumes_, io::Rescale{});
+    voxel_kind_.emplace(std::move(facts), header_.header, volumes_, io::Rescale{});
     with_error_context(header_.header.string(), [&] {
       const auto file_size = fs::file_size(header_.data);
       check_image_size(geometry_.extent, static_cast<std::int64_t>(volumes_), file_size, execution_);
@@ -62,8 +62,8 @@ class ItkFile {
   const io::Geometry& geometry() const { return geometry_; }
   std::size_t volumes() const { return volumes_; }
   const itk::ImageIOBase& image_io() const { return *io_; }
-  io::VoxelKind& facts() { return *facts_; }
-  io::NiftiType type() const { return voxel_type(io_->GetComponentType()); }
+  io::VoxelKind& voxel_kind() { return *voxel_kind_; }
+  io::ScalarType type() const { return scalar_type(io_->GetComponentType()); }
 
   /// For read() and read_stored(), one for each place where the file is read; null where ITK reads it.
   std::shared_ptr<io::ByteReader> take_reader() { return read_here_ ? readers_.take() : nullptr; }
@@ -172,7 +172,7 @@ class ItkFile {
   }
 
   ItkHeader header_;
-  std::optional<io::VoxelKind> facts_;
+  std::optional<io::VoxelKind> voxel_kind_;
   itk::ImageIOBase::Pointer io_;
   Execution execution_;
   io::Geometry geometry_;
@@ -199,8 +199,8 @@ class ItkVolume final : public VolumeSource {
   Extent extent() const override { return file_->geometry().extent; }
   Spacing spacing() const override { return file_->geometry().spacing; }
   HeaderFacts header() const override {
-    HeaderFacts facts =
-        file_->facts().get(volume_, [&](std::size_t volume) { return std::make_unique<ItkVolume>(file_, volume); });
+    HeaderFacts facts = file_->voxel_kind().get(
+        volume_, [&](std::size_t volume) { return std::make_unique<ItkVolume>(file_, volume); });
     facts.offset = offset_;
     return facts;
   }
@@ -236,26 +236,22 @@ class ItkImage final : public io::Image {
   }
   std::vector<std::string> warnings() const override {
     std::vector<std::string> warnings;
-    for (const std::string& warning : {file_->header().warning, file_->facts().warning()}) {
+    for (const std::string& warning : {file_->header().warning, file_->voxel_kind().warning()}) {
       if (!warning.empty()) warnings.push_back(warning);
     }
     return warnings;
   }
 
-  io::Facts facts() const override {
-    const io::Geometry& place = file_->geometry();
-    return {{"format", io::to_string(format()) + (file_->header().files().size() > 1 ? ", two files" : "")},
-            {"extent", io::format_extent(place.extent) + " voxels"},
-            {"volumes", std::to_string(file_->volumes())},
-            {"spacing", io::format_spacing(place.spacing)},
-            {"origin", io::format_point(place.origin)},
-            {"stored-type", std::string(to_string(file_->type()))},
-            {"encoding", file_->header().encoding}};
+  io::ImageInfo info() const override {
+    return {.files = file_->header().files().size(),
+            .encoding = file_->header().encoding,
+            .type = file_->type(),
+            .rescale = io::Rescale{}};
   }
 
   std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::VoxelDomain domain,
                                           const io::WriteOptions& options) const override {
-    check(options.output_type == "same" ? domain : io::VoxelDomain::real);
+    check(!options.output_type ? domain : io::VoxelDomain::real);
     const itk::ImageIOBase& image_io = file_->image_io();
     io::WriteOptions with_access = options;
     with_access.access = options.access & io::access_of(*this, output);

@@ -257,26 +257,34 @@ std::string nrrd_encoding(const std::string& name) {
   return name == "raw" ? "raw" : "text";
 }
 
+struct TypePair {
+  itk::IOComponentEnum itk;
+  io::ScalarType ours;
+};
+static_assert(sizeof(int) == 4 && sizeof(long) == 8 && sizeof(long long) == 8);
+constexpr std::array<TypePair, 12> scalar_types{{{itk::IOComponentEnum::UCHAR, io::ScalarType::uint8},
+                                                 {itk::IOComponentEnum::CHAR, io::ScalarType::int8},
+                                                 {itk::IOComponentEnum::USHORT, io::ScalarType::uint16},
+                                                 {itk::IOComponentEnum::SHORT, io::ScalarType::int16},
+                                                 {itk::IOComponentEnum::UINT, io::ScalarType::uint32},
+                                                 {itk::IOComponentEnum::INT, io::ScalarType::int32},
+                                                 {itk::IOComponentEnum::ULONG, io::ScalarType::uint64},
+                                                 {itk::IOComponentEnum::ULONGLONG, io::ScalarType::uint64},
+                                                 {itk::IOComponentEnum::LONG, io::ScalarType::int64},
+                                                 {itk::IOComponentEnum::LONGLONG, io::ScalarType::int64},
+                                                 {itk::IOComponentEnum::FLOAT, io::ScalarType::float32},
+                                                 {itk::IOComponentEnum::DOUBLE, io::ScalarType::float64}}};
+
 }  // namespace
 
-io::NiftiType voxel_type(itk::IOComponentEnum type) {
-  using Type = itk::IOComponentEnum;
-  static_assert(sizeof(int) == 4 && sizeof(long) == 8 && sizeof(long long) == 8);
-  switch (type) {
-    case Type::UCHAR: return io::NiftiType::uint8;
-    case Type::CHAR: return io::NiftiType::int8;
-    case Type::USHORT: return io::NiftiType::uint16;
-    case Type::SHORT: return io::NiftiType::int16;
-    case Type::UINT: return io::NiftiType::uint32;
-    case Type::INT: return io::NiftiType::int32;
-    case Type::ULONG:
-    case Type::ULONGLONG: return io::NiftiType::uint64;
-    case Type::LONG:
-    case Type::LONGLONG: return io::NiftiType::int64;
-    case Type::FLOAT: return io::NiftiType::float32;
-    case Type::DOUBLE: return io::NiftiType::float64;
-    default: throw Error(Errc::internal, "an accepted voxel type is not handled");
-  }
+io::ScalarType scalar_type(itk::IOComponentEnum type) {
+  const auto* const found = std::ranges::find(scalar_types, type, &TypePair::itk);
+  if (found == scalar_types.end()) throw Error(Errc::internal, "an accepted voxel type is not handled");
+  return found->ours;
+}
+
+itk::IOComponentEnum itk_type(io::ScalarType type) {
+  return std::ranges::find(scalar_types, type, &TypePair::ours)->itk;
 }
 
 std::string reason_of(const itk::ExceptionObject& error, Errc code) {

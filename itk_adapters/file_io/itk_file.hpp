@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "io/image.hpp"
-#include "io/nifti/voxels.hpp"
+#include "io/scalar_type.hpp"
 
 /// What the reader and the writer of NRRD and MetaImage files share.
 namespace quietvox {
 
-/// The type of voxels in the terms of what decodes and encodes them.
-io::NiftiType voxel_type(itk::IOComponentEnum);
+/// Names of one type of voxels, here and in ITK.
+io::ScalarType scalar_type(itk::IOComponentEnum);
+itk::IOComponentEnum itk_type(io::ScalarType);
 
 /// The reason within an exception of ITK's, on one line: without the object's name and address, and of a chain of
 /// reasons the innermost.

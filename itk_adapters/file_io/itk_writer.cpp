@@ -12,21 +12,13 @@
 #include "io/files/posix_file.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/output/provenance_sidecar.hpp"
+#include "io/voxels.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
-
-itk::IOComponentEnum stored_type(const std::string& output_type, itk::IOComponentEnum same) {
-  if (output_type == "same") return same;
-  if (output_type == "int16") return itk::IOComponentEnum::SHORT;
-  if (output_type == "uint16") return itk::IOComponentEnum::USHORT;
-  if (output_type == "float32") return itk::IOComponentEnum::FLOAT;
-  throw Error(Errc::invalid_argument, Parameter{"output-type"} + " = '" + output_type + "' is not known",
-              "give same, int16, uint16 or float32");
-}
 
 /// Replaces what follows the first `key` that begins a line, up to the line's end; lines without it stay.
 void set_line(std::string& text, const std::string& key, const std::string& value) {
@@ -46,7 +38,7 @@ class ItkWriter final : public io::ImageWriter {
   ItkWriter(const fs::path& output, const ItkWriterSource& source, const io::WriteOptions& options)
       : output_(output),
         source_(source),
-        type_(stored_type(options.output_type, source.type)),
+        type_(options.output_type ? itk_type(*options.output_type) : source.type),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
         execution_(options.execution),
         volume_seconds_(options.volume_seconds.value_or(1)),
@@ -84,7 +76,7 @@ class ItkWriter final : public io::ImageWriter {
       throw Error(Errc::internal, output_.string() + ": slices were not written in order");
     }
     const auto voxels = static_cast<std::size_t>(slices.extent.slice());
-    std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(voxel_type(type_))));
+    std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(scalar_type(type_))));
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       check_stop(execution_.stop);
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
@@ -128,7 +120,7 @@ class ItkWriter final : public io::ImageWriter {
     return options.input.empty() ? std::vector<fs::path>() : std::vector{options.input};
   }
 
-  io::VoxelFormat format() const { return {voxel_type(type_), false, {1, -source_.offset}}; }
+  io::VoxelFormat format() const { return {scalar_type(type_), false, {1, -source_.offset}}; }
 
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
     if (!source_.read_stored || type_ != source_.type) {

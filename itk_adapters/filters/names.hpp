@@ -30,7 +30,7 @@ inline std::string snake_case(std::string_view kebab) {
   return name;
 }
 
-/// A message as ITK's users know its parameters: `SetRadius`, `SetBackend("cpu")`.
+/// A message as ITK's users know its parameters: `SetBackend("cpu")`, `SetRadius({X, Y, Z})`.
 inline std::string with_setters(const Message& message) {
   return message.text([](const Parameter& parameter) {
     using Names = std::map<std::string_view, std::string>;
@@ -40,6 +40,7 @@ inline std::string with_setters(const Message& message) {
                               {"series-description-suffix", "WriteOptions::series_description_suffix"}};
     if (const auto other = others.find(parameter.name); other != others.end()) return other->second;
     const bool is_kind = parameter.name == "force-kind";
+    if (parameter.value == "XxYxZ") return "Set" + camel_case(parameter.name) + "({X, Y, Z})";
     const std::string value = is_kind ? "DataKind::" + parameter.value : "\"" + parameter.value + "\"";
     return "Set" + camel_case(parameter.name) + (parameter.value.empty() ? "" : "(" + value + ")");
   });

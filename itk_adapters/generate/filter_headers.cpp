@@ -25,8 +25,8 @@ void write_members(std::ostream& out, const std::string& params, const FieldInfo
         << "    this->template SetField<&" << member << ">(" << value << ");\n  }\n";
   };
   out << "\n  /** " << field.help << '\n'
-      << (field.unit.empty() ? "" : "   * Unit: " + field.unit + ".\n") << "   * Allowed: " << field.allowed()
-      << ". Default: " << field.default_text << ". */\n";
+      << (field.unit.empty() ? "" : "   * Unit: " + field.unit + ".\n")
+      << "   * Allowed: " << field.allowed("one per axis") << ". Default: " << field.default_text << ". */\n";
   setter("", "const decltype(" + member + ")& value", "value");
   if (field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple) {
     const std::string number = field.kind == FieldKind::integer_triple ? "int" : "double";

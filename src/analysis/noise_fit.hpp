@@ -11,7 +11,7 @@
 
 namespace quietvox {
 
-/// Which in-plane frequencies are used for what.
+/// Groups of in-plane frequencies.
 struct NoiseBands {
   std::vector<bool> lowest;      ///< no brick is flat at these
   std::vector<bool> next;        ///< beside the lowest
@@ -45,19 +45,19 @@ class NoiseFit {
   /// Mean power next to the lowest frequencies over the mean power above the lowest. It is large for noise whose power
   /// mostly lies at frequencies too low for bricks of this size.
   double steepness() const { return steepness_; }
-  /// Energy of the very flattest bricks over that of flat ones. It is not far below 1 for noise, which fills all bricks
-  /// alike; structure without noise leaves some bricks with next to nothing.
+  /// Energy of the flattest few bricks over that of flat ones. For noise it is a little below 1, because noise is the
+  /// same in all bricks. Structure without noise leaves some bricks nearly empty, and it is far below 1.
   double floor() const { return floor_; }
-  /// True if the energies of the flattest bricks differ less than those of noise with their spectrum would: then they
-  /// hold a pattern that repeats, such as lines of a grid.
+  /// True if the energies of the flattest bricks differ less than those of noise would: then they hold a repeated
+  /// pattern, such as the lines of a grid.
   bool is_pattern() const { return scatter_ < 0.55; }
-  /// Power at low in-plane frequencies as fitted to high frequencies across slices, over that fitted to low ones, where
-  /// structure lies. Near 1 for noise, less if even the flattest bricks hold structure. 1 if there are too few slices
-  /// to tell.
+  /// Power at low in-plane frequencies, fitted in two ways: to high frequencies across slices, over that fitted to low
+  /// ones, where structure lies. Near 1 for noise; less if even the flattest bricks hold structure; 1 if there are too
+  /// few slices to tell.
   double flatness() const { return flatness_; }
 
-  /// Bricks that look like noise: those whose energy falls with frequency, in the plane and across slices, no more
-  /// steeply than that of this noise.
+  /// Bricks that look like noise: their energy falls with frequency no more steeply than that of this noise, in the
+  /// plane and across slices.
   struct LikeNoise {
     std::vector<std::size_t> bricks;
     std::vector<double> log_variance;  ///< in noise, their mean is the logarithm of the variance
@@ -70,11 +70,12 @@ class NoiseFit {
   double contrast() const;  ///< standard deviation of structure within bricks over that of the noise
   /// The bricks of least energy, in ascending order of their index where equal.
   void choose(const std::vector<double>& energy);
-  /// Mean energy of the chosen bricks over that of all flat ones, which are more: the choice prefers bricks that are
-  /// quiet by chance. How many are flat is judged by how the chosen energies lie, and by what is expected.
+  /// Mean energy of the chosen bricks over that of all flat bricks. It is below 1, because bricks that are quiet by
+  /// chance were chosen. How many are flat is judged by the distribution of the chosen energies and by what is
+  /// expected.
   double mean_of_chosen(const std::vector<double>& energy, double freedom) const;
-  /// Where noise is stronger than structure, the flattest bricks lie where it is weakest. There all that look like
-  /// noise tell how strong it is, if they are of one mind.
+  /// For noise that is stronger than the structure: the flattest bricks are then those with the weakest noise. Takes
+  /// all bricks that look like noise instead, if they agree.
   void heed_all_like_noise();
   /// Finds the power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices;
   /// at low frequencies, where structure is strong, only to the upper half of them.

@@ -23,15 +23,15 @@
 namespace quietvox::cli {
 namespace {
 
-/// Lets slices and files use again the memory of those before them. By its own rules glibc gives blocks of their size
-/// back to the system each time, whose fresh pages then cost as much time as the filter.
+/// Lets slices and files reuse the memory of those before them. By default glibc gives blocks of their size back to the
+/// system each time; fresh pages would cost as much time as the filter.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
-/// The driver of a GPU makes a context of one queue in half the time that it takes for eight. A run needs one: it gives
-/// a GPU one chain at a time. Users may set the variable to something else.
+/// Asks the driver for one hardware queue instead of eight: it starts in half the time, and a run gives a GPU one chain
+/// at a time. Users may set the variable to something else.
 void ask_for_one_gpu_queue() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0); }
 
 void run_command_line(std::vector<std::string> words, Context& context) {
@@ -76,13 +76,13 @@ void run_command_line(std::vector<std::string> words, Context& context) {
   command.run(arguments, context);
 }
 
-/// Whether what reads our output, such as `head`, has seen enough: no fault, and nothing to say.
+/// Whether the reader of our output, such as `head`, has closed it: that is no fault, and nothing is said.
 bool reader_is_gone() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// Tells of an error in one line, and on stdout where JSON was asked for; returns its exit status.
+/// Prints an error in one line, and as JSON on stdout if that was asked for; returns its exit status.
 int fail(const Error& error, int status, const Context& context) {
   context.console.error(error.message());
   if (context.json && !context.is_worker) print_json({{"error", error_json(error, status)}});
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   using namespace quietvox::cli;
   keep_freed_memory();
   ask_for_one_gpu_queue();
-  std::cerr.rdbuf(nullptr);  // ITK writes to it; what is to be told comes from the console
+  std::cerr.rdbuf(nullptr);  // ITK writes to it; our own messages go through the console
   int status = 0, signal = 0;
   {
     const SignalWatch signals;

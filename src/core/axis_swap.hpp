@@ -33,7 +33,8 @@ class AxisSwap {
   CoarseField operator()(const CoarseField&) const;
   NoiseModel operator()(NoiseModel) const;
   VolumeFacts operator()(VolumeFacts) const;
-  /// Turns parameters that have a value per axis. What resolved filters hold besides their parameters stays as it is.
+  /// Swaps the parts of parameters that have a value per axis. What resolved filters hold besides their parameters
+  /// stays as it is.
   std::vector<FilterConfig> operator()(std::span<const FilterConfig> chain) const;
 
  private:

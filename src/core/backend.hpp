@@ -13,14 +13,10 @@
 
 #include "core/filter.hpp"
 
-namespace quietvox::cuda {
-struct LaunchContext;  ///< where filters queue their kernels; what it holds is known to cuda/ alone
-}
-
 namespace quietvox {
 
-/// The implementations of one filter on one backend. Context is an Execution, or the cuda::LaunchContext of a device
-/// whose memory holds the voxels. The 16-bit ones are null if the filter cannot work on integers.
+/// The implementations of one filter on one backend. Context is an Execution, or what a device
+/// whose memory holds the voxels needs to know. The 16-bit ones are null if the filter cannot work on integers.
 template <FilterParams P, class Context>
 struct Kernels {
   template <class T>

@@ -14,32 +14,48 @@ std::string joined(const std::vector<std::string>& words) {
   return list;
 }
 
+bool is_per_axis(const FieldInfo& field) {
+  return field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple;
+}
+
+std::string range_of(const FieldInfo& field) {
+  switch (field.kind) {
+    case FieldKind::integer:
+    case FieldKind::real:
+    case FieldKind::integer_triple:
+    case FieldKind::real_triple: return field.min + " to " + field.max;
+    case FieldKind::choice: return joined(field.choices);
+    case FieldKind::flag: return "true, false";
+    case FieldKind::text: break;
+  }
+  return "text";
+}
+
+/// What may be given instead of values.
+std::string words_of(const FieldInfo& field) {
+  std::string words = !field.may_be_all ? "" : field.may_be_auto ? ", all" : ", or all";
+  return field.may_be_auto ? words + ", or auto" : words;
+}
+
 }  // namespace
 
 bool is_word(std::string_view text, std::string_view word) {
   return std::ranges::equal(text, word, [](unsigned char a, char b) { return std::tolower(a) == b; });
 }
 
-std::string FieldInfo::allowed() const {
-  std::string text;
-  switch (kind) {
-    case FieldKind::integer:
-    case FieldKind::real: text = min + " to " + max; break;
-    case FieldKind::integer_triple:
-    case FieldKind::real_triple: text = min + " to " + max + ", one number or XxYxZ"; break;
-    case FieldKind::choice: text = joined(choices); break;
-    case FieldKind::flag: text = "true, false"; break;
-    case FieldKind::text: text = "text"; break;
-  }
-  if (may_be_all) text += may_be_auto ? ", all" : ", or all";
-  return may_be_auto ? text + ", or auto" : text;
+std::string FieldInfo::allowed(std::string_view per_axis) const {
+  std::string text = range_of(*this);
+  if (is_per_axis(*this)) text += ", one number or " + std::string(per_axis);
+  return text + words_of(*this);
 }
 
 void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string_view given) {
+  Message allowed = range_of(field);
+  if (is_per_axis(field)) allowed += ", one number or " + Message(Parameter{field.name, "XxYxZ"});
   throw Error(Errc::invalid_argument,
               (owner.empty() ? "" : std::string(owner) + ": ") + Parameter{field.name} + " = '" + std::string(given) +
                   "' is not allowed",
-              "give " + field.allowed() + (field.unit.empty() ? "" : " (" + field.unit + ")"));
+              "give " + allowed + words_of(field) + (field.unit.empty() ? "" : " (" + field.unit + ")"));
 }
 
 void throw_unknown_field(std::string_view owner, const std::vector<FieldInfo>& fields, std::string_view given) {

@@ -239,7 +239,8 @@ struct FieldInfo {
   std::vector<std::string> choices;  ///< choices only
 
   /// What may be given, for help texts and error messages: `0 to 15, one number or XxYxZ`, `box, disc`, ...
-  std::string allowed() const;
+  /// `per_axis`: how three numbers are given.
+  std::string allowed(std::string_view per_axis = "XxYxZ") const;
 };
 
 template <class T>

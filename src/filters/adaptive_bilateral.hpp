@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "filters/bilateral.hpp"
+#include "filters/common/launch_context.hpp"
 
 namespace quietvox {
 

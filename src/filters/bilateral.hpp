@@ -7,6 +7,7 @@
 #include "core/backend.hpp"
 #include "core/border.hpp"
 #include "core/noise_model.hpp"
+#include "filters/common/launch_context.hpp"
 
 namespace quietvox {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/noise_model.hpp"
+#include "filters/common/launch_context.hpp"
 #include "filters/dct.hpp"
 
 namespace quietvox {

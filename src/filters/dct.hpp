@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/backend.hpp"
+#include "filters/common/launch_context.hpp"
 
 namespace quietvox {
 

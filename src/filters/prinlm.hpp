@@ -3,6 +3,7 @@
 #pragma once
 
 #include "filters/bm4d.hpp"
+#include "filters/common/launch_context.hpp"
 
 namespace quietvox {
 

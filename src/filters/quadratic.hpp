@@ -6,6 +6,7 @@
 
 #include "core/backend.hpp"
 #include "core/border.hpp"
+#include "filters/common/launch_context.hpp"
 
 namespace quietvox {
 

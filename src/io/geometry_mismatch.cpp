@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "io/slice_positions.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -55,7 +54,7 @@ SlicePositions even_positions(const Geometry& geometry) {
 }
 
 SlicePositions slice_positions(const Image& image, std::size_t volume, const Geometry& own, const AxisMap& map) {
-  SlicePositions places = slice_positions(image, volume);
+  SlicePositions places = image.slice_positions(volume);
   if (places.empty() || map.from.z != 2) return even_positions(reordered(own, map));
   if (map.is_reversed.z) std::ranges::reverse(places);
   AxisMap within = map;

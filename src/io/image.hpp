@@ -5,12 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -19,6 +17,8 @@
 #include "core/provenance.hpp"
 #include "io/files/file_stamp.hpp"
 #include "io/output/access.hpp"
+#include "io/rescale.hpp"
+#include "io/scalar_type.hpp"
 
 /// Scans on disk. An `Image` is an opened input: a DICOM series or file, a NIfTI file, or what ITK reads. It holds one
 /// or more 3-D volumes (diffusion directions, echoes, time points), delivers each slice by slice as floats, and makes
@@ -56,16 +56,16 @@ enum class Codec { jpeg_ls, rle, jpeg_lossless };
 constexpr std::array<std::string_view, 3> choices(Codec) { return {"jpeg-ls", "rle", "jpeg-lossless"}; }
 
 struct WriteOptions {
-  bool force = false;                ///< replace an existing output
-  std::optional<bool> compress{};    ///< none: as the input; DICOM as long as nothing is lost
-  Codec codec = Codec::jpeg_ls;      ///< of DICOM where `compress` is true
-  std::string output_type = "same";  ///< same, int16, uint16, float32 (not DICOM)
+  bool force = false;                       ///< replace an existing output
+  std::optional<bool> compress{};           ///< none: as the input; DICOM as long as nothing is lost
+  Codec codec = Codec::jpeg_ls;             ///< of DICOM where `compress` is true
+  std::optional<ScalarType> output_type{};  ///< none: as the input, of new images float32; DICOM keeps its own
   bool are_differences = false;  ///< of NIfTI from NIfTI: floats, with nothing of the source but its geometry and names
   std::optional<std::string> series_description_suffix{};  ///< none: the filters, briefly
   std::optional<int> series_offset{};      ///< none: a multiple of 1000 that differs from filter to filter
   Access access{};                         ///< of the outputs, at most; writers of an image add what its files give
   Execution execution{};                   ///< threads and stop requests
-  std::filesystem::path input{};           ///< create_nifti, create_dicom: what the voxels came from, if anything
+  std::filesystem::path input{};           ///< of new images: what the voxels came from, if anything
   std::string input_series{};              ///< its series, where it is DICOM
   std::optional<double> volume_seconds{};  ///< of new images but DICOM: from one volume to the next
 };
@@ -73,8 +73,28 @@ struct WriteOptions {
 /// What a caller of a reader said of the voxels; nothing where it said nothing.
 HeaderFacts facts_given(const ReadOptions&);
 
-/// What `quietvox info` prints about an input, in the order in which it is to be read.
-using Facts = std::vector<std::pair<std::string, std::string>>;
+/// What the headers of a DICOM series say of it; the first image counts.
+struct DicomInfo {
+  std::string modality, series_description, series_uid, presentation_intent;
+  std::int64_t frames = 1;  ///< in a file
+  std::optional<std::pair<std::int64_t, std::int64_t>>
+      mosaic{};  ///< columns and rows of the frame that holds the slices side by side
+  int bits_allocated = 16, bits_stored = 16;
+  std::string photometric;                       ///< photometric interpretation
+  std::optional<std::pair<int, int>> lut{};      ///< least and most that a Modality LUT, in place of a rescale, gives
+  std::optional<std::pair<int, int>> padding{};  ///< stored numbers, from one to the other, that stand for no value
+  std::string output_syntax;                     ///< transfer syntax in which the output is written by default
+};
+
+/// How an image is stored, as its headers say it: what `quietvox info` tells beside geometry and kind.
+struct ImageInfo {
+  std::optional<int> version{};         ///< of the format: 1 or 2 of NIfTI
+  std::size_t files = 1;                ///< that hold it
+  std::string encoding;                 ///< raw, gzip, bzip2 or text; of DICOM the name of the transfer syntax
+  ScalarType type = ScalarType::int16;  ///< of the cells
+  std::optional<Rescale> rescale{};     ///< to real values; none: not the same in all slices, or by a table
+  std::optional<DicomInfo> dicom{};     ///< of DICOM only
+};
 
 /// Whole numbers that stand for real values: slope * number + inter.
 struct StoredIntegers {
@@ -118,6 +138,9 @@ class Image {
   virtual const Geometry& geometry(std::size_t volume) const = 0;
   /// All that the file says of where a volume lies, geometry() first: NIfTI may say it twice, by sform and by qform.
   virtual std::vector<Geometry> geometries(std::size_t volume) const { return {geometry(volume)}; }
+  /// Where the first voxel of each slice lies, LPS, mm, whatever the geometry says; empty where the image does not say
+  /// it slice by slice.
+  virtual std::vector<std::array<double, 3>> slice_positions(std::size_t /*volume*/) const { return {}; }
   /// True where the stored numbers may be filtered instead of the real values by a filter that commutes with a
   /// monotone rescale: one rescale for the whole volume.
   virtual bool can_filter_stored(std::size_t volume) const = 0;
@@ -135,7 +158,7 @@ class Image {
   virtual bool may_lose_digits() const { return false; }
   /// Throws Error(unsupported) for real values that floats cannot tell apart.
   virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain) const = 0;
-  virtual Facts facts() const = 0;
+  virtual ImageInfo info() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
   /// What was met among the voxels that were read so far.
   virtual std::vector<std::string> warnings_of_voxels() const { return {}; }
@@ -163,62 +186,12 @@ Access access_of(const Image&, const std::filesystem::path& output);
 /// other readers); throws Error where it is one of them and cannot be used.
 std::unique_ptr<Image> open_image(const std::filesystem::path&, const ReadOptions&);
 
-/// The single formats; each null where the content is of another kind.
+/// Opens a DICOM file, or a folder with one series. Null where there is no DICOM; throws Error where there is some and
+/// it cannot be used.
 std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
+
+/// Opens a NIfTI file, or either of two that belong together. Null where the content is none; throws Error where it is
+/// one and cannot be used.
 std::unique_ptr<Image> open_nifti(const std::filesystem::path&, const ReadOptions& = {});
-
-/// What a series is of: images, or something that people rarely want filtered.
-enum class SeriesKind {
-  images,
-  derived,  ///< results of quietvox
-  localizer,
-  secondary_capture,
-};
-constexpr std::array<std::string_view, 4> choices(SeriesKind) {
-  return {"images", "derived", "localizer", "secondary-capture"};
-}
-
-/// What a series of a DICOM folder is, by the headers of its files.
-struct SeriesSummary {
-  std::string uid, modality, description, number;
-  SeriesKind kind = SeriesKind::images;
-  std::filesystem::path place;         ///< below the folder: the file, or the folder that holds all its files
-  std::size_t files = 0, images = 0;   ///< a file may hold several images; copies do not count
-  std::int64_t columns = 0, rows = 0;  ///< of the first image
-  std::string problem;                 ///< why it cannot be used, by its headers; empty where it can
-};
-
-/// For folders with files at which a parser may crash.
-struct ScanGuard {
-  std::set<std::filesystem::path> left_out{};                       ///< files that are not looked at
-  std::function<void(const std::filesystem::path& file)> before{};  ///< called before a file is parsed, by any thread
-};
-
-/// A DICOM folder that may hold several series. Its headers are read once.
-class DicomFolder {
- public:
-  explicit DicomFolder(const std::filesystem::path&, const Execution& = {}, const ScanGuard& = {});
-  ~DicomFolder();
-  bool any_dicom() const;
-  std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
-  std::vector<std::string> warnings() const;  ///< files that were passed over
-  std::vector<Error> unassigned() const;      ///< files that belong to no series or cannot be read
-  /// One series, without warnings about other files. Throws as open_dicom does.
-  std::unique_ptr<Image> open(const ReadOptions&) const;
-
- private:
-  friend std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
-  struct Impl;
-  std::unique_ptr<const Impl> impl_;
-};
-
-/// A new DICOM series, one file per slice, for phantoms: a plain, valid CT or MR object with made-up identity.
-/// `modality` is CT, MR or MG; voxels are stored as 16-bit integers (CT: rescale intercept -1024).
-std::unique_ptr<ImageWriter> create_dicom(const std::filesystem::path& folder, const Geometry&,
-                                          const std::string& modality, const WriteOptions&);
-
-/// A new float32 NIfTI-1 file (.nii or .nii.gz) with the given geometry, for images that did not come as NIfTI.
-std::unique_ptr<ImageWriter> create_nifti(const std::filesystem::path& output, const Geometry&, std::size_t volumes,
-                                          const WriteOptions&);
 
 }  // namespace quietvox::io

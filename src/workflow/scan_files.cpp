@@ -8,7 +8,9 @@
 #include <cctype>
 #include <system_error>
 
+#include "io/create.hpp"
 #include "io/dicom/output_owner.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
@@ -215,11 +217,25 @@ void check_places(const io::Image& image, const fs::path& input, const InputOpti
   }
 }
 
+namespace {
+
+std::optional<io::ScalarType> scalar_type(OutputType type) {
+  switch (type) {
+    case OutputType::int16: return io::ScalarType::int16;
+    case OutputType::uint16: return io::ScalarType::uint16;
+    case OutputType::float32: return io::ScalarType::float32;
+    case OutputType::same: break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 io::WriteOptions write_options(const OutputOptions& options, const fs::path& input, const Execution& execution) {
   return {.force = options.force,
           .compress = options.codec ? true : options.compress,
           .codec = options.codec.value_or(io::Codec::jpeg_ls),
-          .output_type = FieldType<OutputType>::format(options.output_type),
+          .output_type = scalar_type(options.output_type),
           .series_description_suffix = options.series_description_suffix,
           .series_offset = options.series_offset,
           .execution = execution,

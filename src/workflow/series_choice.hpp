@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "io/dicom_folder.hpp"
 #include "io/image.hpp"
 #include "workflow/options.hpp"
 

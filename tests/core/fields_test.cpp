@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"count", "99999999999999999999", "-2 to 15"}, Case{"count", "auto", "-2 to 15"},
                     Case{"share", "-0.001", "0 to 1"}, Case{"share", "1.001", "0 to 1"}, Case{"share", "nan", "0 to 1"},
                     Case{"share", "inf", "0 to 1"}, Case{"share", "1,0", "0 to 1"}, Case{"share", "1e999", "0 to 1"},
-                    Case{"radius", "1x2", "one number or XxYxZ"}, Case{"radius", "1x2x3x4", "0 to 15"},
+                    Case{"radius", "1x2", "one number or radius XxYxZ"}, Case{"radius", "1x2x3x4", "0 to 15"},
                     Case{"radius", "1x2x16", "0 to 15"}, Case{"radius", "-1", "0 to 15"},
                     Case{"radius", "x", "0 to 15"}, Case{"radius", "1xx1", "0 to 15"},
                     Case{"radius", "1x1x", "0 to 15"}, Case{"sigma", "0", "0.1 to 10"},

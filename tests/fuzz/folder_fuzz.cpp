@@ -9,6 +9,7 @@
 #include <array>
 #include <sstream>
 
+#include "io/create.hpp"
 #include "io/output/atomic_output.hpp"
 #include "scratch_file.hpp"
 

@@ -50,7 +50,7 @@ void read_all(const Open& open) {
   try {
     const auto image = open();
     if (!image) return;
-    image->facts();
+    image->info();
     image->warnings();
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
       image->why_2d_only(volume);

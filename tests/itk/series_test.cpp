@@ -12,6 +12,7 @@
 
 #include "files.hpp"
 #include "images.hpp"
+#include "io/create.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "quietvoxBilateralImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
@@ -34,7 +35,7 @@ const io::Geometry geometry{.extent = {24, 20, 12},
 std::unique_ptr<io::ImageWriter> create_scan(const fs::path& path, std::size_t volumes) {
   if (!path.has_extension()) return io::create_dicom(path, geometry, "CT", {});
   if (path.extension() == ".gz") return io::create_nifti(path, geometry, volumes, {});
-  return create_itk_image(path, geometry, volumes, {.output_type = "int16"});
+  return create_itk_image(path, geometry, volumes, {.output_type = io::ScalarType::int16});
 }
 
 /// Writes a scan of noisy volumes: a DICOM series where the name has no ending.

@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "filters/registry.hpp"
+#include "io/image.hpp"
 
 namespace quietvox::test {
 namespace {

@@ -15,6 +15,7 @@
 
 #include "core/swapped_volume.hpp"
 #include "filters/registry.hpp"
+#include "io/create.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/volumes.hpp"
@@ -68,7 +69,7 @@ void write_nifti(const std::filesystem::path& path, const std::vector<float>& vo
 
 /// 16-bit numbers, of which real values are `slope` times as large.
 void write_integers(const std::filesystem::path& path, const std::vector<float>& numbers, float slope) {
-  write_nifti(path, numbers, {.force = true, .output_type = "int16"});
+  write_nifti(path, numbers, {.force = true, .output_type = io::ScalarType::int16});
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(112);  // scl_slope
   file.write(reinterpret_cast<const char*>(&slope), sizeof slope);

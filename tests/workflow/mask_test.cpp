@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 
+#include "io/create.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"

@@ -8,13 +8,13 @@
 namespace quietvox::gaussian {
 namespace {
 
-// The sampled Gaussian added up in doubles, for some taps at a time.
+// The sampled Gaussian, summed in doubles, a few taps at a time.
 
 constexpr int strip = 8, tile = strip * warps;
 constexpr int most_taps = 64;  ///< at a time
 
-/// Weights of a short window from its first voxel on, followed by zeros. As numbers that the compiler finds in the
-/// parameters of a kernel they cost no loads.
+/// Weights of a short window, followed by zeros. They are parameters of the kernel at fixed places, and so cost no
+/// loads.
 struct ShortWindow {
   static constexpr bool in_parts = false;
   int radius;
@@ -33,8 +33,8 @@ struct LongWindow {
   }
 };
 
-/// Adds taps to the 8 outputs of a strip, in their order. `from` is what the first tap of the first output sees; the
-/// next voxels lie `Step` apart. Reads 8 voxels more than the taps see.
+/// Adds taps to the 8 outputs of a strip, in order. `from` is the voxel under the first tap of the first output; the
+/// others follow at distances of `Step`. Reads 8 voxels beyond the last tap.
 template <int Step, int Taps, bool Unroll>
 __device__ __forceinline__ void add_taps(const double* from, const double* weight, double (&sum)[strip]) {
   double window[strip];
@@ -52,7 +52,7 @@ __device__ __forceinline__ void add_taps(const double* from, const double* weigh
   }
 }
 
-/// Taps: at a time.
+/// Taps: how many are added at a time.
 template <bool AlongX, int Taps, class Window>
 __global__ void __launch_bounds__(lanes* warps, AlongX || Taps > 32 ? 4 : 5)
     convolve(const __grid_constant__ Pass pass, const __grid_constant__ Window window) {

@@ -4,13 +4,14 @@
 
 namespace quietvox::cuda {
 
-/// 32 counters at once: bit i of plane k is bit k of counter i. Counts up to 2^11 - 1, and tells when 2^11 is reached.
+/// 32 counters side by side: bit k of counter i is bit i of plane k. They count to 2^11 - 1, and tell when they reach
+/// 2^11.
 struct BitCounts {
   static constexpr int planes = 12, top = planes - 1, batch = 16;
   static constexpr int largest_window = (1 << top) - 1;  ///< in voxels
   unsigned plane[planes] = {};
 
-  /// So far below 2^11 that it is reached with the lower middle one of `window - missing` ordered voxels.
+  /// Counters that start below 2^11 and reach it with the lower middle one of `window - missing` sorted voxels.
   static __device__ BitCounts until_median(int window, const BitCounts& missing) {
     BitCounts present{};  // window + 1 - missing, as window + 1 + ~missing + 1
     unsigned carry = ~0U;
@@ -41,7 +42,7 @@ struct BitCounts {
     }
   }
 
-  /// Adds 1 to counter i for each of the words whose bit i is set: a tree of full adders.
+  /// Adds 1 to counter i for each word that has bit i set, by a tree of full adders.
   __device__ void add(unsigned (&words)[batch]) {
     unsigned carry = add_words<0>(words);
 #pragma unroll
@@ -64,8 +65,8 @@ struct BitCounts {
  private:
   static __device__ unsigned majority(unsigned a, unsigned b, unsigned c) { return (a & b) | (c & (a | b)); }
 
-  /// Adds words of weight 2^K to plane K two by two, and their carries to the planes above; returns what goes to
-  /// plane 4.
+  /// Adds words of weight 2^K to plane K, two at a time, and their carries to the planes above. Returns the carries
+  /// into plane 4.
   template <int K, int Count>
   __device__ unsigned add_words(const unsigned (&words)[Count]) {
     if constexpr (Count == 1) {

@@ -13,6 +13,7 @@
 #include "cli/json.hpp"
 #include "cli/picture.hpp"
 #include "io/axis_map.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/masked_source.hpp"

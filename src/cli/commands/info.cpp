@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <optional>
 
@@ -10,6 +11,8 @@
 #include "core/axis_swap.hpp"
 #include "core/series_noise.hpp"
 #include "filters/registry.hpp"
+#include "io/dicom_folder.hpp"
+#include "io/display_format.hpp"
 #include "io/output/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/noise_of_volume.hpp"
@@ -73,15 +76,20 @@ FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vec
   }
 }
 
-/// Whether windows may extend along z.
-std::string windows_across_slices(const io::Image& image) {
-  if (image.geometry(0).extent.z == 1) return "no: there is one slice";
-  if (const std::string why = image.why_2d_only(0); !why.empty()) return "no: " + why;
+/// Whether windows extend along z.
+struct AcrossSlices {
+  std::string use;     ///< yes, no, or where asked for
+  std::string reason;  ///< empty where they do
+};
+
+AcrossSlices windows_across_slices(const io::Image& image) {
+  if (image.geometry(0).extent.z == 1) return {"no", "there is one slice"};
+  if (std::string why = image.why_2d_only(0); !why.empty()) return {"no", std::move(why)};
   const VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
   const int across = AxisSwap(facts).axis();
-  if (!facts.is_thick(across)) return "yes";
-  return "yes, where asked for: slices lie " + rounded(facts.spacing[across]) + " mm apart, voxels within them " +
-         rounded(facts.in_plane_spacing()) + " mm";
+  if (!facts.is_thick(across)) return {"yes", ""};
+  return {"where asked for", "slices lie " + rounded(facts.spacing[across]) + " mm apart, voxels within them " +
+                                 rounded(facts.in_plane_spacing()) + " mm"};
 }
 
 /// What became of the parameters of a filter that are `auto` by default, but for those that only a run finds out.
@@ -108,19 +116,117 @@ std::vector<FilterConfig> defaults_for(const io::Image& image, const std::option
   return defaults;
 }
 
-/// What the reader says, and what holds for every format where it does not say it itself.
-io::Facts complete_facts(const io::Image& image) {
-  io::Facts facts = image.facts();
-  const auto add = [&facts](const std::string& name, const std::string& value) {
-    if (std::none_of(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; })) {
-      facts.emplace_back(name, value);
-    }
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string from_to(std::pair<int, int> range) {
+  const auto [first, last] = range;
+  return first == last ? std::to_string(first) : std::to_string(first) + " to " + std::to_string(last);
+}
+
+/// The plane that slices are closest to.
+std::string plane(const io::Geometry& geometry) {
+  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]),
+               z = std::abs(geometry.direction[8]);
+  return z >= x && z >= y ? "axial" : y >= x ? "coronal" : "sagittal";
+}
+
+std::string described(const std::optional<io::Rescale>& rescale, const std::optional<io::DicomInfo>& dicom) {
+  if (dicom && dicom->lut) return "Modality LUT, to " + from_to(*dicom->lut);
+  if (!rescale) return "its own in each slice";
+  if (rescale->identity()) return "none";
+  return io::format_number(rescale->slope) + " * stored + " + io::format_number(rescale->inter);
+}
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+/// What headers say, in the order in which it is to be read.
+Lines lines_of(const io::Image& image) {
+  const io::ImageInfo info = image.info();
+  const io::Geometry& place = image.geometry(0);
+  Lines lines;
+  const auto add = [&lines](const std::string& name, const std::string& value) {
+    if (!value.empty()) lines.emplace_back(name, value);
   };
+  std::string format = io::to_string(image.format());
+  if (info.version) format += "-" + std::to_string(*info.version);
+  if (info.dicom || info.files > 1) format += ", " + counted(info.files, "file");
+  if (!info.dicom && info.encoding != "raw") format += ", " + info.encoding;
+  add("format", format);
+  if (info.dicom) {
+    add("modality", info.dicom->modality);
+    add("series description", info.dicom->series_description);
+    add("series", info.dicom->series_uid);
+    add("presentation intent", info.dicom->presentation_intent);
+  }
+  add("volumes", std::to_string(image.volume_count()));
+  add("extent", io::format_extent(place.extent) + " voxels");
+  add("spacing", io::format_spacing(place.spacing));
+  if (place.is_placed) {
+    add("orientation", plane(place));
+    add("origin", io::format_point(place.origin));
+  }
+  std::string type(to_string(info.type));
+  if (info.dicom) {
+    const io::DicomInfo& dicom = *info.dicom;
+    if (dicom.frames > 1) add("frames", std::to_string(dicom.frames) + " in one file");
+    if (dicom.mosaic) {
+      add("mosaic", std::to_string(dicom.mosaic->first) + " x " + std::to_string(dicom.mosaic->second) +
+                        " pixels hold the slices side by side");
+    }
+    type += ", " + std::to_string(dicom.bits_stored) + " of " + std::to_string(dicom.bits_allocated) + " bits, " +
+            dicom.photometric;
+  }
+  add("stored type", type);
+  add("rescale", described(info.rescale, info.dicom));
+  if (info.dicom) {
+    if (info.dicom->padding) add("padding", from_to(*info.dicom->padding));
+    add("transfer syntax", info.encoding);
+  }
   const HeaderFacts header = image.volume(0, io::VoxelDomain::stored)->header();
   if (header.kind) add("kind", FieldType<DataKind>::format(*header.kind) + ": " + header.kind_source);
-  add("windows across slices", windows_across_slices(image));
-  add("written as", io::to_string(image.format()) + " like the input");
-  return facts;
+  const auto [use, reason] = windows_across_slices(image);
+  add("windows across slices", reason.empty() ? use : use + ": " + reason);
+  add("written as", info.dicom ? counted(info.files, "file") + ", DICOM, " + info.dicom->output_syntax
+                               : io::to_string(image.format()) + " like the input");
+  return lines;
+}
+
+Json pair_json(const std::string& first, const std::string& second, const auto& pair) {
+  return pair ? Json{{first, pair->first}, {second, pair->second}} : Json();
+}
+
+Json to_json(const io::DicomInfo& dicom) {
+  return {{"modality", dicom.modality},
+          {"series_description", dicom.series_description},
+          {"series_uid", dicom.series_uid},
+          {"presentation_intent", dicom.presentation_intent},
+          {"frames", dicom.frames},
+          {"mosaic", pair_json("columns", "rows", dicom.mosaic)},
+          {"bits_allocated", dicom.bits_allocated},
+          {"bits_stored", dicom.bits_stored},
+          {"photometric_interpretation", dicom.photometric},
+          {"modality_lut", pair_json("min", "max", dicom.lut)},
+          {"padding", pair_json("first", "last", dicom.padding)},
+          {"output_transfer_syntax", dicom.output_syntax}};
+}
+
+/// What headers say of how the image is stored, and what follows for filters.
+void add_json(Json& document, const io::Image& image) {
+  const io::ImageInfo info = image.info();
+  document["format_version"] = info.version ? Json(*info.version) : Json();
+  document["files"] = info.files;
+  document["encoding"] = info.encoding;
+  document["stored_type"] = std::string(to_string(info.type));
+  document["rescale"] =
+      info.rescale ? Json{{"slope", info.rescale->slope}, {"intercept", info.rescale->inter}} : Json();
+  document["dicom"] = info.dicom ? to_json(*info.dicom) : Json();
+  const HeaderFacts header = image.volume(0, io::VoxelDomain::stored)->header();
+  document["kind"] =
+      header.kind ? Json{{"name", FieldType<DataKind>::format(*header.kind)}, {"source", header.kind_source}} : Json();
+  const auto [use, reason] = windows_across_slices(image);
+  document["windows_across_slices"] = {{"use", use}, {"reason", reason}};
 }
 
 /// `CT 201, localizer, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
@@ -192,35 +298,34 @@ void print_info(const Arguments& arguments, Context& context) {
   const std::vector<FilterConfig> defaults = defaults_for(*image, noise);
 
   if (context.json) {
-    Json facts = Json::object();
-    for (const auto& [name, value] : complete_facts(*image)) facts[json_key(name)] = value;
     const io::Geometry& geometry = image->geometry(0);
-    print_json({{"input", path},
-                {"format", io::to_string(image->format())},
-                {"volume_count", image->volume_count()},
-                {"extent", {geometry.extent.x, geometry.extent.y, geometry.extent.z}},
-                {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
-                {"origin", geometry.origin},
-                {"direction", geometry.direction},
-                {"noise_sigma", noise ? Json(noise->sigma) : Json()},
-                {"noise", noise ? to_json(*noise) : Json()},
-                {"defaults", to_json(defaults)},
-                {"warnings", warnings},
-                {"facts", facts}});
+    Json document{{"input", path},
+                  {"format", io::to_string(image->format())},
+                  {"volume_count", image->volume_count()},
+                  {"extent", {geometry.extent.x, geometry.extent.y, geometry.extent.z}},
+                  {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
+                  {"origin", geometry.origin},
+                  {"direction", geometry.direction},
+                  {"noise_sigma", noise ? Json(noise->sigma) : Json()},
+                  {"noise", noise ? to_json(*noise) : Json()},
+                  {"defaults", to_json(defaults)},
+                  {"warnings", warnings}};
+    add_json(document, *image);
+    print_json(document);
     return;
   }
-  io::Facts facts = complete_facts(*image);
-  facts.emplace_back(of_what, noise ? noise->describe() : "unknown");
+  Lines lines = lines_of(*image);
+  lines.emplace_back(of_what, noise ? noise->describe() : "unknown");
   for (const FilterConfig& filter : defaults) {
     std::string text;
     for (const auto& [field, value] : resolved_defaults(filter)) {
       text += (text.empty() ? "" : ", ") + field->name + " " + rounded(*field, value);
     }
-    if (!text.empty()) facts.emplace_back(filter.filter().name + " by default", text);
+    if (!text.empty()) lines.emplace_back(filter.filter().name + " by default", text);
   }
   std::size_t width = 0;
-  for (const auto& [name, value] : facts) width = std::max(width, name.size());
-  for (const auto& [name, value] : facts) {
+  for (const auto& [name, value] : lines) width = std::max(width, name.size());
+  for (const auto& [name, value] : lines) {
     std::cout << name << std::string(width - name.size() + 2, ' ') << one_line(value) << "\n";
   }
   for (const std::string& warning : warnings) context.console.warning(warning);

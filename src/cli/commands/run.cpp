@@ -26,7 +26,8 @@ FilterConfig parse_step(const std::string& text) {
   std::vector<std::string> names;
   for (const Filter& filter : filters()) names.push_back(filter.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(Errc::invalid_argument, "--filter " + text + ": no filter is called '" + name + "'" + hint(name, names),
+    throw Error(Errc::invalid_argument,
+                Parameter{"filter", text} + ": no filter is called '" + name + "'" + hint(name, names),
                 "see 'quietvox filters'");
   }
   FilterConfig settings(find_filter(name));
@@ -36,10 +37,14 @@ FilterConfig parse_step(const std::string& text) {
     const std::string part = text.substr(begin, end == std::string::npos ? end : end - begin);
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos) {
-      throw Error(Errc::invalid_argument, "--filter " + text + ": '" + part + "' is not KEY=VALUE",
+      throw Error(Errc::invalid_argument, Parameter{"filter", text} + ": '" + part + "' is not KEY=VALUE",
                   "see 'quietvox filters " + name + "'");
     }
-    with_error_context("--filter " + text, [&] { settings.set(part.substr(0, equals), part.substr(equals + 1)); });
+    try {
+      settings.set(part.substr(0, equals), part.substr(equals + 1));
+    } catch (const Error& error) {  // its parameters are keys here, not options
+      throw Error(error.code(), Parameter{"filter"} + ": " + error.problem().text(), error.remedy().text());
+    }
   }
   return settings;
 }
@@ -57,7 +62,8 @@ Command run_command() {
             job.request.stabilise = arguments.params<NoiseOptions>().stabilise;
             for (const std::string& text : arguments.values("filter")) job.request.filters.push_back(parse_step(text));
             if (job.request.filters.empty()) {
-              throw Error(Errc::invalid_argument, "run: give at least one --filter", "see 'quietvox run --help'");
+              throw Error(Errc::invalid_argument, "run: give at least one " + Parameter{"filter"},
+                          "see 'quietvox run --help'");
             }
             run_filters(job, context);
           }};

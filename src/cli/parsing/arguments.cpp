@@ -45,7 +45,10 @@ std::string with_hyphens(std::string_view name) {
   names.reserve(options.size());
   for (const OptionName& option : options) names.push_back("--" + option.name);
   const std::string name = "--" + with_hyphens(typed.substr(std::min(typed.find_first_not_of('-'), typed.size())));
-  throw Error(Errc::invalid_argument, "unknown option '" + std::string(typed) + "'" + hint(name, names));
+  const std::string meant = nearest(name, names);
+  const Message problem = "unknown option '" + std::string(typed) + "'";
+  throw Error(Errc::invalid_argument,
+              meant.empty() ? problem : problem + "; did you mean '" + Parameter{meant.substr(2)} + "'?");
 }
 
 }  // namespace
@@ -88,19 +91,20 @@ std::vector<std::string> normalised(const std::vector<std::string>& words, const
       return with_hyphens(typed) == "--" + candidate.name;
     });
     if (option == options.end()) throw_unknown_option(typed, options);
-    const std::string name = "--" + option->name;
-    result.push_back(name);
+    const Parameter parameter{option->name};
+    result.push_back("--" + option->name);
     if (!option->takes_value) {
-      if (equals != std::string::npos) throw Error(Errc::invalid_argument, name + " is a switch and takes no value");
+      if (equals != std::string::npos)
+        throw Error(Errc::invalid_argument, parameter + " is a switch and takes no value");
     } else if (equals != std::string::npos) {
       result.push_back(word->substr(equals + 1));
     } else {
       if (word + 1 == words.end() || is_option(*(word + 1))) {
-        throw Error(Errc::invalid_argument, name + " needs a value");
+        throw Error(Errc::invalid_argument, parameter + " needs a value");
       }
       result.push_back(*++word);
     }
-    if (option->takes_value && result.back().empty()) throw Error(Errc::invalid_argument, name + " needs a value");
+    if (option->takes_value && result.back().empty()) throw Error(Errc::invalid_argument, parameter + " needs a value");
   }
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include "core/provenance.hpp"
 #include "core/sha256.hpp"
+#include "io/create.hpp"
 #include "io/dicom/output_owner.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/uid.hpp"
@@ -307,7 +308,7 @@ std::unique_ptr<ImageWriter> create_dicom(const fs::path& folder, const Geometry
   dicom::prepare_toolkit();
   const Kind& kind = kind_of(modality);
   const Extent& extent = geometry.extent;
-  if (options.output_type != "same" || options.compress.value_or(false)) {
+  if (options.output_type || options.compress.value_or(false)) {
     throw Error(Errc::invalid_argument, folder.string() + ": a new DICOM series holds uncompressed 16-bit integers");
   }
   if (std::min({extent.x, extent.y, extent.z}) < 1 || std::max(extent.x, extent.y) > 65535) {

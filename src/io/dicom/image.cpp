@@ -15,10 +15,9 @@
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
-#include "io/display_format.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/files/posix_file.hpp"
 #include "io/image.hpp"
-#include "io/slice_positions.hpp"
 #include "io/voxel_kind.hpp"
 
 namespace quietvox::io {
@@ -137,24 +136,18 @@ class SliceReader final : public VolumeSource {
   Execution execution_;
 };
 
-/// The plane that slices are closest to.
-std::string plane(const Geometry& geometry) {
-  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]),
-               z = std::abs(geometry.direction[8]);
-  return z >= x && z >= y ? "axial" : y >= x ? "coronal" : "sagittal";
-}
-
-std::string rescale(const Volume& volume) {
+/// None where slices have their own, or a table in its place.
+std::optional<Rescale> common_rescale(const Volume& volume) {
   const SliceHeader& first = volume.slices.front();
-  if (!first.modality_lut.empty()) {
-    const auto [least, most] = std::ranges::minmax(first.modality_lut.values);
-    return "Modality LUT, to " + std::to_string(least) + " to " + std::to_string(most);
-  }
-  const bool same = std::all_of(volume.slices.begin(), volume.slices.end(), [&](const SliceHeader& slice) {
+  const bool is_common = std::ranges::all_of(volume.slices, [&](const SliceHeader& slice) {
     return slice.slope == first.slope && slice.intercept == first.intercept;
   });
-  return same ? "slope " + format_number(first.slope) + ", intercept " + format_number(first.intercept)
-              : "its own in each slice";
+  return is_common && first.modality_lut.empty() ? std::optional(Rescale{first.slope, first.intercept}) : std::nullopt;
+}
+
+ScalarType cell_type(const PixelFormat& format) {
+  if (format.bits_allocated == 8) return format.is_signed ? ScalarType::int8 : ScalarType::uint8;
+  return format.is_signed ? ScalarType::int16 : ScalarType::uint16;
 }
 
 class DicomImage final : public Image {
@@ -231,8 +224,9 @@ class DicomImage final : public Image {
                                [&](const Volume& volume) { return weighting(volume) != weighting(at(0)); });
   }
 
-  std::vector<Vector3> places(std::size_t volume) const {
+  std::vector<Vector3> slice_positions(std::size_t volume) const override {
     std::vector<Vector3> places;
+    if (!at(volume).geometry.is_placed) return places;
     for (const SliceHeader& slice : at(volume).slices) {
       if (slice.position) places.push_back(*slice.position);
     }
@@ -258,43 +252,29 @@ class DicomImage final : public Image {
     return make_writer(series_, output, domain, with_access);
   }
 
-  Facts facts() const override {
+  ImageInfo info() const override {
     const Volume& volume = at(0);
     const SliceHeader& slice = volume.slices.front();
-    const Geometry& geometry = volume.geometry;
-    const std::size_t files = files_of(*series_).size();
-    Facts facts{{"modality", slice.modality},
-                {"series description", slice.description},
-                {"series", slice.series},
-                {"files", std::to_string(files)},
-                {"volumes", std::to_string(volume_count())},
-                {"size", format_extent(geometry.extent)},
-                {"spacing", format_spacing(geometry.spacing)}};
-    if (!slice.intent.empty()) facts.emplace_back("presentation intent", slice.intent);
-    if (slice.position && slice.axes) {
-      facts.emplace_back("orientation", plane(geometry));
-      facts.emplace_back("origin", format_point(geometry.origin));
+    DicomInfo dicom{.modality = slice.modality,
+                    .series_description = slice.description,
+                    .series_uid = slice.series,
+                    .presentation_intent = slice.intent,
+                    .frames = slice.frames,
+                    .bits_allocated = slice.format.bits_allocated,
+                    .bits_stored = slice.format.bits_stored,
+                    .photometric = slice.photometric,
+                    .padding = slice.padding,
+                    .output_syntax = syntax_to_write(slice, {})};
+    if (slice.columns != slice.frame_columns) dicom.mosaic.emplace(slice.frame_columns, slice.frame_rows);
+    if (!slice.modality_lut.empty()) {
+      const auto [least, most] = std::ranges::minmax(slice.modality_lut.values);
+      dicom.lut.emplace(least, most);
     }
-    if (slice.frames > 1) facts.emplace_back("frames", std::to_string(slice.frames) + " in one file");
-    if (slice.columns != slice.frame_columns) {
-      facts.emplace_back("mosaic", std::to_string(slice.frame_columns) + " x " + std::to_string(slice.frame_rows) +
-                                       " pixels hold the slices side by side");
-    }
-    const PixelFormat& format = slice.format;
-    facts.emplace_back("pixels", std::string(format.is_signed ? "signed" : "unsigned") + ", " +
-                                     std::to_string(format.bits_stored) + " of " +
-                                     std::to_string(format.bits_allocated) + " bits, " + slice.photometric);
-    facts.emplace_back("rescale", rescale(volume));
-    if (slice.padding) {
-      facts.emplace_back("padding",
-                         slice.padding->first == slice.padding->second
-                             ? std::to_string(slice.padding->first)
-                             : std::to_string(slice.padding->first) + " to " + std::to_string(slice.padding->second));
-    }
-    facts.emplace_back("transfer syntax", slice.syntax_name);
-    facts.emplace_back("written as", std::to_string(files) + (files == 1 ? " file" : " files") + ", DICOM, " +
-                                         syntax_to_write(slice, {}));
-    return facts;
+    return {.files = files_of(*series_).size(),
+            .encoding = slice.syntax_name,
+            .type = cell_type(slice.format),
+            .rescale = common_rescale(volume),
+            .dicom = std::move(dicom)};
   }
 
  private:
@@ -549,11 +529,6 @@ std::vector<Error> DicomFolder::unassigned() const {
 
 std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const {
   return impl_->open(options, impl_->found.images, {});
-}
-
-std::vector<std::array<double, 3>> slice_positions(const Image& image, std::size_t volume) {
-  const auto* const series = dynamic_cast<const dicom::DicomImage*>(&image);
-  return series && image.geometry(volume).is_placed ? series->places(volume) : std::vector<dicom::Vector3>();
 }
 
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {

@@ -13,6 +13,7 @@
 #include "io/dicom/overlays.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/image_type.hpp"
 #include "io/rescale.hpp"
 

@@ -12,6 +12,7 @@
 #include "io/dicom/frames.hpp"
 #include "io/dicom/open_file.hpp"
 #include "io/dicom/read_header.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/files/folder_walk.hpp"
 
 namespace quietvox::io::dicom {

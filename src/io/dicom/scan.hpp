@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/execution.hpp"
 #include "io/dicom/slice_header.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/image.hpp"
 
 /// Finding DICOM images: which files hold one, and what their headers say.

@@ -22,13 +22,13 @@ namespace {
 
 constexpr double uneven_share = 0.01;  // of the slice distance
 constexpr double uneven_mm = 0.01;
-constexpr double coarse_mm = 0.1;                // to which some scanners round positions
-constexpr double rounding_mm = 1.5 * coarse_mm;  // that two of them may differ by, all axes together
+constexpr double coarse_mm = 0.1;                // some scanners round positions to this
+constexpr double rounding_mm = 1.5 * coarse_mm;  // so two equal positions may differ by this, all axes together
 constexpr double tilt_degrees = 0.1;
 constexpr double same_direction = 1e-4;
-constexpr double same_time = 1e-3;  // of the time; of a diffusion weight too
+constexpr double same_time = 1e-3;  // times that differ by less than this share are equal; so are diffusion weights
 constexpr double same_gradient = 1e-3;
-constexpr std::uint64_t most_comparisons = 1'000'000'000;  // of images with one of each kind, a few seconds
+constexpr std::uint64_t most_comparisons = 1'000'000'000;  // of pairs of images: a few seconds
 
 std::string mm(double value) {
   char text[32];
@@ -91,7 +91,7 @@ struct Places {
   double mean_distance() const { return along.back() / static_cast<double>(along.size() - 1); }
   double shift(std::size_t slice) const { return std::hypot(aside[slice][0], aside[slice][1]); }
   double least_shift() const { return are_rounded ? rounding_mm : uneven_mm; }  ///< that counts
-  /// Whether more than two slices, which always do, lie on a slanting line.
+  /// Whether the slices lie on a slanting line. Two slices always do, so there must be more.
   bool are_tilted() const {
     const auto [x, y] = aside.back();
     const double allowed = std::max(least_shift(), uneven_share * shift(aside.size() - 1));
@@ -131,7 +131,7 @@ void sort_along_normal(Images& slices) {
   std::ranges::transform(placed, slices.begin(), [](const auto& each) { return each.second; });
 }
 
-/// The images themselves, which are no longer where they were.
+/// Moves the images out.
 std::vector<SliceHeader> taken(const Images& images) {
   std::vector<SliceHeader> result;
   result.reserve(images.size());
@@ -139,7 +139,7 @@ std::vector<SliceHeader> taken(const Images& images) {
   return result;
 }
 
-/// Where all images that say something say the same, the others, in which it was emptied or removed, say it too.
+/// If all images that have a value have the same one, the others take it too: there it was emptied or removed.
 void fill_in(std::vector<SliceHeader>& images, std::string SliceHeader::*what) {
   std::set<std::string> known;
   for (const SliceHeader& image : images) {
@@ -149,10 +149,9 @@ void fill_in(std::vector<SliceHeader>& images, std::string SliceHeader::*what) {
   for (SliceHeader& image : images) image.*what = *known.begin();
 }
 
-/// The images in the order of their times and numbers, or else of whatever makes them of different kinds. Those of one
-/// file stay together, as they came, but for their times. Files of the same kind and number are left as they came:
-/// their UIDs are no better than their names, since results have new ones and would come in another order than their
-/// source.
+/// Sorts images by time and number, or else by whatever tells their kinds apart. Images of one file stay together, in
+/// their order, unless their times differ. Files of the same kind and number stay in the order of their names, not of
+/// their UIDs: results have new UIDs, which would put them in another order than their source.
 Images in_order(std::vector<SliceHeader>& images) {
   std::vector<Images> files;
   for (SliceHeader& image : images) {
@@ -178,7 +177,7 @@ Images in_order(std::vector<SliceHeader>& images) {
 
 std::string between(const SliceHeader& a, const SliceHeader& b) { return display_name(a) + " and " + display_name(b); }
 
-/// What is wrong with the places of sorted slices; empty where they make a volume.
+/// What is wrong with the positions of sorted slices; empty if they make a volume.
 std::string irregularity(const std::vector<SliceHeader>& slices, const Places& places, double distance) {
   std::set<std::size_t> counts;  // of images at a place
   std::size_t here = 1, repeated = 0;
@@ -219,7 +218,7 @@ std::string irregularity(const std::vector<SliceHeader>& slices, const Places& p
   return {};
 }
 
-/// Median distance of neighbours that do not share a position; where positions were rounded, the mean.
+/// Median distance between neighbours at different positions; the mean if positions were rounded.
 double slice_distance(const std::vector<SliceHeader>& slices, const Places& places) {
   if (places.are_rounded) return places.mean_distance();
   std::vector<double> gaps;
@@ -233,9 +232,9 @@ double slice_distance(const std::vector<SliceHeader>& slices, const Places& plac
   return *middle;
 }
 
-/// Adds a day to times of day behind midnight, where no date does, or all dates were made the same: images that come
-/// most of a day before all others, and whose acquisition numbers, or else instance numbers, lie above those of all
-/// others.
+/// Adds a day to times of day after midnight if dates do not say so, because they are missing or were all made the
+/// same. Such images have times most of a day before all others, but higher acquisition numbers, or else instance
+/// numbers.
 void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double> SliceHeader::*time) {
   constexpr double day = 86400, most_of_day = day / 2;
   std::vector<SliceHeader*> timed;
@@ -258,7 +257,7 @@ void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double
   for (auto slice = timed.begin(); slice != evening + 1; ++slice) *((*slice)->*time) += day;
 }
 
-/// The images of each kind, those with a place in the order of their places.
+/// The images of each kind. Those with a position are sorted by it.
 std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, const std::stop_token& stop) {
   std::vector<Images> kinds;
   std::uint64_t comparisons = 0;
@@ -294,7 +293,7 @@ std::string have(const std::vector<const SliceHeader*>& images, const std::strin
   return name + (images.size() == 1 ? " has " : " and " + std::to_string(images.size() - 1) + " more have ") + what;
 }
 
-/// Which lone images are turned otherwise than the slices of a volume: it may lack them.
+/// Names single images with another orientation than the slices of a volume: the volume may lack them.
 std::string turned_otherwise(const std::vector<Volume>& volumes, const Volume& volume) {
   const auto& [row, column] = *volume.slices.front().axes;
   std::vector<const SliceHeader*> images;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/files/file_stamp.hpp"
 #include "io/image.hpp"
 

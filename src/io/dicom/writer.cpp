@@ -384,9 +384,11 @@ std::string syntax_to_write(const SliceHeader& slice, const WriteOptions& option
 
 std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, const fs::path& output,
                                          VoxelDomain domain, const WriteOptions& options) {
-  if (options.output_type != "same") {
-    throw Error(Errc::invalid_argument, Parameter{"output-type", options.output_type} + ": DICOM keeps its stored type",
-                "give same, or another format");
+  if (options.output_type) {
+    throw Error(
+        Errc::invalid_argument,
+        Parameter{"output-type", std::string(to_string(*options.output_type))} + ": DICOM keeps its stored type",
+        "give same, or another format");
   }
   check_series_suffix(options.series_description_suffix.value_or(""));
   for (const Volume& volume : series->volumes) {

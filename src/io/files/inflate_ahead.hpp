@@ -12,16 +12,17 @@
 
 namespace quietvox::io {
 
-/// Unpacks by several threads what `state` would unpack next of `packed`, its next input, which is gzip data. Each
-/// thread begins in another `part` of so many bytes, which is not 0; what follows the last block found waits. Returns
-/// the bytes in pieces, the same as `state` alone would give. Then `state` is where these end, with what is left of
-/// `packed` as its input. There is one piece where no blocks to begin at are found. Where the next bytes are damaged
-/// there is none, and `state` is as it was and will say so. Throws Error(cancelled); `state` is of no use then.
+/// Unpacks gzip data with several threads. `packed` is the next input of `state`; it is cut into parts of `part` bytes
+/// (not 0), one for each thread. Returns the bytes that `state` alone would give, in pieces. Afterwards `state` stands
+/// behind the last piece, and what is left of `packed` is its input. If no block is found to start at, there is one
+/// piece. If the next bytes are damaged, there is none; `state` has not moved, and will report the damage. Throws
+/// Error(cancelled); `state` cannot be used after that.
 ///
-/// Threads begin at blocks that they find, and know the 32 KiB before them (the window) only by what stands in two
-/// windows that are made up: bytes that come out alike twice are known, any other pair of bytes tells its place in the
-/// window. What is copied from there is filled in once the bytes before are known. A block is found by a header whose
-/// code is complete; that it is one is known when the thread before ends there.
+/// A thread searches its part for the header of a block whose code is complete, and starts there. Whether it really was
+/// a block shows when the thread before arrives at the same place. The thread does not know the 32 KiB before its block
+/// (the window), from which data may be copied. So it unpacks twice, with two windows that are made up: bytes that come
+/// out equal are right, and two that differ tell which byte of the window they were copied from. That byte is filled in
+/// once the part before is known.
 std::vector<std::vector<std::uint8_t>> inflate_ahead(inflate_state& state, std::span<std::uint8_t> packed,
                                                      std::size_t part, const Execution& execution);
 

@@ -32,27 +32,32 @@ int size_of(Stored stored) {
   return with_type(stored, [](auto zero) { return static_cast<int>(sizeof(zero)); });
 }
 
-struct TypeName {
+/// The codes of the `datatype` field.
+struct DataType {
+  int code;
+  ScalarType type;
+};
+constexpr std::array data_types = std::to_array<DataType>({{2, ScalarType::uint8},
+                                                           {4, ScalarType::int16},
+                                                           {8, ScalarType::int32},
+                                                           {16, ScalarType::float32},
+                                                           {64, ScalarType::float64},
+                                                           {256, ScalarType::int8},
+                                                           {512, ScalarType::uint16},
+                                                           {768, ScalarType::uint32},
+                                                           {1024, ScalarType::int64},
+                                                           {1280, ScalarType::uint64}});
+struct RefusedType {
   int code;
   std::string_view name;
 };
-constexpr std::array supported_types = std::to_array<TypeName>({{2, "uint8"},
-                                                                {4, "int16"},
-                                                                {8, "int32"},
-                                                                {16, "float32"},
-                                                                {64, "float64"},
-                                                                {256, "int8"},
-                                                                {512, "uint16"},
-                                                                {768, "uint32"},
-                                                                {1024, "int64"},
-                                                                {1280, "uint64"}});
-constexpr std::array refused_types = std::to_array<TypeName>({{1, "1-bit binary"},
-                                                              {32, "complex (2 x float32)"},
-                                                              {128, "RGB"},
-                                                              {1536, "float128"},
-                                                              {1792, "complex (2 x float64)"},
-                                                              {2048, "complex (2 x float128)"},
-                                                              {2304, "RGBA"}});
+constexpr std::array refused_types = std::to_array<RefusedType>({{1, "1-bit binary"},
+                                                                 {32, "complex (2 x float32)"},
+                                                                 {128, "RGB"},
+                                                                 {1536, "float128"},
+                                                                 {1792, "complex (2 x float64)"},
+                                                                 {2048, "complex (2 x float128)"},
+                                                                 {2304, "RGBA"}});
 struct Intent {
   int first, last;  ///< codes
   DataKind kind;
@@ -77,36 +82,9 @@ constexpr std::array<std::string_view, 2> single_magic = {std::string_view("n+1\
 constexpr std::array<std::string_view, 2> pair_magic = {std::string_view("ni1\0", 4),
                                                         std::string_view("ni2\0\r\n\x1a\n", 8)};
 
-std::string_view name_of(std::span<const TypeName> names, std::int64_t code) {
-  const auto found = std::find_if(names.begin(), names.end(), [&](const TypeName& type) { return type.code == code; });
-  return found == names.end() ? std::string_view() : found->name;
-}
-
 std::string text(double value) { return FieldType<double>::format(value); }
 
 }  // namespace
-
-std::string_view to_string(NiftiType type) { return name_of(supported_types, static_cast<int>(type)); }
-
-bool may_lose_digits(NiftiType type) {
-  return bytes_per_voxel(type) > 4 || (bytes_per_voxel(type) == 4 && type != NiftiType::float32);
-}
-
-std::int64_t bytes_per_voxel(NiftiType type) {
-  switch (type) {
-    case NiftiType::uint8:
-    case NiftiType::int8: return 1;
-    case NiftiType::int16:
-    case NiftiType::uint16: return 2;
-    case NiftiType::int32:
-    case NiftiType::uint32:
-    case NiftiType::float32: return 4;
-    case NiftiType::float64:
-    case NiftiType::int64:
-    case NiftiType::uint64: break;
-  }
-  return 8;
-}
 
 constexpr std::array<int, 2> magic_offset = {344, 4};
 constexpr std::array<int, 2> header_size = {348, 540};
@@ -186,14 +164,16 @@ void NiftiHeader::read_extent(const std::string& name) {
 
 void NiftiHeader::read_type(const std::string& name) {
   const std::int64_t code = integer(Fields::datatype);
-  if (const auto refused = name_of(refused_types, code); !refused.empty()) {
-    throw Error(Errc::unsupported, name + ": voxels are " + std::string(refused) + " (datatype " +
+  const auto refused = std::ranges::find(refused_types, code, &RefusedType::code);
+  if (refused != refused_types.end()) {
+    throw Error(Errc::unsupported, name + ": voxels are " + std::string(refused->name) + " (datatype " +
                                        std::to_string(code) + "); quietvox filters integers and real numbers");
   }
-  if (name_of(supported_types, code).empty()) {
+  const auto known = std::ranges::find(data_types, code, &DataType::code);
+  if (known == data_types.end()) {
     throw Error(Errc::corrupt, name + ": datatype = " + std::to_string(code) + " is not defined by NIfTI");
   }
-  type_ = static_cast<NiftiType>(code);
+  type_ = known->type;
   if (const std::int64_t bits = integer(Fields::bitpix); bits != 8 * bytes_per_voxel(type_)) {
     warnings_.push_back("bitpix = " + std::to_string(bits) + " does not fit datatype " + std::string(to_string(type_)) +
                         "; the datatype is used");
@@ -208,10 +188,10 @@ void NiftiHeader::read_rescale(const std::string& name) {
                 "both must be finite (scl_slope 0: not rescaled)");
   }
   rescale_ = {slope, inter};
-  if (rescale_.identity() || type_ == NiftiType::float32 || type_ == NiftiType::float64) return;
+  if (rescale_.identity() || is_float(type_)) return;
   // Of larger integers few files use the whole range: there each voxel is looked at.
   const int bits = static_cast<int>(8 * bytes_per_voxel(type_));
-  const bool is_signed = type_ == NiftiType::int8 || type_ == NiftiType::int16;
+  const bool is_signed = type_ == ScalarType::int8 || type_ == ScalarType::int16;
   const double min = bits > 16 || !is_signed ? 0 : -std::ldexp(1.0, bits - 1);
   const double max = bits > 16 ? 0 : std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1;
   why_stored_only_ = why_floats_lose_digits(rescale_, min, max, "scl_slope", "scl_inter");
@@ -237,7 +217,7 @@ std::optional<double> NiftiHeader::volume_seconds() const {
 }
 
 bool NiftiHeader::may_lose_digits() const {
-  return quietvox::io::may_lose_digits(type_) || (type_ == NiftiType::float32 && rescale_.inter != 0) ||
+  return quietvox::io::may_lose_digits(type_) || (type_ == ScalarType::float32 && rescale_.inter != 0) ||
          !why_stored_only_.empty();
 }
 
@@ -263,17 +243,17 @@ void NiftiHeader::read_voxel_offset(const std::string& name) {
   voxel_offset_ = version_ == 1 ? static_cast<std::int64_t>(offset) : integer(Fields::vox_offset);
 }
 
-void NiftiHeader::set_type(NiftiType type) {
+void NiftiHeader::set_type(ScalarType type) {
   type_ = type;
   rescale_ = {};
-  set(Fields::datatype, static_cast<double>(type));
+  set(Fields::datatype, std::ranges::find(data_types, type, &DataType::type)->code);
   set(Fields::bitpix, static_cast<double>(8 * bytes_per_voxel(type)));
   set(Fields::scl_slope, 1);
   set(Fields::scl_inter, 0);
 }
 
 void NiftiHeader::set_differences() {
-  set_type(NiftiType::float32);
+  set_type(ScalarType::float32);
   set(Fields::cal_max, 0);
   set(Fields::cal_min, 0);
 }
@@ -286,7 +266,7 @@ void NiftiHeader::set_container(bool single_file, std::int64_t voxel_offset) {
   set(Fields::vox_offset, static_cast<double>(voxel_offset));
 }
 
-NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, NiftiType type,
+NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, ScalarType type,
                                 std::optional<double> volume_seconds) {
   NiftiHeader header;
   header.bytes_.assign(header_size[0], std::byte{});

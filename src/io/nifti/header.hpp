@@ -13,26 +13,9 @@
 
 #include "io/image.hpp"
 #include "io/rescale.hpp"
+#include "io/scalar_type.hpp"
 
 namespace quietvox::io {
-
-/// How voxels are stored; the values are the codes of the `datatype` field.
-enum class NiftiType : std::int16_t {
-  uint8 = 2,
-  int16 = 4,
-  int32 = 8,
-  float32 = 16,
-  float64 = 64,
-  int8 = 256,
-  uint16 = 512,
-  uint32 = 768,
-  int64 = 1024,
-  uint64 = 1280,
-};
-std::string_view to_string(NiftiType);
-std::int64_t bytes_per_voxel(NiftiType);
-/// True for types that hold numbers which floats cannot tell apart.
-bool may_lose_digits(NiftiType);
 
 /// The 348 bytes of a NIfTI-1 or 540 bytes of a NIfTI-2 header, kept as they are; in the byte order of the file.
 class NiftiHeader {
@@ -44,7 +27,7 @@ class NiftiHeader {
   static std::optional<NiftiHeader> parse(std::span<const std::byte> start, const std::string& name);
   /// A new NIfTI-1 header of a single file. Throws Error(unsupported) where an axis is too long for one.
   /// `volume_seconds`: from one volume to the next, where that is known.
-  static NiftiHeader create(const Geometry&, std::size_t volumes, NiftiType,
+  static NiftiHeader create(const Geometry&, std::size_t volumes, ScalarType,
                             std::optional<double> volume_seconds = std::nullopt);
 
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -53,7 +36,7 @@ class NiftiHeader {
   bool single_file() const { return single_file_; }
   const Extent& extent() const { return extent_; }
   std::int64_t volumes() const { return volumes_; }  ///< of the axes 4 to 7
-  NiftiType type() const { return type_; }
+  ScalarType type() const { return type_; }
   Rescale rescale() const { return rescale_; }
   /// Why only the stored numbers can be filtered, not the real values; empty where both can.
   const std::string& why_stored_only() const { return why_stored_only_; }
@@ -73,7 +56,7 @@ class NiftiHeader {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Other voxels, not rescaled.
-  void set_type(NiftiType);
+  void set_type(ScalarType);
   /// Differences between voxels, as 32-bit floats: without the window in which viewers show the voxels.
   void set_differences();
   /// One file (`n+1`) or two (`ni1`).
@@ -102,7 +85,7 @@ class NiftiHeader {
   bool swapped_ = false, single_file_ = true;
   Extent extent_;
   std::int64_t volumes_ = 1;
-  NiftiType type_ = NiftiType::float32;
+  ScalarType type_ = ScalarType::float32;
   Rescale rescale_;
   std::string why_stored_only_;
   std::int64_t voxel_offset_ = 0;

@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
-#include "io/display_format.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/image.hpp"
 #include "io/nifti/file.hpp"
@@ -17,8 +16,8 @@ namespace {
 struct OpenedNifti {
   OpenedNifti(NiftiFile found, const ReadOptions& options)
       : file(std::move(found)),
-        facts(options.kind ? facts_given(options) : file.header.facts(), file.paths.header,
-              static_cast<std::size_t>(file.header.volumes()), file.header.rescale()),
+        voxel_kind(options.kind ? facts_given(options) : file.header.facts(), file.paths.header,
+                   static_cast<std::size_t>(file.header.volumes()), file.header.rescale()),
         readers([this, execution = options.execution] { return std::make_unique<NiftiVoxelReader>(file, execution); }) {
   }
 
@@ -32,7 +31,7 @@ struct OpenedNifti {
   }
 
   NiftiFile file;
-  VoxelKind facts;
+  VoxelKind voxel_kind;
   std::once_flag offset_once;
   ReaderPool<NiftiVoxelReader> readers;
 };
@@ -49,7 +48,7 @@ class NiftiVolume final : public VolumeSource {
     const auto stored = [&](std::size_t volume) {
       return std::make_unique<NiftiVolume>(nifti_, volume, VoxelDomain::stored);
     };
-    HeaderFacts facts = nifti_->facts.get(static_cast<std::size_t>(volume_), stored);
+    HeaderFacts facts = nifti_->voxel_kind.get(static_cast<std::size_t>(volume_), stored);
     if (domain_ == VoxelDomain::real_less_offset) facts.offset = nifti_->file.offset;
     return facts;
   }
@@ -106,30 +105,23 @@ class NiftiImage final : public Image {
     return std::make_unique<NiftiVolume>(nifti_, volume, domain);
   }
 
-  Facts facts() const override {
-    const Geometry& place = header().geometry();
-    const Rescale rescale = header().rescale();
-    return {
-        {"format", "NIfTI-" + std::to_string(header().version()) + (header().single_file() ? "" : ", two files") +
-                       (nifti_->file.compressed ? ", gzip" : "")},
-        {"extent", format_extent(place.extent) + " voxels"},
-        {"volumes", std::to_string(header().volumes())},
-        {"spacing", format_spacing(place.spacing)},
-        {"origin", format_point(place.origin)},
-        {"stored-type", std::string(to_string(header().type()))},
-        {"rescale",
-         rescale.identity() ? "none" : format_number(rescale.slope) + " * stored + " + format_number(rescale.inter)}};
+  ImageInfo info() const override {
+    return {.version = header().version(),
+            .files = nifti_->file.paths.all().size(),
+            .encoding = nifti_->file.compressed ? "gzip" : "raw",
+            .type = header().type(),
+            .rescale = header().rescale()};
   }
 
   std::vector<std::string> warnings() const override {
     std::vector<std::string> warnings = header().warnings();
-    if (const std::string& beside = nifti_->facts.warning(); !beside.empty()) warnings.push_back(beside);
+    if (const std::string& beside = nifti_->voxel_kind.warning(); !beside.empty()) warnings.push_back(beside);
     return warnings;
   }
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                       const WriteOptions& options) const override {
-    if (!options.are_differences) check_domain(options.output_type == "same" ? domain : VoxelDomain::real);
+    if (!options.are_differences) check_domain(!options.output_type ? domain : VoxelDomain::real);
     const auto take_reader = [nifti = nifti_] { return nifti->readers.take(); };
     return make_nifti_writer(nifti_->file, take_reader, output, domain, options);
   }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/input_limits.hpp"
+#include "io/create.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/output/provenance_sidecar.hpp"
@@ -67,16 +68,6 @@ struct Part {
   AtomicOutput output;
   std::optional<ByteWriter> writer;
 };
-
-/// The datatype that `output_type` asks for.
-NiftiType wanted_type(const std::string& output_type, NiftiType same) {
-  if (output_type == "same") return same;
-  for (const NiftiType type : {NiftiType::int16, NiftiType::uint16, NiftiType::float32}) {
-    if (output_type == to_string(type)) return type;
-  }
-  throw Error(Errc::invalid_argument, Parameter{"output-type"} + " = '" + output_type + "' is not allowed",
-              "give same, int16, uint16 or float32");
-}
 
 /// Takes slices in order, encodes them, and writes them between the parts of the file that are not voxels.
 class NiftiWriter : public ImageWriter {
@@ -218,7 +209,7 @@ class SameNiftiWriter final : public NiftiWriter {
         stop_(options.execution.stop),
         domain_(domain),
         are_differences_(options.are_differences) {
-    const NiftiType type = wanted_type(options.output_type, source_.header.type());
+    const ScalarType type = options.output_type.value_or(source_.header.type());
     keeps_type_ = type == source_.header.type() && !are_differences_;
     if (domain == VoxelDomain::real_less_offset) set_offset(source_.offset);
     if (are_differences_) {
@@ -311,7 +302,7 @@ std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source,
 
 std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,
                                           const WriteOptions& options) {
-  const NiftiType type = wanted_type(options.output_type, NiftiType::float32);
+  const ScalarType type = options.output_type.value_or(ScalarType::float32);
   std::vector<fs::path> inputs;
   if (!options.input.empty()) inputs.push_back(options.input);
   return std::make_unique<NewNiftiWriter>(nifti_target(output, options.compress),

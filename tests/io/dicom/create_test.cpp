@@ -11,6 +11,7 @@
 #include <limits>
 #include <set>
 
+#include "io/create.hpp"
 #include "io/image.hpp"
 #include "support/comma_locale.hpp"
 #include "support/expect_error.hpp"

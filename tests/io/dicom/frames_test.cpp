@@ -12,6 +12,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"

@@ -17,6 +17,7 @@
 
 #include "io/dicom/output_owner.hpp"
 #include "io/dicom/toolkit.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"

@@ -8,6 +8,8 @@
 
 #include "core/error.hpp"
 #include "io/dicom/series_fixture.hpp"
+#include "io/dicom_folder.hpp"
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
 
 namespace quietvox::test {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
@@ -340,10 +341,6 @@ TEST_F(DicomRead, OtherContentIsNotDicom) {
     EXPECT_EQ(io::open_dicom(file_, {}), nullptr) << text;
   }
   EXPECT_EQ(io::open_dicom(folder_.path(), {}), nullptr);
-}
-
-TEST_F(DicomRead, FactsNameNoPatient) {
-  for (const auto& [name, value] : open({})->facts()) EXPECT_EQ(value.find("Nobody"), std::string::npos) << name;
 }
 
 struct Wrong {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "io/image.hpp"
 #include "support/make_dicom.hpp"
 #include "support/test_data.hpp"
 

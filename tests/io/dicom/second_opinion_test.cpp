@@ -14,6 +14,7 @@
 
 #include "io/dicom/scan.hpp"
 #include "io/dicom/series.hpp"
+#include "io/image.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
 #include "support/temporary_folder.hpp"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/image.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
 

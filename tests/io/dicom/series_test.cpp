@@ -9,6 +9,8 @@
 #include <set>
 
 #include "io/dicom/series_fixture.hpp"
+#include "io/dicom_folder.hpp"
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
 
 namespace quietvox::test {
@@ -597,11 +599,7 @@ TEST_F(DicomSeries, MammogramsSayWhatTheyAreForAndWhatSuitsThem) {
   const auto intent_and_warnings = [&](const char* modality, const char* intent) {
     write_dicom(folder_ / "in/a.dcm", {.more = {{DCM_Modality, modality}, {DCM_PresentationIntentType, intent}}});
     const auto image = open();
-    std::string fact;
-    for (const auto& [name, value] : image->facts()) {
-      if (name == "presentation intent") fact = value;
-    }
-    return std::pair(fact, image->warnings());
+    return std::pair(image->info().dicom->presentation_intent, image->warnings());
   };
   fs::create_directory(folder_ / "in");
   const auto [processing, about_processing] = intent_and_warnings("MG", "FOR PROCESSING");

@@ -16,6 +16,7 @@
 #include "filters/registry.hpp"
 #include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
+#include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
@@ -892,7 +893,7 @@ TEST_F(DicomWrite, ExistingOutputsAndOtherTypesAreRefused) {
                [&] { write_image(*image, source_, VoxelDomain::real, {}, {.force = true, .compress = {}}); });
   fs::remove(output_);
   io::WriteOptions options;
-  options.output_type = "float32";
+  options.output_type = io::ScalarType::float32;
   expect_error(Errc::invalid_argument, "float32",
                [&] { write_image(*image, output_, VoxelDomain::real, {}, options); });
   EXPECT_EQ(folder_.names(), (std::vector<std::string>{"in.dcm"}));

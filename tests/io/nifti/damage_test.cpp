@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/input_limits.hpp"
+#include "io/image.hpp"
 #include "io/nifti/file.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "io/create.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -207,7 +208,7 @@ TEST(CreateNifti, StoresIntegersWhereAskedTo) {
   test::TemporaryFolder folder;
   const Geometry geometry{{{4, 1, 1}}, {1, 1, 1}, {}, {1, 0, 0, 0, 1, 0, 0, 0, 1}};
   WriteOptions options;
-  options.output_type = "int16";
+  options.output_type = ScalarType::int16;
   const auto writer = create_nifti(folder / "a.nii", geometry, 1, options);
   const std::array voxels = {-40000.0f, -0.5f, 2.5f, 40000.0f};
   writer->begin_volume(0, {});

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "io/create.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/programs.hpp"

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "io/create.hpp"
 #include "io/dicom/output_owner.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"

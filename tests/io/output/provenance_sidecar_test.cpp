@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "filters/registry.hpp"
+#include "io/image.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"

@@ -28,7 +28,7 @@ std::vector<FilterConfig> radius_one() {
 void make_input(io::Format format, VolumeView<const float> volume, const fs::path& path, const Execution& execution) {
   io::WriteOptions options;
   options.execution = execution;
-  if (format != io::Format::dicom) options.output_type = "int16";
+  if (format != io::Format::dicom) options.output_type = io::ScalarType::int16;
   const io::Geometry geometry{.extent = volume.extent, .spacing = volume.spacing};
   const auto writer = create_image(format, path, geometry, 1, "CT", options);
   writer->begin_volume(0, {});

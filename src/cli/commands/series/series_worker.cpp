@@ -16,6 +16,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/spelling.hpp"
 #include "core/sha256.hpp"
+#include "io/dicom_folder.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/series_choice.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/nifti/voxel_loops.hpp"
+#include "io/voxel_loops.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "io/nifti/voxel_loops.cpp"
+#define HWY_TARGET_INCLUDE "io/voxel_loops.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h comes first.
 #include <hwy/highway.h>

@@ -8,13 +8,14 @@
 #include <span>
 
 #include "io/image.hpp"
-#include "io/nifti/header.hpp"
+#include "io/rescale.hpp"
+#include "io/scalar_type.hpp"
 
 namespace quietvox::io {
 
 /// How voxels look in a file, and what they mean.
 struct VoxelFormat {
-  NiftiType type = NiftiType::float32;
+  ScalarType type = ScalarType::float32;
   bool swapped = false;  ///< not in the byte order of this machine
   Rescale rescale{};
 };

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/nifti/voxels.hpp"
+#include "io/voxels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,9 @@
 #include <limits>
 #include <vector>
 
+#include "io/image.hpp"
 #include "io/nifti/files.hpp"
-#include "io/nifti/voxel_loops.hpp"
+#include "io/voxel_loops.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace quietvox::io {
@@ -85,7 +86,7 @@ TEST(MagnitudesOf, AnyNumberOfFloats) {
 /// Every number of 16 bits, of any type, comes back as it was where that is promised.
 TEST(RestoresBytes, OfEveryIntegerOf16Bits) {
   int promised = 0;
-  for (const NiftiType type : {NiftiType::uint8, NiftiType::int8, NiftiType::int16, NiftiType::uint16}) {
+  for (const ScalarType type : {ScalarType::uint8, ScalarType::int8, ScalarType::int16, ScalarType::uint16}) {
     for (const double slope : {1.0, 0.5, 1e-3, -7.3, 2e-30, 1e30}) {
       for (const double inter : {0.0, -1024.0, 0.1, 1e4, -1e6, 1e9}) {
         for (const bool swapped : {false, true}) {
@@ -111,15 +112,15 @@ TEST(RestoresBytes, OfEveryIntegerOf16Bits) {
 
 TEST(RestoresBytes, IsNotPromisedWhereFloatsHoldLess) {
   const std::vector<float> values = {1, 2, 3}, with_zero = {1, -0.0F}, with_nan = {1, std::nanf("")};
-  EXPECT_TRUE(restores_bytes(values, {NiftiType::float32}));
-  EXPECT_FALSE(restores_bytes(with_zero, {NiftiType::float32}));
-  EXPECT_FALSE(restores_bytes(with_nan, {NiftiType::float32}));
-  EXPECT_FALSE(restores_bytes(with_nan, {NiftiType::int16}));
-  EXPECT_TRUE(restores_bytes(with_zero, {NiftiType::int16}));
-  EXPECT_FALSE(restores_bytes(values, {NiftiType::float64}));
-  EXPECT_FALSE(restores_bytes(values, {NiftiType::float32, false, {2, 0}}));
-  EXPECT_FALSE(restores_bytes(values, {NiftiType::int16, false, {1e-3, 1e6}}));
-  EXPECT_FALSE(restores_bytes(values, {NiftiType::int32, false, {0.5, 0}}));
+  EXPECT_TRUE(restores_bytes(values, {ScalarType::float32}));
+  EXPECT_FALSE(restores_bytes(with_zero, {ScalarType::float32}));
+  EXPECT_FALSE(restores_bytes(with_nan, {ScalarType::float32}));
+  EXPECT_FALSE(restores_bytes(with_nan, {ScalarType::int16}));
+  EXPECT_TRUE(restores_bytes(with_zero, {ScalarType::int16}));
+  EXPECT_FALSE(restores_bytes(values, {ScalarType::float64}));
+  EXPECT_FALSE(restores_bytes(values, {ScalarType::float32, false, {2, 0}}));
+  EXPECT_FALSE(restores_bytes(values, {ScalarType::int16, false, {1e-3, 1e6}}));
+  EXPECT_FALSE(restores_bytes(values, {ScalarType::int32, false, {0.5, 0}}));
 }
 
 /// An image of several times what is encoded at once, whose zeros and NaNs lie far apart.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/nifti/voxels.hpp"
+#include "io/voxels.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,26 +10,26 @@
 #include <string>
 
 #include "io/files/byte_order.hpp"
-#include "io/nifti/voxel_loops.hpp"
 #include "io/not_finite.hpp"
+#include "io/voxel_loops.hpp"
 
 namespace quietvox::io {
 namespace {
 
 /// Calls `body` with a zero of the voxel type.
 template <class Body>
-auto with_type(NiftiType type, Body&& body) {
+auto with_type(ScalarType type, Body&& body) {
   switch (type) {
-    case NiftiType::uint8: return body(std::uint8_t{});
-    case NiftiType::int8: return body(std::int8_t{});
-    case NiftiType::int16: return body(std::int16_t{});
-    case NiftiType::uint16: return body(std::uint16_t{});
-    case NiftiType::int32: return body(std::int32_t{});
-    case NiftiType::uint32: return body(std::uint32_t{});
-    case NiftiType::int64: return body(std::int64_t{});
-    case NiftiType::uint64: return body(std::uint64_t{});
-    case NiftiType::float32: return body(float{});
-    case NiftiType::float64: break;
+    case ScalarType::uint8: return body(std::uint8_t{});
+    case ScalarType::int8: return body(std::int8_t{});
+    case ScalarType::int16: return body(std::int16_t{});
+    case ScalarType::uint16: return body(std::uint16_t{});
+    case ScalarType::int32: return body(std::int32_t{});
+    case ScalarType::uint32: return body(std::uint32_t{});
+    case ScalarType::int64: return body(std::int64_t{});
+    case ScalarType::uint64: return body(std::uint64_t{});
+    case ScalarType::float32: return body(float{});
+    case ScalarType::float64: break;
   }
   return body(double{});
 }

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/image.hpp"
+
+namespace quietvox::io {
+
+/// What a series is of: images, or something that people rarely want filtered.
+enum class SeriesKind {
+  images,
+  derived,  ///< results of quietvox
+  localizer,
+  secondary_capture,
+};
+constexpr std::array<std::string_view, 4> choices(SeriesKind) {
+  return {"images", "derived", "localizer", "secondary-capture"};
+}
+
+/// What a series of a DICOM folder is, by the headers of its files.
+struct SeriesSummary {
+  std::string uid, modality, description, number;
+  SeriesKind kind = SeriesKind::images;
+  std::filesystem::path place;         ///< below the folder: the file, or the folder that holds all its files
+  std::size_t files = 0, images = 0;   ///< a file may hold several images; copies do not count
+  std::int64_t columns = 0, rows = 0;  ///< of the first image
+  std::string problem;                 ///< why it cannot be used, by its headers; empty where it can
+};
+
+/// For folders with files at which a parser may crash.
+struct ScanGuard {
+  std::set<std::filesystem::path> left_out{};                       ///< files that are not looked at
+  std::function<void(const std::filesystem::path& file)> before{};  ///< called before a file is parsed, by any thread
+};
+
+/// A DICOM folder that may hold several series. Its headers are read once.
+class DicomFolder {
+ public:
+  explicit DicomFolder(const std::filesystem::path&, const Execution& = {}, const ScanGuard& = {});
+  ~DicomFolder();
+  bool any_dicom() const;
+  std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
+  std::vector<std::string> warnings() const;  ///< files that were passed over
+  std::vector<Error> unassigned() const;      ///< files that belong to no series or cannot be read
+  /// One series, without warnings about other files. Throws as open_dicom() does.
+  std::unique_ptr<Image> open(const ReadOptions&) const;
+
+ private:
+  friend std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
+  struct Impl;
+  std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace quietvox::io

@@ -57,14 +57,19 @@ set(public_itk_headers
 # The reference of these headers in HTML: cmake --build build --target quietvox_api
 find_package(Doxygen)
 if(DOXYGEN_FOUND)
-  list(TRANSFORM public_headers PREPEND src/ OUTPUT_VARIABLE documented)
-  set(DOXYGEN_STRIP_FROM_PATH ${PROJECT_SOURCE_DIR}/src)
-  set(DOXYGEN_STRIP_FROM_INC_PATH ${PROJECT_SOURCE_DIR}/src)
+  # A link gives the headers the names by which users include them.
+  set(folder_of_links ${PROJECT_BINARY_DIR}/generated/api)
+  file(MAKE_DIRECTORY ${folder_of_links})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src ${folder_of_links}/quietvox SYMBOLIC)
+  list(TRANSFORM public_headers PREPEND ${folder_of_links}/quietvox/ OUTPUT_VARIABLE documented)
+  set(DOXYGEN_STRIP_FROM_PATH ${folder_of_links})
+  set(DOXYGEN_STRIP_FROM_INC_PATH ${folder_of_links})
+  set(DOXYGEN_USE_MDFILE_AS_MAINPAGE ${PROJECT_SOURCE_DIR}/docs/library.md)
   set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
   set(DOXYGEN_WARN_IF_UNDOCUMENTED NO)
   set(DOXYGEN_HAVE_DOT NO)
   set(DOXYGEN_QUIET YES)
-  doxygen_add_docs(quietvox_api ${documented})
+  doxygen_add_docs(quietvox_api ${documented} ${PROJECT_SOURCE_DIR}/docs/library.md)
 endif()
 
 foreach(header ${public_headers})

@@ -74,7 +74,7 @@ std::set<io::SeriesKind> included_kinds(const std::string& words) {
     const auto kind = FieldType<io::SeriesKind>::parse(word);
     if (!kind || *kind == io::SeriesKind::images) {
       throw Error(Errc::invalid_argument, Parameter{"include"} + " = '" + word + "' is not known",
-                  "give derived, localizer, secondary-capture, or several "
+                  "give results, localizer, secondary-capture, or several "
                   "with commas between");
     }
     kinds.insert(*kind);

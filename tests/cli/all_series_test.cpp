@@ -104,9 +104,9 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
     return std::pair(json["series"].size(), json["skipped"].size());
   };
   EXPECT_EQ(filtered({}), std::pair(2UL, 3UL));
-  EXPECT_EQ(filtered({"--include", "derived"}), std::pair(3UL, 2UL));
-  EXPECT_EQ(filtered({"--include", "derived,localizer"}), std::pair(4UL, 1UL));
-  EXPECT_EQ(filtered({"--include", "secondary-capture,derived,localizer"}), std::pair(5UL, 0UL));
+  EXPECT_EQ(filtered({"--include", "results"}), std::pair(3UL, 2UL));
+  EXPECT_EQ(filtered({"--include", "results,localizer"}), std::pair(4UL, 1UL));
+  EXPECT_EQ(filtered({"--include", "secondary-capture,results,localizer"}), std::pair(5UL, 0UL));
   EXPECT_EQ(filtered({"--series-number", "7"}), std::pair(2UL, 3UL));
   for (const char* other : {"a0", "a1", "a2"}) std::filesystem::remove(folder_ / "in" / other);
   quietvox_ok({"median", path("in"), path("only"), "--modality", "CT"});  // b, not its result, nor the localizer
@@ -115,8 +115,8 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
     write_dicom(folder_ / ("in/a" + std::to_string(z)), {.position = {0, 0, 1.0 * z}, .series = "1.2.3.1"});
   std::filesystem::remove_all(folder_ / "out");
   const Result run = filter_all({"--radius", "1x1x0"});
-  EXPECT_NE(run.err.find("3 series skipped: 1 derived, 1 localizer, 1 secondary-capture; --include "
-                         "derived,localizer,secondary-capture filters them too"),
+  EXPECT_NE(run.err.find("3 series skipped: 1 results, 1 localizer, 1 secondary-capture; --include "
+                         "results,localizer,secondary-capture filters them too"),
             std::string::npos)
       << run.err;
   EXPECT_EQ(filter_all({"--include", "everything", "--force"}).status, 64);
@@ -129,7 +129,7 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
   EXPECT_EQ(none.err.find("series skipped"), none.err.rfind("series skipped")) << none.err;
   const std::string info = quietvox_ok({"info", path("in")}).out;
   EXPECT_NE(info.find("3 images, 5 x 4 pixels, Head\n"), std::string::npos) << info;  // in the folder itself
-  for (const char* kind : {", localizer, ", ", secondary-capture, ", ", derived, "}) {
+  for (const char* kind : {", localizer, ", ", secondary-capture, ", ", results, "}) {
     EXPECT_NE(info.find(kind), std::string::npos) << info;
   }
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/process.hpp"
+#include "support/programs.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -14,8 +15,10 @@ using Json = nlohmann::json;
 
 TEST(Benchmark, TellsRatesRatiosAndWhereTheTimeGoes) {
   const TemporaryFolder folder;
-  const Json report = Json::parse(
-      quietvox_ok({"benchmark", "--seconds", "0", "--slices", "8", "--folder", folder.path().string(), "--json"}).out);
+  const std::string text =
+      quietvox_ok({"benchmark", "--seconds", "0", "--slices", "8", "--folder", folder.path().string(), "--json"}).out;
+  if (python_has("jsonschema")) EXPECT_EQ(against_schema(text, "benchmark"), "");
+  const Json report = Json::parse(text);
   EXPECT_TRUE(folder.names().empty());
   EXPECT_EQ(report["extent"], (Json{512, 512, 8}));
   EXPECT_EQ(report["cuda"].is_null(), !report["cuda_reason"].get<std::string>().empty());

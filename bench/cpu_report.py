@@ -68,7 +68,7 @@ def rates(program, pattern):
 
 def command(build, folder):
     """Figures of one run of the command and of one copy."""
-    text = subprocess.run([ROOT / "bench" / "series_and_copy", build / "bin" / "quietvox", folder, "1"], check=True,
+    text = subprocess.run([ROOT / "bench" / "median_beside_cp", build / "bin" / "quietvox", folder, "1"], check=True,
                           capture_output=True, text=True).stderr
     found = re.findall(r"^(cp -r|quietvox) +([\d.]+) s, user ([\d.]+) s, system ([\d.]+) s, peak (\d+) KiB", text, re.M)
     return {name: dict(zip(("wall", "user", "system", "peak_kib"), map(float, figures))) for name, *figures in found}

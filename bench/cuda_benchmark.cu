@@ -18,8 +18,8 @@
 #include "cuda/filters/median/network_job.cuh"
 #include "cuda/registry.hpp"
 #include "cuda/resources.hpp"
+#include "cuda_benchmark_main.hpp"
 #include "cuda_ceilings.hpp"
-#include "cuda_program.hpp"
 #include "cuda_timing.cuh"
 #include "filters/bm4d.hpp"
 #include "filters/median/generator/network.hpp"
@@ -156,7 +156,7 @@ class Benchmark {
 
   template <class T>
   void kernel(const Case& c) {
-    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
+    const FilterConfig settings = resolved_filter(c.filter, c.options, c.extent);
     const BackendEntry<LaunchContext>& kernel = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
     const LaunchContext context{device_.compute, device_.pool, device_.multiprocessors};
     const std::vector<T>& in = shared_noise<T>(c.extent);
@@ -178,7 +178,7 @@ class Benchmark {
 
   /// From host memory to host memory, through the backend.
   void host_to_host(const Backend& backend, const Case& c, bool pinned) {
-    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
+    const FilterConfig settings = resolved_filter(c.filter, c.options, c.extent);
     const std::vector<float>& noise = shared_noise<float>(c.extent);
     const auto voxels = static_cast<std::size_t>(c.extent.voxels());
     std::vector<float> pageable(pinned ? 0 : 2 * voxels);
@@ -232,7 +232,7 @@ class Benchmark {
 
   /// A difference and a multiply-add for each voxel of each block that is compared, in both stages.
   static double bm4d_operations(const Case& c) {
-    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
+    const FilterConfig settings = resolved_filter(c.filter, c.options, c.extent);
     const auto& params = std::any_cast<const Bm4dParams&>(settings.params());
     double operations = 4 * window_voxels(*params.search_radius);
     for (int axis = 0; axis < 3; ++axis) operations *= static_cast<double>(params.lengths[axis]) / params.step(axis);

@@ -16,7 +16,7 @@
 #include "cuda/device.hpp"
 #include "cuda/registry.hpp"
 #include "cuda/resources.hpp"
-#include "cuda_program.hpp"
+#include "cuda_benchmark_main.hpp"
 #include "cuda_timing.cuh"
 #include "filters/quadratic/coefficients.hpp"
 
@@ -445,7 +445,7 @@ class Comparison {
     const cuda::DeviceBuffer<float> our_in = on_device(image), our_out(image.size(), context_);
     const cuda::DeviceBuffer<Out> their_out(image.size(), context_);
     QV_CUDA(cudaMemsetAsync(their_out.get(), 0x7f, image.size() * sizeof(Out), stream()));
-    const FilterConfig settings = make_settings(c.filter, c.options, c.extent);
+    const FilterConfig settings = resolved_filter(c.filter, c.options, c.extent);
     const BackendEntry<LaunchContext>& filter = *find_entry(cuda::cuda_entries(), find_filter(c.filter));
     const auto run_theirs = [&] { theirs(their_in.get(), their_out.get()); };
     const auto run_ours = [&] {

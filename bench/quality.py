@@ -15,7 +15,7 @@ lower resolution. PSNR counts the voxels of the object, those above 4 % of the r
 `quietvox compare`. Seconds are processor seconds per million voxels on one thread; commands read and write besides.
 
 Peers that are not installed (scikit-image and PyWavelets, dipy, antspyx, bm4d) are left out. What RESULT.json holds
-already is not measured again, so that a run may be stopped, go on, or be made in parts. quality_page.py makes the pages
+already is not measured again, so that a run may be stopped, go on, or be made in parts. quality_report.py makes the pages
 of it; --pictures draws theirs. Needs numpy and nibabel.
 """
 import argparse

@@ -7,7 +7,7 @@
 
 FOLDER is for files in memory (/dev/shm), --disk for files on a disk. Commands run on the first N cores of the machine, for
 each N, and so do their peers. The commands of a case and their peers run in turn; all runs are kept. Where a CUDA device
-can be used, it is measured too. whole_command_page.py makes the page of what was measured. Needs nothing but Python; `pigz`
+can be used, it is measured too. whole_command_report.py makes the page of what was measured. Needs nothing but Python; `pigz`
 for the compressed files.
 """
 import argparse

@@ -20,7 +20,7 @@ bool is_page_locked(const void* data) {
 void copy_on_host(const Execution& execution, void* to, const void* from, std::size_t bytes) {
   using Number = std::uint16_t;
   constexpr std::int64_t grain = (64 << 10) / sizeof(Number);
-  const auto codec = selection::lanes().u16;
+  const auto codec = selection::simd_functions().u16;
   const auto piece = [&](std::int64_t begin, std::int64_t end) {
     codec.stream(static_cast<const Number*>(from) + begin, end - begin, static_cast<Number*>(to) + begin);
     codec.flush();

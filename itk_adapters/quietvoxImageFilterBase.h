@@ -61,7 +61,7 @@ concept PerAxis = std::is_arithmetic_v<T> || length_of_array<T>()
  * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
  * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
-class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage>, public FilterStep {
+class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage>, public FilterProvenance {
  public:
   ITK_DISALLOW_COPY_AND_MOVE(ImageFilterBase);
 
@@ -101,7 +101,7 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   void SetStabilise(const std::string& choice);
   std::string GetStabilise() const override { return FieldType<Stabilise>::format(m_Stabilise); }
   /** `Rician noise`, `Poisson noise` or `speckle` if the last run made that Gaussian, otherwise empty. */
-  std::string GetStabilised() const override { return m_Stabilisation ? m_Stabilisation->noise_before() : ""; }
+  std::string GetStabilisedNoise() const override { return m_Stabilisation ? m_Stabilisation->noise_before() : ""; }
 
   FilterConfig GetRequestedSettings() const override { return {RegistryEntry(), m_Parameters}; }
   FilterConfig GetResolvedSettings() const override;

@@ -210,7 +210,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     for (const Message& warning : resolved.warnings) itkWarningMacro(<< with_setters(warning));
   }
   m_ResolvedInputTime = this->InputTime();  // the input has been made by now
-  const auto there = [](In pixel) { return is_there(static_cast<float>(pixel)); };
+  const auto there = [](In pixel) { return is_usable(static_cast<float>(pixel)); };
   const bool fills = FillsMissing() && !std::all_of(buffered.data, buffered.data + buffered.extent.voxels(), there);
   const VolumeView<const In> input = fills ? buffered : halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {

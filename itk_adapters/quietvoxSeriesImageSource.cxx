@@ -37,16 +37,16 @@ void SeriesImageSource::SetForceKind(std::optional<DataKind> kind) {
 void SeriesImageSource::SetSlicesOnly(bool only) {
   if (only == m_SlicesOnly) return;
   m_SlicesOnly = only;
-  this->ModifiedButNotTheScan();
+  this->ModifiedWithoutReopening();
 }
 
 void SeriesImageSource::SetVolumeIndex(std::size_t index) {
   if (index == m_VolumeIndex) return;
   m_VolumeIndex = index;
-  this->ModifiedButNotTheScan();
+  this->ModifiedWithoutReopening();
 }
 
-void SeriesImageSource::ModifiedButNotTheScan() {
+void SeriesImageSource::ModifiedWithoutReopening() {
   const bool is_current = m_ImageTime == this->GetMTime();
   this->Modified();
   if (is_current) m_ImageTime = this->GetMTime();

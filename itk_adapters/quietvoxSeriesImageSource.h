@@ -75,7 +75,7 @@ class SeriesImageSource : public itk::ImageSource<itk::Image<float, 3>> {
   SeriesImageSource() = default;
   ~SeriesImageSource() override = default;
 
-  void ModifiedButNotTheScan();
+  void ModifiedWithoutReopening();
   void GenerateOutputInformation() override;
   void EnlargeOutputRequestedRegion(itk::DataObject* output) override;
   void GenerateData() override;

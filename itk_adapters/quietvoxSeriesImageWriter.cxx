@@ -30,7 +30,7 @@ void add_steps(itk::ProcessObject* process, Upstream& upstream, std::set<itk::Pr
     if (input) add_steps(input->GetSource(), upstream, known);
   }
   upstream.steps.push_back(process);
-  if (dynamic_cast<const FilterStep*>(process)) upstream.has_filters = true;
+  if (dynamic_cast<const FilterProvenance*>(process)) upstream.has_filters = true;
 }
 
 Upstream look_upstream(const itk::DataObject* data) {
@@ -46,7 +46,7 @@ Provenance provenance_of(const Upstream& upstream) {
   std::string choices;  // of the filters, in order
   bool is_automatic = true;
   for (const itk::ProcessObject* process : upstream.steps) {
-    const auto* const step = dynamic_cast<const FilterStep*>(process);
+    const auto* const step = dynamic_cast<const FilterProvenance*>(process);
     if (!step) {
       provenance.others.push_back({provenance.resolved.size(), process->GetNameOfClass()});
       continue;
@@ -54,7 +54,7 @@ Provenance provenance_of(const Upstream& upstream) {
     provenance.requested.push_back(step->GetRequestedSettings().with_content_hashes());
     provenance.resolved.push_back(step->GetResolvedSettings());
     provenance.backend = step->GetBackendName();
-    if (const std::string noise = step->GetStabilised(); !noise.empty()) provenance.stabilised = noise;
+    if (const std::string noise = step->GetStabilisedNoise(); !noise.empty()) provenance.stabilised = noise;
     choices += (choices.empty() ? "" : ", ") + step->GetStabilise();
     is_automatic = is_automatic && step->GetStabilise() == "auto";
   }

@@ -10,6 +10,7 @@
 #include "core/input_limits.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
+#include "io/float_precision.hpp"
 #include "io/voxel_kind.hpp"
 #include "io/voxels.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
@@ -276,7 +277,7 @@ class ItkImage final : public io::Image {
  private:
   void check(io::VoxelDomain domain) const {
     if (domain == io::VoxelDomain::real_less_offset || domain == io::VoxelDomain::stored || offset() == 0) return;
-    throw io::far_from_zero(file_->header().header.string(), offset());
+    throw io::far_from_zero_error(file_->header().header.string(), offset());
   }
 
   std::vector<io::FileStamp> files_;

@@ -41,7 +41,7 @@ Resolved resolved_with_voxels(const FilterConfig& settings, Stabilise choice, Vo
   return resolved;
 }
 
-bool is_there(float pixel) { return FilledSource::is_there(pixel); }
+bool is_usable(float pixel) { return FilledSource::is_usable(pixel); }
 
 std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution& execution) {
   std::vector<float> voxels(static_cast<std::size_t>(whole.extent.voxels()));
@@ -56,7 +56,7 @@ void restore_missing(const VolumeView<const float>& whole, const VolumeView<floa
       const float* const before = whole.row(part.origin.y + y, part.origin.z + z) + part.origin.x;
       float* const after = part.row(y, z);
       for (std::int64_t x = 0; x < part.extent.x; ++x) {
-        if (!is_there(before[x])) after[x] = before[x];
+        if (!is_usable(before[x])) after[x] = before[x];
       }
     }
   }

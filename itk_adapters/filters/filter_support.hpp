@@ -33,7 +33,7 @@ struct Resolved {
 Resolved resolved_with_voxels(const FilterConfig&, Stabilise, VolumeSource&, const Execution&);
 
 /// False of a pixel that is missing to filters of blocks.
-bool is_there(float pixel);
+bool is_usable(float pixel);
 
 /// A whole volume with what is missing in it filled in, for filters that need whole blocks.
 std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution&);
@@ -61,14 +61,14 @@ class PixelVolume final : public VolumeSource {
 };
 
 /// What a filter tells the writer at the end of its pipeline.
-class FilterStep {
+class FilterProvenance {
  public:
-  virtual ~FilterStep() = default;
+  virtual ~FilterProvenance() = default;
   virtual FilterConfig GetRequestedSettings() const = 0;
   virtual FilterConfig GetResolvedSettings() const = 0;  ///< throws itk::ExceptionObject before the filter has run
   virtual std::string GetBackendName() const = 0;
   virtual std::string GetStabilise() const = 0;
-  virtual std::string GetStabilised() const = 0;  ///< the noise that was made Gaussian; empty: none
+  virtual std::string GetStabilisedNoise() const = 0;  ///< the noise that was made Gaussian; empty: none
 };
 
 }  // namespace quietvox

@@ -228,7 +228,7 @@ std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, co
     ImpulseRepair repair(bricks.size());
     for (std::int64_t i = begin; i < end; ++i) {
       float* const brick = bricks.brick(i);
-      const double share = std::min(repair.mend(brick, impulses), ImpulseRepair::most);
+      const double share = std::min(repair.mend(brick, impulses), ImpulseRepair::max_flagged_share);
       mended[static_cast<std::size_t>(i)] = repair.share_of_impulses();
       cosine.energies(brick);
       const auto correction = static_cast<float>(1 / (1 - share));
@@ -540,7 +540,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
     const float* const brick = bricks.brick(i);
     const auto missing =
         std::count_if(brick, brick + bricks.voxels(), [](float value) { return !std::isfinite(value); });
-    return static_cast<double>(missing) <= ImpulseRepair::most * static_cast<double>(bricks.voxels());
+    return static_cast<double>(missing) <= ImpulseRepair::max_flagged_share * static_cast<double>(bricks.voxels());
   });
   if ((bricks.count() == 0 && bricks.background().empty()) || bricks.size().slice() == 1) {
     Measured nothing;
@@ -663,10 +663,10 @@ NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
   return or_none(with_finest_differences(measure(source, nullptr, execution), source));
 }
 
-NoiseModel measure_noise_of_series(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
+NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
   if (const AxisSwap swap(header_facts(source)); swap) {
     SwappedVolume swapped(source, swap, execution), swapped_neighbour(neighbour, swap, execution);
-    return swap(measure_noise_of_series(swapped, swapped_neighbour, execution));
+    return swap(measure_noise_with_neighbour(swapped, swapped_neighbour, execution));
   }
   const Measured by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;

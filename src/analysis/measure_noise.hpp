@@ -26,6 +26,6 @@ NoiseModel measure_noise(VolumeSource&, const Execution&);
 
 /// The same for a volume of a series that has a neighbour like it. What both show is not noise: half the variance of
 /// their difference is measured, unless the volume alone has less, because contrast or motion may make the two differ.
-NoiseModel measure_noise_of_series(VolumeSource&, VolumeSource& neighbour, const Execution&);
+NoiseModel measure_noise_with_neighbour(VolumeSource&, VolumeSource& neighbour, const Execution&);
 
 }  // namespace quietvox

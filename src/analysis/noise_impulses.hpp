@@ -33,7 +33,7 @@ class ImpulseRepair {
   /// The share of impulses among the voxels of the last brick that were not missing.
   double share_of_impulses() const;
   /// Bricks with a larger share of missing voxels and impulses are useless.
-  static constexpr double most = 0.45;
+  static constexpr double max_flagged_share = 0.45;
 
  private:
   template <class Body>

@@ -63,7 +63,7 @@ void fill_from(Grid& coarse, Grid& fine) {
 /// Fills a slice that is not missing whole.
 void fill(float* slice, std::int64_t columns, std::int64_t rows) {
   std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
-  std::ranges::replace_if(levels.front().values, std::not_fn(FilledSource::is_there), usual);
+  std::ranges::replace_if(levels.front().values, std::not_fn(FilledSource::is_usable), usual);
   while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
     levels.push_back(coarser(levels.back()));
   for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
@@ -82,7 +82,7 @@ void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) 
 
 }  // namespace
 
-bool FilledSource::is_there(float voxel) { return std::abs(voxel) < 1e18F; }
+bool FilledSource::is_usable(float voxel) { return std::abs(voxel) < 1e18F; }
 
 FilledSource::FilledSource(VolumeSource& source, const Execution& execution)
     : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {}
@@ -93,16 +93,16 @@ void FilledSource::read(VolumeView<float> slices) {
   parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       float* const slice = slices.row(0, z);
-      const auto count = voxels - std::count_if(slice, slice + voxels, is_there);
+      const auto count = voxels - std::count_if(slice, slice + voxels, is_usable);
       Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
       known.holds_something = count < voxels;
       if (count == 0) continue;
       known.missing.resize(static_cast<std::size_t>(voxels));
-      std::transform(slice, slice + voxels, known.missing.begin(), std::not_fn(is_there));
+      std::transform(slice, slice + voxels, known.missing.begin(), std::not_fn(is_usable));
       known.values.clear();
       float last = usual;
       for (std::int64_t i = 0; i < voxels; ++i) {
-        if (is_there(slice[i]) || std::bit_cast<std::uint32_t>(slice[i]) == std::bit_cast<std::uint32_t>(last))
+        if (is_usable(slice[i]) || std::bit_cast<std::uint32_t>(slice[i]) == std::bit_cast<std::uint32_t>(last))
           continue;
         last = slice[i];
         known.values.emplace_back(static_cast<std::size_t>(i), last);
@@ -143,7 +143,7 @@ bool FilledSource::try_donor(std::int64_t z) {
   const Extent size = extent();
   donor_.resize(static_cast<std::size_t>(size.slice()));
   source_.read({donor_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, z}});
-  holds_something = std::ranges::any_of(donor_, is_there);
+  holds_something = std::ranges::any_of(donor_, is_usable);
   donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
   fill(donor_.data(), size.x, size.y);

@@ -25,7 +25,7 @@ class FilledSource final : public VolumeSource {
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override;
   /// False for voxels that are filled in.
-  static bool is_there(float voxel);
+  static bool is_usable(float voxel);
   /// Gives the missing voxels of slices that were read the values that they had.
   void restore(VolumeView<float> slices) const;
 

@@ -47,7 +47,7 @@ class FilterFrame {
   VolumeSource& source() const { return swapped_ ? *swapped_ : as_it_is_; }
   /// Undoes the swap of the volume that is filtered. Other volumes, which filters made of it, are returned as they
   /// are.
-  VolumeSource& as_it_is(VolumeSource& reaching) const { return &reaching == swapped_.get() ? as_it_is_ : reaching; }
+  VolumeSource& as_it_is(VolumeSource& volume) const { return &volume == swapped_.get() ? as_it_is_ : volume; }
 
   /// A measured noise, along the axes of the volume as it is (by_volume) or along those of what is filtered
   /// (by_filters), whichever way it was measured.

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "io/files/byte_order.hpp"
-#include "io/not_finite.hpp"
 #include "io/voxel_loops.hpp"
 
 namespace quietvox::io {
@@ -129,6 +128,11 @@ bool unchanged(float value, float before) { return value == before || (std::isna
 
 }  // namespace
 
+Error not_finite_error(const std::string& type) {
+  return {Errc::unsupported, "the image holds voxels that are not finite, which " + type + " cannot store",
+          "use float32"};
+}
+
 void decode(std::span<const std::byte> stored, const VoxelFormat& format, std::span<float> values, Inexact inexact) {
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
@@ -195,7 +199,8 @@ std::int64_t encode(std::span<const float> values, const VoxelFormat& format, st
   std::int64_t clamped = 0;
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
-    if (std::integral<T> && !magnitudes(values).are_finite()) throw not_finite(std::string(to_string(format.type)));
+    if (std::integral<T> && !magnitudes(values).are_finite())
+      throw not_finite_error(std::string(to_string(format.type)));
     if constexpr (std::integral<T> && sizeof(T) == 2) {
       if (format.rescale.identity() && !format.swapped) {
         clamped = nearest_integers(values, {reinterpret_cast<T*>(stored.data()), values.size()});

@@ -20,6 +20,9 @@ struct VoxelFormat {
   Rescale rescale{};
 };
 
+/// For voxels that are no numbers, or infinite, where an integer type such as `int16` is to hold them.
+Error not_finite_error(const std::string& type);
+
 enum class Inexact { refuse, round };
 
 /// Rescaled values of stored voxels, as floats. Unless it is to be rounded, throws Error(unsupported) for a number that

@@ -176,8 +176,8 @@ std::size_t mask_bytes(const io::Image& mask, const io::Image& image) {
   std::size_t most = 0;
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const io::Geometry& geometry = mask.geometry(own_volume(mask, volume));
-    const bool is_turned = fit(mask, image, volume).map != io::AxisMap{};
-    if (is_turned) most = std::max(most, static_cast<std::size_t>(geometry.extent.voxels()));
+    const bool is_reordered = fit(mask, image, volume).map != io::AxisMap{};
+    if (is_reordered) most = std::max(most, static_cast<std::size_t>(geometry.extent.voxels()));
   }
   return most;
 }

@@ -46,7 +46,7 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
       kind(volume) != kind(neighbour)) {
     return measure_noise(source, execution);
   }
-  return measure_noise_of_series(source, *image.volume(neighbour, io::VoxelDomain::real_less_offset), execution);
+  return measure_noise_with_neighbour(source, *image.volume(neighbour, io::VoxelDomain::real_less_offset), execution);
 }
 
 }  // namespace

@@ -43,11 +43,11 @@ std::pair<float, float> finite_range(std::span<const float> values) {
   return {least, most};
 }
 
-Rounding::Rounding(const std::filesystem::path& output, io::Format format, std::size_t volumes,
-                   const Execution& execution)
+RoundingCheck::RoundingCheck(const std::filesystem::path& output, io::Format format, std::size_t volumes,
+                             const Execution& execution)
     : output_(output), format_(format), volumes_(volumes), execution_(execution.silent()) {}
 
-void Rounding::begin_volume(const Extent& extent, const std::optional<io::StoredIntegers>& integers) {
+void RoundingCheck::begin_volume(const Extent& extent, const std::optional<io::StoredIntegers>& integers) {
   ++volume_;
   integers_ = integers;
   slice_ = extent.slice();
@@ -56,7 +56,7 @@ void Rounding::begin_volume(const Extent& extent, const std::optional<io::Stored
   sample_.clear();
 }
 
-void Rounding::look_at(VolumeView<const float> slices) {
+void RoundingCheck::look_at(VolumeView<const float> slices) {
   if (!integers_) return;
   constexpr std::int64_t piece = 1 << 18;
   std::mutex mutex;
@@ -72,7 +72,7 @@ void Rounding::look_at(VolumeView<const float> slices) {
   }
 }
 
-void Rounding::end_volume() {
+void RoundingCheck::end_volume() {
   if (!integers_ || least_ > most_) return;
   if (!is_lost()) {
     is_picture_left_ = true;
@@ -83,34 +83,34 @@ void Rounding::end_volume() {
   }
 }
 
-void Rounding::check() const {
+void RoundingCheck::check() const {
   if (!lost_.empty() && !is_picture_left_) throw Error(Errc::invalid_argument, lost_, float_remedy(format_));
 }
 
-Message Rounding::warning() const {
+Message RoundingCheck::warning() const {
   return lost_.empty() ? warning_ : lost_ + "; to keep them, " + float_remedy(format_);
 }
 
-std::string Rounding::place() const {
+std::string RoundingCheck::place() const {
   return output_.string() + ": " + (volumes_ > 1 ? "volume " + std::to_string(volume_) + ": " : "");
 }
 
-double Rounding::exact(float value) const { return (value - integers_->inter) / integers_->slope; }
+double RoundingCheck::exact(float value) const { return (value - integers_->inter) / integers_->slope; }
 
-double Rounding::stored(float value) const {
+double RoundingCheck::stored(float value) const {
   return std::clamp(std::round(exact(value)), integers_->lowest, integers_->highest);
 }
 
-double Rounding::real(float value) const { return integers_->slope * stored(value) + integers_->inter; }
+double RoundingCheck::real(float value) const { return integers_->slope * stored(value) + integers_->inter; }
 
-bool Rounding::is_lost() const {
+bool RoundingCheck::is_lost() const {
   if (stored(least_) != stored(most_)) return false;
   const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // which is told elsewhere
   return most_ - least_ > no_picture * std::abs(integers_->slope) ||
          (!is_clamped && real(least_) == 0 && (least_ != 0 || most_ != 0));
 }
 
-void Rounding::judge_sample() {
+void RoundingCheck::judge_sample() {
   constexpr double enough_steps = 32, tail = 0.01;
   constexpr double same = 1e-3;  // of a step: values that filters left as they were
   constexpr std::size_t few = 100;

@@ -24,9 +24,9 @@ std::pair<float, float> finite_range(std::span<const float>);
 Message float_remedy(io::Format);
 
 /// Finds how much rounding to whole numbers leaves of the filtered values, volume by volume.
-class Rounding {
+class RoundingCheck {
  public:
-  Rounding(const std::filesystem::path& output, io::Format, std::size_t volumes, const Execution&);
+  RoundingCheck(const std::filesystem::path& output, io::Format, std::size_t volumes, const Execution&);
 
   /// Without integers nothing is rounded, and nothing is lost.
   void begin_volume(const Extent&, const std::optional<io::StoredIntegers>&);

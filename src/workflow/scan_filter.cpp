@@ -9,14 +9,15 @@
 #include "analysis/measure_noise.hpp"
 #include "core/axis_swap.hpp"
 #include "io/files/gzip_writer.hpp"
-#include "io/not_finite.hpp"
+#include "io/float_precision.hpp"
 #include "io/output/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
+#include "io/voxels.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
+#include "workflow/result_writer.hpp"
 #include "workflow/scan_files.hpp"
-#include "workflow/voxel_output.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;
@@ -92,7 +93,7 @@ io::VoxelDomain ScanFilter::choose_domain() const {
   const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
   if (const double offset = image_.offset(); offset != 0) {
     if (keeps_type) return io::VoxelDomain::real_less_offset;
-    throw io::far_from_zero(request_.input.string(), offset);
+    throw io::far_from_zero_error(request_.input.string(), offset);
   }
   bool stored = keeps_type && request_.mask.residual.empty() && !is_asked_for(report_.stabilise);
   for (const FilterConfig& step : request_.filters) stored = stored && step.filter().commutes_with_rescale;
@@ -173,7 +174,7 @@ void ScanFilter::check(std::size_t volume) {
     const float* const end = slices.data + slices.extent.voxels();
     if (!std::all_of(slices.data, end, [](float value) { return std::isfinite(value); })) {
       with_error_context(request_.output.string(),
-                         [&] { throw io::not_finite(FieldType<OutputType>::format(request_.out.output_type)); });
+                         [&] { throw io::not_finite_error(FieldType<OutputType>::format(request_.out.output_type)); });
     }
     rounding_.look_at(slices);
   };
@@ -318,10 +319,10 @@ void ScanFilter::write(std::size_t volume, const BlankSlices& slices,
     rounding_.begin_volume(image_.geometry(volume).extent,
                            is_real && !stays ? writers_.image->integers(volume) : std::nullopt);
     const io::VoxelDomain original = is_real ? io::VoxelDomain::real_with_padding : domain_;
-    return VoxelOutput(*writers_.image, writers_.residual.get(), restores_ ? image_.volume(volume, original) : nullptr,
-                       mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr);
+    return ResultWriter(*writers_.image, writers_.residual.get(), restores_ ? image_.volume(volume, original) : nullptr,
+                        mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr);
   };
-  std::optional<VoxelOutput> output;  // is made when a backend has started, not waited for before
+  std::optional<ResultWriter> output;  // is made when a backend has started, not waited for before
   run([&](VolumeView<const float> filtered) {
     if (!output) output.emplace(begin());
     slices.with_values(filtered, [&](VolumeView<const float> some) {

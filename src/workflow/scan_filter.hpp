@@ -74,7 +74,7 @@ class ScanFilter {
   Execution background_, whole_;  ///< of readers and writers, of filters
   io::VoxelDomain domain_;
   Writers writers_;
-  Rounding rounding_;
+  RoundingCheck rounding_;
   bool restores_;  ///< writers need the original voxels
   NoiseOfVolumes noise_of_volumes_;
   bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known

@@ -328,7 +328,7 @@ TEST(MeasureNoise, OfTwoVolumesWhoseBackgroundIsFarBelow) {
   };
   Scan one = shifted(test_seed), other = shifted(test_seed + 1);
   MemoryVolume source({one.voxels.data(), one.extent}), neighbour({other.voxels.data(), other.extent});
-  const NoiseModel model = measure_noise_of_series(source, neighbour, {});
+  const NoiseModel model = measure_noise_with_neighbour(source, neighbour, {});
   EXPECT_NEAR(model.sigma, 10, 1);
   EXPECT_GT(model.trusted_sigma(), 0);
 }
@@ -403,7 +403,7 @@ TEST(MeasureNoise, DifferencesOfWeakMagnitudesTellSigma) {
     const HeaderFacts header{.kind = DataKind::magnitude};
     MemoryVolume source({one.voxels.data(), one.extent}, header),
         neighbour({other.voxels.data(), other.extent}, header);
-    const NoiseModel model = measure_noise_of_series(source, neighbour, {});
+    const NoiseModel model = measure_noise_with_neighbour(source, neighbour, {});
     EXPECT_EQ(model.distribution, NoiseDistribution::rician) << level;
     EXPECT_NEAR(model.sigma, level, 0.05 * level) << level;
   }
@@ -660,7 +660,7 @@ TEST(MeasureNoise, OfCountsInASeries) {
     const HeaderFacts header{.kind = DataKind::scalar};
     MemoryVolume a({first.voxels.data(), first.extent, {4, 4, 4}}, header),
         b({second.voxels.data(), second.extent, {4, 4, 4}}, header);
-    const NoiseModel model = measure_noise_of_series(a, b, {});
+    const NoiseModel model = measure_noise_with_neighbour(a, b, {});
     EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << percent;
     EXPECT_GE(model.confidence, Confidence::medium) << percent;
     EXPECT_NEAR(model.poisson.gain, gain, 0.1 * gain) << percent;
@@ -679,7 +679,7 @@ TEST(MeasureNoise, MagnitudesOfASeriesDoNotFollowTheSignal) {
   };
   const Scan first = noisy(test_seed), second = noisy(5);
   MemoryVolume a({first.voxels.data(), first.extent}), b({second.voxels.data(), second.extent});
-  EXPECT_EQ(measure_noise_of_series(a, b, {}).distribution, NoiseDistribution::gaussian);
+  EXPECT_EQ(measure_noise_with_neighbour(a, b, {}).distribution, NoiseDistribution::gaussian);
 }
 
 TEST(MeasureNoise, HeadersMaySayThatNoiseDoesNotFollowTheSignal) {
@@ -887,7 +887,7 @@ TEST(MeasureNoise, NeighboursOfASeriesTellStructureFromNoise) {
              second = texture.with({NoiseKind::gaussian, 10, 5});
   EXPECT_GT(first.measured().sigma, 40);
   MemoryVolume a({first.voxels.data(), extent}), b({second.voxels.data(), extent});
-  EXPECT_NEAR(measure_noise_of_series(a, b, {}).sigma, 10, 0.5);
+  EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 10, 0.5);
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ TEST(MedianVectors, AreThoseThatAreForced) {
   std::size_t targets = 0;
   test::for_each_instruction_set([&] {
     if (instruction_set() == "SCALAR") return;  // no network, but the general path
-    functions.insert(selection::lanes().find({3, 3, 3}, false)->run32);
+    functions.insert(selection::simd_functions().find({3, 3, 3}, false)->run32);
     ++targets;
   });
   EXPECT_EQ(functions.size(), targets);

@@ -37,7 +37,7 @@ SliceHeader make_slice(FuzzedDataProvider& data) {
   if (data.ConsumeBool()) slice.temporal_position = number();
   for (const auto trait : {&SliceHeader::b_value, &SliceHeader::inversion_time, &SliceHeader::flip_angle,
                            &SliceHeader::trigger_time, &SliceHeader::reference_time, &SliceHeader::acquired_at,
-                           &SliceHeader::made_at, &SliceHeader::acquisition, &SliceHeader::instance_number}) {
+                           &SliceHeader::content_time, &SliceHeader::acquisition, &SliceHeader::instance_number}) {
     if (data.ConsumeBool()) slice.*trait = number();
   }
   for (const auto text : {&SliceHeader::sequence, &SliceHeader::making, &SliceHeader::frame_of_reference}) {

@@ -70,13 +70,13 @@ TYPED_TEST(Stabilised, MagnitudesAreFilteredAsByTheProgram) {
   const auto image = magnitudes();
   const auto filter = filter_of<TypeParam>(image);
   filter->Update();
-  EXPECT_EQ(filter->GetStabilised(), "Rician noise");
+  EXPECT_EQ(filter->GetStabilisedNoise(), "Rician noise");
   EXPECT_EQ(voxels_of(filter->GetOutput()), by_workflow(filter->GetRequestedSettings(), Stabilise::automatic, image));
   const std::vector<float> stabilised = voxels_of(filter->GetOutput());
   EXPECT_LT(stabilised.front(), 0.5 * sigma) << "air is dark";
   filter->SetStabilise("none");
   filter->Update();
-  EXPECT_EQ(filter->GetStabilised(), "");
+  EXPECT_EQ(filter->GetStabilisedNoise(), "");
   EXPECT_EQ(voxels_of(filter->GetOutput()), by_workflow(filter->GetRequestedSettings(), Stabilise::none, image));
   EXPECT_NE(voxels_of(filter->GetOutput()), stabilised);
 }
@@ -89,7 +89,7 @@ TYPED_TEST(Stabilised, PartsComeOutAsInTheWhole) {
   same->ReleaseDataFlagOn();
   const auto filter = filter_of<TypeParam>(same->GetOutput());
   filter->Update();
-  EXPECT_EQ(filter->GetStabilised(), "Rician noise");
+  EXPECT_EQ(filter->GetStabilisedNoise(), "Rician noise");
   Image::Pointer whole = filter->GetOutput();
   whole->DisconnectPipeline();
   const auto part = itk::ExtractImageFilter<Image, Image>::New();
@@ -105,10 +105,10 @@ TEST(Stabilise, GoesAroundAnyFilterWhereAskedFor) {
   const auto filter = filter_of<GaussianImageFilter<Image>>(image);
   filter->SetSigma(1);
   filter->Update();
-  EXPECT_EQ(filter->GetStabilised(), "");
+  EXPECT_EQ(filter->GetStabilisedNoise(), "");
   filter->SetStabilise("rician");
   filter->Update();
-  EXPECT_EQ(filter->GetStabilised(), "Rician noise");
+  EXPECT_EQ(filter->GetStabilisedNoise(), "Rician noise");
   EXPECT_EQ(voxels_of(filter->GetOutput()), by_workflow(filter->GetRequestedSettings(), Stabilise::rician, image));
   EXPECT_THROW(filter->SetStabilise("rice"), itk::ExceptionObject);
   EXPECT_EQ(filter->GetStabilise(), "rician");

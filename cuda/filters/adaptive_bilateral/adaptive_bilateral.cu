@@ -52,7 +52,7 @@ __device__ __noinline__ float rate_at(const Box<const float>& in, const Variance
 
 constexpr int tile_y = 4;  ///< outputs of a thread, along y
 
-/// OutputTiles of 3x3x3. Each thread reads its voxels once. Sums that are not finite mean missing voxels and are
+/// Boxes of 3x3x3. Each thread reads its voxels once. Sums that are not finite mean missing voxels and are
 /// redone, so that results are those of rate_at() to the bit.
 __global__ void __launch_bounds__(128, 5)
     rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {

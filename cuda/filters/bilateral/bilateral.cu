@@ -104,7 +104,7 @@ __device__ float rate_of_box(const float* centre, int pitch, const RateOfVarianc
   float sum = 0, squares = 0, count = 0;
   for (int n = 0; n < 9; ++n) {
     const float voxel = centre[(n / 3 - 1) * pitch + n % 3 - 1];
-    if (voxel == nowhere) continue;
+    if (voxel == scaled_missing) continue;
     const float difference = voxel - *centre;
     sum += difference;
     squares = fmaf(difference, difference, squares);
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
     const auto fill = [&](int first_row, int row_step, int column) {
       float* to = slice + first_row * pitch + column;
       if (column >= width) {
-        for (int row = first_row; row < rows; row += row_step, to += row_step * pitch) *to = nowhere;
+        for (int row = first_row; row < rows; row += row_step, to += row_step * pitch) *to = scaled_missing;
       } else if (inside) {
         const float* from = in.row(top + first_row, z) + left + column;
 #pragma unroll 4

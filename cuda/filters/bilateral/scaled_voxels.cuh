@@ -26,11 +26,12 @@ struct RangeScale {
 /// other. Once clamped they are equal, and equal voxels do not change each other, so results stay the same.
 inline constexpr float largest = 1e17F;
 /// Stands for a missing voxel: so far from all others that its weight is 0.
-inline constexpr float nowhere = 1e18F;
+inline constexpr float scaled_missing = 1e18F;
 
 __device__ inline float scaled_voxel(float value, float scale) {
   const float scaled = fminf(fmaxf(value * scale, -largest), largest);
-  return fminf(fmaf(value, 0.0F, scaled), nowhere);  // 0 times a missing voxel is NaN, which fminf takes for none
+  return fminf(fmaf(value, 0.0F, scaled),
+               scaled_missing);  // 0 times a missing voxel is NaN, which fminf takes for none
 }
 
 /// Reads all of `values` from 16-byte aligned shared memory, where vectors of four lie `step` vectors apart.

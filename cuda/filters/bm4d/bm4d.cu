@@ -134,7 +134,7 @@ Covariances without_zeros(const Covariances& all) {
 }
 
 /// The references whose groups may change voxels of `out`.
-References references_for(const Bm4dParams& params, const VolumeView<float>& out, const Index3& origin) {
+ReferenceGrid references_for(const Bm4dParams& params, const VolumeView<float>& out, const Index3& origin) {
   Index3 count, first, step, last;
   for (int axis = 0; axis < 3; ++axis) {
     const Places places = reference_places(params, axis, out.origin[axis], out.origin[axis] + out.extent[axis]);
@@ -171,7 +171,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
   launch(make_compared, grid_of(compared.extent, block), block, 0, context, pilot, compared, triple(r),
          stage.per_voxel);
 
-  const References all = references_for(params, out, pilot.origin);
+  const ReferenceGrid all = references_for(params, out, pilot.origin);
   const int3 window{2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
   constexpr std::int64_t groups_together = std::int64_t{1} << 21;
   const std::int64_t of_layer = std::int64_t{all.count.x} * all.count.y;
@@ -199,7 +199,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
   std::ranges::copy(bm4d_kernel::window_of(lengths), shrinking.window);
   std::ranges::copy(bm4d_kernel::shares_of(lengths), shrinking.shares);
   for (int layer = 0; layer < all.count.z; layer += together) {
-    References some = all;
+    ReferenceGrid some = all;
     some.first.z += layer * all.step.z;
     some.count.z = std::min(together, all.count.z - layer);
     match({compared.data,

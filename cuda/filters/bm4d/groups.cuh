@@ -14,10 +14,10 @@ using bm4d_kernel::block_room, bm4d_kernel::most_blocks;
 constexpr unsigned all_lanes = ~0U;
 
 /// Places of references within the box that is compared: one step apart, except that the last one may be nearer.
-struct References {
+struct ReferenceGrid {
   int3 count, first, step, last;
 
-  __device__ std::int64_t number(int3 i) const {
+  __device__ std::int64_t index(int3 i) const {
     return (static_cast<std::int64_t>(i.z) * count.y + i.y) * count.x + i.x;
   }
 

@@ -28,7 +28,7 @@ struct Matching {
   const float* compared;
   std::int64_t row, slice;  ///< from row to row, from slice to slice of `compared`
   int width;
-  References references;
+  ReferenceGrid references;
   int3 window;  ///< places of blocks
   int length_y, length_z;
   int chunks, strips;  ///< strips of a row of the window, of all its rows
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
 
   const int3 first{static_cast<int>(blockIdx.x) * m.tile.x, static_cast<int>(blockIdx.y) * m.tile.y,
                    static_cast<int>(blockIdx.z) * m.tile.z};
-  const References& references = m.references;
+  const ReferenceGrid& references = m.references;
   const int3 count{min(m.tile.x, references.count.x - first.x), min(m.tile.y, references.count.y - first.y),
                    min(m.tile.z, references.count.z - first.z)};
   const int3 corner = references.place(first.x, first.y, first.z);
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
     if (lane < most_blocks) {
       const int strip = nearest.block / Width, line = m.by_chunks(strip), z = m.by_rows(line);
       const int x = (strip - line * m.chunks) * Width + nearest.block % Width, y = line - z * m.window.y;
-      m.groups[references.number(index) * most_blocks + lane] =
+      m.groups[references.index(index) * most_blocks + lane] =
           lane < taken ? static_cast<unsigned>(x | y << 8 | z << 16) : no_block;
     }
   }

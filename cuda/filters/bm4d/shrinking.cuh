@@ -22,7 +22,7 @@ struct Shrinking {
   Box<const float> noisy, pilot;
   int3 noisy_offset;         ///< of the first voxel of what is compared
   unsigned long long* sums;  ///< for each voxel of the pilot: of changes, of weights
-  References references;
+  ReferenceGrid references;
   const unsigned* groups;
   int3 search, lengths;
   int voxels;  ///< of a block
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(32 * shrink_warps, 4) shrink_groups(const __gr
   const int3 index{static_cast<int>(blockIdx.x % blocks_x * shrink_warps + threadIdx.x / 32),
                    static_cast<int>(blockIdx.x / blocks_x), static_cast<int>(blockIdx.y)};
   if (index.x >= s.references.count.x) return;
-  const unsigned block = lane < most_blocks ? s.groups[s.references.number(index) * most_blocks + lane] : no_block;
+  const unsigned block = lane < most_blocks ? s.groups[s.references.index(index) * most_blocks + lane] : no_block;
   const int count = __popc(__ballot_sync(all_lanes, block != no_block));
   if (count == 0) return;
   const int3 place = s.references.place(index.x, index.y, index.z);

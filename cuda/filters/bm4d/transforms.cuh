@@ -53,7 +53,7 @@ __device__ __forceinline__ void transform_line(float (&v)[N]) {
   if constexpr (D == Direction::forward) {
     transform<N>(v);
   } else {
-    turn_back<N>(v);
+    inverse_transform<N>(v);
   }
 }
 
@@ -224,7 +224,7 @@ struct Squares {
     } else if constexpr (D == Direction::forward) {
       transform_odd(from, to);
     } else {
-      turn_back_odd(from, to);
+      inverse_transform_odd(from, to);
     }
 #pragma unroll
     for (int y = 0; y < 4; ++y) v[8 * y + x] = to[y];

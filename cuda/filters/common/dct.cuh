@@ -20,7 +20,7 @@ __device__ __forceinline__ void transform_odd(const float (&odd)[4], float (&to)
   to[3] = fmaf(c7, odd[0], fmaf(-c5, odd[1], fmaf(c3, odd[2], -(c1 * odd[3]))));
 }
 
-__device__ __forceinline__ void turn_back_odd(const float (&k)[4], float (&odd)[4]) {
+__device__ __forceinline__ void inverse_transform_odd(const float (&k)[4], float (&odd)[4]) {
   constexpr float c1 = cosine_1, c3 = cosine_3, c5 = cosine_5, c7 = cosine_7;
   odd[0] = fmaf(c1, k[0], fmaf(c3, k[1], fmaf(c5, k[2], c7 * k[3])));
   odd[1] = fmaf(c3, k[0], fmaf(-c7, k[1], fmaf(-c1, k[2], -(c5 * k[3]))));
@@ -61,7 +61,7 @@ __device__ __forceinline__ void transform(float (&v)[N]) {
 }
 
 template <int N>
-__device__ __forceinline__ void turn_back(float (&v)[N]) {
+__device__ __forceinline__ void inverse_transform(float (&v)[N]) {
   static_assert(N == 1 || N == 2 || N == 4 || N == 8);
   if constexpr (N == 2) {
     transform<2>(v);
@@ -78,8 +78,8 @@ __device__ __forceinline__ void turn_back(float (&v)[N]) {
     const float turned[4] = {v[1], v[3], v[5], v[7]};
 #pragma unroll
     for (int i = 0; i < 4; ++i) even[i] = __fmul_rn(v[2 * i], root_of_half);
-    turn_back<4>(even);
-    turn_back_odd(turned, odd);
+    inverse_transform<4>(even);
+    inverse_transform_odd(turned, odd);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       v[i] = even[i] + odd[i];
@@ -111,7 +111,7 @@ __device__ __forceinline__ void transform_unscaled(float (&v)[N]) {
 
 /// Back from transform_unscaled(); four values come out four times as large.
 template <int N>
-__device__ __forceinline__ void turn_back_unscaled(float (&v)[N]) {
+__device__ __forceinline__ void inverse_transform_unscaled(float (&v)[N]) {
   if constexpr (N == 4) {
     constexpr float tangent = cosine_minor / cosine_major, odd = 4 * cosine_major * cosine_major;
     const float outer = v[0] + v[2], inner = v[0] - v[2];
@@ -121,7 +121,7 @@ __device__ __forceinline__ void turn_back_unscaled(float (&v)[N]) {
     v[2] = fmaf(near, -odd, inner);
     v[3] = fmaf(far, -odd, outer);
   } else {
-    turn_back<N>(v);
+    inverse_transform<N>(v);
   }
 }
 

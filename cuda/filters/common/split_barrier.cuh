@@ -13,7 +13,7 @@ namespace quietvox::cuda {
 /// barrier.
 class SplitBarrier {
  public:
-  __device__ void begin() {
+  __device__ void init() {
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x == 0) __mbarrier_init(&state_, blockDim.x);
 #endif
@@ -24,10 +24,10 @@ class SplitBarrier {
     __mbarrier_arrive(&state_);
 #endif
   }
-  /// `odd`: true the second, fourth, ... time.
-  __device__ void wait([[maybe_unused]] bool odd) {
+  /// `parity`: true the second, fourth, ... time.
+  __device__ void wait([[maybe_unused]] bool parity) {
 #if __CUDA_ARCH__ >= 900
-    while (!__mbarrier_try_wait_parity(&state_, odd, 1'000'000)) {
+    while (!__mbarrier_try_wait_parity(&state_, parity, 1'000'000)) {
     }
 #else
     __syncthreads();

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
   const bool may_write = written >= 0 && written < S::places;
   // Of the mean of all voxels, which stays, nothing is lost.
   const float lost_of_mean = coefficient == 0 ? 0 : pass.threshold_powers[0];
-  shared.barrier.begin();
+  shared.barrier.init();
 
   const int first_tile = static_cast<int>(blockIdx.x) * pass.tiles_each;
   const int last_tile = min(first_tile + pass.tiles_each, pass.tiles);
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
         }
 
         float(&complete)[S::y] = sums[(phase + last) % S::march];
-        turn_back_unscaled<S::y>(complete);
+        inverse_transform_unscaled<S::y>(complete);
 #pragma unroll
         for (int j = 0; j < S::y; ++j) {
           shared.exchanged[now][(j * S::places_y + place_y) * S::row_pitch + at] = complete[j];
@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
             float v[S::x];
 #pragma unroll
             for (int k = 0; k < S::x; ++k) v[k] = turned[k * S::pitch - n];
-            turn_back<S::x>(v);
+            inverse_transform<S::x>(v);
             sum += v[n];
             total += shared.sum_weights[before][written - n];
           }
@@ -351,7 +351,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
               squares = fmaf(gain, gain, squares);
               shrunk[j][k] = __fmul_rn(shrunk[j][k], gain);  // rounded alike in every phase
             }
-            turn_back_unscaled<S::march>(shrunk[j]);
+            inverse_transform_unscaled<S::march>(shrunk[j]);
           }
 #pragma unroll
           for (int apart = warp_places; apart < 32; apart *= 2) squares += __shfl_xor_sync(~0U, squares, apart);

@@ -16,9 +16,9 @@ constexpr int line_pitch(int staged) { return staged + 1; }
 /// Writes voxels of 32 lines, `Count` from place `start` on, to shared memory: along x line by line, else place by
 /// place.
 template <bool AlongX, int Count, class Number>
-__device__ __forceinline__ void stage(const Pass& pass, int first_line, int plane, int start, Number* staged) {
+__device__ __forceinline__ void stage(const AxisPass& pass, int first_line, int plane, int start, Number* staged) {
   const int lane = threadIdx.x, warp = threadIdx.y, last_line = pass.lines - 1;
-  const bool inside = pass.holds(start) && pass.holds(start + Count - 1);
+  const bool inside = pass.is_inside(start) && pass.is_inside(start + Count - 1);
   if constexpr (AlongX) {
     constexpr int own_lines = lanes / warps, chunks = (Count + lanes - 1) / lanes;
     const float* first_source = pass.source(first_line, plane);
@@ -70,7 +70,7 @@ __device__ __forceinline__ void stage(const Pass& pass, int first_line, int plan
 /// Writes the strips of a block, the first of which starts at the output `first` of the line; what lies before output 0
 /// is left out. `shared` is memory that no thread needs any more.
 template <bool AlongX, class Number, int Strip>
-__device__ __forceinline__ void write_strips(const Pass& pass, int first_line, int plane, int first,
+__device__ __forceinline__ void write_strips(const AxisPass& pass, int first_line, int plane, int first,
                                              const Number (&result)[Strip], void* shared) {
   constexpr int tile = Strip * warps;
   const int lane = threadIdx.x, warp = threadIdx.y, mine = first + warp * Strip;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void write_strips(const Pass& pass, int first_line, i
     auto* results = reinterpret_cast<float(*)[tile + 1]>(shared);
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < Strip; ++i) results[lane][warp * Strip + i] = written(result[i]);
+    for (int i = 0; i < Strip; ++i) results[lane][warp * Strip + i] = to_output(result[i]);
     __syncthreads();
     float* to = pass.target(first_line + warp, plane) + first;
     const bool whole = first >= 0 && first + tile <= pass.length;
@@ -97,11 +97,11 @@ __device__ __forceinline__ void write_strips(const Pass& pass, int first_line, i
     float* to = pass.target(first_line + lane, plane) + mine * step;
     if (mine >= 0 && mine + Strip <= pass.length) {
 #pragma unroll
-      for (int i = 0; i < Strip; ++i, to += step) *to = written(result[i]);
+      for (int i = 0; i < Strip; ++i, to += step) *to = to_output(result[i]);
     } else {
 #pragma unroll
       for (int i = 0; i < Strip; ++i, to += step) {
-        if (mine + i >= 0 && mine + i < pass.length) *to = written(result[i]);
+        if (mine + i >= 0 && mine + i < pass.length) *to = to_output(result[i]);
       }
     }
   }

@@ -43,13 +43,13 @@ __device__ __forceinline__ void add_pairs(const float* from, const Window<Reach>
 #pragma unroll
   for (int i = 0; i < Strip; ++i) {
     const float quarter = fmaf(window.of_offset[0], before[(i + Reach) % Strip], sum[i]);
-    result[i] = bounded(fmaf(quarter, 4, middle));
+    result[i] = clamp_to_finite(fmaf(quarter, 4, middle));
   }
 }
 
 template <bool AlongX, int Reach>
 __global__ void __launch_bounds__(lanes* warps)
-    convolve(const __grid_constant__ Pass pass, const __grid_constant__ Window<Reach> window, int first_place) {
+    convolve(const __grid_constant__ AxisPass pass, const __grid_constant__ Window<Reach> window, int first_place) {
   constexpr int strip = strip_of(Reach), tile = strip * warps;
   constexpr int staged_places = (tile + 2 * Reach + warps - 1) / warps * warps;
   constexpr int line = line_pitch(staged_places);
@@ -69,7 +69,8 @@ __global__ void __launch_bounds__(lanes* warps)
 }
 
 template <int Reach>
-void launch(const Pass& pass, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext& context) {
+void launch(const AxisPass& pass, const std::vector<double>& of_offset, std::int64_t origin,
+            const LaunchContext& context) {
   Window<Reach> window{};
   std::copy(of_offset.begin(), of_offset.end(), window.of_offset);
   constexpr int strip = strip_of(Reach), tile = strip * warps;
@@ -92,7 +93,7 @@ bool convolves_in_floats(const std::vector<double>& of_offset) {
   return radius >= strip_of(0) / 2 && radius < 32;
 }
 
-void convolve_in_floats(const Pass& pass, const std::vector<double>& of_offset, std::int64_t origin,
+void convolve_in_floats(const AxisPass& pass, const std::vector<double>& of_offset, std::int64_t origin,
                         const LaunchContext& context) {
   const std::size_t radius = of_offset.size() - 1;
   if (radius <= 5) return launch<5>(pass, of_offset, origin, context);

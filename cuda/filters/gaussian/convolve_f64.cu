@@ -55,7 +55,7 @@ __device__ __forceinline__ void add_taps(const double* from, const double* weigh
 /// Taps: how many are added at a time.
 template <bool AlongX, int Taps, class Window>
 __global__ void __launch_bounds__(lanes* warps, AlongX || Taps > 32 ? 4 : 5)
-    convolve(const __grid_constant__ Pass pass, const __grid_constant__ Window window) {
+    convolve(const __grid_constant__ AxisPass pass, const __grid_constant__ Window window) {
   constexpr int staged_places = tile + Taps;
   __shared__ double staged[AlongX ? lanes * line_pitch(staged_places) : lanes * staged_places];
   __shared__ double weight[Window::in_parts ? Taps : 1];
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(lanes* warps, AlongX || Taps > 32 ? 4 : 5)
 }
 
 template <int Taps, class Window>
-void launch(const Pass& pass, const Window& window, const LaunchContext& context) {
+void launch(const AxisPass& pass, const Window& window, const LaunchContext& context) {
   const dim3 block(lanes, warps);
   const auto tiles = static_cast<unsigned>(ceil_div(pass.length, tile));
   const auto groups = static_cast<unsigned>(ceil_div(pass.lines, lanes));
@@ -100,7 +100,7 @@ void launch(const Pass& pass, const Window& window, const LaunchContext& context
 
 }  // namespace
 
-void convolve(const Pass& pass, const std::vector<double>& of_offset, const LaunchContext& context) {
+void convolve(const AxisPass& pass, const std::vector<double>& of_offset, const LaunchContext& context) {
   const int radius = static_cast<int>(of_offset.size()) - 1, taps = 2 * radius + 1;
   if (taps > most_taps) {
     LongWindow window;

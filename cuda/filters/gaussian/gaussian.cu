@@ -18,7 +18,7 @@ enum class Sums { floats, doubles };
 bool uses_floats(const Axis& axis) { return !axis.recursive && convolves_in_floats(sampled_weights(axis)); }
 
 void filter_axes(VolumeView<const float> in, VolumeView<float> out, const GaussianParams& params, Reading reading,
-                 Sums sums, int* incomplete, const LaunchContext& context) {
+                 Sums sums, int* found_missing, const LaunchContext& context) {
   const std::vector<int> axes = filtered_axes(params);
   Radius3 halo = params.reach;
   VolumeView<const float> from = in;
@@ -35,10 +35,10 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
       to.data = buffer.get();
     }
     const Axis plan = axis_of(params, in.spacing, axis);
-    const Pass pass(from, to, axis, params.border, i == 0 ? reading : Reading::plain, sums == Sums::doubles,
-                    incomplete);
+    const AxisPass pass(from, to, axis, params.border, i == 0 ? reading : Reading::plain, sums == Sums::doubles,
+                        found_missing);
     if (plan.recursive) {
-      recurse(pass, plan.sigma, from.origin[axis], context);
+      filter_recursively(pass, plan.sigma, from.origin[axis], context);
     } else if (sums == Sums::floats && uses_floats(plan)) {
       convolve_in_floats(pass, sampled_weights(plan), from.origin[axis], context);
     } else {
@@ -57,13 +57,13 @@ struct Finish {
   Border border;
   bool filters;
   float least;
-  const int* incomplete;
+  const int* found_missing;
 };
 
 /// Divides the sums by the weights of the voxels present, and restores the voxels that must keep their value.
 __global__ void finish(const __grid_constant__ Finish job) {
-  const bool incomplete = job.filters && *job.incomplete != 0;
-  if (!incomplete && job.filters && job.border != Border::copy) return;
+  const bool found_missing = job.filters && *job.found_missing != 0;
+  if (!found_missing && job.filters && job.border != Border::copy) return;
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= job.out.x || y >= job.out.y) return;
   const int in_x = x + job.offset.x, in_y = y + job.offset.y;
@@ -74,13 +74,13 @@ __global__ void finish(const __grid_constant__ Finish job) {
     const bool in_rim = in_rim_of_slice || in_z < job.rim.z || in_z + job.rim.z >= job.in.z;
     const float centre = job.in.row(in_y, in_z)[in_x];
     float& result = job.out.row(y, z)[x];
-    const float weight = incomplete ? job.presence.row(y, z)[x] : 1.0F;
+    const float weight = found_missing ? job.presence.row(y, z)[x] : 1.0F;
     if (!is_present(centre)) {
       result = centre;
     } else if (!job.filters || weight < job.least || (job.border == Border::copy && in_rim)) {
       result = centre + 0.0F;
     } else if (weight != 1.0F) {
-      result = bounded(job.sums.row(y, z)[x] / weight) + 0.0F;
+      result = clamp_to_finite(job.sums.row(y, z)[x] / weight) + 0.0F;
     }
   }
 }
@@ -93,21 +93,21 @@ void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const Gaus
   const bool filters = !axes.empty();
   const bool in_floats =
       std::any_of(axes.begin(), axes.end(), [&](int axis) { return uses_floats(axis_of(params, in.spacing, axis)); });
-  const DeviceBuffer<int> incomplete(1, context);
-  QV_CUDA(cudaMemsetAsync(incomplete.get(), 0, sizeof(int), context.stream));
+  const DeviceBuffer<int> found_missing(1, context);
+  QV_CUDA(cudaMemsetAsync(found_missing.get(), 0, sizeof(int), context.stream));
   const auto voxels = static_cast<std::size_t>(out.extent.voxels());
   DeviceBuffer<float> of_voxels, of_presence;
   VolumeView<float> sums = out, presence = out;
-  filter_axes(in, out, params, Reading::present, Sums::floats, incomplete.get(), context);
+  filter_axes(in, out, params, Reading::present, Sums::floats, found_missing.get(), context);
   if (in_floats) {
     of_voxels = DeviceBuffer<float>(voxels, context);
     sums.data = of_voxels.get();
-    filter_axes(in, sums, params, Reading::present, Sums::doubles, incomplete.get(), context);
+    filter_axes(in, sums, params, Reading::present, Sums::doubles, found_missing.get(), context);
   }
   if (filters) {
     of_presence = DeviceBuffer<float>(voxels, context);
     presence.data = of_presence.get();
-    filter_axes(in, presence, params, Reading::presence, Sums::doubles, incomplete.get(), context);
+    filter_axes(in, presence, params, Reading::presence, Sums::doubles, found_missing.get(), context);
   }
   const Radius3 width = rim(params, in.spacing);
   const Finish job{in,
@@ -119,10 +119,10 @@ void gaussian_cuda(VolumeView<const float> in, VolumeView<float> out, const Gaus
                    params.border,
                    filters,
                    has_recursion(params, in.spacing) ? least_present : 0.0F,
-                   incomplete.get()};
+                   found_missing.get()};
   const dim3 block(32, 8);
   const dim3 grid(static_cast<unsigned>(ceil_div(out.extent.x, block.x)),
-                  static_cast<unsigned>(ceil_div(out.extent.y, block.y)), few_layers(out.extent.z));
+                  static_cast<unsigned>(ceil_div(out.extent.y, block.y)), idle_grid_layers(out.extent.z));
   finish<<<grid, block, 0, context.stream>>>(job);
   QV_CUDA(cudaGetLastError());
 }

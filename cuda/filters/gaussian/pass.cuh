@@ -15,11 +15,13 @@ namespace quietvox::gaussian {
 using cuda::Box, cuda::LaunchContext, cuda::ceil_div, cuda::is_present;
 
 /// Layers of the grid along z for kernels that have nothing to do most of the time.
-inline unsigned few_layers(std::int64_t planes) { return static_cast<unsigned>(std::min<std::int64_t>(planes, 8)); }
+inline unsigned idle_grid_layers(std::int64_t planes) {
+  return static_cast<unsigned>(std::min<std::int64_t>(planes, 8));
+}
 
 /// One axis of a box to be filtered. Lines are the voxels along the axis; 32 lines that lie side by side, along x or,
 /// where x is the axis, along y, are worked on by the lanes of a warp.
-struct Pass {
+struct AxisPass {
   /// Voxels as lines see them.
   template <class T>
   struct Lines {
@@ -32,15 +34,15 @@ struct Pass {
   int axis;
   int lines, planes;
   int length, in_length;
-  int begin;        ///< place of the first output in the lines of the input
-  int period;       ///< of the reflected input; 0: beyond the border the outermost voxel is repeated
-  Reading reading;  ///< of the pass
-  bool mends;       ///< there is nothing to do unless voxels are missing
-  int* incomplete;  ///< set where missing voxels are read
+  int begin;           ///< place of the first output in the lines of the input
+  int period;          ///< of the reflected input; 0: beyond the border the outermost voxel is repeated
+  Reading reading;     ///< of the pass
+  bool is_repair;      ///< there is nothing to do unless voxels are missing
+  int* found_missing;  ///< set where missing voxels are read
 
-  Pass(VolumeView<const float> from, VolumeView<float> to, int axis, Border border, Reading reading, bool mends,
-       int* incomplete)
-      : axis(axis), reading(reading), mends(mends), incomplete(incomplete) {
+  AxisPass(VolumeView<const float> from, VolumeView<float> to, int axis, Border border, Reading reading, bool is_repair,
+           int* found_missing)
+      : axis(axis), reading(reading), is_repair(is_repair), found_missing(found_missing) {
     const int across = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2;
     in = lines_of(from, axis);
     out = lines_of(to, axis);
@@ -54,10 +56,10 @@ struct Pass {
     period = border == Border::reflect ? 2 * (in_length - 1) : 0;
   }
 
-  __device__ bool is_idle() const { return mends && *incomplete == 0; }
+  __device__ bool is_idle() const { return is_repair && *found_missing == 0; }
 
   /// Layers of the grid along z.
-  unsigned layers() const { return mends ? few_layers(planes) : static_cast<unsigned>(planes); }
+  unsigned layers() const { return is_repair ? idle_grid_layers(planes) : static_cast<unsigned>(planes); }
 
   /// Place 0 of a line.
   __device__ const float* source(int line, int plane) const { return in.first + line * in.line + plane * in.plane; }
@@ -72,7 +74,7 @@ struct Pass {
     const int within = rest < 0 ? rest + period : rest >= period ? rest - period : rest;  // rounding
     return min(within, period - within);
   }
-  __device__ bool holds(int n) const { return n >= 0 && n < in_length; }
+  __device__ bool is_inside(int n) const { return n >= 0 && n < in_length; }
 
   /// Turns voxels of the input into what the pass adds up. Reports missing voxels only once for all, because a store
   /// between two loads would keep them from running side by side.
@@ -86,7 +88,7 @@ struct Pass {
       missing = missing || !present;
       voxel = !present ? 0.0F : reading == Reading::present ? voxel : 1.0F;
     }
-    if (missing) *incomplete = 1;
+    if (missing) *found_missing = 1;
   }
 
  private:
@@ -101,20 +103,21 @@ struct Pass {
 constexpr int lanes = 32;
 
 /// An output as it is written: -0 becomes +0.
-__device__ inline float written(double value) { return static_cast<float>(value) + 0.0F; }
+__device__ inline float to_output(double value) { return static_cast<float>(value) + 0.0F; }
 
 /// Brings back values that rounding took beyond the largest float.
-__device__ inline float bounded(float value) { return fminf(fmaxf(value, -FLT_MAX), FLT_MAX); }
+__device__ inline float clamp_to_finite(float value) { return fminf(fmaxf(value, -FLT_MAX), FLT_MAX); }
 
 /// Runs a pass with these weights of the offsets 0, 1, ... in doubles.
-void convolve(const Pass&, const std::vector<double>& of_offset, const LaunchContext&);
+void convolve(const AxisPass&, const std::vector<double>& of_offset, const LaunchContext&);
 
 /// The same in floats. That needs a voxel that all outputs of a strip see, and few taps; convolves_in_floats() says
 /// whether both are so. `origin` is the place of the input in the volume.
 bool convolves_in_floats(const std::vector<double>& of_offset);
-void convolve_in_floats(const Pass&, const std::vector<double>& of_offset, std::int64_t origin, const LaunchContext&);
+void convolve_in_floats(const AxisPass&, const std::vector<double>& of_offset, std::int64_t origin,
+                        const LaunchContext&);
 
 /// Runs a pass by recursion; `origin` is the place of the input in the volume.
-void recurse(const Pass&, double sigma, std::int64_t origin, const LaunchContext&);
+void filter_recursively(const AxisPass&, double sigma, std::int64_t origin, const LaunchContext&);
 
 }  // namespace quietvox::gaussian

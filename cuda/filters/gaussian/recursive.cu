@@ -12,7 +12,7 @@ namespace {
 constexpr int restart = static_cast<int>(restart_every);
 
 struct RecursivePass {
-  Pass pass;
+  AxisPass pass;
   Recursion recursion;
   int first_block;  ///< place, in the input, of the restart at or before the first output
   int warm_up;
@@ -50,13 +50,13 @@ struct State {
 template <bool AlongX>
 struct Reader {
   static constexpr int group = AlongX ? lanes : 16;
-  const Pass& pass;
+  const AxisPass& pass;
   const float* source;  ///< of the lane's line; along x, of the first line
   std::int64_t step;    ///< of voxels; along x, of lines
   int last_line;        ///< along x: of the warp's
   float (*corner)[lanes + 1];
 
-  __device__ Reader(const Pass& pass, int first_line, int plane, float (*corner)[lanes + 1])
+  __device__ Reader(const AxisPass& pass, int first_line, int plane, float (*corner)[lanes + 1])
       : pass(pass), last_line(min(lanes, pass.lines - first_line) - 1), corner(corner) {
     const int lane = threadIdx.x;
     source = pass.source(AlongX ? first_line : first_line + min(lane, last_line), plane);
@@ -78,7 +78,7 @@ struct Reader {
       const float* from = source + pass.place(first + min(static_cast<int>(threadIdx.x), count - 1) * direction);
 #pragma unroll
       for (int line = 0; line < group; ++line) voxels[line] = __ldg(from + min(line, last_line) * step);
-    } else if (pass.holds(first) && pass.holds(first + (group - 1) * direction)) {
+    } else if (pass.is_inside(first) && pass.is_inside(first + (group - 1) * direction)) {
       const float* from = source + first * step;
       const std::int64_t hop = direction * step;
 #pragma unroll
@@ -142,10 +142,11 @@ struct Reader {
 };
 
 template <bool AlongX>
-__global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __grid_constant__ RecursivePass recursive) {
+__global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9)
+    filter_recursively(const __grid_constant__ RecursivePass recursive) {
   __shared__ float sums[restart][lanes + 1];
   __shared__ float corners[AlongX ? 2 : 1][AlongX ? lanes : 1][lanes + 1];
-  const Pass& pass = recursive.pass;
+  const AxisPass& pass = recursive.pass;
   const Recursion& recursion = recursive.recursion;
   if (pass.is_idle()) return;
   const int lane = threadIdx.x, first_line = lanes * static_cast<int>(AlongX ? blockIdx.y : blockIdx.x);
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
     reader.for_each(turn, step, (far - turn) * step, [&](float voxel) {
       state.step(recursion, voxel);
       const double others = fma(-recursion.own, static_cast<double>(voxel), static_cast<double>(*sum));
-      const float result = written(state.output(recursion) + others);
+      const float result = to_output(state.output(recursion) + others);
       if constexpr (AlongX) {
         *sum = result;
       } else {
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __gri
 
 }  // namespace
 
-void recurse(const Pass& pass, double sigma, std::int64_t origin, const LaunchContext& context) {
+void filter_recursively(const AxisPass& pass, double sigma, std::int64_t origin, const LaunchContext& context) {
   const std::int64_t place = (origin + pass.begin) % restart_every;
   const RecursivePass recursive{pass, make_recursion(sigma), static_cast<int>(pass.begin - place),
                                 static_cast<int>(warm_up(sigma))};

@@ -22,7 +22,7 @@ using namespace cuda;
 
 bool holds(int3 count, int3 least) { return count.x >= least.x && count.y >= least.y && count.z >= least.z; }
 
-/// OutputTiles that may reach beyond the edges of the input, to be filled with what windows see there.
+/// Boxes that may reach beyond the edges of the input, to be filled with what windows see there.
 template <class T>
 struct PadJob {
   struct Piece {

@@ -629,13 +629,13 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
                    static_cast<int>(blockIdx.y) * S::outputs_y + start.y,
                    static_cast<int>(blockIdx.z) * S::outputs_z + start.z};
   const int slice = first.z - Fz;
-  const auto column_now = [&] { return first.x + 2 * lane_now(); };
-  const auto row_now = [&] { return first.y + S::rows * warp_now(); };
+  const auto column_now = [&] { return first.x + 2 * lane_id(); };
+  const auto row_now = [&] { return first.y + S::rows * warp_id(); };
   bool& is_left = left[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x];
   if (Missing && !is_any(is_left)) return;
 
   BoxLane<S> mine;
-  mine.mail.box = shared + S::staged / 4 + (warp_now() + 1) * S::sent + lane_now();
+  mine.mail.box = shared + S::staged / 4 + (warp_id() + 1) * S::sent + lane_id();
   const int own_column = column_now(), own_row = row_now();
   const Noise& noise = nlm.noise;
   const float* const variance =
@@ -684,7 +684,7 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
           return;
         }
         for (int ox = from_x; ox <= to_x; ++ox) {
-          const int x = 2 * lane_now() + ox - from_x, warp = warp_now();
+          const int x = 2 * lane_id() + ox - from_x, warp = warp_id();
           const float* even = staged + warp * S::rows * S::pitch + x % 2 * S::plane + x / 2 * S::slices;
           const float* odd = staged + warp * S::rows * S::pitch + (x + 1) % 2 * S::plane + (x + 1) / 2 * S::slices;
           const auto read_next = [&](int to_row) {
@@ -734,7 +734,7 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
     }
   }
   if (threadIdx.x == 0) is_left = false;
-  const int lane = lane_now(), warp = warp_now(), column = column_now(), row = row_now();
+  const int lane = lane_id(), warp = warp_id(), column = column_now(), row = row_now();
 
 #pragma unroll
   for (int y = 0; y < S::rows; ++y) {

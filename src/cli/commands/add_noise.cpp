@@ -7,8 +7,8 @@
 #include "cli/options_as_filter.hpp"
 #include "phantom/scanner_noise.hpp"
 #include "workflow/memory_budget.hpp"
+#include "workflow/result_writer.hpp"
 #include "workflow/scan_files.hpp"
-#include "workflow/voxel_output.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -66,9 +66,9 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
                                     .resolved = recorded(noise_filter(), of_volume),
                                     .backend = "cpu",
                                     .kind = source->header().kind});
-      VoxelOutput noisy(*writer, nullptr,
-                        format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding),
-                        nullptr);
+      ResultWriter noisy(
+          *writer, nullptr,
+          format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding), nullptr);
       for_each_slab(*source, [&](VolumeView<float> slab) {
         lost_signs.look_at(slab);
         noise.add(slab);

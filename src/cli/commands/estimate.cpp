@@ -11,8 +11,8 @@
 #include "io/output/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/noise_of_volume.hpp"
+#include "workflow/result_writer.hpp"
 #include "workflow/scan_files.hpp"
-#include "workflow/voxel_output.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "cli/options_as_filter.hpp"
 #include "core/memory_volume.hpp"
 #include "phantom/scanner_noise.hpp"
+#include "workflow/result_writer.hpp"
 #include "workflow/scan_files.hpp"
-#include "workflow/voxel_output.hpp"
 
 namespace quietvox::cli {
 namespace {

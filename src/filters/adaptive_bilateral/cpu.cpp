@@ -8,7 +8,7 @@
 #include <numbers>
 #include <vector>
 
-#include "filters/adaptive_bilateral/kernel.hpp"
+#include "filters/adaptive_bilateral/local_rates.hpp"
 #include "filters/bilateral/tiled.hpp"
 
 namespace quietvox {

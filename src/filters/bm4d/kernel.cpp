@@ -231,7 +231,7 @@ HWY_INLINE void transform_vectors(Tag d, Vector (&v)[N]) {
     if constexpr (Way == Direction::forward) {
       vectors::HWY_NAMESPACE::transform(d, v);
     } else {
-      vectors::HWY_NAMESPACE::turn_back(d, v);
+      vectors::HWY_NAMESPACE::inverse_transform(d, v);
     }
   }
 }

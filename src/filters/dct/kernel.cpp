@@ -44,8 +44,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Tag>;
 
+using vectors::HWY_NAMESPACE::inverse_transform;
 using vectors::HWY_NAMESPACE::transform;
-using vectors::HWY_NAMESPACE::turn_back;
 
 HWY_INLINE Vector constant(float value) { return hn::Set(Tag(), value); }
 
@@ -99,7 +99,7 @@ HWY_INLINE void transform_blocks(const float* const (&slices)[Z], std::int64_t r
   }
 }
 
-/// Adds blocks to the sums, turned back along z and y.
+/// Adds blocks to the sums, transformed back along z and y.
 template <int Y, int Z>
 HWY_INLINE void add_blocks(const float* from, std::int64_t row_pitch, std::int64_t x_count, float* const (&sums)[Z]) {
   const Tag d;
@@ -109,11 +109,11 @@ HWY_INLINE void add_blocks(const float* from, std::int64_t row_pitch, std::int64
     for (int y = 0; y < Y; ++y) {
       Vector column[Z];
       for (int z = 0; z < Z; ++z) column[z] = hn::Load(d, from + (z * Y + y) * lanes);
-      turn_back(Tag(), column);
+      inverse_transform(Tag(), column);
       for (int z = 0; z < Z; ++z) v[z][y] = column[z];
     }
     for (int z = 0; z < Z; ++z) {
-      turn_back(Tag(), v[z]);
+      inverse_transform(Tag(), v[z]);
       for (int y = 0; y < Y; ++y) {
         float* const sum = sums[z] + x * Layout::pitch + y * row_pitch;
         hn::StoreU(hn::Add(hn::LoadU(d, sum), v[z][y]), d, sum);
@@ -199,16 +199,16 @@ HWY_INLINE void write_slice(const Pass& pass, const Layout& layout, const Tile& 
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t row_pitch = X * Layout::pitch, weights_plane = layout.places_y * Layout::pitch;
   const float* sums = scratch.sums.data() + layout.slot(z) * layout.plane();
-  float* const turned = scratch.turned.data();
-  float* const results = turned + X * Layout::pitch;
+  float* const inverted = scratch.inverted.data();
+  float* const results = inverted + X * Layout::pitch;
   float* const total = results + Layout::pitch;
   for (std::int64_t y = tile.first.y; y < tile.last.y; ++y) {
     const std::int64_t row = y - tile.first.y + layout.y - 1;
     for (std::int64_t x = 0; x < Layout::places_x; x += lanes) {
       Vector v[X];
       for (int k = 0; k < X; ++k) v[k] = hn::LoadU(d, sums + row * row_pitch + k * Layout::pitch + x);
-      turn_back(Tag(), v);
-      for (int n = 0; n < X; ++n) hn::StoreU(v[n], d, turned + n * Layout::pitch + x);
+      inverse_transform(Tag(), v);
+      for (int n = 0; n < X; ++n) hn::StoreU(v[n], d, inverted + n * Layout::pitch + x);
       auto sum = hn::Zero(d);
       for (std::int64_t k = z - layout.z + 1; k <= z; ++k) {
         for (std::int64_t j = row - layout.y + 1; j <= row; ++j) {
@@ -222,7 +222,7 @@ HWY_INLINE void write_slice(const Pass& pass, const Layout& layout, const Tile& 
     for (std::int64_t x = 0; x < count; x += lanes) {
       auto sum = hn::Zero(d), weight = hn::Zero(d);
       for (int n = X - 1; n >= 0; --n) {  // blocks by their places
-        sum = hn::Add(sum, hn::LoadU(d, turned + n * Layout::pitch + x + X - 1 - n));
+        sum = hn::Add(sum, hn::LoadU(d, inverted + n * Layout::pitch + x + X - 1 - n));
         weight = hn::Add(weight, hn::LoadU(d, total + x + X - 1 - n));
       }
       hn::StoreU(hn::Div(sum, weight), d, results + x);
@@ -325,7 +325,7 @@ void filter_tile(const Pass& pass, const Tile& tile, Scratch& scratch) {
   if (pass.oracle) grow(scratch.oracle, layout.z * layout.plane());
   grow(scratch.sums, layout.z * layout.plane());
   grow(scratch.weights, layout.z * layout.places_y * Layout::pitch);
-  grow(scratch.turned, (layout.x + 2) * Layout::pitch);
+  grow(scratch.inverted, (layout.x + 2) * Layout::pitch);
   HWY_DYNAMIC_DISPATCH(filter_tile)(pass, tile, scratch);
 }
 

@@ -11,14 +11,14 @@
 /// The inner loops of the CPU's DCT filter, in the widest vectors that the machine has.
 ///
 /// Lanes are blocks side by side along x. Rows are transformed along x once, for all blocks that share them; a block's
-/// coefficients are then made and shrunk in the first cache, turned back along y and z, and added up. Turning back
-/// along x comes last, once for each row of results. A tile goes slice by slice. What is added to a voxel is added in
-/// the order of the blocks' places, so that tiles may be cut anywhere.
+/// coefficients are then made and shrunk in the first cache, transformed back along y and z, and added up. Transforming
+/// back along x comes last, once for each row of results. A tile goes slice by slice. What is added to a voxel is added
+/// in the order of the blocks' places, so that tiles may be cut anywhere.
 namespace quietvox::dct_kernel {
 
 constexpr int first_pass_order = 8, second_pass_order = 4;  ///< the n of G(r, n)
 
-/// One pass over a volume. OutputTiles are told apart by their origins; what lies in none of `in` lies outside the
+/// One pass over a volume. Boxes are told apart by their origins; what lies in none of `in` lies outside the
 /// volume.
 struct Pass {
   VolumeView<const float> in;
@@ -36,7 +36,7 @@ struct Scratch {
   std::vector<float> signal, oracle;  ///< rows transformed along x
   std::vector<float> sums;            ///< of blocks, transformed along x
   std::vector<float> weights;         ///< of blocks, by their first slice
-  std::vector<float> turned;          ///< a row of results for each place within a block
+  std::vector<float> inverted;        ///< a row of results for each place within a block
 };
 std::size_t scratch_bytes(Radius3 lengths);
 

@@ -33,7 +33,7 @@ std::vector<Triple<int>> window_places(const MedianParams& params) {
 }
 
 template <class T>
-const auto& codec_of(const selection::Lanes& lanes) {
+const auto& codec_of(const selection::SimdFunctions& lanes) {
   if constexpr (std::is_same_v<T, float>) {
     return lanes.f32;
   } else if constexpr (std::is_signed_v<T>) {
@@ -57,7 +57,7 @@ class Median {
   void run(const Execution& execution) const {
     // A few boxes for each thread.
     const std::int64_t outputs = out_.extent.voxels() / (4 * thread_count(execution));
-    const selection::Lanes lanes = selection::lanes();
+    const selection::SimdFunctions lanes = selection::simd_functions();
     if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
       const OutputTiles boxes{out_.extent, Block<>::box_size(*plan, radius_, out_.extent, outputs)};
       const auto block = [&](const auto& codec) {
@@ -188,7 +188,7 @@ double MedianParams::cpu_ns_per_voxel(const Extent&) const {
   const Radius3 r = halo();
   const std::vector<Triple<int>> places = window_places(*this);
   const auto voxels = static_cast<double>(places.size());
-  if (selection::plan_network(selection::lanes(), r, places)) return 0.1 * voxels;
+  if (selection::plan_network(selection::simd_functions(), r, places)) return 0.1 * voxels;
   // A histogram that takes up a face of the window at each step, or a search in each window.
   return voxels == window_voxels(r) ? 200 + 7 * window_voxels({0, r.y, r.z}) : 5 * voxels;
 }

@@ -179,7 +179,7 @@ void stream(const T* voxels, std::int64_t count, T* to) {
 }
 
 template <class T, int locality>
-void fetch(const T* voxels, std::int64_t count) {
+void prefetch_l2(const T* voxels, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
   for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(voxels + i, 0, locality);
 }
@@ -188,7 +188,7 @@ void flush() { hwy::FlushStream(); }
 
 template <class T, class K = Key<T>>
 RowCodec<T, K> codec() {
-  return {encode<T, K>, decode<T, K>, stream<T>, flush, fetch<T, 2>, fetch<T, 3>};
+  return {encode<T, K>, decode<T, K>, stream<T>, flush, prefetch_l2<T, 2>, prefetch_l2<T, 3>};
 }
 RowCodec<float, std::int32_t> codec_f32() { return codec<float>(); }
 RowCodec<float, std::int16_t> codec_whole_f32() { return codec<float, std::int16_t>(); }
@@ -211,8 +211,8 @@ HWY_EXPORT(codec_u16);
 #include "selection/network_groups.inc"
 #undef QV_GROUP
 
-Lanes lanes() {
-  Lanes result;
+SimdFunctions simd_functions() {
+  SimdFunctions result;
   for (const auto group : {
 #define QV_GROUP(name) network_group_##name(),
 #include "selection/network_groups.inc"
@@ -227,7 +227,7 @@ Lanes lanes() {
   return result;
 }
 
-const RowNetwork* Lanes::find(Triple<int> window, bool single) const {
+const RowNetwork* SimdFunctions::find(Triple<int> window, bool single) const {
   std::array<int, 3> sizes{window.x, window.y, window.z};
   std::sort(sizes.begin(), sizes.end());
   for (const auto& group : networks) {

@@ -49,8 +49,8 @@ struct RowCodec {
   void (*stream)(const T* voxels, std::int64_t count, T* to);
   void (*flush)();
   /// Bring voxels into the second-level or the first-level cache, without waiting for them.
-  void (*fetch)(const T* voxels, std::int64_t count);
-  void (*fetch_close)(const T* voxels, std::int64_t count);
+  void (*prefetch_l2)(const T* voxels, std::int64_t count);
+  void (*prefetch_l1)(const T* voxels, std::int64_t count);
 };
 
 /// Input and output of a network for one row of tiles. `in_offsets.x[i]` is where coordinate i along the network's x
@@ -73,7 +73,7 @@ struct RowNetwork {
 
 /// What suits the processor, as Highway chose it: empty where it has none of the vectors that the networks are built
 /// for.
-struct Lanes {
+struct SimdFunctions {
   std::vector<std::span<const RowNetwork>> networks;
   RowCodec<float, std::int32_t> f32;
   RowCodec<float, std::int16_t> whole_f32;
@@ -83,6 +83,6 @@ struct Lanes {
   /// The network of a window whose sizes are given in any order, or none. A tile of one output is `single`.
   const RowNetwork* find(Triple<int> window, bool single) const;
 };
-Lanes lanes();
+SimdFunctions simd_functions();
 
 }  // namespace quietvox::selection

@@ -16,17 +16,18 @@ namespace quietvox::selection {
 /// A network laid over a window.
 struct NetworkPlan {
   const RowNetwork* network;
-  Triple<int> axis{0, 1, 2};         ///< along x, y, z: the network's axis that lies there
-  std::vector<Triple<int>> shape{};  ///< where given, not a box: the place of each input of a network of one output
+  Triple<int> axis{0, 1, 2};  ///< along x, y, z: the network's axis that lies there
+  std::vector<Triple<int>>
+      input_places{};  ///< where given, not a box: the place of each input of a network of one output
 
   Triple<int> tile() const {
-    return shape.empty() ? Triple<int>{network->tile[axis.x], network->tile[axis.y], network->tile[axis.z]}
-                         : Triple<int>{1, 1, 1};
+    return input_places.empty() ? Triple<int>{network->tile[axis.x], network->tile[axis.y], network->tile[axis.z]}
+                                : Triple<int>{1, 1, 1};
   }
 };
 
 /// The network for a window whose voxels are `places`, counted from its centre; for a box, that of its size.
-inline std::optional<NetworkPlan> plan_network(const Lanes& lanes, Radius3 radius,
+inline std::optional<NetworkPlan> plan_network(const SimdFunctions& lanes, Radius3 radius,
                                                const std::vector<Triple<int>>& places) {
   const Triple<int> window{2 * radius.x + 1, 2 * radius.y + 1, 2 * radius.z + 1};
   if (static_cast<std::size_t>(window.x) * window.y * window.z == places.size()) {
@@ -62,7 +63,9 @@ class NetworkBlock {
         tile_(plan.tile()),
         streams_(is_worth_streaming(out.extent)) {
     count_ = vectors(largest.x) * vector_keys<K>;
-    lead_ = radius.x + (beyond_line(in.data) + line * (radius.x / line + 1) - radius.x) % line;
+    lead_ =
+        radius.x + (offset_in_cache_line(in.data) + cache_line_voxels * (radius.x / cache_line_voxels + 1) - radius.x) %
+                       cache_line_voxels;
     phase_pitch_ = vectors(lead_ + largest.x + radius.x + tile_.x * vector_keys<K>) * vector_keys<K>;
     slice_pitch_ = tile_.x * phase_pitch_ * (largest.y + tile_.y - 1 + 2 * radius.y);
     slices_ = tile_.z + 2 * radius.z;
@@ -72,8 +75,8 @@ class NetworkBlock {
     set_out_offsets();
   }
 
-  /// OutputTiles whose ring fills about a third of a common second-level cache. They are long in z, where they cost no
-  /// halo, and hold about `most_outputs`, unless that would be mostly halo.
+  /// The size of boxes whose ring fills about a third of a common second-level cache. They are long in z, where they
+  /// cost no halo, and hold about `most_outputs`, unless that would be mostly halo.
   static Extent box_size(const NetworkPlan& plan, Radius3 radius, Extent whole, std::int64_t most_outputs) {
     constexpr std::int64_t keys = (384 << 10) / static_cast<std::int64_t>(sizeof(K)), longest_row = 512;
     const Triple<int> tile = plan.tile();
@@ -103,7 +106,7 @@ class NetworkBlock {
       set_in_offsets(z);
       for (std::int64_t y = 0; y < box.size.y; y += tile_.y) {
         fetch_ahead(start, y, read, std::min(read + tile_.z, box.size.z + 2 * radius_.z), box.size.x);
-        for_each_row(box, y, z, [&](T* to, std::int64_t) { fetch_ends(to, box.size.x); });
+        for_each_row(box, y, z, [&](T* to, std::int64_t) { prefetch_row_ends(to, box.size.x); });
         const TileRow<K> row{keys_.data() + y * tile_.x * phase_pitch_, pointers(in_offsets_), results_.data(),
                              pointers(out_offsets_), count};
         if constexpr (sizeof(K) == 4) {
@@ -131,11 +134,11 @@ class NetworkBlock {
 
  private:
   using Offsets = Triple<std::vector<std::ptrdiff_t>>;
-  static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));  // voxels of a cache line
+  static constexpr std::int64_t cache_line_voxels = 64 / static_cast<std::int64_t>(sizeof(T));
 
   /// How many voxels of the cache line that a voxel lies in come before it.
-  static std::int64_t beyond_line(const T* voxel) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(voxel) / sizeof(T)) % line;
+  static std::int64_t offset_in_cache_line(const T* voxel) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(voxel) / sizeof(T)) % cache_line_voxels;
   }
 
   /// Vectors per phase that hold `voxels`.
@@ -151,7 +154,7 @@ class NetworkBlock {
   }
 
   void set_out_offsets() {
-    if (!plan_.shape.empty()) {
+    if (!plan_.input_places.empty()) {
       out_offsets_ = {{0}, {0}, {0}};
       return;
     }
@@ -168,9 +171,9 @@ class NetworkBlock {
       return axis == 1 ? c * tile_.x * phase_pitch_ : (z + c) % slices_ * slice_pitch_;
     };
     in_offsets_ = {};
-    if (!plan_.shape.empty()) {
+    if (!plan_.input_places.empty()) {
       in_offsets_ = {{}, {0}, {0}};
-      for (const auto& p : plan_.shape) {
+      for (const auto& p : plan_.input_places) {
         in_offsets_.x.push_back(offset(0, p.x + radius_.x) + offset(1, p.y + radius_.y) + offset(2, p.z + radius_.z));
       }
       return;
@@ -193,10 +196,10 @@ class NetworkBlock {
   }
 
   /// Asks for the cache lines that a row of outputs shares with others: they are not streamed, and would be waited for.
-  void fetch_ends(const T* to, std::int64_t count) const {
+  void prefetch_row_ends(const T* to, std::int64_t count) const {
     if (!streams_) return;
-    if (beyond_line(to) > 0) codec_.fetch_close(to, 1);
-    if (beyond_line(to + count) > 0) codec_.fetch_close(to + count - 1, 1);
+    if (offset_in_cache_line(to) > 0) codec_.prefetch_l1(to, 1);
+    if (offset_in_cache_line(to + count) > 0) codec_.prefetch_l1(to + count - 1, 1);
   }
 
   bool read_slice(Index3 start, Extent size, std::int64_t z) {
@@ -204,7 +207,7 @@ class NetworkBlock {
     const std::int64_t in_z = border_index(border_, start.z + z, in_.extent.z);
     const auto row = [&](std::int64_t y) { return in_.row(border_index(border_, start.y + y, in_.extent.y), in_z); };
     for (std::int64_t y = 0; y < seen_rows_; ++y) {
-      if (y + rows_ahead < seen_rows_) codec_.fetch_close(row(y + rows_ahead) + start.x + radius_.x, size.x);
+      if (y + rows_ahead < seen_rows_) codec_.prefetch_l1(row(y + rows_ahead) + start.x + radius_.x, size.x);
       K* const keys = keys_.data() + z % slices_ * slice_pitch_ + y * tile_.x * phase_pitch_;
       const RowContent content = encode_row(row(y), start.x + radius_.x, size.x, keys);
       if (content == RowContent::unfit) return false;
@@ -218,7 +221,7 @@ class NetworkBlock {
     for (; z < end; ++z) {
       const std::int64_t in_z = border_index(border_, start.z + z, in_.extent.z);
       for (std::int64_t j = start.y + y; j < start.y + y + tile_.y; ++j) {
-        codec_.fetch(in_.row(border_index(border_, j, in_.extent.y), in_z) + start.x + radius_.x, count);
+        codec_.prefetch_l2(in_.row(border_index(border_, j, in_.extent.y), in_z) + start.x + radius_.x, count);
       }
     }
   }
@@ -239,11 +242,11 @@ class NetworkBlock {
     }
     const RowContent content =
         codec_.encode(within_volume ? row + first : row_.data(), groups, tile_.x, phase_pitch_, keys, in_.missing);
-    const auto mend = [&](std::int64_t i) {
+    const auto fill_border = [&](std::int64_t i) {
       keys[place(i - first)] = keys[place(border_index(border_, i, in_.extent.x) - first)];
     };
-    for (std::int64_t i = x - radius_.x; i < 0; ++i) mend(i);
-    for (std::int64_t i = std::max(in_.extent.x, x - radius_.x); i < end; ++i) mend(i);
+    for (std::int64_t i = x - radius_.x; i < 0; ++i) fill_border(i);
+    for (std::int64_t i = std::max(in_.extent.x, x - radius_.x); i < end; ++i) fill_border(i);
     return content;
   }
 

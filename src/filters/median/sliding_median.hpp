@@ -21,7 +21,8 @@ class SlidingMedian {
   SlidingMedian(VolumeView<const T> in, VolumeView<T> out, Radius3 radius, Border border)
       : in_(in), out_(out), radius_(radius), border_(border) {}
 
-  /// OutputTiles grown in y and z where it saves most halo, within a limit for the ranks and about `most_outputs`.
+  /// The size of boxes, grown in y and z where it saves most halo, within a limit for the ranks and about
+  /// `most_outputs`.
   static Extent box_size(Radius3 radius, Extent whole, std::int64_t most_outputs) {
     constexpr std::int64_t most_ranks = 1 << 19, longest_row = 128;
     Extent size{{std::min(whole.x, longest_row), 1, 1}};

@@ -52,7 +52,7 @@ HWY_INLINE void transform(Tag d, Vector (&v)[N]) {
 
 /// The inverse.
 template <class Tag, class Vector, int N>
-HWY_INLINE void turn_back(Tag d, Vector (&v)[N]) {
+HWY_INLINE void inverse_transform(Tag d, Vector (&v)[N]) {
   namespace hn = hwy::HWY_NAMESPACE;
   const auto constant = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<hn::TFromD<Tag>>(value)); };
   if constexpr (N == 2) {
@@ -72,7 +72,7 @@ HWY_INLINE void turn_back(Tag d, Vector (&v)[N]) {
     const auto c5 = constant(0.27778511650980114), c7 = constant(0.09754516100806412);
     Vector even[4], odd[4];
     for (int i = 0; i < 4; ++i) even[i] = hn::Mul(v[2 * i], root);
-    turn_back(d, even);
+    inverse_transform(d, even);
     odd[0] = hn::MulAdd(c1, v[1], hn::MulAdd(c3, v[3], hn::MulAdd(c5, v[5], hn::Mul(c7, v[7]))));
     odd[1] = hn::MulAdd(c3, v[1], hn::NegMulAdd(c7, v[3], hn::NegMulAdd(c1, v[5], hn::Neg(hn::Mul(c5, v[7])))));
     odd[2] = hn::MulAdd(c5, v[1], hn::NegMulAdd(c1, v[3], hn::MulAdd(c7, v[5], hn::Mul(c3, v[7]))));

@@ -73,7 +73,7 @@ std::uint64_t memory_of(const SliceHeader& image) {
                           &SliceHeader::contrast,
                           &SliceHeader::directionality,
                           &SliceHeader::sequence,
-                          &SliceHeader::making,
+                          &SliceHeader::image_type,
                           &SliceHeader::contrast_agent}) {
     bytes += (image.*text).size();
   }

@@ -61,7 +61,7 @@ OpenedFile::OpenedFile(const std::filesystem::path& path)
   if (file_.is_open() && fstat(file_, &status) == 0 && !S_ISREG(status.st_mode)) name_.clear();
 }
 
-Error nested_too_deep() {
+Error nested_too_deep_error() {
   return {Errc::corrupt, "sequences are nested more than " + std::to_string(most_nested) + " deep"};
 }
 
@@ -82,7 +82,7 @@ bool GuardedInput::may_go_on(std::uint64_t more_memory) {
   if (refusal_) return false;
   try {
     check_stop(execution_.stop);
-    if (std::abs(stack_ - stack_here()) > most_stack) throw nested_too_deep();
+    if (std::abs(stack_ - stack_here()) > most_stack) throw nested_too_deep_error();
     taken_ += more_memory;
     if (taken_ > most_) check_memory("what it holds", taken_, size_, execution_);
     return true;

@@ -21,7 +21,7 @@
 namespace quietvox::io::dicom {
 
 /// Error(corrupt) for sequences that are nested deeper than most_nested.
-Error nested_too_deep();
+Error nested_too_deep_error();
 
 /// A file, opened so that nobody waits for what is a pipe by then.
 class OpenedFile {

@@ -194,7 +194,7 @@ class DicomImage final : public Image {
     const auto picture = [&](std::size_t which) {
       const SliceHeader& slice = at(which).slices.front();
       // Of CT the sequence is the kernel; of MR it may name a diffusion direction.
-      return std::tuple(slice.contrast, slice.making, slice.modality == "CT" ? slice.sequence : "");
+      return std::tuple(slice.contrast, slice.image_type, slice.modality == "CT" ? slice.sequence : "");
     };
     const auto made = at(volume).slices.front().acquired_at, other_made = at(other).slices.front().acquired_at;
     const bool is_made_anew = made && other_made && *made != *other_made;
@@ -211,7 +211,7 @@ class DicomImage final : public Image {
       return std::nullopt;
     }
     if (!step && said) return said;
-    if (!step) step = steady_step(&SliceHeader::made_at, 1);  // by a reconstruction, which may be faster or slower
+    if (!step) step = steady_step(&SliceHeader::content_time, 1);  // by a reconstruction, which may be faster or slower
     if (!step) return std::nullopt;
     return !said || std::abs(step->seconds - *said) > 0.05 * *said + step->doubt ? step->seconds : *said;
   }
@@ -285,7 +285,7 @@ class DicomImage final : public Image {
     const auto& volumes = series_->volumes;
     const auto same_picture = [&](const Volume& volume) {
       const auto contrast = [](const SliceHeader& slice) {
-        return std::tie(slice.contrast, slice.echo_time, slice.sequence, slice.making, slice.contrast_agent,
+        return std::tie(slice.contrast, slice.echo_time, slice.sequence, slice.image_type, slice.contrast_agent,
                         slice.inversion_time, slice.flip_angle, slice.tube_voltage, slice.repetition_time);
       };
       const Geometry &a = volumes.front().geometry, &b = volume.geometry;
@@ -402,7 +402,7 @@ void add_warnings(Series& series, const ReadOptions& options) {
       warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
   }
   const auto& all = series.volumes;
-  if (const std::string lost = without_place(all); !lost.empty())
+  if (const std::string lost = why_without_position(all); !lost.empty())
     warnings.push_back(lost + ": images without it are filtered one by one");
   const auto is_assumed = [](const Volume& volume) { return volume.slices.front().is_slice_direction_assumed; };
   if (const auto volume = std::ranges::find_if(all, is_assumed); volume != all.end()) {
@@ -499,7 +499,7 @@ std::vector<SeriesSummary> DicomFolder::series() const {
     const dicom::SliceHeader first = all.front();
     const auto unusable =
         std::ranges::find_if(all, [](const dicom::SliceHeader& image) { return image.problem.has_value(); });
-    const auto problem = unusable != all.end() ? unusable->problem : dicom::disagreement(all);
+    const auto problem = unusable != all.end() ? unusable->problem : dicom::mixed_patients_error(all);
     const auto images = dicom::without_duplicate_uids(std::move(all));
     SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
                                                              .modality = first.modality,

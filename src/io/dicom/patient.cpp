@@ -80,7 +80,7 @@ void read_patient(DcmDataset& data, SliceHeader& slice) {
   slice.patient_position = text_of(data, DCM_PatientPosition);
 }
 
-std::optional<Error> disagreement(std::span<const SliceHeader> images) {
+std::optional<Error> mixed_patients_error(std::span<const SliceHeader> images) {
   using Said = std::function<std::string(const SliceHeader&)>;
   std::vector<std::pair<DcmTagKey, Said>> elements{{DCM_PatientID, &SliceHeader::patient_id},
                                                    {DCM_PatientBirthDate, &SliceHeader::patient_birth_date},

@@ -17,6 +17,6 @@ void read_patient(DcmDataset&, SliceHeader&);
 
 /// An Error(irregular) where the images of a series are of several patients or studies: it names the element that
 /// differs and two files, never what it says. What an image does not say contradicts nothing.
-std::optional<Error> disagreement(std::span<const SliceHeader>);
+std::optional<Error> mixed_patients_error(std::span<const SliceHeader>);
 
 }  // namespace quietvox::io::dicom

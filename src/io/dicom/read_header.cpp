@@ -9,11 +9,12 @@
 #include <set>
 
 #include "io/dicom/derive.hpp"
+#include "io/dicom/embedded_overlays.hpp"
 #include "io/dicom/frame_decoder.hpp"
-#include "io/dicom/overlays.hpp"
 #include "io/dicom/patient.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom_folder.hpp"
+#include "io/float_precision.hpp"
 #include "io/image_type.hpp"
 #include "io/rescale.hpp"
 
@@ -316,13 +317,14 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
     for (const DcmTagKey& key : keys) text.append("|").append(text_of(data, key));
   };
   const auto type = components(text_of(data, data.tagExists(DCM_FrameType) ? DCM_FrameType : DCM_ImageType));
-  for (std::size_t i = 0; i < type.size(); ++i) (i < 2 ? slice.making : slice.contrast).append(type[i]).append("\\");
+  for (std::size_t i = 0; i < type.size(); ++i)
+    (i < 2 ? slice.image_type : slice.contrast).append(type[i]).append("\\");
   add_texts(slice.contrast,
             {DCM_EchoNumbers, DCM_ComplexImageComponent, DCM_ASLContext, DCM_VelocityEncodingDirection, DCM_Units});
   add_texts(slice.directionality, {DCM_DiffusionDirectionality});
   if (const auto component = ge_component(data)) slice.contrast.append("|").append(std::to_string(*component));
   add_texts(slice.sequence, {DCM_SequenceName, DCM_PulseSequenceName, DCM_ConvolutionKernel});
-  add_texts(slice.making, {DCM_ScanOptions});
+  add_texts(slice.image_type, {DCM_ScanOptions});
   add_texts(slice.contrast_agent, {DCM_ContrastBolusAgent});
   if (auto gradient = any_numbers(data, DCM_DiffusionGradientOrientation); !gradient.empty()) {
     slice.gradient = std::move(gradient);
@@ -347,14 +349,14 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   take(slice.tube_voltage, first_number(data, DCM_KVP));
   take(slice.slice_thickness, first_number(data, DCM_SliceThickness));
   take(slice.trigger_time, first_number(data, {DCM_NominalCardiacTriggerDelayTime, DCM_TriggerTime}));
-  take(slice.cycle_share, first_number(data, DCM_NominalPercentageOfCardiacPhase));
+  take(slice.cardiac_phase_percent, first_number(data, DCM_NominalPercentageOfCardiacPhase));
   take(slice.reference_time, in_ms(seconds_at(data, DCM_FrameReferenceDateTime)));
   take(slice.reference_time, in_ms(first_number(data, DCM_TemporalPositionTimeOffset)));
   take(slice.reference_time, first_number(data, DCM_FrameReferenceTime));
   take(slice.acquired_at, seconds_at(data, DCM_AcquisitionDate, DCM_AcquisitionTime));
   take(slice.acquired_at, seconds_at(data, DCM_AcquisitionDateTime));
   take(slice.acquired_at, seconds_at(data, DCM_FrameAcquisitionDateTime));
-  take(slice.made_at, seconds_at(data, DCM_ContentDate, DCM_ContentTime));
+  take(slice.content_time, seconds_at(data, DCM_ContentDate, DCM_ContentTime));
   take(slice.acquisition, first_number(data, {DCM_FrameAcquisitionNumber, DCM_AcquisitionNumber}));
   take(slice.instance_number, first_number(data, DCM_InstanceNumber));
 }
@@ -404,7 +406,7 @@ void read_header(DcmDataset& data, SliceHeader& slice) {
   read_pixel_format(data, slice);
   read_pixel_data(data, slice);
   read_padding(data, slice);
-  slice.has_overlays_in_cells = !overlays_in_cells(data, slice).empty();
+  slice.has_overlays_in_cells = !embedded_overlays(data, slice).empty();
   read_image_attributes(data, slice);
 }
 

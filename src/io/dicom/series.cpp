@@ -364,13 +364,13 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
   for (const SliceHeader& slice : images) {
     if (slice.problem) throw *slice.problem;
   }
-  if (const auto problem = disagreement(images)) {
+  if (const auto problem = mixed_patients_error(images)) {
     throw Error(problem->code(), path.string() + ": " + problem->what());
   }
   return images;
 }
 
-std::string without_place(const std::vector<Volume>& volumes) {
+std::string why_without_position(const std::vector<Volume>& volumes) {
   static const std::set<std::string> always_placed{"CT", "MR", "PT"};
   const auto first = [](const Volume& volume) -> const SliceHeader& { return volume.slices.front(); };
   const bool any_placed = std::ranges::any_of(volumes, has_place, first);
@@ -411,7 +411,7 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
   fill_in(images, &SliceHeader::frame_of_reference);
   fill_in(images, &SliceHeader::patient_position);
   go_on_after_midnight(images, &SliceHeader::acquired_at);
-  go_on_after_midnight(images, &SliceHeader::made_at);
+  go_on_after_midnight(images, &SliceHeader::content_time);
   std::vector<Volume> volumes;
   for (std::vector<SliceHeader>& kind : by_kind(std::move(images), stop)) {
     if (!has_place(kind.front())) {
@@ -428,7 +428,7 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
     }
   }
   const auto is_placed = [](const Volume& volume) { return has_place(volume.slices.front()); };
-  const std::string lost = std::ranges::any_of(volumes, is_placed) ? without_place(volumes) : "";
+  const std::string lost = std::ranges::any_of(volumes, is_placed) ? why_without_position(volumes) : "";
   for (Volume& volume : volumes) {
     if (!is_placed(volume)) {
       volume.why_uneven = lost;
@@ -440,6 +440,17 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
     }
   }
   return volumes;
+}
+
+std::vector<std::filesystem::path> files_of(const Series& series) {
+  std::vector<std::filesystem::path> names;
+  std::set<std::filesystem::path> known;
+  for (const Volume& volume : series.volumes) {
+    for (const SliceHeader& slice : volume.slices) {
+      if (known.insert(slice.name).second) names.push_back(slice.name);
+    }
+  }
+  return names;
 }
 
 }  // namespace quietvox::io::dicom

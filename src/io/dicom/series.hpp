@@ -8,7 +8,7 @@
 #include "io/dicom/slice_header.hpp"
 #include "io/image.hpp"
 
-/// From a heap of slices to volumes.
+/// Groups the images of a series into volumes.
 namespace quietvox::io::dicom {
 
 /// Slices of one kind in the order of their positions along the normal.
@@ -19,6 +19,17 @@ struct Volume {
   std::string why_uneven;     ///< empty where the slices lie as the geometry says
   bool is_irregular = false;  ///< slices are missing, repeated, uneven, tilted or of mixed times
 };
+
+/// What was opened: a file, or one series of a folder.
+struct Series {
+  std::filesystem::path input;
+  bool is_folder = false;
+  std::vector<Volume> volumes;
+  std::vector<std::string> warnings;
+};
+
+/// The names of a series' files, each once, relative to its folder.
+std::vector<std::filesystem::path> files_of(const Series&);
 
 /// The images of one series, copies of them too. `uid` may be empty where there is only one. Throws
 /// Error(invalid_argument) listing the series where the choice is open or names none; the images' own problems where
@@ -34,7 +45,7 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
 
 /// Which images do not say where they lie, though others do, or all of their modality ought to; else empty. Frames
 /// need not.
-std::string without_place(const std::vector<Volume>&);
+std::string why_without_position(const std::vector<Volume>&);
 
 /// Throws Error(irregular) where an image of a volume lacks the rescale that others of it have: its values would be
 /// stored numbers among real ones.

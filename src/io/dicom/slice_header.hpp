@@ -131,18 +131,18 @@ struct SliceHeader {
   std::vector<double> gradient;
 
   // What may tell images of one place apart, see volume_split.hpp.
-  std::string sequence;  ///< pulse sequence, reconstruction kernel
-  std::string making;    ///< original or derived, scan options
+  std::string sequence;    ///< pulse sequence, reconstruction kernel
+  std::string image_type;  ///< original or derived, scan options
   std::string contrast_agent;
-  std::vector<double> dimension_indices;       ///< in enhanced objects
-  std::optional<double> inversion_time;        ///< ms
-  std::optional<double> flip_angle;            ///< degrees
-  std::optional<double> tube_voltage;          ///< kV
-  std::optional<double> slice_thickness;       ///< mm
-  std::optional<double> trigger_time;          ///< ms
-  std::optional<double> cycle_share;           ///< percent of a heart beat
-  std::optional<double> reference_time;        ///< ms
-  std::optional<double> acquired_at, made_at;  ///< s, from one moment on for all images
+  std::vector<double> dimension_indices;            ///< in enhanced objects
+  std::optional<double> inversion_time;             ///< ms
+  std::optional<double> flip_angle;                 ///< degrees
+  std::optional<double> tube_voltage;               ///< kV
+  std::optional<double> slice_thickness;            ///< mm
+  std::optional<double> trigger_time;               ///< ms
+  std::optional<double> cardiac_phase_percent;      ///< percent of a heart beat
+  std::optional<double> reference_time;             ///< ms
+  std::optional<double> acquired_at, content_time;  ///< s, from one moment on for all images
   std::optional<double> acquisition, instance_number;
 
   std::optional<Error> problem;  ///< why the image cannot be used

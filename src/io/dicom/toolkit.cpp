@@ -127,7 +127,7 @@ void parse(DcmFileFormat& file, const std::filesystem::path& path, const Executi
   if (!error && !problem.empty()) error.emplace(Errc::corrupt, problem);
   if (!error &&
       (is_nested_deeper(*file.getMetaInfo(), most_nested) || is_nested_deeper(*file.getDataset(), most_nested))) {
-    error = nested_too_deep();
+    error = nested_too_deep_error();
   }
   if (!error) return;
   throw error->code() == Errc::corrupt ? Error(Errc::corrupt, std::string("broken DICOM file: ") + error->what())

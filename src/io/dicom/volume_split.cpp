@@ -49,10 +49,10 @@ const Trait slice_thickness{&SliceHeader::slice_thickness, 0, same_contrast};
 const Order orders[] = {
     {{&SliceHeader::inversion_time, 0, same_contrast}, false},
     {{&SliceHeader::trigger_time, same_trigger_ms}, false},
-    {{&SliceHeader::cycle_share, 0.5}, false},
+    {{&SliceHeader::cardiac_phase_percent, 0.5}, false},
     {{&SliceHeader::reference_time, 0.5}},
     {{&SliceHeader::acquired_at}, true, true},
-    {{&SliceHeader::made_at}, true, true},
+    {{&SliceHeader::content_time}, true, true},
     {{&SliceHeader::acquisition}},
     {{running_number}},
 };
@@ -385,7 +385,7 @@ class VolumeSplit {
       if (part_by(labels_by(places, contrast), alternation)) return true;
     }
     if (part_by(labels_by(places, &SliceHeader::sequence), alternation) ||
-        part_by(labels_by(places, &SliceHeader::making), never) ||
+        part_by(labels_by(places, &SliceHeader::image_type), never) ||
         part_by(labels_by(places, &SliceHeader::contrast_agent), interleave) ||
         part_by(labels_by(places, slice_thickness), interleave) ||
         part_by(labels_by(places, repetition_time), interleave)) {

@@ -26,9 +26,9 @@
 #include "core/execution.hpp"
 #include "core/input_limits.hpp"
 #include "io/dicom/derive.hpp"
+#include "io/dicom/embedded_overlays.hpp"
 #include "io/dicom/frame_decoder.hpp"
 #include "io/dicom/output_owner.hpp"
-#include "io/dicom/overlays.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/verify.hpp"
 #include "io/output/atomic_output.hpp"
@@ -288,7 +288,7 @@ class Writer final : public ImageWriter {
 
   void write_file(const SliceHeader& slice, PendingFile& draft) {
     DcmDataset& data = *draft.file->getDataset();
-    if (derivation_.moves_overlays) move_overlays_out(data, slice, draft.cells);
+    if (derivation_.moves_overlays) extract_embedded_overlays(data, slice, draft.cells);
     if (!draft.apart.empty()) replace_cells(data, slice, draft.cells);
     const E_EncodingType encoding = sequence_encoding(data);
     if (!derive(data, slice, draft.frames, derivation_)) lacks_suffix_ = true;
@@ -364,17 +364,6 @@ class Writer final : public ImageWriter {
 };
 
 }  // namespace
-
-std::vector<fs::path> files_of(const Series& series) {
-  std::vector<fs::path> names;
-  std::set<fs::path> known;
-  for (const Volume& volume : series.volumes) {
-    for (const SliceHeader& slice : volume.slices) {
-      if (known.insert(slice.name).second) names.push_back(slice.name);
-    }
-  }
-  return names;
-}
 
 std::string syntax_to_write(const SliceHeader& slice, const WriteOptions& options) {
   const auto compressed = compressed_syntax(slice, options);

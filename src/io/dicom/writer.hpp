@@ -9,17 +9,6 @@
 
 namespace quietvox::io::dicom {
 
-/// What was opened: a file, or one series of a folder.
-struct Series {
-  std::filesystem::path input;
-  bool is_folder = false;
-  std::vector<Volume> volumes;
-  std::vector<std::string> warnings;
-};
-
-/// The names of a series' files, each once, relative to its folder.
-std::vector<std::filesystem::path> files_of(const Series&);
-
 /// The name of the transfer syntax in which an image is written.
 std::string syntax_to_write(const SliceHeader&, const WriteOptions&);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/files/byte_order.hpp"
+#include "io/float_precision.hpp"
 #include "io/nifti/fields.hpp"
 
 namespace quietvox::io {

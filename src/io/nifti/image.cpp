@@ -4,6 +4,7 @@
 
 #include "core/input_limits.hpp"
 #include "io/files/reader_pool.hpp"
+#include "io/float_precision.hpp"
 #include "io/image.hpp"
 #include "io/nifti/file.hpp"
 #include "io/nifti/writer.hpp"
@@ -137,7 +138,7 @@ class NiftiImage final : public Image {
                   "only filters of stored numbers, such as median, can be used, and neither " + Parameter{"residual"} +
                       " nor another type or format of the output");
     }
-    if (offset() != 0) throw far_from_zero(name, offset());
+    if (offset() != 0) throw far_from_zero_error(name, offset());
   }
 
   std::shared_ptr<OpenedNifti> nifti_;

@@ -4,7 +4,7 @@
 
 namespace quietvox::cuda {
 
-inline int lane_now() { return emulation::lane(); }
-inline int warp_now() { return static_cast<int>(threadIdx.x) / emulation::warp_lanes; }
+inline int lane_id() { return emulation::lane(); }
+inline int warp_id() { return static_cast<int>(threadIdx.x) / emulation::warp_lanes; }
 
 }  // namespace quietvox::cuda

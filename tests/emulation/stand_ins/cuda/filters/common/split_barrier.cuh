@@ -6,7 +6,7 @@ namespace quietvox::cuda {
 
 class SplitBarrier {
  public:
-  void begin() { emulation::wait_for_block(); }
+  void init() { emulation::wait_for_block(); }
   void arrive() {}
   void wait(bool) { emulation::wait_for_block(); }
 };

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/overlays.hpp"
+#include "io/dicom/embedded_overlays.hpp"
 
 namespace quietvox::io::dicom {
 namespace {
@@ -19,8 +19,8 @@ void check(const OFCondition& status, const DcmTagKey& key) {
 
 }  // namespace
 
-std::vector<OverlayInCells> overlays_in_cells(DcmItem& data, const SliceHeader& slice) {
-  std::vector<OverlayInCells> found;
+std::vector<EmbeddedOverlay> embedded_overlays(DcmItem& data, const SliceHeader& slice) {
+  std::vector<EmbeddedOverlay> found;
   const PixelFormat& format = slice.format;
   for (Parts elements(data); const DcmObject* const element = elements.next();) {  // a search for each group takes long
     const Uint16 group = element->getGTag();
@@ -36,8 +36,8 @@ std::vector<OverlayInCells> overlays_in_cells(DcmItem& data, const SliceHeader& 
   return found;
 }
 
-void move_overlays_out(DcmItem& data, const SliceHeader& slice, std::span<std::uint16_t> cells) {
-  for (const auto& [group, bit] : overlays_in_cells(data, slice)) {
+void extract_embedded_overlays(DcmItem& data, const SliceHeader& slice, std::span<std::uint16_t> cells) {
+  for (const auto& [group, bit] : embedded_overlays(data, slice)) {
     std::vector<Uint16> words((cells.size() + 15) / 16);
     for (std::size_t i = 0; i < cells.size(); ++i) {
       words[i / 16] = static_cast<Uint16>(words[i / 16] | (cells[i] >> bit & 1) << i % 16);

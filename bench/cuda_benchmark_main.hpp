@@ -19,7 +19,7 @@ namespace quietvox::bench {
 /// Parameters of a filter and their values, as text.
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-inline FilterConfig make_settings(const std::string& filter, const Options& options, const Extent& extent) {
+inline FilterConfig resolved_filter(const std::string& filter, const Options& options, const Extent& extent) {
   FilterConfig settings(find_filter(filter));
   for (const auto& [name, value] : options) settings.set(name, value);
   return settings.resolved({extent,

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/adaptive_bilateral/kernel.hpp"
+#include "filters/adaptive_bilateral/local_rates.hpp"
 
 #include <array>
 
 // Highway compiles what stands between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE once per instruction set.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "filters/adaptive_bilateral/kernel.cpp"
+#define HWY_TARGET_INCLUDE "filters/adaptive_bilateral/local_rates.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

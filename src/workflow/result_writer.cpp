@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/voxel_output.hpp"
+#include "workflow/result_writer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 
 namespace quietvox {
 
-VoxelOutput::VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-                         std::unique_ptr<VolumeSource> mask)
+ResultWriter::ResultWriter(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
+                           std::unique_ptr<VolumeSource> mask)
     : writer_(writer), residual_(residual), original_(std::move(original)), mask_(std::move(mask)) {}
 
-void VoxelOutput::write(VolumeView<const float> slices) {
+void ResultWriter::write(VolumeView<const float> slices) {
   if (!original_) return writer_.write(slices);
   const std::int64_t together = slices_in_block(slices.extent);
   for (std::int64_t z = 0; z < slices.extent.z; z += together) {
@@ -23,7 +23,7 @@ void VoxelOutput::write(VolumeView<const float> slices) {
   }
 }
 
-void VoxelOutput::write_block(VolumeView<const float> block) {
+void ResultWriter::write_block(VolumeView<const float> block) {
   const auto size = static_cast<std::size_t>(block.extent.voxels());
   const auto is_finite = [](float value) { return std::isfinite(value); };
   if (!mask_ && !residual_ && std::all_of(block.data, block.data + size, is_finite)) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/rescale.hpp"
+#include "io/float_precision.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ std::string why_floats_lose_digits(const Rescale& rescale, double min, double ma
          ": 32-bit floats would lose digits";
 }
 
-Error far_from_zero(const std::string& name, double middle) {
+Error far_from_zero_error(const std::string& name, double middle) {
   return {Errc::unsupported, name + ": the voxels lie around " + FieldType<double>::format(middle) +
                                  ", where 32-bit floats would lose digits; subtract that first"};
 }

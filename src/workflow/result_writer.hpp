@@ -14,12 +14,12 @@ namespace quietvox {
 
 /// Takes filtered slices of one volume and puts the original voxels back where voxels are missing and outside the mask.
 /// Hands the result to the writer, and the original minus what the output then holds to the residual's writer.
-class VoxelOutput {
+class ResultWriter {
  public:
   /// `residual`, `original` and `mask` may be null. The original, read with its padding, is needed for a residual, for
   /// a mask, and for an output that does not keep by itself what its source holds at missing voxels.
-  VoxelOutput(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-              std::unique_ptr<VolumeSource> mask);
+  ResultWriter(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
+               std::unique_ptr<VolumeSource> mask);
 
   void write(VolumeView<const float> slices);
 

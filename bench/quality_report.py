@@ -4,7 +4,7 @@
 """Makes docs/reports/quality.md, docs/reports/which-filter.md and the table of docs/denoise.md of what quality.py
 measured, bench/results/quality.json. Their prose about the figures stands here: read it again when they are new.
 
-    bench/quality_page.py [--check]
+    bench/quality_report.py [--check]
 
 --check writes nothing, and fails where a page is not what the figures give.
 """
@@ -29,7 +29,7 @@ MARGIN = 0.1  # dB; less is no difference
 
 QUALITY = """# How much of the truth comes back
 
-Made by `bench/quality_page.py` of what `bench/quality.py` measured; do not edit. Anyone can run both again:
+Made by `bench/quality_report.py` of what `bench/quality.py` measured; do not edit. Anyone can run both again:
 
 ```sh
 bench/quality.py build/bin/quietvox bench/results/quality.json t1_template.nii.gz phantom:ct phantom:mammogram
@@ -127,7 +127,7 @@ mammogram both gain at 1 %."""
 
 WHICH = """# Which filter when
 
-Made by `bench/quality_page.py` of the figures of [the benchmark of quality](quality.md); do not edit. Truths without
+Made by `bench/quality_report.py` of the figures of [the benchmark of quality](quality.md); do not edit. Truths without
 noise get noise of eleven kinds; every filter of quietvox takes it out, once with its default parameters and once with
 the best of a small grid. Best means the largest PSNR, and that takes the truth to find: it says what a filter can do,
 the default what it does unasked.
@@ -314,7 +314,7 @@ def verdict(figures):
     return "\n".join(lines)
 
 
-def quality_page(figures):
+def quality_report(figures):
     tables = []
     for truth in figures.truths:
         for which, name in (("automatic", "automatic"), ("best", "best of the grid")):
@@ -394,14 +394,14 @@ def main():
     check = parser.parse_args().check
     figures = Figures(json.loads((ROOT / "bench/results/quality.json").read_text(encoding="utf-8")))
     denoise = ROOT / "docs/denoise.md"
-    pages = {ROOT / "docs/reports/quality.md": quality_page(figures),
+    pages = {ROOT / "docs/reports/quality.md": quality_report(figures),
              ROOT / "docs/reports/which-filter.md": which_page(figures),
              denoise: denoise_page(figures, denoise.read_text(encoding="utf-8"))}
     differences = []
     for path, text in pages.items():
         if check:
             differences += difflib.unified_diff(path.read_text(encoding="utf-8").split("\n"), text.split("\n"),
-                                                str(path.relative_to(ROOT)), "bench/quality_page.py", lineterm="")
+                                                str(path.relative_to(ROOT)), "bench/quality_report.py", lineterm="")
         else:
             path.write_text(text, encoding="utf-8")
     print("\n".join(differences), end="\n" if differences else "")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/reports/whole-command.md from bench/results/whole_command_*.json, which whole_command.py measured.
 
-    bench/whole_command_page.py [--check]
+    bench/whole_command_report.py [--check]
 
 --check says where the page is not what the figures give, and changes nothing.
 """
@@ -31,7 +31,7 @@ FIRST_RESULT = (0.25, 0.15)
 
 HEAD = """# Whole commands
 
-Made by `bench/whole_command_page.py` from `bench/results/whole_command_*.json`; do not edit. `bench/whole_command.py`
+Made by `bench/whole_command_report.py` from `bench/results/whole_command_*.json`; do not edit. `bench/whole_command.py`
 measures whole commands, from file to file, beside programs that only copy or pack the same files, in turn and on the same
 cores. Files lie in memory or on the disk, and in the page cache. Times are the best of {runs} runs, ratios the median of
 those within each round. A core is a physical one, as far as the system tells.
@@ -161,7 +161,7 @@ def main():
     found = PAGE.read_text(encoding="utf-8")
     if found != text:
         sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), text.splitlines(True), str(PAGE), "the figures"))
-        sys.exit("whole-command.md is not what the figures give; run bench/whole_command_page.py")
+        sys.exit("whole-command.md is not what the figures give; run bench/whole_command_report.py")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The quietvox authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much of the truth comes back: filters of quietvox and of others against noise as scanners write it.
+"""Denoising quality against a ground truth: filters of quietvox and of others against noise as scanners write it.
 
     bench/quality.py QUIETVOX RESULT.json TRUTH... [--jobs N] [--seed N] [--kinds K,...] [--methods M,...]
     bench/quality.py QUIETVOX RESULT.json TRUTH... --pictures FOLDER

@@ -27,7 +27,7 @@ TRUTHS = {"t1_template": "T1 head", "phantom:ct": "CT phantom", "phantom:mr": "M
           "phantom:mammogram": "mammogram phantom"}
 MARGIN = 0.1  # dB; less is no difference
 
-QUALITY = """# How much of the truth comes back
+QUALITY = """# Denoising quality against a ground truth
 
 Made by `bench/quality_report.py` of what `bench/quality.py` measured; do not edit. Anyone can run both again:
 

@@ -127,7 +127,7 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   const auto refuse = [&](const std::string& why) {
     throw Error(Errc::corrupt, path.string() + ": " + why + "; the header is damaged");
   };
-  if (lines.has_return) refuse("a header line has a carriage return within");
+  if (lines.has_return) refuse("a header line contains a carriage return");
   if (!lines.has_end) refuse("the header does not end within 1 MiB");
   const auto refuse_longer = [&](const char* what, std::size_t bytes, std::size_t most) {
     if (bytes > most)
@@ -413,7 +413,7 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
   }
   if (!word.empty()) end_word();
   if (words < values) {
-    throw Error(Errc::corrupt, header.header.string() + ": " + std::to_string(values) + " voxels are promised, and " +
+    throw Error(Errc::corrupt, header.header.string() + ": " + std::to_string(values) + " voxels are declared, but " +
                                    header.data.filename().string() + " holds " + std::to_string(words));
   }
 }

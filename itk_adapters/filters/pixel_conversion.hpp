@@ -36,11 +36,11 @@ T to_pixel(From value) {
   }
 }
 
-/// True where pixels of this type may hold what a float rounds.
+/// True if some values of this type are rounded when stored in a float.
 template <class T>
 inline constexpr bool exceeds_float = std::numeric_limits<T>::digits > std::numeric_limits<float>::digits;
 
-/// True where a float holds the very value; so it does what is no number.
+/// True if a float holds the value exactly; NaN and infinity count as exact.
 template <class T>
 bool fits_float(T pixel) {
   const auto number = static_cast<float>(pixel);
@@ -99,8 +99,8 @@ void convert_pixels(const From* from, To* to, std::int64_t count, const Executio
   change_pixels(from, to, count, execution, [](From pixel) { return to_pixel<To>(to_float(pixel)); });
 }
 
-/// Floats in the order of pixels that floats themselves cannot tell apart. What a rank filter picks among the floats
-/// stands for what it would pick among the pixels.
+/// Maps pixels that floats cannot tell apart to floats in the same order. A rank filter then picks the float of the
+/// pixel that it would pick among the pixels.
 template <class T>
 class PixelRanks {
  public:

@@ -55,7 +55,7 @@ std::string header(const Filter& filter) {
       << "#ifndef " << guard << "\n#define " << guard << "\n\n"
       << "#include \"filters/" << file << ".hpp\"\n#include \"quietvoxImageFilterBase.h\"\n\nnamespace quietvox {\n\n"
       << "/** \\class " << name << "\n * \\brief " << filter.summary << "\n *\n"
-      << " * The formula stands at " << params << ", what all filters share at ImageFilterBase. */\n"
+      << " * See " << params << " for the formula, and ImageFilterBase for what all filters share. */\n"
       << "template <typename TInputImage, typename TOutputImage = TInputImage>\n"
       << "class " << name << " : public ImageFilterBase<TInputImage, TOutputImage, " << params << "> {\n public:\n"
       << "  ITK_DISALLOW_COPY_AND_MOVE(" << name << ");\n\n"

@@ -48,7 +48,7 @@ class CosineEnergies {
   }
 
  private:
-  /// Along an axis of `count` samples, `width` lines at once that lie side by side.
+  /// Transforms along an axis of `count` samples, `width` adjacent lines at a time.
   static void transform(const float* in, float* out, const std::vector<float>& basis, std::int64_t count,
                         std::int64_t width) {
     if (count == 8 && width == 1) return transform<8, 1>(in, out, basis.data());

@@ -196,7 +196,7 @@ Filter describe_filter() {
       .needs_whole_blocks = P::hooks().needs_whole_blocks};
 }
 
-/// Axes of a single voxel take part in no window.
+/// The radius, with 0 along axes that are one voxel long.
 constexpr Radius3 flattened(Radius3 radius, const Extent& extent) {
   for (int axis = 0; axis < 3; ++axis) {
     if (extent[axis] == 1) radius[axis] = 0;

@@ -21,8 +21,8 @@ std::string in_mib(std::uint64_t bytes);
 /// The same number without its unit.
 std::uint64_t mib(std::uint64_t bytes);
 
-/// Bytes of memory of this machine, or of the control groups of this process, whichever is least. `root`: where the
-/// system's files lie.
+/// Bytes of memory of this machine, or of the control groups of this process, whichever is least. `root`: the folder
+/// that holds /proc and /sys.
 std::uint64_t machine_memory(const std::filesystem::path& root = "/");
 
 /// The most that readers may take at once: the memory limit of the execution, or half of the machine's memory.

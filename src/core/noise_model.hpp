@@ -97,7 +97,7 @@ struct NoiseModel {
   double trusted_sigma() const { return confidence == Confidence::none ? 0 : sigma; }
   /// Why trusted_sigma() is 0.
   std::string why_untrusted() const {
-    return sigma > 0 ? "the noise cannot be told (" + reason + ")" : "no noise was found";
+    return sigma > 0 ? "the noise cannot be measured (" + reason + ")" : "no noise was found";
   }
   /// The sigma for filters that work on blocks of this size: that of white noise which is as strong as this noise at
   /// low frequencies, where correlated noise is strongest. 0 where the measure is not to be trusted.

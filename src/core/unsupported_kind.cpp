@@ -9,7 +9,7 @@ namespace {
 std::optional<Error> unsupported_kind(const Filter& filter, const HeaderFacts& header) {
   const auto refuse = [&](const std::string& why) {
     return Error(Errc::unsupported, filter.name + ": " + header.kind_source + "; " + why,
-                 Parameter{"force-kind", "scalar"} + " filters the numbers all the same");
+                 "use " + Parameter{"force-kind", "scalar"} + " to filter the numbers anyway");
   };
   switch (header.kind.value_or(DataKind::scalar)) {
     case DataKind::magnitude:

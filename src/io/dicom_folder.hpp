@@ -20,12 +20,12 @@ namespace quietvox::io {
 /// What a series is of: images, or something that people rarely want filtered.
 enum class SeriesKind {
   images,
-  results,  ///< of quietvox
+  processed,  ///< by quietvox
   localizer,
   secondary_capture,
 };
 constexpr std::array<std::string_view, 4> choices(SeriesKind) {
-  return {"images", "results", "localizer", "secondary-capture"};
+  return {"images", "processed", "localizer", "secondary-capture"};
 }
 
 /// What a series of a DICOM folder is, by the headers of its files.

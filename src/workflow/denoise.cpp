@@ -104,9 +104,9 @@ void check_windows(const DenoiseRequest& request, const io::Image& image, Unfilt
     const auto& chain = report.volumes[volume].filters = resolve_by_header(request.filters, *source);
     const std::string why = image.why_2d_only(volume);
     if (total_halo(chain).z > 0 && !why.empty() && !request.scan.allow_gaps) {
-      throw Error(
-          Errc::irregular, request.input.string() + ": " + why,
-          "a window of radius 0 along z filters slice by slice, " + Parameter{"allow-gaps"} + " across all the same");
+      throw Error(Errc::irregular, request.input.string() + ": " + why,
+                  "use a window of radius 0 along z to filter slice by slice, or " + Parameter{"allow-gaps"} +
+                      " to filter across slices anyway");
     }
     warned = warned || warn_of_thick_axis(chain, *source, report.warnings);
   }

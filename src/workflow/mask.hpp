@@ -22,7 +22,7 @@ std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image&, 
 /// False for 0 and NaN.
 inline bool is_inside(float mask_voxel) { return !std::isnan(mask_voxel) && mask_voxel != 0; }
 
-/// The volume of a mask that belongs to a volume of its image, along the image's axes.
+/// The mask's volume for a volume of the image, its axes in the image's order.
 std::unique_ptr<VolumeSource> mask_of_volume(const io::Image& mask, const io::Image&, std::size_t volume);
 /// Bytes of memory that this takes: a mask whose axes are reordered is held whole.
 std::size_t mask_bytes(const io::Image& mask, const io::Image&);

@@ -30,9 +30,9 @@ struct InputOptions {
         field("modality", &InputOptions::modality, NoRange{}, "WORD",
               "Only series of this modality, such as CT or MR."),
         field("series-number", &InputOptions::series_number, {-2147483647, 2147483647}, "",
-              "Only series of this number; auto: of any."),
+              "Only series with this number; auto: any."),
         field("series-description", &InputOptions::series_description, NoRange{}, "TEXT",
-              "Only series whose description holds this text, in letters of any case."),
+              "Only series whose description contains this text, ignoring case."),
         field("allow-gaps", &InputOptions::allow_gaps,
               "Accept missing, repeated, tilted or unevenly spaced slices as if they were even; formats other than "
               "DICOM place them evenly."),
@@ -103,14 +103,16 @@ struct ExecutionOptions {
   int threads = 0;
   std::optional<int> memory_limit{};
 
-  static constexpr std::string_view name = "", title = "Work";
+  static constexpr std::string_view name = "", title = "Execution";
   static consteval auto fields() {
     return std::tuple{
         field("backend", &ExecutionOptions::backend, NoRange{}, "auto|cpu|cuda[:N]",
               "Where filters run; auto: a CUDA device if there is one and starting it pays off, else the CPU."),
         field("threads", &ExecutionOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
         field("memory-limit", &ExecutionOptions::memory_limit, {1, 1 << 24}, "MiB",
-              "Memory of the process; larger volumes are filtered in slabs, with the same result; auto: no limit."),
+              "Most memory that the process may take; larger volumes are filtered in slabs, with the same result; "
+              "auto: no "
+              "limit."),
     };
   }
 };

@@ -179,7 +179,8 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
     return std::nullopt;
   }();
   if (!wanted) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending names no format", "give " + endings(input));
+    throw Error(Errc::invalid_argument, output.string() + ": the ending names no known format",
+                "give " + endings(input));
   }
   if (*wanted != io::Format::dicom && format_of_ending(output) != wanted) {
     throw Error(Errc::invalid_argument,
@@ -202,7 +203,7 @@ void check_places(const io::Image& image, const fs::path& input, const InputOpti
   }
   if (image.has_diffusion()) {
     warnings.push_back(io::to_string(format) +
-                       " does not hold b-values and directions, which stand in the DICOM files");
+                       " does not hold b-values and gradient directions; they remain in the DICOM files");
   }
   for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
     const std::string why = image.why_uneven(volume);

@@ -59,10 +59,10 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
     list += (list.empty() ? "" : ", ") + listed(series);
   }
   if (chosen.empty()) {
-    throw Error(Errc::invalid_argument, path.string() + ": no series is the one asked for",
+    throw Error(Errc::invalid_argument, path.string() + ": no series matches",
                 "choose one of those that it holds: " + list);
   }
-  throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series could be meant",
+  throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series match",
               "choose one by " + Parameter{"series", "UID"} + ": " + list);
 }
 
@@ -74,7 +74,7 @@ std::set<io::SeriesKind> included_kinds(const std::string& words) {
     const auto kind = FieldType<io::SeriesKind>::parse(word);
     if (!kind || *kind == io::SeriesKind::images) {
       throw Error(Errc::invalid_argument, Parameter{"include"} + " = '" + word + "' is not known",
-                  "give results, localizer, secondary-capture, or several "
+                  "give processed, localizer, secondary-capture, or several "
                   "with commas between");
     }
     kinds.insert(*kind);

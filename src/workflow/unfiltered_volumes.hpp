@@ -21,7 +21,7 @@ class UnfilteredVolumes {
 
   /// True where `source`, which delivers that volume, is to stay as it is.
   bool leave_out(std::size_t volume, const VolumeSource& source);
-  /// Says which, and why.
+  /// Adds a warning that says which volumes are left as they are, and why.
   void warn(std::vector<Message>& warnings) const;
 
  private:

@@ -648,7 +648,7 @@ TEST(MeasureNoise, NoOtherNoiseFollowsTheSignal) {
       << "of one signal";
 }
 
-/// As in a dynamic PET, of large voxels.
+/// As in dynamic PET with large voxels.
 TEST(MeasureNoise, OfCountsInASeries) {
   Scan body = phantom(PhantomKind::ct, {{128, 128, 24}});
   const float low = *std::min_element(body.voxels.begin(), body.voxels.end());

@@ -80,12 +80,12 @@ TEST_F(SeveralSeries, OneIsTakenByWhatItsHeaderSays) {
   EXPECT_EQ(files_of({"--modality", "CT", "--series", "1.2.3.2"}), (std::vector<std::string>{"b"}));
   const Result several = quietvox({"median", path("in"), path("other"), "--modality", "CT"});
   EXPECT_EQ(several.status, 64);
-  EXPECT_NE(several.err.find("series could be meant"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find(" series match; choose one"), std::string::npos) << several.err;
   EXPECT_NE(several.err.find("1.2.3.1 (CT 7, Head, 3 images)"), std::string::npos) << several.err;
   EXPECT_EQ(several.err.find("1.2.3.3"), std::string::npos) << several.err;
   const Result none = quietvox({"info", path("in"), "--modality", "PT"});
   EXPECT_EQ(none.status, 64);
-  EXPECT_NE(none.err.find("no series is the one asked for"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("no series matches"), std::string::npos) << none.err;
   EXPECT_NE(quietvox_ok({"info", path("in"), "--modality", "MR"}).out.find("T1 axial"), std::string::npos);
   EXPECT_EQ(quietvox({"median", path("in"), path("other"), "--modality", "MR", "--series", "1.2.3.1"}).status, 64);
 }
@@ -104,9 +104,9 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
     return std::pair(json["series"].size(), json["skipped"].size());
   };
   EXPECT_EQ(filtered({}), std::pair(2UL, 3UL));
-  EXPECT_EQ(filtered({"--include", "results"}), std::pair(3UL, 2UL));
-  EXPECT_EQ(filtered({"--include", "results,localizer"}), std::pair(4UL, 1UL));
-  EXPECT_EQ(filtered({"--include", "secondary-capture,results,localizer"}), std::pair(5UL, 0UL));
+  EXPECT_EQ(filtered({"--include", "processed"}), std::pair(3UL, 2UL));
+  EXPECT_EQ(filtered({"--include", "localizer,processed"}), std::pair(4UL, 1UL));
+  EXPECT_EQ(filtered({"--include", "secondary-capture,localizer,processed"}), std::pair(5UL, 0UL));
   EXPECT_EQ(filtered({"--series-number", "7"}), std::pair(2UL, 3UL));
   for (const char* other : {"a0", "a1", "a2"}) std::filesystem::remove(folder_ / "in" / other);
   quietvox_ok({"median", path("in"), path("only"), "--modality", "CT"});  // b, not its result, nor the localizer
@@ -115,8 +115,8 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
     write_dicom(folder_ / ("in/a" + std::to_string(z)), {.position = {0, 0, 1.0 * z}, .series = "1.2.3.1"});
   std::filesystem::remove_all(folder_ / "out");
   const Result run = filter_all({"--radius", "1x1x0"});
-  EXPECT_NE(run.err.find("3 series skipped: 1 results, 1 localizer, 1 secondary-capture; --include "
-                         "results,localizer,secondary-capture filters them too"),
+  EXPECT_NE(run.err.find("3 series skipped: 1 localizer, 1 processed, 1 secondary-capture; --include "
+                         "localizer,processed,secondary-capture filters them too"),
             std::string::npos)
       << run.err;
   EXPECT_EQ(filter_all({"--include", "everything", "--force"}).status, 64);
@@ -129,7 +129,7 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
   EXPECT_EQ(none.err.find("series skipped"), none.err.rfind("series skipped")) << none.err;
   const std::string info = quietvox_ok({"info", path("in")}).out;
   EXPECT_NE(info.find("3 images, 5 x 4 pixels, Head\n"), std::string::npos) << info;  // in the folder itself
-  for (const char* kind : {", localizer, ", ", secondary-capture, ", ", results, "}) {
+  for (const char* kind : {", localizer, ", ", secondary-capture, ", ", processed, "}) {
     EXPECT_NE(info.find(kind), std::string::npos) << info;
   }
 }
@@ -225,8 +225,8 @@ TEST_F(SeveralSeries, ForceReplacesTheResultOfEachAndNothingElse) {
   write_file(folder_ / "out/letter.txt", "dear");
   const Result refused = filter_all({"--radius", "1x1x0"});
   EXPECT_EQ(refused.status, 20);
-  EXPECT_NE(refused.err.find("out: exists already; use --force to replace the results in it of the series that are "
-                             "filtered, and nothing else"),
+  EXPECT_NE(refused.err.find("out: exists already; use --force to replace the results of the series that are filtered; "
+                             "nothing else in it changes"),
             std::string::npos)
       << refused.err;
   const auto of_a = read_voxels(folder_ / "out/1.2.3.1"), of_b = read_voxels(folder_ / "out/1.2.3.2");

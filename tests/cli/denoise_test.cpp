@@ -265,7 +265,7 @@ TEST_F(Denoise, StabilisesAroundAnyFilter) {
 
 TEST_F(Denoise, SaysWhereNothingIsStabilised) {
   const Result clean = quietvox_ok({"median", path("clean.nii"), path("out.nii"), "--stabilise", "rician"});
-  EXPECT_NE(clean.err.find("nothing is stabilised: the noise cannot be told"), std::string::npos) << clean.err;
+  EXPECT_NE(clean.err.find("nothing is stabilised: the noise cannot be measured"), std::string::npos) << clean.err;
   EXPECT_FALSE(sidecar().contains("stabilised"));
   add_noise("rician", "60");
   const Result twice = quietvox(

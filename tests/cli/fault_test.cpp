@@ -411,7 +411,7 @@ TEST_F(Faults, InputThatChangesIsAnErrorAndLeavesNothing) {
   }
 }
 
-/// So is a file of a series that is not yet begun: its header was read with all others.
+/// A file that changes before its series is begun is an error too: its header was read with all the others.
 TEST_F(Faults, ASeriesWhoseFilesChangeBeforeItsTurnIsAnError) {
   fs::create_directory(folder_ / "changing");
   for (const std::string name : {"a", "b"}) {

@@ -348,7 +348,7 @@ TEST_P(FolderMatrix, EndsAsTheTableSays) {
   const TemporaryFolder folder;
   const Result result =
       quietvox({"median", test_data(name).string(), (folder / "out").string(), "--all-series", "--radius", "0",
-                "--json", "--progress", "none", "--include", "results,localizer,secondary-capture"});
+                "--json", "--progress", "none", "--include", "localizer,processed,secondary-capture"});
   EXPECT_EQ(result.status, status) << result.err;
   int good = 0, bad = 0;
   const Json document = Json::parse(result.out);

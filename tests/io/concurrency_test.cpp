@@ -56,7 +56,7 @@ std::function<void(const std::string& path)> after_mkdir;
 std::function<void(const std::string& path)> before_unlink;
 /// What was synced to disk.
 std::vector<std::string> synced;
-/// What libraries have child processes do.
+/// True: a pthread_atfork() handler of a library ends every child process.
 bool ends_children = false;
 
 int renamed(int status) {

@@ -139,7 +139,7 @@ TEST(Workflow, BlankSlicesStayAndCountForNobody) {
   std::vector<float> missing = blank;
   for (float& voxel : missing) voxel = voxel == 0 ? std::numeric_limits<float>::quiet_NaN() : voxel;
   const auto tells = [](const Message& warning) {
-    return warning.text().starts_with("slice 12 holds one value, where those beside it hold an image");
+    return warning.text().starts_with("slice 12 holds one value, although the slices beside it hold an image");
   };
   for (const auto& filters :
        {std::vector<FilterConfig>{}, {filter("median", {{"radius", "1x1x1"}})}, {filter("gaussian")}}) {

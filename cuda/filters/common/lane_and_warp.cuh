@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Lane and warp, read anew wherever they are asked for, in kernels that need all registers for other things.
+/// Lane and warp, read again on each call instead of kept in a register, for kernels that are short of registers.
 namespace quietvox::cuda {
 
 __device__ __forceinline__ int lane_id() {

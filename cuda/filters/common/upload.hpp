@@ -8,7 +8,7 @@
 
 namespace quietvox::cuda {
 
-/// A copy of what lies in the host's memory.
+/// Copies `count` values from host memory to a new device buffer, in stream order.
 template <class T>
 DeviceBuffer<T> upload(const T* from, std::size_t count, const LaunchContext& context) {
   DeviceBuffer<T> buffer(count, context);

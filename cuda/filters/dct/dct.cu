@@ -211,8 +211,9 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
       for (int j = 0; j < S::y; ++j) sums[k][j] = 0;
     }
 
-    // Where blocks that begin at step m are made, voxels of m + S::march + 2 are asked for, those of m + S::march are
-    // transformed along x, sums of m - 1 are complete, those of m - 2 are added up, and results of m - 3 are written.
+    // A software pipeline. At step m, voxels of step m + S::march + 2 are fetched, those of m + S::march are
+    // transformed along x, and blocks that begin at m are shrunk. That completes the sums of m - 1; those of m - 2 are
+    // added up across threads, and the results of m - 3 are written.
     constexpr int begins = -S::march - 2;
     const int ends = (steps + 4) / 2 * 2;  // even, as the barrier is told
     const float *in_asked = in.step(pass.in, 0), *oracle_asked = oracles.step(pass.oracle, 0);

@@ -93,7 +93,7 @@ struct Reader {
     }
   }
 
-  /// Calls body(voxel) for `count` places of the lane's line from `first` on, in the direction of 1 or -1.
+  /// Calls body(voxel) for `count` voxels of the lane's line, from `first` on; `direction` is 1 or -1.
   template <class Body>
   __device__ __forceinline__ void for_each(int first, int direction, int count, const Body& body) const {
     if (count <= 0) return;
@@ -142,8 +142,7 @@ struct Reader {
 };
 
 template <bool AlongX>
-__global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9)
-    filter_recursively(const __grid_constant__ RecursivePass recursive) {
+__global__ void __launch_bounds__(2 * lanes, AlongX ? 8 : 9) recurse(const __grid_constant__ RecursivePass recursive) {
   __shared__ float sums[restart][lanes + 1];
   __shared__ float corners[AlongX ? 2 : 1][AlongX ? lanes : 1][lanes + 1];
   const AxisPass& pass = recursive.pass;

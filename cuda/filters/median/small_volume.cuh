@@ -13,7 +13,7 @@ namespace quietvox::cuda {
 
 constexpr int small_threads = 128;  ///< of a block
 
-/// If threads of a warp found missing voxels in their groups of outputs, all threads together make these groups again.
+/// If any thread of a warp found missing voxels in its group of outputs, the whole warp recomputes that group.
 /// `first` is where the group of a thread starts.
 __device__ __forceinline__ void recompute_together(const Box<const float>& in, const Box<float>& out, int3 offset,
                                                    int3 first, int3 group, const Window<float>& window, bool found) {

@@ -834,7 +834,7 @@ class NoiseOfVoxels {
   DeviceBuffer<float> variances_;
 };
 
-/// How far before a place the last multiple of `unit` lies. Blocks begin at multiples, so that the same voxels share
+/// Distance from a place back to the last multiple of `unit`. Blocks begin at multiples, so that voxels share the same
 /// sums wherever a box begins.
 constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cast<int>((place % unit + unit) % unit); }
 

@@ -224,7 +224,7 @@ __device__ __forceinline__ void start_copy(unsigned place, const float* from) {
 /// The copies that a thread has started since it last called this form a batch.
 __device__ __forceinline__ void end_batch() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-/// Returns when all batches of all threads of the warp but the last one are there.
+/// Waits, for all threads of the warp, until all batches but the latest of each thread have arrived.
 __device__ __forceinline__ void wait_for_all_but_last_batch() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncwarp();

@@ -65,7 +65,7 @@ void check_places(const io::Geometry& noisy, const io::Geometry& clean, Context&
     throw Error(Errc::invalid_argument, "train-quadratic: the axes of CLEAN are not those of NOISY: " + what,
                 "bring both onto one grid");
   }
-  context.console.warning("train-quadratic: CLEAN lies elsewhere than NOISY: " + what +
+  context.console.warning("train-quadratic: CLEAN and NOISY lie in different places: " + what +
                           "; voxels of the same index are paired");
 }
 

@@ -27,7 +27,7 @@ struct SeriesOptions {
             "select, each into its own folder below OUTPUT; what cannot be filtered is named, and the first error is "
             "the exit status."),
         field("include", &SeriesOptions::include, NoRange{}, "WORDS",
-              "What --all-series filters besides images, with commas between: results (of quietvox), "
+              "What --all-series filters besides images, with commas between: processed (by quietvox), "
               "localizer, secondary-capture."),
     };
   }

@@ -245,7 +245,7 @@ void check_series_suffix(const std::string& suffix) {
   throw Error(Errc::invalid_argument, Parameter{"series-description-suffix"} + " must be at most " +
                                           std::to_string(most_description_characters) +
                                           " printable ASCII characters without backslash" +
-                                          (is_plain ? ", it has " + std::to_string(suffix.size()) : ""));
+                                          (is_plain ? "; it has " + std::to_string(suffix.size()) : ""));
 }
 
 std::string identity_of(std::span<const Volume> volumes) {

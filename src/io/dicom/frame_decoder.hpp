@@ -17,7 +17,7 @@ namespace quietvox::io::dicom {
 /// True where pixels in this transfer syntax can be decoded.
 bool can_decode(const std::string& transfer_syntax_uid);
 
-/// More bytes of pixels than that cannot come out of compressed pixel data of this size.
+/// The most bytes of pixels that compressed pixel data of this size can decode to.
 std::int64_t most_pixel_bytes(DcmPixelData&, const std::string& transfer_syntax_uid);
 
 /// Decodes the frames of a file that is parsed, its pixels in memory or left on disk. Threads may decode different

@@ -52,7 +52,7 @@ std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
 }
 
 SeriesKind kind_of_series(DcmDataset& data) {
-  if (is_derived(data)) return SeriesKind::results;
+  if (is_derived(data)) return SeriesKind::processed;
   // Its own class and those of many frames, which begin with it.
   if (text_of(data, DCM_SOPClassUID).starts_with(UID_SecondaryCaptureImageStorage)) {
     return SeriesKind::secondary_capture;

@@ -93,7 +93,7 @@ Outcome examine(const WalkedFile& walked, const Execution& execution) {
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
     const auto series = series_of_broken_file(walked.path, execution);
-    if (!series) return {.images = {}, .skipped = "nothing but zeros where DICOM should stand", .unassigned = error};
+    if (!series) return {.images = {}, .skipped = "nothing but zeros where DICOM data should be", .unassigned = error};
     slice.series = *series;
     if (slice.series.empty()) return {.images = {}, .skipped = {}, .unassigned = error};
     slice.problem = error;

@@ -21,11 +21,11 @@ class OpenFile;
 /// The images found at a path, and what was passed over.
 struct Scan {
   std::vector<SliceHeader> images;    ///< in the order of their relative names and of frames and tiles
-  std::vector<std::string> skipped;   ///< `NAME: reason`, for files that hold no image, or a misfit
-  std::vector<Error> unreadable;      ///< files that cannot be read: whose they are cannot be told
+  std::vector<std::string> skipped;   ///< `NAME: reason`, for files that hold no image, or a colour image among others
+  std::vector<Error> unreadable;      ///< files that cannot be read, so that their series is unknown
   std::vector<Error> without_series;  ///< files that name no series
   bool any_dicom = false;
-  std::shared_ptr<OpenFile> only_file;  ///< where no other was looked at: it stays parsed
+  std::shared_ptr<OpenFile> only_file;  ///< if only one file was read: it stays parsed
 };
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are

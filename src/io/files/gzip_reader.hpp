@@ -18,17 +18,17 @@ namespace quietvox::io {
 /// Whether gzip data begin at some place of a file.
 bool begins_gzip_member(const RawReader&, std::uint64_t offset);
 
-/// Unpacks the gzip data of a file from their beginning on; zlib's own wrapping counts as gzip too.
+/// Unpacks the gzip or zlib data in a file.
 class GzipReader {
  public:
   /// `start`: where in the file the data begin. Reading ends with Error(cancelled) once a stop is requested.
   GzipReader(const RawReader& file, std::uint64_t start, std::stop_token stop);
   ~GzipReader();
 
-  /// Lets several threads unpack what is read on and on, some megabytes ahead for each.
+  /// Lets several threads unpack ahead of sequential reads, a few megabytes each.
   void use_threads(const Execution&);
 
-  /// A reader that goes on from here, or from where threads have come to.
+  /// A reader that goes on from here, or from where the threads have got to.
   std::unique_ptr<GzipReader> copy() const;
 
   /// Fills `to` with what comes next and returns how many bytes there were; fewer only at the end. Throws

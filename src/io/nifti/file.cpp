@@ -105,7 +105,7 @@ NiftiTarget nifti_target(const fs::path& output, std::optional<bool> compress) {
   }
   if (compress && *compress != compressed) {
     throw Error(Errc::invalid_argument, output.string() + ": the ending says that the file is " +
-                                            (compressed ? "" : "not ") + "compressed, the options say otherwise");
+                                            (compressed ? "" : "not ") + "compressed; the options say otherwise");
   }
   if (name.kind == ".nii") return {{output, output}, compressed};
   fs::path header = name.stem, voxels = name.stem;

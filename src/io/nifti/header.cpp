@@ -276,7 +276,7 @@ NiftiHeader NiftiHeader::create(const Geometry& geometry, std::size_t volumes, S
   header.geometry_ = geometry;
   const std::array<std::int64_t, 4> dims = {geometry.extent.x, geometry.extent.y, geometry.extent.z, header.volumes_};
   if (*std::max_element(dims.begin(), dims.end()) > std::numeric_limits<std::int16_t>::max()) {
-    throw Error(Errc::unsupported, "a NIfTI-1 file holds at most 32767 voxels per axis and volumes");
+    throw Error(Errc::unsupported, "a NIfTI-1 file holds at most 32767 voxels per axis and 32767 volumes");
   }
   header.set(Fields::sizeof_hdr, header_size[0]);
   header.set(Fields::dim, volumes > 1 ? 4 : 3);

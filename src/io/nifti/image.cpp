@@ -135,8 +135,8 @@ class NiftiImage final : public Image {
     const std::string name = nifti_->file.paths.header.string();
     if (const std::string& why = header().why_stored_only(); !why.empty()) {
       throw Error(Errc::unsupported, name + ": " + why,
-                  "only filters of stored numbers, such as median, can be used, and neither " + Parameter{"residual"} +
-                      " nor another type or format of the output");
+                  "use a filter of stored numbers, such as median, without " + Parameter{"residual"} +
+                      ", and keep the type and format of the input");
     }
     if (offset() != 0) throw far_from_zero_error(name, offset());
   }

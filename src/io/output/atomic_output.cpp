@@ -144,7 +144,8 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
       if (!owner) refuse(path);
       if (!first) first = owner;
       if (*owner != *first) {
-        throw Error(Errc::exists, target_.string() + ": holds results of several series, which one must not replace",
+        throw Error(Errc::exists,
+                    target_.string() + ": holds results of several series, which the result of one must not replace",
                     "give another output");
       }
       found.push_back(path);
@@ -208,7 +209,8 @@ void AtomicOutput::fail_to_place(int error) const {
                   force_ ? "run again" : "use " + Parameter{"force"} + " to replace it");
     case ESTALE:
       throw Error(Errc::not_writable,
-                  name + ": something else took its place just when it was to be replaced, and stays", "run again");
+                  name + ": something else appeared in its place while it was being replaced, and was left there",
+                  "run again");
     case EOWNERDEAD: throw Error(Errc::not_writable, name + ": not put in place: the process doing it was killed");
     default: throw_not_writable(target_, "cannot be put in place", error);
   }

@@ -27,7 +27,8 @@ void check_all_series(const Job& job) {
   if (!job.request.scan.series.empty()) refuse("and --series cannot be given together");
   included_kinds(job.series.include);
   if (!job.request.mask.mask.empty() || !job.request.mask.residual.empty()) {
-    refuse("has no --mask or --residual, which belong to one series; filter that one with --series UID");
+    refuse(
+        "cannot be combined with --mask or --residual, which belong to one series; filter that one with --series UID");
   }
   if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
@@ -43,7 +44,7 @@ void check_all_series(const Job& job) {
   if (!job.request.out.force) {
     throw Error(Errc::exists, output.string() + ": exists already",
                 "use " + Parameter{"force"} +
-                    " to replace the results in it of the series that are filtered, and nothing else");
+                    " to replace the results of the series that are filtered; nothing else in it changes");
   }
 }
 

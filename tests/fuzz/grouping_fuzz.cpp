@@ -40,7 +40,7 @@ SliceHeader make_slice(FuzzedDataProvider& data) {
                            &SliceHeader::content_time, &SliceHeader::acquisition, &SliceHeader::instance_number}) {
     if (data.ConsumeBool()) slice.*trait = number();
   }
-  for (const auto text : {&SliceHeader::sequence, &SliceHeader::making, &SliceHeader::frame_of_reference}) {
+  for (const auto text : {&SliceHeader::sequence, &SliceHeader::image_type, &SliceHeader::frame_of_reference}) {
     slice.*text = std::string(data.ConsumeIntegralInRange<std::size_t>(0, 2), 'x');
   }
   for (auto* const numbers : {&slice.gradient, &slice.dimension_indices}) {

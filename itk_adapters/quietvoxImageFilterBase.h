@@ -124,6 +124,7 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
    * observers on the thread that called Update() alone. */
   Execution MakeExecution(std::stop_source& stop);
 
+  void EnlargeOutputRequestedRegion(itk::DataObject* output) override;
   void GenerateInputRequestedRegion() override;
   void GenerateData() override;
   void PrintSelf(std::ostream& os, itk::Indent indent) const override;
@@ -133,6 +134,8 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   /** Missing pixels may lie anywhere, and what fills them in, too. */
   static bool FillsMissing() { return std::floating_point<InputPixelType> && RegistryEntry().needs_whole_blocks; }
   itk::ModifiedTimeType InputTime() const;
+  bool SwapsAxes() const;
+  static VolumeFacts FactsOf(const TInputImage* image);
   static Extent ExtentOf(const typename TInputImage::RegionType& region);
   template <typename TImage>
   static auto ViewOf(TImage* image, const typename TInputImage::RegionType& whole);

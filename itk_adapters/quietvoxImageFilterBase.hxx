@@ -118,6 +118,25 @@ itk::ModifiedTimeType ImageFilterBase<TInputImage, TOutputImage, TParameters>::I
   return is_made_anew ? input->GetPipelineMTime() : std::max(input->GetPipelineMTime(), input->GetMTime());
 }
 
+/** What headers say of an image. */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+VolumeFacts ImageFilterBase<TInputImage, TOutputImage, TParameters>::FactsOf(const TInputImage* image) {
+  const auto whole = image->GetLargestPossibleRegion();
+  return {.extent = ExtentOf(whole), .spacing = ViewOf(image, whole).spacing, .header = header_upstream(image)};
+}
+
+/** Slices lie along x or y, which the filter takes z for: the output is made at once, with these axes exchanged. */
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+bool ImageFilterBase<TInputImage, TOutputImage, TParameters>::SwapsAxes() const {
+  return this->GetInput() && swaps_axes(this->GetRequestedSettings(), FactsOf(this->GetInput()));
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::EnlargeOutputRequestedRegion(itk::DataObject* output) {
+  Superclass::EnlargeOutputRequestedRegion(output);
+  if (this->SwapsAxes()) output->SetRequestedRegionToLargestPossibleRegion();
+}
+
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputRequestedRegion() {
   Superclass::GenerateInputRequestedRegion();
@@ -134,17 +153,16 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   const auto whole = input->GetLargestPossibleRegion();
   if (!m_Resolved) {
     try {
-      const VolumeFacts facts{
-          .extent = ExtentOf(whole), .spacing = ViewOf(input, whole).spacing, .header = header_upstream(input)};
+      const VolumeFacts facts = FactsOf(input);
       const FilterConfig by_header = this->GetRequestedSettings().resolved(facts);
-      if (by_header.waiting().empty() && !is_asked_for(m_Stabilise)) m_Resolved = by_header;
+      if (by_header.waiting().empty() && !is_asked_for(m_Stabilise) && !this->SwapsAxes()) m_Resolved = by_header;
       const std::string warning = thick_axis_warning(by_header, facts);
       if (!warning.empty()) itkWarningMacro(<< warning);
     } catch (const Error& error) {
       itkExceptionMacro(<< with_setters(error.message()));
     }
   }
-  if (!m_Resolved || FillsMissing()) {
+  if (!m_Resolved || FillsMissing() || this->SwapsAxes()) {
     input->SetRequestedRegion(whole);
     return;
   }
@@ -202,12 +220,14 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const VolumeView<const In> buffered = ViewOf(image, whole);
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
 
-  if (!m_Resolved) {
-    PixelVolume<In> volume(buffered, header_upstream(image), execution.silent());
-    const Resolved resolved = resolved_with_voxels(this->GetRequestedSettings(), m_Stabilise, volume, execution);
-    m_Resolved = resolved.settings;
-    m_Stabilisation = resolved.stabilisation;
-    for (const Message& warning : resolved.warnings) itkWarningMacro(<< with_setters(warning));
+  PixelVolume<In> volume(buffered, header_upstream(image), execution.silent());
+  std::unique_ptr<VolumeFilter> swapped;
+  if (const bool swaps = this->SwapsAxes(); !m_Resolved || swaps) {
+    auto filter = volume_filter(this->GetRequestedSettings(), m_Stabilise, volume, *m_Backend, execution);
+    m_Resolved = filter->resolved().front();
+    m_Stabilisation = filter->stabilisation();
+    for (const Message& warning : filter->warnings()) itkWarningMacro(<< with_setters(warning));
+    if (swaps) swapped = std::move(filter);
   }
   m_ResolvedInputTime = this->InputTime();  // the input has been made by now
   const auto there = [](In pixel) { return is_usable(static_cast<float>(pixel)); };
@@ -248,7 +268,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
       convert_pixels(input.data, from_copy.data(), input.extent.voxels(), execution);
     }
     from.data = from_copy.data();
-    if (m_Stabilisation) {
+    if (m_Stabilisation && !swapped) {
       m_Stabilisation->apply({from_copy.data(), input.extent, input.spacing, input.origin}, execution.silent());
     }
   }
@@ -258,12 +278,18 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to_copy.resize(static_cast<std::size_t>(output.extent.voxels()));
     to.data = to_copy.data();
   }
-  const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
-  VolumeView<const float> whole_blocks = from;
-  if (fills) whole_blocks.data = filled.data();
-  m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
-  if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());
-  if (fills) restore_missing(from, to);
+  if (swapped) {
+    swapped->run([&](VolumeView<const float> slices) {
+      std::copy_n(slices.data, slices.extent.voxels(), to.row(0, slices.origin.z));
+    });
+  } else {
+    const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
+    VolumeView<const float> whole_blocks = from;
+    if (fills) whole_blocks.data = filled.data();
+    m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
+    if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());
+    if (fills) restore_missing(from, to);
+  }
   if (ranks) {
     change_pixels(to.data, output.data, output.extent.voxels(), execution,
                   [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });

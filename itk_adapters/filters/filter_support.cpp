@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/filters/filter_support.hpp"
 
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "analysis/measure_noise.hpp"
+#include "core/axis_swap.hpp"
 #include "core/filled_source.hpp"
 #include "core/memory_volume.hpp"
 #include "quietvoxSeriesImageSource.h"
@@ -19,26 +19,15 @@ HeaderFacts header_upstream(const itk::DataObject* data) {
   return source->GetImage().volume(source->GetVolumeIndex(), io::VoxelDomain::stored)->header();
 }
 
-Resolved resolved_with_voxels(const FilterConfig& settings, Stabilise choice, VolumeSource& volume,
-                              const Execution& execution) {
-  VolumeFacts facts = header_facts(volume);
-  const FilterConfig by_header = settings.resolved(facts);
-  std::optional<NoiseModel> measured;
-  const auto measure = [&] {
-    if (!measured) measured = measure_noise(volume, execution.silent());
-    return *measured;
-  };
-  auto stabilisation = find_stabilisation(std::span(&settings, 1), choice, volume, measure);
-  std::optional<StabilisedSource> stabilised;
-  if (stabilisation) stabilised.emplace(volume, *stabilisation, execution.silent());
-  facts.noise = [&] { return stabilisation ? stabilisation->noise_after() : measure(); };
-  facts.intensities = found_once([&] { return intensities(stabilised ? *stabilised : volume); });
-  Resolved resolved{settings.resolved(facts), std::move(stabilisation), {}};
-  if (measured) resolved.warnings = noise_warnings(by_header, resolved.settings, *measured);
-  if (measured && is_asked_for(choice) && !resolved.stabilisation && resolved.warnings.empty()) {
-    resolved.warnings.push_back(nothing_is_stabilised(*measured));
-  }
-  return resolved;
+bool swaps_axes(const FilterConfig& settings, const VolumeFacts& facts) {
+  return static_cast<bool>(axis_swap_for(std::span(&settings, 1), facts));
+}
+
+std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabilise stabilise, VolumeSource& volume,
+                                            const Backend& backend, const Execution& execution) {
+  const auto measure = [](VolumeSource& reaching, const Execution& silent) { return measure_noise(reaching, silent); };
+  return std::make_unique<VolumeFilter>(VolumeChain{std::span(&settings, 1), stabilise}, volume, backend, execution,
+                                        measure);
 }
 
 bool is_usable(float pixel) { return FilledSource::is_usable(pixel); }

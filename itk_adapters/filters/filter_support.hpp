@@ -11,7 +11,7 @@
 #include "core/backend.hpp"
 #include "core/pipeline.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
-#include "workflow/stabilise.hpp"
+#include "workflow/volume_filter.hpp"
 
 namespace itk {
 class DataObject;
@@ -23,14 +23,13 @@ namespace quietvox {
 /// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
 HeaderFacts header_upstream(const itk::DataObject*);
 
-/// The settings with every `auto` replaced for this volume, how its noise is made Gaussian, if it is, and what users
-/// are to be told of that.
-struct Resolved {
-  FilterConfig settings;
-  std::optional<Stabilisation> stabilisation;
-  std::vector<Message> warnings;
-};
-Resolved resolved_with_voxels(const FilterConfig&, Stabilise, VolumeSource&, const Execution&);
+/// True if the filter takes z for the axis across slices, and the slices of this image lie along another: then axes are
+/// exchanged while it filters (core/axis_swap.hpp), which takes the whole image.
+bool swaps_axes(const FilterConfig&, const VolumeFacts&);
+
+/// A filter made ready for a whole volume, as the program does it.
+std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig&, Stabilise, VolumeSource&, const Backend&,
+                                            const Execution&);
 
 /// False of a pixel that is missing to filters of blocks.
 bool is_usable(float pixel);

@@ -134,7 +134,7 @@ std::int64_t chunk_slices(const Device& device, std::span<const FilterConfig> ch
   double budget = 0.9 * static_cast<double>(device.pool.available());
   if (execution.memory_limit) budget = std::min(budget, static_cast<double>(*execution.memory_limit));
   const double slice_bytes = static_cast<double>(in.extent.slice() * sizeof(T));
-  constexpr double scratch = 1.25;  // filters keep lists of voxels to mend
+  constexpr double scratch = 1.25;  // filters keep lists of voxels to recompute
   double halos = 0;
   for (std::size_t step = 0; step < chain.size(); ++step) halos += 2.0 * total_halo(chain.subspan(step)).z;
   const double slices = (budget / scratch / slice_bytes - halos) / static_cast<double>(chain.size() + 1);

@@ -223,19 +223,19 @@ Survey survey(const NoiseBricks& bricks, bool is_difference) {
 /// impulses.
 std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, const Execution& execution) {
   const CosineEnergies cosine(bricks.size());
-  std::vector<double> mended(static_cast<std::size_t>(bricks.count()));
+  std::vector<double> repaired(static_cast<std::size_t>(bricks.count()));
   parallel_for(execution.silent(), bricks.count(), 256, [&](std::int64_t begin, std::int64_t end) {
     ImpulseRepair repair(bricks.size());
     for (std::int64_t i = begin; i < end; ++i) {
       float* const brick = bricks.brick(i);
-      const double share = std::min(repair.mend(brick, impulses), ImpulseRepair::max_flagged_share);
-      mended[static_cast<std::size_t>(i)] = repair.share_of_impulses();
+      const double share = std::min(repair.repair_brick(brick, impulses), ImpulseRepair::max_flagged_share);
+      repaired[static_cast<std::size_t>(i)] = repair.share_of_impulses();
       cosine.energies(brick);
       const auto correction = static_cast<float>(1 / (1 - share));
       for (std::int64_t j = 0; j < bricks.voxels(); ++j) brick[j] *= correction;
     }
   });
-  return mended;
+  return repaired;
 }
 
 /// Bricks from all over a volume that show noise, dark ones too.
@@ -441,9 +441,9 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     return measured;
   }
 
-  const std::vector<double> mended = take_apart(bricks, found.impulses, execution);
+  const std::vector<double> repaired = take_apart(bricks, found.impulses, execution);
   if (model.impulses > 0) {
-    model.impulses = std::accumulate(mended.begin(), mended.end(), 0.0) / static_cast<double>(object);
+    model.impulses = std::accumulate(repaired.begin(), repaired.end(), 0.0) / static_cast<double>(object);
   } else if (constexpr double fewest = 0.0005; bricks.extremes() >= fewest) {  // clean scans have a few
     model.impulses = bricks.extremes();
   }

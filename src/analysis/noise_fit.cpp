@@ -18,7 +18,7 @@ constexpr double normal_median = 0.6744897501960817;  // median absolute value o
 
 double square(double value) { return value * value; }
 
-/// Of the logarithms of chi squared numbers of so many degrees, about.
+/// Standard deviation, nearly, of the logarithm of a chi-squared number with this many degrees of freedom.
 double spread_of(double freedom) { return std::sqrt(2 / freedom); }
 
 /// In eight sums, which the compiler can hold in one register.
@@ -79,7 +79,7 @@ NoiseBands::NoiseBands(const Extent& size) {
                    [&](std::size_t a, std::size_t b) { return order[a] < order[b]; });
 }
 
-NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool mended)
+NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired)
     : bricks_(bricks),
       bands_(bricks.size()),
       brick_count_(static_cast<std::size_t>(bricks.count())),
@@ -88,7 +88,7 @@ NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, b
       chosen_(chosen),
       chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(brick_count_)))),
       all_are_flat_(flat == 1),
-      mended_(mended),
+      repaired_(repaired),
       level_(bricks),
       in_plane_(plane_),
       across_(depth_, 1) {}
@@ -120,7 +120,7 @@ void NoiseFit::run() {
   if (is_pattern()) correction_ = 1;  // all are alike: choosing prefers none
   floor_ = floor_of(std::move(energy));
   fit_spectrum();
-  if (!all_are_flat_ && !mended_) heed_all_like_noise();
+  if (!all_are_flat_ && !repaired_) heed_all_like_noise();
   bound_lowest();
 }
 
@@ -225,7 +225,7 @@ void NoiseFit::fit_spectrum() {
     high += high_across[k];
     all += all_across[k];
   }
-  const bool high_enough = high > 0.05 * all && !mended_;
+  const bool high_enough = high > 0.05 * all && !repaired_;
   for (std::size_t k = 0; k < depth_; ++k) {
     const double sum = high_enough ? high : all;
     across_[k] = sum > 0 ? (high_enough ? high_across[k] : all_across[k]) * static_cast<double>(depth_) / sum : 1;

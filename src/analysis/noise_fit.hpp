@@ -30,8 +30,8 @@ constexpr double mixed_flatness = 0.8;
 class NoiseFit {
  public:
   /// Chooses the `chosen` flattest bricks. `flat`: the share of all bricks that is expected to be flat, at least twice
-  /// the chosen number; 1: all are. `mended`: some voxels were replaced, which spoils the highest frequencies.
-  NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool mended);
+  /// the chosen number; 1: all are. `repaired`: some voxels were replaced, which spoils the highest frequencies.
+  NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired);
 
   void run();
 
@@ -111,7 +111,7 @@ class NoiseFit {
   NoiseBands bands_;
   std::size_t brick_count_, plane_, depth_, chosen_;
   double chosen_share_;
-  bool all_are_flat_, mended_;
+  bool all_are_flat_, repaired_;
   NoiseLevel level_;
   std::vector<std::size_t> order_;
   double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1, scatter_ = 1;

@@ -38,7 +38,7 @@ std::vector<float> atoms_of(std::vector<float> values) {
 
 }  // namespace
 
-double ImpulseRepair::mend(float* brick, const Impulses& impulses) {
+double ImpulseRepair::repair_brick(float* brick, const Impulses& impulses) {
   if (impulses.share > 0) {
     flag(brick, impulses);
   } else if (std::all_of(brick, brick + size_.voxels(), [](float value) { return std::isfinite(value); })) {

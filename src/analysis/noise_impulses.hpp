@@ -28,8 +28,8 @@ class ImpulseRepair {
     flag(brick, {});
     return usual_ > 0 ? share_of_impulses() : 0;
   }
-  /// Mends a brick in place. Returns the share of voxels that were replaced, missing ones included.
-  double mend(float* brick, const Impulses& impulses);
+  /// Repairs a brick in place. Returns the share of voxels that were replaced, missing ones included.
+  double repair_brick(float* brick, const Impulses& impulses);
   /// The share of impulses among the voxels of the last brick that were not missing.
   double share_of_impulses() const;
   /// Bricks with a larger share of missing voxels and impulses are useless.

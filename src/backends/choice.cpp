@@ -17,12 +17,12 @@ const Filter* first_missing(const Backend& backend, std::span<const FilterConfig
 }
 
 /// What a word stands for.
-struct Wish {
+struct BackendChoice {
   bool is_automatic = false;
   std::optional<int> device{};  ///< a GPU; -1: any
 };
 
-Wish wish_of(std::string_view choice) {
+BackendChoice parse_choice(std::string_view choice) {
   if (is_word(choice, "auto")) return {.is_automatic = true};
   if (is_word(choice, "cpu")) return {};
   if (is_word(choice, "cuda")) return {.device = -1};
@@ -53,7 +53,7 @@ ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const Filt
 }
 
 ChosenBackend choose_backend(std::string_view choice, std::span<const FilterConfig> chain) {
-  if (wish_of(choice).is_automatic) return choose_for(chain);
+  if (parse_choice(choice).is_automatic) return choose_for(chain);
   auto backend = make_backend(choice);
   if (const Filter* missing = first_missing(*backend, chain)) {
     throw Error(Errc::device, Parameter{"backend", std::string(choice)} + " has no " + missing->name,
@@ -70,12 +70,12 @@ double cpu_seconds(std::span<const FilterConfig> chain, const Extent& extent, co
 
 BackendSelector::BackendSelector(std::string choice, std::vector<FilterConfig> chain)
     : choice_(std::move(choice)), chain_(std::move(chain)) {
-  if (!wish_of(choice_).is_automatic) start_asked_for();
+  if (!parse_choice(choice_).is_automatic) start_asked_for();
 }
 
 const StartingBackend& BackendSelector::of(const std::function<double()>& seconds) {
   constexpr double start_of_gpu = 0.4;  // seconds, an H200
-  if (wish_of(choice_).is_automatic && seconds() < start_of_gpu) {
+  if (parse_choice(choice_).is_automatic && seconds() < start_of_gpu) {
     if (!for_little_) {
       for_little_.emplace([] { return ChosenBackend{make_cpu_backend(), "auto: too little work for a GPU"}; });
     }
@@ -90,9 +90,9 @@ void BackendSelector::start_asked_for() {
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view choice) {
-  const Wish wish = wish_of(choice);
-  if (wish.is_automatic) return choose_for({}).backend;
-  return wish.device ? make_cuda_backend(*wish.device) : make_cpu_backend();
+  const BackendChoice wanted = parse_choice(choice);
+  if (wanted.is_automatic) return choose_for({}).backend;
+  return wanted.device ? make_cuda_backend(*wanted.device) : make_cpu_backend();
 }
 
 }  // namespace quietvox

@@ -27,17 +27,15 @@ struct ChosenBackend {
   Message description() const { return why.empty() ? backend->name() : backend->name() + " (" + why + ")"; }
 };
 
-/// The backend for a chain, by a word that make_backend() knows. `auto` takes the CPU where CUDA cannot be used,
-/// lacks a filter of the chain or has it by name only, and says so; a backend asked for by name is taken or
-/// Error(device) is thrown.
+/// The backend for a chain, by a word that make_backend() knows. `auto` takes the CPU if CUDA cannot be used or lacks a
+/// filter of the chain, and says so; a backend asked for by name is used, or Error(device) is thrown.
 ChosenBackend choose_backend(std::string_view choice, std::span<const FilterConfig> chain);
 
-/// What `auto` takes for a chain where `cuda` is there: it, or the CPU where it lacks a filter or has one that is taken
-/// by name only.
+/// What `auto` takes for a chain if `cuda` is available: it, or the CPU if it lacks a filter of the chain.
 ChosenBackend choose_between(std::unique_ptr<Backend> cuda, std::span<const FilterConfig> chain);
 
-/// About how long the CPU takes for a volume, in seconds; what is estimated or read and written aside. `chain` is
-/// resolved but for what only the voxels tell.
+/// Roughly how many seconds the CPU takes to filter a volume, without measuring noise, reading or writing. `chain` is
+/// resolved as far as headers allow.
 double cpu_seconds(std::span<const FilterConfig> chain, const Extent&, const Execution&);
 
 /// A backend that is chosen and started on a thread of its own, since a GPU takes a quarter of a second, in which
@@ -79,8 +77,8 @@ class StartingBackend final : public Backend {
   std::shared_future<ChosenBackend> chosen_;
 };
 
-/// The backend of one run after another in a process. `auto` takes the CPU for what so many threads of it end before a
-/// GPU has started, whatever was run before.
+/// The backend shared by successive runs of one process. `auto` uses the CPU for a run that its threads finish sooner
+/// than a GPU starts, even if a GPU is already running.
 class BackendSelector {
  public:
   /// Begins to start a backend that is asked for by name. Throws Error(invalid_argument) for a word that is not known;

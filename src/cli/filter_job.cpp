@@ -77,8 +77,8 @@ Job job_of(const Arguments& arguments) {
           .series = arguments.params<SeriesOptions>()};
 }
 
-Json filter_and_tell(const DenoiseRequest& request, const io::Image& image, BackendSelector& backends,
-                     Context& context) {
+Json filter_and_report(const DenoiseRequest& request, const io::Image& image, BackendSelector& backends,
+                       Context& context) {
   const DenoiseReport report = denoise(request, image, backends, context.observer());
   context.console.end_progress();
   print_report(request, report, context.console);
@@ -91,7 +91,7 @@ void run_filters(const Job& job, Context& context) {
   BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
   const auto image = open_input(request.input, request.scan, background_of(request.execution, context.observer()));
-  const Json document = filter_and_tell(request, *image, backends, context);
+  const Json document = filter_and_report(request, *image, backends, context);
   if (context.json) print_json(document);
 }
 

@@ -31,7 +31,7 @@ Job job_of(const Arguments&);
 void run_filters(const Job&, Context&);
 
 /// Filters an opened image, tells people of it, and returns what is told to programs.
-Json filter_and_tell(const DenoiseRequest&, const io::Image&, BackendSelector&, Context&);
+Json filter_and_report(const DenoiseRequest&, const io::Image&, BackendSelector&, Context&);
 
 /// `3 voxels came out beyond the range of the stored type and were clamped to it`.
 std::string describe_clamped(std::int64_t voxels);

@@ -37,7 +37,7 @@ std::optional<std::string> text_of_file(const fs::path& path) {
 }
 
 /// JSON of what is nearly JSON: names in character sets of old, and NaN and Infinity, which Python writes.
-std::string mended(std::string text) {
+std::string repaired(std::string text) {
   constexpr std::string_view mark = "\xef\xbb\xbf";  // before UTF-8
   if (text.starts_with(mark)) text.erase(0, mark.size());
   bool is_quoted = false;
@@ -113,7 +113,7 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
   const auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < most_nested; };
   const std::optional<std::string> text = text_of_file(path);
   Json json = Json::parse(text.value_or(""), is_shallow, false);
-  if (json.is_discarded()) json = Json::parse(mended(text.value_or("")), is_shallow, false);
+  if (json.is_discarded()) json = Json::parse(repaired(text.value_or("")), is_shallow, false);
   if (!text || (!text->empty() && json.is_discarded())) {
     warning_ = path.string() + ": cannot be read as JSON; what it says of the voxels is not used";
   }

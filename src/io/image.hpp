@@ -179,7 +179,7 @@ class Image {
                                               const WriteOptions&) const = 0;
 };
 
-/// What all files of an image give where the output is to lie.
+/// The access that all files of the image grant, for an output at this path.
 Access access_of(const Image&, const std::filesystem::path& output);
 
 /// Opens a DICOM file or folder, or a NIfTI file, by content. Null where the content is neither (the caller may ask

@@ -4,6 +4,9 @@
 // What --json prints, against docs/schema.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "cli/process.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
@@ -52,6 +55,27 @@ TEST_F(Schema, HoldsForEveryCommand) {
   expect("train_quadratic", {"train-quadratic", path("in.nii"), path("median.nii"), path("coefficients.json")});
 }
 
+TEST_F(Schema, HoldsForEveryFilter) {
+  using Json = nlohmann::json;
+  const Json all = Json::parse(quietvox_ok({"filters", "--json"}).out);
+  ASSERT_GE(all["filters"].size(), 9U);
+  for (const Json& filter : all["filters"]) {
+    expect("filter", {filter["name"].get<std::string>(), path("in.nii"), path("dry.nii"), "--dry-run"});
+  }
+}
+
+TEST_F(Schema, HoldsForProgress) {
+  const Result result = quietvox({"median", path("in.nii"), path("out.nii"), "--progress", "json"});
+  std::istringstream lines(result.err);
+  std::size_t told = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('{')) continue;
+    EXPECT_EQ(against_schema(line, "progress"), "") << line;
+    ++told;
+  }
+  EXPECT_GT(told, 0U) << result.err;
+}
+
 TEST_F(Schema, HoldsForFailures) {
   expect("failure", {"info", path("nothing.nii")}, 5);
   expect("failure", {"median", path("in.nii")}, 64);
@@ -65,6 +89,7 @@ TEST_F(Schema, HoldsForFoldersOfSeveralSeries) {
     write_dicom(folder_ / ("series/b" + std::to_string(z)), {.position = {0, 0, 1.0 * z * z}, .series = "1.2.3.2"});
   }
   expect("series", {"info", path("series")});
+  expect("info", {"info", path("series"), "--series", "1.2.3.1"});
   expect("all_series", {"median", path("series"), path("out"), "--all-series", "--radius", "1"}, 10);
   expect("filter", {"median", path("series"), path("one"), "--series", "1.2.3.1"});
 }

@@ -47,10 +47,11 @@ const std::map<std::string, Rule>& rules() {
        {{"core", "io", "io/files", "io/output"}, {"dcmtk/", "hwy/", "openjpeg", "zlib.h", "nlohmann/"}}},
       {"cuda", {{"core", "filters", "filters/median"}, {"cuda", "cub/", "cooperative_groups"}}},
       {"cuda/filters/common", {{"core", "cuda"}, {"cuda", "cub/", "cooperative_groups"}}},
-      {"cuda/filters",
-       {{"core", "cuda", "cuda/filters/common", "cuda/filters/bilateral", "filters", "filters/bm4d",
-         "filters/gaussian"},
-        {"cuda", "cub/", "cooperative_groups"}}},
+      {"cuda/filters", {{"core", "cuda", "cuda/filters/common", "filters"}, {"cuda", "cub/", "cooperative_groups"}}},
+      {"cuda/filters/adaptive_bilateral",
+       {{"cuda", "cuda/filters/bilateral", "cuda/filters/common", "filters"}, {"cuda", "cooperative_groups"}}},
+      {"cuda/filters/bm4d", {{"core", "cuda", "cuda/filters/common", "filters", "filters/bm4d"}, {"cuda", "cub/"}}},
+      {"cuda/filters/gaussian", {{"cuda", "cuda/filters/common", "filters/gaussian"}, {"cuda", "cub/"}}},
       {"itk_adapters",
        {{"core", "filters", "backends", "io", "itk_adapters/file_io", "itk_adapters/filters"}, {"itk"}}},
       {"itk_adapters/file_io", {{"core", "io", "io/files", "io/output"}, {"itk"}}},
@@ -204,8 +205,10 @@ TEST(House, ASourceBeginsWithItsOwnHeader) {
   const std::filesystem::path root = QUIETVOX_SOURCE_DIR;
   std::size_t seen = 0;
   for (const auto& file : ruled_files()) {
-    const auto header = std::filesystem::path(file).replace_extension(".hpp");
-    if (file.extension() != ".cpp" || !exists(root / header)) continue;
+    const bool is_cuda = file.extension() == ".cu";
+    auto header = std::filesystem::path(file).replace_extension(is_cuda ? ".cuh" : ".hpp");
+    if (is_cuda && !exists(root / header)) header.replace_extension(".hpp");
+    if ((!is_cuda && file.extension() != ".cpp") || !exists(root / header)) continue;
     ++seen;
     ASSERT_FALSE(includes_of(file).empty()) << file;
     EXPECT_EQ(includes_of(file).front().header,

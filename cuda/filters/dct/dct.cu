@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
 
   const int first_tile = static_cast<int>(blockIdx.x) * pass.tiles_each;
   const int last_tile = min(first_tile + pass.tiles_each, pass.tiles);
-  // What the tile before the first adds to it is not there.
+  // No other block hands over what the tile before the first adds to it, so that tile is computed too.
   const int begin = S::y > 1 && first_tile % pass.tiles_b > 0 ? first_tile - 1 : first_tile;
   for (int tile = begin; tile < last_tile; ++tile) {
     const int tile_b = tile % pass.tiles_b, tile_a = tile / pass.tiles_b % pass.tiles_a;

@@ -858,8 +858,8 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
     const dim3 grid(ceil_div(to.x, S::outputs_x), ceil_div(to.y + back.y, S::block_y), to.z);
     launch(plain ? nlm_in_slices<F, false> : nlm_in_slices<F, true>, grid, back, S::warps, S::shared_bytes);
   } else {
-    // Both make the same blocks and sums. More rows a lane have less to tell other warps, but leave fewer warps, which
-    // only many offsets in straight code keep busy.
+    // Both compute the same blocks and sums. Taller tiles exchange less between warps but run fewer warps, which only
+    // windows with many offsets keep busy.
     using S = BoxShape<F, Fz, 4>;
     using Tall = BoxShape<F, Fz, 6>;
     static_assert(S::outputs_x == Tall::outputs_x && S::outputs_y == Tall::outputs_y);

@@ -279,7 +279,7 @@ struct Copies {
     }
   }
 
-  /// Two rows, to shared memory from `to` bytes on.
+  /// Starts copying two rows to shared memory, from byte offset `to` on.
   __device__ __forceinline__ void copy(const float* row, const float* next_row, unsigned to) const {
     constexpr unsigned next = strip::pitch * sizeof(float);
     if constexpr (Aligned) {

@@ -57,7 +57,7 @@ void print_text(const Filter& filter) {
   }
 }
 
-/// A bar would end the cell of a table.
+/// Escapes '|', which would end a cell of a Markdown table.
 std::string in_cell(const std::string& text) {
   std::string result;
   for (const char c : text) {

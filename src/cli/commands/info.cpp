@@ -92,7 +92,7 @@ AcrossSlices windows_across_slices(const io::Image& image) {
                                  rounded(facts.in_plane_spacing()) + " mm"};
 }
 
-/// What became of the parameters of a filter that are `auto` by default, but for those that only a run finds out.
+/// The resolved values of parameters that are `auto` by default, without those that only a run finds out.
 std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const FilterConfig& resolved) {
   std::vector<std::pair<const FieldInfo*, std::string>> values;
   for (const FieldInfo& field : resolved.filter().fields) {

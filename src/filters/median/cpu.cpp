@@ -71,12 +71,12 @@ class Median {
       };
       run(boxes, execution, worker, [&](Blocks& blocks, const OutputTile& box) {
         if (blocks.whole) {
-          if (blocks.whole->run(box)) return mend(box, *blocks.whole);
+          if (blocks.whole->run(box)) return recompute_missing(box, *blocks.whole);
           blocks.whole.reset();
         }
         if (!blocks.any) blocks.any = block(codec_of<T>(lanes));
         blocks.any->run(box);
-        mend(box, *blocks.any);
+        recompute_missing(box, *blocks.any);
       });
     } else if (is_box() && places_.size() > 1) {
       using SlidingMedian = selection::SlidingMedian<T>;
@@ -124,7 +124,7 @@ class Median {
   }
 
   /// Filters anew the outputs of a box whose windows hold missing voxels.
-  void mend(const OutputTile& box, const auto& block) const {
+  void recompute_missing(const OutputTile& box, const auto& block) const {
     selection::WindowMedian<T> median(in_, border_, places_);
     const Index3 first = in_input(box.first);
     // In the windows of a row, per column that they reach.

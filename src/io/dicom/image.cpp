@@ -24,9 +24,8 @@ namespace quietvox::io {
 namespace dicom {
 namespace {
 
-/// Reads the values of an image straight from the end of its file, where its header says that its cells are; gives what
-/// to_values() does. None where they are not there, or where it has room for cells of that size elsewhere: in some
-/// broken files the last are not the image's.
+/// Reads an image's values from the end of its file, and returns what to_values() does. None if the file does not end
+/// with the expected pixel data, or has room for them twice: in some broken files the last pixels are another image's.
 std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain domain, float* out) {
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;

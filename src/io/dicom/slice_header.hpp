@@ -124,7 +124,7 @@ struct SliceHeader {
   double thickness = 1;                             ///< mm between slices where positions do not tell
 
   // What is imaged: slices that differ in it never share a volume.
-  std::string contrast, directionality;  ///< the second of diffusion
+  std::string contrast, directionality;  ///< directionality: of diffusion
   std::optional<double> echo_time, b_value, temporal_position;
   std::optional<double> repetition_time;  ///< ms
   std::optional<double> time_step;        ///< ms to the next image of the same place

@@ -69,8 +69,8 @@ bool is_nested_deeper(DcmItem& item, int most) {
   return false;
 }
 
-/// A data set that finds its elements by their tags at once; DCMTK looks through all of them for each. It is not to be
-/// changed once it has its index.
+/// A data set with an index by tag: it finds an element by binary search, where DCMTK looks through all of them. It
+/// must not change once the index is made.
 class IndexedDataset final : public DcmDataset {
  public:
   void make_index() {

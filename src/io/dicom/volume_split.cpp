@@ -227,8 +227,8 @@ struct Ranking {
   }
 };
 
-/// None where the places hold different counts of images, where the number is missing in one, or is too much alike in
-/// two of one place.
+/// Ranks the images at each place by a number. None if places hold different counts of images, if an image lacks the
+/// number, or if two images at one place have almost the same.
 std::optional<Ranking> ranking_by(const Order& order, Places places) {
   for (auto& place : places) {
     std::vector<std::pair<double, const SliceHeader*>> numbers;

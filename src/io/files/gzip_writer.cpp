@@ -103,9 +103,9 @@ struct GzipWriter::Unpacker {
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor};
   std::vector<std::byte> packed, bytes;
 
-  /// A block that can be unpacked alone and ends where it should, can be unpacked behind the others too. The checksum
-  /// of what was packed finds bits that no reader looks at.
-  bool finds(const Block& block, const RawReader& file, std::uint64_t offset, bool last) {
+  /// True if the block unpacks by itself to the bytes that were packed and ends where it should: then it also unpacks
+  /// behind the others. The checksum of the packed bytes finds damage in bits that no unpacker reads.
+  bool verifies(const Block& block, const RawReader& file, std::uint64_t offset, bool last) {
     if (!decompressor) throw Error(Errc::out_of_memory, "no memory to unpack gzip data");
     packed.resize(block.packed_size);
     bytes.resize(block.size);
@@ -193,7 +193,7 @@ bool GzipWriter::is_held_by(const RawReader& file) const {
       execution_, std::ssize(blocks_), [] { return Unpacker(); },
       [&](Unpacker& unpacker, std::int64_t item) {
         const auto i = static_cast<std::size_t>(item);
-        if (same && !unpacker.finds(blocks_[i], file, offsets[i], i + 1 == blocks_.size())) same = false;
+        if (same && !unpacker.verifies(blocks_[i], file, offsets[i], i + 1 == blocks_.size())) same = false;
       });
   return same;
 }

@@ -76,8 +76,8 @@ bool may_go_on(const inflate_state& state, const Bytes& to) {
          to.size() < most_of_one;
 }
 
-/// Whether all input was used but for bits that make no whole byte, the next block begins with these, and no byte waits
-/// for more room.
+/// True if unpacking stopped between two blocks: all input is used, except bits short of a byte, which begin the next
+/// block, and no output waits for room.
 bool ended_with_block(const inflate_state& state, Bit end) {
   const auto left =
       static_cast<std::uint64_t>(state.read_in_length) + 8 * static_cast<std::uint64_t>(state.tmp_in_size);

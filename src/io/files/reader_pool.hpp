@@ -10,8 +10,8 @@
 
 namespace quietvox::io {
 
-/// Readers of one file, each used by one owner at a time. Who comes later goes on with a reader that was given back: in
-/// compressed data, to read on is cheaper than to begin anew.
+/// Readers of one file, each used by one owner at a time. Returned readers are used again: in compressed data, reading
+/// on is cheaper than starting over.
 template <class Reader>
 class ReaderPool {
  public:

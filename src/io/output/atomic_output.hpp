@@ -76,8 +76,8 @@ class AtomicOutput {
   OwnerOf owner_of_;
 };
 
-/// Commits outputs that belong together: where one cannot be put in its place, none stays there, and what stood there
-/// before stands there again. The first comes last: where it has appeared, all are there.
+/// Commits outputs together: if one cannot be put in place, all are rolled back. The first output is placed last, so
+/// once it is there, all are.
 void commit_together(std::span<AtomicOutput* const>, const Execution& = {});
 
 }  // namespace quietvox::io

@@ -31,7 +31,7 @@ int rename_to_free_place(const fs::path& from, const fs::path& to) noexcept {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-PlacementResult take_back_all(std::span<const Placement> placements) noexcept {
+PlacementResult roll_back_all(std::span<const Placement> placements) noexcept {
   for (auto placed = placements.rbegin(); placed != placements.rend(); ++placed) placed->roll_back();
   return {};
 }
@@ -39,15 +39,14 @@ PlacementResult take_back_all(std::span<const Placement> placements) noexcept {
 PlacementResult place_all(std::span<const Placement> placements) noexcept {
   for (std::size_t i = 0; i < placements.size(); ++i) {
     if (const int error = placements[i].place()) {
-      take_back_all(placements);
+      roll_back_all(placements);
       return {i, error};
     }
   }
   return {};
 }
 
-/// Has it done by a child process, which goes on where this one is killed. Where the child is killed, this one takes
-/// all back.
+/// Runs it in a child process, which goes on if this one is killed. If the child is killed, this one rolls all back.
 PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) noexcept,
                            std::span<const Placement> placements) {
   void* const shared =
@@ -64,7 +63,7 @@ PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) n
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (child_result->error == EOWNERDEAD) take_back_all(placements);
+  if (child_result->error == EOWNERDEAD) roll_back_all(placements);
   const PlacementResult result = *child_result;
   munmap(shared, sizeof *child_result);
   return result;
@@ -114,6 +113,6 @@ void Placement::roll_back() const noexcept {
 
 PlacementResult place_together(std::span<const Placement> placements) { return by_a_child(place_all, placements); }
 
-void roll_back(std::span<const Placement> placements) { by_a_child(take_back_all, placements); }
+void roll_back(std::span<const Placement> placements) { by_a_child(roll_back_all, placements); }
 
 }  // namespace quietvox::io

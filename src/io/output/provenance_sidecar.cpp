@@ -112,7 +112,7 @@ ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path
       most_(options.access),
       execution_(options.execution) {}
 
-ProvenanceSidecar::~ProvenanceSidecar() { abandoned_.request_stop(); }
+ProvenanceSidecar::~ProvenanceSidecar() { stop_hashing_.request_stop(); }
 
 void ProvenanceSidecar::check() const { make_output(); }
 
@@ -147,7 +147,7 @@ void ProvenanceSidecar::add_volume(const Provenance& provenance) {
   output_ = make_output();
   output_->begin();
   const auto when = thread_count(execution_) > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
-  identities_ = std::async(when, [inputs = inputs_, abandoned = abandoned_.get_token(), stop = execution_.stop] {
+  identities_ = std::async(when, [inputs = inputs_, abandoned = stop_hashing_.get_token(), stop = execution_.stop] {
     const auto check = [&] {
       check_stop(abandoned);
       check_stop(stop);

@@ -61,7 +61,7 @@ class ProvenanceSidecar {
   Execution execution_;
   std::vector<Provenance> volumes_;
   std::unique_ptr<AtomicOutput> output_;
-  std::stop_source abandoned_;
+  std::stop_source stop_hashing_;
   std::future<std::vector<FileIdentity>> identities_;  // its end is waited for
 };
 

@@ -20,8 +20,8 @@ namespace quietvox::io {
 /// file systems without locks nobody can tell, and such folders stay.
 class StagingFolder {
  public:
-  /// Tidies up in the parent first, which it makes with mode 0700 where it is missing: that goes with the last such
-  /// object in it, where it stays empty. Throws Error(not_writable) that names `target`, what is to be made in it.
+  /// First removes what killed runs left in the parent folder. A missing parent is made with mode 0700; if it stays
+  /// empty, it is removed with the last StagingFolder in it. Throws Error(not_writable), naming `target`.
   explicit StagingFolder(const std::filesystem::path& target);
   ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;

@@ -6,9 +6,9 @@
 
 namespace quietvox::cli {
 
-/// Filters every DICOM series of a folder into a folder of its own below the output. What cannot be filtered is named
-/// and left out; it does not keep others from being filtered, not even where it makes the process crash that reads and
-/// filters: that is another one (see series_worker.hpp). Throws, at the end, the first error with a summary.
+/// Filters every DICOM series of a folder into a folder of its own below the output. A series that cannot be filtered
+/// is named and skipped, even if it crashes the reader, which runs in another process (series_worker.hpp). At the end
+/// throws the first error, with a summary.
 void filter_all_series(const Job&, Context&);
 
 }  // namespace quietvox::cli

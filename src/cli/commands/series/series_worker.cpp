@@ -137,7 +137,7 @@ void filter_series(const Job& job, const Json& known, Context& context) {
                                       .series_uid = uid,
                                       .kind = job.request.scan.force_kind,
                                       .execution = background});
-      Json result = filter_and_tell(part, *image, backends, context);
+      Json result = filter_and_report(part, *image, backends, context);
       result["series_uid"] = uid;
       emit({{"done", result}});
     });

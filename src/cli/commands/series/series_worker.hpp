@@ -15,7 +15,7 @@ inline constexpr const char* series_worker_word = "series-worker";
 Json bytes_to_json(const std::string&);
 std::string bytes_from_json(const Json&);
 
-/// Filters the series of a folder one by one. On stdin stands, as JSON, what is known already:
+/// Filters the series of a folder one by one. Stdin holds, as JSON, what is already known:
 ///
 ///     {"dealt_with": [BYTES...], "left_out": [BYTES...], "careful": false, "announced": false}
 ///

@@ -53,10 +53,11 @@ concept PerAxis = std::is_arithmetic_v<T> || length_of_array<T>()
  * an estimate of the noise is resolved once for the largest possible region: the first request after a change asks the
  * input for all of it, those that follow for their own region and the reach of the window. Filters of blocks (bm4d,
  * dct, prinlm) ask for all of an image of floating-point pixels: where some are missing, they are filled in for the
- * filter.
+ * filter. Filters that work in slices (these and quadratic) ask for all of the input, and make all of the output at
+ * once, where slices lie along x or y.
  *
- * An image is filtered by itself: the noise of a time series is measured in each volume alone, and slices along x or y
- * are not known for what they are, as they are by the program and denoise_scan().
+ * An image is filtered by itself: the noise of a time series is measured in each volume alone, and blank slices count
+ * as they are, unlike in the program and denoise_scan().
  *
  * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
  * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */
@@ -134,7 +135,6 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   /** Missing pixels may lie anywhere, and what fills them in, too. */
   static bool FillsMissing() { return std::floating_point<InputPixelType> && RegistryEntry().needs_whole_blocks; }
   itk::ModifiedTimeType InputTime() const;
-  bool SwapsAxes() const;
   static VolumeFacts FactsOf(const TInputImage* image);
   static Extent ExtentOf(const typename TInputImage::RegionType& region);
   template <typename TImage>
@@ -149,6 +149,7 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   std::unique_ptr<Backend> m_Backend;
 
   Stabilise m_Stabilise = Stabilise::automatic;
+  bool m_SwapsAxes = false;  // see EnlargeOutputRequestedRegion
 
   std::optional<FilterConfig> m_Resolved;        // none while it takes the voxels of the whole input to know
   std::optional<Stabilisation> m_Stabilisation;  // goes with it

@@ -125,16 +125,18 @@ VolumeFacts ImageFilterBase<TInputImage, TOutputImage, TParameters>::FactsOf(con
   return {.extent = ExtentOf(whole), .spacing = ViewOf(image, whole).spacing, .header = header_upstream(image)};
 }
 
-/** Slices lie along x or y, which the filter takes z for: the output is made at once, with these axes exchanged. */
-template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
-bool ImageFilterBase<TInputImage, TOutputImage, TParameters>::SwapsAxes() const {
-  return this->GetInput() && swaps_axes(this->GetRequestedSettings(), FactsOf(this->GetInput()));
-}
-
+/** Where slices lie along x or y and the filter expects them along z, the whole output is made at once. */
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::EnlargeOutputRequestedRegion(itk::DataObject* output) {
   Superclass::EnlargeOutputRequestedRegion(output);
-  if (this->SwapsAxes()) output->SetRequestedRegionToLargestPossibleRegion();
+  m_SwapsAxes = false;
+  if (ImageDimension != 3 || !RegistryEntry().works_in_slices || !this->GetInput()) return;
+  try {
+    m_SwapsAxes = swaps_axes(this->GetRequestedSettings(), FactsOf(this->GetInput()));
+  } catch (const Error& error) {
+    itkExceptionMacro(<< with_setters(error.message()));
+  }
+  if (m_SwapsAxes) output->SetRequestedRegionToLargestPossibleRegion();
 }
 
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
@@ -154,15 +156,16 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   if (!m_Resolved) {
     try {
       const VolumeFacts facts = FactsOf(input);
-      const FilterConfig by_header = this->GetRequestedSettings().resolved(facts);
-      if (by_header.waiting().empty() && !is_asked_for(m_Stabilise) && !this->SwapsAxes()) m_Resolved = by_header;
+      const FilterConfig requested = this->GetRequestedSettings();
+      const FilterConfig by_header = resolve_by_facts(std::span(&requested, 1), facts).front();
+      if (by_header.waiting().empty() && !is_asked_for(m_Stabilise) && !m_SwapsAxes) m_Resolved = by_header;
       const std::string warning = thick_axis_warning(by_header, facts);
       if (!warning.empty()) itkWarningMacro(<< warning);
     } catch (const Error& error) {
       itkExceptionMacro(<< with_setters(error.message()));
     }
   }
-  if (!m_Resolved || FillsMissing() || this->SwapsAxes()) {
+  if (!m_Resolved || FillsMissing() || m_SwapsAxes) {
     input->SetRequestedRegion(whole);
     return;
   }
@@ -220,21 +223,24 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   const VolumeView<const In> buffered = ViewOf(image, whole);
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);
 
-  PixelVolume<In> volume(buffered, header_upstream(image), execution.silent());
+  std::optional<PixelVolume<In>> volume;
   std::unique_ptr<VolumeFilter> swapped;
-  if (const bool swaps = this->SwapsAxes(); !m_Resolved || swaps) {
-    auto filter = volume_filter(this->GetRequestedSettings(), m_Stabilise, volume, *m_Backend, execution);
+  if (!m_Resolved || m_SwapsAxes) {
+    volume.emplace(buffered, header_upstream(image), execution.silent());
+    auto filter = volume_filter(this->GetRequestedSettings(), m_Stabilise, *volume, *m_Backend, execution);
+    if (!m_Resolved) {
+      for (const Message& warning : filter->warnings()) itkWarningMacro(<< with_setters(warning));
+    }
     m_Resolved = filter->resolved().front();
     m_Stabilisation = filter->stabilisation();
-    for (const Message& warning : filter->warnings()) itkWarningMacro(<< with_setters(warning));
-    if (swaps) swapped = std::move(filter);
+    if (m_SwapsAxes) swapped = std::move(filter);
   }
   m_ResolvedInputTime = this->InputTime();  // the input has been made by now
   const auto there = [](In pixel) { return is_usable(static_cast<float>(pixel)); };
   const bool fills = FillsMissing() && !std::all_of(buffered.data, buffered.data + buffered.extent.voxels(), there);
   const VolumeView<const In> input = fills ? buffered : halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
-    if (!m_Stabilisation && m_Backend->has_integer(m_Resolved->filter())) {
+    if (!m_Stabilisation && !swapped && m_Backend->has_integer(m_Resolved->filter())) {
       return m_Backend->run(*m_Resolved, input, output, execution);
     }
   }
@@ -255,6 +261,17 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
                          "first, with an itk::ShiftScaleImageFilter, and add it after");
     }
   }
+  if (swapped) {
+    swapped->run([&](VolumeView<const float> slices) {
+      convert_pixels(slices.data, output.row(0, slices.origin.z), slices.extent.voxels(), execution);
+    });
+    if constexpr (std::same_as<In, Out> && std::floating_point<In> && !std::same_as<In, float>) {
+      for (std::int64_t i = 0; !m_Stabilisation && i < output.extent.voxels(); ++i) {
+        if (static_cast<float>(input.data[i]) == output.data[i]) output.data[i] = input.data[i];
+      }
+    }
+    return;
+  }
   VolumeView<const float> from{nullptr, input.extent, input.spacing, input.origin};
   VolumeView<float> to{nullptr, output.extent, output.spacing, output.origin};
   std::vector<float> from_copy, to_copy;
@@ -268,7 +285,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
       convert_pixels(input.data, from_copy.data(), input.extent.voxels(), execution);
     }
     from.data = from_copy.data();
-    if (m_Stabilisation && !swapped) {
+    if (m_Stabilisation) {
       m_Stabilisation->apply({from_copy.data(), input.extent, input.spacing, input.origin}, execution.silent());
     }
   }
@@ -278,18 +295,12 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to_copy.resize(static_cast<std::size_t>(output.extent.voxels()));
     to.data = to_copy.data();
   }
-  if (swapped) {
-    swapped->run([&](VolumeView<const float> slices) {
-      std::copy_n(slices.data, slices.extent.voxels(), to.row(0, slices.origin.z));
-    });
-  } else {
-    const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
-    VolumeView<const float> whole_blocks = from;
-    if (fills) whole_blocks.data = filled.data();
-    m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
-    if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());
-    if (fills) restore_missing(from, to);
-  }
+  const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
+  VolumeView<const float> whole_blocks = from;
+  if (fills) whole_blocks.data = filled.data();
+  m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
+  if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());
+  if (fills) restore_missing(from, to);
   if (ranks) {
     change_pixels(to.data, output.data, output.extent.voxels(), execution,
                   [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });

@@ -40,12 +40,11 @@ using Options = std::map<std::string, std::string>;  ///< by keyword
 using Step = std::pair<std::string, Options>;        ///< a filter and its parameters
 using Array = py::array_t<float, py::array::c_style>;
 
-/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`, `radius=(Z, Y, X)`.
+/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`.
 std::string spelled(const Parameter& parameter) {
   const std::string keyword = json_key(parameter.name);
   if (keyword.starts_with("no_")) return keyword.substr(3) + "=False";
-  if (keyword == "force" || keyword == "allow_gaps") return keyword + "=True";
-  if (parameter.value == "XxYxZ") return keyword + "=(Z, Y, X)";
+  if (parameter.value == "XxYxZ") return "a sequence of numbers, one for each axis";
   return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";
 }
 

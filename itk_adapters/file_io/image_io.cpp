@@ -252,7 +252,7 @@ class ItkImage final : public io::Image {
 
   std::unique_ptr<io::ImageWriter> writer(const fs::path& output, io::VoxelDomain domain,
                                           const io::WriteOptions& options) const override {
-    check(!options.output_type ? domain : io::VoxelDomain::real);
+    check(options.output_type ? io::VoxelDomain::real : domain);
     const itk::ImageIOBase& image_io = file_->image_io();
     io::WriteOptions with_access = options;
     with_access.access = options.access & io::access_of(*this, output);

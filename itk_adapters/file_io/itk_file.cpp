@@ -262,16 +262,17 @@ struct TypePair {
   io::ScalarType ours;
 };
 static_assert(sizeof(int) == 4 && sizeof(long) == 8 && sizeof(long long) == 8);
+// Of two that are alike, the first is the one that readers of ITK find.
 constexpr std::array<TypePair, 12> scalar_types{{{itk::IOComponentEnum::UCHAR, io::ScalarType::uint8},
                                                  {itk::IOComponentEnum::CHAR, io::ScalarType::int8},
                                                  {itk::IOComponentEnum::USHORT, io::ScalarType::uint16},
                                                  {itk::IOComponentEnum::SHORT, io::ScalarType::int16},
                                                  {itk::IOComponentEnum::UINT, io::ScalarType::uint32},
                                                  {itk::IOComponentEnum::INT, io::ScalarType::int32},
-                                                 {itk::IOComponentEnum::ULONG, io::ScalarType::uint64},
                                                  {itk::IOComponentEnum::ULONGLONG, io::ScalarType::uint64},
-                                                 {itk::IOComponentEnum::LONG, io::ScalarType::int64},
+                                                 {itk::IOComponentEnum::ULONG, io::ScalarType::uint64},
                                                  {itk::IOComponentEnum::LONGLONG, io::ScalarType::int64},
+                                                 {itk::IOComponentEnum::LONG, io::ScalarType::int64},
                                                  {itk::IOComponentEnum::FLOAT, io::ScalarType::float32},
                                                  {itk::IOComponentEnum::DOUBLE, io::ScalarType::float64}}};
 

@@ -38,7 +38,7 @@ class ItkWriter final : public io::ImageWriter {
   ItkWriter(const fs::path& output, const ItkWriterSource& source, const io::WriteOptions& options)
       : output_(output),
         source_(source),
-        type_(options.output_type ? itk_type(*options.output_type) : source.type),
+        type_(options.output_type.value_or(scalar_type(source.type))),
         compress_(options.compress.value_or(source.header && source.header->compressed())),
         execution_(options.execution),
         volume_seconds_(options.volume_seconds.value_or(1)),
@@ -76,7 +76,7 @@ class ItkWriter final : public io::ImageWriter {
       throw Error(Errc::internal, output_.string() + ": slices were not written in order");
     }
     const auto voxels = static_cast<std::size_t>(slices.extent.slice());
-    std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(scalar_type(type_))));
+    std::vector<std::byte> stored(voxels * static_cast<std::size_t>(io::bytes_per_voxel(type_)));
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       check_stop(execution_.stop);
       encode_slice(next_slice_ + z, {slices.row(0, z), voxels}, stored);
@@ -120,10 +120,10 @@ class ItkWriter final : public io::ImageWriter {
     return options.input.empty() ? std::vector<fs::path>() : std::vector{options.input};
   }
 
-  io::VoxelFormat format() const { return {scalar_type(type_), false, {1, -source_.offset}}; }
+  io::VoxelFormat format() const { return {type_, false, {1, -source_.offset}}; }
 
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
-    if (!source_.read_stored || type_ != source_.type) {
+    if (!source_.read_stored || type_ != scalar_type(source_.type)) {
       clamped_ += with_error_context(output_.string(), [&] { return io::encode(values, format(), stored); });
       return;
     }
@@ -174,7 +174,8 @@ class ItkWriter final : public io::ImageWriter {
     image_io->SetIORegion(region);
     image_io->SetPixelType(itk::IOPixelEnum::SCALAR);
     image_io->SetNumberOfComponents(1);
-    image_io->SetComponentType(type_);
+    const bool keeps_type = type_ == scalar_type(source_.type);
+    image_io->SetComponentType(keeps_type ? source_.type : itk_type(type_));
     image_io->SetFileTypeToBinary();
     image_io->SetUseCompression(compress_);
     with_itk_errors(output_, Errc::not_writable, [&] {
@@ -234,12 +235,12 @@ class ItkWriter final : public io::ImageWriter {
     const auto image_io = make_image_io(format_, made);
     with_itk_errors(output_, Errc::not_writable, [&] { image_io->ReadImageInformation(); });
     const auto header = header_of(made);
-    const bool same = header && header->offset && header->compressed() == compress_ &&
-                      header->big_endian == (std::endian::native == std::endian::big) &&
-                      header->data == *scratch_ / targets_.back().filename() && image_io->GetComponentType() == type_ &&
-                      image_io->GetNumberOfDimensions() == source_.axes &&
-                      lies_as(geometry_of(*image_io, made), source_.geometry) &&
-                      (source_.axes < 4 || image_io->GetDimensions(3) == source_.volumes);
+    const bool same =
+        header && header->offset && header->compressed() == compress_ &&
+        header->big_endian == (std::endian::native == std::endian::big) &&
+        header->data == *scratch_ / targets_.back().filename() && scalar_type(image_io->GetComponentType()) == type_ &&
+        image_io->GetNumberOfDimensions() == source_.axes && lies_as(geometry_of(*image_io, made), source_.geometry) &&
+        (source_.axes < 4 || image_io->GetDimensions(3) == source_.volumes);
     if (!same) throw Error(Errc::not_writable, output_.string() + ": what was written reads back differently");
   }
 
@@ -255,7 +256,7 @@ class ItkWriter final : public io::ImageWriter {
 
   fs::path output_;
   ItkWriterSource source_;
-  itk::IOComponentEnum type_;
+  io::ScalarType type_;
   bool compress_;
   Execution execution_;
   double volume_seconds_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "core/axis_swap.hpp"
 #include "core/unsupported_kind.hpp"
 
 namespace quietvox {
@@ -58,13 +59,15 @@ std::string thick_axis_warning(const FilterConfig& resolved, const VolumeFacts& 
     text << distance << " mm";  // six digits are enough
     return text.str();
   };
-  const VolumeFacts header{.extent = facts.extent, .spacing = facts.spacing, .header = facts.header};
-  const Radius3 halo = resolved.halo(), by_default = FilterConfig(resolved.filter()).resolved(header).halo();
+  const AxisSwap swap = axis_swap_for(std::span(&resolved, 1), facts);
+  const VolumeFacts along = swap(VolumeFacts{.extent = facts.extent, .spacing = facts.spacing, .header = facts.header});
+  const Radius3 halo = swap(std::span(&resolved, 1)).front().halo(),
+                by_default = FilterConfig(resolved.filter()).resolved(along).halo();
   for (int axis = 0; axis < 3; ++axis) {
-    if (!facts.is_thick(axis) || halo[axis] == 0 || by_default[axis] > 0) continue;
-    const std::string name(1, "xyz"[axis]);
+    if (!along.is_thick(axis) || halo[axis] == 0 || by_default[axis] > 0) continue;
+    const std::string name(1, swap(Triple<char>{'x', 'y', 'z'})[axis]);
     return resolved.filter().name + ": the window extends along " + name + ", where voxels lie " +
-           mm(facts.spacing[axis]) + " apart, against " + mm(facts.in_plane_spacing()) +
+           mm(along.spacing[axis]) + " apart, against " + mm(facts.in_plane_spacing()) +
            " within a slice: it mixes in what other slices show; 0 along " + name + " leaves them out";
   }
   return {};

@@ -73,7 +73,7 @@ struct WriteOptions {
 /// What a caller of a reader said of the voxels; nothing where it said nothing.
 HeaderFacts facts_given(const ReadOptions&);
 
-/// What the headers of a DICOM series say of it; the first image counts.
+/// What the headers of a DICOM series say of it; the first image counts, unless said otherwise.
 struct DicomInfo {
   std::string modality, series_description, series_uid, presentation_intent;
   std::int64_t frames = 1;  ///< in a file
@@ -83,16 +83,16 @@ struct DicomInfo {
   std::string photometric;                       ///< photometric interpretation
   std::optional<std::pair<int, int>> lut{};      ///< least and most that a Modality LUT, in place of a rescale, gives
   std::optional<std::pair<int, int>> padding{};  ///< stored numbers, from one to the other, that stand for no value
-  std::string output_syntax;                     ///< transfer syntax in which the output is written by default
+  std::string output_syntax;                     ///< transfer syntax of the output by default, or `mixed`
 };
 
 /// How an image is stored, as its headers say it: what `quietvox info` tells beside geometry and kind.
 struct ImageInfo {
-  std::optional<int> version{};         ///< of the format: 1 or 2 of NIfTI
-  std::size_t files = 1;                ///< that hold it
-  std::string encoding;                 ///< raw, gzip, bzip2 or text; of DICOM the name of the transfer syntax
+  std::optional<int> version{};  ///< of the format: 1 or 2 of NIfTI
+  std::size_t files = 1;         ///< that hold it
+  std::string encoding;          ///< raw, gzip, bzip2 or text; of DICOM the name of the transfer syntax, or `mixed`
   ScalarType type = ScalarType::int16;  ///< of the cells
-  std::optional<Rescale> rescale{};     ///< to real values; none: not the same in all slices, or by a table
+  std::optional<Rescale> rescale{};     ///< to real values; none: not the same in all images, or by a table
   std::optional<DicomInfo> dicom{};     ///< of DICOM only
 };
 

@@ -111,8 +111,7 @@ struct ExecutionOptions {
         field("threads", &ExecutionOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
         field("memory-limit", &ExecutionOptions::memory_limit, {1, 1 << 24}, "MiB",
               "Most memory that the process may take; larger volumes are filtered in slabs, with the same result; "
-              "auto: no "
-              "limit."),
+              "auto: no limit."),
     };
   }
 };

@@ -37,7 +37,8 @@ class VolumeFilter {
   const std::vector<NoiseModel>& noise() const { return noise_; }
   /// `Rician noise`, `Poisson noise` or `speckle` if that is made Gaussian, otherwise empty.
   std::string stabilised() const { return stabilisation_ ? stabilisation_->noise_before() : ""; }
-  /// How that is done to voxels whose axes are not exchanged; none if nothing is.
+  /// How that is done, along the axes that are filtered; none if nothing is. Where axes are exchanged, it does not fit
+  /// the volume as it is.
   const std::optional<Stabilisation>& stabilisation() const { return stabilisation_; }
   /// Warns if no noise was found, or none that can be trusted, so that filters which use it change little, and nothing
   /// is stabilised.

@@ -12,6 +12,7 @@
 
 #include "cli/images.hpp"
 #include "cli/process.hpp"
+#include "io/create.hpp"
 #include "support/deflated.hpp"
 #include "support/make_dicom.hpp"
 #include "support/programs.hpp"
@@ -172,6 +173,19 @@ TEST_F(FilterCommand, DefaultsStayWithinThickSlices) {
                               .err;
   EXPECT_NE(err.find("the window extends"), std::string::npos) << err;
   EXPECT_EQ(err.find("the window extends"), err.rfind("the window extends")) << err;
+}
+
+TEST_F(FilterCommand, FewSlicesThatLieAlongXHaveRoomForAWindow) {
+  io::Geometry geometry;
+  geometry.extent = {{2, 24, 20}};
+  geometry.spacing = {5, 1, 1};
+  const auto writer = io::create_nifti(folder_ / "two.nii", geometry, 1, {});
+  writer->begin_volume(0, {});
+  std::vector<float> voxels(2 * 24 * 20);
+  for (std::size_t i = 0; i < voxels.size(); ++i) voxels[i] = static_cast<float>(i * 7919 % 1000);
+  writer->write({voxels.data(), geometry.extent, geometry.spacing});
+  writer->commit();
+  EXPECT_EQ(quietvox({"quadratic", path("two.nii"), path("out.nii")}).status, 0);
 }
 
 TEST_F(FilterCommand, InfoSaysWhatDefaultsBecome) {

@@ -102,6 +102,37 @@ TEST_F(SeriesOnDisk, GoToOtherFormats) {
   }
 }
 
+TEST_F(SeriesOnDisk, InfoTellsWhatAllImagesHaveInCommon) {
+  fs::create_directory(folder_ / "in");
+  const auto write = [&](int z, E_TransferSyntax syntax, const char* slope) {
+    write_dicom(folder_ / ("in/" + std::to_string(z)),
+                {.columns = 16,
+                 .rows = 16,
+                 .position = {0, 0, 1.0 * z},
+                 .more = {{DCM_RescaleSlope, slope}, {DCM_RescaleIntercept, "-5"}},
+                 .syntax = syntax});
+  };
+  const auto info = [&] { return Json::parse(quietvox_ok({"info", path("in"), "--json"}).out); };
+  for (int z = 0; z < 3; ++z) write(z, EXS_LittleEndianExplicit, "2");
+  EXPECT_EQ(info()["rescale"], (Json{{"slope", 2}, {"intercept", -5}}));
+  EXPECT_EQ(info()["encoding"], "Little Endian Explicit");
+  write(2, EXS_JPEGProcess14SV1, "3");
+  EXPECT_EQ(info()["rescale"], Json());
+  EXPECT_EQ(info()["encoding"], "mixed");
+  EXPECT_EQ(info()["dicom"]["output_transfer_syntax"], "mixed");
+}
+
+TEST_F(SeriesOnDisk, InfoNamesNoPatient) {
+  fs::create_directory(folder_ / "in");
+  write_dicom(folder_ / "in/a.dcm", {});
+  ASSERT_NE(read_file(folder_ / "in/a.dcm").find("Nobody"), std::string::npos);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--json"}}) {
+    std::vector<std::string> words{"info", path("in")};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(quietvox_ok(words).out.find("Nobody"), std::string::npos);
+  }
+}
+
 TEST_F(SeriesOnDisk, AreCompressedByTheCodecThatIsNamed) {
   make_series(folder_ / "in");
   const auto syntax = [&](const std::string& name) {

@@ -173,7 +173,7 @@ TEST(Usage, ChainsAreReadStepByStep) {
   expect_usage_error({"run", "a", "b", "--filter", "median:raduis=1"}, "raduis");
   expect_usage_error(
       {"run", "a", "b", "--filter", "median:radius=99"},
-      "quietvox: --filter: median: radius = '99' is not allowed; give 0 to 15, one number or radius XxYxZ");
+      "quietvox: --filter: median: radius = '99' is not allowed; give 0 to 15, one number or radius=XxYxZ");
   expect_usage_error({"median", "a", "b", "c"}, "one argument too many: 'c'");
   expect_usage_error({"median", "a", "b", "--threads", "two"}, "quietvox: --threads = 'two' is not allowed");
 }

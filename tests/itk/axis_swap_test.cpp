@@ -5,6 +5,9 @@
 #include <itkStreamingImageFilter.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <type_traits>
 
 #include "analysis/measure_noise.hpp"
 #include "backends/choice.hpp"
@@ -93,6 +96,44 @@ TYPED_TEST(AxisSwapInPipelines, GiveWhatTheProgramGives) {
     EXPECT_EQ(voxels_of(streamed->GetOutput()), expected) << axis;
     filter->UpdateLargestPossibleRegion();
     EXPECT_EQ(voxels_of(filter->GetOutput()), expected) << axis;
+  }
+}
+
+/// Two slices are fewer than the window of rows and columns has voxels.
+TEST(AxisSwapOfFewSlices, FindsRoomForTheWindow) {
+  const auto image = Image::New();
+  image->SetRegions(Image::SizeType{{2, 40, 48}});
+  const double spacing[3] = {5, 1, 1};
+  image->SetSpacing(spacing);
+  image->Allocate(true);
+  const auto filter = QuadraticImageFilter<Image>::New();
+  filter->SetInput(image);
+  filter->SetBackend("cpu");
+  EXPECT_NO_THROW(filter->Update());
+}
+
+template <class Pixel>
+class AxisSwapOfPixels : public testing::Test {};
+using ShortAndDouble = testing::Types<short, double>;
+TYPED_TEST_SUITE(AxisSwapOfPixels, ShortAndDouble);
+
+TYPED_TEST(AxisSwapOfPixels, AreFilteredAsFloatsAre) {
+  using Pixels = Volume<TypeParam>;
+  const auto floats = slices_along(0);
+  for (float& voxel : std::span(floats->GetBufferPointer(), 48 * 40 * 12)) voxel = std::round(voxel);
+  const auto image = Pixels::New();
+  image->SetRegions(floats->GetLargestPossibleRegion());
+  image->SetSpacing(floats->GetSpacing());
+  image->Allocate();
+  std::copy_n(floats->GetBufferPointer(), 48 * 40 * 12, image->GetBufferPointer());
+  const auto filter = DctImageFilter<Pixels>::New();
+  filter->SetInput(image);
+  filter->SetBackend("cpu");
+  filter->Update();
+  const std::vector<float> expected = by_workflow(filter->GetRequestedSettings(), floats);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto wanted = std::is_integral_v<TypeParam> ? std::round(expected[i]) : expected[i];
+    ASSERT_EQ(static_cast<float>(filter->GetOutput()->GetBufferPointer()[i]), wanted) << i;
   }
 }
 

@@ -784,6 +784,20 @@ TEST(ItkImage, NeverOverwritesTheVoxelsOfItsSource) {
   EXPECT_EQ(read_volume(*image)[0], 5);
 }
 
+TEST(ItkImage, EveryTypeIsWrittenAndReadBack) {
+  const Folder folder;
+  using Type = io::ScalarType;
+  for (const char* name : {"a.nrrd", "b.mha"}) {
+    for (const Type type : {Type::uint8, Type::int8, Type::uint16, Type::int16, Type::uint32, Type::int32, Type::uint64,
+                            Type::int64, Type::float32, Type::float64}) {
+      SCOPED_TRACE(name + std::string(to_string(type)));
+      write_volumes(*create_itk_image(folder / name, geometry, 1, {.force = true, .output_type = type}), geometry,
+                    {std::vector<float>(60, 100)});
+      EXPECT_EQ(open_itk_image(folder / name)->info().type, type);
+    }
+  }
+}
+
 TEST(ItkImage, RefusesOtherEndings) {
   const Folder folder;
   EXPECT_EQ(code_of([&] { create_itk_image(folder / "a.png", geometry, 1, {}); }), Errc::output_path);

@@ -13,6 +13,7 @@
 #include "filters/registry.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/display_format.hpp"
+#include "io/geometry_mismatch.hpp"
 #include "io/output/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/noise_of_volume.hpp"
@@ -76,6 +77,24 @@ FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vec
   }
 }
 
+/// The axis along which the slices lie.
+int slice_axis(const io::Image& image) {
+  return AxisSwap(header_facts(*image.volume(0, io::VoxelDomain::stored))).axis();
+}
+
+/// Volumes of which some lie elsewhere than the first, or hold another kind of numbers: what is told is the first
+/// one's.
+bool differ(const io::Image& image) {
+  constexpr std::size_t most = 8;  // to be asked for their kind, which may take a look at their voxels
+  const io::Geometry& first = image.geometry(0);
+  const auto kind = [&](std::size_t volume) { return image.volume(volume, io::VoxelDomain::stored)->header().kind; };
+  for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
+    if (!io::geometry_mismatch(image.geometry(volume), first).empty()) return true;
+    if (image.volume_count() <= most && kind(volume) != kind(0)) return true;
+  }
+  return false;
+}
+
 /// Whether windows extend along z.
 struct AcrossSlices {
   std::string use;     ///< yes, no, or where asked for
@@ -86,7 +105,7 @@ AcrossSlices windows_across_slices(const io::Image& image) {
   if (image.geometry(0).extent.z == 1) return {"no", "there is one slice"};
   if (std::string why = image.why_2d_only(0); !why.empty()) return {"no", std::move(why)};
   const VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
-  const int across = AxisSwap(facts).axis();
+  const int across = slice_axis(image);
   if (!facts.is_thick(across)) return {"yes", ""};
   return {"where asked for", "slices lie " + rounded(facts.spacing[across]) + " mm apart, voxels within them " +
                                  rounded(facts.in_plane_spacing()) + " mm"};
@@ -125,18 +144,21 @@ std::string from_to(std::pair<int, int> range) {
   return first == last ? std::to_string(first) : std::to_string(first) + " to " + std::to_string(last);
 }
 
-/// The plane that slices are closest to.
-std::string plane(const io::Geometry& geometry) {
-  const double x = std::abs(geometry.direction[2]), y = std::abs(geometry.direction[5]),
-               z = std::abs(geometry.direction[8]);
+/// The plane that slices are closest to; they lie along `across`.
+std::string plane(const io::Geometry& geometry, int across) {
+  const auto column = static_cast<std::size_t>(across);
+  const double x = std::abs(geometry.direction[column]), y = std::abs(geometry.direction[3 + column]),
+               z = std::abs(geometry.direction[6 + column]);
   return z >= x && z >= y ? "axial" : y >= x ? "coronal" : "sagittal";
 }
 
 std::string described(const std::optional<io::Rescale>& rescale, const std::optional<io::DicomInfo>& dicom) {
   if (dicom && dicom->lut) return "Modality LUT, to " + from_to(*dicom->lut);
-  if (!rescale) return "its own in each slice";
+  if (!rescale) return "not the same in all slices";
   if (rescale->identity()) return "none";
-  return io::format_number(rescale->slope) + " * stored + " + io::format_number(rescale->inter);
+  const std::string scaled = rescale->slope == 1 ? "stored" : io::format_number(rescale->slope) + " * stored";
+  const std::string sign = rescale->inter < 0 ? " - " : " + ";
+  return rescale->inter == 0 ? scaled : scaled + sign + io::format_number(std::abs(rescale->inter));
 }
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
@@ -164,7 +186,7 @@ Lines lines_of(const io::Image& image) {
   add("extent", io::format_extent(place.extent) + " voxels");
   add("spacing", io::format_spacing(place.spacing));
   if (place.is_placed) {
-    add("orientation", plane(place));
+    add("orientation", plane(place, slice_axis(image)));
     add("origin", io::format_point(place.origin));
   }
   std::string type(to_string(info.type));
@@ -193,6 +215,8 @@ Lines lines_of(const io::Image& image) {
   return lines;
 }
 
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 Json pair_json(const std::string& first, const std::string& second, const auto& pair) {
   return pair ? Json{{first, pair->first}, {second, pair->second}} : Json();
 }
@@ -201,7 +225,7 @@ Json to_json(const io::DicomInfo& dicom) {
   return {{"modality", dicom.modality},
           {"series_description", dicom.series_description},
           {"series_uid", dicom.series_uid},
-          {"presentation_intent", dicom.presentation_intent},
+          {"presentation_intent", text_or_null(dicom.presentation_intent)},
           {"frames", dicom.frames},
           {"mosaic", pair_json("columns", "rows", dicom.mosaic)},
           {"bits_allocated", dicom.bits_allocated},
@@ -226,7 +250,7 @@ void add_json(Json& document, const io::Image& image) {
   document["kind"] =
       header.kind ? Json{{"name", FieldType<DataKind>::format(*header.kind)}, {"source", header.kind_source}} : Json();
   const auto [use, reason] = windows_across_slices(image);
-  document["windows_across_slices"] = {{"use", use}, {"reason", reason}};
+  document["windows_across_slices"] = {{"use", use}, {"reason", text_or_null(reason)}};
 }
 
 /// `CT 201, localizer, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
@@ -295,6 +319,9 @@ void print_info(const Arguments& arguments, Context& context) {
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
   const auto& [of_what, noise] = noise_of(*image, context.background(), warnings);
   for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
+  if (differ(*image)) {
+    warnings.emplace_back("the volumes differ in geometry or kind; what is told here is that of the first");
+  }
   const std::vector<FilterConfig> defaults = defaults_for(*image, noise);
 
   if (context.json) {
@@ -304,8 +331,8 @@ void print_info(const Arguments& arguments, Context& context) {
                   {"volume_count", image->volume_count()},
                   {"extent", {geometry.extent.x, geometry.extent.y, geometry.extent.z}},
                   {"spacing", {geometry.spacing.x, geometry.spacing.y, geometry.spacing.z}},
-                  {"origin", geometry.origin},
-                  {"direction", geometry.direction},
+                  {"origin", geometry.is_placed ? Json(geometry.origin) : Json()},
+                  {"direction", geometry.is_placed ? Json(geometry.direction) : Json()},
                   {"noise_sigma", noise ? Json(noise->sigma) : Json()},
                   {"noise", noise ? to_json(*noise) : Json()},
                   {"defaults", to_json(defaults)},

@@ -43,7 +43,10 @@ FilterConfig parse_step(const std::string& text) {
     try {
       settings.set(part.substr(0, equals), part.substr(equals + 1));
     } catch (const Error& error) {  // its parameters are keys here, not options
-      throw Error(error.code(), Parameter{"filter"} + ": " + error.problem().text(), error.remedy().text());
+      const auto as_key = [](const Parameter& parameter) {
+        return parameter.value.empty() ? parameter.name : parameter.name + "=" + parameter.value;
+      };
+      throw Error(error.code(), Parameter{"filter"} + ": " + error.problem().text(as_key), error.remedy().text(as_key));
     }
   }
   return settings;

@@ -60,7 +60,7 @@ function(quietvox_network_group group)
   set(groups "${groups}QV_GROUP(${group})\n" PARENT_SCOPE)
 endfunction()
 
-# OutputTiles. The last axis of the tile lies along the vectors' phases, so that it is 1, 2 or 4.
+# Boxes. The last axis of the tile lies along the vectors' phases, so that it is 1, 2 or 4.
 quietvox_network_group(small 1x3x3 1x2x2 1x5x5 1x4x4 1x7x7 1x4x4 3x3x3 2x2x2)
 quietvox_network_group(9x9 1x9x9 1x4x4)
 quietvox_network_group(11x11 1x11x11 1x4x4)

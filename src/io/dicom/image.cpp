@@ -135,13 +135,14 @@ class SliceReader final : public VolumeSource {
   Execution execution_;
 };
 
-/// None where slices have their own, or a table in its place.
-std::optional<Rescale> common_rescale(const Volume& volume) {
-  const SliceHeader& first = volume.slices.front();
-  const bool is_common = std::ranges::all_of(volume.slices, [&](const SliceHeader& slice) {
-    return slice.slope == first.slope && slice.intercept == first.intercept;
+/// What all slices of all volumes have in common; none if they differ.
+template <class Value>
+auto in_common(const Series& series, const Value& value) {
+  const auto first = value(series.volumes.front().slices.front());
+  const bool is_common = std::ranges::all_of(series.volumes, [&](const Volume& volume) {
+    return std::ranges::all_of(volume.slices, [&](const SliceHeader& slice) { return value(slice) == first; });
   });
-  return is_common && first.modality_lut.empty() ? std::optional(Rescale{first.slope, first.intercept}) : std::nullopt;
+  return is_common ? std::optional(first) : std::nullopt;
 }
 
 ScalarType cell_type(const PixelFormat& format) {
@@ -252,8 +253,11 @@ class DicomImage final : public Image {
   }
 
   ImageInfo info() const override {
-    const Volume& volume = at(0);
-    const SliceHeader& slice = volume.slices.front();
+    const SliceHeader& slice = at(0).slices.front();
+    const auto rescale =
+        in_common(*series_, [](const SliceHeader& one) { return std::pair(one.slope, one.intercept); });
+    const auto padding = in_common(*series_, [](const SliceHeader& one) { return one.padding; });
+    const auto syntax = [&](const auto& name) { return in_common(*series_, name).value_or("mixed"); };
     DicomInfo dicom{.modality = slice.modality,
                     .series_description = slice.description,
                     .series_uid = slice.series,
@@ -262,17 +266,18 @@ class DicomImage final : public Image {
                     .bits_allocated = slice.format.bits_allocated,
                     .bits_stored = slice.format.bits_stored,
                     .photometric = slice.photometric,
-                    .padding = slice.padding,
-                    .output_syntax = syntax_to_write(slice, {})};
+                    .padding = padding,
+                    .output_syntax = syntax([](const SliceHeader& one) { return syntax_to_write(one, {}); })};
     if (slice.columns != slice.frame_columns) dicom.mosaic.emplace(slice.frame_columns, slice.frame_rows);
     if (!slice.modality_lut.empty()) {
       const auto [least, most] = std::ranges::minmax(slice.modality_lut.values);
       dicom.lut.emplace(least, most);
     }
     return {.files = files_of(*series_).size(),
-            .encoding = slice.syntax_name,
+            .encoding = syntax([](const SliceHeader& one) { return one.syntax_name; }),
             .type = cell_type(slice.format),
-            .rescale = common_rescale(volume),
+            .rescale = rescale && slice.modality_lut.empty() ? std::optional(Rescale{rescale->first, rescale->second})
+                                                             : std::nullopt,
             .dicom = std::move(dicom)};
   }
 

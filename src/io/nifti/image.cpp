@@ -122,7 +122,7 @@ class NiftiImage final : public Image {
 
   std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                       const WriteOptions& options) const override {
-    if (!options.are_differences) check_domain(!options.output_type ? domain : VoxelDomain::real);
+    if (!options.are_differences) check_domain(options.output_type ? VoxelDomain::real : domain);
     const auto take_reader = [nifti = nifti_] { return nifti->readers.take(); };
     return make_nifti_writer(nifti_->file, take_reader, output, domain, options);
   }

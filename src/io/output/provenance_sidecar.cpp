@@ -147,9 +147,9 @@ void ProvenanceSidecar::add_volume(const Provenance& provenance) {
   output_ = make_output();
   output_->begin();
   const auto when = thread_count(execution_) > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
-  identities_ = std::async(when, [inputs = inputs_, abandoned = stop_hashing_.get_token(), stop = execution_.stop] {
+  identities_ = std::async(when, [inputs = inputs_, given_up = stop_hashing_.get_token(), stop = execution_.stop] {
     const auto check = [&] {
-      check_stop(abandoned);
+      check_stop(given_up);
       check_stop(stop);
     };
     std::vector<FileIdentity> identities;

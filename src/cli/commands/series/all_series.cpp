@@ -30,6 +30,10 @@ void check_all_series(const Job& job) {
     refuse(
         "cannot be combined with --mask or --residual, which belong to one series; filter that one with --series UID");
   }
+  if (const OutputFormat format = job.request.out.output_format;
+      format != OutputFormat::automatic && format != OutputFormat::dicom) {
+    refuse("writes DICOM only, and --output-format asks for something else");
+  }
   if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM; give OUTPUT a name without an ending");
   }

@@ -78,8 +78,8 @@ std::pair<std::vector<std::size_t>, Json> choose(const std::vector<io::SeriesSum
 }
 
 struct Skipped {
-  std::string counts;  ///< `3 series skipped: 2 processed, 1 localizer`
-  std::string remedy;  ///< `--include processed,localizer filters them too`, or empty
+  std::string counts;  ///< `3 series skipped: 1 localizer, 2 processed`
+  std::string remedy;  ///< `--include localizer,processed filters them too`, or empty
 };
 
 Skipped describe_skipped(const Json& skipped) {

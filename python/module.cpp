@@ -20,6 +20,7 @@
 
 #include "analysis/measure_noise.hpp"
 #include "core/memory_volume.hpp"
+#include "core/nearest_word.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
@@ -220,9 +221,14 @@ py::object denoise_scan(const std::string& input, const std::string& output, con
   request.out = take<OutputOptions>(options);
   request.execution = take<ExecutionOptions>(options);
   if (!options.empty()) {
-    std::string names = "strength, stabilise";
-    for (const FieldInfo& field : scan_options()) names += ", " + json_key(field.name);
-    throw Error(Errc::invalid_argument, "no option is called '" + options.begin()->first + "'", "there are " + names);
+    const std::string& given = options.begin()->first;
+    std::vector<std::string> names{"strength", "stabilise"};
+    for (const FieldInfo& field : scan_options()) names.push_back(json_key(field.name));
+    const std::string meant = nearest_word(given, names);
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    throw Error(Errc::invalid_argument, "no option is called '" + given + "'",
+                meant.empty() ? "there are " + list : "did you mean " + Parameter{meant} + "? There are " + list);
   }
   const DenoiseReport report = run(progress, [&](const Observer& observer) { return denoise(request, observer); });
   return json_as_python(to_json(request, report, spelled));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/nearest_word.hpp"
+
 namespace quietvox {
 namespace {
 
@@ -61,8 +63,10 @@ void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string
 void throw_unknown_field(std::string_view owner, const std::vector<FieldInfo>& fields, std::string_view given) {
   std::vector<std::string> names;
   for (const auto& field : fields) names.push_back(field.name);
+  const std::string meant = nearest_word(given, names);
   throw Error(Errc::invalid_argument, std::string(owner) + ": no parameter is called '" + std::string(given) + "'",
-              "there are " + joined(names));
+              meant.empty() ? "there are " + joined(names)
+                            : "did you mean " + Parameter{meant} + "? There are " + joined(names));
 }
 
 }  // namespace quietvox

@@ -60,7 +60,7 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
   }
   if (chosen.empty()) {
     throw Error(Errc::invalid_argument, path.string() + ": no series matches",
-                "choose one of those that it holds: " + list);
+                "choose one by " + Parameter{"series", "UID"} + ": " + list);
   }
   throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series match",
               "choose one by " + Parameter{"series", "UID"} + ": " + list);

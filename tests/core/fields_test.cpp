@@ -101,8 +101,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Fields, UnknownNamesListTheKnownOnes) {
   EveryKind params;
-  expect_error(Errc::invalid_argument, "no parameter is called 'radios'; there are count, share",
+  expect_error(Errc::invalid_argument, "no parameter is called 'radios'; did you mean radius? There are count, share",
                [&] { set_field(params, "radios", "1"); });
+  expect_error(Errc::invalid_argument, "no parameter is called 'bandwidth'; there are count, share",
+               [&] { set_field(params, "bandwidth", "1"); });
   expect_error(Errc::invalid_argument, "'radios'", [&] { get_field(params, "radios"); });
 }
 

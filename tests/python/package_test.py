@@ -86,8 +86,9 @@ class Scans(unittest.TestCase):
         self.assertTrue(pathlib.Path("residual.nii").exists())
 
     def test_an_unknown_option_is_refused_before_anything_is_done(self):
-        with self.assertRaisesRegex(quietvox.Error, "no option is called 'thread'; there are strength, .*threads"):
+        with self.assertRaisesRegex(quietvox.Error, "no option is called 'thread'.* There are strength, .*threads") as caught:
             quietvox.denoise_scan("ct", "ct-never", thread=2)
+        self.assertEqual(caught.exception.parameter, "threads")
         self.assertFalse(pathlib.Path("ct-never").exists())
 
     def test_the_readme_says_what_runs(self):

@@ -2,15 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/references.hpp"
 
-#include "support/reference_adaptive_bilateral.hpp"
-#include "support/reference_bilateral.hpp"
-#include "support/reference_bm4d.hpp"
-#include "support/reference_dct.hpp"
-#include "support/reference_gaussian.hpp"
-#include "support/reference_median.hpp"
-#include "support/reference_nlm.hpp"
-#include "support/reference_prinlm.hpp"
-#include "support/reference_quadratic.hpp"
+#include "support/all_references.hpp"
 
 namespace quietvox::test {
 namespace {

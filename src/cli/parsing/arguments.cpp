@@ -6,26 +6,10 @@
 #include <cctype>
 
 #include "core/error.hpp"
+#include "core/nearest_word.hpp"
 
 namespace quietvox::cli {
 namespace {
-
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
 
 bool is_negative_number(std::string_view word) {
   return word.size() > 1 && word[0] == '-' &&
@@ -45,7 +29,7 @@ std::string with_hyphens(std::string_view name) {
   names.reserve(options.size());
   for (const OptionName& option : options) names.push_back("--" + option.name);
   const std::string name = "--" + with_hyphens(typed.substr(std::min(typed.find_first_not_of('-'), typed.size())));
-  const std::string meant = nearest(name, names);
+  const std::string meant = nearest_word(name, names);
   const Message problem = "unknown option '" + std::string(typed) + "'";
   throw Error(Errc::invalid_argument,
               meant.empty() ? problem : problem + "; did you mean '" + Parameter{meant.substr(2)} + "'?");
@@ -53,22 +37,8 @@ std::string with_hyphens(std::string_view name) {
 
 }  // namespace
 
-std::string nearest(std::string_view word, const std::vector<std::string>& names) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string& name : names) {
-    const bool begins = word.size() >= 4 && name.starts_with(word);
-    const std::size_t distance = begins ? 1 : edit_distance(word, name);
-    if (distance < best_distance && distance < name.size()) {
-      best = name;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
 std::string hint(std::string_view word, const std::vector<std::string>& names) {
-  const std::string name = nearest(word, names);
+  const std::string name = nearest_word(word, names);
   return name.empty() ? "" : "; did you mean '" + name + "'?";
 }
 

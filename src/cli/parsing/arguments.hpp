@@ -8,9 +8,6 @@
 
 namespace quietvox::cli {
 
-/// The name among `names` that `word` was most likely meant to be, or an empty text where none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& names);
-
 /// `; did you mean '--radius'?`, or nothing.
 std::string hint(std::string_view word, const std::vector<std::string>& names);
 

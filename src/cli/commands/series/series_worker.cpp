@@ -79,7 +79,7 @@ std::pair<std::vector<std::size_t>, Json> choose(const std::vector<io::SeriesSum
 
 struct Skipped {
   std::string counts;  ///< `3 series skipped: 1 localizer, 2 processed`
-  std::string remedy;  ///< `--include localizer,processed filters them too`, or empty
+  Message remedy;      ///< `--include localizer,processed filters them too`, or empty
 };
 
 Skipped describe_skipped(const Json& skipped) {
@@ -91,7 +91,7 @@ Skipped describe_skipped(const Json& skipped) {
     if (reason != not_chosen) kinds += (kinds.empty() ? "" : ",") + reason;
   }
   return {std::to_string(skipped.size()) + " series skipped: " + text,
-          kinds.empty() ? "" : "--include " + kinds + " filters them too"};
+          kinds.empty() ? Message() : Parameter{"include", kinds} + " filters them too"};
 }
 
 void filter_series(const Job& job, const Json& known, Context& context) {
@@ -115,14 +115,14 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   if (!known["announced"]) {
     for (const std::string& warning : folder.warnings()) context.console.warning(warning);
     if (!skipped.empty() && !none_is_left) {
-      context.console.note(told.counts + (told.remedy.empty() ? "" : "; " + told.remedy));
+      context.console.note(told.counts + (told.remedy.empty() ? "" : "; " + as_text(told.remedy)));
     }
     emit({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}}}});
     for (const Error& unassigned : folder.unassigned()) fail("", unassigned, context);
   }
   if (none_is_left) {
     throw Error(Errc::no_input, job.request.input.string() + ": no series is left to be filtered, " + told.counts,
-                told.remedy.empty() ? "choose others" : told.remedy);
+                told.remedy.empty() ? Message("choose others") : told.remedy);
   }
   const std::set<std::string> dealt_with = texts(known["dealt_with"]);
   for (std::size_t i = 0; i < chosen.size(); ++i) {

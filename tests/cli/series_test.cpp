@@ -122,6 +122,22 @@ TEST_F(SeriesOnDisk, InfoTellsWhatAllImagesHaveInCommon) {
   EXPECT_EQ(info()["dicom"]["output_transfer_syntax"], "mixed");
 }
 
+TEST_F(SeriesOnDisk, InfoWarnsWhereVolumesDiffer) {
+  fs::create_directory(folder_ / "in");
+  const auto write = [&](int z, const char* echo) {
+    write_dicom(folder_ / ("in/" + std::string(echo) + std::to_string(z)),
+                {.position = {0, 0, 1.0 * z}, .more = {{DCM_Modality, "MR"}, {DCM_EchoTime, echo}}});
+  };
+  const auto warns = [&] {
+    return quietvox({"info", path("in")}).err.find("the volumes differ in geometry") != std::string::npos;
+  };
+  for (int z = 0; z < 3; ++z) write(z, "10");
+  for (int z = 0; z < 2; ++z) write(z, "20");
+  EXPECT_TRUE(warns());
+  write(2, "20");
+  EXPECT_FALSE(warns());
+}
+
 TEST_F(SeriesOnDisk, InfoNamesNoPatient) {
   fs::create_directory(folder_ / "in");
   write_dicom(folder_ / "in/a.dcm", {});

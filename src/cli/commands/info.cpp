@@ -89,7 +89,8 @@ bool differ(const io::Image& image) {
   const io::Geometry& first = image.geometry(0);
   const auto kind = [&](std::size_t volume) { return image.volume(volume, io::VoxelDomain::stored)->header().kind; };
   for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
-    if (!io::geometry_mismatch(image.geometry(volume), first).empty()) return true;
+    const io::Geometry& other = image.geometry(volume);
+    if (other.extent != first.extent || !io::geometry_mismatch(other, first).empty()) return true;
     if (image.volume_count() <= most && kind(volume) != kind(0)) return true;
   }
   return false;

@@ -139,8 +139,7 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   static Extent ExtentOf(const typename TInputImage::RegionType& region);
   template <typename TImage>
   static auto ViewOf(TImage* image, const typename TInputImage::RegionType& whole);
-  static void KeepUnchanged(const VolumeView<const InputPixelType>& input, const VolumeView<const float>& from,
-                            const VolumeView<float>& to, const VolumeView<OutputPixelType>& output);
+  static void KeepUnchanged(const VolumeView<const InputPixelType>& input, const VolumeView<OutputPixelType>& output);
 
   void Run(const Execution& execution);
 

@@ -265,10 +265,8 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     swapped->run([&](VolumeView<const float> slices) {
       convert_pixels(slices.data, output.row(0, slices.origin.z), slices.extent.voxels(), execution);
     });
-    if constexpr (std::same_as<In, Out> && std::floating_point<In> && !std::same_as<In, float>) {
-      for (std::int64_t i = 0; !m_Stabilisation && i < output.extent.voxels(); ++i) {
-        if (static_cast<float>(input.data[i]) == output.data[i]) output.data[i] = input.data[i];
-      }
+    if constexpr (std::same_as<In, Out> && exceeds_float<In> && std::floating_point<In>) {
+      if (!m_Stabilisation) KeepUnchanged(input, output);
     }
     return;
   }
@@ -307,7 +305,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   } else if constexpr (!std::same_as<Out, float>) {
     convert_pixels(to_copy.data(), output.data, output.extent.voxels(), execution);
     if constexpr (std::same_as<In, Out> && std::floating_point<In>) {
-      if (!m_Stabilisation) KeepUnchanged(input, from, to, output);
+      if (!m_Stabilisation) KeepUnchanged(input, output);
     }
   }
 }
@@ -315,16 +313,15 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
 /** Voxels that the filter did not change get back the digits that floats lack. */
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::KeepUnchanged(
-    const VolumeView<const InputPixelType>& input, const VolumeView<const float>& from, const VolumeView<float>& to,
-    const VolumeView<OutputPixelType>& output) {
+    const VolumeView<const InputPixelType>& input, const VolumeView<OutputPixelType>& output) {
   const std::int64_t x0 = output.origin.x - input.origin.x;
   for (std::int64_t z = 0; z < output.extent.z; ++z) {
     for (std::int64_t y = 0; y < output.extent.y; ++y) {
       const std::int64_t in_y = y + output.origin.y - input.origin.y, in_z = z + output.origin.z - input.origin.z;
       const InputPixelType* const before = input.row(in_y, in_z) + x0;
-      const float* const rounded = from.row(in_y, in_z) + x0;
       for (std::int64_t x = 0; x < output.extent.x; ++x) {
-        if (to.at(x, y, z) == rounded[x]) output.at(x, y, z) = before[x];
+        OutputPixelType& after = output.at(x, y, z);
+        if (after == static_cast<float>(before[x])) after = before[x];
       }
     }
   }

@@ -224,11 +224,7 @@ py::object denoise_scan(const std::string& input, const std::string& output, con
     const std::string& given = options.begin()->first;
     std::vector<std::string> names{"strength", "stabilise"};
     for (const FieldInfo& field : scan_options()) names.push_back(json_key(field.name));
-    const std::string meant = nearest_word(given, names);
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-    throw Error(Errc::invalid_argument, "no option is called '" + given + "'",
-                meant.empty() ? "there are " + list : "did you mean " + Parameter{meant} + "? There are " + list);
+    throw Error(Errc::invalid_argument, "no option is called '" + given + "'", remedy_of(given, names));
   }
   const DenoiseReport report = run(progress, [&](const Observer& observer) { return denoise(request, observer); });
   return json_as_python(to_json(request, report, spelled));

@@ -120,10 +120,11 @@ class ItkWriter final : public io::ImageWriter {
     return options.input.empty() ? std::vector<fs::path>() : std::vector{options.input};
   }
 
+  bool keeps_type() const { return type_ == scalar_type(source_.type); }
   io::VoxelFormat format() const { return {type_, false, {1, -source_.offset}}; }
 
   void encode_slice(std::int64_t z, std::span<const float> values, std::span<std::byte> stored) {
-    if (!source_.read_stored || type_ != scalar_type(source_.type)) {
+    if (!source_.read_stored || !keeps_type()) {
       clamped_ += with_error_context(output_.string(), [&] { return io::encode(values, format(), stored); });
       return;
     }
@@ -174,8 +175,7 @@ class ItkWriter final : public io::ImageWriter {
     image_io->SetIORegion(region);
     image_io->SetPixelType(itk::IOPixelEnum::SCALAR);
     image_io->SetNumberOfComponents(1);
-    const bool keeps_type = type_ == scalar_type(source_.type);
-    image_io->SetComponentType(keeps_type ? source_.type : itk_type(type_));
+    image_io->SetComponentType(keeps_type() ? source_.type : itk_type(type_));
     image_io->SetFileTypeToBinary();
     image_io->SetUseCompression(compress_);
     with_itk_errors(output_, Errc::not_writable, [&] {

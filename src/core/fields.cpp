@@ -10,12 +10,6 @@
 namespace quietvox {
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string list;
-  for (const auto& word : words) list += (list.empty() ? "" : ", ") + word;
-  return list;
-}
-
 bool is_per_axis(const FieldInfo& field) {
   return field.kind == FieldKind::integer_triple || field.kind == FieldKind::real_triple;
 }
@@ -33,10 +27,13 @@ std::string range_of(const FieldInfo& field) {
   return "text";
 }
 
-/// What may be given instead of values.
-std::string words_of(const FieldInfo& field) {
-  std::string words = !field.may_be_all ? "" : field.may_be_auto ? ", all" : ", or all";
-  return field.may_be_auto ? words + ", or auto" : words;
+/// `per_axis`: how three numbers are given.
+Message allowed_values(const FieldInfo& field, const Message& per_axis) {
+  Message allowed = range_of(field);
+  if (is_per_axis(field)) allowed += ", one number or " + per_axis;
+  if (field.may_be_all) allowed += field.may_be_auto ? ", all" : ", or all";
+  if (field.may_be_auto) allowed += ", or auto";
+  return allowed;
 }
 
 }  // namespace
@@ -46,27 +43,22 @@ bool is_word(std::string_view text, std::string_view word) {
 }
 
 std::string FieldInfo::allowed(std::string_view per_axis) const {
-  std::string text = range_of(*this);
-  if (is_per_axis(*this)) text += ", one number or " + std::string(per_axis);
-  return text + words_of(*this);
+  return allowed_values(*this, std::string(per_axis)).text();
 }
 
 void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string_view given) {
-  Message allowed = range_of(field);
-  if (is_per_axis(field)) allowed += ", one number or " + Message(Parameter{field.name, "XxYxZ"});
   throw Error(Errc::invalid_argument,
               (owner.empty() ? "" : std::string(owner) + ": ") + Parameter{field.name} + " = '" + std::string(given) +
                   "' is not allowed",
-              "give " + allowed + words_of(field) + (field.unit.empty() ? "" : " (" + field.unit + ")"));
+              "give " + allowed_values(field, Parameter{field.name, "XxYxZ"}) +
+                  (field.unit.empty() ? "" : " (" + field.unit + ")"));
 }
 
 void throw_unknown_field(std::string_view owner, const std::vector<FieldInfo>& fields, std::string_view given) {
   std::vector<std::string> names;
   for (const auto& field : fields) names.push_back(field.name);
-  const std::string meant = nearest_word(given, names);
   throw Error(Errc::invalid_argument, std::string(owner) + ": no parameter is called '" + std::string(given) + "'",
-              meant.empty() ? "there are " + joined(names)
-                            : "did you mean " + Parameter{meant} + "? There are " + joined(names));
+              remedy_of(given, names));
 }
 
 }  // namespace quietvox

@@ -27,6 +27,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string list;
+  for (const auto& word : words) list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
 std::string nearest_word(std::string_view word, const std::vector<std::string>& names) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
@@ -39,6 +45,12 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
     }
   }
   return best;
+}
+
+Message remedy_of(std::string_view word, const std::vector<std::string>& names) {
+  const std::string meant = nearest_word(word, names);
+  if (meant.empty()) return "there are " + joined(names);
+  return "did you mean " + Parameter{meant} + "? There are " + joined(names);
 }
 
 }  // namespace quietvox

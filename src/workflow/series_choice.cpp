@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/series_choice.hpp"
-#include "io/dicom_folder.hpp"
 
 #include <algorithm>
 #include <cctype>

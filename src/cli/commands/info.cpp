@@ -77,21 +77,16 @@ FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vec
   }
 }
 
-/// The axis along which the slices lie.
-int slice_axis(const io::Image& image) {
-  return AxisSwap(header_facts(*image.volume(0, io::VoxelDomain::stored))).axis();
-}
-
 /// Volumes of which some lie elsewhere than the first, or hold another kind of numbers: what is told is the first
 /// one's.
-bool differ(const io::Image& image) {
+bool differ(const io::Image& image, const std::optional<DataKind>& kind_of_first) {
   constexpr std::size_t most = 8;  // to be asked for their kind, which may take a look at their voxels
   const io::Geometry& first = image.geometry(0);
   const auto kind = [&](std::size_t volume) { return image.volume(volume, io::VoxelDomain::stored)->header().kind; };
   for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
     const io::Geometry& other = image.geometry(volume);
     if (other.extent != first.extent || !io::geometry_mismatch(other, first).empty()) return true;
-    if (image.volume_count() <= most && kind(volume) != kind(0)) return true;
+    if (image.volume_count() <= most && kind(volume) != kind_of_first) return true;
   }
   return false;
 }
@@ -102,11 +97,10 @@ struct AcrossSlices {
   std::string reason;  ///< empty where they do
 };
 
-AcrossSlices windows_across_slices(const io::Image& image) {
+AcrossSlices windows_across_slices(const io::Image& image, const VolumeFacts& facts) {
   if (image.geometry(0).extent.z == 1) return {"no", "there is one slice"};
   if (std::string why = image.why_2d_only(0); !why.empty()) return {"no", std::move(why)};
-  const VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
-  const int across = slice_axis(image);
+  const int across = AxisSwap(facts).axis();
   if (!facts.is_thick(across)) return {"yes", ""};
   return {"where asked for", "slices lie " + rounded(facts.spacing[across]) + " mm apart, voxels within them " +
                                  rounded(facts.in_plane_spacing()) + " mm"};
@@ -123,8 +117,7 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Fi
 }
 
 /// Filters with their defaults for the first volume, by this noise.
-std::vector<FilterConfig> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise) {
-  VolumeFacts facts = header_facts(*image.volume(0, io::VoxelDomain::stored));
+std::vector<FilterConfig> defaults_for(VolumeFacts facts, const std::optional<NoiseModel>& noise) {
   if (noise) facts.noise = [&] { return *noise; };
   std::vector<FilterConfig> defaults;
   for (const Filter& filter : filters()) {
@@ -165,7 +158,7 @@ std::string described(const std::optional<io::Rescale>& rescale, const std::opti
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
 /// What headers say, in the order in which it is to be read.
-Lines lines_of(const io::Image& image) {
+Lines lines_of(const io::Image& image, const VolumeFacts& facts) {
   const io::ImageInfo info = image.info();
   const io::Geometry& place = image.geometry(0);
   Lines lines;
@@ -187,7 +180,7 @@ Lines lines_of(const io::Image& image) {
   add("extent", io::format_extent(place.extent) + " voxels");
   add("spacing", io::format_spacing(place.spacing));
   if (place.is_placed) {
-    add("orientation", plane(place, slice_axis(image)));
+    add("orientation", plane(place, AxisSwap(facts).axis()));
     add("origin", io::format_point(place.origin));
   }
   std::string type(to_string(info.type));
@@ -207,9 +200,9 @@ Lines lines_of(const io::Image& image) {
     if (info.dicom->padding) add("padding", from_to(*info.dicom->padding));
     add("transfer syntax", info.encoding);
   }
-  const HeaderFacts header = image.volume(0, io::VoxelDomain::stored)->header();
+  const HeaderFacts& header = facts.header;
   if (header.kind) add("kind", FieldType<DataKind>::format(*header.kind) + ": " + header.kind_source);
-  const auto [use, reason] = windows_across_slices(image);
+  const auto [use, reason] = windows_across_slices(image, facts);
   add("windows across slices", reason.empty() ? use : use + ": " + reason);
   add("written as", info.dicom ? counted(info.files, "file") + ", DICOM, " + info.dicom->output_syntax
                                : io::to_string(image.format()) + " like the input");
@@ -238,7 +231,7 @@ Json to_json(const io::DicomInfo& dicom) {
 }
 
 /// What headers say of how the image is stored, and what follows for filters.
-void add_json(Json& document, const io::Image& image) {
+void add_json(Json& document, const io::Image& image, const VolumeFacts& facts) {
   const io::ImageInfo info = image.info();
   document["format_version"] = info.version ? Json(*info.version) : Json();
   document["files"] = info.files;
@@ -247,10 +240,10 @@ void add_json(Json& document, const io::Image& image) {
   document["rescale"] =
       info.rescale ? Json{{"slope", info.rescale->slope}, {"intercept", info.rescale->inter}} : Json();
   document["dicom"] = info.dicom ? to_json(*info.dicom) : Json();
-  const HeaderFacts header = image.volume(0, io::VoxelDomain::stored)->header();
+  const HeaderFacts& header = facts.header;
   document["kind"] =
       header.kind ? Json{{"name", FieldType<DataKind>::format(*header.kind)}, {"source", header.kind_source}} : Json();
-  const auto [use, reason] = windows_across_slices(image);
+  const auto [use, reason] = windows_across_slices(image, facts);
   document["windows_across_slices"] = {{"use", use}, {"reason", text_or_null(reason)}};
 }
 
@@ -320,10 +313,11 @@ void print_info(const Arguments& arguments, Context& context) {
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
   const auto& [of_what, noise] = noise_of(*image, context.background(), warnings);
   for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
-  if (differ(*image)) {
+  const VolumeFacts facts = header_facts(*image->volume(0, io::VoxelDomain::stored));
+  if (differ(*image, facts.header.kind)) {
     warnings.emplace_back("the volumes differ in geometry or kind; what is told here is that of the first");
   }
-  const std::vector<FilterConfig> defaults = defaults_for(*image, noise);
+  const std::vector<FilterConfig> defaults = defaults_for(facts, noise);
 
   if (context.json) {
     const io::Geometry& geometry = image->geometry(0);
@@ -338,11 +332,11 @@ void print_info(const Arguments& arguments, Context& context) {
                   {"noise", noise ? to_json(*noise) : Json()},
                   {"defaults", to_json(defaults)},
                   {"warnings", warnings}};
-    add_json(document, *image);
+    add_json(document, *image, facts);
     print_json(document);
     return;
   }
-  Lines lines = lines_of(*image);
+  Lines lines = lines_of(*image, facts);
   lines.emplace_back(of_what, noise ? noise->describe() : "unknown");
   for (const FilterConfig& filter : defaults) {
     std::string text;

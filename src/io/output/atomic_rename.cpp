@@ -56,8 +56,12 @@ PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) n
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
-  const pid_t child = _Fork();                  // nor what libraries do in children, such as start threads
-  if (child == 0) setsid();                     // keeps signals sent to the program's group from the child
+#ifdef __SANITIZE_THREAD__
+  const pid_t child = fork();  // locks of the sanitizer that other threads hold are free in the child
+#else
+  const pid_t child = _Fork();  // nor what libraries do in children, such as start threads
+#endif
+  if (child == 0) setsid();  // keeps signals sent to the program's group from the child
   if (child <= 0) *child_result = work(placements);
   if (child == 0) _exit(0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -3,6 +3,7 @@
 #include "io/files/posix_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,24 @@ Descriptor::Descriptor(const std::filesystem::path& path, int flags, mode_t perm
 fs::path Descriptor::reached_by(const fs::path& path) const {
   const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
   return is_open() && access(name.c_str(), F_OK) == 0 ? fs::path(name) : path;
+}
+
+pid_t fork_apart() noexcept {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
+#ifdef __SANITIZE_THREAD__
+  const pid_t child = fork();  // locks of the sanitizer that other threads hold are free in the child
+#else
+  const pid_t child = _Fork();  // nor what libraries do in children, such as start threads
+#endif
+  if (child == 0) {
+    setsid();
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+  } else {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  return child;
 }
 
 bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }

@@ -31,6 +31,10 @@ class Descriptor {
   int descriptor_;
 };
 
+/// Forks. The child does its work to the end however this process ends, signals to the whole group included, and nobody
+/// who reads this process's output waits for it. It must not allocate memory: other threads may have been doing so.
+pid_t fork_apart() noexcept;
+
 /// A regular file that is read from any place, by any number of threads.
 class RawReader {
  public:

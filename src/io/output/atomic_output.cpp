@@ -227,14 +227,13 @@ void AtomicOutput::remove_replaced(const Execution& execution) {
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
   std::vector<Placement> placements;
   std::set<fs::path> folders;
-  std::unique_lock<std::mutex> whole;
   try {
     for (AtomicOutput* const output : outputs) {
       output->finish(execution);
       folders.insert(fs::canonical(output->folder_->beside("")));
     }
     const CommitLock lock(folders, execution);
-    whole = keep_stagings();
+    const std::unique_lock whole = keep_stagings();
     for (auto place = outputs.rbegin(); place != outputs.rend(); ++place) {
       AtomicOutput& output = **place;
       const StagingFolder& folder = *output.folder_;

@@ -3,7 +3,6 @@
 #include "io/output/atomic_rename.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <new>
 
 #include "io/files/paths.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -53,18 +53,9 @@ PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) n
       mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return work(placements);
   auto* const child_result = new (shared) PlacementResult{0, EOWNERDEAD};
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child must not run the program's signal handlers
-#ifdef __SANITIZE_THREAD__
-  const pid_t child = fork();  // locks of the sanitizer that other threads hold are free in the child
-#else
-  const pid_t child = _Fork();  // nor what libraries do in children, such as start threads
-#endif
-  if (child == 0) setsid();  // keeps signals sent to the program's group from the child
+  const pid_t child = fork_apart();
   if (child <= 0) *child_result = work(placements);
   if (child == 0) _exit(0);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (child_result->error == EOWNERDEAD) roll_back_all(placements);

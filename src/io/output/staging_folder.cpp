@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/output/staging_folder.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -102,36 +105,53 @@ std::vector<fs::path> paths_in(const fs::path& folder) {
   return paths;
 }
 
-/// Whether it is a folder, not a link to one. Lets its owner change what lies in it and move it.
-bool open_up(const fs::path& path) {
-  struct stat status {};
-  const bool is_folder = lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  // Where it fails, what comes next fails too, and says so.
-  [[maybe_unused]] const int ignored = is_folder ? fchmodat(AT_FDCWD, path.c_str(), 0700, AT_SYMLINK_NOFOLLOW) : 0;
-  return is_folder;
+// A forked child calls what follows: no memory may be allocated.
+
+/// Removes what lies in an open folder. For a folder it calls `remove_folder`, once its owner may change what lies in
+/// it and move it. Follows no link. Returns an error number, or 0.
+template <class RemoveFolder>
+int remove_all_in(int folder, std::string_view kept, const RemoveFolder& remove_folder) {
+  alignas(dirent64) std::array<char, 1 << 14> entries;
+  lseek(folder, 0, SEEK_SET);
+  for (ssize_t bytes = 0; (bytes = getdents64(folder, entries.data(), entries.size())) > 0;) {
+    for (const char* at = entries.data(); at < entries.data() + bytes;) {
+      const auto& entry = *reinterpret_cast<const dirent64*>(at);
+      at += entry.d_reclen;
+      const std::string_view name = entry.d_name;
+      if (name == "." || name == ".." || name == kept || unlinkat(folder, entry.d_name, 0) == 0) continue;
+      if (errno != EISDIR) return errno;
+      // Where it fails, what comes next fails too, and says so.
+      [[maybe_unused]] const int ignored = fchmodat(folder, entry.d_name, 0700, AT_SYMLINK_NOFOLLOW);
+      if (const int error = remove_folder(entry)) return error;
+    }
+  }
+  return 0;
 }
 
 /// Empties a private folder, in which nobody else can change anything, without following links. Folders inside
-/// subfolders are first moved up, so that no path grows long. The lock is deleted last, so that an interrupted removal
-/// can still be recognised; it is closed first, because some file systems keep open files under another name. Finally
-/// removes what now has the folder's name, if that is an empty folder. Returns an errno value, or 0.
-int remove_staging(const fs::path& path, const Descriptor& opened, Descriptor& lock) {
-  const fs::path folder = opened.reached_by(path), lock_path = folder / lock_name(path);
+/// subfolders are first moved up, so that any depth takes two open folders. The lock is deleted last, so that an
+/// interrupted removal can still be recognised; it is closed first, because some file systems keep open files under
+/// another name. Finally removes what now has the folder's name, if that is an empty folder. Returns an error number,
+/// or 0.
+int remove_staging(const fs::path& path, const std::string& name_of_lock, int folder, Descriptor& lock) noexcept {
   for (bool moved = true; std::exchange(moved, false);) {
-    for (const fs::path& one : paths_in(folder)) {
-      if (one == lock_path) continue;
-      for (const fs::path& below : open_up(one) ? paths_in(one) : std::vector<fs::path>()) {
-        const bool is_folder = open_up(below);
-        moved |= is_folder;
-        if (is_folder ? std::rename(below.c_str(), (folder / random_digits()).c_str()) : unlink(below.c_str())) {
-          return errno;
-        }
-      }
-      if (std::remove(one.c_str()) != 0) return errno;
-    }
+    const int error = remove_all_in(folder, name_of_lock, [&](const dirent64& one) {
+      const int inside = openat(folder, one.d_name, as_folder | O_CLOEXEC);
+      if (inside < 0) return errno;
+      int failed = remove_all_in(inside, {}, [&](const dirent64& below) {
+        char up[32];
+        std::snprintf(up, sizeof up, ".up-%llx", static_cast<unsigned long long>(below.d_ino));
+        moved = true;
+        return renameat(inside, below.d_name, folder, up) == 0 ? 0 : errno;
+      });
+      close(inside);
+      if (failed == 0 && unlinkat(folder, one.d_name, AT_REMOVEDIR) != 0) failed = errno;
+      return failed;
+    });
+    if (error != 0) return error;
   }
   lock.close();
-  unlink(lock_path.c_str());
+  unlinkat(folder, name_of_lock.c_str(), 0);
   rmdir(path.c_str());
   return 0;
 }
@@ -157,23 +177,24 @@ StagingFolder::StagingFolder(const fs::path& target) {
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     path_ = parent_of(target) / (std::string(staging_prefix) + random_digits() + std::string(staging_suffix));
-    const fs::path made = beside(path_.filename());
-    if (mkdir(made.c_str(), 0700) != 0) continue;
-    const int error = open_new(made);
+    made_ = beside(path_.filename());
+    if (mkdir(made_.c_str(), 0700) != 0) continue;
+    const int error = open_new();
     if (error == 0) {
       stagings.insert(this);
       return;
     }
-    rmdir(made.c_str());
+    rmdir(made_.c_str());
     errno = error;
   }
   fail();
 }
 
-int StagingFolder::open_new(const fs::path& made) {
-  folder_.emplace(made, as_folder);
+int StagingFolder::open_new() {
+  folder_.emplace(made_, as_folder);
   if (!folder_->is_open()) return errno;
-  const fs::path lock = *this / lock_name(path_);
+  lock_name_ = lock_name(path_);
+  const fs::path lock = *this / lock_name_;
   lock_.emplace(lock, O_RDWR | O_CREAT | O_EXCL);
   if (!lock_->is_open()) return errno;
   usual_permissions_ = mode_of(*lock_) & 0666;
@@ -188,23 +209,51 @@ int StagingFolder::open_new(const fs::path& made) {
 }
 
 StagingFolder::~StagingFolder() {
-  const std::lock_guard guard(mutex);
-  stagings.erase(this);
   remove();
+  const std::lock_guard guard(mutex);
   leave(real_parent_);
 }
 
 fs::path StagingFolder::aside() const { return beside("quietvox-" + digits_of(path_) + ".replaced"); }
 
-int StagingFolder::remove() noexcept { return remove_staging(beside(path_.filename()), *folder_, *lock_); }
+bool StagingFolder::holds_folder() const {
+  return std::ranges::any_of(paths_in(*this / ""), [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_directory(fs::symlink_status(path, ignored));
+  });
+}
+
+int StagingFolder::remove_now() noexcept { return remove_staging(made_, lock_name_, *folder_, *lock_); }
+
+int StagingFolder::remove() noexcept {
+  std::unique_lock guard(mutex);
+  if (stagings.erase(this) == 0) return 0;
+  const pid_t child = holds_folder() ? fork_apart() : -1;
+  if (child <= 0) {
+    const int error = remove_now();
+    if (child == 0) _exit(error);
+    return error;
+  }
+  guard.unlock();
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EOWNERDEAD;
+}
 
 std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(mutex); }
 
 bool abandon_stagings() {
   auto lock = std::unique_lock(mutex, std::try_to_lock);
   if (!lock) return false;
-  for (StagingFolder* const folder : stagings) folder->remove();
   (void)lock.release();  // for ever
+  const pid_t child = fork_apart();
+  if (child <= 0) {
+    for (StagingFolder* const folder : stagings) folder->remove_now();
+  }
+  if (child == 0) _exit(0);
+  constexpr int most_waits = 20;  // a fifth of a second
+  for (int waits = 0; waits < most_waits && child > 0 && waitpid(child, nullptr, WNOHANG) == 0; ++waits) usleep(10'000);
   return true;
 }
 
@@ -221,7 +270,7 @@ void remove_stale_stagings(const fs::path& folder) {
       rmdir(path.c_str());
     } else if (Descriptor lock(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
                take_lock(lock, condemned) == 0 && ftruncate(lock, condemned) == 0) {
-      remove_staging(path, opened, lock);
+      remove_staging(path, lock_name(path), opened, lock);
     }
   }
 }

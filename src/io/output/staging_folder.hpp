@@ -41,14 +41,21 @@ class StagingFolder {
   bool made_parent() const { return made_parent_; }
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const { return usual_permissions_; }
-  /// Removes it now, with all that it holds. Returns an error number, or 0.
+  /// Removes it now, with all that it holds. Returns an error number, or 0. A folder in it may hold many files: it goes
+  /// on being removed where this process is ended.
   int remove() noexcept;
 
  private:
-  /// What was just made, with its lock. Returns an error number, or 0.
-  int open_new(const std::filesystem::path& made);
+  friend bool abandon_stagings();
 
-  std::filesystem::path path_, real_parent_;
+  /// What was just made, with its lock. Returns an error number, or 0.
+  int open_new();
+  bool holds_folder() const;
+  /// By this process. Allocates no memory.
+  int remove_now() noexcept;
+
+  std::filesystem::path path_, real_parent_, made_;
+  std::string lock_name_;
   std::optional<Descriptor> parent_, folder_, lock_;
   mode_t usual_permissions_ = 0;
   bool made_parent_ = false;
@@ -57,8 +64,9 @@ class StagingFolder {
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.
 std::unique_lock<std::mutex> keep_stagings();
 
-/// For a process that is about to end itself, whatever its threads are at: removes all its staging folders. Who makes
-/// one, removes one or calls keep_stagings() from now on waits for the end. False while keep_stagings() is held.
+/// For a process that is about to end itself, whatever its threads are at: removes all its staging folders, or lets a
+/// child go on with that where it takes long. Who makes one, removes one or calls keep_stagings() from now on waits for
+/// the end. False while keep_stagings() is held.
 bool abandon_stagings();
 
 /// Removes the staging folders in a folder whose processes are gone: folders, not links, of such a name and of this

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "io/files/staging_name.hpp"
 #include "support/expect_error.hpp"
@@ -219,6 +221,39 @@ TEST_F(StagingFolderTest, AParentThatWasMadeInVainGoes) {
   test::expect_error(Errc::not_writable, "new/a.nii: cannot be created", [&] { StagingFolder(out("new/a.nii")); });
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_FALSE(fs::exists(out("new")));
+}
+
+/// Removing what lies on a disk takes long: a process that is to end does not wait for it.
+TEST_F(StagingFolderTest, AFolderGoesOnBeingRemovedWhereItsProcessIsEnded) {
+  constexpr int many = 8000;
+  const auto files = [&] {
+    std::ptrdiff_t count = 0;
+    std::error_code gone;
+    for (const auto& folder : fs::directory_iterator(folder_ / "out")) {
+      count += std::distance(fs::directory_iterator(folder.path() / "series", gone), {});
+    }
+    return count;
+  };
+  const auto expect_removed = [&](const std::function<void(std::optional<StagingFolder>&)>& remove) {
+    const pid_t process = fork();
+    if (process == 0) {
+      std::optional<StagingFolder> staging(std::in_place, out("a.nii"));
+      fs::create_directory(*staging / "series");
+      for (int i = 0; i < many; ++i) put(*staging / "series" / std::to_string(i), "");
+      put(folder_ / "made", "");
+      remove(staging);
+      raise(SIGKILL);
+    }
+    while (!fs::exists(folder_ / "made") || files() == many) usleep(1000);
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+    constexpr int most_waits = 6000;
+    for (int waits = 0; waits < most_waits && !fs::is_empty(folder_ / "out"); ++waits) usleep(10'000);
+    EXPECT_TRUE(fs::is_empty(folder_ / "out"));
+    fs::remove(folder_ / "made");
+  };
+  expect_removed([](std::optional<StagingFolder>& staging) { staging.reset(); });
+  expect_removed([](const std::optional<StagingFolder>&) { abandon_stagings(); });
 }
 
 TEST_F(StagingFolderTest, APlaceThatCannotBeWrittenIsNamed) {

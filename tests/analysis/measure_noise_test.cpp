@@ -365,7 +365,7 @@ Scan with_weak_organ(double snr, bool is_cut) {
     if (inside(i, {76, 64, 16}, 36)) clean.voxels[i] = 20 * sigma;
     if (inside(i, {20, 64, 16}, 15)) clean.voxels[i] = static_cast<float>(snr * sigma);
   }
-  const Scan noisy = clean.with({NoiseKind::rician, sigma, test_seed});
+  Scan noisy = clean.with({NoiseKind::rician, sigma, test_seed});
   if (!is_cut) return noisy;
   return noisy.changed([&](std::size_t i) { return clean.voxels[i] > 0 ? noisy.voxels[i] : 0; });
 }

@@ -325,7 +325,7 @@ TEST_F(HostileFolder, SystemCallsWriteInTheOutputsFolderAlone) {
     std::size_t writes = 0;
     std::istringstream lines(read_file(trace));
     std::map<std::string, std::string> folders;  // that are open, by the names that /proc/self gives them
-    static const std::regex opened(R"((?:O_DIRECTORY|openat resumed>.*)\) += (\d+)<([^>]*)>)"),
+    static const std::regex opened(R"((?:(?:O_DIRECTORY|O_PATH)[A-Z_|]*|openat resumed>.*)\) += (\d+)<([^>]*)>)"),
         by_descriptor(R"("(/proc/self/fd/\d+))"), named(R"re((?:\w+<([^>]*)>, )?"([^"]*)")re"),
         descriptor(R"(\((\d+)<([^>]*)>)");
     for (std::string line; std::getline(lines, line);) {

@@ -83,8 +83,8 @@ const std::map<std::string, Rule>& rules() {
 
 /// Headers of the standard library have neither a folder nor an ending; these are the system's.
 bool is_standard(const std::string& header) {
-  static const std::set<std::string> posix{"fcntl.h",  "locale.h", "malloc.h", "poll.h", "pthread.h",
-                                           "signal.h", "spawn.h",  "unistd.h", "zlib.h"};
+  static const std::set<std::string> posix{"dirent.h",  "fcntl.h",  "locale.h", "malloc.h", "poll.h",
+                                           "pthread.h", "signal.h", "spawn.h",  "unistd.h", "zlib.h"};
   return header.find('/') == std::string::npos ? header.find('.') == std::string::npos || posix.contains(header)
                                                : header.starts_with("sys/");
 }

@@ -24,7 +24,8 @@
 namespace quietvox {
 namespace {
 
-constexpr double least_floor = 0.5;  // of noise, which has about 0.8; less is structure
+constexpr double least_floor = 0.5;               // of noise, which has about 0.8; less is structure
+constexpr double least_between_neighbours = 0.1;  // of sigma, that noise shows there; less is structure
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
 double quantisation_step(const NoiseBricks& bricks) {
@@ -579,7 +580,7 @@ void add_low_frequencies(NoiseModel& model, double sigma) {
 }
 
 Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
-  constexpr double steep = 5.5, least_between_neighbours = 0.1;
+  constexpr double steep = 5.5;
   constexpr double most_below_bricks = 2;  // times sigma: more is structure
   constexpr std::int64_t least_extent = 64, least_object = 1000;
   Measured near = measure(source, neighbour, 1, execution);
@@ -605,7 +606,8 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
 
 /// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
 /// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
-/// are large, the noise is truly smooth, and the model stays.
+/// are large, the noise is truly smooth, and the model stays. If they hardly differ, in a slice or where parts are few,
+/// structure was measured.
 NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
   // The darkest voxel alone is more than most_background.
@@ -630,9 +632,18 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;
   // A variance that follows the signal as noise does is no structure.
   const bool is_sure = measured.is_by_air || model.signal_variance() != nullptr;
-  if (model.confidence == Confidence::none || is_sure || !(is_large || has_few_parts)) return model;
+  const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
+  if (model.confidence == Confidence::none || is_sure || !(is_large || has_few_parts || is_doubtful)) return model;
   const double fine = estimate_noise(source);
-  if (fine <= (has_few_parts ? 0 : smooth * model.sigma) || fine >= model.sigma) return model;
+  constexpr double rounding = 0.75;  // of a step: what half a step comes to, as the median of diagonal differences
+  const double no_noise = std::max(least_between_neighbours * model.sigma, rounding * model.step);
+  if (is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) {
+    model.confidence = Confidence::none;
+    model.reason = "neighbouring voxels show no noise, and " + model.reason;
+    return model;
+  }
+  const bool is_used = has_few_parts || (is_large && fine > smooth * model.sigma);
+  if (!is_used || fine >= model.sigma) return model;
   model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
   set_sigma(model, fine);
   model.spectrum = {};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 #include <random>
@@ -499,6 +500,31 @@ TEST(MeasureNoise, FewPartsAreMeasuredByTheirFinestDifferences) {
   EXPECT_GT(model.sigma, 4);
   EXPECT_LT(model.sigma, 12);
   EXPECT_EQ(model.confidence, Confidence::low);
+}
+
+/// Folds of a brain without noise, in whole numbers: they were taken for correlated noise of up to 8.
+TEST(MeasureNoise, FoldsOfASliceAreNoNoise) {
+  QV_NEEDS_TEST_DATA();
+  const Scan whole = head();
+  const auto expect_none = [&](const Extent& extent, const std::function<Triple<std::int64_t>(std::int64_t)>& place) {
+    Scan slice{extent, {}};
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const auto [x, y, z] = place(i);
+      const auto at = static_cast<std::size_t>((z * whole.extent.y + y) * whole.extent.x + x);
+      slice.voxels.push_back(whole.voxels[at]);
+    }
+    const NoiseModel model = slice.measured();
+    EXPECT_EQ(model.confidence, Confidence::none) << place(0).y << ' ' << place(0).z << ' ' << model.sigma;
+    EXPECT_GT(slice.with({NoiseKind::gaussian, 3, test_seed}).measured().confidence, Confidence::none);
+  };
+  for (const std::int64_t y : {94, 101, 105, 106, 111}) {
+    const Extent extent{{whole.extent.x, whole.extent.z, 1}};
+    expect_none(extent, [&](std::int64_t i) { return Triple<std::int64_t>{i % extent.x, y, i / extent.x}; });
+  }
+  for (const std::int64_t z : {5, 13, 24, 32}) {
+    const Extent extent{{whole.extent.x, whole.extent.y, 1}};
+    expect_none(extent, [&](std::int64_t i) { return Triple<std::int64_t>{i % extent.x, i / extent.x, z}; });
+  }
 }
 
 TEST(MeasureNoise, SmallVolumesAndSlicesHoldMoreStructureThanNoise) {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <unistd.h>
@@ -28,6 +29,14 @@ namespace {
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
+
+/// Where the caller closed them, a file that is opened would become one, and take what is printed.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0) [[maybe_unused]]
+      const int opened = open("/dev/null", O_RDWR);
+  }
 }
 
 /// Asks the driver for one hardware queue instead of eight: it starts in half the time, and a run gives a GPU one chain
@@ -119,6 +128,7 @@ int guarded(const std::vector<std::string>& words, Console& console, const Signa
 
 int main(int argc, char** argv) {
   using namespace quietvox::cli;
+  open_standard_streams();
   keep_freed_memory();
   ask_for_one_gpu_queue();
   std::cerr.rdbuf(nullptr);  // ITK writes to it; our own messages go through the console

@@ -8,6 +8,7 @@
 
 #include <string_view>
 
+#include "cli/exit_code.hpp"
 #include "io/output/staging_folder.hpp"
 
 namespace quietvox::cli {
@@ -61,6 +62,7 @@ void die_of(int number) {
   sigemptyset(&one);
   sigaddset(&one, number);
   pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  _exit(exit_signal + number);  // the first process of a container does not die of signals
 }
 
 }  // namespace quietvox::cli

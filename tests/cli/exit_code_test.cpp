@@ -64,6 +64,25 @@ TEST_F(ExitCode, ResultThatCannotBePrinted1) {
   EXPECT_EQ(Process({"compare", path("in.nii"), path("in.nii")}, "/dev/full").finish().status, 1);
 }
 
+/// Files that a run opens must not become the streams that its caller closed.
+TEST_F(ExitCode, ClosedStreamsHarmNothing) {
+  std::filesystem::create_directory(folder_ / "in");
+  write_dicom(folder_ / "in/a.dcm", {});
+  const auto before = folder_.names();
+  for (const std::string closed : {"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
+    SCOPED_TRACE(closed);
+    const std::string program = QUIETVOX_BINARY_DIR "/bin/quietvox median ";
+    EXPECT_EQ(std::system((program + path("in") + " " + path("out") + " " + closed).c_str()), 0);
+    EXPECT_EQ(std::system((program + path("in") + " " + path("out") + " --force " + closed).c_str()), 0);
+    const std::string log = " --log-file " + path("log");
+    EXPECT_EQ(std::system((QUIETVOX_BINARY_DIR "/bin/quietvox info " + path("in") + log + " " + closed).c_str()), 0);
+    EXPECT_EQ(read_file(folder_ / "log").find("modality"), std::string::npos);
+    std::filesystem::remove(folder_ / "log");
+    EXPECT_EQ(std::filesystem::remove_all(folder_ / "out"), 2U);
+    EXPECT_EQ(folder_.names(), before);
+  }
+}
+
 /// A pipe that holds less than the result, and is closed once some of it is there: what `head` does.
 TEST_F(ExitCode, NobodyReadsTheResult141) {
   const std::filesystem::path pipe = folder_ / "pipe";

@@ -31,7 +31,14 @@ bool lies_in(int file, const fs::path& folder) {
 }  // namespace
 
 Descriptor::Descriptor(const std::filesystem::path& path, int flags, mode_t permissions)
-    : descriptor_(open(path.c_str(), flags | O_CLOEXEC, permissions)) {}
+    : descriptor_(open(path.c_str(), flags | O_CLOEXEC, permissions)) {
+  if (is_open() && descriptor_ <= STDERR_FILENO) {
+    const int other = fcntl(descriptor_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error = errno;
+    ::close(std::exchange(descriptor_, other));
+    errno = error;
+  }
+}
 
 fs::path Descriptor::reached_by(const fs::path& path) const {
   const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);

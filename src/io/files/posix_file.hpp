@@ -11,7 +11,7 @@
 
 namespace quietvox::io {
 
-/// An open file, closed with its owner.
+/// An open file, closed with its owner. It never takes the number of a standard stream that the caller closed.
 class Descriptor {
  public:
   /// `permissions`: of a file that is made.

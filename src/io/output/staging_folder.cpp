@@ -113,7 +113,8 @@ template <class RemoveFolder>
 int remove_all_in(int folder, std::string_view kept, const RemoveFolder& remove_folder) {
   alignas(dirent64) std::array<char, 1 << 14> entries;
   lseek(folder, 0, SEEK_SET);
-  for (ssize_t bytes = 0; (bytes = getdents64(folder, entries.data(), entries.size())) > 0;) {
+  ssize_t bytes = 0;
+  while ((bytes = getdents64(folder, entries.data(), entries.size())) > 0) {
     for (const char* at = entries.data(); at < entries.data() + bytes;) {
       const auto& entry = *reinterpret_cast<const dirent64*>(at);
       at += entry.d_reclen;
@@ -125,24 +126,28 @@ int remove_all_in(int folder, std::string_view kept, const RemoveFolder& remove_
       if (const int error = remove_folder(entry)) return error;
     }
   }
-  return 0;
+  return bytes == 0 || errno == ENOENT ? 0 : errno;  // ENOENT: the folder is gone already
 }
 
 /// Empties a private folder, in which nobody else can change anything, without following links. Folders inside
 /// subfolders are first moved up, so that any depth takes two open folders. The lock is deleted last, so that an
 /// interrupted removal can still be recognised; it is closed first, because some file systems keep open files under
-/// another name. Finally removes what now has the folder's name, if that is an empty folder. Returns an error number,
-/// or 0.
+/// another name. Finally removes what now has the folder's name, if that is an empty folder; where a thread has just
+/// made something in it, the lock comes back. Returns an error number, or 0.
 int remove_staging(const fs::path& path, const std::string& name_of_lock, int folder, Descriptor& lock) noexcept {
+  unsigned number = 0;
   for (bool moved = true; std::exchange(moved, false);) {
     const int error = remove_all_in(folder, name_of_lock, [&](const dirent64& one) {
       const int inside = openat(folder, one.d_name, as_folder | O_CLOEXEC);
       if (inside < 0) return errno;
       int failed = remove_all_in(inside, {}, [&](const dirent64& below) {
-        char up[32];
-        std::snprintf(up, sizeof up, ".up-%llx", static_cast<unsigned long long>(below.d_ino));
         moved = true;
-        return renameat(inside, below.d_name, folder, up) == 0 ? 0 : errno;
+        while (true) {
+          char up[16];
+          std::snprintf(up, sizeof up, ".up-%u", ++number);
+          if (renameat(inside, below.d_name, folder, up) == 0) return 0;
+          if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;  // else it is taken
+        }
       });
       close(inside);
       if (failed == 0 && unlinkat(folder, one.d_name, AT_REMOVEDIR) != 0) failed = errno;
@@ -152,8 +157,9 @@ int remove_staging(const fs::path& path, const std::string& name_of_lock, int fo
   }
   lock.close();
   unlinkat(folder, name_of_lock.c_str(), 0);
-  rmdir(path.c_str());
-  return 0;
+  if (rmdir(path.c_str()) == 0 || errno != ENOTEMPTY) return 0;
+  close(openat(folder, name_of_lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  return ENOTEMPTY;
 }
 
 }  // namespace
@@ -234,11 +240,13 @@ int StagingFolder::remove() noexcept {
     if (child == 0) _exit(error);
     return error;
   }
+  lock_->close();  // the child has it too
   guard.unlock();
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EOWNERDEAD;
+  return ended == child && WIFEXITED(status) ? WEXITSTATUS(status) : remove_now();
 }
 
 std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(mutex); }
@@ -250,9 +258,11 @@ bool abandon_stagings() {
   const pid_t child = fork_apart();
   if (child <= 0) {
     for (StagingFolder* const folder : stagings) folder->remove_now();
+    for (const fs::path& parent : made_parents) rmdir(parent.c_str());
   }
   if (child == 0) _exit(0);
-  constexpr int most_waits = 20;  // a fifth of a second
+  for (StagingFolder* const folder : stagings) folder->lock_->close();  // the child has them too
+  constexpr int most_waits = 20;                                        // a fifth of a second
   for (int waits = 0; waits < most_waits && child > 0 && waitpid(child, nullptr, WNOHANG) == 0; ++waits) usleep(10'000);
   return true;
 }

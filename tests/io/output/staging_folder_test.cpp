@@ -256,6 +256,29 @@ TEST_F(StagingFolderTest, AFolderGoesOnBeingRemovedWhereItsProcessIsEnded) {
   expect_removed([](const std::optional<StagingFolder>&) { abandon_stagings(); });
 }
 
+TEST_F(StagingFolderTest, FoldersAreMovedUpToNamesThatAreFree) {
+  plant();
+  for (const char* name : {".up-1/full/file", ".up-2", ".up-4/full/file", "a/b/c/d", "b/b/c/d"}) {
+    fs::create_directories((out(planted) / name).parent_path());
+    put(out(planted) / name, "");
+  }
+  remove_stale_stagings(folder_ / "out");
+  EXPECT_FALSE(is_there());
+}
+
+/// A caller may leave it to the system to bury children.
+TEST_F(StagingFolderTest, IsGoneWhereNobodyHearsOfChildren) {
+  signal(SIGCHLD, SIG_IGN);
+  {
+    StagingFolder staging(out("a.nii"));
+    fs::create_directories(staging / "series");
+    put(staging / "series/1.dcm", "half");
+    EXPECT_EQ(staging.remove(), 0);
+  }
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_TRUE(fs::is_empty(folder_ / "out"));
+}
+
 TEST_F(StagingFolderTest, APlaceThatCannotBeWrittenIsNamed) {
   test::expect_error(Errc::not_writable, "/proc/a.nii: cannot be created", [] { StagingFolder("/proc/a.nii"); });
 }

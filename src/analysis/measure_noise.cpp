@@ -303,10 +303,20 @@ double correlation_area(const NoiseSpectrum& spectrum) {
   return length.x * length.y;
 }
 
+/// Whether the highest frequencies, which structure hardly reaches, hold about as much as all others: what there is
+/// besides structure is white noise.
+bool is_white(const NoiseModel& model, const NoiseFit& fit) {
+  constexpr double much = 0.6;          // of sigma; structure alone leaves less
+  constexpr double most_across = 1.25;  // voxels; more is noise correlated across slices, as in CT
+  return fit.finest_variance() > much * much * model.sigma * model.sigma && model.spectrum.length().z < most_across;
+}
+
+constexpr double spoilt = 0.6;  // flatness below which structure is as strong as the noise
+
 /// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks.
 /// `may_be_magnitudes`: air says so, and nothing else does.
 void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int64_t partly, bool may_be_magnitudes) {
-  constexpr double structure_alone = 0.35, spoilt = 0.6;
+  constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
   constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
@@ -323,7 +333,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
   if (fit.is_pattern()) {
     because(Confidence::none, "a pattern repeats all over the image, such as lines of a grid, and hides the noise");
   }
-  if (flatness < structure_alone) {
+  if (flatness < structure_alone && !is_white(model, fit)) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
   if (partly > mostly * object) {
@@ -348,6 +358,13 @@ void set_sigma(NoiseModel& model, double sigma) {
   model.poisson = model.poisson.times(factor * factor);
   model.speckle = model.speckle.times(factor * factor);
   model.sigma = sigma;
+}
+
+/// Takes what the model has more than that, at most its own sigma, for structure.
+void take_as_white(NoiseModel& model, double sigma) {
+  model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - sigma * sigma));
+  set_sigma(model, sigma);
+  model.spectrum = {};
 }
 
 /// Where the signal is weak, Rician noise varies less than its sigma. How much less is told by air, if its noise is the
@@ -502,6 +519,12 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
   judge(model, fits->usual, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
+  if (model.confidence == Confidence::low && air.sigma == 0 && !by_signal && fits->usual.flatness() < spoilt &&
+      (is_white(model, fits->usual) || fits->usual.floor() < least_floor)) {
+    take_as_white(model, std::min(model.sigma, std::sqrt(fits->usual.finest_variance())));
+    model.map = {};
+    model.reason += ", so that only the highest frequencies were measured";
+  }
   // If sigma may be mostly structure, air that is much quieter speaks against it.
   const bool is_refuted = model.sigma > 2 * air.sigma && model.confidence <= Confidence::low;
   if (air.sigma > 0 && !is_refuted) {
@@ -644,9 +667,7 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   }
   const bool is_used = has_few_parts || (is_large && fine > smooth * model.sigma);
   if (!is_used || fine >= model.sigma) return model;
-  model.contrast = std::hypot(model.contrast, std::sqrt(model.sigma * model.sigma - fine * fine));
-  set_sigma(model, fine);
-  model.spectrum = {};
+  take_as_white(model, fine);
   model.confidence = Confidence::low;
   model.reason = std::string(has_few_parts ? "the object has few parts to go by"
                                            : "voxels are so large that anatomy looks like noise") +

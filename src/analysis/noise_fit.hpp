@@ -56,6 +56,10 @@ class NoiseFit {
   /// few slices to tell.
   double flatness() const { return flatness_; }
 
+  /// Variance by the highest frequencies alone, of the bricks that have least there. Structure adds least to it. It is
+  /// less than that of the noise where that is correlated.
+  double finest_variance() const;
+
   /// Bricks that look like noise: their energy falls with frequency no more steeply than that of this noise, in the
   /// plane and across slices.
   struct LikeNoise {

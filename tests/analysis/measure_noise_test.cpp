@@ -502,6 +502,37 @@ TEST(MeasureNoise, FewPartsAreMeasuredByTheirFinestDifferences) {
   EXPECT_EQ(model.confidence, Confidence::low);
 }
 
+/// Where structure is as strong as the noise in every part, the highest frequencies still tell white noise.
+TEST(MeasureNoise, WhiteNoiseAmongStructureIsToldByTheHighestFrequencies) {
+  QV_NEEDS_TEST_DATA();
+  const auto expect_near = [](const Scan& clean, double level, double tolerance) {
+    const NoiseModel model = clean.with({NoiseKind::gaussian, level, test_seed}).measured();
+    EXPECT_NEAR(model.sigma, level, tolerance * level) << model.reason;
+    EXPECT_GT(model.confidence, Confidence::none) << level;
+  };
+  const Extent fine = head().extent, extent{{fine.x / 2, fine.y / 2, fine.z / 2}};
+  Scan coarse{extent, {}};  // voxels of 2 mm
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const std::int64_t x = 2 * (i % extent.x), y = 2 * (i / extent.x % extent.y), z = 2 * (i / extent.slice());
+    float sum = 0;
+    for (int j = 0; j < 8; ++j) {
+      const std::int64_t at = ((z + j / 4) * fine.y + y + j / 2 % 2) * fine.x + x + j % 2;
+      sum += head().voxels[static_cast<std::size_t>(at)];
+    }
+    coarse.voxels.push_back(sum / 8);
+  }
+  for (const double level : {2.55, 5.0, 8.0}) expect_near(coarse, level, 0.2);
+  expect_near(head(), 1, 0.2);
+  EXPECT_EQ(head().measured().confidence, Confidence::none);
+}
+
+/// Neighbouring volumes differ by a noise of 8.6.
+TEST(MeasureNoise, OneVolumeOfATimeSeries) {
+  QV_NEEDS_TEST_DATA();
+  const auto image = io::open_nifti(test::test_data("nifti/example4d.nii.gz"));
+  EXPECT_LT(measure_noise(*image->volume(0, io::VoxelDomain::real), {}).sigma, 14) << "20.5 by its flattest parts";
+}
+
 /// Folds of a brain without noise, in whole numbers: they were taken for correlated noise of up to 8.
 TEST(MeasureNoise, FoldsOfASliceAreNoNoise) {
   QV_NEEDS_TEST_DATA();

@@ -46,7 +46,8 @@ struct PrinlmParams {
         field("search-radius", &P::search_radius, {0, 15}, "voxel",
               "Half width of the window that is averaged, per axis; auto: 4 voxels of a slice, 7 in single slices."),
         field("guide", &P::guide,
-              "Filter that makes the guide: dct, or bm4d, which leaves less noise and takes two to three and a half times as long."),
+              "Filter that makes the guide: dct, or bm4d, which leaves less noise and takes two to three and a half "
+              "times as long."),
         field("guide-strength", &P::guide_strength, {0, 100}, "sigma", "Strength of the guide's filter."),
         field("guide-block", &P::guide_block, "Voxels of a block of the guide's filter; auto: as that filter chooses."),
     };

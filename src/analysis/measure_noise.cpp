@@ -26,6 +26,7 @@ namespace {
 
 constexpr double least_floor = 0.5;               // of noise, which has about 0.8; less is structure
 constexpr double least_between_neighbours = 0.1;  // of sigma, that noise shows there; less is structure
+constexpr double spoilt = 0.6;                    // flatness below which structure is as strong as the noise
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
 double quantisation_step(const NoiseBricks& bricks) {
@@ -303,23 +304,24 @@ double correlation_area(const NoiseSpectrum& spectrum) {
   return length.x * length.y;
 }
 
-/// Whether the highest frequencies, which structure hardly reaches, hold about as much as all others: what there is
-/// besides structure is white noise.
-bool is_white(const NoiseModel& model, const NoiseFit& fit) {
-  constexpr double much = 0.6;          // of sigma; structure alone leaves less
+/// Whether the highest frequencies, which structure hardly reaches, show more than structure alone leaves there: then
+/// there is white noise besides. `finest`: sigma by these.
+bool is_white(const NoiseModel& model, double finest) {
+  constexpr double much = 0.6;          // of sigma
   constexpr double most_across = 1.25;  // voxels; more is noise correlated across slices, as in CT
-  return fit.finest_variance() > much * much * model.sigma * model.sigma && model.spectrum.length().z < most_across;
+  return finest > much * model.sigma && model.spectrum.length().z < most_across;
 }
 
-constexpr double spoilt = 0.6;  // flatness below which structure is as strong as the noise
-
-/// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks.
+/// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks,
+/// `finest`: sigma by its highest frequencies.
 /// `may_be_magnitudes`: air says so, and nothing else does.
-void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int64_t partly, bool may_be_magnitudes) {
+void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t object, std::int64_t partly,
+           bool may_be_magnitudes) {
   constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
-  constexpr double finest = 0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
+  constexpr double weakest =
+      0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -327,13 +329,13 @@ void judge(NoiseModel& model, const NoiseFit& fit, std::int64_t object, std::int
     model.confidence = confidence;
     model.reason = std::move(reason);
   };
-  if (model.sigma < finest * model.step) {
+  if (model.sigma < weakest * model.step) {
     because(Confidence::none, "the noise is weaker than the step of the voxels' values");
   }
   if (fit.is_pattern()) {
     because(Confidence::none, "a pattern repeats all over the image, such as lines of a grid, and hides the noise");
   }
-  if (flatness < structure_alone && !is_white(model, fit)) {
+  if (flatness < structure_alone && !is_white(model, finest)) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
   if (partly > mostly * object) {
@@ -518,11 +520,15 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.contrast = std::sqrt(std::max(bricks.median_variance() - fits->best().variance(), 0.0));
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
-  judge(model, fits->usual, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
-  if (model.confidence == Confidence::low && air.sigma == 0 && !by_signal && fits->usual.flatness() < spoilt &&
-      (is_white(model, fits->usual) || fits->usual.floor() < least_floor)) {
-    take_as_white(model, std::min(model.sigma, std::sqrt(fits->usual.finest_variance())));
+  const double finest = std::sqrt(fits->usual.finest_variance());
+  judge(model, fits->usual, finest, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
+  // Structure is as strong as the noise. If the noise is white, or few parts agree, the highest frequencies, which
+  // structure hardly reaches, come nearer to it. Repaired voxels spoil these.
+  if (model.confidence == Confidence::low && found.impulses.share == 0 && air.sigma == 0 && !by_signal &&
+      fits->usual.flatness() < spoilt && (is_white(model, finest) || fits->usual.floor() < least_floor)) {
+    take_as_white(model, std::min(model.sigma, finest));
     model.map = {};
+    if (model.sigma == 0) model.confidence = Confidence::none;
     model.reason += ", so that only the highest frequencies were measured";
   }
   // If sigma may be mostly structure, air that is much quieter speaks against it.
@@ -658,14 +664,15 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
   if (model.confidence == Confidence::none || is_sure || !(is_large || has_few_parts || is_doubtful)) return model;
   const double fine = estimate_noise(source);
-  constexpr double rounding = 0.75;  // of a step: what half a step comes to, as the median of diagonal differences
+  constexpr double rounding =
+      0.75;  // of a step: what estimate_noise() gives where the median difference is half a step
   const double no_noise = std::max(least_between_neighbours * model.sigma, rounding * model.step);
   if (is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) {
     model.confidence = Confidence::none;
     model.reason = "neighbouring voxels show no noise, and " + model.reason;
     return model;
   }
-  const bool is_used = has_few_parts || (is_large && fine > smooth * model.sigma);
+  const bool is_used = has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma;
   if (!is_used || fine >= model.sigma) return model;
   take_as_white(model, fine);
   model.confidence = Confidence::low;

@@ -266,14 +266,13 @@ double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
 double NoiseFit::finest_variance() const {
   constexpr double share = 0.05;  // of all bricks
   std::vector<double> energy(brick_count_);
-  double coefficients = 0;
-  for (std::size_t k = depth_ / 2; k < depth_; ++k) {
-    for (std::size_t p = 0; p < plane_; ++p) {
-      if (!bands_.high[p]) continue;
-      ++coefficients;
-      for (std::size_t i = 0; i < brick_count_; ++i) energy[i] += at(i, k, p);
+  for (std::size_t i = 0; i < brick_count_; ++i) {
+    for (std::size_t k = depth_ / 2; k < depth_; ++k) {
+      for (std::size_t p = 0; p < plane_; ++p) energy[i] += bands_.high[p] ? at(i, k, p) : 0;
     }
   }
+  const auto coefficients =
+      static_cast<double>((depth_ - depth_ / 2) * static_cast<std::size_t>(std::ranges::count(bands_.high, true)));
   const auto few = static_cast<std::ptrdiff_t>(std::max(std::ceil(share * static_cast<double>(brick_count_)), 1.0));
   std::nth_element(energy.begin(), energy.begin() + few - 1, energy.end());
   const double mean = std::accumulate(energy.begin(), energy.begin() + few, 0.0) / static_cast<double>(few);

@@ -31,11 +31,12 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
-/// Where the caller closed them, a file that is opened would become one, and take what is printed.
+/// Opens the standard streams that the caller closed, so that no file gets their numbers and takes what is printed.
+/// They are opened the wrong way round: a result that cannot be printed is still an error.
 void open_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) < 0) [[maybe_unused]]
-      const int opened = open("/dev/null", O_RDWR);
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int opened = open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 
@@ -139,6 +140,7 @@ int main(int argc, char** argv) {
     status = guarded({argv + std::min(argc, 1), argv + argc}, console, signals);
     signal = signals.received();
   }
+  std::cout.flush();
   if (signal != 0 && status == exit_signal + signal) die_of(signal);
   return status;
 }

@@ -62,7 +62,7 @@ void die_of(int number) {
   sigemptyset(&one);
   sigaddset(&one, number);
   pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
-  _exit(exit_signal + number);  // the first process of a container does not die of signals
+  _exit(exit_signal + number);
 }
 
 }  // namespace quietvox::cli

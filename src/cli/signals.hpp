@@ -34,7 +34,8 @@ class SignalWatch {
 };
 
 /// Ends the process by a signal that was caught before, so that its parent (a loop of a shell, a batch system) sees
-/// what happened. Call it when everything is cleaned up.
-void die_of(int signal);
+/// what happened. The first process of a container does not die of signals: it exits with 128 + the signal. Call it
+/// when everything is cleaned up.
+[[noreturn]] void die_of(int signal);
 
 }  // namespace quietvox::cli

@@ -558,6 +558,19 @@ TEST(MeasureNoise, FoldsOfASliceAreNoNoise) {
   }
 }
 
+/// Neighbours do not differ in an image that was enlarged by repeating its voxels; that says nothing of its noise.
+TEST(MeasureNoise, RepeatedVoxelsAreNotSilentlyWithoutNoise) {
+  const Extent extent{{48, 48, 16}};
+  Scan small{{{24, 24, 16}}, std::vector<float>(24 * 24 * 16, 100)}, large{extent, {}};
+  small = small.with({NoiseKind::gaussian, 5, test_seed});
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const std::int64_t x = i % extent.x / 2, y = i / extent.x % extent.y / 2, z = i / extent.slice();
+    large.voxels.push_back(small.voxels[static_cast<std::size_t>((z * 24 + y) * 24 + x)]);
+  }
+  const NoiseModel model = large.measured();
+  EXPECT_TRUE(model.sigma > 0 || model.confidence == Confidence::none) << model.reason;
+}
+
 TEST(MeasureNoise, SmallVolumesAndSlicesHoldMoreStructureThanNoise) {
   struct Case {
     Extent extent;

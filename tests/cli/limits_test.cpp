@@ -304,7 +304,9 @@ TEST_F(Limits, SignalsEndWhatDoesNotReturn) {
   const Environment preload(crash_variables());
   for (const int signal : {SIGTERM, SIGINT}) {
     Process process({"median", path("in"), path("out.dcm"), "--log-file", path("log"), "--verbose"});
-    while (!fs::exists(folder_ / "log")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int waits = 0; waits < 5000 && !fs::exists(folder_ / "log"); ++waits) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const auto sent = std::chrono::steady_clock::now();
     process.send(signal);

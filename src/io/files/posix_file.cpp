@@ -45,6 +45,8 @@ fs::path Descriptor::reached_by(const fs::path& path) const {
   return is_open() && access(name.c_str(), F_OK) == 0 ? fs::path(name) : path;
 }
 
+bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
+
 pid_t fork_apart() noexcept {
   sigset_t all, before;
   sigfillset(&all);
@@ -62,8 +64,6 @@ pid_t fork_apart() noexcept {
   }
   return child;
 }
-
-bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
 RawReader::RawReader(const fs::path& path, const fs::path& within) : path_(path), file_(path, O_RDONLY | O_NONBLOCK) {
   struct stat status {};

@@ -11,7 +11,8 @@
 
 namespace quietvox::io {
 
-/// An open file, closed with its owner. It never takes the number of a standard stream that the caller closed.
+/// An open file, closed with its owner. It never has the number of a standard stream, even if the caller closed those:
+/// fork_apart() closes them.
 class Descriptor {
  public:
   /// `permissions`: of a file that is made.
@@ -31,8 +32,9 @@ class Descriptor {
   int descriptor_;
 };
 
-/// Forks. The child does its work to the end however this process ends, signals to the whole group included, and nobody
-/// who reads this process's output waits for it. It must not allocate memory: other threads may have been doing so.
+/// Returns what fork() does. The child goes on to its end however this process ends, even by a signal to the whole
+/// group. It has no standard streams, so that nobody who reads this process's output waits for it. It must not allocate
+/// memory: other threads may have been doing so.
 pid_t fork_apart() noexcept;
 
 /// A regular file that is read from any place, by any number of threads.

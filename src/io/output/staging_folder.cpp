@@ -120,6 +120,7 @@ int remove_all_in(int folder, std::string_view kept, const RemoveFolder& remove_
       at += entry.d_reclen;
       const std::string_view name = entry.d_name;
       if (name == "." || name == ".." || name == kept || unlinkat(folder, entry.d_name, 0) == 0) continue;
+      if (errno == ENOENT) continue;
       if (errno != EISDIR) return errno;
       // Where it fails, what comes next fails too, and says so.
       [[maybe_unused]] const int ignored = fchmodat(folder, entry.d_name, 0700, AT_SYMLINK_NOFOLLOW);
@@ -158,6 +159,12 @@ int remove_staging(const fs::path& path, const std::string& name_of_lock, int fo
   lock.close();
   unlinkat(folder, name_of_lock.c_str(), 0);
   if (rmdir(path.c_str()) == 0 || errno != ENOTEMPTY) return 0;
+  struct stat ours {
+  }, there{};
+  if (fstat(folder, &ours) != 0 || lstat(path.c_str(), &there) != 0 || ours.st_dev != there.st_dev ||
+      ours.st_ino != there.st_ino) {
+    return 0;  // another folder has the name by now
+  }
   close(openat(folder, name_of_lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   return ENOTEMPTY;
 }
@@ -255,6 +262,7 @@ bool abandon_stagings() {
   auto lock = std::unique_lock(mutex, std::try_to_lock);
   if (!lock) return false;
   (void)lock.release();  // for ever
+  if (stagings.empty() && made_parents.empty()) return true;
   const pid_t child = fork_apart();
   if (child <= 0) {
     for (StagingFolder* const folder : stagings) folder->remove_now();

@@ -41,8 +41,8 @@ class StagingFolder {
   bool made_parent() const { return made_parent_; }
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const { return usual_permissions_; }
-  /// Removes it now, with all that it holds. Returns an error number, or 0. A folder in it may hold many files: it goes
-  /// on being removed where this process is ended.
+  /// Removes it now, with all that it holds; a second call does nothing. If it holds a folder, which may hold many
+  /// files, a process of its own does it, and goes on if this one is ended. Returns an error number, or 0.
   int remove() noexcept;
 
  private:
@@ -54,7 +54,8 @@ class StagingFolder {
   /// By this process. Allocates no memory.
   int remove_now() noexcept;
 
-  std::filesystem::path path_, real_parent_, made_;
+  std::filesystem::path path_, real_parent_;
+  std::filesystem::path made_;  ///< by which it was made, wherever others may have moved its parent
   std::string lock_name_;
   std::optional<Descriptor> parent_, folder_, lock_;
   mode_t usual_permissions_ = 0;

@@ -244,10 +244,10 @@ TEST_F(StagingFolderTest, AFolderGoesOnBeingRemovedWhereItsProcessIsEnded) {
       remove(staging);
       raise(SIGKILL);
     }
-    while (!fs::exists(folder_ / "made") || files() == many) usleep(1000);
+    constexpr int most_waits = 6000;
+    for (int waits = 0; waits < most_waits && (!fs::exists(folder_ / "made") || files() == many); ++waits) usleep(1000);
     kill(process, SIGKILL);
     waitpid(process, nullptr, 0);
-    constexpr int most_waits = 6000;
     for (int waits = 0; waits < most_waits && !fs::is_empty(folder_ / "out"); ++waits) usleep(10'000);
     EXPECT_TRUE(fs::is_empty(folder_ / "out"));
     fs::remove(folder_ / "made");

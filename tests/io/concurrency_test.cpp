@@ -109,24 +109,19 @@ extern "C" int fsync(int file) {
   return static_cast<int>(syscall(SYS_fsync, file));
 }
 
-extern "C" int unlink(const char* path) {
-  if (const auto hook = before_unlink) hook(path);
+extern "C" int unlinkat(int folder, const char* name, int flags) {
+  if (const auto hook = before_unlink; hook && flags == 0) hook(name);
   struct stat removed {
   }, other{};
   static int hidden = 0;
-  if (hides_what_is_open && lstat(path, &removed) == 0) {
+  if (hides_what_is_open && flags == 0 && fstatat(folder, name, &removed, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISREG(removed.st_mode)) {
     for (int file = 3; file < 100; ++file) {
       if (fstat(file, &other) != 0 || other.st_ino != removed.st_ino || other.st_dev != removed.st_dev) continue;
-      const std::string name = (std::filesystem::path(path).parent_path() / ".hidden").string();
-      return rename(path, (name + std::to_string(hidden++)).c_str());
+      return renameat(folder, name, folder, (".hidden" + std::to_string(hidden++)).c_str());
     }
   }
-  return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
-}
-
-extern "C" int remove(const char* path) {
-  const int status = unlink(path);
-  return status != 0 && errno == EISDIR ? rmdir(path) : status;
+  return static_cast<int>(syscall(SYS_unlinkat, folder, name, flags));
 }
 
 extern "C" int rename(const char* from, const char* to) {

@@ -271,8 +271,9 @@ double NoiseFit::finest_variance() const {
       for (std::size_t p = 0; p < plane_; ++p) energy[i] += bands_.high[p] ? at(i, k, p) : 0;
     }
   }
-  const auto coefficients =
-      static_cast<double>((depth_ - depth_ / 2) * static_cast<std::size_t>(std::ranges::count(bands_.high, true)));
+  const std::size_t layers = depth_ - depth_ / 2;
+  const auto frequencies = static_cast<std::size_t>(std::ranges::count(bands_.high, true));
+  const auto coefficients = static_cast<double>(layers * frequencies);
   const auto few = static_cast<std::ptrdiff_t>(std::max(std::ceil(share * static_cast<double>(brick_count_)), 1.0));
   std::nth_element(energy.begin(), energy.begin() + few - 1, energy.end());
   const double mean = std::accumulate(energy.begin(), energy.begin() + few, 0.0) / static_cast<double>(few);

@@ -312,16 +312,14 @@ bool is_white(const NoiseModel& model, double finest) {
   return finest > much * model.sigma && model.spectrum.length().z < most_across;
 }
 
-/// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks,
-/// `finest`: sigma by its highest frequencies.
-/// `may_be_magnitudes`: air says so, and nothing else does.
+/// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks. `finest`: sigma by its
+/// highest frequencies. `may_be_magnitudes`: air says so, and nothing else does.
 void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t object, std::int64_t partly,
            bool may_be_magnitudes) {
   constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
-  constexpr double weakest =
-      0.42;  // of a step: what rounding leaves of noise weaker than that has little to do with it
+  constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -664,8 +662,7 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
   if (model.confidence == Confidence::none || is_sure || !(is_large || has_few_parts || is_doubtful)) return model;
   const double fine = estimate_noise(source);
-  constexpr double rounding =
-      0.75;  // of a step: what estimate_noise() gives where the median difference is half a step
+  constexpr double rounding = 0.75;  // of a step: estimate_noise() where the median difference is half a step
   const double no_noise = std::max(least_between_neighbours * model.sigma, rounding * model.step);
   if (is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) {
     model.confidence = Confidence::none;

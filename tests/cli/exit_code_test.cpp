@@ -76,7 +76,7 @@ TEST_F(ExitCode, ClosedStreamsHarmNothing) {
     EXPECT_EQ(std::system((program + path("in") + " " + path("out") + " --force " + closed).c_str()), 0);
     const std::string log = " --log-file " + path("log");
     EXPECT_EQ(std::system((QUIETVOX_BINARY_DIR "/bin/quietvox info " + path("in") + log + " " + closed).c_str()) != 0,
-              closed.find(" >") != std::string::npos || closed.starts_with(">"));
+              (" " + closed).find(" >") != std::string::npos);
     EXPECT_EQ(read_file(folder_ / "log").find("modality"), std::string::npos);
     std::filesystem::remove(folder_ / "log");
     EXPECT_EQ(std::filesystem::remove_all(folder_ / "out"), 2U);

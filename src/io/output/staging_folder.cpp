@@ -119,8 +119,8 @@ int remove_all_in(int folder, std::string_view kept, const RemoveFolder& remove_
       const auto& entry = *reinterpret_cast<const dirent64*>(at);
       at += entry.d_reclen;
       const std::string_view name = entry.d_name;
-      if (name == "." || name == ".." || name == kept || unlinkat(folder, entry.d_name, 0) == 0) continue;
-      if (errno == ENOENT) continue;
+      if (name == "." || name == ".." || name == kept) continue;
+      if (unlinkat(folder, entry.d_name, 0) == 0 || errno == ENOENT) continue;
       if (errno != EISDIR) return errno;
       // Where it fails, what comes next fails too, and says so.
       [[maybe_unused]] const int ignored = fchmodat(folder, entry.d_name, 0700, AT_SYMLINK_NOFOLLOW);

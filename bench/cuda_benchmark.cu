@@ -50,11 +50,11 @@ Case with_radius(const std::string& filter, const Radius3& r, const Extent& exte
   return {filter, radius, options, extent, r};
 }
 
-Case nlm_case(const std::string& patch, const Radius3& r, const Extent& extent) {
+Case nlm_case(const std::string& patch, const Radius3& r, const Extent& extent, const std::string& noise_bias) {
   const std::string search = std::to_string(r.x) + "x" + std::to_string(r.y) + "x" + std::to_string(r.z);
   return {"nlm",
-          "patch " + patch + ", search " + search,
-          {{"patch-radius", patch}, {"search-radius", search}, {"sigma", "50"}},
+          "patch " + patch + ", search " + search + (noise_bias == "0" ? ", no bias" : ""),
+          {{"patch-radius", patch}, {"search-radius", search}, {"sigma", "50"}, {"noise-bias", noise_bias}},
           extent,
           r};
 }
@@ -307,10 +307,12 @@ void run_cases(Benchmark& benchmark, const std::string& only) {
     }
   }
   if (wanted("nlm")) {
-    benchmark.kernel<float>(nlm_case("1x1x0", {10, 10, 0}, flat));
-    benchmark.kernel<float>(nlm_case("2x2x0", {10, 10, 0}, flat));
-    benchmark.kernel<float>(nlm_case("1x1x1", {5, 5, 5}, deep));
-    benchmark.kernel<float>(nlm_case("2x2x2", {5, 5, 5}, deep));
+    for (const char* noise_bias : {"2", "0"}) {
+      benchmark.kernel<float>(nlm_case("1x1x0", {10, 10, 0}, flat, noise_bias));
+      benchmark.kernel<float>(nlm_case("2x2x0", {10, 10, 0}, flat, noise_bias));
+      benchmark.kernel<float>(nlm_case("1x1x1", {5, 5, 5}, deep, noise_bias));
+      benchmark.kernel<float>(nlm_case("2x2x2", {5, 5, 5}, deep, noise_bias));
+    }
   }
   if (wanted("dct")) {
     benchmark.kernel<float>({"dct", "4x4x4", {{"sigma", "50"}}, cube});

@@ -59,8 +59,10 @@ TEST(EmulatedNlm, EveryPatch) {
        {std::pair(flat, Radius3{1, 1, 0}), std::pair(flat, Radius3{2, 2, 0}), std::pair(flat, Radius3{3, 3, 0}),
         std::pair(flat, Radius3{1, 2, 0}), std::pair(deep, Radius3{1, 1, 1}), std::pair(deep, Radius3{2, 2, 1}),
         std::pair(deep, Radius3{2, 2, 2})}) {
-    const NlmParams uniform = make_params(patch, Radius3{2, 1, patch.z == 0 ? 0 : 1});
-    for (const NlmParams& params : {uniform, with_map(uniform, in.extent)}) {
+    const NlmParams uniform = make_params(patch, Radius3{2, patch.z == 0 ? 1 : 5, patch.z == 0 ? 0 : 1});
+    NlmParams without_bias = uniform;
+    without_bias.noise_bias = 0;
+    for (const NlmParams& params : {uniform, without_bias, with_map(uniform, in.extent)}) {
       expect_reference(in, params);
       expect_reference(with_holes(in), params);
     }

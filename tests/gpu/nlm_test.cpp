@@ -27,18 +27,21 @@ void expect_near(const Backend& backend, const Options& options, const Volume& v
   expect_near(backend, resolved(settings("nlm", options), volume, {0, 3000}), volume);
 }
 
-/// Patches with a kernel of their own, and others.
+/// Patches with a kernel of their own, and others; no noise bias has one too.
 TEST_F(GpuNlm, EqualsTheReferenceForEveryPatch) {
-  const Volume flat = busy_volume({67, 45, 2}, 1);
-  for (const char* patch : {"0x0x0", "1x1x0", "2x2x0", "3x3x0", "4x4x0", "1x2x0"}) {
-    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "3x2x0"}}, flat);
-    expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "3x2x0"}}, with_holes(flat, 31));
-  }
-  const Volume deep = busy_volume({37, 21, 13}, 2);
-  for (const char* patch : {"1x1x1", "2x2x1", "2x2x2", "3x1x1"}) {
-    for (const char* search : {"2x1x2", "1x5x1"}) {  // 11 offsets along y and more have a kernel of their own
-      expect_near(*backend, {{"patch-radius", patch}, {"search-radius", search}}, deep);
-      expect_near(*backend, {{"patch-radius", patch}, {"search-radius", search}}, with_holes(deep, 31));
+  const Volume flat = busy_volume({67, 45, 2}, 1), deep = busy_volume({37, 21, 13}, 2);
+  for (const char* bias : {"0", "2"}) {
+    for (const char* patch : {"0x0x0", "1x1x0", "2x2x0", "3x3x0", "4x4x0", "1x2x0"}) {
+      const Options options{{"patch-radius", patch}, {"search-radius", "3x2x0"}, {"noise-bias", bias}};
+      expect_near(*backend, options, flat);
+      expect_near(*backend, options, with_holes(flat, 31));
+    }
+    for (const char* patch : {"1x1x1", "2x2x1", "2x2x2", "3x1x1"}) {
+      for (const char* search : {"2x1x2", "1x5x1"}) {  // 11 offsets along y and more have a kernel of their own
+        const Options options{{"patch-radius", patch}, {"search-radius", search}, {"noise-bias", bias}};
+        expect_near(*backend, options, deep);
+        expect_near(*backend, options, with_holes(deep, 31));
+      }
     }
   }
 }
@@ -97,9 +100,11 @@ TEST_F(GpuNlm, WhereVoxelsAreMissingDoesNotShowElsewhere) {
   const Volume whole = busy_volume({70, 40, 24}, 5);
   Volume holed = whole;
   holed.voxels[0] = std::numeric_limits<float>::quiet_NaN();
-  for (const auto& [radius, reach] : {std::pair{1, 2}, {2, 2}, {1, 5}, {2, 5}}) {
+  for (const auto& [radius, reach, bias] :
+       {std::tuple{1, 2, "2"}, {2, 2, "2"}, {1, 5, "2"}, {2, 5, "2"}, {1, 5, "0"}, {2, 5, "0"}}) {
     const std::string patch = std::to_string(radius), search = "2x" + std::to_string(reach) + "x2";
-    const FilterConfig step = resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", search}}), whole);
+    const Options options{{"patch-radius", patch}, {"search-radius", search}, {"noise-bias", bias}};
+    const FilterConfig step = resolved(settings("nlm", options), whole);
     const Volume expected = run(*backend, {step}, whole), actual = run(*backend, {step}, holed);
     for (std::int64_t z = 0; z < 24; ++z) {
       for (std::int64_t y = 0; y < 40; ++y) {

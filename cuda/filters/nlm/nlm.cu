@@ -115,6 +115,15 @@ __device__ float log2_spatial_of(const Nlm& nlm, int ox, int oy, int oz) {
   return nlm.spatial.x * (x * x) + nlm.spatial.y * (y * y) + nlm.spatial.z * (z * z);
 }
 
+/// What the weights of a kernel are made of; the less, the faster.
+enum class Weights {
+  patches,       ///< the patches alone, without a noise bias, and all neighbours count
+  biased,        ///< the patches with a noise bias, and all neighbours count
+  of_all_kinds,  ///< all that there is
+};
+
+constexpr bool is_general(Weights weights) { return weights == Weights::of_all_kinds; }
+
 __device__ unsigned bit_if_within(int place, int count) { return place >= 0 && place < count ? 1 : 0; }
 
 /// Scales a sum over the `count` present voxels of a patch to all of its voxels. If all are present, its bits stay.
@@ -126,17 +135,18 @@ __device__ __forceinline__ float over_present(float sum, float count) {
 }
 
 /// Adds a neighbour to the sums of an output: `difference` is NaN where it is missing, and `inside` tells whether it
-/// counts. Without General, the weight is that of the patches alone, and all neighbours count.
-template <bool General, bool Missing>
+/// counts.
+template <Weights W, bool Missing>
 __device__ __forceinline__ void add_neighbour(const Nlm& nlm, float voxel, float difference, float distance,
                                               float log2_spatial, bool inside, float& sum, float& weight) {
+  constexpr bool General = is_general(W);
   bool counts = !General || inside;
   if (Missing) {
     counts = counts && difference == difference;
     difference = difference == difference ? difference : 0.0F;
   }
-  float w = General ? weight_of(nlm, distance, difference, log2_spatial)
-                    : __saturatef(exp2_fast(-distance) * nlm.bias_weight);
+  float w = General ? weight_of(nlm, distance, difference, log2_spatial) : exp2_fast(-distance);
+  if (W == Weights::biased) w = __saturatef(w * nlm.bias_weight);
   if (General || Missing) w = counts ? w : 0.0F;
   sum = fmaf(w, General ? change_of(nlm, voxel, difference) : -difference, sum);
   weight += w;
@@ -229,7 +239,7 @@ struct SliceLane {
   /// Adds one offset. `staged` is the neighbour of voxel[0]. `inside_x` and `rows_inside` (one bit per output) tell
   /// whether neighbours lie in the slice. The variance of the first output is `variance`, null where the noise does not
   /// vary, and that of its neighbour lies `step` on.
-  template <bool General, bool Missing>
+  template <Weights W, bool Missing>
   __device__ __forceinline__ void add(const float* staged, const Nlm& nlm, float log2_spatial, bool inside_x,
                                       unsigned rows_inside, const float* variance, std::int64_t step) {
     float distance[S::outputs_y], difference[S::outputs_y];
@@ -248,7 +258,7 @@ struct SliceLane {
 #pragma unroll
       for (int y = 0; y < S::outputs_y; ++y) distance[y] = over_present<F, 0>(distance[y], count[y]);
     }
-    if (General && variance) {
+    if (is_general(W) && variance) {
 #pragma unroll
       for (int y = 0; y < S::outputs_y; ++y) {
         distance[y] = over_noise(distance[y], variance + y * nlm.noise.pitch, step);
@@ -257,15 +267,15 @@ struct SliceLane {
 #pragma unroll
     for (int y = 0; y < S::outputs_y; ++y) {
       const bool inside = inside_x && (rows_inside >> y & 1U);
-      add_neighbour<General, Missing>(nlm, voxel[y + F], difference[y], distance[y], log2_spatial, inside, sum[y],
-                                      weight[y]);
+      add_neighbour<W, Missing>(nlm, voxel[y + F], difference[y], distance[y], log2_spatial, inside, sum[y], weight[y]);
     }
   }
 };
 
-template <int F, bool General>
+template <int F, Weights W>
 __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
     nlm_in_slices(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm) {
+  constexpr bool General = is_general(W);
   using S = SliceShape<F>;
   float* const staged = reinterpret_cast<float*>(launched_shared());
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -327,9 +337,9 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
             const bool inside_x = !General || !nlm.whole_slice || bit_if_within(column + ox, in.x);
             const std::int64_t step = General ? noise.place(ox, oy, oz) : 0;
             if (missing) {
-              mine.template add<General, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
+              mine.template add<W, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
             } else {
-              mine.template add<General, false>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
+              mine.template add<W, false>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);
             }
           }
         }
@@ -485,7 +495,7 @@ struct BoxLane {
   /// Adds one offset. The neighbours of the first row are in row `top` of `neighbour`. The bits of `inside`, first one
   /// for each row and then one for each column, tell whether neighbours lie in the slice. `variance` and `step` as in
   /// SliceLane.
-  template <bool General, bool Missing>
+  template <Weights W, bool Missing>
   __device__ __forceinline__ void add(int top, const Nlm& nlm, float log2_spatial, unsigned inside,
                                       const float* variance, std::int64_t step) {
     const auto difference = [&](int y, int column, int z) {
@@ -543,7 +553,7 @@ struct BoxLane {
           for (int i = 0; i < 4; ++i) sums[y][i] = over_present<S::F, Fz>(sums[y][i], present[y][i]);
         }
       }
-      if (General && variance) {
+      if (is_general(W) && variance) {
 #pragma unroll
         for (int k = 0; k < S::together; ++k) {
           const float* row = variance + (first + k) * nlm.noise.pitch;
@@ -558,9 +568,9 @@ struct BoxLane {
 #pragma unroll
         for (int k = 0; k < S::together; ++k) {
           const int y = first + k;
-          add_neighbour<General, Missing>(nlm, voxel[y][i % 2][Fz + i / 2], difference(y, i % 2, Fz + i / 2),
-                                          sums[k][i], log2_spatial, inside >> y & inside >> (S::rows + i % 2) & 1U,
-                                          sum[y][i], weight[y][i]);
+          add_neighbour<W, Missing>(nlm, voxel[y][i % 2][Fz + i / 2], difference(y, i % 2, Fz + i / 2), sums[k][i],
+                                    log2_spatial, inside >> y & inside >> (S::rows + i % 2) & 1U, sum[y][i],
+                                    weight[y][i]);
         }
       }
     }
@@ -619,9 +629,10 @@ __device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm
 
 /// `start` is the place of the input where the first block begins. A block that meets missing voxels leaves its outputs
 /// to the kernel for missing voxels, and says so in `left`.
-template <class S, bool General, bool Missing>
+template <class S, Weights W, bool Missing>
 __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset,
                                                               int3 start, const __grid_constant__ Nlm nlm, bool* left) {
+  constexpr bool General = is_general(W);
   constexpr int F = S::F, Fz = S::Fz;
   float4* const shared = launched_shared();
   float* const staged = reinterpret_cast<float*>(shared);
@@ -705,8 +716,8 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
               for (int y = 0; y < S::rows; ++y) inside |= bit_if_within(row + oy + y, in.y) << y;
               for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, in.x) << (S::rows + x);
             }
-            mine.template add<General, Missing>(top, nlm, log2_spatial, inside, variance,
-                                                General ? noise.place(ox, oy, oz) : 0);
+            mine.template add<W, Missing>(top, nlm, log2_spatial, inside, variance,
+                                          General ? noise.place(ox, oy, oz) : 0);
           };
           if (!General && !Missing && to_y - from_y == S::offsets - 1) {  // all, without a branch after each
             constexpr int turns = S::offsets / S::rows;
@@ -847,6 +858,8 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
   constexpr float most_bias = 64;  // whose weight floats hold
   const bool plain = !nlm.whole_slice && !nlm.squares && nlm.bias <= most_bias && nlm.spatial.x == 0 &&
                      nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0 && !nlm.noise.variances;
+  const bool unbiased = nlm.bias == 0;
+  using enum Weights;
   const Box<float> to = out;
   const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
     const int3 start{offset.x - back.x, offset.y - back.y, offset.z - back.z};
@@ -856,7 +869,10 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
     using S = SliceShape<F>;
     const int3 back{0, back_to_multiple(out.origin.y, 2), 0};
     const dim3 grid(ceil_div(to.x, S::outputs_x), ceil_div(to.y + back.y, S::block_y), to.z);
-    launch(plain ? nlm_in_slices<F, false> : nlm_in_slices<F, true>, grid, back, S::warps, S::shared_bytes);
+    launch(!plain     ? nlm_in_slices<F, of_all_kinds>
+           : unbiased ? nlm_in_slices<F, patches>
+                      : nlm_in_slices<F, biased>,
+           grid, back, S::warps, S::shared_bytes);
   } else {
     // Both compute the same blocks and sums. Taller tiles exchange less between warps but run fewer warps, which only
     // windows with many offsets keep busy.
@@ -870,13 +886,14 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
                     ceil_div(to.z + back.z, S::outputs_z));
     const DeviceBuffer<bool> left(std::size_t{grid.x} * grid.y * grid.z, context);
     if (plain && 2 * nlm.search.y + 1 >= Tall::offsets) {
-      launch(nlm_in_boxes<Tall, false, false>, grid, back, Tall::warps, Tall::shared_bytes, left.get());
+      launch(unbiased ? nlm_in_boxes<Tall, patches, false> : nlm_in_boxes<Tall, biased, false>, grid, back, Tall::warps,
+             Tall::shared_bytes, left.get());
     } else {
-      launch(plain ? nlm_in_boxes<S, false, false> : nlm_in_boxes<S, true, false>, grid, back, S::warps,
+      launch(plain ? nlm_in_boxes<S, biased, false> : nlm_in_boxes<S, of_all_kinds, false>, grid, back, S::warps,
              S::shared_bytes, left.get());
     }
-    launch(plain ? nlm_in_boxes<S, false, true> : nlm_in_boxes<S, true, true>, grid, back, S::warps, S::shared_bytes,
-           left.get());
+    launch(plain ? nlm_in_boxes<S, biased, true> : nlm_in_boxes<S, of_all_kinds, true>, grid, back, S::warps,
+           S::shared_bytes, left.get());
   }
   return true;
 }

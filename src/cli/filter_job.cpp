@@ -87,6 +87,9 @@ Json filter_and_report(const DenoiseRequest& request, const io::Image& image, Ba
 
 void run_filters(const Job& job, Context& context) {
   if (job.series.all_series) return filter_all_series(job, context);
+  if (!job.series.include.empty()) {
+    throw Error(Errc::invalid_argument, "--include needs --all-series");
+  }
   const DenoiseRequest& request = job.request;
   BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);

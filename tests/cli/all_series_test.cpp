@@ -215,6 +215,7 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
   EXPECT_EQ(filter_all({"--force", "--mask", path("in/b")}).status, 64);
   EXPECT_EQ(filter_all({"--force", "--output-format", "nifti"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in/b"), path("x"), "--all-series"}).status, 64);
+  EXPECT_EQ(quietvox({"median", path("in/b"), path("x"), "--include", "localizer"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);
 }
 

@@ -12,6 +12,7 @@ Needs numpy and nibabel.
 import argparse
 import importlib.util
 import itertools
+import math
 import os
 import pathlib
 import sys
@@ -35,10 +36,13 @@ OURS = {
     "bm4d, best": ["bm4d", "--quality", "best"],
 }
 PICTURES = {  # the first voxel that is shown
+    "chris_t1": (0, 0, 32),
     "phantom:mr": (16, 24, 16),
     "phantom:ct": (32, 40, 8),
     "phantom:mammogram": (141, 240, 0),
 }
+CREDITS = {"chris_t1": "chris_t1 is by Chris Rorden, of [niivue-images](https://github.com/neurolabusc/niivue-images), "
+                       "under this [licence](chris_t1.LICENSE)."}
 MAGNITUDES = {"denoise": ["denoise"]} | {
     name: [name, "--stabilise", "rician"] for name in ("bm4d", "prinlm", "dct", "nlm", "bilateral")
 }
@@ -47,13 +51,15 @@ TEXT = """# The strong denoisers
 Made by `bench/denoisers.py`; do not edit. {machine}, {threads} threads. Noise of seed {seed}, from `quietvox
 add-noise`. PSNR in dB inside the object, by `bench/quality.py`. Peers: {peers}.
 
+{truths}
+
 ## White Gaussian noise
 
 Filters and peers are told the true sigma, and are otherwise as they come. Levels are percent of the range.
 
 {white}
 
-Phantoms as they are, with 5 % of noise, and as `dct`, `prinlm` and `bm4d` leave them, pixel by pixel:
+As they are, with 5 % of noise, and as `dct`, `prinlm` and `bm4d` leave them, pixel by pixel:
 
 {pictures}
 
@@ -67,8 +73,9 @@ and BM3D use the threads that they like.
 ## Rician noise
 
 9 % of the range; nothing is told, but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
-where there is no signal, in sigma; magnitudes begin with 1.25. Where there is no air, `denoise` cannot tell that noise is
-Rician. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma.
+where there is no signal, in sigma; magnitudes begin with 1.25. Without air, `denoise` cannot tell that noise is
+Rician. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma, and in parentheses the
+same with white noise: what is there too comes from smoothing.
 
 {rician}
 
@@ -175,17 +182,18 @@ def rician(quietvox, truths, seed):
     bins = ((2, 3), (3, 5), (5, 8), (8, 1000))
     rows = []
     for truth in truths:
-        case = made(quietvox, truth, "rician", 9, seed)
+        case, white_case = (made(quietvox, truth, kind, 9, seed) for kind in ("rician", "white"))
         clean, sigma = case.clean, case.amount(case.clean)
         flat = flat_parts(clean, 0.5 * sigma)
         air = flat & (clean < 0.05 * sigma)
         for name, words in MAGNITUDES.items():
             image, _ = filtered(quietvox, words, case.noisy)
+            of_white, _ = filtered(quietvox, words[:1], white_case.noisy)
             row = [truth, name, f"{image[air].mean() / sigma:.2f}" if air.any() else ""]
             for low, high in bins:
                 part = flat & (clean >= low * sigma) & (clean < high * sigma)
-                many = part.sum() >= 200
-                row.append(f"{100 * (image[part].mean() / clean[part].mean() - 1):+.1f}" if many else "")
+                wrong = [100 * (result[part].mean() / clean[part].mean() - 1) for result in (image, of_white)]
+                row.append("{:+.1f} ({:+.1f})".format(*wrong) if part.sum() >= 200 else "")
             rows.append(row)
     return table(["truth", "filter", "air", "2 to 3", "3 to 5", "5 to 8", "8 and more"], rows)
 
@@ -248,10 +256,10 @@ def clean(quietvox, truths):
 
 
 def write_truth(quietvox, text):
-    """Makes its file; returns its name."""
+    """Makes its file; returns its name, and what part of TRUTH's file it is."""
     if text in quality.PHANTOMS:
         quality.write_truth(quietvox, text, text, quality.PHANTOMS[text][0])
-        return text
+        return text, ""
     path, _, part = text.partition("@")
     name, _, path = path.rpartition("=")
     name = name or pathlib.Path(path).name.removesuffix(".gz").removesuffix(".nii")
@@ -259,7 +267,7 @@ def write_truth(quietvox, text):
     if part:
         image = image[tuple(slice(*map(int, axis.split(":"))) for axis in part.split(","))]
     quality.save(quietvox.folder / quality.file_of(name), image - min(image.min(), 0), nibabel.load(path).affine)
-    return name
+    return name, part
 
 
 def main():
@@ -274,11 +282,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         quietvox = quality.Quietvox(arguments.quietvox.resolve(), pathlib.Path(folder))
         quietvox.threads = arguments.threads
-        truths = [write_truth(quietvox, text) for text in arguments.truths]
+        truths = dict(write_truth(quietvox, text) for text in arguments.truths)
         rows = white(quietvox, truths, levels, arguments.seed)
         columns = [f"{truth}, {level} %" for truth in truths for level in levels]
-        size = {truth: quality.voxels(quietvox.folder / quality.file_of(truth)).size for truth in truths}
-        largest = f"{max(truths, key=size.get)}, {levels[1]} %"
+        shapes = {truth: quality.voxels(quietvox.folder / quality.file_of(truth)).shape for truth in truths}
+        largest = f"{max(truths, key=lambda truth: math.prod(shapes[truth]))}, {levels[1]} %"
+        described = (f"{truth} of {' x '.join(map(str, shapes[truth]))} voxels" + bool(part) * f", [{part}] of its file"
+                     for truth, part in truths.items())
+        shown = [f"![{truth}, five times]({picture_of(truth)})" for truth in truths if truth in PICTURES]
         psnrs = [[name, *(f"{row[column][0]:.2f}" if column in row else "" for column in columns)]
                  for name, row in rows.items()]
         rates = [[name, f"{row[largest][1]:.2g}"] for name, row in rows.items() if largest in row and row[largest][1]]
@@ -289,7 +300,8 @@ def main():
         PAGE.write_text(TEXT.format(
             machine=whole_command.processor(), threads=arguments.threads, seed=arguments.seed, level=levels[1],
             peers=", ".join(f"{name} {version}" for name, version in peers.items()) or "none installed",
-            pictures="\n\n".join(f"![{truth}, five times]({picture_of(truth)})" for truth in truths if truth in PICTURES),
+            truths="Truths: " + "; ".join(described) + ".",
+            pictures="\n\n".join(shown + [CREDITS[truth] for truth in truths if truth in CREDITS]),
             white=table(["", *columns], psnrs), speed=table(["", "Mvoxel/s"], rates),
             truth=volumes[0], lesions=lesions(quietvox, volumes[0], arguments.seed),
             rician=rician(quietvox, volumes, arguments.seed), clean=clean(quietvox, truths)), encoding="utf-8")

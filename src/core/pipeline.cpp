@@ -60,7 +60,7 @@ void check_is_by_volume(std::span<const FilterConfig> chain) {
   }
 }
 
-/// What a way of cutting holds in memory, in slices.
+/// How many slices are held in memory, for slabs of a given thickness.
 class Demand {
  public:
   Demand(Extent extent, std::span<const FilterConfig> chain, const Execution& execution)
@@ -176,7 +176,7 @@ struct StageJob {
 };
 
 /// Runs jobs side by side and notes how long each took, and how long the others waited for the last of them.
-void run_together(const Execution& execution, std::span<const StageJob> jobs) {
+void run_timed(const Execution& execution, std::span<const StageJob> jobs) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
   std::vector<Clock::time_point> starts(jobs.size()), ends(jobs.size());
@@ -430,7 +430,7 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
   };
   if (!plan.overlapped) {
     for (std::int64_t slab = 0; slab < slabs; ++slab) {
-      for (const StageJob& job : {reading(slab), filtering(slab), consuming(slab)}) run_together(execution, {&job, 1});
+      for (const StageJob& job : {reading(slab), filtering(slab), consuming(slab)}) run_timed(execution, {&job, 1});
     }
     return times;
   }
@@ -440,7 +440,7 @@ StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> cha
     if (step < slabs) jobs.push_back(reading(step));
     if (step >= 2) jobs.push_back(consuming(step - 2));
     if (step >= 1 && step <= slabs) jobs.push_back(filtering(step - 1));
-    run_together(execution, jobs);
+    run_timed(execution, jobs);
   }
   return times;
 }

@@ -86,7 +86,7 @@ struct OutputOptions {
               "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
         field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
         field("codec", &OutputOptions::codec,
-              "How DICOM is compressed, without loss; implies --compress; auto: jpeg-ls, with --compress."),
+              "Compress DICOM without loss, by this codec; auto: jpeg-ls, if the output is to be compressed."),
         field("force", &OutputOptions::force, "Replace an existing output."),
         field("series-description-suffix", &OutputOptions::series_description_suffix, NoRange{}, "TEXT",
               "Appended to the DICOM series description; auto: the filters, with what differs from their defaults."),

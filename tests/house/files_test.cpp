@@ -59,7 +59,6 @@ TEST(House, HeadersAreIncludedOnce) {
   }
 }
 
-/// Links of the pages to files of the project lead somewhere.
 TEST(House, TheReadmeShowsTheShortExamplesAsTheyAreBuilt) {
   const std::string readme = text_of(std::filesystem::path(QUIETVOX_SOURCE_DIR) / "README.md");
   for (const auto& [name, most] : {std::pair{"denoise_file.cpp", 10}, {"denoise_array.cpp", 12}}) {

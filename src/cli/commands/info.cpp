@@ -315,7 +315,7 @@ void print_info(const Arguments& arguments, Context& context) {
   for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
   const VolumeFacts facts = header_facts(*image->volume(0, io::VoxelDomain::stored));
   if (differ(*image, facts.header.kind)) {
-    warnings.emplace_back("the volumes differ in geometry or kind; what is told here is that of the first");
+    warnings.emplace_back("the volumes differ in geometry or kind; this is of the first");
   }
   const std::vector<FilterConfig> defaults = defaults_for(facts, noise);
 

@@ -9,7 +9,7 @@
 
 namespace quietvox::cli {
 
-/// Counts the negative voxels to which noise of magnitudes or counts is added: it is not made for them.
+/// Counts the negative voxels that get noise of magnitudes or counts, which is not defined for them.
 class LostSigns {
  public:
   explicit LostSigns(NoiseKind kind) : kind_(kind) {}

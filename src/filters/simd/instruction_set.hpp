@@ -10,7 +10,7 @@ namespace quietvox {
 /// The instruction sets that the filters' vectors were compiled for and that this processor has, best first.
 std::vector<std::string> instruction_sets();
 
-/// The one that filters use: told by code that was compiled for it and chosen as theirs is.
+/// The one that the filters of this process use.
 std::string instruction_set();
 
 /// Makes all filters of this process use one of instruction_sets() from now on, with an empty name the best. Not while

@@ -123,7 +123,7 @@ std::string unique_text() {
   return dcmGenerateUniqueIdentifier(uid.data());
 }
 
-/// A file on its way. Its images come one by one, perhaps with several volumes.
+/// An output file that waits for some of its images. They come one by one, perhaps with several volumes.
 struct PendingFile {
   /// `in_place`: where the data set holds cells just so, they are changed there.
   PendingFile(const SliceHeader& image, std::int64_t images, bool in_place, const Execution& execution)

@@ -18,6 +18,7 @@
 #include "analysis/noise_fit.hpp"
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
+#include "analysis/quiet_pieces.hpp"
 #include "analysis/rician.hpp"
 #include "core/swapped_volume.hpp"
 
@@ -252,6 +253,15 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
   return bricks.some(chosen);
 }
 
+/// Some of the bricks, from all over.
+NoiseBricks some_of(const NoiseBricks& bricks) {
+  constexpr std::int64_t most = 1024;
+  const std::int64_t taken = std::min(most, bricks.count());
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t n = 0; n < taken; ++n) chosen.push_back(n * bricks.count() / taken);
+  return bricks.some(chosen);
+}
+
 /// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
 void follow_signal(NoiseModel& model, const NoiseBricks& bricks, const NoiseFit& fit, double darkest,
                    bool may_be_magnitudes) {
@@ -304,12 +314,17 @@ double correlation_area(const NoiseSpectrum& spectrum) {
   return length.x * length.y;
 }
 
+/// As in CT. White noise is not.
+bool is_correlated_across_slices(const NoiseModel& model) {
+  constexpr double most = 1.25;  // voxels
+  return model.spectrum.length().z >= most;
+}
+
 /// Whether the highest frequencies, which structure hardly reaches, show more than structure alone leaves there: then
 /// there is white noise besides. `finest`: sigma by these.
 bool is_white(const NoiseModel& model, double finest) {
-  constexpr double much = 0.6;          // of sigma
-  constexpr double most_across = 1.25;  // voxels; more is noise correlated across slices, as in CT
-  return finest > much * model.sigma && model.spectrum.length().z < most_across;
+  constexpr double much = 0.6;  // of sigma
+  return finest > much * model.sigma && !is_correlated_across_slices(model);
 }
 
 /// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks. `finest`: sigma by its
@@ -353,6 +368,13 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   }
 }
 
+/// Of two measures of white noise the second, which rests on fewer numbers, if it says that the first, which structure
+/// reaches more easily, is mostly structure.
+double less_structure(double sigma, double of_quiet) {
+  constexpr double much = 0.7;  // of sigma
+  return of_quiet > 0 && of_quiet < much * sigma ? of_quiet : sigma;
+}
+
 void set_sigma(NoiseModel& model, double sigma) {
   const double factor = model.sigma > 0 ? sigma / model.sigma : 0;
   model.poisson = model.poisson.times(factor * factor);
@@ -390,6 +412,8 @@ struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
   double sigma_of_flat = 0;  ///< by the usual number of bricks
+  double most = 0;           ///< sigma before what structure adds was taken off, if it was
+  double of_quiet = 0;       ///< sigma of white noise by quiet pieces; 0 if it is not white or was not looked for
   double signal = 0;         ///< mean of the volume where the noise was measured
   std::int64_t object = 0;   ///< bricks
   Air air{};                 ///< without its parts
@@ -403,7 +427,14 @@ enum class Magnitudes { no, perhaps, yes };
 struct Said {
   Magnitudes magnitudes = Magnitudes::perhaps;
   bool may_follow_signal = true;
+  bool has_large_voxels = false;
 };
+
+/// So large that no part of a head is flat.
+bool has_large_voxels(const VolumeSource& source) {
+  constexpr double large_mm = 2.4;
+  return std::min(source.spacing().x, source.spacing().y) >= large_mm;
+}
 
 /// Whether the noise of tissue agrees with that of air. Noise that grows with the signal, such as that of counts, may
 /// look like air where the signal is weak, but is stronger where it is not.
@@ -459,6 +490,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     return measured;
   }
 
+  std::optional<NoiseBricks> voxels;
+  if (!is_difference && bricks.size().z > 1 && found.impulses.share == 0) voxels = some_of(bricks);
   const std::vector<double> repaired = take_apart(bricks, found.impulses, execution);
   if (model.impulses > 0) {
     model.impulses = std::accumulate(repaired.begin(), repaired.end(), 0.0) / static_cast<double>(object);
@@ -520,11 +553,17 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.places = std::ssize(fits->best().chosen());
   const double finest = std::sqrt(fits->usual.finest_variance());
   judge(model, fits->usual, finest, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
+  // Structure that is weaker than the noise is not taken for noise.
+  if (voxels && !by_signal && !is_correlated_across_slices(model) && model.contrast > model.sigma &&
+      (model.confidence == Confidence::low || said.has_large_voxels)) {
+    measured.of_quiet = white_noise_of_quiet_pieces(*voxels);
+  }
   // Structure is as strong as the noise. If the noise is white, or few parts agree, the highest frequencies, which
   // structure hardly reaches, come nearer to it. Repaired voxels spoil these.
   if (model.confidence == Confidence::low && found.impulses.share == 0 && air.sigma == 0 && !by_signal &&
       fits->usual.flatness() < spoilt && (is_white(model, finest) || fits->usual.floor() < least_floor)) {
-    take_as_white(model, std::min(model.sigma, finest));
+    measured.most = std::min(model.sigma, finest);
+    take_as_white(model, less_structure(measured.most, measured.of_quiet));
     model.map = {};
     if (model.sigma == 0) model.confidence = Confidence::none;
     model.reason += ", so that only the highest frequencies were measured";
@@ -582,12 +621,15 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apa
   const Said said{.magnitudes = is_said ? Magnitudes::yes
                                 : kind  ? Magnitudes::no
                                         : Magnitudes::perhaps,
-                  .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0};
+                  .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0,
+                  .has_large_voxels = has_large_voxels(source)};
   const double scale = bricks.normalise();
   const auto between_neighbours = [&] { return scale * estimate_noise(source); };
   Measured measured = measure(bricks, is_difference, said, between_neighbours, execution);
   multiply(measured.model, 1 / scale);
   measured.sigma_of_flat /= scale;
+  measured.most /= scale;
+  measured.of_quiet /= scale;
   measured.signal /= scale;
   measured.air.sigma /= scale;
   return measured;
@@ -654,9 +696,8 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   }
   constexpr std::int64_t few_parts = 250;  // of which none may be flat
   const bool has_few_parts = measured.object < few_parts;
-  constexpr double large_mm = 2.4, smooth = 0.5;
-  const Spacing spacing = source.spacing();
-  const bool is_large = std::min(spacing.x, spacing.y) >= large_mm;
+  constexpr double smooth = 0.5;
+  const bool is_large = has_large_voxels(source);
   // A variance that follows the signal as noise does is no structure.
   const bool is_sure = measured.is_by_air || model.signal_variance() != nullptr;
   const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
@@ -670,8 +711,9 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
     return model;
   }
   const bool is_used = has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma;
-  if (!is_used || fine >= model.sigma) return model;
-  take_as_white(model, fine);
+  const double sigma = less_structure(fine, measured.of_quiet);
+  if (!is_used || sigma >= model.sigma) return model;
+  take_as_white(model, sigma);
   model.confidence = Confidence::low;
   model.reason = std::string(has_few_parts ? "the object has few parts to go by"
                                            : "voxels are so large that anatomy looks like noise") +
@@ -708,7 +750,9 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const NoiseModel& alone = by_itself.model;
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
-  if (!(model.sigma > 0 && model.sigma < alone.sigma)) return or_none(with_finest_differences(by_itself, source));
+  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most))) {
+    return or_none(with_finest_differences(by_itself, source));
+  }
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
     model.map = {};
   }

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/quiet_pieces.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/memory_volume.hpp"
+#include "phantom/scanner_noise.hpp"
+
+namespace quietvox {
+namespace {
+
+constexpr Extent extent{{64, 64, 20}};
+using Voxels = std::vector<float>;
+
+Voxels with_noise(const Voxels& voxels, NoiseKind kind, double sigma) {
+  Voxels noisy = voxels;
+  MemoryVolume source({voxels.data(), extent});
+  NoiseAdder(source, {kind, sigma, 4711}, {}).add({noisy.data(), extent});
+  return noisy;
+}
+
+double measured(const Voxels& voxels) {
+  MemoryVolume source({voxels.data(), extent});
+  return white_noise_of_quiet_pieces(NoiseBricks(source, nullptr, 1));
+}
+
+Voxels flat() { return Voxels(static_cast<std::size_t>(extent.voxels()), 1000); }
+
+/// Discs about 8 voxels wide, whose sharp edges leave gaps of 6 voxels but few of 8x8x4.
+Voxels full_of_edges() {
+  Voxels voxels = flat();
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      for (std::int64_t x = 0; x < extent.x; ++x) {
+        const double across = std::sin(0.4 * static_cast<double>(x) + 1.7 * static_cast<double>(z)),
+                     down = std::sin(0.4 * static_cast<double>(y) + 0.9 * static_cast<double>(z * z));
+        voxels[static_cast<std::size_t>((z * extent.y + y) * extent.x + x)] += across + down > 0.4 ? 200.0F : 0.0F;
+      }
+    }
+  }
+  return voxels;
+}
+
+TEST(QuietPieces, TellWhiteNoise) {
+  for (const double sigma : {1.0, 10.0}) {
+    EXPECT_NEAR(measured(with_noise(flat(), NoiseKind::gaussian, sigma)), sigma, 0.05 * sigma);
+  }
+}
+
+TEST(QuietPieces, TellItBetweenEdges) {
+  EXPECT_NEAR(measured(with_noise(full_of_edges(), NoiseKind::gaussian, 5)), 5, 1);
+}
+
+TEST(QuietPieces, DoNotTellNoiseThatIsNotWhite) {
+  for (const NoiseKind kind : {NoiseKind::zero_filled, NoiseKind::interpolated}) {
+    EXPECT_EQ(measured(with_noise(flat(), kind, 10)), 0) << static_cast<int>(kind);
+  }
+}
+
+TEST(QuietPieces, TellNothingWhereMostHoldOneValue) { EXPECT_EQ(measured(full_of_edges()), 0); }
+
+TEST(QuietPieces, DoNotCountWhereVoxelsAreMissing) {
+  Voxels voxels = with_noise(flat(), NoiseKind::gaussian, 10);
+  for (std::size_t i = 0; i < voxels.size(); i += 97) voxels[i] = std::nanf("");
+  EXPECT_NEAR(measured(voxels), 10, 1);
+}
+
+}  // namespace
+}  // namespace quietvox

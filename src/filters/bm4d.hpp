@@ -67,9 +67,9 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 /// missing voxel are in no group; missing voxels, and those that no group holds, keep their value. h = 0 changes
 /// nothing. Weights, and weights times changes, are added up in whole multiples of a tiny fraction of h, so that
 /// no order shows; with that, the first stage is exact, and the second groups the same blocks everywhere. Results
-/// differ from those of exact arithmetic by at most 1e-5 max |u|, for intensities below 1e30 and 1e6 h, where h is at
-/// most 16 max |u| and groups hold no blocks whose root mean squared difference is above 32 h. Larger h add 1e-6 h:
-/// the fraction of it shows.
+/// differ from those of exact arithmetic by at most 1e-5 max |u|, for intensities below 1e18 (others are missing) and
+/// 1e6 h, where h is at most 16 max |u| and groups hold no blocks whose root mean squared difference is above 32 h.
+/// Larger h add 1e-6 h: the fraction of it shows.
 struct Bm4dParams {
   std::optional<double> sigma;
   double strength = 1;

@@ -29,7 +29,7 @@ Radius3 block_lengths(DctBlock, const Extent& volume);
 /// added to the volume is added to the result. A block lies within the volume; along an axis that is shorter, blocks
 /// take the largest power of two of voxels that fits. Blocks with a missing voxel do not count; voxels in none that
 /// counts keep their value, as missing ones do. h = 0 changes nothing. Differs from exact arithmetic by at most
-/// 1e-5 max |u|, for intensities below 1e37 of which the largest is above 1e-35 h.
+/// 1e-5 max |u|, for intensities below 1e18 (others are missing) of which the largest is above 1e-35 h.
 struct DctParams {
   std::optional<double> sigma;
   double strength = 1;

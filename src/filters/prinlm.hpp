@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 2> choices(PrinlmGuide) { return {"dct", 
 /// over the voxels q of the box of search_radius about p. Voxels are compared, not patches, so that rotated structures
 /// are alike. The paper lets small differences count as none and cuts large ones off; without either, and a strength
 /// chosen anew, results on real scans are as good. Missing voxels keep their value and have no weight. sigma = 0 or
-/// strength = 0 changes nothing. Differs from exact arithmetic by at most 1e-5 max |u|, for intensities below 1e37
-/// and 1e37 h, and where the filter of the guide does.
+/// strength = 0 changes nothing. Differs from exact arithmetic by at most 1e-5 max |u|, for intensities below 1e18
+/// (others are missing) and 1e37 h, and where the filter of the guide does.
 struct PrinlmParams {
   std::optional<double> sigma;
   double strength = 0.45;

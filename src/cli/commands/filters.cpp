@@ -71,7 +71,8 @@ void print_markdown(const std::vector<const Filter*>& list) {
   std::cout
       << "# Filters\n\nMade by `quietvox filters --markdown`; a test compares the two.\n\n"
          "What a filter computes, as a formula with its source, and how exactly, is stated in its header.\n"
-         "A window given in voxels must fit into the volume; along an axis of one voxel windows are flat.\n"
+         "A window given in voxels must fit into the volume (the searches of bm4d and prinlm may reach beyond it);\n"
+         "along an axis of one voxel windows are flat.\n"
          "By default (`auto`) a window is a length in mm, expressed in in-plane voxels, which the spacing turns into\n"
          "voxels along each axis, and shrinks to what fits. An axis whose voxels lie more than twice as far apart\n"
          "as those in plane takes no part unless asked for, nor do unevenly spaced slices. bm4d alone searches\n"

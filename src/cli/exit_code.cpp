@@ -4,8 +4,20 @@
 
 #include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace quietvox::cli {
+namespace {
+
+/// What the standard library and oneTBB throw where the system gives no more threads.
+bool lacks_threads(const std::exception& exception) {
+  const auto* const error = dynamic_cast<const std::system_error*>(&exception);
+  return error ? error->code() == std::errc::resource_unavailable_try_again
+               : std::string_view(exception.what()).starts_with("pthread_create has failed");
+}
+
+}  // namespace
 
 ExitCode exit_code(Errc code) {
   switch (code) {
@@ -30,6 +42,10 @@ Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   if (dynamic_cast<const std::bad_alloc*>(&exception)) {
     return {Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs"};
+  }
+  if (lacks_threads(exception)) {
+    return {Errc::out_of_memory, "the system gives no more threads",
+            "raise its limit of processes (ulimit -u) or have fewer by --threads"};
   }
   return {Errc::internal, std::string("internal error: ") + exception.what()};
 }

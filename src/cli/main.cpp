@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 
 #include "cli/command.hpp"
@@ -19,6 +21,7 @@
 #include "cli/parsing/arguments.hpp"
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
+#include "io/output/staging_folder.hpp"
 #include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
@@ -92,36 +95,63 @@ bool reader_is_gone() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
+/// For a thread that is about to say why the run ends. Where another is at that already, it waits for the end.
+void be_the_only_one_to_end() {
+  static std::atomic_flag is_ending;
+  while (is_ending.test_and_set()) pause();
+}
+
 /// Prints an error in one line, and as JSON on stdout if that was asked for; returns its exit status.
 int fail(const Error& error, int status, const Context& context) {
+  be_the_only_one_to_end();
   context.console.error(error.message());
   if (context.json && !context.is_worker) print_json({{"error", error_json(error, status)}});
   return status;
 }
 
+int fail(const std::exception& exception, const Context& context) {
+  const Error error = as_error(exception);
+  const int status = fail(error, exit_code(error.code()), context);
+  context.console.causes(exception);
+  return status;
+}
+
 /// Runs the command line and turns what it throws into one line and an exit status.
-int guarded(const std::vector<std::string>& words, Console& console, const SignalWatch& signals) {
-  Context context{console, signals.stop()};
-  context.json = asks_for(words, "--json");
+int guarded(const std::vector<std::string>& words, Context& context, const SignalWatch& signals) {
   try {
     run_command_line(words, context);
     std::cout.flush();
     if (std::cout) return exit_done;
     if (reader_is_gone()) return exit_signal + SIGPIPE;
-    console.error("stdout: the result could not be written");
+    context.console.error("stdout: the result could not be written");
     return exit_unclassified;
   } catch (const std::exception& exception) {
-    const Error error = as_error(exception);
-    if (error.code() == Errc::cancelled && signals.received() != 0) {
+    if (as_error(exception).code() == Errc::cancelled && signals.received() != 0) {
       return fail({Errc::cancelled, "stopped by a signal; nothing was left half written"},
                   exit_signal + signals.received(), context);
     }
-    const int status = fail(error, exit_code(error.code()), context);
-    console.causes(exception);
-    return status;
+    return fail(exception, context);
   } catch (...) {
     return fail({Errc::internal, "internal error of an unknown kind; please report it"}, exit_internal, context);
   }
+}
+
+/// For what is thrown where nobody can catch it, as by oneTBB, on a thread of its own, when the system gives no more:
+/// one line and an exit status, as for all else.
+[[noreturn]] void end_uncaught() {
+  be_the_only_one_to_end();
+  Error error(Errc::internal, "internal error of an unknown kind; please report it");
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& exception) {
+    error = as_error(exception);
+  } catch (...) {
+  }
+  constexpr int most_waits = 20;  // outputs may be being put in place
+  for (int waits = 0; waits < most_waits && !io::abandon_stagings(); ++waits) usleep(10'000);
+  const std::string line = "quietvox: " + one_line(error.what()) + "\n";
+  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+  _exit(exit_code(error.code()));
 }
 
 }  // namespace
@@ -133,12 +163,21 @@ int main(int argc, char** argv) {
   keep_freed_memory();
   ask_for_one_gpu_queue();
   std::cerr.rdbuf(nullptr);  // ITK writes to it; our own messages go through the console
+  std::set_terminate(end_uncaught);
   int status = 0, signal = 0;
   {
-    const SignalWatch signals;
     Console console;
-    status = guarded({argv + std::min(argc, 1), argv + argc}, console, signals);
-    signal = signals.received();
+    Context context{console, {}};
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    context.json = asks_for(words, "--json");
+    try {
+      const SignalWatch signals;
+      context.stop = signals.stop();
+      status = guarded(words, context, signals);
+      signal = signals.received();
+    } catch (const std::exception& exception) {  // it has no thread
+      status = fail(exception, context);
+    }
   }
   std::cout.flush();
   if (signal != 0 && status == exit_signal + signal) die_of(signal);

@@ -41,13 +41,15 @@ class ExitCode : public ::testing::Test {
 
   void expect(int status, const std::vector<std::string>& arguments, const std::string& text) {
     const auto before = contents(folder_.path());
-    const Result result = quietvox(arguments);
+    expect(status, quietvox(arguments), text);
+    EXPECT_EQ(contents(folder_.path()), before);
+  }
+  static void expect(int status, const Result& result, const std::string& text) {
     EXPECT_EQ(result.status, status) << result.err;
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_TRUE(result.err.starts_with("quietvox: ")) << result.err;
     EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
-    EXPECT_EQ(contents(folder_.path()), before);
   }
 
   TemporaryFolder folder_;
@@ -184,6 +186,26 @@ TEST_F(ExitCode, NoDevice21) { expect(21, {"median", path("in.nii"), path("out.n
 
 TEST_F(ExitCode, OutOfMemory22) {
   expect(22, {"median", path("in.nii"), path("out.nii"), "--memory-limit", "1"}, "--memory-limit");
+}
+
+/// As with `ulimit -u`: the first thread waits for signals, others read, filter and write.
+TEST_F(ExitCode, NoMoreThreads22) {
+  const std::string text = "the system gives no more threads";
+  for (int threads = 0; threads < 8; ++threads) {
+    SCOPED_TRACE(threads);
+    const Environment limit(crash_variables({{"QUIETVOX_TEST_THREADS", std::to_string(threads)}}));
+    const Result result = quietvox({"median", path("in.nii"), path("out.nii.gz"), "--threads", "8"});
+    if (threads == 0 || result.status != 0) {
+      expect(22, result, text);
+    } else {
+      for (const char* const made : {"out.nii.gz", "out.json"}) EXPECT_TRUE(std::filesystem::remove(folder_ / made));
+    }
+    EXPECT_EQ(folder_.names(), std::vector<std::string>{"in.nii"});
+  }
+  const Environment limit(crash_variables({{"QUIETVOX_TEST_THREADS", "0"}}));
+  const Result result = quietvox({"info", path("in.nii"), "--json"});
+  EXPECT_EQ(result.status, 22);
+  EXPECT_NE(result.out.find(text), std::string::npos) << result.out;
 }
 
 TEST_F(ExitCode, Usage64) { expect(64, {"median", path("in.nii"), path("out.nii"), "--radius", "x"}, "--radius"); }

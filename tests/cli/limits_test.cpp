@@ -17,6 +17,7 @@
 #include "cli/images.hpp"
 #include "cli/process.hpp"
 #include "support/deflated.hpp"
+#include "support/make_dicom.hpp"
 #include "support/raw_dicom.hpp"
 
 namespace quietvox::test {
@@ -211,6 +212,23 @@ TEST_F(Limits, SmallFilesTakeLittleMemory) {
         EXPECT_LT(result.peak_kib, most_kib) << input;
       }
     }
+  }
+}
+
+/// That of the input, and that of the output while it is made, or while it is read back.
+TEST_F(Limits, AtMostTwoHeadersOfManyElementsAreInMemory) {
+  write_dicom(folder_ / "in.dcm", {.change = [](DcmDataset& data) {
+                constexpr int group_size = 0x8000, groups = 10;
+                for (int i = 0; i < groups * group_size; ++i) {
+                  const DcmTagKey key(static_cast<Uint16>(0x0029 + 2 * (i / group_size)),
+                                      static_cast<Uint16>(0x1000 + i % group_size));
+                  data.insert(new DcmLongString(DcmTag(key, EVR_LO)));
+                }
+              }});
+  const auto reading = static_cast<double>(quietvox_ok({"info", path("in.dcm")}).peak_kib);
+  const auto writing = static_cast<double>(quietvox_ok({"median", path("in.dcm"), path("out.dcm")}).peak_kib);
+  if (is_plain) {
+    EXPECT_LT(writing, 2.15 * reading) << reading << " KiB";
   }
 }
 

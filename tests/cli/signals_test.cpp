@@ -4,9 +4,11 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "cli/process.hpp"
+#include "support/make_dicom.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -68,6 +70,34 @@ TEST(Signals, AtAnyMomentLeaveAllOrNothing) {
       EXPECT_EQ(result.status, 128 + SIGTERM) << result.err;
     }
     EXPECT_EQ(folder.names(), before) << milliseconds << " ms, status " << result.status;
+  }
+}
+
+/// Of a container, whom the system spares what it has not asked for: it ends with the status that shells give.
+TEST(Signals, EndTheFirstProcessToo) {
+  if (std::system("unshare -rpf true 2>/dev/null") != 0) {
+    GTEST_SKIP() << "unshare is not installed, or may make no namespaces here";
+  }
+  TemporaryFolder folder;
+  quietvox_ok({"phantom", (folder / "in.nii").string(), "--size", "128x128x64", "--noise", "gaussian:20"});
+  write_dicom(folder / "keeps-the-parser", {});
+  const auto before = folder.names();
+  const Environment preload(crash_variables());
+  const std::string log = (folder / "log").string();
+  const std::vector<std::string> parsing{"median", (folder / "keeps-the-parser").string(), (folder / "o.dcm").string()};
+  for (const std::vector<std::string>& words : {long_run(folder, "out.nii"), parsing}) {
+    const TemporaryFolder streams;
+    const std::string errors = (streams / "err").string();
+    std::string command = "unshare -rpf " QUIETVOX_BINARY_DIR "/bin/quietvox";
+    for (const std::string& word : words) command += " " + word;
+    command += " --verbose --log-file " + log + " 2>" + errors + " & run=$!; waits=0; ";
+    command += "while [ ! -e " + log + " ] && [ $waits -lt 1000 ]; do sleep 0.01; waits=$((waits + 1)); done; ";
+    command += "sleep 0.3; kill -TERM $(cat /proc/$run/task/$run/children); wait $run";
+    SCOPED_TRACE(command);
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 128 + SIGTERM);
+    EXPECT_NE(read_file(errors).find("quietvox: stopped by a signal"), std::string::npos) << read_file(errors);
+    std::filesystem::remove(log);
+    EXPECT_EQ(folder.names(), before);
   }
 }
 

@@ -366,7 +366,7 @@ TEST_F(TogetherTest, OutputsOfTwoRunsNeverMix) {
     Pair first(folder_.path(), "first"), second(folder_.path(), "second");
     std::thread other;
     int ready[2];
-    ASSERT_EQ(pipe(ready), 0);
+    ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);  // others are closed in the process that renames
     // The process that renames waits for a while, in which the second run would be done if nothing stopped it.
     after_rename = [&] {
       after_rename = nullptr;

@@ -225,6 +225,38 @@ void add_equipment(DcmDataset& data, std::time_t time) {
   put(item, DCM_ContributionDateTime, formatted(time, "%Y%m%d%H%M%S+0000"));
 }
 
+bool no_longer_holds(const DcmTagKey& key) {
+  static const std::set<DcmTagKey> keys{DCM_SmallestImagePixelValue,
+                                        DCM_LargestImagePixelValue,
+                                        DCM_SmallestPixelValueInSeries,
+                                        DCM_LargestPixelValueInSeries,
+                                        DCM_HistogramSequence,
+                                        DCM_IconImageSequence,
+                                        DCM_MACParametersSequence,
+                                        DCM_DigitalSignaturesSequence,
+                                        DCM_SOPInstanceStatus,
+                                        DCM_SOPAuthorizationDateTime,
+                                        DCM_SOPAuthorizationComment,
+                                        DCM_AuthorizationEquipmentCertificationNumber,
+                                        // Where the source's compressed frames begin, and their length.
+                                        {0x7fe0, 0x0001},
+                                        {0x7fe0, 0x0002},
+                                        {0x7fe0, 0x0003}};
+  const bool is_overlay = key.getGroup() >= 0x6000 && key.getGroup() <= 0x601e && key.getGroup() % 2 == 0;
+  // Mean and standard deviation of the pixels below overlays.
+  const bool tells_of_pixels = key.getElement() == 0x1302 || key.getElement() == 0x1303;
+  return keys.contains(key) || (is_overlay && tells_of_pixels);
+}
+
+/// Where there are millions of elements, a search for each of these would take longer than all else.
+void remove_what_no_longer_holds(DcmDataset& data) {
+  std::vector<DcmObject*> removed;
+  for (Parts elements(data); DcmObject* const element = elements.next();) {
+    if (no_longer_holds(element->getTag())) removed.push_back(element);
+  }
+  for (DcmObject* const element : removed) delete data.remove(element);
+}
+
 }  // namespace
 
 bool is_derived(DcmDataset& data) {
@@ -291,21 +323,7 @@ bool derive(DcmDataset& data, const SliceHeader& source, std::span<const FrameDe
   }
   add_equipment(data, derivation.time);
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");
-  for (const DcmTagKey& key :
-       {DCM_SmallestImagePixelValue, DCM_LargestImagePixelValue, DCM_SmallestPixelValueInSeries,
-        DCM_LargestPixelValueInSeries, DCM_HistogramSequence, DCM_IconImageSequence, DCM_MACParametersSequence,
-        DCM_DigitalSignaturesSequence, DCM_SOPInstanceStatus, DCM_SOPAuthorizationDateTime, DCM_SOPAuthorizationComment,
-        DCM_AuthorizationEquipmentCertificationNumber}) {
-    data.findAndDeleteElement(key);
-  }
-  // Where the source's compressed frames begin, and their length.
-  for (const Uint16 element : {0x0001, 0x0002, 0x0003}) data.findAndDeleteElement(DcmTagKey(0x7fe0, element));
-  // Mean and standard deviation of the pixels below overlays.
-  for (unsigned group = 0x6000; group <= 0x601e; group += 2) {
-    for (const Uint16 element : {0x1302, 0x1303}) {
-      data.findAndDeleteElement(DcmTagKey(static_cast<Uint16>(group), element));
-    }
-  }
+  remove_what_no_longer_holds(data);
   return has_suffix;
 }
 

@@ -97,6 +97,8 @@ class IndexedDataset final : public DcmDataset {
   std::vector<DcmObject*> index_;
 };
 
+constexpr Uint32 any_length = DCM_UndefinedLength - 1;
+
 struct ParseOptions {
   Uint32 longest = DCM_MaxReadLength;  ///< values of more bytes stay on disk
   E_FileReadMode mode = ERM_autoDetect;
@@ -134,6 +136,15 @@ void parse(DcmFileFormat& file, const std::filesystem::path& path, const Executi
                                        : *error;
 }
 
+std::unique_ptr<DcmFileFormat> load_indexed(const std::filesystem::path& path, const Execution& execution,
+                                            const ParseOptions& options) {
+  auto* const data = new IndexedDataset;  // the file's from now on
+  auto file = std::make_unique<DcmFileFormat>(data, OFFalse);
+  with_error_context(path.string(), [&] { parse(*file, path, execution, options); });
+  data->make_index();
+  return file;
+}
+
 std::unique_ptr<DcmFileFormat> load(const std::filesystem::path& path, const Execution& execution,
                                     const ParseOptions& options) {
   auto file = std::make_unique<DcmFileFormat>();
@@ -166,16 +177,15 @@ bool looks_like_dicom(const std::filesystem::path& path) {
 }
 
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path& path, const Execution& execution) {
-  constexpr Uint32 any_length = DCM_UndefinedLength - 1;
   return load(path, execution, {.longest = any_length});
 }
 
+std::unique_ptr<DcmFileFormat> load_for_reading(const std::filesystem::path& path, const Execution& execution) {
+  return load_indexed(path, execution, {.longest = any_length});
+}
+
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path& path, const Execution& execution) {
-  auto* const data = new IndexedDataset;  // the file's from now on
-  auto file = std::make_unique<DcmFileFormat>(data, OFFalse);
-  with_error_context(path.string(), [&] { parse(*file, path, execution); });
-  data->make_index();
-  return file;
+  return load_indexed(path, execution, {});
 }
 
 std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path& path, const DcmTagKey& until,

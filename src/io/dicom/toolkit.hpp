@@ -27,8 +27,10 @@ bool looks_like_dicom(const std::filesystem::path&);
 /// Parses a file. Throws Error, which names it: corrupt, also where sequences are nested too deep; out_of_memory or
 /// unsupported where it would take too much memory; cancelled.
 std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&, const Execution& = {});
+/// The same, to be read only: what is looked for is found soon, however many elements there are.
+std::unique_ptr<DcmFileFormat> load_for_reading(const std::filesystem::path&, const Execution& = {});
 /// The same for what its header tells: long values stay on disk until they are asked for, each of which opens the file
-/// again. To be read only.
+/// again.
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&, const Execution& = {});
 /// The same for the elements before `until`, of a file with a preamble.
 std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path&, const DcmTagKey& until,

@@ -17,7 +17,7 @@ std::string readback_mismatch(const std::filesystem::path& written, const SliceH
                               const Execution& execution) {
   static constexpr const char* other_pixels = "with other pixels than were written";
   try {
-    const auto file = load_file(written, execution);
+    const auto file = load_for_reading(written, execution);
     DcmDataset& data = *file->getDataset();
     SliceHeader whole;
     whole.path = written;

@@ -305,7 +305,10 @@ class Writer final : public ImageWriter {
     }
     const std::string instance = text_of(data, DCM_SOPInstanceUID);
     save(*draft.file, slice, encoding, path);
-    if (!draft.apart.empty()) draft.file.reset();
+    // All but the cells goes, so that a header of millions of elements is not there twice.
+    std::unique_ptr<DcmElement> pixels;
+    if (draft.apart.empty()) pixels.reset(data.remove(&pixel_data(data)));
+    draft.file.reset();
     if (const std::string problem = readback_mismatch(path, slice, instance, draft.cells, execution_);
         !problem.empty()) {
       throw Error(Errc::not_writable,

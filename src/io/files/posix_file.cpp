@@ -58,7 +58,11 @@ pid_t fork_apart() noexcept {
 #endif
   if (child == 0) {
     setsid();
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+    // What is ours is closed on exec. Callers hand on low numbers, and a limit may be as high as a million.
+    constexpr int most_inherited = 1024;
+    for (int file = 0; file < most_inherited; ++file) {
+      if (file <= STDERR_FILENO || fcntl(file, F_GETFD) == 0) close(file);
+    }
   } else {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

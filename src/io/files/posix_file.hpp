@@ -33,8 +33,8 @@ class Descriptor {
 };
 
 /// Returns what fork() does. The child goes on to its end however this process ends, even by a signal to the whole
-/// group. It has no standard streams, so that nobody who reads this process's output waits for it. It must not allocate
-/// memory: other threads may have been doing so.
+/// group. It has no standard streams, nor what else the caller of this process handed on, so that nobody who reads this
+/// process's output waits for it. It must not allocate memory: other threads may have been doing so.
 pid_t fork_apart() noexcept;
 
 /// A regular file that is read from any place, by any number of threads.

@@ -229,31 +229,17 @@ StagingFolder::~StagingFolder() {
 
 fs::path StagingFolder::aside() const { return beside("quietvox-" + digits_of(path_) + ".replaced"); }
 
-bool StagingFolder::holds_folder() const {
-  return std::ranges::any_of(paths_in(*this / ""), [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_directory(fs::symlink_status(path, ignored));
-  });
-}
-
 int StagingFolder::remove_now() noexcept { return remove_staging(made_, lock_name_, *folder_, *lock_); }
 
 int StagingFolder::remove() noexcept {
-  std::unique_lock guard(mutex);
-  if (stagings.erase(this) == 0) return 0;
-  const pid_t child = holds_folder() ? fork_apart() : -1;
-  if (child <= 0) {
-    const int error = remove_now();
-    if (child == 0) _exit(error);
-    return error;
+  {
+    const std::lock_guard guard(mutex);
+    if (!stagings.contains(this)) return 0;
   }
-  lock_->close();  // the child has it too
-  guard.unlock();
-  int status = 0;
-  pid_t ended = 0;
-  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
-  }
-  return ended == child && WIFEXITED(status) ? WEXITSTATUS(status) : remove_now();
+  const int error = remove_now();  // may take long: abandon_stagings() does not wait for it
+  const std::lock_guard guard(mutex);
+  stagings.erase(this);
+  return error;
 }
 
 std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(mutex); }
@@ -264,14 +250,16 @@ bool abandon_stagings() {
   (void)lock.release();  // for ever
   if (stagings.empty() && made_parents.empty()) return true;
   const pid_t child = fork_apart();
+  constexpr int most_tries = 50, most_waits = 20, pause = 10'000;  // half a second, a fifth of one
   if (child <= 0) {
-    for (StagingFolder* const folder : stagings) folder->remove_now();
+    for (StagingFolder* const folder : stagings) {
+      // Until the process ends, its threads may make files in it, or be removing it too.
+      for (int tries = 0; folder->remove_now() != 0 && tries < most_tries; ++tries) usleep(pause);
+    }
     for (const fs::path& parent : made_parents) rmdir(parent.c_str());
   }
   if (child == 0) _exit(0);
-  for (StagingFolder* const folder : stagings) folder->lock_->close();  // the child has them too
-  constexpr int most_waits = 20;                                        // a fifth of a second
-  for (int waits = 0; waits < most_waits && child > 0 && waitpid(child, nullptr, WNOHANG) == 0; ++waits) usleep(10'000);
+  for (int waits = 0; waits < most_waits && child > 0 && waitpid(child, nullptr, WNOHANG) == 0; ++waits) usleep(pause);
   return true;
 }
 

@@ -41,8 +41,7 @@ class StagingFolder {
   bool made_parent() const { return made_parent_; }
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const { return usual_permissions_; }
-  /// Removes it now, with all that it holds; a second call does nothing. If it holds a folder, which may hold many
-  /// files, a process of its own does it, and goes on if this one is ended. Returns an error number, or 0.
+  /// Removes it now, with all that it holds; a second call does nothing. Returns an error number, or 0.
   int remove() noexcept;
 
  private:
@@ -50,7 +49,6 @@ class StagingFolder {
 
   /// What was just made, with its lock. Returns an error number, or 0.
   int open_new();
-  bool holds_folder() const;
   /// By this process. Allocates no memory.
   int remove_now() noexcept;
 

@@ -7,11 +7,14 @@
 // process that does so, or where QUIETVOX_TEST_KILL_RUN is set, the one that began. Where QUIETVOX_TEST_PLAIN_RENAMES
 // is set, the file system seems to be one that can only rename. Just before the first exchange, what
 // QUIETVOX_TEST_SWAP names comes to stand where the output is to stand, and what stood there, under that name and
-// `.was`; what QUIETVOX_TEST_PLANT names is moved into the folder that stands there.
+// `.was`; what QUIETVOX_TEST_PLANT names is moved into the folder that stands there. Where QUIETVOX_TEST_THREADS is
+// set, the system gives so many threads.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -82,6 +85,15 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
   const auto real =
       reinterpret_cast<int (*)(int, const char*, int, const char*, unsigned)>(dlsym(RTLD_NEXT, "renameat2"));
   return die_after_rename(real(from_folder, from, to_folder, to, flags));
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* argument) {
+  static std::atomic<int> threads = 0;
+  const char* const most = std::getenv("QUIETVOX_TEST_THREADS");
+  if (most && ++threads > std::atoi(most)) return EAGAIN;
+  const auto real = reinterpret_cast<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
+      dlsym(RTLD_NEXT, "pthread_create"));
+  return real(thread, attributes, body, argument);
 }
 
 int jpeg8_start_decompress(void*) { return die(); }

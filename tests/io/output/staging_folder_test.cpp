@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "io/files/staging_name.hpp"
 #include "support/expect_error.hpp"
@@ -223,37 +224,35 @@ TEST_F(StagingFolderTest, AParentThatWasMadeInVainGoes) {
   EXPECT_FALSE(fs::exists(out("new")));
 }
 
-/// Removing what lies on a disk takes long: a process that is to end does not wait for it.
+/// Removing what lies on a disk takes long: a process that is to end does not wait for it. Its threads may be at it
+/// already, or be making more.
 TEST_F(StagingFolderTest, AFolderGoesOnBeingRemovedWhereItsProcessIsEnded) {
-  constexpr int many = 8000;
-  const auto files = [&] {
-    std::ptrdiff_t count = 0;
-    std::error_code gone;
-    for (const auto& folder : fs::directory_iterator(folder_ / "out")) {
-      count += std::distance(fs::directory_iterator(folder.path() / "series", gone), {});
-    }
-    return count;
-  };
-  const auto expect_removed = [&](const std::function<void(std::optional<StagingFolder>&)>& remove) {
+  using Staging = std::optional<StagingFolder>;
+  const auto expect_removed = [&](const std::function<void(Staging&)>& meanwhile) {
     const pid_t process = fork();
     if (process == 0) {
-      std::optional<StagingFolder> staging(std::in_place, out("a.nii"));
+      Staging staging(std::in_place, out("a.nii"));
       fs::create_directory(*staging / "series");
+      constexpr int many = 4000;
       for (int i = 0; i < many; ++i) put(*staging / "series" / std::to_string(i), "");
-      put(folder_ / "made", "");
-      remove(staging);
+      std::thread(meanwhile, std::ref(staging)).detach();
+      usleep(10'000);
+      abandon_stagings();
       raise(SIGKILL);
     }
-    constexpr int most_waits = 6000;
-    for (int waits = 0; waits < most_waits && (!fs::exists(folder_ / "made") || files() == many); ++waits) usleep(1000);
-    kill(process, SIGKILL);
     waitpid(process, nullptr, 0);
+    constexpr int most_waits = 6000;
     for (int waits = 0; waits < most_waits && !fs::is_empty(folder_ / "out"); ++waits) usleep(10'000);
     EXPECT_TRUE(fs::is_empty(folder_ / "out"));
-    fs::remove(folder_ / "made");
   };
-  expect_removed([](std::optional<StagingFolder>& staging) { staging.reset(); });
-  expect_removed([](const std::optional<StagingFolder>&) { abandon_stagings(); });
+  expect_removed([](Staging&) {});
+  expect_removed([](Staging& staging) { staging.reset(); });
+  expect_removed([](Staging& staging) {
+    for (int i = 0;; ++i) {
+      const int made = open((*staging / std::to_string(i)).c_str(), O_WRONLY | O_CREAT, 0600);
+      if (made >= 0) close(made);
+    }
+  });
 }
 
 TEST_F(StagingFolderTest, FoldersAreMovedUpToNamesThatAreFree) {

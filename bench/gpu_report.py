@@ -182,10 +182,10 @@ def aims(rows):
     return lines
 
 
-def later_lines(results):
+def later_lines(rows):
     """Rates and, in the same unit, what they were to be."""
     lines = []
-    for row in (row for result in results for row in result["rows"] if row["what"] == "kernel"):
+    for row in (row for row in rows if row["what"] == "kernel" and row["filter"] in ("nlm", "dct", "prinlm", "bm4d")):
         unit, *wanted = AIMS.get((row["filter"], row["setting"]), ("Gvoxel/s", None, None))
         in_gvoxels = [value * row["gvoxel_per_s"] / row.get("ttap_per_s", 1) if unit == "T offset/s" else value
                       for value in wanted if value]
@@ -278,7 +278,7 @@ def main():
     ours, cpu, papers = load("h200.json"), load("h200_cpu.json"), load("h200_published_methods.json")["rows"]
     npp, cupy = peer_rates("h200_npp.json"), peer_rates("h200_cupy.json")
     profile = load("kernel_profile.json")
-    later = [load(f"h100/{name}.json") for name in ("nlm", "dct", "prinlm", "bm4d")]
+    later = load("h100.json")
     kernels = [row for row in ours["rows"] if row["what"] == "kernel"]
     hosts = [row for row in ours["rows"] if row["what"] != "kernel"]
     psnrs = [row["psnr_db"] for row in papers if "psnr_db" in row]
@@ -294,8 +294,8 @@ def main():
         **{key: cpu[key] for key in ("processor", "threads", "itk", "opencv")},
         kernels="\n".join(kernel_line(row, (npp, cupy)) for row in kernels),
         cpu="\n".join(cpu_lines(kernels, cpu["filters"])), papers="\n".join(map(paper_line, papers)),
-        aims="\n".join(aims(ours["rows"])), later="\n".join(later_lines(later)),
-        later_commit=later[0]["commit"], later_gpu=later[0]["gpu"],
+        aims="\n".join(aims(ours["rows"])), later="\n".join(later_lines(later["rows"])),
+        later_commit=later["commit"], later_gpu=later["gpu"],
         hosts="\n".join(line(row["filter"], row["setting"], row["what"], f"{row['gvoxel_per_s']:.2f}",
                              f"{row['of_ceiling']:.2f}") for row in hosts)), encoding="utf-8")
 

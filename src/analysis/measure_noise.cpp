@@ -314,7 +314,7 @@ double correlation_area(const NoiseSpectrum& spectrum) {
   return length.x * length.y;
 }
 
-/// As in CT. White noise is not.
+/// Noise of CT is; white noise is not.
 bool is_correlated_across_slices(const NoiseModel& model) {
   constexpr double most = 1.25;  // voxels
   return model.spectrum.length().z >= most;
@@ -368,8 +368,8 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   }
 }
 
-/// Of two measures of white noise the second, which rests on fewer numbers, if it says that the first, which structure
-/// reaches more easily, is mostly structure.
+/// `of_quiet` if it is much lower than `sigma`: then `sigma` is mostly structure. Else `sigma`, which rests on more
+/// numbers.
 double less_structure(double sigma, double of_quiet) {
   constexpr double much = 0.7;  // of sigma
   return of_quiet > 0 && of_quiet < much * sigma ? of_quiet : sigma;
@@ -423,7 +423,7 @@ struct Measured {
 /// What headers say of whether voxels are magnitudes, whose noise is Rician.
 enum class Magnitudes { no, perhaps, yes };
 
-/// What headers say of the noise.
+/// What headers say of the noise, and of the voxels.
 struct Said {
   Magnitudes magnitudes = Magnitudes::perhaps;
   bool may_follow_signal = true;
@@ -711,7 +711,7 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
     return model;
   }
   const bool is_used = has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma;
-  const double sigma = less_structure(fine, measured.of_quiet);
+  const double sigma = less_structure(std::min(fine, model.sigma), measured.of_quiet);
   if (!is_used || sigma >= model.sigma) return model;
   take_as_white(model, sigma);
   model.confidence = Confidence::low;

@@ -41,7 +41,8 @@ Basis cosines() {
   return basis;
 }
 
-/// Of all pieces within the layers of bricks; those with missing voxels are left out.
+/// Of all pieces within the layers of bricks; those with missing voxels are left out. Cosines are taken of differences,
+/// which changes nothing but rounding, so that a piece of one value has no energy at all.
 PieceEnergies energies_of_pieces(const NoiseBricks& bricks) {
   const Basis basis = cosines();
   const Extent& size = bricks.size();
@@ -49,11 +50,12 @@ PieceEnergies energies_of_pieces(const NoiseBricks& bricks) {
   std::vector<std::array<double, rows>> along_x(static_cast<std::size_t>(size.y));
   const auto mean_energy = [&](std::int64_t y, std::size_t first) {
     double sum = 0;
+    const std::array<double, rows>& of_first = along_x[static_cast<std::size_t>(y)];
     for (std::size_t k = first; k < first + 2; ++k) {
       for (std::size_t l = first; l < first + 2; ++l) {
         double coefficient = 0;
         for (std::size_t i = 0; i < side; ++i) {
-          coefficient += basis[l][i] * along_x[static_cast<std::size_t>(y) + i][k];
+          coefficient += basis[l][i] * (along_x[static_cast<std::size_t>(y) + i][k] - of_first[k]);
         }
         sum += coefficient * coefficient;
       }
@@ -66,9 +68,8 @@ PieceEnergies energies_of_pieces(const NoiseBricks& bricks) {
       for (std::int64_t y = 0; y < size.y; ++y) {
         for (std::size_t k = 0; k < rows; ++k) {
           double sum = 0;
-          for (std::size_t i = 0; i < side; ++i) {
-            sum += basis[k][i] * static_cast<double>(voxels[y * size.x + x + static_cast<std::int64_t>(i)]);
-          }
+          const float* const row = voxels + y * size.x + x;
+          for (std::size_t i = 0; i < side; ++i) sum += basis[k][i] * static_cast<double>(row[i] - row[0]);
           along_x[static_cast<std::size_t>(y)][k] = sum;
         }
       }
@@ -181,12 +182,14 @@ class Variances {
 }  // namespace
 
 double white_noise_of_quiet_pieces(const NoiseBricks& bricks) {
-  constexpr std::int64_t fewest = 50;
+  constexpr std::int64_t fewest = 50;  // bricks
+  constexpr std::size_t fewest_pieces = 1000;
   constexpr double fall = 3.2;   // of structure from the middle frequencies to the fine ones: heads have 2.3 to 5.9
   constexpr double least = 0.5;  // of what the quietest pieces show: more is not taken off
   constexpr double steep = 2, uniform = 1.25;
   if (bricks.count() < fewest || bricks.size().x < side || bricks.size().y < side) return 0;
   PieceEnergies pieces = energies_of_pieces(bricks);
+  if (pieces.fine.size() < fewest_pieces) return 0;
   const Variances fine_variances(std::move(pieces.fine));
   const double fine = fine_variances.sigma_of(quietest_few);
   const double middle = Variances(std::move(pieces.middle)).sigma_of(quietest_few);

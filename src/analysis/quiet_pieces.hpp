@@ -6,10 +6,10 @@
 
 namespace quietvox {
 
-/// Sigma of white noise where structure is everywhere, by pieces of 6x6 voxels, which find the gaps in it. White noise
-/// is the same in all pieces and at all frequencies. Structure differs from piece to piece, so that the quietest hold
-/// little, and falls with frequency. 0 where that cannot be told: the noise is not white, or bricks are few. The bricks
-/// hold voxels.
+/// Sigma of white noise where structure is everywhere, measured in pieces of 6x6 voxels: some lie in gaps of it. White
+/// noise is the same in all pieces and at all frequencies. Structure differs from piece to piece, so that the quietest
+/// hold little, and falls with frequency. 0 where that cannot be told: the noise is not white, or bricks are few. The
+/// bricks hold voxels.
 double white_noise_of_quiet_pieces(const NoiseBricks& bricks);
 
 }  // namespace quietvox

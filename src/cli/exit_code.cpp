@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exit_code.hpp"
 
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ namespace {
 
 /// What the standard library and oneTBB throw where the system gives no more threads.
 bool lacks_threads(const std::exception& exception) {
+  if (dynamic_cast<const std::filesystem::filesystem_error*>(&exception)) return false;
   const auto* const error = dynamic_cast<const std::system_error*>(&exception);
   return error ? error->code() == std::errc::resource_unavailable_try_again
                : std::string_view(exception.what()).starts_with("pthread_create has failed");

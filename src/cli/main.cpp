@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/commands/series/series_worker.hpp"
@@ -98,7 +99,9 @@ bool reader_is_gone() {
 /// For a thread that is about to say why the run ends. Where another is at that already, it waits for the end.
 void be_the_only_one_to_end() {
   static std::atomic_flag is_ending;
-  while (is_ending.test_and_set()) pause();
+  thread_local bool is_this_one = false;
+  while (!is_this_one && is_ending.test_and_set()) pause();
+  is_this_one = true;
 }
 
 /// Prints an error in one line, and as JSON on stdout if that was asked for; returns its exit status.
@@ -136,8 +139,10 @@ int guarded(const std::vector<std::string>& words, Context& context, const Signa
   }
 }
 
-/// For what is thrown where nobody can catch it, as by oneTBB, on a thread of its own, when the system gives no more:
-/// one line and an exit status, as for all else.
+std::atomic<const Context*> context_of_run = nullptr;
+
+/// Ends the run after an exception that nobody can catch. oneTBB throws one on its own threads when the system gives no
+/// more threads. One line, JSON if it was asked for, and an exit status, as for all else.
 [[noreturn]] void end_uncaught() {
   be_the_only_one_to_end();
   Error error(Errc::internal, "internal error of an unknown kind; please report it");
@@ -147,11 +152,15 @@ int guarded(const std::vector<std::string>& words, Context& context, const Signa
     error = as_error(exception);
   } catch (...) {
   }
-  constexpr int most_waits = 20;  // outputs may be being put in place
+  constexpr int most_waits = 3000;  // half a minute: outputs may be being put in place, or this thread be doing that
   for (int waits = 0; waits < most_waits && !io::abandon_stagings(); ++waits) usleep(10'000);
-  const std::string line = "quietvox: " + one_line(error.what()) + "\n";
-  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
-  _exit(exit_code(error.code()));
+  const int status = exit_code(error.code());
+  say_without_waiting("quietvox: " + one_line(error.what()) + "\n");
+  if (const Context* const context = context_of_run; context && context->json && !context->is_worker) {
+    print_json({{"error", error_json(error, status)}});
+    std::cout.flush();
+  }
+  _exit(status);
 }
 
 }  // namespace
@@ -170,14 +179,20 @@ int main(int argc, char** argv) {
     Context context{console, {}};
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     context.json = asks_for(words, "--json");
+    context_of_run = &context;
+    std::optional<SignalWatch> signals;
     try {
-      const SignalWatch signals;
-      context.stop = signals.stop();
-      status = guarded(words, context, signals);
-      signal = signals.received();
-    } catch (const std::exception& exception) {  // it has no thread
+      signals.emplace();
+    } catch (const std::exception& exception) {  // there is no thread for it
       status = fail(exception, context);
     }
+    if (signals) {
+      context.stop = signals->stop();
+      status = guarded(words, context, *signals);
+      signal = signals->received();
+    }
+    signals.reset();
+    context_of_run = nullptr;
   }
   std::cout.flush();
   if (signal != 0 && status == exit_signal + signal) die_of(signal);

@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <string_view>
-
 #include "cli/exit_code.hpp"
 #include "io/output/staging_folder.hpp"
 
@@ -42,9 +40,7 @@ void SignalWatch::end_unless_done_soon() const {
     sigtimedwait(&watched_, nullptr, &a_while);
     constexpr int most_waits = 14;
     if (done_ || waits < most_waits || !io::abandon_stagings()) continue;  // or outputs are being put in place
-    constexpr std::string_view line = "quietvox: stopped by a signal; nothing was left half written\n";
-    pollfd err{STDERR_FILENO, POLLOUT, 0};  // nobody may be reading
-    if (poll(&err, 1, 0) == 1) static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+    say_without_waiting("quietvox: stopped by a signal; nothing was left half written\n");
     die_of(received_);
   }
 }
@@ -53,6 +49,11 @@ SignalWatch::~SignalWatch() {
   done_ = true;
   pthread_kill(thread_.native_handle(), SIGUSR2);
   thread_.join();
+}
+
+void say_without_waiting(std::string_view line) {
+  pollfd err{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&err, 1, 0) == 1) static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
 }
 
 void die_of(int number) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <stop_token>
+#include <string_view>
 #include <thread>
 
 namespace quietvox::cli {
@@ -32,6 +33,9 @@ class SignalWatch {
   std::atomic<bool> done_ = false;
   std::thread thread_;
 };
+
+/// Writes a line to stderr at once, but not if nobody is reading what was written before.
+void say_without_waiting(std::string_view line);
 
 /// Ends the process by a signal that was caught before, so that its parent (a loop of a shell, a batch system) sees
 /// what happened. The first process of a container does not die of signals: it exits with 128 + the signal. Call it

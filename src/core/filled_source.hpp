@@ -32,8 +32,8 @@ class FilledSource final : public VolumeSource {
  private:
   struct Slice {
     std::vector<bool> missing{};  ///< empty where nothing is
-    /// Values of missing voxels, by runs: each whose value differs from that of the missing voxel before it (of the
-    /// first, from the usual NaN).
+    /// Missing voxels, as place and value, wherever the value differs from that of the missing voxel before (at first,
+    /// from the usual NaN).
     std::vector<std::pair<std::size_t, float>> values{};
     std::optional<bool> holds_something{};
   };

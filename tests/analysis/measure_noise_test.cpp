@@ -558,7 +558,8 @@ TEST(MeasureNoise, OneVolumeOfATimeSeries) {
       EXPECT_EQ(model.confidence, Confidence::low) << file << ' ' << i;
     }
   };
-  // Of neighbouring volumes: median absolute value and root mean square, both as standard deviations.
+  // Of neighbouring volumes: median absolute value and root mean square, both as standard deviations (of pcasl, the
+  // largest of its volumes: places move, and some volumes are labelled).
   expect_all_between("nifti/example4d.nii.gz", 8.4, 9.0);
   expect_all_between("nifti/pcasl.nii.gz", 10.5, 15.7);
 }
@@ -566,7 +567,7 @@ TEST(MeasureNoise, OneVolumeOfATimeSeries) {
 /// Folds of a brain without noise, in whole numbers: they were taken for correlated noise of up to 8.
 TEST(MeasureNoise, FoldsOfASliceAreNoNoise) {
   QV_NEEDS_TEST_DATA();
-  const Scan whole = head();
+  const Scan& whole = head();
   const auto expect_none = [&](const Extent& extent, const std::function<Triple<std::int64_t>(std::int64_t)>& place) {
     Scan slice{extent, {}};
     for (std::int64_t i = 0; i < extent.voxels(); ++i) {

@@ -73,7 +73,7 @@ TEST(Signals, AtAnyMomentLeaveAllOrNothing) {
   }
 }
 
-/// Of a container, whom the system spares what it has not asked for: it ends with the status that shells give.
+/// Signals without a handler do not end the first process of a container. It ends with the status that shells give.
 TEST(Signals, EndTheFirstProcessToo) {
   if (std::system("unshare -rpf true 2>/dev/null") != 0) {
     GTEST_SKIP() << "unshare is not installed, or may make no namespaces here";

@@ -30,7 +30,7 @@ std::unique_ptr<DcmFileFormat> load_file(const std::filesystem::path&, const Exe
 /// The same, to be read only: what is looked for is found soon, however many elements there are.
 std::unique_ptr<DcmFileFormat> load_for_reading(const std::filesystem::path&, const Execution& = {});
 /// The same for what its header tells: long values stay on disk until they are asked for, each of which opens the file
-/// again.
+/// again. To be read only.
 std::unique_ptr<DcmFileFormat> load_header(const std::filesystem::path&, const Execution& = {});
 /// The same for the elements before `until`, of a file with a preamble.
 std::unique_ptr<DcmFileFormat> load_beginning(const std::filesystem::path&, const DcmTagKey& until,

@@ -305,7 +305,7 @@ class Writer final : public ImageWriter {
     }
     const std::string instance = text_of(data, DCM_SOPInstanceUID);
     save(*draft.file, slice, encoding, path);
-    // All but the cells goes, so that a header of millions of elements is not there twice.
+    // The cells alone are kept: a header of millions of elements would be in memory twice.
     std::unique_ptr<DcmElement> pixels;
     if (draft.apart.empty()) pixels.reset(data.remove(&pixel_data(data)));
     draft.file.reset();

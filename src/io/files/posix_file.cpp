@@ -58,7 +58,8 @@ pid_t fork_apart() noexcept {
 #endif
   if (child == 0) {
     setsid();
-    // What is ours is closed on exec. Callers hand on low numbers, and a limit may be as high as a million.
+    // What is ours is closed on exec. What was inherited has low numbers; to try all that the limit allows, perhaps a
+    // million, would take long.
     constexpr int most_inherited = 1024;
     for (int file = 0; file < most_inherited; ++file) {
       if (file <= STDERR_FILENO || fcntl(file, F_GETFD) == 0) close(file);

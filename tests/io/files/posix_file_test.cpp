@@ -18,16 +18,19 @@ TEST(ForkApart, NobodyWaitsForTheChildByWhatTheProcessInherited) {
   ASSERT_EQ(pipe2(own, O_CLOEXEC), 0);
   const pid_t process = fork();
   if (process == 0) {
-    if (fork_apart() == 0) {
+    const pid_t child = fork_apart();
+    if (child == 0) {
       close(own[1]);
       char byte = 0;
       while (read(own[0], &byte, 1) > 0) {  // until the test ends
       }
     }
-    _exit(0);
+    _exit(child < 0 ? 1 : 0);
   }
   close(inherited[1]);
-  waitpid(process, nullptr, 0);
+  int status = 0;
+  waitpid(process, &status, 0);
+  EXPECT_EQ(status, 0);
   pollfd readers_end{inherited[0], POLLIN, 0};
   constexpr int milliseconds = 10'000;
   EXPECT_EQ(poll(&readers_end, 1, milliseconds), 1);

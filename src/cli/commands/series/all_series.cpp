@@ -139,24 +139,26 @@ class Supervisor {
   /// neither is known, the next worker names each file before it reads it.
   void blame(const std::string& end) {
     io::remove_stale_stagings(job_.request.output);
-    const std::string reason = "the process that read it ended with " + end + "; the file may be damaged";
+    const bool lacked_memory = end == "exit status " + std::to_string(exit_out_of_memory);
+    const Errc code = lacked_memory ? Errc::out_of_memory : Errc::internal;
+    const std::string reason =
+        "the process that read it ended with " + end + (lacked_memory ? "" : "; the file may be damaged");
     context_.console.end_progress();
     if (series_) {
       const std::string uid = bytes_from_json(*series_);
-      const Error error(Errc::internal, reason);
+      const Error error(code, reason);
       context_.console.error("series " + uid + ": " + error.message());
       fail(uid, error);
       finish_series();
     } else if (file_) {
-      const Error error(Errc::internal, bytes_from_json(*file_) + ": " + reason);
+      const Error error(code, bytes_from_json(*file_) + ": " + reason);
       context_.console.error(error.message());
       fail("", error);
       left_out_.push_back(*file_);
     } else if (!is_careful_) {
       is_careful_ = true;  // at one of the headers: next time the worker says at which
     } else {
-      throw Error(Errc::internal,
-                  job_.request.input.string() + ": the process that filters the series ended with " + end);
+      throw Error(code, job_.request.input.string() + ": the process that filters the series ended with " + end);
     }
   }
 

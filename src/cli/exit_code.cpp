@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exit_code.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <filesystem>
 #include <new>
 #include <string>
@@ -19,7 +22,26 @@ bool lacks_threads(const std::exception& exception) {
                : std::string_view(exception.what()).starts_with("pthread_create has failed");
 }
 
+std::atomic_flag is_claimed;
+std::atomic<bool> is_awaited = false;
+
 }  // namespace
+
+void claim_the_end() {
+  thread_local bool is_claimed_here = false;
+  while (!is_claimed_here && is_claimed.test_and_set()) {
+    is_awaited = true;
+    pause();
+  }
+  is_claimed_here = true;
+}
+
+void await_the_end(unsigned seconds) {
+  is_awaited = true;
+  sleep(seconds);
+}
+
+bool somebody_awaits_the_end() { return is_awaited; }
 
 ExitCode exit_code(Errc code) {
   switch (code) {

@@ -31,4 +31,13 @@ ExitCode exit_code(Errc);
 /// What to tell people of an exception: an Error as it is, anything else as one that says what it means.
 Error as_error(const std::exception&);
 
+/// For a thread that ends the run, well or not: every other one that would waits here for the end of the process.
+void claim_the_end();
+
+/// The same for so many seconds, without a claim.
+void await_the_end(unsigned seconds);
+
+/// Whether a thread waits in one of these.
+bool somebody_awaits_the_end();
+
 }  // namespace quietvox::cli

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/commands/series/all_series.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/spelling.hpp"
 #include "io/files/paths.hpp"
 #include "workflow/memory_budget.hpp"
@@ -80,6 +81,7 @@ Job job_of(const Arguments& arguments) {
 Json filter_and_report(const DenoiseRequest& request, const io::Image& image, BackendSelector& backends,
                        Context& context) {
   const DenoiseReport report = denoise(request, image, backends, context.observer());
+  if (!context.is_worker) claim_the_end();  // the outputs are there: a thread that fails now changes nothing
   context.console.end_progress();
   print_report(request, report, context.console);
   return to_json(request, report, as_option);

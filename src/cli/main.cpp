@@ -96,17 +96,9 @@ bool reader_is_gone() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// For a thread that is about to say why the run ends. Where another is at that already, it waits for the end.
-void be_the_only_one_to_end() {
-  static std::atomic_flag is_ending;
-  thread_local bool is_this_one = false;
-  while (!is_this_one && is_ending.test_and_set()) pause();
-  is_this_one = true;
-}
-
 /// Prints an error in one line, and as JSON on stdout if that was asked for; returns its exit status.
 int fail(const Error& error, int status, const Context& context) {
-  be_the_only_one_to_end();
+  claim_the_end();
   context.console.error(error.message());
   if (context.json && !context.is_worker) print_json({{"error", error_json(error, status)}});
   return status;
@@ -123,6 +115,7 @@ int fail(const std::exception& exception, const Context& context) {
 int guarded(const std::vector<std::string>& words, Context& context, const SignalWatch& signals) {
   try {
     run_command_line(words, context);
+    claim_the_end();
     std::cout.flush();
     if (std::cout) return exit_done;
     if (reader_is_gone()) return exit_signal + SIGPIPE;
@@ -144,7 +137,6 @@ std::atomic<const Context*> context_of_run = nullptr;
 /// Ends the run after an exception that nobody can catch. oneTBB throws one on its own threads when the system gives no
 /// more threads. One line, JSON if it was asked for, and an exit status, as for all else.
 [[noreturn]] void end_uncaught() {
-  be_the_only_one_to_end();
   Error error(Errc::internal, "internal error of an unknown kind; please report it");
   try {
     if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -152,8 +144,12 @@ std::atomic<const Context*> context_of_run = nullptr;
     error = as_error(exception);
   } catch (...) {
   }
-  constexpr int most_waits = 3000;  // half a minute: outputs may be being put in place, or this thread be doing that
-  for (int waits = 0; waits < most_waits && !io::abandon_stagings(); ++waits) usleep(10'000);
+  if (!io::abandon_stagings()) {  // outputs are being put in place: the thread that does it, unless it is this one,
+                                  // goes on
+    constexpr unsigned longest = 30;
+    await_the_end(longest);
+  }
+  claim_the_end();
   const int status = exit_code(error.code());
   say_without_waiting("quietvox: " + one_line(error.what()) + "\n");
   if (const Context* const context = context_of_run; context && context->json && !context->is_worker) {
@@ -195,6 +191,8 @@ int main(int argc, char** argv) {
     context_of_run = nullptr;
   }
   std::cout.flush();
+  // oneTBB that got no thread may not end in order.
+  if (status == exit_out_of_memory || somebody_awaits_the_end()) _exit(status);
   if (signal != 0 && status == exit_signal + signal) die_of(signal);
   return status;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/noise_bricks.hpp"
-#include "analysis/noise_level.hpp"
+#include "analysis/noise_map_fit.hpp"
 
 namespace quietvox {
 

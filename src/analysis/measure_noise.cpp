@@ -14,12 +14,12 @@
 #include "analysis/air.hpp"
 #include "analysis/cosine_energies.hpp"
 #include "analysis/median_of.hpp"
-#include "analysis/noise_estimate.hpp"
 #include "analysis/noise_fit.hpp"
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
 #include "analysis/quiet_pieces.hpp"
 #include "analysis/rician.hpp"
+#include "analysis/simple_noise_estimators.hpp"
 #include "core/swapped_volume.hpp"
 
 namespace quietvox {

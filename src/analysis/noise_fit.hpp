@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/noise_bricks.hpp"
-#include "analysis/noise_level.hpp"
+#include "analysis/noise_map_fit.hpp"
 #include "core/noise_model.hpp"
 
 namespace quietvox {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/median_of.hpp"
-#include "analysis/noise_level.hpp"
+#include "analysis/noise_map_fit.hpp"
 #include "analysis/rician.hpp"
 
 namespace quietvox {

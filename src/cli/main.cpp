@@ -144,8 +144,8 @@ std::atomic<const Context*> context_of_run = nullptr;
     error = as_error(exception);
   } catch (...) {
   }
-  if (!io::abandon_stagings()) {  // outputs are being put in place: the thread that does it, unless it is this one,
-                                  // goes on
+  // Outputs are being put in place: the thread that does it goes on, unless it is this one.
+  if (!io::abandon_stagings()) {
     constexpr unsigned longest = 30;
     await_the_end(longest);
   }

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "analysis/noise_estimate.hpp"
+#include "analysis/simple_noise_estimators.hpp"
 #include "cli/command.hpp"
 #include "cli/filter_job.hpp"
 #include "cli/json.hpp"

@@ -9,7 +9,7 @@
 #include "core/provenance.hpp"
 #include "core/sha256.hpp"
 #include "io/create.hpp"
-#include "io/dicom/output_owner.hpp"
+#include "io/dicom/result_identity.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/uid.hpp"
 #include "io/image.hpp"
@@ -136,7 +136,8 @@ class DicomCreator final : public ImageWriter {
         geometry_(geometry),
         kind_(kind),
         execution_(options.execution.silent()),
-        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access, dicom_output_owner) {
+        output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access,
+                dicom_result_identity) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
 

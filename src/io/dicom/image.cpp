@@ -11,7 +11,7 @@
 #include "core/execution.hpp"
 #include "io/dicom/duplicates.hpp"
 #include "io/dicom/open_file.hpp"
-#include "io/dicom/patient.hpp"
+#include "io/dicom/patient_match.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"

@@ -11,7 +11,7 @@
 #include "io/dicom/derive.hpp"
 #include "io/dicom/embedded_overlays.hpp"
 #include "io/dicom/frame_decoder.hpp"
-#include "io/dicom/patient.hpp"
+#include "io/dicom/patient_match.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/float_precision.hpp"

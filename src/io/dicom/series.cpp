@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "io/dicom/duplicates.hpp"
-#include "io/dicom/patient.hpp"
+#include "io/dicom/patient_match.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/volume_split.hpp"
 #include "io/display_format.hpp"

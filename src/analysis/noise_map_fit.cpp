@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/noise_level.hpp"
+#include "analysis/noise_map_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

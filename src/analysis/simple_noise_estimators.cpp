@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/noise_estimate.hpp"
+#include "analysis/simple_noise_estimators.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/patient.hpp"
+#include "io/dicom/patient_match.hpp"
 
 #include <dcmtk/dcmdata/dcspchrs.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/output_owner.hpp"
+#include "io/dicom/result_identity.hpp"
 
 #include "core/error.hpp"
 #include "io/dicom/derive.hpp"
@@ -8,7 +8,7 @@
 
 namespace quietvox::io {
 
-std::optional<std::string> dicom_output_owner(const std::filesystem::path& path, const Execution& execution) {
+std::optional<std::string> dicom_result_identity(const std::filesystem::path& path, const Execution& execution) {
   const DcmTagKey first_not_needed(0x0020, 0x0012);  // right behind the number of the series
   std::unique_ptr<DcmFileFormat> file;
   try {

@@ -14,6 +14,7 @@
 
 #include "core/swapped_volume.hpp"
 #include "io/display_format.hpp"
+#include "io/voxel_loops.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -136,12 +137,7 @@ class Turns {
  public:
   void add(VolumeView<const float> slice, Rescale to_real) {
     const std::span voxels(slice.data, static_cast<std::size_t>(slice.extent.slice()));
-    float low = std::numeric_limits<float>::infinity(), high = -low;
-    for (const float voxel : voxels) {
-      if (!std::isfinite(voxel)) continue;
-      low = std::min(low, voxel);
-      high = std::max(high, voxel);
-    }
+    const auto [low, high] = finite_range(voxels);
     if (!(low < high)) return;
     const auto is_cut_at = [&](float end) {
       constexpr double least_share = 0.001, near = 0.02;  // of the voxels; of the range
@@ -160,9 +156,9 @@ class Turns {
     const std::int64_t columns = slice.extent.x, rows = slice.extent.y;
     for (std::int64_t y = 0; y < rows; ++y) {
       const float* const row = slice.row(y, 0);
-      for (std::int64_t x = 1; x < columns; ++x) add(looked_at, row + x, 1, x >= 3 && x + 2 < columns);
+      add_row(looked_at, row + 1, columns - 1, 1, [&](std::int64_t x) { return x >= 2 && x + 3 < columns; });
       if (y == 0) continue;
-      for (std::int64_t x = 0; x < columns; ++x) add(looked_at, row + x, columns, y >= 3 && y + 2 < rows);
+      add_row(looked_at, row, columns, columns, [&](std::int64_t) { return y >= 3 && y + 2 < rows; });
     }
   }
   /// Why the numbers are phases; empty where they are none.
@@ -223,15 +219,34 @@ class Turns {
     return real_.low >= low - outside && real_.high <= high + outside;
   }
 
-  /// `here` and what lies `step` before it; `has_sides`: two more lie on either side.
-  void add(const Slice& slice, const float* here, std::int64_t step, bool has_sides) {
-    constexpr float small = 0.1F, edge = 0.25F, large = 0.75F;  // of the range
-    const float before = here[-step], jump = std::abs(*here - before);
-    if (jump > 0 && jump < small * slice.range) {
-      const float level = (before - slice.low) / slice.range * static_cast<float>(levels_.size());
-      ++levels_[std::min(static_cast<std::size_t>(level), levels_.size() - 1)];
+  static constexpr float small = 0.1F, edge = 0.25F, large = 0.75F;  // of the range
+
+  /// `count` voxels and what lies `step` before each; `has_sides(x)`: two more lie on either side.
+  template <class HasSides>
+  void add_row(const Slice& slice, const float* here, std::int64_t count, std::int64_t step,
+               const HasSides& has_sides) {
+    const float* const before = here - step;
+    constexpr std::int64_t between = 4;  // some tell how large the numbers are
+    for (std::int64_t x = 0; x < count; x += between) {
+      const float jump = std::abs(here[x] - before[x]);
+      if (jump > 0 && jump < small * slice.range) add_level(slice, before[x]);
     }
-    if (!(jump > edge * slice.range && jump <= slice.range)) return;
+    std::int32_t edges = 0;  // without an early end, so that the compiler makes vectors of it
+    for (std::int64_t x = 0; x < count; ++x) edges += std::abs(here[x] - before[x]) > edge * slice.range ? 1 : 0;
+    for (std::int64_t x = 0; x < count && edges > 0; ++x) {
+      const float jump = std::abs(here[x] - before[x]);
+      if (jump > edge * slice.range && jump <= slice.range) add_edge(slice, here + x, step, has_sides(x));
+    }
+  }
+
+  void add_level(const Slice& slice, float number) {
+    const float level = (number - slice.low) / slice.range * static_cast<float>(levels_.size());
+    ++levels_[std::min(static_cast<std::size_t>(level), levels_.size() - 1)];
+  }
+
+  /// `here` and what lies `step` before it differ much.
+  void add_edge(const Slice& slice, const float* here, std::int64_t step, bool has_sides) {
+    const float before = here[-step], jump = std::abs(*here - before);
     if (jump > large * slice.range) {
       ++large_jumps_;
       for (std::size_t i = 0; i < turns.size(); ++i)

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "io/voxel_loops.cpp"
@@ -83,6 +85,26 @@ Magnitudes magnitudes_of(std::span<const float> values) {
   return found;
 }
 
+std::pair<float, float> range_of(std::span<const float> values) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto above = hn::Set(d, infinity), below = hn::Set(d, -infinity);
+  auto least = above, greatest = below;
+  std::size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto value = hn::LoadU(d, values.data() + i);
+    const auto is_finite = hn::Lt(hn::Abs(value), above);
+    least = hn::Min(least, hn::IfThenElse(is_finite, value, above));
+    greatest = hn::Max(greatest, hn::IfThenElse(is_finite, value, below));
+  }
+  std::pair found{hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, greatest))};
+  for (; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) found = {std::min(found.first, values[i]), std::max(found.second, values[i])};
+  }
+  return found;
+}
+
 }  // namespace
 }  // namespace quietvox::io::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -95,6 +117,7 @@ HWY_EXPORT(to_uint16);
 HWY_EXPORT(from_int16);
 HWY_EXPORT(from_uint16);
 HWY_EXPORT(magnitudes_of);
+HWY_EXPORT(range_of);
 
 std::int64_t nearest_integers(std::span<const float> values, std::span<std::int16_t> integers) {
   return HWY_DYNAMIC_DISPATCH(to_int16)(values, integers.data());
@@ -113,6 +136,8 @@ void to_floats(std::span<const std::uint16_t> integers, std::span<float> values)
 }
 
 Magnitudes magnitudes(std::span<const float> values) { return HWY_DYNAMIC_DISPATCH(magnitudes_of)(values); }
+
+std::pair<float, float> finite_range(std::span<const float> values) { return HWY_DYNAMIC_DISPATCH(range_of)(values); }
 
 }  // namespace quietvox::io
 #endif  // HWY_ONCE

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 /// Loops over many voxels, in the widest vectors that the machine has.
 namespace quietvox::io {
@@ -23,5 +24,8 @@ struct Magnitudes {
   bool are_finite() const { return greatest < 0x7f800000; }
 };
 Magnitudes magnitudes(std::span<const float> values);
+
+/// The least and the greatest of the finite values; infinity and -infinity if there are none.
+std::pair<float, float> finite_range(std::span<const float> values);
 
 }  // namespace quietvox::io

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <mutex>
 #include <tuple>
 
 #include "core/error.hpp"
 #include "io/display_format.hpp"
+#include "io/voxel_loops.hpp"
 
 namespace quietvox {
 namespace {
 
-constexpr std::int64_t about_samples = 1 << 16;
+constexpr std::int64_t about_samples = 1 << 12;
 constexpr double no_picture = 0.05;  // of a step: what filters make of equal values varies less
 
 /// Removes the most frequent of the sorted values, which is a background.
@@ -32,17 +32,6 @@ std::string from_to(float low, float high) { return io::format_number(low) + " t
 
 }  // namespace
 
-std::pair<float, float> finite_range(std::span<const float> values) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  float least = infinity, most = -infinity;
-  for (const float value : values) {
-    if (!std::isfinite(value)) continue;
-    least = std::min(least, value);
-    most = std::max(most, value);
-  }
-  return {least, most};
-}
-
 RoundingCheck::RoundingCheck(const std::filesystem::path& output, io::Format format, std::size_t volumes,
                              const Execution& execution)
     : output_(output), format_(format), volumes_(volumes), execution_(execution.silent()) {}
@@ -52,7 +41,7 @@ void RoundingCheck::begin_volume(const Extent& extent, const std::optional<io::S
   integers_ = integers;
   slice_ = extent.slice();
   stride_ = (extent.voxels() / about_samples) | 1;
-  std::tie(least_, most_) = finite_range({});
+  std::tie(least_, most_) = io::finite_range({});
   sample_.clear();
 }
 
@@ -61,7 +50,7 @@ void RoundingCheck::look_at(VolumeView<const float> slices) {
   constexpr std::int64_t piece = 1 << 18;
   std::mutex mutex;
   parallel_for(execution_, slices.extent.voxels(), piece, [&](std::int64_t begin, std::int64_t end) {
-    const auto [least, most] = finite_range({slices.data + begin, static_cast<std::size_t>(end - begin)});
+    const auto [least, most] = io::finite_range({slices.data + begin, static_cast<std::size_t>(end - begin)});
     const std::lock_guard lock(mutex);
     least_ = std::min(least_, least);
     most_ = std::max(most_, most);

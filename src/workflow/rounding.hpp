@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/execution.hpp"
@@ -16,9 +14,6 @@
 #include "io/image.hpp"
 
 namespace quietvox {
-
-/// The least and the greatest of the finite values; infinity and -infinity if there are none.
-std::pair<float, float> finite_range(std::span<const float>);
 
 /// The remedy for messages: how to keep all digits in an output of this format.
 Message float_remedy(io::Format);

@@ -12,6 +12,7 @@
 #include "io/float_precision.hpp"
 #include "io/output/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
+#include "io/voxel_loops.hpp"
 #include "io/voxels.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
@@ -34,7 +35,7 @@ class RangedSource final : public VolumeSource {
   void read(VolumeView<float> slices) override {
     source_.read(slices);
     if (!is_wanted_) return;
-    const auto [min, max] = finite_range({slices.data, static_cast<std::size_t>(slices.extent.voxels())});
+    const auto [min, max] = io::finite_range({slices.data, static_cast<std::size_t>(slices.extent.voxels())});
     min_ = std::min(min_, min);
     max_ = std::max(max_, max);
   }

@@ -84,6 +84,23 @@ TEST(MagnitudesOf, AnyNumberOfFloats) {
 }
 
 /// Every number of 16 bits, of any type, comes back as it was where that is promised.
+TEST(FiniteRange, IsThatOfNumbersWhereverTheyStand) {
+  constexpr float none = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(finite_range({}), std::pair(infinity, -infinity));
+  EXPECT_EQ(finite_range(std::vector{none, infinity, -infinity}), std::pair(infinity, -infinity));
+  for (std::size_t count = 1; count < 70; ++count) {
+    for (std::size_t at = 0; at < count; ++at) {
+      std::vector<float> values(count, none);
+      values[at] = -3;
+      EXPECT_EQ(finite_range(values), std::pair(-3.0F, -3.0F));
+      values[(at + count / 2) % count] = infinity;
+      values[(at + count / 3) % count] = std::numeric_limits<float>::max();
+      values[at] = -0.5F;
+      EXPECT_EQ(finite_range(values).first, -0.5F);
+    }
+  }
+}
+
 TEST(RestoresBytes, OfEveryIntegerOf16Bits) {
   int promised = 0;
   for (const ScalarType type : {ScalarType::uint8, ScalarType::int8, ScalarType::int16, ScalarType::uint16}) {

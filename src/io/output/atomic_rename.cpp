@@ -47,8 +47,10 @@ PlacementResult place_all(std::span<const Placement> placements) noexcept {
 }
 
 /// Runs it in a child process, which goes on if this one is killed. If the child is killed, this one rolls all back.
+/// A single rename needs no child.
 PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) noexcept,
                            std::span<const Placement> placements) {
+  if (placements.size() == 1 && !placements.front().replaces()) return work(placements);
   void* const shared =
       mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return work(placements);

@@ -74,10 +74,11 @@ HWY_INLINE void convolve_vectors(const double* centres, std::int64_t stride, std
                                  double* results) {
   const Tag d;
   Vector sum[Vectors];
-  const auto own = hn::Set(d, weights[0]);
+  const double* const weight_at = weights.data();  // spans check their bounds
+  const auto own = hn::Set(d, weight_at[0]);
   for (int v = 0; v < Vectors; ++v) sum[v] = hn::Mul(own, hn::LoadU(d, centres + v * lanes()));
   for (std::size_t k = 1; k < weights.size(); ++k) {
-    const auto weight = hn::Set(d, weights[k]);
+    const auto weight = hn::Set(d, weight_at[k]);
     const double* before = centres - static_cast<std::int64_t>(k) * stride;
     const double* behind = centres + static_cast<std::int64_t>(k) * stride;
     for (int v = 0; v < Vectors; ++v) {
@@ -94,13 +95,14 @@ HWY_INLINE void convolve_vectors(const float* centres, std::int64_t stride, std:
   const WideTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<WideTag> sum[Vectors], twice[Vectors];
+  const float* const weight_at = weights.data();  // spans check their bounds
   for (int v = 0; v < Vectors; ++v) {
     const auto centre = hn::LoadU(d, centres + v * lanes);
     twice[v] = hn::Add(centre, centre);
     sum[v] = hn::Zero(d);
   }
   for (auto k = static_cast<std::int64_t>(weights.size()) - 1; k > 0; --k) {
-    const auto weight = hn::Set(d, weights[static_cast<std::size_t>(k)]);
+    const auto weight = hn::Set(d, weight_at[k]);
     for (int v = 0; v < Vectors; ++v) {
       const float* place = centres + v * lanes;
       const auto pair = hn::Add(hn::LoadU(d, place - k * stride), hn::LoadU(d, place + k * stride));

@@ -335,6 +335,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
+  constexpr double many_impulses = 0.1;
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -361,6 +362,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   }
   if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
+  if (model.impulses > many_impulses) because(Confidence::low, "more than a tenth of the voxels are impulses");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
   if (may_be_magnitudes) {

@@ -38,6 +38,28 @@ std::vector<float> atoms_of(std::vector<float> values) {
 
 }  // namespace
 
+double ImpulseRepair::scattered(const float* brick, const std::vector<float>& atoms) {
+  constexpr double far = 3 * 1.4826;  // median absolute deviations of normal numbers
+  constexpr int few = 2;
+  const auto is_atom = [&](float value) { return std::ranges::find(atoms, value) != atoms.end(); };
+  sorted_.clear();
+  std::copy_if(brick, brick + size_.voxels(), std::back_inserter(sorted_),
+               [&](float value) { return std::isfinite(value) && !is_atom(value); });
+  const double middle = median_of(std::span(sorted_));
+  for (float& value : sorted_) value = std::abs(value - static_cast<float>(middle));
+  const double deviation = median_of(std::span(sorted_));
+  if (deviation == 0) return 0;
+  double count = 0;
+  for (std::int64_t i = 0; i < size_.voxels(); ++i) {
+    if (!is_atom(brick[i]) || std::abs(static_cast<double>(brick[i]) - middle) <= far * deviation) continue;
+    const float* const slice = brick + i / size_.slice() * size_.slice();
+    int same = 0;
+    for_each_neighbour(i % size_.slice(), [&](std::int64_t j) { same += slice[j] == brick[i] ? 1 : 0; });
+    count += same <= few ? 1 : 0;
+  }
+  return count / static_cast<double>(size_.voxels());
+}
+
 double ImpulseRepair::repair_brick(float* brick, const Impulses& impulses) {
   if (impulses.share > 0) {
     flag(brick, impulses);
@@ -141,14 +163,18 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
   constexpr double fewest = 0.015;
   ImpulseRepair repair(bricks.size());
   const std::size_t stride = std::max<std::size_t>(chosen.size() / most_bricks, 1);
-  std::vector<double> shares;
+  Impulses impulses;
   std::vector<float> values;
   for (std::size_t i = 0; i < chosen.size(); i += stride) {
     const float* const brick = bricks.brick(chosen[i]);
-    shares.push_back(repair.standing_out(brick));
     std::copy_if(brick, brick + bricks.voxels(), std::back_inserter(values), [](float v) { return std::isfinite(v); });
   }
-  Impulses impulses;
+  std::vector<float> atoms = atoms_of(values);
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < chosen.size(); i += stride) {
+    const float* const brick = bricks.brick(chosen[i]);
+    shares.push_back(std::max(repair.standing_out(brick), repair.scattered(brick, atoms)));
+  }
   if (shares.empty()) return impulses;
   // Impulses are everywhere; what stands out in some bricks alone are edges.
   const auto quarter = shares.begin() + std::ssize(shares) / 4;
@@ -160,7 +186,7 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
     for (const float atom : impulses.atoms) hits += static_cast<double>(std::count(values.begin(), values.end(), atom));
     return hits / static_cast<double>(values.size());
   };
-  impulses.atoms = atoms_of(values);
+  impulses.atoms = std::move(atoms);
   impulses.all_are_atoms = atoms_share() > 0.5 * impulses.share;
   return impulses;
 }

@@ -28,6 +28,9 @@ class ImpulseRepair {
     flag(brick, {});
     return usual_ > 0 ? share_of_impulses() : 0;
   }
+  /// Share of the voxels of a brick that are atoms, lie beyond three standard deviations of the others, and have few
+  /// neighbours of the same value: impulses may be no farther from the rest than strong noise, but are scattered.
+  double scattered(const float* brick, const std::vector<float>& atoms);
   /// Repairs a brick in place. Returns the share of voxels that were replaced, missing ones included.
   double repair_brick(float* brick, const Impulses& impulses);
   /// The share of impulses among the voxels of the last brick that were not missing.

@@ -156,6 +156,25 @@ TEST(MeasureNoise, WhateverTheBackgroundTheBitsAndImpulses) {
   }
 }
 
+/// Their values are those of the noise's own ends, no farther away than strong noise lies from its mean.
+TEST(MeasureNoise, ImpulsesAmongStrongMagnitudes) {
+  QV_NEEDS_TEST_DATA();
+  for (const NoiseKind kind : {NoiseKind::rician, NoiseKind::g_factor}) {
+    const Scan noisy = head().with({kind, 23, test_seed});
+    const auto [least, most] = std::ranges::minmax(noisy.voxels);
+    std::mt19937 random(test_seed);
+    const NoiseModel model = noisy
+                                 .changed([&](std::size_t i) {
+                                   const auto chance = random() % 10;
+                                   return chance == 0 ? least : chance == 1 ? most : noisy.voxels[i];
+                                 })
+                                 .measured();
+    EXPECT_NEAR(model.sigma, 23, 0.2 * 23);
+    EXPECT_NEAR(model.impulses, 0.2, 0.02);
+    EXPECT_EQ(model.confidence, Confidence::low);
+  }
+}
+
 TEST(MeasureNoise, MapOfParallelImaging) {
   QV_NEEDS_TEST_DATA();
   const Extent extent = head().extent;
@@ -437,6 +456,13 @@ TEST(MeasureNoise, EdgesAreNoImpulses) {
   for (const double signal : {200.0, 1000.0, 5000.0}) {
     EXPECT_EQ(ball_in_air(23, signal).with({NoiseKind::rician, 10, test_seed}).measured().impulses, 0) << signal;
   }
+}
+
+/// A field map: zero outside the head, and in much of each part of it.
+TEST(MeasureNoise, ABackgroundOfOneValueIsNoImpulses) {
+  QV_NEEDS_TEST_DATA();
+  const auto image = io::open_nifti(test::test_data("nifti/fieldmap.nii.gz"));
+  EXPECT_EQ(measure_noise(*image->volume(0, io::VoxelDomain::real), {}).impulses, 0);
 }
 
 /// CT numbers plus 1024: the mean of air is twice its spread, as in the magnitudes of MR.

@@ -87,7 +87,8 @@ void check_frames(std::uint64_t bytes, const SliceHeader& file, const Execution&
   check_memory("what its header says of " + std::to_string(file.frames) + " frames", bytes, file.file.bytes, execution);
 }
 
-std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& file, const Execution& execution) {
+std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& file, const Execution& execution,
+                                         std::optional<std::int64_t> only) {
   DcmSequenceOfItems* frames = nullptr;
   const bool found = data.findAndGetSequence(DCM_PerFrameFunctionalGroupsSequence, frames).good();
   if (!found || frames->card() != static_cast<unsigned long>(file.frames)) {
@@ -99,14 +100,17 @@ std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& fi
   if (DcmItem* const shared = first_item(data, DCM_SharedFunctionalGroupsSequence)) flatten(*shared, of_all);
   // What is shared is read for each frame anew, one after another: that takes time rather than memory.
   check_frames(static_cast<std::uint64_t>(file.frames) * of_all.getLength(EXS_LittleEndianExplicit), file, execution);
-  std::vector<SliceHeader> images(static_cast<std::size_t>(file.frames), file);
+  std::vector<SliceHeader> images;
+  images.reserve(only ? 1 : static_cast<std::size_t>(file.frames));
   Parts groups(*frames);
   std::uint64_t bytes = 0;
   for (std::int64_t i = 0; i < file.frames; ++i) {
+    auto& group = static_cast<DcmItem&>(*groups.next());
+    if (only && i != *only) continue;
     check_stop(execution.stop);
     DcmItem flat(of_all);
-    flatten(static_cast<DcmItem&>(*groups.next()), flat);
-    SliceHeader& image = images[static_cast<std::size_t>(i)];
+    flatten(group, flat);
+    SliceHeader& image = images.emplace_back(file);
     image.frame = i;
     read_image_attributes(flat, image);
     check_frames(bytes += memory_of(image), file, execution);
@@ -178,10 +182,11 @@ std::vector<SliceHeader> mosaic_tiles(DcmDataset& data, const SliceHeader& file)
 
 }  // namespace
 
-std::vector<SliceHeader> images_of(DcmDataset& data, const SliceHeader& file, const Execution& execution) {
+std::vector<SliceHeader> images_of(DcmDataset& data, const SliceHeader& file, const Execution& execution,
+                                   std::optional<std::int64_t> only) {
   check_image_size({{file.frame_columns, file.frame_rows, 1}}, 1, file.file.bytes, execution);
   check_frames(static_cast<std::uint64_t>(file.frames) * memory_of(file), file, execution);
-  if (file.is_enhanced) return enhanced_frames(data, file, execution);
+  if (file.is_enhanced) return enhanced_frames(data, file, execution, only);
   const auto type = components(text_of(data, DCM_ImageType));
   const auto is_of_type = [&](const char* name) { return std::find(type.begin(), type.end(), name) != type.end(); };
   if (is_of_type("RECON TOMO") || is_of_type("RECON GATED TOMO")) return tomogram_slices(data, file);

@@ -23,7 +23,7 @@ std::string readback_mismatch(const std::filesystem::path& written, const SliceH
     whole.path = written;
     whole.file = FileStamp(written);
     read_header(data, whole);
-    const auto images = images_of(data, whole, execution);
+    const auto images = images_of(data, whole, execution, source.frame);
     const auto found = std::find_if(images.begin(), images.end(), [&](const SliceHeader& image) {
       return image.frame == source.frame && image.left == source.left && image.top == source.top;
     });

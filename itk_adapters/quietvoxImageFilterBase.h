@@ -36,8 +36,7 @@ consteval std::size_t length_of_array() {
 
 /** One number, or an array of one per axis: itk::Size and its like, std::array, T[N]. */
 template <typename T, unsigned int VDimension>
-concept PerAxis = std::is_arithmetic_v<T> || length_of_array<T>()
-== VDimension;
+concept PerAxis = (length_of_array<T>() == VDimension) || std::is_arithmetic_v<T>;
 
 /** \class ImageFilterBase
  * \brief A quietvox filter as an ITK filter.
@@ -57,7 +56,7 @@ concept PerAxis = std::is_arithmetic_v<T> || length_of_array<T>()
  * once, where slices lie along x or y.
  *
  * An image is filtered by itself: the noise of a time series is measured in each volume alone, and blank slices count
- * as they are, unlike in the program and denoise_scan().
+ * as they are, unlike in the program and denoise(DenoiseRequest), which also know labels and phases and refuse them.
  *
  * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
  * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */

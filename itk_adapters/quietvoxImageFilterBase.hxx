@@ -254,7 +254,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     }
   }
   if constexpr (exceeds_float<In> && std::floating_point<In>) {
-    const double middle = ranks ? 0 : middle_if_far(finite_range(input.data, input.extent.voxels()));
+    const double middle = ranks ? 0 : middle_if_far(pixel_range(input.data, input.extent.voxels()));
     if (middle != 0) {
       itkWarningMacro(<< "the pixels lie around " << middle
                       << ", where 32-bit floats, in which this filter computes, lose digits; subtract that value "

@@ -73,7 +73,7 @@ float to_float(T pixel) {
 
 /// The smallest and the largest of the finite values; 0 and 0 where there are none.
 template <class T>
-Range<double> finite_range(const T* values, std::int64_t count) {
+Range<double> pixel_range(const T* values, std::int64_t count) {
   std::optional<Range<double>> range;
   for (const T* value = values; value != values + count; ++value) {
     const auto number = static_cast<double>(*value);

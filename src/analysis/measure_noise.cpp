@@ -335,7 +335,6 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
-  constexpr double many_impulses = 0.1;
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, std::string reason) {
@@ -362,7 +361,6 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   }
   if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
-  if (model.impulses > many_impulses) because(Confidence::low, "more than a tenth of the voxels are impulses");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
   if (may_be_magnitudes) {
@@ -724,13 +722,21 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
 }
 
 /// No noise if the model is not finite: numbers near the largest floats leave no digits for the noise of the others.
-NoiseModel or_none(NoiseModel model) {
-  if (std::isfinite(model.sigma) && std::isfinite(model.contrast)) return model;
-  return {.impulses = model.impulses,
-          .masked = model.masked,
-          .background = model.background,
-          .confidence = Confidence::none,
-          .reason = "voxels lie so far from the others that the noise of these cannot be told"};
+/// Low confidence between many impulses, where weak noise comes out up to 1.5 times too strong.
+NoiseModel with_last_doubts(NoiseModel model) {
+  constexpr double many = 0.1;
+  if (!std::isfinite(model.sigma) || !std::isfinite(model.contrast)) {
+    return {.impulses = model.impulses,
+            .masked = model.masked,
+            .background = model.background,
+            .confidence = Confidence::none,
+            .reason = "voxels lie so far from the others that the noise of these cannot be told"};
+  }
+  if (model.impulses > many && model.confidence > Confidence::low) {
+    model.confidence = Confidence::low;
+    model.reason = "more than a tenth of the voxels are impulses";
+  }
+  return model;
 }
 
 }  // namespace
@@ -740,7 +746,7 @@ NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
     SwappedVolume swapped(source, swap, execution);
     return swap(measure_noise(swapped, execution));
   }
-  return or_none(with_finest_differences(measure(source, nullptr, execution), source));
+  return with_last_doubts(with_finest_differences(measure(source, nullptr, execution), source));
 }
 
 NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
@@ -753,7 +759,7 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
   if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most))) {
-    return or_none(with_finest_differences(by_itself, source));
+    return with_last_doubts(with_finest_differences(by_itself, source));
   }
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
     model.map = {};
@@ -763,7 +769,7 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   model.step = alone.step;
   model.masked = alone.masked;
   model.background = alone.background;
-  return or_none(std::move(model));
+  return with_last_doubts(std::move(model));
 }
 
 }  // namespace quietvox

@@ -39,7 +39,8 @@ std::vector<float> atoms_of(std::vector<float> values) {
 }  // namespace
 
 double ImpulseRepair::scattered(const float* brick, const std::vector<float>& atoms) {
-  constexpr double far = 3 * 1.4826;  // median absolute deviations of normal numbers
+  if (atoms.empty()) return 0;
+  constexpr double far = 3 * 1.4826;  // standard deviations, in median absolute deviations of normal numbers
   constexpr int few = 2;
   const auto is_atom = [&](float value) { return std::ranges::find(atoms, value) != atoms.end(); };
   sorted_.clear();
@@ -49,15 +50,16 @@ double ImpulseRepair::scattered(const float* brick, const std::vector<float>& at
   for (float& value : sorted_) value = std::abs(value - static_cast<float>(middle));
   const double deviation = median_of(std::span(sorted_));
   if (deviation == 0) return 0;
-  double count = 0;
+  double count = 0, present = 0;
   for (std::int64_t i = 0; i < size_.voxels(); ++i) {
+    present += std::isfinite(brick[i]) ? 1 : 0;
     if (!is_atom(brick[i]) || std::abs(static_cast<double>(brick[i]) - middle) <= far * deviation) continue;
     const float* const slice = brick + i / size_.slice() * size_.slice();
     int same = 0;
     for_each_neighbour(i % size_.slice(), [&](std::int64_t j) { same += slice[j] == brick[i] ? 1 : 0; });
     count += same <= few ? 1 : 0;
   }
-  return count / static_cast<double>(size_.voxels());
+  return count / present;
 }
 
 double ImpulseRepair::repair_brick(float* brick, const Impulses& impulses) {

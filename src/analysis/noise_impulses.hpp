@@ -28,8 +28,8 @@ class ImpulseRepair {
     flag(brick, {});
     return usual_ > 0 ? share_of_impulses() : 0;
   }
-  /// Share of the voxels of a brick that are atoms, lie beyond three standard deviations of the others, and have few
-  /// neighbours of the same value: impulses may be no farther from the rest than strong noise, but are scattered.
+  /// Share of the voxels of a brick, without missing ones, that are atoms, lie beyond three standard deviations of the
+  /// others, and have few neighbours of the same value: impulses may lie within strong noise, but are scattered.
   double scattered(const float* brick, const std::vector<float>& atoms);
   /// Repairs a brick in place. Returns the share of voxels that were replaced, missing ones included.
   double repair_brick(float* brick, const Impulses& impulses);

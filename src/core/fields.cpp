@@ -30,7 +30,7 @@ std::string range_of(const FieldInfo& field) {
 /// `per_axis`: how three numbers are given.
 Message allowed_values(const FieldInfo& field, const Message& per_axis) {
   Message allowed = range_of(field);
-  if (is_per_axis(field)) allowed += ", one number or " + per_axis;
+  if (is_per_axis(field)) allowed += " as one number or " + per_axis;
   if (field.may_be_all) allowed += field.may_be_auto ? ", all" : ", or all";
   if (field.may_be_auto) allowed += ", or auto";
   return allowed;
@@ -51,7 +51,7 @@ void throw_bad_value(std::string_view owner, const FieldInfo& field, std::string
               (owner.empty() ? "" : std::string(owner) + ": ") + Parameter{field.name} + " = '" + std::string(given) +
                   "' is not allowed",
               "give " + allowed_values(field, Parameter{field.name, "XxYxZ"}) +
-                  (field.unit.empty() ? "" : " (" + field.unit + ")"));
+                  (field.unit.empty() ? "" : "; unit: " + field.unit));
 }
 
 void throw_unknown_field(std::string_view owner, const std::vector<FieldInfo>& fields, std::string_view given) {

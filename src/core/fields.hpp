@@ -238,7 +238,7 @@ struct FieldInfo {
   std::string min, max;              ///< numbers and triples only
   std::vector<std::string> choices;  ///< choices only
 
-  /// What may be given, for help texts and error messages: `0 to 15, one number or XxYxZ`, `box, disc`, ...
+  /// What may be given, for help texts and error messages: `0 to 15 as one number or XxYxZ`, `box, disc`, ...
   /// `per_axis`: how three numbers are given.
   std::string allowed(std::string_view per_axis = "XxYxZ") const;
 };

@@ -226,7 +226,7 @@ class Turns {
   void add_row(const Slice& slice, const float* here, std::int64_t count, std::int64_t step,
                const HasSides& has_sides) {
     const float* const before = here - step;
-    constexpr std::int64_t between = 4;  // some tell how large the numbers are
+    constexpr std::int64_t between = 4;  // every fourth voxel shows well enough which numbers occur
     for (std::int64_t x = 0; x < count; x += between) {
       const float jump = std::abs(here[x] - before[x]);
       if (jump > 0 && jump < small * slice.range) add_level(slice, before[x]);
@@ -235,7 +235,7 @@ class Turns {
     for (std::int64_t x = 0; x < count; ++x) edges += std::abs(here[x] - before[x]) > edge * slice.range ? 1 : 0;
     for (std::int64_t x = 0; x < count && edges > 0; ++x) {
       const float jump = std::abs(here[x] - before[x]);
-      if (jump > edge * slice.range && jump <= slice.range) add_edge(slice, here + x, step, has_sides(x));
+      if (jump > edge * slice.range && jump <= slice.range) add_edge(slice, here + x, step, jump, has_sides(x));
     }
   }
 
@@ -244,16 +244,15 @@ class Turns {
     ++levels_[std::min(static_cast<std::size_t>(level), levels_.size() - 1)];
   }
 
-  /// `here` and what lies `step` before it differ much.
-  void add_edge(const Slice& slice, const float* here, std::int64_t step, bool has_sides) {
-    const float before = here[-step], jump = std::abs(*here - before);
+  /// `here` and what lies `step` before it differ by `jump`, which is much.
+  void add_edge(const Slice& slice, const float* here, std::int64_t step, float jump, bool has_sides) {
     if (jump > large * slice.range) {
       ++large_jumps_;
       for (std::size_t i = 0; i < turns.size(); ++i)
         jumps_[i] += slice.slope * jump > 0.9 * (turns[i].max - turns[i].min) ? 1 : 0;
     }
     if (!has_sides) return;
-    const std::array steps{std::abs(here[-2 * step] - here[-3 * step]), std::abs(before - here[-2 * step]),
+    const std::array steps{std::abs(here[-2 * step] - here[-3 * step]), std::abs(here[-step] - here[-2 * step]),
                            std::abs(here[step] - *here), std::abs(here[2 * step] - here[step])};
     const auto is_small = [&](float side) { return side < small * slice.range; };
     // Where numbers were cut off, both sides may be flat.

@@ -83,13 +83,13 @@ TEST_P(BadValue, IsRefusedByNameAndLeavesTheOldOne) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadValue,  // the third text is what the message offers
-    testing::Values(Case{"count", "-3", "-2 to 15 (voxel)"}, Case{"count", "16", "-2 to 15"},
+    testing::Values(Case{"count", "-3", "-2 to 15; unit: voxel"}, Case{"count", "16", "-2 to 15"},
                     Case{"count", "", "-2 to 15"}, Case{"count", "1.5", "-2 to 15"}, Case{"count", " 1", "-2 to 15"},
                     Case{"count", "1 ", "-2 to 15"}, Case{"count", "+1", "-2 to 15"}, Case{"count", "0x1", "-2 to 15"},
                     Case{"count", "99999999999999999999", "-2 to 15"}, Case{"count", "auto", "-2 to 15"},
                     Case{"share", "-0.001", "0 to 1"}, Case{"share", "1.001", "0 to 1"}, Case{"share", "nan", "0 to 1"},
                     Case{"share", "inf", "0 to 1"}, Case{"share", "1,0", "0 to 1"}, Case{"share", "1e999", "0 to 1"},
-                    Case{"radius", "1x2", "one number or radius XxYxZ"}, Case{"radius", "1x2x3x4", "0 to 15"},
+                    Case{"radius", "1x2", "0 to 15 as one number or radius XxYxZ"}, Case{"radius", "1x2x3x4", "0 to 15"},
                     Case{"radius", "1x2x16", "0 to 15"}, Case{"radius", "-1", "0 to 15"},
                     Case{"radius", "x", "0 to 15"}, Case{"radius", "1xx1", "0 to 15"},
                     Case{"radius", "1x1x", "0 to 15"}, Case{"sigma", "0", "0.1 to 10"},
@@ -150,7 +150,7 @@ TEST(Fields, AreDescribedAsData) {
   EXPECT_EQ(infos[8].kind, FieldKind::real_triple);
   EXPECT_TRUE(infos[9].may_be_all);
   EXPECT_EQ(infos[9].default_text, "4x4x4");
-  EXPECT_EQ(infos[9].allowed(), "0 to 9, one number or XxYxZ, or all");
+  EXPECT_EQ(infos[9].allowed(), "0 to 9 as one number or XxYxZ, or all");
 }
 
 }  // namespace

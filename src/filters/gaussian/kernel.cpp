@@ -74,7 +74,7 @@ HWY_INLINE void convolve_vectors(const double* centres, std::int64_t stride, std
                                  double* results) {
   const Tag d;
   Vector sum[Vectors];
-  const double* const weight_at = weights.data();  // spans check their bounds
+  const double* const weight_at = weights.data();  // operator[] of a span checks its bounds, which is slow here
   const auto own = hn::Set(d, weight_at[0]);
   for (int v = 0; v < Vectors; ++v) sum[v] = hn::Mul(own, hn::LoadU(d, centres + v * lanes()));
   for (std::size_t k = 1; k < weights.size(); ++k) {
@@ -95,7 +95,7 @@ HWY_INLINE void convolve_vectors(const float* centres, std::int64_t stride, std:
   const WideTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<WideTag> sum[Vectors], twice[Vectors];
-  const float* const weight_at = weights.data();  // spans check their bounds
+  const float* const weight_at = weights.data();  // as above
   for (int v = 0; v < Vectors; ++v) {
     const auto centre = hn::LoadU(d, centres + v * lanes);
     twice[v] = hn::Add(centre, centre);

@@ -46,10 +46,10 @@ PlacementResult place_all(std::span<const Placement> placements) noexcept {
   return {};
 }
 
-/// Runs it in a child process, which goes on if this one is killed. If the child is killed, this one rolls all back.
-/// A single rename needs no child.
-PlacementResult by_a_child(PlacementResult (*work)(std::span<const Placement>) noexcept,
-                           std::span<const Placement> placements) {
+/// Several renames run in a child process, which goes on if this one is killed. If the child is killed, this one rolls
+/// all back.
+PlacementResult uninterrupted(PlacementResult (*work)(std::span<const Placement>) noexcept,
+                              std::span<const Placement> placements) {
   if (placements.size() == 1 && !placements.front().replaces()) return work(placements);
   void* const shared =
       mmap(nullptr, sizeof(PlacementResult), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -108,8 +108,8 @@ void Placement::roll_back() const noexcept {
   rename_to_free_place(aside_, target_);
 }
 
-PlacementResult place_together(std::span<const Placement> placements) { return by_a_child(place_all, placements); }
+PlacementResult place_together(std::span<const Placement> placements) { return uninterrupted(place_all, placements); }
 
-void roll_back(std::span<const Placement> placements) { by_a_child(roll_back_all, placements); }
+void roll_back(std::span<const Placement> placements) { uninterrupted(roll_back_all, placements); }
 
 }  // namespace quietvox::io

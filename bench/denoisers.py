@@ -55,7 +55,7 @@ add-noise`. PSNR in dB inside the object, by `bench/quality.py`. Peers: {peers}.
 
 ## White Gaussian noise
 
-Filters and peers are told the true sigma, and are otherwise as they come. Levels are percent of the range.
+Filters and peers are given the true sigma, and are otherwise as they come. Levels are percent of the range.
 
 {white}
 
@@ -72,7 +72,7 @@ and BM3D use the threads that they like.
 
 ## Rician noise
 
-9 % of the range; nothing is told, but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
+9 % of the range; nothing is given but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
 where there is no signal, in sigma; magnitudes begin with 1.25. Without air, `denoise` cannot tell that noise is
 Rician. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma, and in parentheses the
 same with white noise: what is there too comes from smoothing.
@@ -83,7 +83,7 @@ same with white noise: what is there too comes from smoothing.
 
 Lesions of 2x2x2 voxels were added to tissue of {truth}, bright and dark in turn. The table says what share of their
 contrast is left, and in parentheses the RMS error of these voxels and those beside them, in percent of the contrast.
-Noise of 3 % of the range; columns: its kind, and the contrast in its sigmas. Nothing is told to ours, the true sigma to
+Noise of 3 % of the range; columns: its kind, and the contrast in its sigmas. Ours are given nothing; the true sigma goes to
 peers.
 
 {lesions}

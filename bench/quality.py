@@ -7,8 +7,8 @@
     bench/quality.py QUIETVOX RESULT.json TRUTH... --pictures FOLDER
 
 TRUTH is a NIfTI file without noise, or phantom:ct, phantom:mr or phantom:mammogram. `quietvox add-noise` adds noise of
-every kind. Each filter takes it out, once by its defaults or as its authors recommend ("automatic", told nothing but
-the image), and once with each setting of a small grid, told the noise; the grid's best is the one nearest to the truth.
+every kind. Each filter takes it out, once by its defaults or as its authors recommend ("automatic", given nothing but
+the image), and once with each setting of a small grid, given the noise; the grid's best is the one nearest to the truth.
 
 The truth that counts is what the scanner would record without noise (`add-noise --amount 0`): a zero-filled image has a
 lower resolution. PSNR counts the voxels of the object, those above 4 % of the range; SSIM and edges are those of

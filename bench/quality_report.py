@@ -42,11 +42,11 @@ Truths without noise get noise as scanners write it (`quietvox add-noise`), of 1
 average of many scans; it is not part of quietvox, and any other will do. Figures are PSNR in dB, in the object, against
 what the scanner would record without noise.
 
-**automatic**: by defaults, or as the authors recommend: told nothing but the image. nl_means of scikit-image and dipy
-take the sigma that their own libraries estimate; dipy is told whether the image is a magnitude, ANTs takes it for one
-by default. **grid**: the best of the automatic one and of a few settings, told the noise and judged by the truth. That
+**automatic**: by defaults, or as the authors recommend: given nothing but the image. nl_means of scikit-image and dipy
+take the sigma that their own libraries estimate; dipy is given whether the image is a magnitude, ANTs takes it for one
+by default. **grid**: the best of the automatic one and of a few settings, given the noise and judged by the truth. That
 says what a filter could do.
-**BM4D** (the original, PyPI, for non-commercial use only, run by hand) does not estimate noise. It is told the true
+**BM4D** (the original, PyPI, for non-commercial use only, run by hand) does not estimate noise. It is given the true
 spectrum of correlated noise and the true sigma of other noise, and so stands in the grid's columns alone. It was run on
 scanner noise.{missing}
 
@@ -95,8 +95,8 @@ QUALITY_ADVICE = """What the figures say for `denoise`:
 
 - Told nothing, it gains 7.7, 6.2 and 10.8 dB in the mean. The best of its own grid, judged by the truth, gains at
   most 0.1 dB more in the mean. Of the filters of others, the best automatic ones gain 2.9 (dipy), 1.9 (nl_means) and
-  5.5 dB (tv_chambolle); the best grids, told the noise, gain 6.1, 4.5 (both dipy) and 9.2 dB (tv_chambolle).
-- BM4D, told the noise, gains 7.1, 6.3 and 10.2 dB, and takes 80 to 100 times as long. Where it is told one sigma and the noise
+  5.5 dB (tv_chambolle); the best grids, given the noise, gain 6.1, 4.5 (both dipy) and 9.2 dB (tv_chambolle).
+- BM4D, given the noise, gains 7.1, 6.3 and 10.2 dB, and takes 80 to 100 times as long. Where it is given one sigma and the noise
   has more to it, it is behind: by up to 4.8 dB in g-factor noise, up to 2.2 dB in strong Rician noise. In white noise
   it is between 0.5 dB behind and 0.3 dB ahead. Told the spectrum of correlated noise, it is between 0.4 dB behind and
   0.3 dB ahead on the head; on the CT phantom it is ahead by up to 0.7 dB at 3 % and 1.3 dB at 9 %.
@@ -114,11 +114,11 @@ And against it:
 - **g-factor noise.** At 1 and 3 % on the head `--strength strong` has 0.3 to 0.4 dB more. And air beside the object
   stays a little grey: SSIM, which counts air, is 0.91 and 0.84 at 3 and 9 %; in Rician noise 0.99 and 0.93.
 - **Strong correlated noise in a single slice is another.** In the mammogram with 9 % of CT noise it finds too little:
-  32.4 dB where `--strength strong` has 34.3 and BM4D, told the spectrum, 33.6 (soft kernel), and 36.3 where `strong`
+  32.4 dB where `--strength strong` has 34.3 and BM4D, given the spectrum, 33.6 (soft kernel), and 36.3 where `strong`
   and BM4D have 37.1 and 37.2 (sharp kernel).
 - **Impulses**: it leaves them all, and a warning names `median`, which gains 10 to 25 dB.
-- **Quantisation**: it finds no noise and changes nothing. nl_means of scikit-image gains 1.6 dB on the head, told
-  nothing; `dct` told the sigma gains 4.1.
+- **Quantisation**: it finds no noise and changes nothing. nl_means of scikit-image gains 1.6 dB on the head, given
+  nothing; `dct` given the sigma gains 4.1.
 
 Why filters of others fall behind: nl_means of scikit-image takes a sigma that is right for white noise, and in soft
 CT and interpolated noise it finds next to none. tv_chambolle has one weight for all images. ANTs and nlmeans of dipy
@@ -305,10 +305,10 @@ def verdict(figures):
     lines = [f"Of {len(leads)} cases of scanner noise `denoise` is the best automatic filter in {wins}, as good as the "
              f"best (within {MARGIN} dB) in\n{ties}, and worse in {len(leads) - wins - ties}. (`bm4d` is the same "
              "filter, and is left out here.)\nIt beats every automatic filter of "
-             f"others in {sum(value > MARGIN for value in foreign)}, and the best of their grids, told the noise, in "
+             f"others in {sum(value > MARGIN for value in foreign)}, and the best of their grids, given the noise, in "
              f"{sum(value > MARGIN for value in grids)}."]
     if bm4d:
-        lines.append(f"\nBM4D, told the noise, is better than `denoise`, which measures it, in "
+        lines.append(f"\nBM4D, given the noise, is better than `denoise`, which measures it, in "
                      f"{sum(value < -MARGIN for value in bm4d)} of {len(bm4d)} cases, and worse in "
                      f"{sum(value > MARGIN for value in bm4d)}.")
     return "\n".join(lines)

@@ -739,6 +739,21 @@ NoiseModel with_last_doubts(NoiseModel model) {
   return model;
 }
 
+/// Whether a volume is so much noisier than its neighbour that their difference, half of whose variance is the
+/// neighbour's, shows too little. More structure is no more noise: it is as strong in the neighbour.
+bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSource& source, VolumeSource& neighbour,
+                const Execution& execution) {
+  constexpr double much = 1.25;  // times the variance that the difference says
+  constexpr double some = 1.05;  // times the differences of voxels next to each other, which take little time
+  const auto variance = [](const NoiseModel& model) { return model.sigma * model.sigma; };
+  if (alone.confidence < Confidence::medium || variance(alone) <= much * variance(difference) ||
+      estimate_noise(source) <= some * estimate_noise(neighbour)) {
+    return false;
+  }
+  const NoiseModel other = measure(neighbour, nullptr, execution).model;
+  return variance(difference) + (variance(alone) - variance(other)) / 2 > much * variance(difference);
+}
+
 }  // namespace
 
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
@@ -758,7 +773,8 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const NoiseModel& alone = by_itself.model;
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
-  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most))) {
+  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) ||
+      is_noisier(alone, model, source, neighbour, execution)) {
     return with_last_doubts(with_finest_differences(by_itself, source));
   }
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {

@@ -191,7 +191,13 @@ NoiseEstimate air_estimate(VolumeSource& source) {
 
 }  // namespace
 
-double estimate_noise(VolumeSource& source) { return flat_foreground(source).sigma; }
+double estimate_noise(VolumeSource& source, const Execution& execution) {
+  if (const AxisSwap swap(header_facts(source)); swap) {
+    SwappedVolume swapped(source, swap, execution);
+    return flat_foreground(swapped).sigma;
+  }
+  return flat_foreground(source).sigma;
+}
 
 std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source, const Execution& execution) {
   if (const AxisSwap swap(header_facts(source)); swap) {

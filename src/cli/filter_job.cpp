@@ -34,11 +34,12 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
   const DenoisedVolume& first = report.first();
   const std::string what = describe_chain(first.filters);
   for (const Message& warning : report.warnings) console.warning(warning);
+  const std::string number = std::to_string(&first - report.volumes.data() + 1);
   if (!first.noise.empty()) {
-    console.note("noise: " + first.noise[0].describe() +
+    const bool is_one_of_several = report.volumes.size() > 1 && report.noise_source.empty();
+    console.note("noise: " + first.noise[0].describe() + (is_one_of_several ? " (volume " + number + ")" : "") +
                  (first.stabilised.empty() ? "" : "; made Gaussian, without its bias"));
   }
-  const std::string number = std::to_string(&first - report.volumes.data() + 1);
   const std::string more = report.volumes.size() > 1 ? " (volume " + number + "; --verbose lists all)" : "";
   if (request.out.dry_run) {
     const bool by_voxels = std::ranges::any_of(first.filters, waits_for_voxels);

@@ -16,8 +16,8 @@ namespace quietvox {
 /// time.
 class SeriesNoise {
  public:
-  /// The noise that was measured in a volume for what asked for it, in that order; none for a volume that is not
-  /// filtered.
+  /// The noise of a volume, measured once for each filter that asks for it, in the order of the filters; none for a
+  /// volume that is not filtered.
   using NoiseOf = std::function<std::optional<std::vector<NoiseModel>>(std::size_t volume)>;
 
   /// Measures the noise of up to nine volumes, spread evenly over the series, and takes, for each that asks, the one

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "analysis/measure_noise.hpp"
+#include "analysis/median_of.hpp"
+#include "analysis/simple_noise_estimators.hpp"
 #include "core/axis_swap.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/float_precision.hpp"
@@ -222,11 +224,13 @@ void ScanFilter::reserve_memory() {
 }
 
 void ScanFilter::measure_series() {
+  std::vector<double> haar;
   of_series_ = SeriesNoise::measure(count(), [&](std::size_t volume) -> std::optional<std::vector<NoiseModel>> {
     const auto source = input_of(volume).source;
     if (unfiltered_.leave_out(volume, *source)) return std::nullopt;
     std::vector<NoiseModel> measured;
     if (!may_measure_noise(request_.filters, report_.stabilise, *source)) return measured;
+    haar.push_back(estimate_noise(*source, background_));
     const auto remember = [&, measure = measure_of(volume, *source)](VolumeSource& reaching, const Execution& part) {
       return measured.emplace_back(measure(reaching, part));
     };
@@ -240,7 +244,16 @@ void ScanFilter::measure_series() {
       return measured;
     }
   });
-  if (of_series_) report_.noise_source = of_series_->describe();
+  if (!of_series_) return;
+  report_.noise_source = of_series_->describe();
+  usual_haar_ = median_of(std::span(haar));
+}
+
+/// One volume of a time series may be spoilt, as by a spike or by motion. By the noise of the others it would stay as
+/// it is.
+bool ScanFilter::is_noisier_than_series(VolumeSource& volume) const {
+  constexpr double much = 1.5;
+  return estimate_noise(volume, background_) > much * usual_haar_;
 }
 
 void ScanFilter::begin_provenance() {
@@ -263,20 +276,26 @@ void ScanFilter::filter(std::size_t volume) {
   // The offset of the image is that of its first volume. A mask may leave little of a range.
   RangedSource source(*unranged,
                       volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
+  const bool is_by_itself = of_series_ && is_noisier_than_series(source);
+  const bool is_by_series = of_series_ && !is_by_itself;
+  if (is_by_itself) {
+    report_.warnings.push_back(volume_name(volume) +
+                               "is much noisier than the series; it was filtered by its own noise");
+  }
   const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
   const VolumeFilter filter({request_.filters, report_.stabilise, is_chosen_}, source, backend_,
                             whole_.part(index / volumes, (index + 1) / volumes),
-                            of_series_ ? of_series_->as_measure() : measure_of(volume, source));
+                            is_by_series ? of_series_->as_measure() : measure_of(volume, source));
   if (whole_.memory_limit) trim_heap();  // of estimates
-  if (!of_series_ || volume == 0) {
-    const std::string which = count() > 1 && !of_series_ ? volume_name(volume) : "";
+  if (!is_by_series || volume == 0) {
+    const std::string which = count() > 1 && !is_by_series ? volume_name(volume) : "";
     for (const Message& warning : filter.warnings()) report_.warnings.push_back(which + warning);
   }
   const DenoisedVolume& done = report_.volumes[volume] = {filter.resolved(), filter.noise(), filter.stabilised()};
   if (observer_.detail) {
     observer_.detail(volume_name(volume) + describe_chain(done.filters));
-    if (volume > 0 && !of_series_) {  // the first is told of with the result
-      for (const NoiseModel& model : done.noise) observer_.detail("noise: " + model.describe());
+    if (volume > 0 && !is_by_series) {  // that of the first is said with the result
+      for (const NoiseModel& model : done.noise) observer_.detail(volume_name(volume) + "noise: " + model.describe());
     }
   }
   if (request_.out.dry_run) return;

@@ -56,6 +56,7 @@ class ScanFilter {
   void check(std::size_t volume);
   void reserve_memory();
   void measure_series();
+  bool is_noisier_than_series(VolumeSource&) const;
   void begin_provenance();
   void filter(std::size_t volume);
   void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
@@ -79,6 +80,7 @@ class ScanFilter {
   NoiseOfVolumes noise_of_volumes_;
   bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
   std::optional<SeriesNoise> of_series_;
+  double usual_haar_ = 0;  ///< median of estimate_noise() over the volumes that the series was measured by
   LostSlices lost_;
   Provenance provenance_;
 };

@@ -23,7 +23,7 @@ const FieldInfo* field_of(const FilterConfig& given, std::string_view name) {
   return field == fields.end() ? nullptr : &*field;
 }
 
-/// The standard deviation of the noise that a filter is told.
+/// The standard deviation of the noise that a filter is given.
 std::optional<double> given_sigma(const FilterConfig& given) {
   const FieldInfo* const sigma = field_of(given, "sigma");
   if (!sigma || sigma->unit != "intensity") return std::nullopt;
@@ -90,8 +90,8 @@ std::optional<Stabilisation> find_stabilisation(std::span<const FilterConfig> ch
     const std::string why = why_signal_is_not_followed(source.header());
     if (!why.empty()) refuse(" is for noise that grows with the value, but " + why, "leave it out");
   }
-  const std::optional<double> told = given_sigma(chain.front());
-  NoiseModel noise = told && choice == Stabilise::rician ? NoiseModel{.sigma = *told} : measure();
+  const std::optional<double> sigma = given_sigma(chain.front());
+  NoiseModel noise = sigma && choice == Stabilise::rician ? NoiseModel{.sigma = *sigma} : measure();
   if (noise.trusted_sigma() == 0) return std::nullopt;
   const NoiseDistribution given = choice == Stabilise::rician    ? NoiseDistribution::rician
                                   : choice == Stabilise::poisson ? NoiseDistribution::poisson

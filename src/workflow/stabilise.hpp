@@ -26,11 +26,11 @@ bool waits_for_noise(const FilterConfig& by_header);
 /// True if the noise of a volume is measured for the chain.
 bool may_measure_noise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
 /// True if noise may be made Gaussian before the chain. Stabilise::automatic is for filters that all go by the measured
-/// noise, and are told nothing of it: others may average across edges, where the unbiased inverse does not hold.
+/// noise, and are given nothing of it: others may average across edges, where the unbiased inverse does not hold.
 bool may_stabilise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
 
 /// How the noise of a volume is made Gaussian before the chain; none if it stays as it is. It has the sigma that
-/// `measure` finds, or, of Rician noise, the one that the first filter is told; then `measure` is not called. Throws
+/// `measure` finds, or, of Rician noise, the one that the first filter is given; then `measure` is not called. Throws
 /// Error(invalid_argument) if the noise asked for cannot be stabilised: Rician noise if voxels are no magnitudes,
 /// Poisson noise or speckle if the noise does not grow with the value, any if a filter takes the bias of magnitudes out
 /// by itself.

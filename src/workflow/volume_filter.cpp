@@ -135,7 +135,7 @@ std::vector<Message> VolumeFilter::warnings() const {
   std::size_t measured = 0;
   for (std::size_t step = 0; step < resolved_.size(); ++step) {
     const bool asks = waits_for_noise(by_header_[step]);
-    // Where sigma was told, nothing was measured, although other parameters wait for the noise.
+    // Where sigma was given, nothing was measured, although other parameters wait for the noise.
     if (step == 0 ? !is_first_measured_ : !asks || measured == noise_.size()) continue;
     const NoiseModel& noise = noise_[measured++];
     const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise, is_chosen_);

@@ -1017,5 +1017,17 @@ TEST(MeasureNoise, NeighboursOfASeriesTellStructureFromNoise) {
   EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 10, 0.5);
 }
 
+/// Half of the variance of what they differ by is the neighbour's.
+TEST(MeasureNoise, AVolumeThatIsNoisierThanItsNeighbourHasItsOwnNoise) {
+  QV_NEEDS_TEST_DATA();
+  const Scan quiet = head().with({NoiseKind::rician, 5, test_seed});
+  for (const double level : {8.0, 20.0, 60.0}) {
+    const Scan noisy = head().with({NoiseKind::rician, level, 5});
+    MemoryVolume a({noisy.voxels.data(), noisy.extent}), b({quiet.voxels.data(), quiet.extent});
+    EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, level, 0.1 * level);
+    EXPECT_NEAR(measure_noise_with_neighbour(b, a, {}).sigma, 5, 0.5) << level;
+  }
+}
+
 }  // namespace
 }  // namespace quietvox

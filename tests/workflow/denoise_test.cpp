@@ -434,7 +434,7 @@ TEST(DenoiseVolume, SlicesMayLieAlongAnyAxis) {
   }
 }
 
-/// A time series, with noise that grows along its first axis.
+/// A time series.
 void write_series(const std::filesystem::path& path, const std::vector<Volume>& volumes) {
   io::Geometry geometry;
   geometry.extent = volumes.front().extent;
@@ -470,6 +470,32 @@ TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
   for (const DenoisedVolume& volume : report.volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
 }
 
+/// By the noise of the others it would stay as it is.
+TEST(Denoise, ASpoiltVolumeOfASeriesIsFilteredByItsOwnNoise) {
+  const TemporaryFolder folder;
+  std::mt19937 random(6);
+  std::normal_distribution<float> noise;
+  constexpr std::size_t spoilt = 5;
+  for (const int axis : {2, 0}) {
+    std::vector<Volume> volumes(12, Volume({{64, 48, 16}}, {1, 1, 5}));
+    for (std::size_t i = 0; i < volumes.size(); ++i) {
+      for (float& voxel : volumes[i].voxels) voxel = 1000 + (i == spoilt ? 80.F : 10.F) * noise(random);
+      if (axis != 2) volumes[i] = turned(volumes[i], axis);
+    }
+    write_series(folder / "in.nii", volumes);
+    DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii", .filters = {}};
+    request.out.force = true;
+    const DenoiseReport report = denoise(request);
+    EXPECT_NE(report.noise_source.find("one noise for the series"), std::string::npos) << report.noise_source;
+    for (std::size_t i = 0; i < volumes.size(); ++i) {
+      EXPECT_NEAR(report.volumes[i].noise.front().sigma, i == spoilt ? 80 : 10, i == spoilt ? 8 : 1) << i;
+    }
+    ASSERT_EQ(report.warnings.size(), 1U);
+    EXPECT_NE(report.warnings.front().text().find("volume 6: is much noisier than the series"), std::string::npos);
+  }
+}
+
+/// The noise grows along the first axis.
 TEST(Denoise, OneNoiseForASeriesWhoseSlicesLieAlongAnyAxis) {
   const TemporaryFolder folder;
   std::mt19937 random(5);

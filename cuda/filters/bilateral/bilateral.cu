@@ -73,8 +73,8 @@ Weights make_rated_weights(const BilateralParams& params, const Spacing& spacing
   return weights;
 }
 
-/// A voxel as the tap loops need it. With a cut, differences are compared with it before they are scaled, so that those
-/// exactly at the cut fall on the same side everywhere.
+/// A voxel in the unit of the weights, but with a cut as it is: differences are compared with the cut before they are
+/// scaled, so that those exactly at it fall on the same side everywhere.
 template <Kind kind>
 __device__ float prepared(float value, float scale) {
   if constexpr (kind == Kind::cut) {

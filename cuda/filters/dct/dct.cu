@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
   for (int tile = begin; tile < last_tile; ++tile) {
     const int tile_b = tile % pass.tiles_b, tile_a = tile / pass.tiles_b % pass.tiles_a;
     const int start = tile / (pass.tiles_b * pass.tiles_a) * pass.steps;
-    // The first of the places, and how many steps blocks begin at.
+    // The first place of the tile, and the number of steps at which blocks begin.
     const int3 first{tile_a * S::outputs_x - (S::x - 1), tile_b * S::places_y - (S::y - 1), start - (S::march - 1)};
     const int steps = min(pass.steps, pass.out.m - start) + S::march - 1;
     const bool follows = S::y > 1 && tile > begin && tile_b > 0;

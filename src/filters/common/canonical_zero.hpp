@@ -14,7 +14,7 @@ constexpr T canonical_zero(T value) {
   return value == T{0} ? T{0} : value;
 }
 
-/// Fills `out` with what lies there in `in`, kept.
+/// Copies the voxels of `in` that lie where `out` does, for a filter that changes nothing.
 inline void copy_unfiltered(const VolumeView<const float>& in, const VolumeView<float>& out) {
   const Index3 shift{out.origin.x - in.origin.x, out.origin.y - in.origin.y, out.origin.z - in.origin.z};
   for (std::int64_t z = 0; z < out.extent.z; ++z) {

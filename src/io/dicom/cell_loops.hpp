@@ -19,9 +19,9 @@ std::uint32_t rescaled_values(const PixelFormat&, double slope, double intercept
 /// The stored numbers of cells, likewise.
 std::uint32_t stored_values(const PixelFormat&, std::span<const std::uint16_t> cells, float* values);
 
-/// Writes values into cells if all can be stored just so, as those of rank filters can, or are those of padding, which
-/// stays. Else returns false, and nothing has changed. At most cells_at_once cells. `padding`: first and last of the
-/// stored numbers that mean no value; first behind last if there are none.
+/// Writes values into cells if every value is a number that a cell can hold, as those of rank filters are; padding
+/// stays as it is. Else returns false, and nothing has changed. At most cells_at_once cells. `padding`: first and last
+/// of the stored numbers that mean no value; first behind last if there are none.
 inline constexpr std::size_t cells_at_once = 2048;
 bool merge_whole_numbers(const PixelFormat&, const PixelFormat& written, std::pair<int, int> padding,
                          const float* values, std::span<std::uint16_t> cells);

@@ -22,7 +22,7 @@ class OpenFile {
   OpenFile(const std::filesystem::path&, const Execution&);
 
   const std::filesystem::path& path() const { return path_; }
-  /// For who reads its header, before any values.
+  /// For whoever reads the header; only before any values are read.
   DcmFileFormat& header() { return *file_; }
 
   /// The values of one of its images; returns what to_values() does. Throws as FrameDecoder does.

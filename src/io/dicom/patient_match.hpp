@@ -8,7 +8,7 @@
 #include "io/dicom/slice_header.hpp"
 #include "io/dicom/toolkit.hpp"
 
-/// Whose images they are.
+/// Whether images show one patient.
 namespace quietvox::io::dicom {
 
 /// Fills in patient, study, frame of reference and position on the table, as they are compared: in one character set,

@@ -328,9 +328,9 @@ bool is_white(const NoiseModel& model, double finest) {
 }
 
 /// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks. `finest`: sigma by its
-/// highest frequencies. `may_be_magnitudes`: air says so, and nothing else does.
+/// highest frequencies. `why_magnitudes`: why they may be, though nothing says so for sure; empty if they are not.
 void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t object, std::int64_t partly,
-           bool may_be_magnitudes) {
+           const std::string& why_magnitudes) {
   constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = 1000, mostly = 16;
@@ -352,7 +352,8 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
   if (partly > mostly * object) {
-    because(Confidence::none, "nearly all parts of the image hold voxels of the background's value");
+    because(Confidence::none,
+            "nearly all parts of the image hold voxels of its least, its greatest or the background's value");
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
   if (object < few) because(Confidence::low, "the object has few parts to go by");
@@ -363,9 +364,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   if (object < many) because(Confidence::medium, "the object is small");
-  if (may_be_magnitudes) {
-    because(Confidence::medium, "the air looks like that of magnitudes, but the signal is too weak to tell");
-  }
+  if (!why_magnitudes.empty()) because(Confidence::medium, why_magnitudes);
 }
 
 /// `of_quiet` if it is much lower than `sigma`: then `sigma` is mostly structure. Else `sigma`, which rests on more
@@ -466,6 +465,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   constexpr double noise_alone = 0.75;
   constexpr std::int64_t many_parts = 2500;
   constexpr double quiet = 0.9;               // of what neighbours show
+  constexpr double weak = 3;                  // sigmas
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   constexpr double most_above_tissue = 1.05;  // of sigma, that is chance: air, of many voxels, knows it better
   Measured measured;
@@ -552,7 +552,13 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
   const double finest = std::sqrt(fits->usual.finest_variance());
-  judge(model, fits->usual, finest, object, found.partly, air.sigma == 0 && agrees == Agreement::perhaps);
+  std::string why_magnitudes;
+  if (air.sigma == 0 && agrees == Agreement::perhaps) {
+    why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
+  } else if (may_have_air && air.sigma == 0 && !by_signal && bricks.lowest() >= 0 && signal < weak * model.sigma) {
+    why_magnitudes = "the signal is weak: if these are magnitudes, their noise is stronger than this";
+  }
+  judge(model, fits->usual, finest, object, found.partly, why_magnitudes);
   // Structure that is weaker than the noise is not taken for noise.
   if (voxels && !by_signal && !is_correlated_across_slices(model) && model.contrast > model.sigma &&
       (model.confidence == Confidence::low || said.has_large_voxels)) {

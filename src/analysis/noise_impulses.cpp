@@ -40,7 +40,8 @@ std::vector<float> atoms_of(std::vector<float> values) {
 
 double ImpulseRepair::scattered(const float* brick, const std::vector<float>& atoms) {
   if (atoms.empty()) return 0;
-  constexpr double far = 3 * 1.4826;  // standard deviations, in median absolute deviations of normal numbers
+  constexpr double deviations = 1.4826;  // in median absolute deviations of normal numbers
+  constexpr double far = 3;
   constexpr int few = 2;
   const auto is_atom = [&](float value) { return std::ranges::find(atoms, value) != atoms.end(); };
   sorted_.clear();
@@ -48,18 +49,30 @@ double ImpulseRepair::scattered(const float* brick, const std::vector<float>& at
                [&](float value) { return std::isfinite(value) && !is_atom(value); });
   const double middle = median_of(std::span(sorted_));
   for (float& value : sorted_) value = std::abs(value - static_cast<float>(middle));
-  const double deviation = median_of(std::span(sorted_));
+  const double deviation = deviations * median_of(std::span(sorted_));
   if (deviation == 0) return 0;
-  double count = 0, present = 0;
-  for (std::int64_t i = 0; i < size_.voxels(); ++i) {
-    present += std::isfinite(brick[i]) ? 1 : 0;
-    if (!is_atom(brick[i]) || std::abs(static_cast<double>(brick[i]) - middle) <= far * deviation) continue;
-    const float* const slice = brick + i / size_.slice() * size_.slice();
-    int same = 0;
-    for_each_neighbour(i % size_.slice(), [&](std::int64_t j) { same += slice[j] == brick[i] ? 1 : 0; });
-    count += same <= few ? 1 : 0;
+  double count = 0;
+  for (const float atom : atoms) {
+    const double distance = std::abs(static_cast<double>(atom) - middle);
+    if (distance <= far * deviation) continue;
+    double all = 0, scattered = 0, next_to_it = 0;
+    for (std::int64_t i = 0; i < size_.voxels(); ++i) {
+      if (brick[i] != atom) {
+        next_to_it += std::abs(static_cast<double>(brick[i] - atom)) < deviation && !is_atom(brick[i]) ? 1 : 0;
+        continue;
+      }
+      ++all;
+      const float* const slice = brick + i / size_.slice() * size_.slice();
+      int same = 0;
+      for_each_neighbour(i % size_.slice(), [&](std::int64_t j) { same += slice[j] == atom ? 1 : 0; });
+      scattered += same <= few ? 1 : 0;
+    }
+    // At the edge of a background some of it is scattered. Noise that is cut off at a value is about as frequent next
+    // to it.
+    if (scattered > all / 2 && scattered > 2 * next_to_it) count += scattered;
   }
-  return count / present;
+  return count / (static_cast<double>(sorted_.size()) +
+                  static_cast<double>(std::count_if(brick, brick + size_.voxels(), is_atom)));
 }
 
 double ImpulseRepair::repair_brick(float* brick, const Impulses& impulses) {
@@ -162,7 +175,7 @@ double ImpulseRepair::share() const {
 
 Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t>& chosen) {
   constexpr std::size_t most_bricks = 128;
-  constexpr double fewest = 0.015;
+  constexpr double fewest = 0.015, fewest_of_one_value = 0.003;
   ImpulseRepair repair(bricks.size());
   const std::size_t stride = std::max<std::size_t>(chosen.size() / most_bricks, 1);
   Impulses impulses;
@@ -172,16 +185,17 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
     std::copy_if(brick, brick + bricks.voxels(), std::back_inserter(values), [](float v) { return std::isfinite(v); });
   }
   std::vector<float> atoms = atoms_of(values);
-  std::vector<double> shares;
+  std::vector<double> shares, of_one_value;
   for (std::size_t i = 0; i < chosen.size(); i += stride) {
     const float* const brick = bricks.brick(chosen[i]);
-    shares.push_back(std::max(repair.standing_out(brick), repair.scattered(brick, atoms)));
+    of_one_value.push_back(repair.scattered(brick, atoms));
+    shares.push_back(std::max(repair.standing_out(brick), of_one_value.back()));
   }
   if (shares.empty()) return impulses;
   // Impulses are everywhere; what stands out in some bricks alone are edges.
   const auto quarter = shares.begin() + std::ssize(shares) / 4;
   std::nth_element(shares.begin(), quarter, shares.end());
-  if (*quarter < fewest) return impulses;
+  if (*quarter < fewest && median_of(std::span(of_one_value)) < fewest_of_one_value) return impulses;
   impulses.share = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
   const auto atoms_share = [&] {
     double hits = 0;

@@ -29,7 +29,8 @@ class ImpulseRepair {
     return usual_ > 0 ? share_of_impulses() : 0;
   }
   /// Share of the voxels of a brick, without missing ones, that are atoms, lie beyond three standard deviations of the
-  /// others, and have few neighbours of the same value: impulses may lie within strong noise, but are scattered.
+  /// others, have few neighbours of the same value, and are more frequent than values close to theirs: impulses may lie
+  /// within strong noise, but are scattered, and no end at which noise is cut off.
   double scattered(const float* brick, const std::vector<float>& atoms);
   /// Repairs a brick in place. Returns the share of voxels that were replaced, missing ones included.
   double repair_brick(float* brick, const Impulses& impulses);

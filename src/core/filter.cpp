@@ -87,7 +87,8 @@ std::vector<Message> noise_warnings(const FilterConfig& by_header, const FilterC
   }
   if (is_chosen && model.impulses >= 0.0005) {
     warnings.push_back(filter + FieldType<double>::format(std::round(1000 * model.impulses) / 10) +
-                       " % of the voxels are impulses, which may stay; the filter 'median' takes them out");
+                       " % of the voxels are impulses, or fine structure of one value, and may stay; the filter "
+                       "'median' takes out both");
   }
   if (model.confidence == Confidence::low) {
     warnings.push_back(filter + "the noise was measured with low confidence (" + model.reason +

@@ -458,6 +458,44 @@ TEST(MeasureNoise, EdgesAreNoImpulses) {
   }
 }
 
+/// In some bricks there are none, and in others few.
+TEST(MeasureNoise, FewImpulsesAmongStrongNoise) {
+  QV_NEEDS_TEST_DATA();
+  const Scan noisy =
+      head().changed([](std::size_t i) { return head().voxels[i] + 200; }).with({NoiseKind::gaussian, 40, test_seed});
+  for (const double share : {0.018, 0.01, 0.005}) {
+    std::mt19937 random(test_seed);
+    const NoiseModel model = noisy
+                                 .changed([&](std::size_t i) {
+                                   return static_cast<double>(random()) < share * 4294967296.0 ? 0 : noisy.voxels[i];
+                                 })
+                                 .measured();
+    EXPECT_NEAR(model.sigma, 40, 3) << share;
+    EXPECT_NEAR(model.impulses, share, 0.2 * share);
+  }
+}
+
+/// As in displays of ultrasound: much of the tail of its distribution has one value.
+TEST(MeasureNoise, SkewedNoiseThatIsCutOffIsNoImpulse) {
+  QV_NEEDS_TEST_DATA();
+  std::mt19937 random(test_seed);
+  std::exponential_distribution<float> speckle;
+  Scan noisy = head().changed([&](std::size_t i) { return std::round(head().voxels[i] * speckle(random) / 3); });
+  for (const float top : {255.F, 180.F}) {
+    EXPECT_EQ(noisy.changed([&](std::size_t i) { return std::min(noisy.voxels[i], top); }).measured().impulses, 0)
+        << top;
+  }
+}
+
+/// Without a header nobody knows whether the numbers are magnitudes, whose noise varies less than sigma there.
+TEST(MeasureNoise, OfANoiseScanIsNotSure) {
+  constexpr Extent extent{{64, 64, 32}};
+  const Scan zero{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  const Scan noise = zero.with({NoiseKind::rician, 10, test_seed});
+  EXPECT_EQ(noise.measured().confidence, Confidence::medium);
+  EXPECT_EQ(zero.with({NoiseKind::gaussian, 10, test_seed}).measured().confidence, Confidence::high);
+}
+
 /// A field map: zero outside the head, and in much of each part of it.
 TEST(MeasureNoise, ABackgroundOfOneValueIsNoImpulses) {
   QV_NEEDS_TEST_DATA();

@@ -410,12 +410,13 @@ bool correct_rician(NoiseModel& model, double signal, const Air& air) {
 struct Measured {
   NoiseModel model;
   double steepness = 1, floor = 1;
-  double sigma_of_flat = 0;  ///< by the usual number of bricks
-  double most = 0;           ///< sigma before what structure adds was taken off, if it was
-  double of_quiet = 0;       ///< sigma of white noise by quiet pieces; 0 if it is not white or was not looked for
-  double signal = 0;         ///< mean of the volume where the noise was measured
-  std::int64_t object = 0;   ///< bricks
-  Air air{};                 ///< without its parts
+  double sigma_of_flat = 0;    ///< by the usual number of bricks
+  double most = 0;             ///< sigma before what structure adds was taken off, if it was
+  double of_quiet = 0;         ///< sigma of white noise by quiet pieces; 0 if it is not white or was not looked for
+  double signal = 0;           ///< mean of the volume where the noise was measured
+  std::int64_t object = 0;     ///< bricks
+  Air air{};                   ///< without its parts
+  std::string why_magnitudes;  ///< why they may be, though nothing says so for sure
   bool nothing_to_go_by = false, is_by_air = false;
 };
 
@@ -552,10 +553,11 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.spectrum = fits->best().spectrum();
   model.places = std::ssize(fits->best().chosen());
   const double finest = std::sqrt(fits->usual.finest_variance());
-  std::string why_magnitudes;
+  std::string& why_magnitudes = measured.why_magnitudes;
   if (air.sigma == 0 && agrees == Agreement::perhaps) {
     why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
-  } else if (may_have_air && air.sigma == 0 && !by_signal && bricks.lowest() >= 0 && signal < weak * model.sigma) {
+  } else if (may_have_air && said.magnitudes == Magnitudes::perhaps && air.sigma == 0 && !by_signal &&
+             bricks.lowest() >= 0 && signal < weak * model.sigma) {
     why_magnitudes = "the signal is weak: if these are magnitudes, their noise is stronger than this";
   }
   judge(model, fits->usual, finest, object, found.partly, why_magnitudes);
@@ -728,7 +730,7 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
 }
 
 /// No noise if the model is not finite: numbers near the largest floats leave no digits for the noise of the others.
-/// Low confidence between many impulses, where weak noise comes out up to 1.5 times too strong.
+/// Low confidence where there are many impulses: between them, weak noise comes out up to 1.5 times too strong.
 NoiseModel with_last_doubts(NoiseModel model) {
   constexpr double many = 0.1;
   if (!std::isfinite(model.sigma) || !std::isfinite(model.contrast)) {
@@ -757,6 +759,7 @@ bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSou
     return false;
   }
   const NoiseModel other = measure(neighbour, nullptr, execution).model;
+  if (other.trusted_sigma() == 0) return false;
   return variance(difference) + (variance(alone) - variance(other)) / 2 > much * variance(difference);
 }
 
@@ -788,6 +791,11 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   }
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));
+  if (!by_itself.why_magnitudes.empty() && model.confidence > Confidence::medium) {
+    model.confidence = Confidence::medium;
+    model.reason = by_itself.why_magnitudes;
+  }
+  model.impulses = alone.impulses;
   model.step = alone.step;
   model.masked = alone.masked;
   model.background = alone.background;

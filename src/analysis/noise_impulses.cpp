@@ -38,41 +38,44 @@ std::vector<float> atoms_of(std::vector<float> values) {
 
 }  // namespace
 
-double ImpulseRepair::scattered(const float* brick, const std::vector<float>& atoms) {
+double ImpulseRepair::scattered(const float* brick, std::map<float, int>& atoms) {
   if (atoms.empty()) return 0;
   constexpr double deviations = 1.4826;  // in median absolute deviations of normal numbers
   constexpr double far = 3;
   constexpr int few = 2;
-  const auto is_atom = [&](float value) { return std::ranges::find(atoms, value) != atoms.end(); };
   sorted_.clear();
-  std::copy_if(brick, brick + size_.voxels(), std::back_inserter(sorted_),
-               [&](float value) { return std::isfinite(value) && !is_atom(value); });
-  const double middle = median_of(std::span(sorted_));
-  for (float& value : sorted_) value = std::abs(value - static_cast<float>(middle));
-  const double deviation = deviations * median_of(std::span(sorted_));
+  double present = 0;
+  for (std::int64_t i = 0; i < size_.voxels(); ++i) {
+    if (!std::isfinite(brick[i])) continue;
+    ++present;
+    if (!atoms.contains(brick[i])) sorted_.push_back(brick[i]);
+  }
+  std::vector<float> distances = sorted_;
+  const double middle = median_of(std::span(distances));
+  for (float& value : distances) value = std::abs(value - static_cast<float>(middle));
+  const double deviation = deviations * median_of(std::span(distances));
   if (deviation == 0) return 0;
   double count = 0;
-  for (const float atom : atoms) {
-    const double distance = std::abs(static_cast<double>(atom) - middle);
-    if (distance <= far * deviation) continue;
-    double all = 0, scattered = 0, next_to_it = 0;
+  for (auto& [atom, bricks] : atoms) {
+    if (std::abs(static_cast<double>(atom) - middle) <= far * deviation) continue;
+    double all = 0, scattered = 0;
     for (std::int64_t i = 0; i < size_.voxels(); ++i) {
-      if (brick[i] != atom) {
-        next_to_it += std::abs(static_cast<double>(brick[i] - atom)) < deviation && !is_atom(brick[i]) ? 1 : 0;
-        continue;
-      }
+      if (brick[i] != atom) continue;
       ++all;
       const float* const slice = brick + i / size_.slice() * size_.slice();
       int same = 0;
       for_each_neighbour(i % size_.slice(), [&](std::int64_t j) { same += slice[j] == atom ? 1 : 0; });
       scattered += same <= few ? 1 : 0;
     }
+    const auto next_to_it = std::ranges::count_if(
+        sorted_, [&](float value) { return std::abs(static_cast<double>(value - atom)) < deviation; });
     // At the edge of a background some of it is scattered. Noise that is cut off at a value is about as frequent next
     // to it.
-    if (scattered > all / 2 && scattered > 2 * next_to_it) count += scattered;
+    if (!(scattered > all / 2 && scattered > 2 * static_cast<double>(next_to_it))) continue;
+    count += scattered;
+    ++bricks;
   }
-  return count / (static_cast<double>(sorted_.size()) +
-                  static_cast<double>(std::count_if(brick, brick + size_.voxels(), is_atom)));
+  return count / present;
 }
 
 double ImpulseRepair::repair_brick(float* brick, const Impulses& impulses) {
@@ -176,6 +179,7 @@ double ImpulseRepair::share() const {
 Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t>& chosen) {
   constexpr std::size_t most_bricks = 128;
   constexpr double fewest = 0.015, fewest_of_one_value = 0.003;
+  constexpr std::size_t quarter = 4;
   ImpulseRepair repair(bricks.size());
   const std::size_t stride = std::max<std::size_t>(chosen.size() / most_bricks, 1);
   Impulses impulses;
@@ -184,26 +188,28 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
     const float* const brick = bricks.brick(chosen[i]);
     std::copy_if(brick, brick + bricks.voxels(), std::back_inserter(values), [](float v) { return std::isfinite(v); });
   }
-  std::vector<float> atoms = atoms_of(values);
-  std::vector<double> shares, of_one_value;
+  impulses.atoms = atoms_of(values);
+  std::map<float, int> scattered_in;  // so many bricks
+  for (const float atom : impulses.atoms) scattered_in[atom] = 0;
+  std::vector<double> standing_out, of_one_value, shares;
   for (std::size_t i = 0; i < chosen.size(); i += stride) {
     const float* const brick = bricks.brick(chosen[i]);
-    of_one_value.push_back(repair.scattered(brick, atoms));
-    shares.push_back(std::max(repair.standing_out(brick), of_one_value.back()));
+    standing_out.push_back(repair.standing_out(brick));
+    of_one_value.push_back(repair.scattered(brick, scattered_in));
+    shares.push_back(std::max(standing_out.back(), of_one_value.back()));
   }
-  if (shares.empty()) return impulses;
+  if (shares.empty()) return {};
   // Impulses are everywhere; what stands out in some bricks alone are edges.
-  const auto quarter = shares.begin() + std::ssize(shares) / 4;
-  std::nth_element(shares.begin(), quarter, shares.end());
-  if (*quarter < fewest && median_of(std::span(of_one_value)) < fewest_of_one_value) return impulses;
+  if (quantile_of(std::span(standing_out), 0.25) < fewest) {
+    if (quantile_of(std::span(shares), 0.25) < fewest && median_of(std::span(of_one_value)) < fewest_of_one_value)
+      return {};
+    std::erase_if(impulses.atoms,
+                  [&](float atom) { return quarter * static_cast<std::size_t>(scattered_in[atom]) < shares.size(); });
+  }
   impulses.share = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
-  const auto atoms_share = [&] {
-    double hits = 0;
-    for (const float atom : impulses.atoms) hits += static_cast<double>(std::count(values.begin(), values.end(), atom));
-    return hits / static_cast<double>(values.size());
-  };
-  impulses.atoms = std::move(atoms);
-  impulses.all_are_atoms = atoms_share() > 0.5 * impulses.share;
+  double hits = 0;
+  for (const float atom : impulses.atoms) hits += static_cast<double>(std::count(values.begin(), values.end(), atom));
+  impulses.all_are_atoms = hits > 0.5 * impulses.share * static_cast<double>(values.size());
   return impulses;
 }
 

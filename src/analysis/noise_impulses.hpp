@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "analysis/noise_bricks.hpp"
@@ -30,8 +31,8 @@ class ImpulseRepair {
   }
   /// Share of the voxels of a brick, without missing ones, that are atoms, lie beyond three standard deviations of the
   /// others, have few neighbours of the same value, and are more frequent than values close to theirs: impulses may lie
-  /// within strong noise, but are scattered, and no end at which noise is cut off.
-  double scattered(const float* brick, const std::vector<float>& atoms);
+  /// within strong noise, but are scattered, and no end at which noise is cut off. Counts the brick for each such atom.
+  double scattered(const float* brick, std::map<float, int>& atoms);
   /// Repairs a brick in place. Returns the share of voxels that were replaced, missing ones included.
   double repair_brick(float* brick, const Impulses& impulses);
   /// The share of impulses among the voxels of the last brick that were not missing.

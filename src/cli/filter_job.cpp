@@ -36,7 +36,7 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
   for (const Message& warning : report.warnings) console.warning(warning);
   const std::string number = std::to_string(&first - report.volumes.data() + 1);
   if (!first.noise.empty()) {
-    const bool is_one_of_several = report.volumes.size() > 1 && report.noise_source.empty();
+    const bool is_one_of_several = report.volumes.size() > 1 && !first.is_by_series;
     console.note("noise: " + first.noise[0].describe() + (is_one_of_several ? " (volume " + number + ")" : "") +
                  (first.stabilised.empty() ? "" : "; made Gaussian, without its bias"));
   }

@@ -233,7 +233,8 @@ class Turns {
     }
     std::int32_t edges = 0;  // without an early end, so that the compiler makes vectors of it
     for (std::int64_t x = 0; x < count; ++x) edges += std::abs(here[x] - before[x]) > edge * slice.range ? 1 : 0;
-    for (std::int64_t x = 0; x < count && edges > 0; ++x) {
+    if (edges == 0) return;
+    for (std::int64_t x = 0; x < count; ++x) {
       const float jump = std::abs(here[x] - before[x]);
       if (jump > edge * slice.range && jump <= slice.range) add_edge(slice, here + x, step, jump, has_sides(x));
     }

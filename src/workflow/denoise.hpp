@@ -49,6 +49,7 @@ struct DenoisedVolume {
   std::vector<FilterConfig> filters;
   std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
   std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
+  bool is_by_series = false;        ///< the noise is that of the series, DenoiseReport::noise_source
 };
 
 /// What was done to a scan.

@@ -14,7 +14,7 @@
 namespace quietvox {
 namespace {
 
-constexpr std::int64_t about_samples = 1 << 12;
+constexpr std::int64_t about_samples = 1 << 14;
 constexpr double no_picture = 0.05;  // of a step: what filters make of equal values varies less
 
 /// Removes the most frequent of the sorted values, which is a background.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "analysis/measure_noise.hpp"
 #include "analysis/median_of.hpp"
@@ -250,10 +251,11 @@ void ScanFilter::measure_series() {
 }
 
 /// One volume of a time series may be spoilt, as by a spike or by motion. By the noise of the others it would stay as
-/// it is.
-bool ScanFilter::is_noisier_than_series(VolumeSource& volume) const {
+/// it is. Differences of voxels may be those of structure, too; the measure of the volume knows better.
+bool ScanFilter::is_noisier_than_series(std::size_t volume, VolumeSource& source) {
   constexpr double much = 1.5;
-  return estimate_noise(volume, background_) > much * usual_haar_;
+  if (usual_haar_ == 0 || estimate_noise(source, background_) <= much * usual_haar_) return false;
+  return measure_of(volume, source)(source, background_).trusted_sigma() > much * of_series_->first().sigma;
 }
 
 void ScanFilter::begin_provenance() {
@@ -262,7 +264,6 @@ void ScanFilter::begin_provenance() {
     provenance_.mask = of_mask.hash;
     if (of_mask.is_empty) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
   }
-  provenance_.noise_source = report_.noise_source;
   if (report_.stabilise != Stabilise::automatic) {
     provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);
   }
@@ -276,22 +277,33 @@ void ScanFilter::filter(std::size_t volume) {
   // The offset of the image is that of its first volume. A mask may leave little of a range.
   RangedSource source(*unranged,
                       volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
-  const bool is_by_itself = of_series_ && is_noisier_than_series(source);
-  const bool is_by_series = of_series_ && !is_by_itself;
-  if (is_by_itself) {
-    report_.warnings.push_back(volume_name(volume) +
-                               "is much noisier than the series; it was filtered by its own noise");
-  }
   const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
-  const VolumeFilter filter({request_.filters, report_.stabilise, is_chosen_}, source, backend_,
-                            whole_.part(index / volumes, (index + 1) / volumes),
-                            is_by_series ? of_series_->as_measure() : measure_of(volume, source));
+  const auto filter_by = [&](NoiseMeasure measure) {
+    return std::make_unique<VolumeFilter>(VolumeChain{request_.filters, report_.stabilise, is_chosen_}, source,
+                                          backend_, whole_.part(index / volumes, (index + 1) / volumes),
+                                          std::move(measure));
+  };
+  std::unique_ptr<const VolumeFilter> made;
+  if (of_series_ && is_noisier_than_series(volume, source)) {
+    try {
+      made = filter_by(measure_of(volume, source));
+      report_.warnings.push_back(volume_name(volume) +
+                                 "it is much noisier than the series; its own noise counts, not that of the series");
+    } catch (const Error& error) {
+      // By its own noise it may not be stabilised as it is by that of the series.
+      if (error.code() != Errc::invalid_argument) throw;
+    }
+  }
+  const bool is_by_series = of_series_ && !made;
+  if (!made) made = filter_by(is_by_series ? of_series_->as_measure() : measure_of(volume, source));
+  const VolumeFilter& filter = *made;
   if (whole_.memory_limit) trim_heap();  // of estimates
-  if (!is_by_series || volume == 0) {
+  if (!is_by_series || !std::exchange(is_series_warned_of_, true)) {
     const std::string which = count() > 1 && !is_by_series ? volume_name(volume) : "";
     for (const Message& warning : filter.warnings()) report_.warnings.push_back(which + warning);
   }
-  const DenoisedVolume& done = report_.volumes[volume] = {filter.resolved(), filter.noise(), filter.stabilised()};
+  const DenoisedVolume& done =
+      report_.volumes[volume] = {filter.resolved(), filter.noise(), filter.stabilised(), is_by_series};
   if (observer_.detail) {
     observer_.detail(volume_name(volume) + describe_chain(done.filters));
     if (volume > 0 && !is_by_series) {  // that of the first is said with the result
@@ -301,6 +313,7 @@ void ScanFilter::filter(std::size_t volume) {
   if (request_.out.dry_run) return;
   provenance_.resolved = done.filters;
   provenance_.noise = done.noise;
+  provenance_.noise_source = is_by_series ? report_.noise_source : "";
   provenance_.stabilised = done.stabilised;
   write(volume, *slices, [&](const WriteSlices& write) { filter.run(write); });
   lost_.add(*slices, image_, volume);

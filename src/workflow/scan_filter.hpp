@@ -56,7 +56,7 @@ class ScanFilter {
   void check(std::size_t volume);
   void reserve_memory();
   void measure_series();
-  bool is_noisier_than_series(VolumeSource&) const;
+  bool is_noisier_than_series(std::size_t volume, VolumeSource&);
   void begin_provenance();
   void filter(std::size_t volume);
   void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
@@ -81,6 +81,7 @@ class ScanFilter {
   bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
   std::optional<SeriesNoise> of_series_;
   double usual_haar_ = 0;  ///< median of estimate_noise() over the volumes that the series was measured by
+  bool is_series_warned_of_ = false;
   LostSlices lost_;
   Provenance provenance_;
 };

@@ -92,7 +92,7 @@ TEST(FiniteRange, IsThatOfNumbersWhereverTheyStand) {
       std::vector<float> values(count, none);
       values[at] = -3;
       EXPECT_EQ(finite_range(values), std::pair(-3.0F, -3.0F));
-      values[(at + count / 2) % count] = infinity;
+      values[(at + count / 2) % count] = count % 2 == 0 ? infinity : -infinity;
       values[(at + count / 3) % count] = std::numeric_limits<float>::max();
       values[at] = -0.5F;
       const bool is_greatest_there = at != (at + count / 3) % count;

@@ -475,8 +475,7 @@ TEST(Denoise, ASpoiltVolumeOfASeriesIsFilteredByItsOwnNoise) {
   const TemporaryFolder folder;
   std::mt19937 random(6);
   std::normal_distribution<float> noise;
-  constexpr std::size_t spoilt = 5;
-  for (const int axis : {2, 0}) {
+  for (const auto& [axis, spoilt] : {std::pair(2, std::size_t{5}), {0, 3}, {2, 0}}) {
     std::vector<Volume> volumes(12, Volume({{64, 48, 16}}, {1, 1, 5}));
     for (std::size_t i = 0; i < volumes.size(); ++i) {
       for (float& voxel : volumes[i].voxels) voxel = 1000 + (i == spoilt ? 80.F : 10.F) * noise(random);
@@ -491,7 +490,10 @@ TEST(Denoise, ASpoiltVolumeOfASeriesIsFilteredByItsOwnNoise) {
       EXPECT_NEAR(report.volumes[i].noise.front().sigma, i == spoilt ? 80 : 10, i == spoilt ? 8 : 1) << i;
     }
     ASSERT_EQ(report.warnings.size(), 1U);
-    EXPECT_NE(report.warnings.front().text().find("volume 6: is much noisier than the series"), std::string::npos);
+    EXPECT_NE(report.warnings.front().text().find("volume " + std::to_string(spoilt + 1) +
+                                                  ": it is much noisier than the series"),
+              std::string::npos);
+    for (std::size_t i = 0; i < volumes.size(); ++i) EXPECT_EQ(report.volumes[i].is_by_series, i != spoilt) << i;
   }
 }
 

@@ -257,8 +257,8 @@ struct Copies {
     };
     slice = in.row(0, blockIdx.z + offset.z);
     if constexpr (Aligned) {
-      // A thread copies the columns of its outputs, and the first and the last one those beside them. What is right of the last
-      // output is copied by the next thread, if there is one.
+      // A thread copies the columns of its outputs, and the first and the last one those beside them. What is right of
+      // the last output is copied by the next thread, if there is one.
       const int x = first_x + width * lane, aside = x >= out.x ? 0 : lane == 0 ? -1 : width;
       does_first = x < out.x;
       does_last = lane == 0 || lane == lanes - 1 || (x >= out.x && x - width < out.x);

@@ -106,7 +106,8 @@ std::vector<SliceHeader> enhanced_frames(DcmDataset& data, const SliceHeader& fi
   std::uint64_t bytes = 0;
   for (std::int64_t i = 0; i < file.frames; ++i) {
     auto& group = static_cast<DcmItem&>(*groups.next());
-    if (only && i != *only) continue;
+    if (only && i < *only) continue;
+    if (only && i > *only) break;
     check_stop(execution.stop);
     DcmItem flat(of_all);
     flatten(group, flat);

@@ -46,8 +46,8 @@ PlacementResult place_all(std::span<const Placement> placements) noexcept {
   return {};
 }
 
-/// Several renames run in a child process, which goes on if this one is killed. If the child is killed, this one rolls
-/// all back.
+/// What may take several renames runs in a child process, which goes on if this one is killed. If the child is killed,
+/// this one rolls all back.
 PlacementResult uninterrupted(PlacementResult (*work)(std::span<const Placement>) noexcept,
                               std::span<const Placement> placements) {
   if (placements.size() == 1 && !placements.front().replaces()) return work(placements);

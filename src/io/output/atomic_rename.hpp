@@ -44,7 +44,8 @@ struct PlacementResult {
   int error = 0;
 };
 
-/// Puts all in place in the given order, or none, even where this process is killed: a child process does it.
+/// Puts all in place in the given order, or none, even where this process is killed: a child process does what takes
+/// more than one rename.
 PlacementResult place_together(std::span<const Placement>);
 
 /// Takes back what was done, the last first, in the same way.

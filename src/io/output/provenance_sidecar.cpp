@@ -197,7 +197,9 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) {
                    {"volumes", volumes},
                    {"clamped_voxels", clamped_voxels}};
   if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;
-  if (const std::string& source = volumes_.front().noise_source; !source.empty()) document["noise_source"] = source;
+  for (const Provenance& volume : volumes_) {
+    if (!volume.noise_source.empty()) document["noise_source"] = volume.noise_source;
+  }
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -56,7 +56,8 @@ double ImpulseRepair::scattered(const float* brick, std::map<float, int>& atoms)
   const double deviation = deviations * median_of(std::span(distances));
   if (deviation == 0) return 0;
   double count = 0;
-  for (auto& [atom, bricks] : atoms) {
+  for (auto& each : atoms) {
+    const float atom = each.first;
     if (std::abs(static_cast<double>(atom) - middle) <= far * deviation) continue;
     double all = 0, scattered = 0;
     for (std::int64_t i = 0; i < size_.voxels(); ++i) {
@@ -73,7 +74,7 @@ double ImpulseRepair::scattered(const float* brick, std::map<float, int>& atoms)
     // to it.
     if (!(scattered > all / 2 && scattered > 2 * static_cast<double>(next_to_it))) continue;
     count += scattered;
-    ++bricks;
+    ++each.second;
   }
   return count / present;
 }

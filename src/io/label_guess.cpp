@@ -137,7 +137,8 @@ class Turns {
  public:
   void add(VolumeView<const float> slice, Rescale to_real) {
     const std::span voxels(slice.data, static_cast<std::size_t>(slice.extent.slice()));
-    const auto [low, high] = finite_range(voxels);
+    const auto range = finite_range(voxels);
+    const float low = range.first, high = range.second;
     if (!(low < high)) return;
     const auto is_cut_at = [&](float end) {
       constexpr double least_share = 0.001, near = 0.02;  // of the voxels; of the range

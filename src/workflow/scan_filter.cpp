@@ -278,10 +278,9 @@ void ScanFilter::filter(std::size_t volume) {
   RangedSource source(*unranged,
                       volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
   const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
-  const auto filter_by = [&](NoiseMeasure measure) {
+  const auto filter_by = [&](const NoiseMeasure& measure) {
     return std::make_unique<VolumeFilter>(VolumeChain{request_.filters, report_.stabilise, is_chosen_}, source,
-                                          backend_, whole_.part(index / volumes, (index + 1) / volumes),
-                                          std::move(measure));
+                                          backend_, whole_.part(index / volumes, (index + 1) / volumes), measure);
   };
   std::unique_ptr<const VolumeFilter> made;
   if (of_series_ && is_noisier_than_series(volume, source)) {

@@ -79,9 +79,9 @@ class ScanFilter {
   bool restores_;  ///< writers need the original voxels
   NoiseOfVolumes noise_of_volumes_;
   bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
+  bool is_series_warned_of_ = false;
   std::optional<SeriesNoise> of_series_;
   double usual_haar_ = 0;  ///< median of estimate_noise() over the volumes that the series was measured by
-  bool is_series_warned_of_ = false;
   LostSlices lost_;
   Provenance provenance_;
 };

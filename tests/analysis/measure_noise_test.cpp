@@ -161,12 +161,12 @@ TEST(MeasureNoise, ImpulsesAmongStrongMagnitudes) {
   QV_NEEDS_TEST_DATA();
   for (const NoiseKind kind : {NoiseKind::rician, NoiseKind::g_factor}) {
     const Scan noisy = head().with({kind, 23, test_seed});
-    const auto [least, most] = std::ranges::minmax(noisy.voxels);
+    const auto range = std::ranges::minmax(noisy.voxels);
     std::mt19937 random(test_seed);
     const NoiseModel model = noisy
                                  .changed([&](std::size_t i) {
                                    const auto chance = random() % 10;
-                                   return chance == 0 ? least : chance == 1 ? most : noisy.voxels[i];
+                                   return chance == 0 ? range.min : chance == 1 ? range.max : noisy.voxels[i];
                                  })
                                  .measured();
     EXPECT_NEAR(model.sigma, 23, 0.2 * 23);

@@ -217,20 +217,14 @@ TEST(Usage, ManualPageHoldsEveryCommandAndOption) {
   std::string completion = quietvox_ok({"--bash-completion"}).out;
   completion.erase(0, completion.find("_quietvox()"));
   const std::regex option("--[a-z][a-z-]+"), command(R"(\n    ([a-z0-9-]+)\))");
-  const auto found = [&](const std::regex& pattern) {
-    return std::ranges::subrange(std::sregex_iterator(completion.begin(), completion.end(), pattern),
-                                 std::sregex_iterator());
-  };
-  std::size_t options = 0;
-  for (const std::smatch& match : found(option)) {
-    EXPECT_NE(page.find(match.str()), std::string::npos) << match.str();
-    ++options;
+  const std::sregex_iterator end;
+  std::size_t options = 0, commands = 0;
+  for (std::sregex_iterator match(completion.begin(), completion.end(), option); match != end; ++match, ++options) {
+    EXPECT_NE(page.find(match->str()), std::string::npos) << match->str();
   }
   EXPECT_GT(options, 500U);
-  std::size_t commands = 0;
-  for (const std::smatch& match : found(command)) {
-    EXPECT_NE(page.find(".SH \"" + match[1].str() + '"'), std::string::npos) << match[1];
-    ++commands;
+  for (std::sregex_iterator match(completion.begin(), completion.end(), command); match != end; ++match, ++commands) {
+    EXPECT_NE(page.find(".SH \"" + (*match)[1].str() + '"'), std::string::npos) << (*match)[1];
   }
   EXPECT_GT(commands, 15U);
 }

@@ -225,13 +225,12 @@ void ScanFilter::reserve_memory() {
 }
 
 void ScanFilter::measure_series() {
-  std::vector<double> haar;
   of_series_ = SeriesNoise::measure(count(), [&](std::size_t volume) -> std::optional<std::vector<NoiseModel>> {
     const auto source = input_of(volume).source;
     if (unfiltered_.leave_out(volume, *source)) return std::nullopt;
     std::vector<NoiseModel> measured;
     if (!may_measure_noise(request_.filters, report_.stabilise, *source)) return measured;
-    haar.push_back(estimate_noise(*source, background_));
+    haar_[volume] = estimate_noise(*source, background_);
     const auto remember = [&, measure = measure_of(volume, *source)](VolumeSource& reaching, const Execution& part) {
       return measured.emplace_back(measure(reaching, part));
     };
@@ -247,15 +246,21 @@ void ScanFilter::measure_series() {
   });
   if (!of_series_) return;
   report_.noise_source = of_series_->describe();
+  std::vector<double> haar;
+  for (const auto& each : haar_) haar.push_back(each.second);
   usual_haar_ = median_of(std::span(haar));
 }
 
-/// One volume of a time series may be spoilt, as by a spike or by motion. By the noise of the others it would stay as
-/// it is. Differences of voxels may be those of structure, too; the measure of the volume knows better.
-bool ScanFilter::is_noisier_than_series(std::size_t volume, VolumeSource& source) {
+/// The noise of a volume, if it is much stronger than that of the series. One volume may be spoilt, as by a spike or by
+/// motion; by the noise of the others it would stay as it is. Differences of voxels may be those of structure, too; the
+/// measure of the volume knows better.
+std::optional<NoiseModel> ScanFilter::noise_above_series(std::size_t volume, VolumeSource& source) {
   constexpr double much = 1.5;
-  if (usual_haar_ == 0 || estimate_noise(source, background_) <= much * usual_haar_) return false;
-  return measure_of(volume, source)(source, background_).trusted_sigma() > much * of_series_->first().sigma;
+  const auto known = haar_.find(volume);
+  const double haar = known != haar_.end() ? known->second : estimate_noise(source, background_);
+  if (usual_haar_ == 0 || haar <= much * usual_haar_) return std::nullopt;
+  NoiseModel own = measure_of(volume, source)(source, background_);
+  return own.trusted_sigma() > much * of_series_->first().sigma ? std::optional(std::move(own)) : std::nullopt;
 }
 
 void ScanFilter::begin_provenance() {
@@ -282,10 +287,13 @@ void ScanFilter::filter(std::size_t volume) {
     return std::make_unique<VolumeFilter>(VolumeChain{request_.filters, report_.stabilise, is_chosen_}, source,
                                           backend_, whole_.part(index / volumes, (index + 1) / volumes), measure);
   };
+  const NoiseMeasure measure = measure_of(volume, source);
   std::unique_ptr<const VolumeFilter> made;
-  if (of_series_ && is_noisier_than_series(volume, source)) {
+  if (const auto own = of_series_ ? noise_above_series(volume, source) : std::nullopt) {
     try {
-      made = filter_by(measure_of(volume, source));
+      made = filter_by([&](VolumeSource& reaching, const Execution& execution) {
+        return &reaching == &source ? *own : measure(reaching, execution);
+      });
       report_.warnings.push_back(volume_name(volume) +
                                  "it is much noisier than the series; its own noise counts, not that of the series");
     } catch (const Error& error) {
@@ -294,7 +302,7 @@ void ScanFilter::filter(std::size_t volume) {
     }
   }
   const bool is_by_series = of_series_ && !made;
-  if (!made) made = filter_by(is_by_series ? of_series_->as_measure() : measure_of(volume, source));
+  if (!made) made = filter_by(is_by_series ? of_series_->as_measure() : measure);
   const VolumeFilter& filter = *made;
   if (whole_.memory_limit) trim_heap();  // of estimates
   if (!is_by_series || !std::exchange(is_series_warned_of_, true)) {
@@ -330,6 +338,7 @@ void ScanFilter::write_unfiltered(std::size_t volume, const BlankSlices& slices,
   if (request_.out.dry_run) return;
   provenance_.resolved.clear();
   provenance_.noise.clear();
+  provenance_.noise_source = report_.noise_source;
   provenance_.stabilised.clear();
   write(volume, slices, [&](const WriteSlices& write) { for_each_slab(source, write); });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,7 +57,7 @@ class ScanFilter {
   void check(std::size_t volume);
   void reserve_memory();
   void measure_series();
-  bool is_noisier_than_series(std::size_t volume, VolumeSource&);
+  std::optional<NoiseModel> noise_above_series(std::size_t volume, VolumeSource&);
   void begin_provenance();
   void filter(std::size_t volume);
   void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);
@@ -81,7 +82,8 @@ class ScanFilter {
   bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
   bool is_series_warned_of_ = false;
   std::optional<SeriesNoise> of_series_;
-  double usual_haar_ = 0;  ///< median of estimate_noise() over the volumes that the series was measured by
+  std::map<std::size_t, double> haar_;  ///< estimate_noise() of the volumes that the series was measured by
+  double usual_haar_ = 0;               ///< their median
   LostSlices lost_;
   Provenance provenance_;
 };

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "filters/median/lanes.hpp"
+#include "filters/median/simd_rows.hpp"
 
 namespace quietvox::cuda {
 namespace {

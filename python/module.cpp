@@ -24,7 +24,7 @@
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "filters/registry.hpp"
-#include "io/output/noise_json.hpp"
+#include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/denoise.hpp"
 #include "workflow/memory_budget.hpp"

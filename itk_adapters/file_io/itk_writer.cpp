@@ -11,7 +11,7 @@
 #include "io/files/path_overlap.hpp"
 #include "io/files/posix_file.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_sidecar.hpp"
+#include "io/provenance/provenance_sidecar.hpp"
 #include "io/voxels.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"

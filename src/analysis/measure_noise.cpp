@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "analysis/air.hpp"
-#include "analysis/cosine_energies.hpp"
+#include "analysis/dct_energies.hpp"
 #include "analysis/median_of.hpp"
 #include "analysis/noise_fit.hpp"
 #include "analysis/noise_impulses.hpp"
@@ -225,7 +225,7 @@ Survey survey(const NoiseBricks& bricks, bool is_difference) {
 /// Turns bricks into their energies, after replacing missing voxels and impulses. Returns each brick's share of
 /// impulses.
 std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, const Execution& execution) {
-  const CosineEnergies cosine(bricks.size());
+  const DctEnergies cosine(bricks.size());
   std::vector<double> repaired(static_cast<std::size_t>(bricks.count()));
   parallel_for(execution.silent(), bricks.count(), 256, [&](std::int64_t begin, std::int64_t end) {
     ImpulseRepair repair(bricks.size());

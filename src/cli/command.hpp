@@ -14,13 +14,16 @@
 
 namespace quietvox::cli {
 
+/// The first word of a worker's command line, before those of the command (filter_job/series_worker.hpp).
+inline constexpr const char* series_worker_word = "series-worker";
+
 /// What a command is given to work with.
 struct Context {
   Console& console;
   std::stop_token stop;
   bool json = false;                 ///< the result is wanted as one JSON document
   std::vector<std::string> words{};  ///< the command line
-  bool is_worker = false;            ///< works for another process of this program (see series_worker.hpp)
+  bool is_worker = false;            ///< works for another process of this program (see filter_job/series_worker.hpp)
 
   /// What people hear of a run, and how they stop it.
   Observer observer() const {

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <new>
@@ -26,6 +27,26 @@ std::atomic_flag is_claimed;
 std::atomic<bool> is_awaited = false;
 
 }  // namespace
+
+std::span<const ExitMeaning> exit_meanings() {
+  static constexpr std::array<ExitMeaning, 14> all{{
+      {"0", "done"},
+      {"1", "anything else"},
+      {"2", "no image in the input"},
+      {"4", "corrupt or unsupported input"},
+      {"5", "input path does not exist or cannot be read"},
+      {"6, 7", "output path unusable, not writable"},
+      {"10", "incomplete or irregular series"},
+      {"20", "output exists; --force replaces it"},
+      {"21", "device not available"},
+      {"22", "out of memory or threads"},
+      {"64", "unknown option or bad value"},
+      {"70", "internal error"},
+      {"129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM"},
+      {"141", "stdout was closed by its reader"},
+  }};
+  return all;
+}
 
 void claim_the_end() {
   thread_local bool is_claimed_here = false;

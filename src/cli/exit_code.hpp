@@ -3,6 +3,8 @@
 #pragma once
 
 #include <exception>
+#include <span>
+#include <string_view>
 
 #include "core/error.hpp"
 
@@ -24,6 +26,12 @@ enum ExitCode : int {
   exit_internal = 70,
   exit_signal = 128,  ///< plus the number of the signal
 };
+
+/// What a status means to people: `10`, `incomplete or irregular series`.
+struct ExitMeaning {
+  std::string_view status, meaning;
+};
+std::span<const ExitMeaning> exit_meanings();
 
 /// The exit status for an error; `cancelled` is a matter of the signal that came (see signals.hpp).
 ExitCode exit_code(Errc);

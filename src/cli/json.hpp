@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "io/output/settings_json.hpp"
+#include "io/provenance/settings_json.hpp"
 
 namespace quietvox::cli {
 

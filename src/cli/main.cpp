@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "cli/command.hpp"
-#include "cli/commands/series/series_worker.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
 #include "cli/json.hpp"
@@ -23,7 +22,7 @@
 #include "cli/signals.hpp"
 #include "core/provenance.hpp"
 #include "io/output/staging_folder.hpp"
-#include "workflow/scan_files.hpp"
+#include "workflow/input_output.hpp"
 
 namespace quietvox::cli {
 namespace {

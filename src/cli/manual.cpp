@@ -3,6 +3,7 @@
 #include "cli/manual.hpp"
 
 #include "cli/command.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/help.hpp"
 #include "core/provenance.hpp"
 
@@ -59,8 +60,13 @@ std::string values_of(const Command& command) {
 std::string man_page() {
   std::string page = ".TH QUIETVOX 1 \"\" \"quietvox " + version() + "\" \"User Commands\"\n.SH NAME\n" +
                      roff("quietvox - takes the noise out of medical volumes (DICOM, NIfTI, NRRD, MetaImage)\n") +
-                     ".SH DESCRIPTION\n" + literal(program_help());
+                     ".SH SYNOPSIS\n.B quietvox\n.I COMMAND\n[options] ...\n.SH DESCRIPTION\n" +
+                     literal(program_help());
   for (const Command& command : commands()) page += ".SH \"" + command.name + "\"\n" + literal(command_help(command));
+  page += ".SH \"EXIT STATUS\"\n";
+  for (const auto& [status, meaning] : exit_meanings()) {
+    page += ".TP\n" + roff(std::string(status)) + "\n" + roff(std::string(meaning)) + "\n";
+  }
   return page;
 }
 

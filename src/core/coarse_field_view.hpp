@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/host_device.hpp"
+#include "core/host_device_macro.hpp"
 #include "core/noise_model.hpp"
 
 namespace quietvox {

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "core/input_limits.hpp"
-#include "io/files/byte_stream.hpp"
+#include "io/files/paths.hpp"
+#include "io/files/posix_file.hpp"
 #include "io/image_type.hpp"
-#include "io/output/provenance_sidecar.hpp"
 
 namespace quietvox::io {
 namespace {

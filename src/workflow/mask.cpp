@@ -11,7 +11,7 @@
 #include "core/sha256.hpp"
 #include "io/axis_map.hpp"
 #include "io/geometry_mismatch.hpp"
-#include "workflow/scan_files.hpp"
+#include "workflow/input_output.hpp"
 
 namespace quietvox {
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/report_json.hpp"
 
-#include "io/output/noise_json.hpp"
+#include "io/provenance/noise_json.hpp"
 
 namespace quietvox {
 namespace {

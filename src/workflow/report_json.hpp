@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "io/output/settings_json.hpp"
+#include "io/provenance/settings_json.hpp"
 #include "workflow/denoise.hpp"
 
 namespace quietvox {

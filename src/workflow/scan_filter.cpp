@@ -13,15 +13,15 @@
 #include "core/axis_swap.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/float_precision.hpp"
-#include "io/output/provenance_sidecar.hpp"
+#include "io/provenance/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
 #include "io/voxel_loops.hpp"
 #include "io/voxels.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/result_writer.hpp"
-#include "workflow/scan_files.hpp"
 
 namespace quietvox {
 namespace fs = std::filesystem;

@@ -9,6 +9,7 @@
 
 #include "cli/process.hpp"
 #include "filters/registry.hpp"
+#include "house/source_tree.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -227,6 +228,19 @@ TEST(Usage, ManualPageHoldsEveryCommandAndOption) {
     EXPECT_NE(page.find(".SH \"" + (*match)[1].str() + '"'), std::string::npos) << (*match)[1];
   }
   EXPECT_GT(commands, 15U);
+}
+
+TEST(Usage, ManualPageAndReadmeGiveTheSameExitStatuses) {
+  const std::string page = std::regex_replace(quietvox_ok({"--man-page"}).out, std::regex(R"(\\-)"), "-");
+  const std::string readme =
+      std::regex_replace(text_of(std::filesystem::path(QUIETVOX_SOURCE_DIR) / "README.md"), std::regex("`"), "");
+  const std::regex entry(R"(\.TP\n([0-9, ]+)\n(.+)\n)");
+  std::size_t statuses = 0;
+  for (std::sregex_iterator match(page.begin(), page.end(), entry), end; match != end; ++match, ++statuses) {
+    const std::string row = "| " + (*match)[1].str() + " | " + (*match)[2].str() + " |";
+    EXPECT_NE(readme.find(row), std::string::npos) << row;
+  }
+  EXPECT_EQ(statuses, 14U);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <random>
 #include <set>
 
-#include "filters/median/lanes.hpp"
+#include "filters/median/simd_rows.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/programs.hpp"
 #include "support/reference_median.hpp"

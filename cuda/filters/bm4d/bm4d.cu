@@ -12,7 +12,7 @@
 #include "cuda/filters/common/device_noise_map.hpp"
 #include "cuda/launch.cuh"
 #include "filters/bm4d/restore_small_features.hpp"
-#include "filters/bm4d/stage.hpp"
+#include "filters/bm4d/stage_setup.hpp"
 
 namespace quietvox {
 namespace {

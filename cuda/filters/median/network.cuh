@@ -6,7 +6,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "core/host_device.hpp"
+#include "core/host_device_macro.hpp"
 #include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/filters/median/network_job.cuh"
 

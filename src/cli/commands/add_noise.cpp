@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.hpp"
 #include "cli/commands/lost_signs.hpp"
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
 #include "phantom/scanner_noise.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/result_writer.hpp"
-#include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -10,14 +10,14 @@
 
 #include "analysis/metrics.hpp"
 #include "cli/command.hpp"
+#include "cli/comparison_picture.hpp"
 #include "cli/json.hpp"
-#include "cli/picture.hpp"
 #include "io/axis_map.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/masked_source.hpp"
-#include "workflow/scan_files.hpp"
 #include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -5,14 +5,14 @@
 
 #include "analysis/simple_noise_estimators.hpp"
 #include "cli/command.hpp"
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
-#include "io/output/noise_json.hpp"
+#include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/result_writer.hpp"
-#include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
 namespace {

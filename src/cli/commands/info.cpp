@@ -14,10 +14,10 @@
 #include "io/dicom_folder.hpp"
 #include "io/display_format.hpp"
 #include "io/geometry_mismatch.hpp"
-#include "io/output/noise_json.hpp"
+#include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/noise_of_volume.hpp"
-#include "workflow/scan_files.hpp"
 #include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 #include "cli/parsing/arguments.hpp"
 #include "filters/registry.hpp"
 

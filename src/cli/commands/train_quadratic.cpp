@@ -13,8 +13,8 @@
 #include "io/files/byte_stream.hpp"
 #include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/masked_source.hpp"
-#include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "filters/bm4d/restore_small_features.hpp"
-#include "filters/bm4d/stage.hpp"
+#include "filters/bm4d/stage_setup.hpp"
 #include "filters/common/canonical_zero.hpp"
 #include "filters/common/two_passes.hpp"
 

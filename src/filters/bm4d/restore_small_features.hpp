@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/host_device.hpp"
+#include "core/host_device_macro.hpp"
 #include "filters/bm4d.hpp"
 
 /// What block matching took out although noise does not explain it: small things that no block is like. All backends

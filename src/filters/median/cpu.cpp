@@ -33,13 +33,13 @@ std::vector<Triple<int>> window_places(const MedianParams& params) {
 }
 
 template <class T>
-const auto& codec_of(const selection::SimdFunctions& lanes) {
+const auto& codec_of(const selection::SimdFunctions& simd) {
   if constexpr (std::is_same_v<T, float>) {
-    return lanes.f32;
+    return simd.f32;
   } else if constexpr (std::is_signed_v<T>) {
-    return lanes.i16;
+    return simd.i16;
   } else {
-    return lanes.u16;
+    return simd.u16;
   }
 }
 
@@ -57,8 +57,8 @@ class Median {
   void run(const Execution& execution) const {
     // A few boxes for each thread.
     const std::int64_t outputs = out_.extent.voxels() / (4 * thread_count(execution));
-    const selection::SimdFunctions lanes = selection::simd_functions();
-    if (const auto plan = selection::plan_network(lanes, radius_, places_)) {
+    const selection::SimdFunctions simd = selection::simd_functions();
+    if (const auto plan = selection::plan_network(simd, radius_, places_)) {
       const OutputTiles boxes{out_.extent, Block<>::box_size(*plan, radius_, out_.extent, outputs)};
       const auto block = [&](const auto& codec) {
         using Codec = std::decay_t<decltype(codec)>;
@@ -66,7 +66,7 @@ class Median {
       };
       const auto worker = [&] {
         Blocks blocks;
-        if constexpr (std::is_same_v<T, float>) blocks.whole = block(lanes.whole_f32);
+        if constexpr (std::is_same_v<T, float>) blocks.whole = block(simd.whole_f32);
         return blocks;
       };
       run(boxes, execution, worker, [&](Blocks& blocks, const OutputTile& box) {
@@ -74,7 +74,7 @@ class Median {
           if (blocks.whole->run(box)) return recompute_missing(box, *blocks.whole);
           blocks.whole.reset();
         }
-        if (!blocks.any) blocks.any = block(codec_of<T>(lanes));
+        if (!blocks.any) blocks.any = block(codec_of<T>(simd));
         blocks.any->run(box);
         recompute_missing(box, *blocks.any);
       });

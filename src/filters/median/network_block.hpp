@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/border.hpp"
-#include "filters/median/lanes.hpp"
 #include "filters/median/output_tiles.hpp"
+#include "filters/median/simd_rows.hpp"
 
 namespace quietvox::selection {
 
@@ -27,11 +27,11 @@ struct NetworkPlan {
 };
 
 /// The network for a window whose voxels are `places`, counted from its centre; for a box, that of its size.
-inline std::optional<NetworkPlan> plan_network(const SimdFunctions& lanes, Radius3 radius,
+inline std::optional<NetworkPlan> plan_network(const SimdFunctions& simd, Radius3 radius,
                                                const std::vector<Triple<int>>& places) {
   const Triple<int> window{2 * radius.x + 1, 2 * radius.y + 1, 2 * radius.z + 1};
   if (static_cast<std::size_t>(window.x) * window.y * window.z == places.size()) {
-    if (const RowNetwork* network = lanes.find(window, false)) {
+    if (const RowNetwork* network = simd.find(window, false)) {
       NetworkPlan plan{network};
       for (int i = 0; i < 3; ++i) {  // the longer sides take the network's first axes
         plan.axis[i] = 0;
@@ -40,7 +40,7 @@ inline std::optional<NetworkPlan> plan_network(const SimdFunctions& lanes, Radiu
       return plan;
     }
   }
-  if (const RowNetwork* network = lanes.find({static_cast<int>(places.size()), 1, 1}, true)) {
+  if (const RowNetwork* network = simd.find({static_cast<int>(places.size()), 1, 1}, true)) {
     return NetworkPlan{network, {0, 1, 2}, places};
   }
   return std::nullopt;

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/execution.hpp"
+#include "io/dicom/dicom_file.hpp"
 #include "io/dicom/duplicates.hpp"
-#include "io/dicom/open_file.hpp"
 #include "io/dicom/patient_match.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/scan.hpp"
@@ -45,7 +45,7 @@ std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain dom
 /// another volume.
 class ImageValues {
  public:
-  ImageValues(std::shared_ptr<OpenFile> file, Execution execution)
+  ImageValues(std::shared_ptr<DicomFile> file, Execution execution)
       : execution_(std::move(execution)), file_(std::move(file)) {}
 
   void read(const SliceHeader& image, VoxelDomain domain, float* out) {
@@ -66,20 +66,20 @@ class ImageValues {
       if (const auto read = read_values_at_end(image, domain, out)) return *read;
     }
     if (const auto file = kept(image)) return file->values(image, domain, out);
-    return OpenFile(image.path, execution_).values(image, domain, out);
+    return DicomFile(image.path, execution_).values(image, domain, out);
   }
 
   /// The open file of an image, if that stays open.
-  std::shared_ptr<OpenFile> kept(const SliceHeader& image) {
+  std::shared_ptr<DicomFile> kept(const SliceHeader& image) {
     const std::lock_guard lock(mutex_);
     if (file_ && file_->path() == image.path) return file_;
     if (is_only_image(image)) return nullptr;
-    return file_ = std::make_shared<OpenFile>(image.path, execution_);
+    return file_ = std::make_shared<DicomFile>(image.path, execution_);
   }
 
   Execution execution_;
   std::mutex mutex_;
-  std::shared_ptr<OpenFile> file_;
+  std::shared_ptr<DicomFile> file_;
   std::map<std::string, const SliceHeader*> cut_off_;
 };
 
@@ -153,7 +153,7 @@ ScalarType cell_type(const PixelFormat& format) {
 class DicomImage final : public Image {
  public:
   /// `file`: one that is open already, or null. `is_kind_given`: what the numbers are was not left to be found.
-  DicomImage(Series series, std::shared_ptr<OpenFile> file, bool is_kind_given, Execution execution)
+  DicomImage(Series series, std::shared_ptr<DicomFile> file, bool is_kind_given, Execution execution)
       : series_(std::make_shared<const Series>(std::move(series))),
         images_(std::make_shared<ImageValues>(std::move(file), execution)),
         looks_(is_kind_given ? nullptr : std::make_shared<KindByVoxels>(series_->volumes.size())),

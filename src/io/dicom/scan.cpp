@@ -9,8 +9,8 @@
 
 #include "core/fields.hpp"
 #include "core/input_limits.hpp"
+#include "io/dicom/dicom_file.hpp"
 #include "io/dicom/frames.hpp"
-#include "io/dicom/open_file.hpp"
 #include "io/dicom/read_header.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/files/folder_walk.hpp"
@@ -74,7 +74,7 @@ struct Outcome {
   bool is_dicom = true;
   /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be passed over.
   std::optional<Error> unassigned = std::nullopt;
-  std::shared_ptr<OpenFile> file = nullptr;
+  std::shared_ptr<DicomFile> file = nullptr;
 };
 
 Outcome examine(const WalkedFile& walked, const Execution& execution) {
@@ -87,9 +87,9 @@ Outcome examine(const WalkedFile& walked, const Execution& execution) {
   }
   slice.path = walked.path;
   slice.name = walked.name;
-  std::shared_ptr<OpenFile> file;
+  std::shared_ptr<DicomFile> file;
   try {
-    file = std::make_shared<OpenFile>(walked.path, execution);
+    file = std::make_shared<DicomFile>(walked.path, execution);
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
     const auto series = series_of_broken_file(walked.path, execution);

@@ -16,7 +16,7 @@
 /// Finding DICOM images: which files hold one, and what their headers say.
 namespace quietvox::io::dicom {
 
-class OpenFile;
+class DicomFile;
 
 /// The images found at a path, and what was passed over.
 struct Scan {
@@ -25,7 +25,7 @@ struct Scan {
   std::vector<Error> unreadable;      ///< files that cannot be read, so that their series is unknown
   std::vector<Error> without_series;  ///< files that name no series
   bool any_dicom = false;
-  std::shared_ptr<OpenFile> only_file;  ///< if only one file was read: it stays parsed
+  std::shared_ptr<DicomFile> only_file;  ///< if only one file was read: it stays parsed
 };
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are

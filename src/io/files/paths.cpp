@@ -23,6 +23,11 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
+fs::path sidecar_of(fs::path image) {
+  if (const fs::path ending = image.extension(); ending == ".gz" || ending == ".GZ") image.replace_extension();
+  return image.replace_extension(".json");
+}
+
 fs::path real_path(const fs::path& path) {
   std::error_code error;
   fs::path real = fs::absolute(without_trailing_slash(path), error);

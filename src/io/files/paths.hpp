@@ -18,6 +18,9 @@ bool stands_at(const std::filesystem::path&);
 /// Whether the path, as it is written, is the folder or lies inside it.
 bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder);
 
+/// Where the JSON beside an image lies: `a.json` for `a.nii.gz`.
+std::filesystem::path sidecar_of(std::filesystem::path image);
+
 /// The absolute path, links followed as far as it exists. Throws Error(output_path) where it cannot be followed.
 std::filesystem::path real_path(const std::filesystem::path&);
 

@@ -12,7 +12,7 @@
 #include "io/create.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_sidecar.hpp"
+#include "io/provenance/provenance_sidecar.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;

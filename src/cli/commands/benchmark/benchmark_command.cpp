@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "filters/registry.hpp"
-#include "workflow/scan_files.hpp"
+#include "workflow/input_output.hpp"
 
 namespace quietvox::cli {
 namespace fs = std::filesystem;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/scan_files.hpp"
+#include "workflow/input_output.hpp"
 
 #include <unistd.h>
 
@@ -12,9 +12,10 @@
 #include "io/dicom/result_identity.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/files/path_overlap.hpp"
+#include "io/files/paths.hpp"
 #include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/provenance_sidecar.hpp"
+#include "io/provenance/provenance_sidecar.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "workflow/series_choice.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/output/provenance_sidecar.hpp"
+#include "io/provenance/provenance_sidecar.hpp"
 
 #include <gtest/gtest.h>
 

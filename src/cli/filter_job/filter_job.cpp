@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/commands/series/all_series.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/filter_job/all_series.hpp"
 #include "cli/spelling.hpp"
 #include "io/files/paths.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/report_json.hpp"
-#include "workflow/scan_files.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/output/noise_json.hpp"
+#include "io/provenance/noise_json.hpp"
 
 #include <algorithm>
 #include <array>

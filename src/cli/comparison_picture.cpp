@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/picture.hpp"
+#include "cli/comparison_picture.hpp"
 
 #include <png.h>
 

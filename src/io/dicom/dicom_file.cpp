@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/dicom/open_file.hpp"
+#include "io/dicom/dicom_file.hpp"
 
 #include "io/dicom/pixels.hpp"
 
 namespace quietvox::io::dicom {
 
-OpenFile::OpenFile(const std::filesystem::path& path, const Execution& execution)
+DicomFile::DicomFile(const std::filesystem::path& path, const Execution& execution)
     : path_(path), execution_(execution), file_(load_header(path, execution)) {}
 
-bool OpenFile::values(const SliceHeader& image, VoxelDomain domain, float* out) {
+bool DicomFile::values(const SliceHeader& image, VoxelDomain domain, float* out) {
   if (!fills_frame(image)) return to_values(image, mosaic(image), domain, out);
   FrameDecoder& frames = decoder(image);
   const auto in_place = frames.cells_in_place();
@@ -17,13 +17,13 @@ bool OpenFile::values(const SliceHeader& image, VoxelDomain domain, float* out) 
   return to_values(image, frames.cells(image.frame), domain, out);
 }
 
-FrameDecoder& OpenFile::decoder(const SliceHeader& image) {
+FrameDecoder& DicomFile::decoder(const SliceHeader& image) {
   const std::lock_guard lock(mutex_);
   if (!decoder_) decoder_.emplace(*file_->getDataset(), image, execution_);
   return *decoder_;
 }
 
-std::span<const std::uint16_t> OpenFile::mosaic(const SliceHeader& image) {
+std::span<const std::uint16_t> DicomFile::mosaic(const SliceHeader& image) {
   FrameDecoder& frames = decoder(image);
   const std::lock_guard lock(mutex_);
   if (mosaic_.empty()) mosaic_ = frames.cells(image.frame);

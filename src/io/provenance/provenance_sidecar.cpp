@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/output/provenance_sidecar.hpp"
+#include "io/provenance/provenance_sidecar.hpp"
 
 #include <xxhash.h>
 
@@ -12,9 +12,10 @@
 
 #include "io/files/byte_stream.hpp"
 #include "io/files/path_overlap.hpp"
+#include "io/files/paths.hpp"
 #include "io/files/posix_file.hpp"
-#include "io/output/noise_json.hpp"
-#include "io/output/settings_json.hpp"
+#include "io/provenance/noise_json.hpp"
+#include "io/provenance/settings_json.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -97,11 +98,6 @@ bool same_but_for_place(const Json& a, const Json& b) {
 }
 
 }  // namespace
-
-fs::path sidecar_of(fs::path image) {
-  if (const fs::path ending = image.extension(); ending == ".gz" || ending == ".GZ") image.replace_extension();
-  return image.replace_extension(".json");
-}
 
 ProvenanceSidecar::ProvenanceSidecar(const fs::path& image, std::vector<fs::path> inputs, const WriteOptions& options)
     : image_(image),

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 
 namespace quietvox::cli {
 

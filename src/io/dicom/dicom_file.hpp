@@ -16,10 +16,10 @@
 namespace quietvox::io::dicom {
 
 /// A file whose header is parsed, and whose pixels are read when they are asked for, by any thread.
-class OpenFile {
+class DicomFile {
  public:
   /// Throws as load_header() does.
-  OpenFile(const std::filesystem::path&, const Execution&);
+  DicomFile(const std::filesystem::path&, const Execution&);
 
   const std::filesystem::path& path() const { return path_; }
   /// For whoever reads the header; only before any values are read.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/output/settings_json.hpp"
+#include "io/provenance/settings_json.hpp"
 
 #include <algorithm>
 

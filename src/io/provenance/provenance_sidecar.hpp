@@ -16,9 +16,6 @@
 
 namespace quietvox::io {
 
-/// `a.json` for `a.nii.gz`.
-std::filesystem::path sidecar_of(std::filesystem::path image);
-
 /// What a file is known by, wherever it lies; a folder has no more than a name.
 struct FileIdentity {
   std::string name;

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/filter_job.hpp"
+#include "cli/filter_job/filter_job.hpp"
 
 /// The half of --all-series that reads and filters, in a process of its own, so that a parser or codec which crashes
 /// takes nothing but one series with it. The other half, all_series.hpp, watches it and starts it anew.
 namespace quietvox::cli {
-
-/// The first word of a worker's command line, before those of the command.
-inline constexpr const char* series_worker_word = "series-worker";
 
 /// Bytes that need not be UTF-8, as JSON: a list of numbers.
 Json bytes_to_json(const std::string&);

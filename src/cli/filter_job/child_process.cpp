@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/series/child_process.hpp"
+#include "cli/filter_job/child_process.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

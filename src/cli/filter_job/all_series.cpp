@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/series/all_series.hpp"
+#include "cli/filter_job/all_series.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "cli/commands/series/child_process.hpp"
-#include "cli/commands/series/series_worker.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/filter_job/child_process.hpp"
+#include "cli/filter_job/series_worker.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/staging_name.hpp"
 #include "io/output/staging_folder.hpp"
-#include "workflow/scan_files.hpp"
+#include "workflow/input_output.hpp"
 #include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {

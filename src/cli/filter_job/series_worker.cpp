@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/series/series_worker.hpp"
+#include "cli/filter_job/series_worker.hpp"
 
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "filters/median/lanes.hpp"
+#include "filters/median/simd_rows.hpp"
 
 #include <hwy/cache_control.h>
 
@@ -9,7 +9,7 @@
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "filters/median/lanes.cpp"
+#define HWY_TARGET_INCLUDE "filters/median/simd_rows.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h comes first.
 #include <hwy/highway.h>

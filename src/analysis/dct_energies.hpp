@@ -14,9 +14,9 @@
 namespace quietvox {
 
 /// Squared coefficients of an orthonormal discrete cosine transform of type 2: bricks of energies.
-class CosineEnergies {
+class DctEnergies {
  public:
-  explicit CosineEnergies(const Extent& size) : size_(size) {
+  explicit DctEnergies(const Extent& size) : size_(size) {
     for (int axis = 0; axis < 3; ++axis) {
       const std::int64_t n = size[axis];
       for (std::int64_t i = 0; i < n; ++i) {

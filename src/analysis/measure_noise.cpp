@@ -782,7 +782,9 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const NoiseModel& alone = by_itself.model;
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
-  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) ||
+  constexpr double none = 0.02;  // of sigma: then both volumes were made from one, and share its noise
+  const bool share_noise = alone.confidence >= Confidence::medium && model.sigma < none * alone.sigma;
+  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) || share_noise ||
       is_noisier(alone, model, source, neighbour, execution)) {
     return with_last_doubts(with_finest_differences(by_itself, source));
   }

@@ -13,6 +13,7 @@
 namespace quietvox {
 namespace {
 
+constexpr std::size_t many = 1000;                    // bricks: enough to tell what repeats all over the image
 constexpr double soft = 0.1;                          // of the strongest power: what is weaker hardly counts
 constexpr double normal_median = 0.6744897501960817;  // median absolute value of a standard normal number
 
@@ -91,7 +92,8 @@ NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, b
       repaired_(repaired),
       level_(bricks),
       in_plane_(plane_),
-      across_(depth_, 1) {}
+      across_(depth_, 1),
+      is_line_(plane_) {}
 
 void NoiseFit::run() {
   constexpr int rounds = 5, rounds_with_map = 3;
@@ -215,6 +217,7 @@ void NoiseFit::fit_spectrum() {
   for (std::size_t f = 0; f < frequencies; ++f) {
     power[f] = correction_ * middle(std::span(values).subspan(f * chosen_, chosen_));
   }
+  leave_out_lines(power, values);
   double high = 0, all = 0;
   std::vector<double> high_across(depth_), all_across(depth_);
   for (std::size_t k = 0; k < depth_; ++k) {
@@ -230,7 +233,9 @@ void NoiseFit::fit_spectrum() {
     const double sum = high_enough ? high : all;
     across_[k] = sum > 0 ? (high_enough ? high_across[k] : all_across[k]) * static_cast<double>(depth_) / sum : 1;
   }
+  leave_out_constant_across();
   const auto fitted = [&](std::size_t p, std::size_t begin, std::size_t end) {
+    if (is_constant_across_) begin = std::max<std::size_t>(begin, 1);
     double sum = 0, weights = 0;
     for (std::size_t k = begin; k < end; ++k) {
       sum += power[k * plane_ + p] * across_[k];
@@ -246,6 +251,53 @@ void NoiseFit::fit_spectrum() {
     not_reaching += in_plane_[p];
   }
   flatness_ = reaching > 0 ? not_reaching / reaching : 1;
+}
+
+void NoiseFit::leave_out_lines(std::vector<double>& power, std::span<float> squares) {
+  // Times the strongest beside it. The fewer bricks, the more power varies by chance.
+  const double much = 2 + 10 / std::sqrt(static_cast<double>(chosen_));
+  const auto width = static_cast<std::size_t>(bricks_.size().x), height = static_cast<std::size_t>(bricks_.size().y);
+  is_line_.assign(plane_, false);
+  if (brick_count_ < many || width < 2 || height < 2) return;
+  // That of a few bricks lies far above the median: of chi squared numbers of one degree 8.4 times as high, of a line
+  // at most 5.
+  const auto is_steady = [](std::span<float> of_frequency) {
+    return quantile_of(of_frequency, 0.95) < 5 * quantile_of(of_frequency, 0.5);
+  };
+  const auto bound = [&](std::size_t k, std::size_t along, std::size_t count, std::size_t beside) {
+    double* const slice = &power[k * plane_];
+    std::vector<double> bounds(count);  // 0: none
+    bool any_is_steady = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t p = i * along;
+      if (bands_.lowest[p]) continue;
+      double most = std::max(slice[p + beside], slice[p - along + beside]);
+      if (i + 1 < count) most = std::max(most, slice[p + along + beside]);
+      if (slice[p] <= much * most) continue;
+      bounds[i] = most;
+      any_is_steady = any_is_steady || is_steady(squares.subspan((k * plane_ + p) * chosen_, chosen_));
+    }
+    // Where there is one line, the rest is what its wave leaves at other frequencies, more or less by its phase.
+    for (std::size_t i = 0; i < count && any_is_steady; ++i) {
+      if (bounds[i] == 0) continue;
+      slice[i * along] = bounds[i];
+      is_line_[i * along] = true;
+    }
+  };
+  for (std::size_t k = 0; k < depth_; ++k) {
+    bound(k, 1, width, width);
+    bound(k, width, height, 1);
+  }
+}
+
+void NoiseFit::leave_out_constant_across() {
+  constexpr double much = 2, alike = 1.3;
+  is_constant_across_ =
+      brick_count_ >= many && depth_ >= 4 && across_[0] > much * across_[1] && across_[1] < alike * across_[depth_ - 1];
+  if (!is_constant_across_) return;
+  across_[0] = across_[1];
+  const double sum = std::accumulate(across_.begin(), across_.end(), 0.0);
+  for (double& power : across_) power *= static_cast<double>(depth_) / sum;
 }
 
 double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
@@ -358,12 +410,13 @@ NoiseFit::Whitened NoiseFit::whiten(const NoiseBricks& bricks) const {
   std::vector<double> weight(plane_), expected(plane_), weight_across(depth_), expected_across(depth_);
   double sum = 0, squares = 0, sum_across = 0, squares_across = 0;
   for (std::size_t p = 0; p < plane_; ++p) {
-    if (!bands_.lowest[p]) weight[p] = 1 / std::max(smooth[p] + soft * strongest, 1e-300);
+    if (!bands_.lowest[p] && !is_line_[p]) weight[p] = 1 / std::max(smooth[p] + soft * strongest, 1e-300);
     expected[p] = weight[p] * in_plane_[p];
     sum += expected[p];
     squares += square(expected[p]);
   }
   for (std::size_t k = 0; k < depth_; ++k) {
+    if (k == 0 && is_constant_across_) continue;
     weight_across[k] = 1 / (across_[k] + soft * strongest_across);
     expected_across[k] = weight_across[k] * across_[k];
     sum_across += expected_across[k];

@@ -84,6 +84,12 @@ class NoiseFit {
   /// Finds the power from the chosen bricks. That of an in-plane frequency is fitted to all frequencies across slices;
   /// at low frequencies, where structure is strong, only to the upper half of them.
   void fit_spectrum();
+  /// Finds what repeats all over the image and is no noise: lines along an axis of the slice, whose power stands out
+  /// from the frequencies beside them and is much the same in all bricks, and what is the same in all slices. Gives
+  /// them the power of what is beside them, and leaves them out of the energy of bricks. The power of noise changes
+  /// gradually with frequency. `squares`: of the coefficients of the chosen bricks, by frequency.
+  void leave_out_lines(std::vector<double>& power, std::span<float> squares);
+  void leave_out_constant_across();
   /// How far the flattest bricks lie below flat ones, in logarithms, relative to what chance gives for noise. 1 if
   /// there are too few bricks to tell; more if flat bricks hold structure.
   double scatter_of(std::vector<double> energy, double freedom) const;
@@ -120,6 +126,8 @@ class NoiseFit {
   std::vector<std::size_t> order_;
   double correction_ = 1, flatness_ = 1, floor_ = 1, steepness_ = 1, scatter_ = 1;
   std::vector<double> in_plane_, across_;
+  std::vector<bool> is_line_;  ///< in-plane frequencies
+  bool is_constant_across_ = false;
 };
 
 }  // namespace quietvox

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/console.hpp"
+#include "cli/json.hpp"
 #include "cli/parsing/options.hpp"
 #include "core/execution.hpp"
 #include "workflow/observer.hpp"
@@ -23,6 +24,7 @@ struct Context {
   std::stop_token stop;
   bool json = false;                 ///< the result is wanted as one JSON document
   std::vector<std::string> words{};  ///< the command line
+  Json results{};                    ///< of a run that fails, what it achieved: its JSON document but for the error
   bool is_worker = false;            ///< works for another process of this program (see filter_job/series_worker.hpp)
 
   /// What people hear of a run, and how they stop it.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -246,6 +247,41 @@ TEST_F(SeveralSeries, ForceReplacesTheResultOfEachAndNothingElse) {
   EXPECT_NE(read_voxels(folder_ / "out/1.2.3.1/a0"), std::vector<float>());
   EXPECT_EQ(read_voxels(folder_ / "out/1.2.3.2"), of_b);
   EXPECT_EQ(quietvox({"median", path("in"), path(""), "--all-series", "--force"}).status, 6) << "it holds the input";
+}
+
+/// Images of one series may have two numbers, as of a scout in two planes.
+TEST_F(SeveralSeries, ForceReplacesTheResultOfASeriesWithTwoNumbers) {
+  write_dicom(folder_ / "in/b", {.columns = 7, .series = "1.2.3.2", .more = {{DCM_SeriesNumber, "8"}}});
+  write_dicom(folder_ / "in/c",
+              {.columns = 7, .position = {0, 0, 3}, .series = "1.2.3.2", .more = {{DCM_SeriesNumber, "9"}}});
+  const Result first = filter_all({"--radius", "0"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Result replaced = filter_all({"--radius", "1x1x0", "--force"});
+  EXPECT_EQ(replaced.status, 0) << replaced.err;
+}
+
+TEST_F(SeveralSeries, AStoppedRunSaysWhatItWrote) {
+  for (int i = 0; i < 30; ++i) {
+    write_dicom(folder_ / ("in/z" + std::to_string(i)), {.series = "1.2.4." + std::to_string(i)});
+  }
+  Process process({"median", path("in"), path("out"), "--all-series", "--json", "--verbose"});
+  ASSERT_TRUE(process.wait_for_stderr("wrote"));
+  process.send(SIGTERM);
+  const Result result = process.finish();
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["error"]["code"], "cancelled");
+  EXPECT_EQ(document["error"]["status"], 128 + SIGTERM);
+  EXPECT_EQ(document["input"], path("in"));
+  std::vector<std::string> told;
+  for (const Json& series : document["series"]) {
+    if (series.contains("output"))
+      told.push_back(std::filesystem::path(series["output"].get<std::string>()).filename());
+  }
+  std::ranges::sort(told);
+  EXPECT_FALSE(told.empty());
+  std::vector<std::string> there = TemporaryFolder::names_in(folder_ / "out");
+  std::erase_if(there, [](const std::string& name) { return name.find('/') != std::string::npos; });
+  EXPECT_EQ(told, there);
 }
 
 TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {

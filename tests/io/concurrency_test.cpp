@@ -526,7 +526,7 @@ TEST_F(ConcurrencyTest, FileSystemsWithoutPermissionsAreWritten) {
     output.begin();
     put(output.staging(), std::to_string(error));
     AtomicOutput folder(folder_ / "b", Kind::folder, true, {}, {},
-                        [](const fs::path&, const Execution&) { return std::optional(std::string("one")); });
+                        [](const fs::path&, const Execution&) { return std::vector<std::string>{"one"}; });
     folder.begin();
     put(folder.staging() / "1.dcm", std::to_string(error));
     commit_together(std::array{&output, &folder});

@@ -156,6 +156,10 @@ class Volumes(unittest.TestCase):
             quietvox.quadratic(volume.astype("f8") + 1e8)
         with self.assertRaisesRegex(ValueError, "32-bit floats"):
             quietvox.median(volume.astype("f8") * 1e38)
+        with self.assertRaisesRegex(ValueError, r"beyond 2\*\*53"):
+            quietvox.median(volume.astype("i8") + 2**60)
+        with self.assertRaisesRegex(ValueError, r"beyond 2\*\*53"):
+            quietvox.median(volume.astype("u8") + 2**63)
 
     def test_labels_and_phases_are_known_by_their_looks(self):
         labels = numpy.kron(numpy.random.default_rng(2).integers(0, 6, (6, 6, 6)), numpy.ones((6, 6, 6)))

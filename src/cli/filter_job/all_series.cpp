@@ -58,6 +58,17 @@ class Supervisor {
   Supervisor(const Job& job, Context& context) : job_(job), context_(context) {}
 
   void run() {
+    try {
+      follow_workers();
+    } catch (const std::exception&) {
+      if (is_announced_) context_.results = document();
+      throw;
+    }
+    report();
+  }
+
+ private:
+  void follow_workers() {
     std::vector<std::string> words = context_.words;
     words.insert(words.begin(), series_worker_word);
     while (!ended_) {
@@ -72,27 +83,24 @@ class Supervisor {
   }
 
   void report() const {
-    std::optional<Error> failure;
     if (first_) {
-      failure.emplace(first_->code(), job_.request.input.string() + ": " + std::to_string(failures_) +
-                                          (failures_ == 1 ? " series or file" : " series or files") +
-                                          " could not be filtered, " + std::to_string(results_.size() - failures_) +
-                                          " series could");
+      context_.results = document();
+      throw Error(first_->code(), job_.request.input.string() + ": " + std::to_string(failures_) +
+                                      (failures_ == 1 ? " series or file" : " series or files") +
+                                      " could not be filtered, " + std::to_string(results_.size() - failures_) +
+                                      " series could");
     }
-    if (context_.json) {
-      Json document{{"input", job_.request.input.string()},
-                    {"output", job_.request.output.string()},
-                    {"series", results_},
-                    {"skipped", skipped_},
-                    {"warnings", warnings_}};
-      if (failure) document["error"] = error_json(*failure);
-      print_json(document);
-      context_.json = false;  // the one document has the error
-    }
-    if (failure) throw *failure;
+    if (context_.json) print_json(document());
   }
 
- private:
+  Json document() const {
+    return {{"input", job_.request.input.string()},
+            {"output", job_.request.output.string()},
+            {"series", results_},
+            {"skipped", skipped_},
+            {"warnings", warnings_}};
+  }
+
   Json known() const {
     return {{"parent", getpid()},
             {"dealt_with", dealt_with_},
@@ -177,9 +185,7 @@ class Supervisor {
 void filter_all_series(const Job& job, Context& context) {
   if (context.is_worker) return work_on_series(job, context);
   check_all_series(job);
-  Supervisor supervisor(job, context);
-  supervisor.run();
-  supervisor.report();
+  Supervisor(job, context).run();
 }
 
 }  // namespace quietvox::cli

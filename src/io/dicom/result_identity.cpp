@@ -8,19 +8,21 @@
 
 namespace quietvox::io {
 
-std::optional<std::string> dicom_result_identity(const std::filesystem::path& path, const Execution& execution) {
+std::vector<std::string> dicom_result_identity(const std::filesystem::path& path, const Execution& execution) {
   const DcmTagKey first_not_needed(0x0020, 0x0012);  // right behind the number of the series
   std::unique_ptr<DcmFileFormat> file;
   try {
     file = dicom::load_beginning(path, first_not_needed, {.memory_limit = {}, .stop = execution.stop});
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
-    return std::nullopt;
+    return {};
   }
   DcmDataset& data = *file->getDataset();
-  if (dicom::text_of(data, DCM_Manufacturer) != "quietvox" && !dicom::is_derived(data)) return std::nullopt;
+  if (dicom::text_of(data, DCM_Manufacturer) != "quietvox" && !dicom::is_derived(data)) return {};
   const std::string study = dicom::text_of(data, DCM_StudyInstanceUID), number = dicom::text_of(data, DCM_SeriesNumber);
-  return study.empty() || number.empty() ? dicom::text_of(data, DCM_SeriesInstanceUID) : study + " " + number;
+  std::vector<std::string> identity{study + " " + dicom::text_of(data, DCM_SeriesInstanceUID)};
+  if (!study.empty() && !number.empty()) identity.push_back(study + " " + number);
+  return identity;
 }
 
 }  // namespace quietvox::io

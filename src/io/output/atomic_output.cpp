@@ -131,7 +131,7 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
                     ", which was not made by quietvox, and is therefore not replaced",
                 "give another output");
   };
-  std::optional<std::string> first;
+  std::vector<std::string> first;
   try {
     walk(folder, [&](const fs::directory_entry& entry) {
       check_stop(execution.stop);
@@ -140,10 +140,11 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
         return folder_ || path.parent_path() != folder || !is_staging_name(path.filename().string());
       }
       const bool is_plain = entry.is_regular_file() && !entry.is_symlink();
-      const auto owner = is_plain && owner_of_ ? owner_of_(path, execution) : std::nullopt;
-      if (!owner) refuse(path);
-      if (!first) first = owner;
-      if (*owner != *first) {
+      const auto owner = is_plain && owner_of_ ? owner_of_(path, execution) : std::vector<std::string>();
+      if (owner.empty()) refuse(path);
+      if (first.empty()) first = owner;
+      const auto is_of_first = [&](const std::string& name) { return std::ranges::find(first, name) != first.end(); };
+      if (std::ranges::none_of(owner, is_of_first)) {
         throw Error(Errc::exists,
                     target_.string() + ": holds results of several series, which the result of one must not replace",
                     "give another output");

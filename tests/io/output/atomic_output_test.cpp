@@ -476,7 +476,7 @@ TEST_F(AtomicOutputTest, LookingAtWhatIsReplacedEndsOnAStopRequest) {
     last = when;
     AtomicOutput output(folder_ / "all", Kind::folder, true, {}, {}, [](const fs::path&, const Execution&) {
       if (++looks == last) stop.request_stop();
-      return std::optional(std::string("one"));
+      return std::vector<std::string>{"one"};
     });
     output.begin();
     put(output.staging() / "1", "new");

@@ -229,9 +229,9 @@ __global__ void tiled_quadratic(const float* in, float* out, int columns, int ro
   out[y * columns + x] = 255 * sum;
 }
 
-// Indurkhya and Vallabhu 2023: bilateral filters of 8-bit images by blocks of 16x16 with their tile in shared memory
-// and the weights by place, and by difference where they do not change, in tables; non-local means with an 8-bit
-// intensity weight, which search the whole image. Results are floats here.
+// Indurkhya and Vallabhu 2023: bilateral filters of 8-bit images by blocks of 16x16. Tiles lie in shared memory,
+// spatial weights in tables, range weights too where they are fixed. Non-local means have an 8-bit intensity weight and
+// search the whole image. Results are floats here.
 
 using Pixel = std::uint8_t;
 

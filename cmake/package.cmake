@@ -48,7 +48,7 @@ set(public_headers
   backends/choice.hpp
   analysis/measure_noise.hpp analysis/metrics.hpp analysis/stabilisation.hpp
   phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp
-  io/create.hpp io/dicom_folder.hpp io/files/file_stamp.hpp io/image.hpp io/output/access.hpp io/rescale.hpp
+  io/create.hpp io/dicom_folder.hpp io/files/file_stamp.hpp io/image.hpp io/output/file_permissions.hpp io/rescale.hpp
   io/scalar_type.hpp
   workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/stabilise.hpp workflow/volume_filter.hpp)
 set(public_itk_headers

@@ -11,8 +11,8 @@
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/float_precision.hpp"
+#include "io/voxel_codec.hpp"
 #include "io/voxel_kind.hpp"
-#include "io/voxels.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 
 namespace quietvox {

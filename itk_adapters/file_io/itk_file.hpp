@@ -95,8 +95,8 @@ std::optional<io::Format> itk_format_of_name(const std::filesystem::path&);
 /// The reader and writer of a format, with the file's name set.
 itk::ImageIOBase::Pointer make_image_io(io::Format, const std::filesystem::path&);
 
-/// Takes over what ITK, which has read the header too, found in it of where the voxels start. Throws Error(corrupt)
-/// where it would read them from another file.
+/// Takes over where the voxels start, as ITK read it from the header. Throws Error(corrupt) if ITK would read them from
+/// another file.
 void settle_data(ItkHeader&, itk::ImageIOBase&);
 
 /// The geometry of the first three axes; an image of two has one slice. Throws Error for axes that span no volume.

@@ -12,7 +12,7 @@
 #include "io/files/posix_file.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/provenance/provenance_sidecar.hpp"
-#include "io/voxels.hpp"
+#include "io/voxel_codec.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/file_io/itk_file.hpp"
 

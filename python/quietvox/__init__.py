@@ -177,7 +177,7 @@ class _Volume:
             low, high = (finite.min(), finite.max()) if finite.size else (0, 0)
         largest = float(numpy.finfo(numpy.float32).max)
         if array.dtype.kind in "iu" and max(-int(low), int(high)) > 2**53:
-            raise ValueError(f"voxels from {low} to {high} are beyond 2**53: not all whole numbers there can be kept")
+            raise ValueError(f"voxels from {low} to {high} are beyond 2**53, where floats skip whole numbers")
         if max(abs(float(low)), abs(float(high))) > largest:
             raise ValueError(f"voxels from {low} to {high} are beyond {largest:.3g}, which 32-bit floats hold")
         self.offset = _quietvox.middle_if_far(float(low), float(high))

@@ -782,7 +782,7 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const NoiseModel& alone = by_itself.model;
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
-  constexpr double none = 0.02;  // of sigma: then both volumes were made from one, and share its noise
+  constexpr double none = 0.1;  // of sigma: then one volume was made from the other, and shares its noise
   const bool share_noise = alone.confidence >= Confidence::medium && model.sigma < none * alone.sigma;
   if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) || share_noise ||
       is_noisier(alone, model, source, neighbour, execution)) {

@@ -7,13 +7,15 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <optional>
+#include <ranges>
 
 #include "analysis/median_of.hpp"
 
 namespace quietvox {
 namespace {
 
-constexpr std::size_t many = 1000;                    // bricks: enough to tell what repeats all over the image
+constexpr std::size_t many = 500;                     // bricks: enough to tell what repeats all over the image
 constexpr double soft = 0.1;                          // of the strongest power: what is weaker hardly counts
 constexpr double normal_median = 0.6744897501960817;  // median absolute value of a standard normal number
 
@@ -57,6 +59,12 @@ double mean_of_smallest(double share, double freedom) {
   const double z = (std::cbrt(quantile * freedom / (freedom + 2)) - (1 - wider)) / std::sqrt(wider);
   return 0.5 * std::erfc(-z / std::numbers::sqrt2) / share;
 }
+
+/// How far the squares of a coefficient in a few bricks lie above the median: 8.4 times for noise, whose squares are
+/// chi squared numbers of one degree, and hardly more than 5 times for a wave that is the same everywhere but for its
+/// phase.
+double unsteadiness(std::span<float> squares) { return quantile_of(squares, 0.95) / quantile_of(squares, 0.5); }
+constexpr double steady = 5;
 
 }  // namespace
 
@@ -233,7 +241,7 @@ void NoiseFit::fit_spectrum() {
     const double sum = high_enough ? high : all;
     across_[k] = sum > 0 ? (high_enough ? high_across[k] : all_across[k]) * static_cast<double>(depth_) / sum : 1;
   }
-  leave_out_constant_across();
+  leave_out_constant_across(power, values);
   const auto fitted = [&](std::size_t p, std::size_t begin, std::size_t end) {
     if (is_constant_across_) begin = std::max<std::size_t>(begin, 1);
     double sum = 0, weights = 0;
@@ -259,14 +267,9 @@ void NoiseFit::leave_out_lines(std::vector<double>& power, std::span<float> squa
   const auto width = static_cast<std::size_t>(bricks_.size().x), height = static_cast<std::size_t>(bricks_.size().y);
   is_line_.assign(plane_, false);
   if (brick_count_ < many || width < 2 || height < 2) return;
-  // That of a few bricks lies far above the median: of chi squared numbers of one degree 8.4 times as high, of a line
-  // at most 5.
-  const auto is_steady = [](std::span<float> of_frequency) {
-    return quantile_of(of_frequency, 0.95) < 5 * quantile_of(of_frequency, 0.5);
-  };
   const auto bound = [&](std::size_t k, std::size_t along, std::size_t count, std::size_t beside) {
     double* const slice = &power[k * plane_];
-    std::vector<double> bounds(count);  // 0: none
+    std::vector<std::optional<double>> bounds(count);
     bool any_is_steady = false;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t p = i * along;
@@ -275,12 +278,12 @@ void NoiseFit::leave_out_lines(std::vector<double>& power, std::span<float> squa
       if (i + 1 < count) most = std::max(most, slice[p + along + beside]);
       if (slice[p] <= much * most) continue;
       bounds[i] = most;
-      any_is_steady = any_is_steady || is_steady(squares.subspan((k * plane_ + p) * chosen_, chosen_));
+      any_is_steady = any_is_steady || unsteadiness(squares.subspan((k * plane_ + p) * chosen_, chosen_)) < steady;
     }
     // Where there is one line, the rest is what its wave leaves at other frequencies, more or less by its phase.
     for (std::size_t i = 0; i < count && any_is_steady; ++i) {
-      if (bounds[i] == 0) continue;
-      slice[i * along] = bounds[i];
+      if (!bounds[i]) continue;
+      slice[i * along] = *bounds[i];
       is_line_[i * along] = true;
     }
   };
@@ -290,14 +293,25 @@ void NoiseFit::leave_out_lines(std::vector<double>& power, std::span<float> squa
   }
 }
 
-void NoiseFit::leave_out_constant_across() {
+void NoiseFit::leave_out_constant_across(std::span<const double> power, std::span<float> squares) {
   constexpr double much = 2, alike = 1.3;
-  is_constant_across_ =
-      brick_count_ >= many && depth_ >= 4 && across_[0] > much * across_[1] && across_[1] < alike * across_[depth_ - 1];
+  if (brick_count_ < many || depth_ < 4) return;
+  // Once found, it stays: without it, other bricks are chosen, which may not show it.
+  if (!is_constant_across_ && across_[0] > much * across_[1] && across_[1] < alike * across_[depth_ - 1]) {
+    // Noise may be the same in all slices of a brick, too, where slices overlap or repeat. Over many frequencies, less
+    // tells it from a pattern.
+    constexpr double steadier_than_noise = 6.7;
+    std::vector<double> ratios;
+    for (std::size_t p = 0; p < plane_; ++p) {
+      if (bands_.lowest[p] || is_line_[p] || power[p] <= much * power[plane_ + p]) continue;
+      ratios.push_back(unsteadiness(squares.subspan(p * chosen_, chosen_)));
+    }
+    is_constant_across_ = median_of(std::span(ratios)) < steadier_than_noise;
+  }
   if (!is_constant_across_) return;
   across_[0] = across_[1];
   const double sum = std::accumulate(across_.begin(), across_.end(), 0.0);
-  for (double& power : across_) power *= static_cast<double>(depth_) / sum;
+  for (double& power_across : across_) power_across *= static_cast<double>(depth_) / sum;
 }
 
 double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
@@ -317,15 +331,16 @@ double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
 
 double NoiseFit::finest_variance() const {
   constexpr double share = 0.05;  // of all bricks
+  const auto is_finest = [&](std::size_t p) { return bands_.high[p] && !is_line_[p]; };
   std::vector<double> energy(brick_count_);
   for (std::size_t i = 0; i < brick_count_; ++i) {
     for (std::size_t k = depth_ / 2; k < depth_; ++k) {
-      for (std::size_t p = 0; p < plane_; ++p) energy[i] += bands_.high[p] ? at(i, k, p) : 0;
+      for (std::size_t p = 0; p < plane_; ++p) energy[i] += is_finest(p) ? at(i, k, p) : 0;
     }
   }
   const std::size_t layers = depth_ - depth_ / 2;
-  const auto frequencies = static_cast<std::size_t>(std::ranges::count(bands_.high, true));
-  const auto coefficients = static_cast<double>(layers * frequencies);
+  const auto frequencies = std::ranges::count_if(std::views::iota(std::size_t{0}, plane_), is_finest);
+  const auto coefficients = static_cast<double>(layers) * static_cast<double>(frequencies);
   const auto few = static_cast<std::ptrdiff_t>(std::max(std::ceil(share * static_cast<double>(brick_count_)), 1.0));
   std::nth_element(energy.begin(), energy.begin() + few - 1, energy.end());
   const double mean = std::accumulate(energy.begin(), energy.begin() + few, 0.0) / static_cast<double>(few);

@@ -89,7 +89,7 @@ class NoiseFit {
   /// them the power of what is beside them, and leaves them out of the energy of bricks. The power of noise changes
   /// gradually with frequency. `squares`: of the coefficients of the chosen bricks, by frequency.
   void leave_out_lines(std::vector<double>& power, std::span<float> squares);
-  void leave_out_constant_across();
+  void leave_out_constant_across(std::span<const double> power, std::span<float> squares);
   /// How far the flattest bricks lie below flat ones, in logarithms, relative to what chance gives for noise. 1 if
   /// there are too few bricks to tell; more if flat bricks hold structure.
   double scatter_of(std::vector<double> energy, double freedom) const;

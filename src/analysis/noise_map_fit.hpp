@@ -28,9 +28,9 @@ class NoiseLevel {
 
   /// Fits the polynomial to the logarithms of the energies of some bricks; `spread` is the standard deviation that
   /// noise gives them. Structure only ever adds energy, so bricks far above the polynomial soon count no more. The
-  /// `surest` bricks, which hold hardly any structure, say whether the level varies; if it does, and nearly all the
-  /// `sure` ones agree, these say how. It is the same everywhere if the noise is uniform, or the bricks are too few to
-  /// tell. A later fit goes on from where the one before it ended.
+  /// `surest` bricks, which hold hardly any structure, decide whether the level varies. If it does, and nearly all
+  /// `sure` bricks agree, those give its shape; else the `surest` do. If the noise is uniform, or the bricks are too
+  /// few to tell, the level is the same everywhere. A later fit starts where the one before it ended.
   void fit(std::span<const std::size_t> surest, std::span<const std::size_t> sure, const std::vector<double>& energy,
            double spread);
   /// How badly the best polynomial fits.

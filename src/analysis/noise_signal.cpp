@@ -48,9 +48,8 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
   const bool is_positive = darkest >= 0 && quantile(0) > 0;
   if (!(high > darkest) || (power == 2 && !is_positive)) return std::nullopt;
 
-  // The variance over the gain has one parameter more, `level`: of power 1, how far below the darkest part it is 0,
-  // over the range of the signals; of power 2, the signal from which it is above that of no signal, over the brightest.
-  // A large one makes uniform noise.
+  // The variance over the gain is `signal - darkest + level (high - darkest)` for power 1, and
+  // `signal^2 + (level high)^2` for power 2. A large level means uniform noise.
   const auto shape = [&](double signal, double level) {
     const double over = power == 2 ? level * high : level * (high - darkest);
     return power == 2 ? signal * signal + over * over : signal - darkest + over;

@@ -7,7 +7,7 @@
 
 #include "core/execution.hpp"
 #include "core/volume_view.hpp"
-#include "io/output/access.hpp"
+#include "io/output/file_permissions.hpp"
 
 namespace quietvox::cli {
 

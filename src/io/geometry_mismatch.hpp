@@ -34,8 +34,8 @@ double farthest(const Geometry& moved, const SlicePositions& moved_slices, const
 double farthest(const Geometry& moved, const SlicePositions& moved_slices, const Geometry& image,
                 const SlicePositions& slices, std::size_t first, std::size_t count);
 
-/// Where the first slice lies that is farther away than that, of volumes in which not all voxels are near enough:
-/// `slice 4 lies at 0, 0, 16 mm instead of 0, 0, 6 mm`.
+/// Of volumes whose voxels do not all lie where they should, the first slice that is out of place:
+/// `slice 4 lies at 0, 0, 16 mm instead of 0, 0, 6 mm`. If there is none, says that the axes differ.
 std::string mismatched_slice(const Geometry& image, const SlicePositions& moved, const SlicePositions& slices);
 
 }  // namespace quietvox::io

@@ -16,7 +16,7 @@
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
 #include "io/files/file_stamp.hpp"
-#include "io/output/access.hpp"
+#include "io/output/file_permissions.hpp"
 #include "io/rescale.hpp"
 #include "io/scalar_type.hpp"
 

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "io/create.hpp"
-#include "io/dicom/result_identity.hpp"
+#include "io/dicom/result_series_key.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
@@ -100,7 +100,7 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
   const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input, {},
-                                         io::dicom_result_identity);
+                                         io::dicom_result_series_keys);
   if (format == io::Format::dicom) return;
   io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
 }

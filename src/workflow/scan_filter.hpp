@@ -13,7 +13,7 @@
 #include "workflow/blank_slices.hpp"
 #include "workflow/denoise.hpp"
 #include "workflow/noise_of_volume.hpp"
-#include "workflow/rounding.hpp"
+#include "workflow/rounding_check.hpp"
 #include "workflow/unfiltered_volumes.hpp"
 
 namespace quietvox {
@@ -27,8 +27,9 @@ class ScanFilter {
     std::span<const io::FileStamp> files;
   };
 
-  /// `request` must hold filters; `is_chosen`: quietvox chose them, not the user. The report must hold its format, and
-  /// the filters of each volume as far as headers decide them. Checks what can be checked before voxels are read.
+  /// `request` must hold filters; `is_chosen`: quietvox chose them, not the user. `report` must already hold the output
+  /// format, and the filters of each volume, resolved as far as the headers allow. Checks what can be checked before
+  /// voxels are read.
   ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan&, UnfilteredVolumes&, const StartingBackend&,
              const Observer&, DenoiseReport&);
 

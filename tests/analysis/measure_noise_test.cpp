@@ -1032,6 +1032,25 @@ TEST(MeasureNoise, LinesThatRepeatAreLeftOut) {
   }
 }
 
+/// Slices that overlap or repeat have the same noise, which is no pattern.
+TEST(MeasureNoise, NoiseThatIsTheSameInManySlicesIsNoPattern) {
+  const Extent extent{{128, 128, 48}};
+  Scan dome{extent, {}};
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const auto at = place_of(i, extent);
+    dome.voxels.push_back(
+        static_cast<float>(300 + 200 * std::exp(-(std::pow(at.x - 64, 2) + std::pow(at.y - 64, 2)) / 3000)));
+  }
+  const auto slice = static_cast<std::size_t>(extent.slice());
+  const Scan noisy = dome.with({NoiseKind::gaussian, 5, test_seed});
+  for (const std::size_t repeats : {3U, 4U, 5U, 8U}) {
+    const Scan repeated =
+        dome.changed([&](std::size_t i) { return noisy.voxels[i / slice / repeats * repeats * slice + i % slice]; });
+    const double sigma = repeated.with({NoiseKind::gaussian, 0.5, test_seed}).measured().sigma;
+    EXPECT_GT(sigma, 4) << repeats;
+  }
+}
+
 TEST(MeasureNoise, LinesOfASingleSliceAreLeftOut) {
   const Extent extent{{256, 256, 1}};
   for (const double period : {2.0, 2.5, 3.0, 3.7, 5.0}) {

@@ -241,7 +241,7 @@ TEST(House, TheRulesAreNotEmptyWords) {
   EXPECT_FALSE(allowed("src/filters", {"itkImage.h", false}));
   EXPECT_FALSE(allowed("src/filters", {"cuda/resources.hpp", true}));
   EXPECT_FALSE(allowed("src/filters/dct", {"filters/nlm/kernel.hpp", true}));
-  EXPECT_FALSE(allowed("src/io/output", {"io/dicom/result_identity.hpp", true}));
+  EXPECT_FALSE(allowed("src/io/output", {"io/dicom/result_series_key.hpp", true}));
   EXPECT_FALSE(allowed("src/io/nifti", {"dcmtk/dcmdata/dctk.h", false}));
   EXPECT_FALSE(allowed("src/elsewhere", {"vector", false}));
   EXPECT_TRUE(allowed("src/core", {"vector", false}));

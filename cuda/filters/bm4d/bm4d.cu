@@ -23,10 +23,9 @@ using bm4d_kernel::Basis, bm4d_kernel::Covariances, bm4d_kernel::Places, bm4d_ke
 using bm4d_kernel::reference_places;
 using bm4d_kernel::Stage;
 
-// A stage finds the groups of some layers of references, then shrinks them, layers after layers; in the end it divides
-// the sums that groups added to. After the last stage, what is no noise is put back. A warp makes a group. Sums are
-// whole numbers, so that their order does not show. The first stage rounds nothing but what the CPU rounds, in the same
-// way: the second would group other blocks else.
+// Each stage matches and shrinks some layers of references at a time, and divides the sums at the end. After the last
+// stage, small features that were removed are put back. A warp makes a group. Sums are whole numbers, so their order
+// does not matter. The first stage rounds as the CPU does; otherwise the second would form other groups.
 
 /// Makes the volume that matching compares: the pilot times `per_voxel`, rounded to whole numbers; NaN at missing
 /// voxels and in the margin.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/filters/gaussian/convolution_pass.cuh"
+#include "cuda/filters/gaussian/axis_pass.cuh"
 
 /// What kernels of the sampled Gaussian share: a block stages what a tile of outputs of 32 lines sees in shared memory;
 /// a thread makes a strip of the tile.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cuda/filters/gaussian/convolution_pass.cuh"
+#include "cuda/filters/gaussian/axis_pass.cuh"
 
 namespace quietvox {
 namespace {

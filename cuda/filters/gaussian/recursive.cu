@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/gaussian/convolution_pass.cuh"
+#include "cuda/filters/gaussian/axis_pass.cuh"
 
 namespace quietvox::gaussian {
 namespace {

@@ -7,7 +7,7 @@
 #include <cub/block/block_merge_sort.cuh>
 #include <optional>
 
-#include "cuda/filters/median/bit_counts.cuh"
+#include "cuda/filters/median/bit_sliced_counters.cuh"
 
 namespace quietvox::cuda {
 namespace {

@@ -69,8 +69,9 @@ struct KeptRun {
   std::int64_t next = 0;
 };
 
-/// Fills `out`, a few slices at once, by Run(in, out, params).make(in, slices, execution), or by the run that made the
-/// slices before `out`, where the execution has kept it: what they have in common is not made again.
+/// Fills `out` by Run(in, out, params).make(in, slices, execution), a few slices at a time. Goes on with the run that
+/// the execution kept, if it ended where `out` begins: then what both need is not computed again. Else starts a new
+/// run.
 template <class Run, class Params>
 void run_or_go_on(const VolumeView<const float>& in, const VolumeView<float>& out, const Params& params,
                   const Execution& execution) {

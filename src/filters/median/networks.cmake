@@ -10,7 +10,8 @@ add_executable(quietvox_generate_median ${generator}/generate.cpp)
 target_link_libraries(quietvox_generate_median PRIVATE quietvox_selection quietvox_options)
 
 # quietvox_median_networks(TARGET [JOINED] WINDOW TILE [WINDOW TILE]...): makes the networks, sizes written ZxYxX, which
-# TARGET includes as `selection/median_WINDOW_tile_TILE.inc` within a namespace of its own, after core/host_device_macro.hpp.
+# TARGET includes as `selection/median_WINDOW_tile_TILE.inc` within a namespace of its own, after
+# core/host_device_macro.hpp.
 # Each holds one function,
 #
 #     template <class Ops, class Load, class Store>

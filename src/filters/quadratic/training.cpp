@@ -144,8 +144,8 @@ class Samples {
     step_ = std::max<std::int64_t>(1, width * rows_ / most_samples);
   }
 
-  /// Calls body(window, error) for one share of the voxels that are held out, or not; the error is that of the centre,
-  /// all scaled to the range.
+  /// Calls body(window, error) for each voxel of one share: of those held out, or of the others. The error is clean
+  /// minus noisy at the centre. Both are scaled to the range.
   template <class Body>
   void for_each(std::size_t share, bool held_out, const Body& body) const {
     const Extent extent = noisy_.extent;

@@ -9,7 +9,7 @@
 #include "core/provenance.hpp"
 #include "core/sha256.hpp"
 #include "io/create.hpp"
-#include "io/dicom/result_identity.hpp"
+#include "io/dicom/result_series_key.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/uid.hpp"
 #include "io/image.hpp"
@@ -137,7 +137,7 @@ class DicomCreator final : public ImageWriter {
         kind_(kind),
         execution_(options.execution.silent()),
         output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access,
-                dicom_result_identity) {
+                dicom_result_series_keys) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
 

@@ -29,7 +29,7 @@
 #include "io/dicom/embedded_overlays.hpp"
 #include "io/dicom/frame_decoder.hpp"
 #include "io/dicom/pixels.hpp"
-#include "io/dicom/result_identity.hpp"
+#include "io/dicom/result_series_key.hpp"
 #include "io/dicom/verify.hpp"
 #include "io/output/atomic_output.hpp"
 
@@ -170,7 +170,7 @@ class Writer final : public ImageWriter {
         options_(options),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
-                series_->input, options.access, dicom_result_identity) {
+                series_->input, options.access, dicom_result_series_keys) {
     derivation_.inputs = identity_of(series_->volumes);
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     for (const Volume& volume : series_->volumes) {

@@ -13,7 +13,7 @@
 #include "io/files/byte_stream.hpp"
 #include "io/files/file_stamp.hpp"
 #include "io/nifti/header.hpp"
-#include "io/voxels.hpp"
+#include "io/voxel_codec.hpp"
 
 namespace quietvox::io {
 

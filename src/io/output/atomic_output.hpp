@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/execution.hpp"
-#include "io/output/access.hpp"
 #include "io/output/atomic_rename.hpp"
+#include "io/output/file_permissions.hpp"
 #include "io/output/staging_folder.hpp"
 
 namespace quietvox::io {

@@ -15,7 +15,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "io/dicom/result_identity.hpp"
+#include "io/dicom/result_series_key.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/image.hpp"
@@ -93,7 +93,7 @@ TEST_F(DicomLimits, DeepSequencesAreRefusedWhereverTheyStand) {
     on_small_stack([&] {
       expect_error(Errc::corrupt, "image.dcm: broken DICOM file: sequences are nested more than 64 deep",
                    [&] { io::open_dicom(file_, {.series_uid = {}, .execution = {.threads = 1, .memory_limit = {}}}); });
-      EXPECT_TRUE(io::dicom_result_identity(file_, {}).empty());
+      EXPECT_TRUE(io::dicom_result_series_keys(file_, {}).empty());
     });
   }
 }
@@ -253,7 +253,7 @@ TEST_F(DicomLimits, DisorderTakesNoTimeWithoutEnd) {
         deflated}) {
     write(file);
     expect_error(Errc::corrupt, refusal, [&] { open(); });
-    EXPECT_TRUE(io::dicom_result_identity(file_, {}).empty());
+    EXPECT_TRUE(io::dicom_result_series_keys(file_, {}).empty());
   }
 
   // Zeros without end, which take no place on the disk.
@@ -389,7 +389,7 @@ TEST_F(DicomLimits, PipesAreNotWaitedFor) {
   expect_error(Errc::input_path, "image.dcm: is not a regular file", [&] { io::dicom::looks_like_dicom(file_); });
   EXPECT_THROW(io::dicom::load_file(file_), Error);
   EXPECT_THROW(io::dicom::load_header(file_), Error);
-  EXPECT_TRUE(io::dicom_result_identity(file_, {}).empty());
+  EXPECT_TRUE(io::dicom_result_series_keys(file_, {}).empty());
   alarm(0);
 }
 

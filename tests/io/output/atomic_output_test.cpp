@@ -12,7 +12,7 @@
 #include <array>
 
 #include "io/create.hpp"
-#include "io/dicom/result_identity.hpp"
+#include "io/dicom/result_series_key.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
@@ -32,7 +32,7 @@ using test::put;
 /// One that has begun.
 struct Output : AtomicOutput {
   Output(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most = {})
-      : AtomicOutput(target, kind, force, input, most, dicom_result_identity) {
+      : AtomicOutput(target, kind, force, input, most, dicom_result_series_keys) {
     begin();
   }
 };
@@ -53,7 +53,7 @@ class AtomicOutputTest : public testing::Test {
   void expect_refused(Errc code, const std::string& text, const fs::path& target, Kind kind, bool force,
                       const fs::path& input = {}) {
     const Names before = folder_.names();
-    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, dicom_result_identity); });
+    expect_error(code, text, [&] { AtomicOutput output(target, kind, force, input, {}, dicom_result_series_keys); });
     EXPECT_EQ(folder_.names(), before);
   }
 
@@ -461,7 +461,7 @@ TEST_F(AtomicOutputTest, AFolderWithResultsOfSeveralSeriesIsNotReplaced) {
     }
   }
   expect_refused(Errc::exists, "holds results of several series", folder_ / "night", Kind::folder, true);
-  const AtomicOutput one(folder_ / "night/1.2.3", Kind::folder, true, {}, {}, dicom_result_identity);
+  const AtomicOutput one(folder_ / "night/1.2.3", Kind::folder, true, {}, {}, dicom_result_series_keys);
 }
 
 /// Of whom they are is found out file by file, which may take long.

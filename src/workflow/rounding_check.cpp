@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/rounding.hpp"
+#include "workflow/rounding_check.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/voxels.hpp"
+#include "io/voxel_codec.hpp"
 
 #include <gtest/gtest.h>
 

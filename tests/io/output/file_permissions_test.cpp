@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/output/access.hpp"
+#include "io/output/file_permissions.hpp"
 
 #include <fcntl.h>
 #include <grp.h>

@@ -8,7 +8,6 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
-#include <ranges>
 
 #include "analysis/median_of.hpp"
 
@@ -339,8 +338,9 @@ double NoiseFit::finest_variance() const {
     }
   }
   const std::size_t layers = depth_ - depth_ / 2;
-  const auto frequencies = std::ranges::count_if(std::views::iota(std::size_t{0}, plane_), is_finest);
-  const auto coefficients = static_cast<double>(layers) * static_cast<double>(frequencies);
+  std::size_t frequencies = 0;
+  for (std::size_t p = 0; p < plane_; ++p) frequencies += is_finest(p) ? 1 : 0;
+  const auto coefficients = static_cast<double>(layers * frequencies);
   const auto few = static_cast<std::ptrdiff_t>(std::max(std::ceil(share * static_cast<double>(brick_count_)), 1.0));
   std::nth_element(energy.begin(), energy.begin() + few - 1, energy.end());
   const double mean = std::accumulate(energy.begin(), energy.begin() + few, 0.0) / static_cast<double>(few);

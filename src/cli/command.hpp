@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,9 @@ struct Context {
   std::stop_token stop;
   bool json = false;                 ///< the result is wanted as one JSON document
   std::vector<std::string> words{};  ///< the command line
-  Json results{};                    ///< of a run that fails, what it achieved: its JSON document but for the error
-  bool is_worker = false;            ///< works for another process of this program (see filter_job/series_worker.hpp)
+  /// Of a run that fails, what it achieved: its JSON document but for the error. Null: nothing.
+  std::shared_ptr<const Json> results{};
+  bool is_worker = false;  ///< works for another process of this program (see filter_job/series_worker.hpp)
 
   /// What people hear of a run, and how they stop it.
   Observer observer() const {

@@ -25,4 +25,10 @@ Json error_json(const Error& error, std::optional<int> status) {
   return json;
 }
 
+void print_failure(const Json* results, const Error& error, int status) {
+  Json document = results ? *results : Json::object();
+  document["error"] = error_json(error, status);
+  print_json(document);
+}
+
 }  // namespace quietvox::cli

@@ -13,4 +13,7 @@ void print_json(const Json&);
 /// What a command says of an error: `{"code": "corrupt", "status": 4, "message": ...}`.
 Json error_json(const Error&, std::optional<int> status = std::nullopt);
 
+/// Prints what a run that failed achieved, null if nothing, with the error.
+void print_failure(const Json* results, const Error&, int status);
+
 }  // namespace quietvox::cli

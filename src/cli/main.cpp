@@ -99,11 +99,7 @@ bool reader_is_gone() {
 int fail(const Error& error, int status, const Context& context) {
   claim_the_end();
   context.console.error(error.message());
-  if (context.json && !context.is_worker) {
-    Json document = context.results;
-    document["error"] = error_json(error, status);
-    print_json(document);
-  }
+  if (context.json && !context.is_worker) print_failure(context.results.get(), error, status);
   return status;
 }
 

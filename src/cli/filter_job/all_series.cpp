@@ -61,7 +61,7 @@ class Supervisor {
     try {
       follow_workers();
     } catch (const std::exception&) {
-      if (is_announced_) context_.results = document();
+      if (is_announced_) context_.results = std::make_shared<const Json>(document());
       throw;
     }
     report();
@@ -84,7 +84,7 @@ class Supervisor {
 
   void report() const {
     if (first_) {
-      context_.results = document();
+      context_.results = std::make_shared<const Json>(document());
       throw Error(first_->code(), job_.request.input.string() + ": " + std::to_string(failures_) +
                                       (failures_ == 1 ? " series or file" : " series or files") +
                                       " could not be filtered, " + std::to_string(results_.size() - failures_) +

@@ -84,9 +84,6 @@ Environment::~Environment() {
 std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others) {
   others["LD_PRELOAD"] = QUIETVOX_CRASH;
   others["ASAN_OPTIONS"] = "verify_asan_link_order=0";
-  // A process that lacks threads ends at once, without waiting for those that it has.
-  const char* const options = std::getenv("TSAN_OPTIONS");
-  others["TSAN_OPTIONS"] = std::string(options ? options : "") + ":report_thread_leaks=0";
   return others;
 }
 

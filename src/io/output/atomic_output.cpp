@@ -143,8 +143,7 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
       const auto owner = is_plain && owner_of_ ? owner_of_(path, execution) : std::vector<std::string>();
       if (owner.empty()) refuse(path);
       if (first.empty()) first = owner;
-      const auto is_of_first = [&](const std::string& name) { return std::ranges::find(first, name) != first.end(); };
-      if (std::ranges::none_of(owner, is_of_first)) {
+      if (std::ranges::find_first_of(owner, first) == owner.end()) {
         throw Error(Errc::exists,
                     target_.string() + ": holds results of several series, which the result of one must not replace",
                     "give another output");

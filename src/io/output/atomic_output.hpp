@@ -26,10 +26,11 @@ class AtomicOutput {
   using OwnerOf = std::vector<std::string> (*)(const std::filesystem::path& file, const Execution&);
 
   /// Changes nothing on disk. `input` may be empty: there is none. The output is given no more access than `most`, nor
-  /// than what it replaces. `force` replaces a folder whose files share a name of the first's owner; without
-  /// `owner_of`, none has. Throws Error: exists (the target is there and `force` is false, or it is a folder that holds
-  /// other files), output_path (the folder it is to lie in is not there and neither is the one above; the target is of
-  /// another kind; it is the input, lies inside it or holds it, links followed), not_writable.
+  /// than what it replaces. `force` also replaces a folder, if each of its files has a name of its owner in
+  /// common with the first; without `owner_of`, none has. Throws Error: exists (the target is there and `force` is
+  /// false, or it is a folder that holds other files), output_path (the folder it is to lie in is not there and neither
+  /// is the one above; the target is of another kind; it is the input, lies inside it or holds it, links followed),
+  /// not_writable.
   AtomicOutput(const std::filesystem::path& target, Kind, bool force, const std::filesystem::path& input,
                const Access& most = {}, OwnerOf owner_of = nullptr);
   AtomicOutput(const AtomicOutput&) = delete;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 namespace quietvox {
 namespace {
@@ -116,9 +117,10 @@ void FilledSource::read(VolumeView<float> slices) {
     if (*slices_[static_cast<std::size_t>(number)].holds_something) {
       if (z + 1 < slices.extent.z && *slices_[static_cast<std::size_t>(number + 1)].holds_something) continue;
       donor_.assign(slice, slice + voxels);
-      smooth(donor_, slices.extent.x, slices.extent.y);
       donor_z_ = number;
+      donor_is_smooth_ = false;
     } else if (find_donor(number)) {
+      if (!std::exchange(donor_is_smooth_, true)) smooth(donor_, slices.extent.x, slices.extent.y);
       std::ranges::copy(donor_, slice);
     }
   }
@@ -147,7 +149,7 @@ bool FilledSource::try_donor(std::int64_t z) {
   donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
   fill(donor_.data(), size.x, size.y);
-  smooth(donor_, size.x, size.y);
+  donor_is_smooth_ = false;
   return true;
 }
 

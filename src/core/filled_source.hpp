@@ -44,8 +44,9 @@ class FilledSource final : public VolumeSource {
   VolumeSource& source_;
   Execution execution_;
   std::vector<Slice> slices_;
-  std::vector<float> donor_;  ///< a slice that holds something, filled and smoothed
+  std::vector<float> donor_;  ///< a slice that holds something, filled
   std::int64_t donor_z_ = -1;
+  bool donor_is_smooth_ = false;  ///< as it becomes when it is first needed
 };
 
 }  // namespace quietvox

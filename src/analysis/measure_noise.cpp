@@ -363,7 +363,7 @@ void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t o
   if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
-  if (object < many) because(Confidence::medium, "the object is small");
+  if (object < many) because(Confidence::medium, "few parts of the image tell of the noise");
   if (!why_magnitudes.empty()) because(Confidence::medium, why_magnitudes);
 }
 
@@ -681,6 +681,8 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
   return near;
 }
 
+constexpr std::int64_t few_parts = 250;  // of which none may be flat
+
 /// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
 /// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
 /// are large, the noise is truly smooth, and the model stays. If they hardly differ, in a slice or where parts are few,
@@ -702,7 +704,6 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
     }
     return model;
   }
-  constexpr std::int64_t few_parts = 250;  // of which none may be flat
   const bool has_few_parts = measured.object < few_parts;
   constexpr double smooth = 0.5;
   const bool is_large = has_large_voxels(source);
@@ -753,13 +754,13 @@ bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSou
                 const Execution& execution) {
   constexpr double much = 1.25;  // times the variance that the difference says
   constexpr double some = 1.05;  // times the differences of voxels next to each other, which take little time
+  constexpr double quiet = 0.5;  // of these differences: such a neighbour may be blank, or a filter's result
   const auto variance = [](const NoiseModel& model) { return model.sigma * model.sigma; };
-  if (alone.confidence < Confidence::medium || variance(alone) <= much * variance(difference) ||
-      estimate_noise(source) <= some * estimate_noise(neighbour)) {
-    return false;
-  }
+  if (alone.confidence < Confidence::medium || variance(alone) <= much * variance(difference)) return false;
+  const double fine = estimate_noise(source), of_neighbour = estimate_noise(neighbour);
+  if (fine <= some * of_neighbour) return false;
   const NoiseModel other = measure(neighbour, nullptr, execution).model;
-  if (other.trusted_sigma() == 0) return false;
+  if (other.trusted_sigma() == 0) return of_neighbour < quiet * fine;
   return variance(difference) + (variance(alone) - variance(other)) / 2 > much * variance(difference);
 }
 
@@ -782,11 +783,21 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const NoiseModel& alone = by_itself.model;
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
-  constexpr double none = 0.1;  // of sigma: then one volume was made from the other, and shares its noise
-  const bool share_noise = alone.confidence >= Confidence::medium && model.sigma < none * alone.sigma;
-  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) || share_noise ||
+  // Times sigma: less means that one volume was made from the other, and shares its noise.
+  const double none = model.confidence <= Confidence::low ? 0.25 : 0.16;
+  const auto without_neighbour = [&] { return with_finest_differences(by_itself, source); };
+  const auto share_noise = [&] {
+    return alone.confidence >= Confidence::medium && model.sigma < none * alone.sigma &&
+           model.sigma < none * without_neighbour().sigma;
+  };
+  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) || share_noise() ||
       is_noisier(alone, model, source, neighbour, execution)) {
-    return with_last_doubts(with_finest_differences(by_itself, source));
+    return with_last_doubts(without_neighbour());
+  }
+  // Slices of different places differ by structure, too.
+  if (model.confidence == Confidence::low && difference.object < few_parts) {
+    NoiseModel own = without_neighbour();
+    if (own.trusted_sigma() > 0 && own.sigma < model.sigma) return with_last_doubts(std::move(own));
   }
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
     model.map = {};

@@ -1120,9 +1120,24 @@ TEST(MeasureNoise, NeighboursOfASeriesTellStructureFromNoise) {
 TEST(MeasureNoise, VolumesThatShareTheirNoiseDoNotTellIt) {
   QV_NEEDS_TEST_DATA();
   const Scan one = head().with({NoiseKind::gaussian, 8, test_seed});
-  const Scan other = one.changed([&](std::size_t i) { return one.voxels[i] + 1; });
-  MemoryVolume a({one.voxels.data(), one.extent}), b({other.voxels.data(), other.extent});
-  EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 8, 0.8);
+  MemoryVolume a({one.voxels.data(), one.extent});
+  for (const double gain : {1.0, 1.05, 1.2}) {
+    const Scan other = one.changed([&](std::size_t i) { return static_cast<float>(gain * one.voxels[i] + 1); });
+    MemoryVolume b({other.voxels.data(), other.extent});
+    EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 8, 0.8) << gain;
+  }
+}
+
+/// A blank volume, or the result of a filter, has no noise to share the difference with.
+TEST(MeasureNoise, AVolumeBesideOneWithoutNoiseHasItsOwnNoise) {
+  QV_NEEDS_TEST_DATA();
+  const Scan clean = head(), noisy = clean.with({NoiseKind::gaussian, 8, test_seed});
+  const Scan blank = clean.changed([](std::size_t) { return 0.0F; });
+  MemoryVolume a({noisy.voxels.data(), noisy.extent});
+  for (const Scan* const other : {&clean, &blank}) {
+    MemoryVolume b({other->voxels.data(), other->extent});
+    EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 8, 0.8);
+  }
 }
 
 /// Half of the variance of what they differ by is the neighbour's.

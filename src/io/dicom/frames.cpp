@@ -74,7 +74,8 @@ std::uint64_t memory_of(const SliceHeader& image) {
                           &SliceHeader::directionality,
                           &SliceHeader::sequence,
                           &SliceHeader::image_type,
-                          &SliceHeader::contrast_agent}) {
+                          &SliceHeader::contrast_agent,
+                          &SliceHeader::stack}) {
     bytes += (image.*text).size();
   }
   bytes += sizeof(double) * (image.gradient.size() + image.dimension_indices.size()) +

@@ -326,6 +326,7 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   add_texts(slice.sequence, {DCM_SequenceName, DCM_PulseSequenceName, DCM_ConvolutionKernel});
   add_texts(slice.image_type, {DCM_ScanOptions});
   add_texts(slice.contrast_agent, {DCM_ContrastBolusAgent});
+  add_texts(slice.stack, {DCM_StackID});
   if (auto gradient = any_numbers(data, DCM_DiffusionGradientOrientation); !gradient.empty()) {
     slice.gradient = std::move(gradient);
   }
@@ -391,6 +392,11 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
                                (slice.frames > 1 ? " x " + std::to_string(slice.frames) : "") + " pixels need " +
                                std::to_string(needed) + " bytes, it has" + (slice.is_compressed ? " at most " : " ") +
                                std::to_string(most));
+  }
+  if (const std::int64_t of_frame = needed / slice.frames, more = most - needed;
+      !slice.is_compressed && more >= of_frame && more > 1) {  // 1: an even length
+    corrupt(DCM_PixelData, "holds " + std::to_string(most / of_frame) + " frames, but " + tag_name(DCM_NumberOfFrames) +
+                               " says " + std::to_string(slice.frames));
   }
   const E_TransferSyntax syntax = data.getOriginalXfer();
   slice.ends_with_cells = (syntax == EXS_LittleEndianExplicit || syntax == EXS_LittleEndianImplicit) &&

@@ -295,7 +295,7 @@ std::optional<Labels> labels_by_course(const Places& places, const Trait& trait)
   return result;
 }
 
-/// The same by all numbers that tell; none where two say different things.
+/// The same by each number of the headers that repeats in such a way; none where two of them disagree.
 std::optional<Labels> labels_by_course(const Places& places) {
   std::optional<Labels> result;
   for (const Order& order : orders) {
@@ -386,6 +386,7 @@ class VolumeSplit {
     }
     if (part_by(labels_by(places, &SliceHeader::sequence), alternation) ||
         part_by(labels_by(places, &SliceHeader::image_type), never) ||
+        part_by(labels_by(places, &SliceHeader::stack), alternation) ||
         part_by(labels_by(places, &SliceHeader::contrast_agent), interleave) ||
         part_by(labels_by(places, slice_thickness), interleave) ||
         part_by(labels_by(places, repetition_time), interleave)) {

@@ -354,6 +354,44 @@ TEST_F(DicomFrames, InSeveralFragmentsAreFoundByTheOffsetTable) {
   expect_error(Errc::corrupt, "fragments for 3 frames, and no table", [&] { read_volume(*io::open_dicom(in_, {})); });
 }
 
+/// Stacks that lie between each other are volumes of their own, stacks one behind the other one volume.
+TEST_F(DicomFrames, OfStacksThatLieBetweenEachOtherAreApart) {
+  const auto in_stacks = [](const std::vector<std::string>& stacks) {
+    std::vector<Frame> frames;
+    for (const std::string& stack : stacks) {
+      frames.push_back(
+          {.z = static_cast<double>(frames.size()), .more = {{{DCM_FrameContentSequence, DCM_StackID}, stack}}});
+    }
+    return enhanced(frames);
+  };
+  const auto between = open(in_stacks({"1", "2", "1", "2", "1", "2"}));
+  ASSERT_EQ(between->volume_count(), 2U);
+  EXPECT_EQ(between->geometry(0).spacing.z, 2);
+  EXPECT_EQ(read_volume(*between, 1).voxels, (std::vector<float>{20, 21, 22, 23, 40, 41, 42, 43, 60, 61, 62, 63}));
+  EXPECT_EQ(open(in_stacks({"1", "1", "1", "2", "2", "2"}))->volume_count(), 1U);
+}
+
+/// Frames that the header does not count would be lost, or stay as they are.
+TEST_F(DicomFrames, MoreThanTheHeaderSaysAreRefused) {
+  for (const E_TransferSyntax syntax :
+       {EXS_LittleEndianExplicit, EXS_RLELossless, EXS_JPEGProcess14SV1, EXS_JPEGLSLossless}) {
+    for (const char* const said : {"2", "1", ""}) {
+      DicomSpec spec = enhanced({{.z = 0}, {.z = 1}, {.z = 2}});
+      spec.syntax = syntax;
+      write_dicom(in_, spec);
+      const auto file = parse_dicom(in_);
+      DcmDataset& data = *file->getDataset();
+      data.findAndDeleteElement(DCM_PerFrameFunctionalGroupsSequence);
+      data.findAndDeleteElement(DCM_SharedFunctionalGroupsSequence);
+      data.putAndInsertString(DCM_SOPClassUID, UID_MultiframeGrayscaleWordSecondaryCaptureImageStorage);
+      data.putAndInsertString(DCM_NumberOfFrames, said);
+      ASSERT_TRUE(file->saveFile(in_.c_str(), syntax).good());
+      SCOPED_TRACE(std::string(DcmXfer(syntax).getXferName()) + ", " + said);
+      expect_error(Errc::corrupt, "frames", [&] { read_volume(*io::open_dicom(in_, {})); });
+    }
+  }
+}
+
 /// A CSA header with one element, as Siemens scanners write it.
 std::string csa_header(const std::string& name, const std::vector<std::string>& values) {
   const auto number = [](std::uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); };

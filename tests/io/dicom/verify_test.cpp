@@ -27,7 +27,7 @@ TEST(DicomVerify, DamageToPixelsOrToWhatDescribesThemIsFound) {
     return [=](DcmDataset& data) { data.putAndInsertString(key, value); };
   };
   const std::pair<std::function<void(DcmDataset&)>, const char*> damages[] = {
-      {number(DCM_Rows, 1), "size"},
+      {number(DCM_Rows, 1), "holds 2 frames"},
       {number(DCM_Columns, 3), "size"},
       {number(DCM_BitsStored, 11), "pixel format"},
       {number(DCM_HighBit, 12), "pixel format"},

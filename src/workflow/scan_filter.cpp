@@ -82,13 +82,30 @@ void ScanFilter::run() {
     for (std::size_t volume = 0; volume < count(); ++volume) check(volume);
     rounding_.check();
     lost_.warn(report_.warnings);
-    if (!is_chosen_) return;  // the filters of a request are told as far as headers tell them
+    if (!is_chosen_) return;  // filters that were asked for are reported with what is known without the voxels
   }
   if (whole_.memory_limit) reserve_memory();
   if (image_.is_time_series()) measure_series();
   begin_provenance();
   for (std::size_t volume = 0; volume < count(); ++volume) filter(volume);
+  add_warnings_of_volumes();
   if (!request_.out.dry_run) finish();
+}
+
+void ScanFilter::warn_of(std::size_t volume, const Message& warning) {
+  const auto is_same = [&](const auto& other) { return other.first.text() == warning.text(); };
+  const auto known = std::ranges::find_if(warnings_of_volumes_, is_same);
+  if (known != warnings_of_volumes_.end()) {
+    known->second.insert(volume);
+  } else {
+    warnings_of_volumes_.emplace_back(warning, std::set{volume});
+  }
+}
+
+void ScanFilter::add_warnings_of_volumes() {
+  for (const auto& [warning, volumes] : warnings_of_volumes_) {
+    report_.warnings.push_back(count() > 1 ? describe_volumes(volumes) + ": " + warning : warning);
+  }
 }
 
 /// Rank filters work on stored numbers, unless real values are needed, as for stabilisation. If floats would lose
@@ -294,8 +311,7 @@ void ScanFilter::filter(std::size_t volume) {
       made = filter_by([&](VolumeSource& reaching, const Execution& execution) {
         return &reaching == &source ? *own : measure(reaching, execution);
       });
-      report_.warnings.push_back(volume_name(volume) +
-                                 "it is much noisier than the series; its own noise counts, not that of the series");
+      warn_of(volume, "much noisier than the series; its own noise counts, not that of the series");
     } catch (const Error& error) {
       // By its own noise it may not be stabilised as it is by that of the series.
       if (error.code() != Errc::invalid_argument) throw;
@@ -306,8 +322,13 @@ void ScanFilter::filter(std::size_t volume) {
   const VolumeFilter& filter = *made;
   if (whole_.memory_limit) trim_heap();  // of estimates
   if (!is_by_series || !std::exchange(is_series_warned_of_, true)) {
-    const std::string which = count() > 1 && !is_by_series ? volume_name(volume) : "";
-    for (const Message& warning : filter.warnings()) report_.warnings.push_back(which + warning);
+    for (const Message& warning : filter.warnings()) {
+      if (is_by_series) {
+        report_.warnings.push_back(warning);
+      } else {
+        warn_of(volume, warning);
+      }
+    }
   }
   const DenoisedVolume& done =
       report_.volumes[volume] = {filter.resolved(), filter.noise(), filter.stabilised(), is_by_series};
@@ -325,10 +346,9 @@ void ScanFilter::filter(std::size_t volume) {
   write(volume, *slices, [&](const WriteSlices& write) { filter.run(write); });
   lost_.add(*slices, image_, volume);
   if (const double middle = source.middle_if_far(); middle != 0) {
-    report_.warnings.push_back(volume_name(volume) + "its voxels lie around " +
-                               FieldType<double>::format(middle + image_.offset()) +
-                               ", far from those of volume 1, and 32-bit floats lose digits of them; filter it in a "
-                               "file of its own");
+    warn_of(volume, "voxels lie around " + FieldType<double>::format(middle + image_.offset()) +
+                        ", far from those of volume 1, and 32-bit floats lose digits of them; filter it in a "
+                        "file of its own");
   }
 }
 

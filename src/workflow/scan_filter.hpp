@@ -55,6 +55,9 @@ class ScanFilter {
   Input input_of(std::size_t volume) const;
   NoiseMeasure measure_of(std::size_t volume, const VolumeSource& as_it_is);
 
+  /// Volumes with the same warning share one.
+  void warn_of(std::size_t volume, const Message& warning);
+  void add_warnings_of_volumes();
   void check(std::size_t volume);
   void reserve_memory();
   void measure_series();
@@ -82,6 +85,7 @@ class ScanFilter {
   NoiseOfVolumes noise_of_volumes_;
   bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
   bool is_series_warned_of_ = false;
+  std::vector<std::pair<Message, std::set<std::size_t>>> warnings_of_volumes_;
   std::optional<SeriesNoise> of_series_;
   std::map<std::size_t, double> haar_;  ///< estimate_noise() of the volumes that the series was measured by
   double usual_haar_ = 0;               ///< their median

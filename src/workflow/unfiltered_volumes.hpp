@@ -13,6 +13,9 @@
 
 namespace quietvox {
 
+/// `volume 3`, `volumes 1, 4 to 9`: volumes by their numbers, counted from 0, as people count them.
+std::string describe_volumes(const std::set<std::size_t>& volumes);
+
 /// The volumes whose numbers cannot be filtered, such as phases beside magnitudes: they stay as they are. Each is
 /// judged only when its turn comes, because looking at it may mean unpacking all volumes before it.
 class UnfilteredVolumes {

@@ -719,7 +719,7 @@ TEST_F(FarFromZero, AVolumeFarFromTheFirstIsNamed) {
   for (const auto& [first, second] : {std::pair{0.0, 1e8}, {1e8, 0.0}}) {
     write_two("two.nii", first, second);
     const Result result = quietvox_ok({"gaussian", path("two.nii"), path("out.nii"), "--force"});
-    EXPECT_NE(result.err.find("volume 2: its voxels lie around"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("volume 2: voxels lie around"), std::string::npos) << result.err;
   }
   write_two("two.nii", 1e8, 1e8);
   const Result alike = quietvox_ok({"gaussian", path("two.nii"), path("out.nii"), "--force"});

@@ -19,6 +19,7 @@
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/volumes.hpp"
+#include "workflow/unfiltered_volumes.hpp"
 
 namespace quietvox::test {
 namespace {
@@ -434,8 +435,8 @@ TEST(DenoiseVolume, SlicesMayLieAlongAnyAxis) {
   }
 }
 
-/// A time series.
-void write_series(const std::filesystem::path& path, const std::vector<Volume>& volumes) {
+/// A time series, by its units: mm and seconds.
+void write_series(const std::filesystem::path& path, const std::vector<Volume>& volumes, char units = 2 + 8) {
   io::Geometry geometry;
   geometry.extent = volumes.front().extent;
   geometry.spacing = volumes.front().spacing;
@@ -447,7 +448,7 @@ void write_series(const std::filesystem::path& path, const std::vector<Volume>& 
   writer->commit();
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(123);
-  file.put(2 + 8);  // mm and seconds
+  file.put(units);
 }
 
 /// What one volume does not show is told by the others.
@@ -470,6 +471,26 @@ TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
   for (const DenoisedVolume& volume : report.volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
 }
 
+/// A cine has hundreds of volumes that tell the same.
+TEST(Denoise, VolumesWithTheSameWarningShareIt) {
+  const TemporaryFolder folder;
+  std::mt19937 random(4);
+  std::normal_distribution<float> noise;
+  Volume volume({{40, 40, 1}}, {1, 1, 1});
+  for (float& voxel : volume.voxels) voxel = 1000 + 10 * noise(random);
+  constexpr char mm_alone = 2;
+  write_series(folder / "in.nii", std::vector<Volume>(7, volume), mm_alone);
+  const DenoiseReport report = denoise({.input = folder / "in.nii", .output = folder / "out.nii", .filters = {}});
+  ASSERT_EQ(report.warnings.size(), 1U) << report.warnings.back().text();
+  EXPECT_TRUE(report.warnings.front().text().starts_with("volumes 1 to 7: ")) << report.warnings.front().text();
+}
+
+TEST(Denoise, VolumesAreListedInRanges) {
+  EXPECT_EQ(describe_volumes({2}), "volume 3");
+  EXPECT_EQ(describe_volumes({0, 1}), "volumes 1, 2");
+  EXPECT_EQ(describe_volumes({0, 3, 4, 5, 8, 9}), "volumes 1, 4 to 6, 9, 10");
+}
+
 /// By the noise of the others it would stay as it is.
 TEST(Denoise, ASpoiltVolumeOfASeriesIsFilteredByItsOwnNoise) {
   const TemporaryFolder folder;
@@ -490,9 +511,9 @@ TEST(Denoise, ASpoiltVolumeOfASeriesIsFilteredByItsOwnNoise) {
       EXPECT_NEAR(report.volumes[i].noise.front().sigma, i == spoilt ? 80 : 10, i == spoilt ? 8 : 1) << i;
     }
     ASSERT_EQ(report.warnings.size(), 1U);
-    EXPECT_NE(report.warnings.front().text().find("volume " + std::to_string(spoilt + 1) +
-                                                  ": it is much noisier than the series"),
-              std::string::npos);
+    EXPECT_NE(
+        report.warnings.front().text().find("volume " + std::to_string(spoilt + 1) + ": much noisier than the series"),
+        std::string::npos);
     for (std::size_t i = 0; i < volumes.size(); ++i) EXPECT_EQ(report.volumes[i].is_by_series, i != spoilt) << i;
   }
 }

@@ -37,14 +37,13 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/manual/quietvox
 install(TARGETS quietvox_all ${names} EXPORT quietvox)
 install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINATION ${config_folder})
 
-# The headers that users include, as <quietvox/filters/median.hpp>.
-set(public_headers
+# The headers that users include, as <quietvox/filters/median.hpp>: these, and that of each filter.
+file(GLOB filter_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src src/filters/*.hpp)
+set(public_headers ${filter_headers}
   core/backend.hpp core/border.hpp core/error.hpp core/execution.hpp core/fields.hpp core/filter.hpp
   core/memory_volume.hpp core/message.hpp core/noise_model.hpp core/pipeline.hpp core/provenance.hpp core/volume_view.hpp
   core/volume_facts.hpp
-  filters/adaptive_bilateral.hpp filters/bilateral.hpp filters/bm4d.hpp filters/dct.hpp filters/gaussian.hpp
-  filters/common/launch_context.hpp filters/median.hpp filters/nlm.hpp filters/prinlm.hpp filters/quadratic.hpp filters/quadratic/coefficients.hpp
-  filters/quadratic/training.hpp filters/registry.hpp
+  filters/common/launch_context.hpp filters/quadratic/coefficients.hpp filters/quadratic/training.hpp
   backends/choice.hpp
   analysis/measure_noise.hpp analysis/metrics.hpp analysis/stabilisation.hpp
   phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp

@@ -77,9 +77,11 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetBackend(const s
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetStabilise(const std::string& choice) {
   const auto stabilise = FieldType<Stabilise>::parse(choice);
-  if (!stabilise)
-    itkExceptionMacro(<< "SetStabilise = '" << choice
-                      << "' is not allowed; give none, auto, rician, poisson or speckle");
+  if (!stabilise) {
+    std::string words;
+    for (const std::string_view word : choices(Stabilise{})) words += (words.empty() ? "" : ", ") + std::string(word);
+    itkExceptionMacro(<< "SetStabilise = '" << choice << "' is not allowed; give one of " << words);
+  }
   if (*stabilise == m_Stabilise) return;
   m_Stabilise = *stabilise;
   this->Modified();

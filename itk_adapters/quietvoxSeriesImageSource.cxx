@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <new>
 
-#include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/filters/names.hpp"
+#include "workflow/input_output.hpp"
 
 namespace quietvox {
 
@@ -58,15 +58,16 @@ const io::Image& SeriesImageSource::GetImage() {
   m_Volume.reset();
   m_ImageTime = this->GetMTime();
   try {
-    const io::ReadOptions options{.allow_gaps = m_AllowGaps, .series_uid = m_SeriesUID, .kind = m_ForceKind};
-    m_Image = io::open_image(m_FileName, options);
-    if (!m_Image) m_Image = open_itk_image(m_FileName, options);
+    InputOptions options;
+    options.series = m_SeriesUID;
+    options.allow_gaps = m_AllowGaps;
+    options.force_kind = m_ForceKind;
+    m_Image = open_input(m_FileName, options, {});
   } catch (const Error& error) {
     itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {
     itkExceptionMacro(<< "out of memory");
   }
-  if (!m_Image) itkExceptionMacro(<< m_FileName << ": is not a DICOM, NIfTI, NRRD or MetaImage");
   return *m_Image;
 }
 

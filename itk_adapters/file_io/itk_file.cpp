@@ -216,8 +216,8 @@ std::vector<std::vector<double>> nrrd_vectors(const std::string& field) {
   return vectors;
 }
 
-/// The versions of ITK differ in which axes of `left-anterior-superior` they turn around, and turn none of spaces with
-/// times. None where the header does not say in full how the first three axes lie in a patient.
+/// Where the first three axes of an NRRD file lie in the patient; none where its header does not say it in full. ITK is
+/// not asked: its versions turn different axes of `left-anterior-superior` around, and none where the space has a time.
 std::optional<PatientPlace> nrrd_place(const HeaderLines& lines) {
   std::string space = lower(lines.at("space"));
   if (space.ends_with("-time")) {

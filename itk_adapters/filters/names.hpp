@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -30,15 +30,17 @@ inline std::string snake_case(std::string_view kebab) {
   return name;
 }
 
-/// A message as ITK's users know its parameters: `SetBackend("cpu")`, `SetRadius({X, Y, Z})`.
+/// A message as ITK's users know its parameters: `SetBackend("cpu")`, `SetRadius({X, Y, Z})`. What has no setter there
+/// is called as it is.
 inline std::string with_setters(const Message& message) {
   return message.text([](const Parameter& parameter) {
-    using Names = std::map<std::string_view, std::string>;
-    static const Names others{{"series", "SetSeriesUID"},
-                              {"force", "WriteOptions::force"},
-                              {"output-type", "WriteOptions::output_type"},
-                              {"series-description-suffix", "WriteOptions::series_description_suffix"}};
-    if (const auto other = others.find(parameter.name); other != others.end()) return other->second;
+    static const std::set<std::string_view> of_writer{"codec",       "compress",      "force",
+                                                      "output-type", "series-offset", "series-description-suffix"};
+    static const std::set<std::string_view> of_commands{"all-series",    "mask",     "memory-limit", "no-compress",
+                                                        "output-format", "residual", "threads"};
+    if (of_writer.contains(parameter.name)) return "WriteOptions::" + snake_case(parameter.name);
+    if (of_commands.contains(parameter.name)) return parameter.text();
+    if (parameter.name == "series") return std::string("SetSeriesUID");
     const bool is_kind = parameter.name == "force-kind";
     if (parameter.value == "XxYxZ") return "Set" + camel_case(parameter.name) + "({X, Y, Z})";
     const std::string value = is_kind ? "DataKind::" + parameter.value : "\"" + parameter.value + "\"";

@@ -192,7 +192,8 @@ double NoiseFit::mean_of_chosen(const std::vector<double>& energy, double freedo
   const auto count = static_cast<double>(chosen_);
   if (all_are_flat_ || !(largest > 0)) return mean_of_smallest(chosen_share_, freedom);
   const double least_share = std::min(count / static_cast<double>(brick_count_), most_share);
-  // Far down the tail energies lie close together: the mean over the largest tells how far down the chosen ones lie.
+  // The smaller the share of bricks that the chosen ones are, the closer together their energies lie. So the ratio of
+  // their mean to the largest of them says what share that is.
   const double ratio = sum / (count * largest), error = std::max((1 - ratio) / std::sqrt(count), 1e-3);
   std::array<double, steps + 1> log_weights, log_means;
   for (std::size_t i = 0; i <= steps; ++i) {

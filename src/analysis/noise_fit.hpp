@@ -40,7 +40,7 @@ class NoiseFit {
   const std::vector<std::size_t>& chosen() const { return order_; }
   NoiseSpectrum spectrum() const;
   CoarseField map() const { return level_.map({}, variance()); }
-  /// The same for noise of this sigma, told by air too.
+  /// The same for noise of this sigma; bricks of air count too.
   CoarseField map(std::span<const LocalNoise> air, double sigma) const { return level_.map(air, sigma * sigma); }
   /// Mean power next to the lowest frequencies over the mean power above the lowest. It is large for noise whose power
   /// mostly lies at frequencies too low for bricks of this size.

@@ -117,7 +117,7 @@ class Variances {
   static constexpr std::size_t bins = 141, zero = 80;
   using Histogram = std::array<double, bins>;
 
-  /// The logarithm of energies of noise of variance 1.
+  /// How the logarithms of energies are distributed where there is white noise of variance 1 alone.
   static Histogram chance() {
     const auto share_below = [](double log) {
       const double half = 0.5 * static_cast<double>(energies) * std::exp(log);

@@ -104,16 +104,16 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
   if (file_name.empty()) return;
   for (const std::filesystem::path& file : files) {
     if (is_same_or_inside(options_.log_file, file)) {
-      throw Error(Errc::output_path, "--log-file " + options_.log_file + ": would change " + file.string(),
+      throw Error(Errc::output_path, Parameter{"log-file", options_.log_file} + ": would change " + file.string(),
                   "give another file");
     }
   }
-  const auto refuse = [&](Errc code, const std::string& why) {
+  const auto refuse = [&](Errc code, const std::string& why, const Message& remedy = {}) {
     log_.reset();
-    throw Error(code, "--log-file " + file_name + ": " + why);
+    throw Error(code, Parameter{"log-file", file_name} + ": " + why, remedy);
   };
   const auto refuse_other = [&] {
-    refuse(Errc::output_path, "must be a regular file that you own, without links; give another file");
+    refuse(Errc::output_path, "must be a regular file that you own, without links", "give another file");
   };
   // Opening a pipe or a device may wait for ever, or do something. A link, or a second name, may lead anywhere.
   std::error_code ignored;

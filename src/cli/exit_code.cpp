@@ -86,11 +86,11 @@ ExitCode exit_code(Errc code) {
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   if (dynamic_cast<const std::bad_alloc*>(&exception)) {
-    return {Errc::out_of_memory, "out of memory; --memory-limit makes filters work in slabs"};
+    return {Errc::out_of_memory, "out of memory", Parameter{"memory-limit"} + " makes filters work in slabs"};
   }
   if (lacks_threads(exception)) {
     return {Errc::out_of_memory, "the system gives no more threads",
-            "raise its limit of processes (ulimit -u) or have fewer by --threads"};
+            "raise its limit of processes (ulimit -u) or have fewer by " + Parameter{"threads"}};
   }
   return {Errc::internal, std::string("internal error: ") + exception.what()};
 }

@@ -27,7 +27,11 @@ class Message {
   Message(const char* text) : Message(std::string(text)) {}
   Message(Parameter parameter) : parts_{std::move(parameter)} {}
 
+  using Part = std::variant<std::string, Parameter>;
+  explicit Message(std::vector<Part> parts) : parts_(std::move(parts)) {}
+
   bool empty() const { return parts_.empty(); }
+  const std::vector<Part>& parts() const { return parts_; }
 
   /// The text, its parameters written by spell(parameter).
   template <class Spell>
@@ -58,7 +62,7 @@ class Message {
   }
 
  private:
-  std::vector<std::variant<std::string, Parameter>> parts_;
+  std::vector<Part> parts_;
 };
 
 inline Message operator+(Message first, const Message& second) { return first += second; }

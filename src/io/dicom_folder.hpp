@@ -51,7 +51,7 @@ class DicomFolder {
   ~DicomFolder();
   bool any_dicom() const;
   std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
-  std::vector<std::string> warnings() const;  ///< files that were passed over
+  std::vector<std::string> warnings() const;  ///< files that were skipped
   std::vector<Error> unassigned() const;      ///< files that belong to no series or cannot be read
   /// One series, without warnings about other files. Throws as open_dicom() does.
   std::unique_ptr<Image> open(const ReadOptions&) const;

@@ -7,7 +7,7 @@
 
 #include "core/volume_view.hpp"
 
-/// How the facts of an image are told to people: numbers with six significant digits.
+/// How the facts of an image are shown to people: numbers with six significant digits.
 namespace quietvox::io {
 
 std::string format_number(double);

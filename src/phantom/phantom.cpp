@@ -23,6 +23,15 @@ Phantom painted(const Extent& extent, const Spacing& spacing, float air, const S
 
 }  // namespace
 
+Extent usual_extent(PhantomKind kind) {
+  switch (kind) {
+    case PhantomKind::ct: return {{256, 256, 40}};
+    case PhantomKind::mr: return {{192, 192, 96}};
+    case PhantomKind::mammogram: break;
+  }
+  return {{1024, 1280, 1}};
+}
+
 Phantom make_phantom(PhantomKind kind, Extent extent) {
   if (extent.x < 1 || extent.y < 1 || extent.z < 1) {
     throw Error(Errc::invalid_argument,
@@ -39,8 +48,9 @@ Phantom make_phantom(PhantomKind kind, Extent extent) {
     case PhantomKind::mammogram: break;
   }
   if (extent.z != 1) {
-    throw Error(Errc::invalid_argument, "phantom: a mammogram of " + std::to_string(extent.z) +
-                                            " slices was asked for; it has one, give XxYx1");
+    throw Error(Errc::invalid_argument,
+                "phantom: a mammogram of " + std::to_string(extent.z) + " slices was asked for, and it has one",
+                "give XxYx1");
   }
   const Spacing spacing = fitted(mammogram_view, extent);
   Phantom phantom = painted(extent, spacing, 60, mammogram_scene(static_cast<double>(extent.x) * spacing.x));

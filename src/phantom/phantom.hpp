@@ -26,7 +26,10 @@ struct Phantom {
   VolumeView<float> view() { return {voxels.data(), extent, spacing}; }
 };
 
-/// Shapes scale with the extent. A mammogram has one slice.
+/// The voxels of a phantom whose size nobody chose.
+Extent usual_extent(PhantomKind);
+
+/// Shapes scale with the extent. Throws Error(invalid_argument) for a mammogram of several slices.
 Phantom make_phantom(PhantomKind, Extent);
 
 }  // namespace quietvox

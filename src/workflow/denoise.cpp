@@ -213,7 +213,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   std::unique_ptr<VolumeSource> source = std::move(slices);
   if (request.mask.data) {
     if (request.mask.extent != input.extent) {
-      throw Error(Errc::invalid_argument, "the mask differs from the input in extent");
+      throw Error(Errc::invalid_argument, Parameter{"mask"} + " differs from the input in extent");
     }
     source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<MemoryVolume>(request.mask));
     if (std::none_of(request.mask.data, request.mask.data + request.mask.extent.voxels(), is_inside)) {

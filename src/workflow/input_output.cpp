@@ -44,20 +44,18 @@ std::string endings(std::optional<io::Format> format) {
 }
 
 /// One geometry for all volumes, as the formats other than DICOM need it.
-const io::Geometry& common_geometry(const io::Image& image, io::Format format) {
+void check_common_geometry(const io::Image& image, const fs::path& input, io::Format format, const Message& instead) {
   const io::Geometry& first = image.geometry(0);
   for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
     const io::Geometry& other = image.geometry(volume);
     if (other.extent != first.extent || other.spacing != first.spacing || other.origin != first.origin ||
         other.direction != first.direction) {
       throw Error(Errc::unsupported,
-                  "the volumes of the input lie in different places or differ in "
-                  "extent or spacing; one " +
+                  input.string() + ": the volumes lie in different places or differ in extent or spacing, and one " +
                       io::to_string(format) + " file cannot hold them",
-                  "write DICOM");
+                  instead);
     }
   }
-  return first;
 }
 
 }  // namespace
@@ -210,13 +208,15 @@ void check_places(const io::Image& image, const fs::path& input, const InputOpti
     const std::string why = image.why_uneven(volume);
     if (why.empty()) continue;
     if (!options.allow_gaps) {
-      throw Error(Errc::irregular, input.string() + ": " + why + "; " + io::to_string(format) +
-                                       " can only hold evenly spaced slices: " + instead + ", or give " +
-                                       Parameter{"allow-gaps"} + " to space them evenly");
+      throw Error(
+          Errc::irregular,
+          input.string() + ": " + why + ", and " + io::to_string(format) + " can only hold evenly spaced slices",
+          instead + ", or give " + Parameter{"allow-gaps"} + " to space them evenly");
     }
     warnings.push_back("the slices are placed evenly in " + io::to_string(format) + ", but are uneven");
-    return;
+    break;
   }
+  check_common_geometry(image, input, format, instead);
 }
 
 namespace {
@@ -251,7 +251,8 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
   with_series.input_series = image.series_uid();
   with_series.volume_seconds = image.repetition_time();
   with_series.access = options.access & io::access_of(image, output);
-  return create_image(format, output, common_geometry(image, format), image.volume_count(), "", with_series);
+  check_common_geometry(image, options.input, format, "write DICOM");
+  return create_image(format, output, image.geometry(0), image.volume_count(), "", with_series);
 }
 
 std::unique_ptr<io::ImageWriter> create_image(io::Format format, const fs::path& output, const io::Geometry& geometry,

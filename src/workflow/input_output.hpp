@@ -54,8 +54,9 @@ void refuse_overlaps(const std::vector<std::filesystem::path>& files, const std:
 /// Error(invalid_argument) if the name does not say, and if DICOM is wanted but the input is not DICOM.
 io::Format output_format(OutputFormat, const std::filesystem::path& output, std::optional<io::Format> input);
 
-/// Formats other than DICOM can only hold slices that lie as the geometry says. If those of the image do not, throws
-/// Error(irregular) with the remedy `instead`, or warns if gaps are allowed. Also warns of times and diffusion that the
+/// Formats other than DICOM have one geometry for all volumes. If those of the image differ, throws Error(unsupported)
+/// with the remedy `instead`. They can only hold slices that lie as the geometry says. If those of the image do not,
+/// throws Error(irregular) with that remedy, or warns if gaps are allowed. Also warns of times and diffusion that the
 /// format cannot hold.
 void check_places(const io::Image&, const std::filesystem::path& input, const InputOptions&, io::Format,
                   const Message& instead, std::vector<Message>& warnings);

@@ -94,7 +94,7 @@ double RoundingCheck::real(float value) const { return integers_->slope * stored
 
 bool RoundingCheck::is_lost() const {
   if (stored(least_) != stored(most_)) return false;
-  const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // which is told elsewhere
+  const bool is_clamped = std::abs(exact(least_) - stored(least_)) > 1;  // of which the user is told elsewhere
   return most_ - least_ > no_picture * std::abs(integers_->slope) ||
          (!is_clamped && real(least_) == 0 && (least_ != 0 || most_ != 0));
 }

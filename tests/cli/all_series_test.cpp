@@ -54,7 +54,7 @@ TEST_F(SeveralSeries, AreListedByInfo) {
   EXPECT_EQ(json["series"][0]["series_uid"], "1.2.3.1");
   EXPECT_EQ(json["series"][0]["images"], 3);
   EXPECT_EQ(json["series"][0]["place"], "ct");
-  EXPECT_EQ(json["warnings"], Json::array({"passed over readme.txt: not DICOM"}));
+  EXPECT_EQ(json["warnings"], Json::array({"skipped readme.txt: not DICOM"}));
 }
 
 TEST_F(SeveralSeries, OneIsTakenBySeries) {

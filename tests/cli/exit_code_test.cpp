@@ -114,7 +114,7 @@ TEST_F(ExitCode, NoInput2) {
   std::filesystem::create_directory(folder_ / "report");
   write_dicom(folder_ / "report/a.dcm", {.more = {{DCM_SOPClassUID, UID_BasicTextSRStorage}}});
   for (const char* name : {"report", "report/a.dcm"}) {
-    expect(2, {"median", path(name), path("out")}, ": holds no DICOM image; passed over a.dcm: a structured report");
+    expect(2, {"median", path(name), path("out")}, ": holds no DICOM image; skipped a.dcm: a structured report");
   }
 }
 
@@ -145,7 +145,7 @@ TEST_F(ExitCode, InputPath5) {
 
 TEST_F(ExitCode, OutputPath6) {
   expect(6, {"median", path("in.nii"), path("no/such/out.nii")}, "there is no folder");
-  expect(6, {"median", path("in.nii"), path("in.nii")}, "is the input too");
+  expect(6, {"median", path("in.nii"), path("in.nii")}, "is also given as input");
   write_dicom(folder_ / "in.dcm", {});
   expect(6, {"median", path("in.dcm"), path("out/")}, "give the name of a file");
   expect(6, {"phantom", path("no/such/out.nii")}, "there is no folder");

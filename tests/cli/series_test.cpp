@@ -534,7 +534,7 @@ TEST_F(SeriesOnDisk, IrregularOnesAreWrittenToOtherFormatsOnlyWhereGapsAreAllowe
     EXPECT_EQ(refused.status, 10) << refused.err;
     EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
     EXPECT_NE(refused.err.find("slices are missing"), std::string::npos) << refused.err;
-    EXPECT_NE(refused.err.find(": " + instead + ", or give --allow-gaps"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("; " + instead + ", or give --allow-gaps"), std::string::npos) << refused.err;
     words.push_back("--dry-run");
     EXPECT_EQ(quietvox(words).err, refused.err);
     words.push_back("--allow-gaps");

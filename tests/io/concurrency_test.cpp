@@ -465,7 +465,7 @@ TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
   EXPECT_EQ(get(folder_ / "a.nii"), "old");
 }
 
-/// A file may get the number of one that was removed.
+/// A new file may get the inode number of one that was removed.
 TEST_F(ConcurrencyTest, AnotherFileOfTheSameNumberIsKept) {
   const fs::path target = folder_ / "a.nii", staged = folder_ / "staged";
   const auto written = [&](int second) {

@@ -18,7 +18,7 @@ struct CovarianceTable {
   int3 size;
 };
 
-/// Wavelet m across the blocks of a group takes 2^stack_power(m, count) of them.
+/// Wavelet m of the transform along a group of `count` blocks is not zero for 2^stack_power(m, count) of them.
 __device__ __forceinline__ int stack_power(int m, int count) { return __ffs(m == 0 ? count : 2 * m) - 1; }
 
 /// Sums of covariances of the pairs of blocks whose bits are set, two coefficients a lane. `place` is where those of

@@ -387,8 +387,8 @@ __global__ void __launch_bounds__(strip::lanes, strip::warps)
     mark <<= 1;
   }
 
-  // The rest is for all threads together, once what they have written is there: outputs that keep their value, since
-  // their windows leave the volume, and those that are made anew.
+  // What is left is shared by all threads of the warp, once each sees what the others have written: outputs whose
+  // windows leave the volume, which keep their value, and outputs that are computed anew.
   __syncwarp();
   const int lane = static_cast<int>(threadIdx.x);
   const auto put = [&](int at_x, int at_y) {

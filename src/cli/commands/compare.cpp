@@ -102,7 +102,8 @@ std::pair<Index3, Extent> picture_place(const CompareOptions& options, const Ext
     if (extent[axis] >= 1 && from[axis] + extent[axis] <= whole[axis] && extent.z == 1) continue;
     using Text = FieldType<Triple<int>>;
     throw Error(Errc::invalid_argument,
-                "compare: --picture-from = " + Text::format(from) + " --picture-size = " +
+                "compare: " + Parameter{"picture-from"} + " = " + Text::format(from) + ", " +
+                    Parameter{"picture-size"} + " = " +
                     Text::format({static_cast<int>(extent.x), static_cast<int>(extent.y), static_cast<int>(extent.z)}) +
                     " is not within one slice; A has " + std::to_string(whole.x) + "x" + std::to_string(whole.y) + "x" +
                     std::to_string(whole.z) + " voxels");
@@ -197,7 +198,8 @@ void compare_images(const Arguments& arguments, Context& context) {
   const std::string &path_a = arguments.operand(0), &path_b = arguments.operand(1);
   if (!options.picture.empty()) {
     if (!options.picture.ends_with(".png")) {
-      throw Error(Errc::invalid_argument, "compare: --picture = '" + options.picture + "' is not a PNG file",
+      throw Error(Errc::invalid_argument,
+                  "compare: " + Parameter{"picture"} + " = '" + options.picture + "' is not a PNG file",
                   "give FILE.png");
     }
     refuse_overlaps({options.picture}, {{path_a}, {path_b}});

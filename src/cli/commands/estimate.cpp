@@ -102,7 +102,7 @@ class MapWriter {
 
 void check_map(const EstimateOptions& options, const std::string& input) {
   if (output_format(OutputFormat::automatic, options.map, std::nullopt) != io::Format::nifti) {
-    throw Error(Errc::invalid_argument, "estimate: --map = '" + options.map + "' is not allowed",
+    throw Error(Errc::invalid_argument, "estimate: " + Parameter{"map"} + " = '" + options.map + "' is not allowed",
                 "give a name that ends in .nii or .nii.gz");
   }
   check_input(input);
@@ -120,7 +120,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   if (!options.map.empty()) {
     std::vector<Message> warnings;
     if (image->format() == io::Format::dicom)
-      check_places(*image, path, in, io::Format::nifti, "leave out --map", warnings);
+      check_places(*image, path, in, io::Format::nifti, "leave out " + Parameter{"map"}, warnings);
     for (const Message& warning : warnings) context.console.warning(warning);
     map.emplace(*image, path, options, context.background());
   }

@@ -100,7 +100,8 @@ void list_filters(const Arguments& arguments, Context& context) {
   if (!name.empty()) list.push_back(&find_filter(name));
 
   const bool markdown = arguments.params<ListOptions>().markdown;
-  if (markdown && context.json) throw Error(Errc::invalid_argument, "filters: give either --json or --markdown");
+  if (markdown && context.json)
+    throw Error(Errc::invalid_argument, "filters: give either " + Parameter{"json"} + " or " + Parameter{"markdown"});
   if (markdown) {
     print_markdown(list);
   } else if (context.json) {

@@ -48,15 +48,14 @@ struct PhantomOutput {
 };
 
 Extent phantom_extent(const PhantomOptions& options) {
-  const Triple<int> usual = options.kind == PhantomKind::ct   ? Triple<int>{256, 256, 40}
-                            : options.kind == PhantomKind::mr ? Triple<int>{192, 192, 96}
-                                                              : Triple<int>{1024, 1280, 1};
-  const Triple<int> size = options.size.value_or(usual);
-  if (options.kind == PhantomKind::mammogram && size.z != 1) {
-    throw Error(Errc::invalid_argument, "phantom: --size = " + FieldType<Triple<int>>::format(size) +
-                                            " is not allowed; a mammogram has one slice, give XxYx1");
+  if (!options.size) return usual_extent(options.kind);
+  if (options.kind == PhantomKind::mammogram && options.size->z != 1) {
+    throw Error(Errc::invalid_argument,
+                "phantom: " + Parameter{"size"} + " = " + FieldType<Triple<int>>::format(*options.size) +
+                    " is not allowed, as a mammogram has one slice",
+                "give XxYx1");
   }
-  return {{size.x, size.y, size.z}};
+  return {{options.size->x, options.size->y, options.size->z}};
 }
 
 /// `gaussian:20`; none for `none`.

@@ -21,21 +21,24 @@ namespace fs = std::filesystem;
 namespace {
 
 void check_all_series(const Job& job) {
-  const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, "--all-series " + why); };
+  const auto refuse = [](const Message& why, const Message& remedy = {}) {
+    throw Error(Errc::invalid_argument, Parameter{"all-series"} + " " + why, remedy);
+  };
   check_input(job.request.input);
-  if (!fs::is_directory(job.request.input)) refuse("needs a folder; " + job.request.input.string() + " is not one");
-  if (!job.request.scan.series.empty()) refuse("and --series cannot be given together");
+  if (!fs::is_directory(job.request.input)) refuse("needs a folder, and " + job.request.input.string() + " is none");
+  if (!job.request.scan.series.empty()) refuse("and " + Parameter{"series"} + " cannot be given together");
   included_kinds(job.series.include);
   if (!job.request.mask.mask.empty() || !job.request.mask.residual.empty()) {
-    refuse(
-        "cannot be combined with --mask or --residual, which belong to one series; filter that one with --series UID");
+    refuse("cannot be combined with " + Parameter{"mask"} + " or " + Parameter{"residual"} +
+               ", which belong to one series",
+           "filter that one with " + Parameter{"series", "UID"});
   }
   if (const OutputFormat format = job.request.out.output_format;
       format != OutputFormat::automatic && format != OutputFormat::dicom) {
-    refuse("writes DICOM only, and --output-format asks for something else");
+    refuse("writes DICOM only, and " + Parameter{"output-format"} + " asks for something else");
   }
   if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
-    refuse("writes folders of DICOM; give OUTPUT a name without an ending");
+    refuse("writes folders of DICOM", "give OUTPUT a name without an ending");
   }
   const fs::path& output = job.request.output;
   std::error_code error;
@@ -124,12 +127,12 @@ class Supervisor {
       finish_series();
     } else if (event.contains("failed")) {
       const Json& failed = event["failed"];
-      fail(failed["series"], {static_cast<Errc>(failed["code"].get<int>()), failed["error"].get<std::string>()});
+      fail(failed["series"], error_from_json(failed["error"]));
       finish_series();
     } else if (event.contains("ended")) {
       ended_ = true;
       const Json& why = event["ended"];
-      if (why.is_object()) throw Error(static_cast<Errc>(why["code"].get<int>()), why["error"].get<std::string>());
+      if (why.is_object()) throw error_from_json(why["error"]);
     }
   }
 

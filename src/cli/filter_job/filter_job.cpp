@@ -57,6 +57,17 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
                     : ""));
 }
 
+/// Opens the scan. Where a folder holds several, only the command line can offer to take them all.
+std::unique_ptr<io::Image> open_scan(const DenoiseRequest& request, const Execution& execution) {
+  try {
+    return open_input(request.input, request.scan, execution);
+  } catch (const Error& error) {
+    const Parameter* const parameter = error.remedy().parameter();
+    if (!parameter || parameter->name != "series") throw;
+    throw Error(error.code(), error.problem(), error.remedy() + ", or take all by " + Parameter{"all-series"});
+  }
+}
+
 }  // namespace
 
 std::vector<Operand> filter_operands() {
@@ -91,12 +102,12 @@ Json filter_and_report(const DenoiseRequest& request, const io::Image& image, Ba
 void run_filters(const Job& job, Context& context) {
   if (job.series.all_series) return filter_all_series(job, context);
   if (!job.series.include.empty()) {
-    throw Error(Errc::invalid_argument, "--include needs --all-series");
+    throw Error(Errc::invalid_argument, Parameter{"include"} + " needs " + Parameter{"all-series"});
   }
   const DenoiseRequest& request = job.request;
   BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
-  const auto image = open_input(request.input, request.scan, background_of(request.execution, context.observer()));
+  const auto image = open_scan(request, background_of(request.execution, context.observer()));
   const Json document = filter_and_report(request, *image, backends, context);
   if (context.json) print_json(document);
 }

@@ -30,7 +30,7 @@ std::vector<OptionGroup> filter_option_groups();
 Job job_of(const Arguments&);
 void run_filters(const Job&, Context&);
 
-/// Filters an opened image, tells people of it, and returns what is told to programs.
+/// Filters an opened image, prints messages for people, and returns the JSON document for programs.
 Json filter_and_report(const DenoiseRequest&, const io::Image&, BackendSelector&, Context&);
 
 /// `3 voxels came out beyond the range of the stored type and were clamped to it`.

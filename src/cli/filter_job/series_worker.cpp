@@ -47,9 +47,37 @@ std::optional<Error> failure_of(const Work& work) {
   }
 }
 
+Json to_json(const Message& message) {
+  Json parts = Json::array();
+  for (const Message::Part& part : message.parts()) {
+    const auto* const parameter = std::get_if<Parameter>(&part);
+    parts.push_back(parameter ? Json{{"name", parameter->name}, {"value", parameter->value}}
+                              : Json(std::get<std::string>(part)));
+  }
+  return parts;
+}
+
+Message message_from_json(const Json& json) {
+  std::vector<Message::Part> parts;
+  for (const Json& part : json) {
+    if (part.is_string()) {
+      parts.emplace_back(part.get<std::string>());
+    } else {
+      parts.emplace_back(Parameter{part["name"], part["value"]});
+    }
+  }
+  return Message(std::move(parts));
+}
+
+Json to_json(const Error& error) {
+  return {{"code", static_cast<int>(error.code())},
+          {"problem", to_json(error.problem())},
+          {"remedy", to_json(error.remedy())}};
+}
+
 void fail(const std::string& uid, const Error& error, Context& context) {
   context.console.error(uid.empty() ? error.message() : "series " + uid + ": " + error.message());
-  emit({{"failed", {{"series", uid}, {"error", as_text(error.message())}, {"code", static_cast<int>(error.code())}}}});
+  emit({{"failed", {{"series", uid}, {"error", to_json(error)}}}});
 }
 
 std::set<std::string> texts(const Json& list) {
@@ -155,13 +183,18 @@ std::string bytes_from_json(const Json& json) {
   return {bytes.begin(), bytes.end()};
 }
 
+Error error_from_json(const Json& json) {
+  return {static_cast<Errc>(json["code"].get<int>()), message_from_json(json["problem"]),
+          message_from_json(json["remedy"])};
+}
+
 void work_on_series(const Job& job, Context& context) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would read what this process says
   const Json known = Json::parse(std::cin);
   if (getppid() != known["parent"]) return;  // it has died already
   const auto failure = failure_of([&] { filter_series(job, known, context); });
   if (!failure) return emit({{"ended", true}});
-  emit({{"ended", {{"error", as_text(failure->message())}, {"code", static_cast<int>(failure->code())}}}});
+  emit({{"ended", {{"error", to_json(*failure)}}}});
 }
 
 }  // namespace quietvox::cli

@@ -11,20 +11,22 @@ namespace quietvox::cli {
 /// Bytes that need not be UTF-8, as JSON: a list of numbers.
 Json bytes_to_json(const std::string&);
 std::string bytes_from_json(const Json&);
+/// An error of the worker, with its parameters as data.
+Error error_from_json(const Json&);
 
 /// Filters the series of a folder one by one. Stdin holds, as JSON, what is already known:
 ///
 ///     {"dealt_with": [BYTES...], "left_out": [BYTES...], "careful": false, "announced": false}
 ///
-/// UIDs of series to pass over, files not to look at, whether each file is to be named before it is parsed, and whether
+/// UIDs of series to skip, files not to look at, whether each file is to be named before it is parsed, and whether
 /// `found` was said before. On stdout go events, one JSON document a line:
 ///
 ///     {"file": BYTES}                  will be parsed next (careful only)
 ///     {"found": {"warnings": [...], "skipped": [...]}}   all headers are read; files that belong to no series follow
 ///                                      as `failed`
 ///     {"begin": BYTES}                 the series that is filtered next, by its UID
-///     {"done": {...}}, {"failed": {"series": ..., "error": ..., "status": ..., "code": ...}}
-///     {"ended": true}, {"ended": {"error": ..., "code": ...}}   nothing was left to do, or nothing can be done
+///     {"done": {...}}, {"failed": {"series": ..., "error": ERROR}}
+///     {"ended": true}, {"ended": {"error": ERROR}}   nothing was left to do, or nothing can be done
 void work_on_series(const Job&, Context&);
 
 }  // namespace quietvox::cli

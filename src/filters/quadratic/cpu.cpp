@@ -105,9 +105,10 @@ QuadraticParams QuadraticParams::resolved(const VolumeFacts& facts) const {
     params.highest = highest.value_or(range->max);
   }
   if (params.lowest && params.highest && *params.lowest > *params.highest) {
-    throw Error(Errc::invalid_argument, "quadratic: " + Parameter{"lowest"} + " = " +
-                                            FieldType<double>::format(*params.lowest) + " is above " +
-                                            Parameter{"highest"} + " = " + FieldType<double>::format(*params.highest));
+    throw Error(Errc::invalid_argument,
+                "quadratic: " + Parameter{"lowest"} + " = " + FieldType<double>::format(*params.lowest) + " is above " +
+                    Parameter{"highest"} + " = " + FieldType<double>::format(*params.highest),
+                "give a range");
   }
   params.coefficients = h.identity;
   params.white = white.value_or(facts.header.min_is_white ? White::low : White::high);

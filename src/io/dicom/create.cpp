@@ -90,7 +90,8 @@ const Kind& kind_of(const std::string& modality) {
   for (const Kind& kind : kinds()) {
     if (modality == kind.modality) return kind;
   }
-  throw Error(Errc::invalid_argument, "modality '" + modality + "' is not allowed", "give CT, MR or MG");
+  throw Error(Errc::invalid_argument, Parameter{"modality"} + " = '" + modality + "' is not allowed",
+              "give CT, MR or MG");
 }
 
 void require(const OFCondition& status, const DcmTagKey& tag) {

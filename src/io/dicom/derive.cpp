@@ -39,7 +39,7 @@ void append_code(DcmItem& parent, const DcmTagKey& key, const char* value, const
   put(code, DCM_CodeMeaning, meaning);
 }
 
-/// Minutes east of UTC that the object's times are told in: its own statement, else this machine's zone.
+/// Minutes east of UTC of the times in the object: as it says itself, else this machine's zone.
 int zone_minutes(DcmDataset& data, std::time_t time) {
   const std::string zone = text_of(data, DCM_TimezoneOffsetFromUTC);
   int hhmm = 0;
@@ -274,10 +274,12 @@ void check_series_suffix(const std::string& suffix) {
   const bool is_plain =
       std::all_of(suffix.begin(), suffix.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f && c != '\\'; });
   if (is_plain && suffix.size() <= most_description_characters) return;
-  throw Error(Errc::invalid_argument, Parameter{"series-description-suffix"} + " must be at most " +
-                                          std::to_string(most_description_characters) +
-                                          " printable ASCII characters without backslash" +
-                                          (is_plain ? "; it has " + std::to_string(suffix.size()) : ""));
+  throw Error(
+      Errc::invalid_argument,
+      Parameter{"series-description-suffix"} + (is_plain
+                                                    ? " has " + std::to_string(suffix.size()) + " characters"
+                                                    : " holds a backslash, or what is no printable ASCII character"),
+      "give at most " + std::to_string(most_description_characters) + " printable ASCII characters without backslash");
 }
 
 std::string identity_of(std::span<const Volume> volumes) {

@@ -368,10 +368,10 @@ class DicomImage final : public Image {
 std::vector<std::string> shortened(const std::vector<std::string>& names) {
   constexpr std::size_t most_named = 5;
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) lines.push_back("passed over " + names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) lines.push_back("skipped " + names[i]);
   if (names.size() > most_named) {
     const std::size_t more = names.size() - most_named;
-    lines.push_back("passed over " + std::to_string(more) + (more == 1 ? " more file" : " more files"));
+    lines.push_back("skipped " + std::to_string(more) + (more == 1 ? " more file" : " more files"));
   }
   return lines;
 }
@@ -449,7 +449,7 @@ struct DicomFolder::Impl {
     series.input = path;
     series.is_folder = std::filesystem::is_directory(path);
     if (images.empty()) {
-      throw Error(Errc::no_input, path.string() + ": holds no DICOM image; passed over " + found.skipped.front());
+      throw Error(Errc::no_input, path.string() + ": holds no DICOM image; skipped " + found.skipped.front());
     }
     images = dicom::choose_series(std::move(images), options.series_uid, path);
     series.warnings = std::move(warnings);

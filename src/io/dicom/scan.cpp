@@ -72,7 +72,7 @@ struct Outcome {
   std::vector<SliceHeader> images;
   std::string skipped;  ///< why it holds no image
   bool is_dicom = true;
-  /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be passed over.
+  /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be skipped.
   std::optional<Error> unassigned = std::nullopt;
   std::shared_ptr<DicomFile> file = nullptr;
 };
@@ -106,7 +106,7 @@ Outcome examine(const WalkedFile& walked, const Execution& execution) {
     return {.images = images_of(data, slice, execution), .skipped = {}, .file = file};
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) throw;
-    slice.problem = Error(error.code(), walked.path.string() + ": " + error.what());
+    slice.problem = Error(error.code(), walked.path.string() + ": " + error.problem(), error.remedy());
   }
   return {{std::move(slice)}, {}};
 }

@@ -18,7 +18,7 @@ namespace quietvox::io::dicom {
 
 class DicomFile;
 
-/// The images found at a path, and what was passed over.
+/// The images found at a path, and what was skipped.
 struct Scan {
   std::vector<SliceHeader> images;    ///< in the order of their relative names and of frames and tiles
   std::vector<std::string> skipped;   ///< `NAME: reason`, for files that hold no image, or a colour image among others

@@ -354,18 +354,17 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
       }
       list += ")";
     }
-    throw Error(
-        Errc::invalid_argument,
-        path.string() + ": holds " + (uid.empty() ? std::to_string(series.size()) + " series" : "no series " + uid),
-        "choose one by " + Parameter{"series", "UID"} +
-            "; filters of the command line take all by --all-series ('quietvox info FOLDER' lists them): " + list);
+    throw Error(Errc::invalid_argument,
+                path.string() + ": holds " +
+                    (uid.empty() ? std::to_string(series.size()) + " series: " : "no series " + uid + ", but ") + list,
+                "choose one by " + Parameter{"series", "UID"});
   }
   if (!uid.empty()) std::erase_if(images, [&](const SliceHeader& slice) { return slice.series != uid; });
   for (const SliceHeader& slice : images) {
     if (slice.problem) throw *slice.problem;
   }
   if (const auto problem = mixed_patients_error(images)) {
-    throw Error(problem->code(), path.string() + ": " + problem->what());
+    throw Error(problem->code(), path.string() + ": " + problem->problem(), problem->remedy());
   }
   return images;
 }

@@ -27,7 +27,8 @@ struct FileStamp {
 /// Throws Error(input_path) with the name of the first that changed.
 void expect_unchanged(std::span<const FileStamp>);
 
-/// Calls `body`. Where that fails, and not because it was to stop, and a file has changed, it is told instead.
+/// Calls `body`. If that fails, though it was not asked to stop, and a file has changed, throws Error(input_path) with
+/// the name of that file instead.
 template <class Body>
 void with_change_check(std::span<const FileStamp> files, const Body& body) {
   try {

@@ -17,7 +17,7 @@ void refuse_overlap(const fs::path& target, const fs::path& other, const std::st
     const fs::path real_source = real_path(source);
     std::error_code ignored;
     if (real_target == real_source || fs::equivalent(target, source, ignored)) {
-      throw Error(Errc::output_path, target.string() + ": is the " + role + " too", "give another output");
+      throw Error(Errc::output_path, target.string() + ": is also given as " + role, "give another output");
     }
     if (is_inside(real_target, real_source)) {
       throw Error(Errc::output_path, target.string() + ": the output lies inside the " + role,

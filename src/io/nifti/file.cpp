@@ -101,11 +101,14 @@ NiftiTarget nifti_target(const fs::path& output, std::optional<bool> compress) {
   const SplitName name = split(output);
   const bool compressed = !name.gz.empty();
   if (name.kind != ".nii" && name.kind != ".hdr" && name.kind != ".img") {
-    throw Error(Errc::output_path, output.string() + ": a NIfTI file is named .nii, .nii.gz, .hdr or .img");
+    throw Error(Errc::output_path, output.string() + ": is no name of a NIfTI file",
+                "give one that ends in .nii, .nii.gz, .hdr or .img");
   }
   if (compress && *compress != compressed) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending says that the file is " +
-                                            (compressed ? "" : "not ") + "compressed; the options say otherwise");
+    throw Error(Errc::invalid_argument,
+                output.string() + ": the ending says that the file is " + (compressed ? "" : "not ") + "compressed, " +
+                    Parameter{*compress ? "compress" : "no-compress"} + " that it is" + (*compress ? "" : " not"),
+                "give another ending");
   }
   if (name.kind == ".nii") return {{output, output}, compressed};
   fs::path header = name.stem, voxels = name.stem;

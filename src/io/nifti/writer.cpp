@@ -159,7 +159,7 @@ class NiftiWriter : public ImageWriter {
     return with_error_context(paths().header.string(), [&] { return encode(values, format(), stored); });
   }
 
-  /// What is told of the values that the output holds is less this.
+  /// The header's range for display is given less this offset, which the voxels do not hold.
   void set_offset(double offset) { offset_ = offset; }
 
   const NiftiHeader& header() const { return header_; }

@@ -28,8 +28,8 @@ class Placement {
   void roll_back() const noexcept;
 
  private:
-  /// Which file or folder it is, whatever its name: device, number and type. The number of one that is removed may go
-  /// to the next that is made, so that a file is told by its size and time too; what a folder holds is looked at apart.
+  /// Which file or folder it is, whatever its name: device, inode number and type. A new file may get the inode number
+  /// of one that was removed, so size and time count too. What a folder holds is checked elsewhere.
   using Identity = std::tuple<dev_t, ino_t, mode_t, off_t, time_t, long>;
   static Identity at(const std::filesystem::path&) noexcept;
   int exchange(const Identity& expected) const noexcept;

@@ -109,10 +109,9 @@ TEST_F(DicomSeries, LinksThatLeadNowhereOrToThemselvesArePassedOver) {
   EXPECT_EQ(found.series().size(), 1U);
   const auto image = open();
   EXPECT_EQ(marks(*image), std::vector<int>{1});
-  EXPECT_EQ(image->warnings(),
-            (std::vector<std::string>{
-                "passed over a: a link that leads to itself", "passed over b: a link that leads to itself",
-                "passed over c: a link that leads to itself", "passed over d: a link that leads nowhere"}));
+  EXPECT_EQ(image->warnings(), (std::vector<std::string>{
+                                   "skipped a: a link that leads to itself", "skipped b: a link that leads to itself",
+                                   "skipped c: a link that leads to itself", "skipped d: a link that leads nowhere"}));
 }
 
 TEST_F(DicomSeries, FilesInSubfoldersBelongToIt) {
@@ -152,7 +151,7 @@ TEST_F(DicomSeries, LinkedFoldersBelongToItEachOnce) {
       (std::vector<std::string>{"a", "more", "more/c", "more/deep", "more/deep/er", "more/deep/er/d", "sub", "sub/b"}));
   fs::create_directory_symlink("../../..", folder_ / "in/sub/above");
   EXPECT_EQ(io::open_dicom(folder_ / "in", {})->warnings(),
-            std::vector<std::string>{"passed over sub/above: a link to a folder that the input lies in"});
+            std::vector<std::string>{"skipped sub/above: a link to a folder that the input lies in"});
 }
 
 TEST_F(DicomSeries, NothingIsWrittenToWhereLinksInItLead) {
@@ -487,10 +486,10 @@ TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
   other.series = "1.2.3.99";
   write_dicom(folder_ / "b.dcm", other);
   expect_error(Errc::invalid_argument,
-               "holds 2 series; choose one by series UID; filters of the command line take all by --all-series "
-               "('quietvox info FOLDER' lists them): 1.2.3.4 (1 image of 5 x 4 pixels), 1.2.3.99 (1 image of",
+               "holds 2 series: 1.2.3.4 (1 image of 5 x 4 pixels), 1.2.3.99 (1 image of 5 x 4 pixels); choose one by "
+               "series UID",
                [&] { open(); });
-  expect_error(Errc::invalid_argument, "holds no series 7.7; choose one by series UID; filters",
+  expect_error(Errc::invalid_argument, "holds no series 7.7, but 1.2.3.4 (1 image of",
                [&] { open({.allow_gaps = false, .series_uid = "7.7"}); });
   EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{2}));
 }
@@ -504,10 +503,10 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
   for (const char* name : {"r.dcm", "slice.DCM"}) std::ofstream(folder_ / name);  // cut short, and named first
   const auto image = open();
   EXPECT_EQ(marks(*image), (std::vector<int>{1}));
-  EXPECT_EQ(image->warnings(), (std::vector<std::string>{
-                                   "passed over r.dcm: not DICOM, although its name says so: an image may be lost",
-                                   "passed over slice.DCM: not DICOM, although its name says so: an image may be lost",
-                                   "passed over notes.txt: not DICOM", "passed over report.dcm: a structured report"}));
+  EXPECT_EQ(image->warnings(),
+            (std::vector<std::string>{"skipped r.dcm: not DICOM, although its name says so: an image may be lost",
+                                      "skipped slice.DCM: not DICOM, although its name says so: an image may be lost",
+                                      "skipped notes.txt: not DICOM", "skipped report.dcm: a structured report"}));
   fs::remove(folder_ / "a.dcm");
   expect_error(Errc::no_input, "holds no DICOM image", [&] { open(); });
 }
@@ -527,8 +526,8 @@ TEST_F(DicomSeries, AColourImageAmongOthersIsPassedOverAndNamed) {
   EXPECT_EQ(image->volume_count(), 1U);
   EXPECT_EQ(marks(*image), (std::vector<int>{0, 1, 2, 3, 4, 5, 6}));
   ASSERT_EQ(image->warnings().size(), 6U);
-  EXPECT_EQ(image->warnings()[0], "passed over colour0: a colour image");
-  EXPECT_EQ(image->warnings()[5], "passed over 1 more file");
+  EXPECT_EQ(image->warnings()[0], "skipped colour0: a colour image");
+  EXPECT_EQ(image->warnings()[5], "skipped 1 more file");
   const auto series = io::DicomFolder(folder_.path()).series();
   ASSERT_EQ(series.size(), 1U);
   EXPECT_EQ(series[0].images, 7U);

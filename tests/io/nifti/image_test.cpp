@@ -470,7 +470,7 @@ TEST_F(NiftiTest, NameSaysWhatTheOutputIs) {
                [&] { image->writer(folder_ / "out.nii", VoxelDomain::real, compressing(true)); });
   expect_error(Errc::invalid_argument, "ending",
                [&] { image->writer(folder_ / "out.nii.gz", VoxelDomain::real, compressing(false)); });
-  expect_error(Errc::output_path, "is the input too",
+  expect_error(Errc::output_path, "is also given as input",
                [&] { image->writer(folder_ / "in.nii", VoxelDomain::real, replacing()); });
   EXPECT_EQ(folder_.names(), Names{"in.nii"});
 }
@@ -479,7 +479,7 @@ TEST_F(NiftiTest, InputIsNeverReplacedByEitherFileOfAPair) {
   NiftiRecipe recipe = int16_recipe();
   recipe.single_file = false;
   const auto image = open(recipe, "in.nii");  // its voxels are in in.img
-  expect_error(Errc::output_path, "is the input too",
+  expect_error(Errc::output_path, "is also given as input",
                [&] { image->writer(folder_ / "in.hdr", VoxelDomain::real, replacing()); });
   EXPECT_EQ(folder_.names(), (Names{"in.img", "in.nii"}));
 }

@@ -587,10 +587,11 @@ TEST_F(AtomicOutputTest, OutputThatIsOrOverlapsTheInputIsRefused) {
   fs::create_directory_symlink(folder_ / "in", folder_ / "link");
   fs::create_hard_link(folder_ / "in/1.dcm", folder_ / "same.dcm");
   const fs::path in = folder_ / "in";
-  expect_refused(Errc::output_path, "is the input too", in, Kind::folder, true, in);
-  expect_refused(Errc::output_path, "is the input too", folder_ / "in/", Kind::folder, true, folder_ / "in/sub/..");
-  expect_refused(Errc::output_path, "is the input too", folder_ / "link", Kind::folder, true, in);
-  expect_refused(Errc::output_path, "is the input too", folder_ / "same.dcm", Kind::file, true, in / "1.dcm");
+  expect_refused(Errc::output_path, "is also given as input", in, Kind::folder, true, in);
+  expect_refused(Errc::output_path, "is also given as input", folder_ / "in/", Kind::folder, true,
+                 folder_ / "in/sub/..");
+  expect_refused(Errc::output_path, "is also given as input", folder_ / "link", Kind::folder, true, in);
+  expect_refused(Errc::output_path, "is also given as input", folder_ / "same.dcm", Kind::file, true, in / "1.dcm");
   expect_refused(Errc::output_path, "inside the input", in / "out", Kind::folder, false, in);
   expect_refused(Errc::output_path, "inside the input", folder_ / "link/sub/out.dcm", Kind::file, false, in);
   expect_refused(Errc::output_path, "inside the input", in / "sub/out", Kind::folder, false, folder_ / "link");

@@ -37,7 +37,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/manual/quietvox
 install(TARGETS quietvox_all ${names} EXPORT quietvox)
 install(EXPORT quietvox NAMESPACE quietvox:: FILE quietvoxTargets.cmake DESTINATION ${config_folder})
 
-# The headers that users include, as <quietvox/filters/median.hpp>: these, and that of each filter.
+# The headers that users include, as <quietvox/filters/median.hpp>: these, and all of src/filters.
 file(GLOB filter_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src src/filters/*.hpp)
 set(public_headers ${filter_headers}
   core/backend.hpp core/border.hpp core/error.hpp core/execution.hpp core/fields.hpp core/filter.hpp

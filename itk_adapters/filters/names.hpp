@@ -36,9 +36,9 @@ inline std::string with_setters(const Message& message) {
   return message.text([](const Parameter& parameter) {
     static const std::set<std::string_view> of_writer{"codec",       "compress",      "force",
                                                       "output-type", "series-offset", "series-description-suffix"};
-    static const std::set<std::string_view> of_commands{"all-series",    "mask",     "memory-limit", "no-compress",
-                                                        "output-format", "residual", "threads"};
+    static const std::set<std::string_view> of_commands{"memory-limit", "residual"};
     if (of_writer.contains(parameter.name)) return "WriteOptions::" + snake_case(parameter.name);
+    if (parameter.name == "no-compress") return std::string("WriteOptions::compress = false");
     if (of_commands.contains(parameter.name)) return parameter.text();
     if (parameter.name == "series") return std::string("SetSeriesUID");
     const bool is_kind = parameter.name == "force-kind";

@@ -784,20 +784,24 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
   // Times sigma: less means that one volume was made from the other, and shares its noise.
-  const double none = model.confidence <= Confidence::low ? 0.25 : 0.16;
-  const auto without_neighbour = [&] { return with_finest_differences(by_itself, source); };
+  const double shared = model.confidence <= Confidence::low ? 0.25 : 0.16;
+  std::optional<NoiseModel> own;
+  const auto without_neighbour = [&]() -> NoiseModel& {
+    if (!own) own = with_last_doubts(with_finest_differences(by_itself, source));
+    return *own;
+  };
   const auto share_noise = [&] {
-    return alone.confidence >= Confidence::medium && model.sigma < none * alone.sigma &&
-           model.sigma < none * without_neighbour().sigma;
+    return alone.confidence >= Confidence::medium && model.sigma < shared * alone.sigma &&
+           model.sigma < shared * without_neighbour().sigma;
   };
   if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) || share_noise() ||
       is_noisier(alone, model, source, neighbour, execution)) {
-    return with_last_doubts(without_neighbour());
+    return without_neighbour();
   }
-  // Slices of different places differ by structure, too.
-  if (model.confidence == Confidence::low && difference.object < few_parts) {
-    NoiseModel own = without_neighbour();
-    if (own.trusted_sigma() > 0 && own.sigma < model.sigma) return with_last_doubts(std::move(own));
+  // If parts are few, the difference may hold structure: the smaller of both counts.
+  if (model.confidence == Confidence::low && difference.object < few_parts && without_neighbour().trusted_sigma() > 0 &&
+      own->sigma < model.sigma) {
+    return *own;
   }
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
     model.map = {};

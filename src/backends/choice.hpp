@@ -20,6 +20,7 @@ namespace quietvox {
 /// Throws Error(device) where CUDA is asked for by name and there is none, Error(invalid_argument) for other words.
 std::unique_ptr<Backend> make_backend(std::string_view choice);
 
+/// A backend, and why it was taken.
 struct ChosenBackend {
   std::unique_ptr<Backend> backend;
   Message why;  ///< empty where it was asked for by name

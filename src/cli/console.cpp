@@ -124,7 +124,7 @@ void Console::configure(const ReportOptions& options, const std::vector<std::fil
   if (!log_->is_open() || fstat(*log_, &status) != 0) refuse(Errc::not_writable, "cannot be opened for writing");
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1) refuse_other();
   if (!may_be_appended_to(*log_)) {
-    refuse(Errc::output_path, "exists and is not a log of quietvox; give another file");
+    refuse(Errc::output_path, "exists and is not a log of quietvox", "give another file");
   }
   fchmod(*log_, 0600);
 }

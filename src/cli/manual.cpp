@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/manual.hpp"
 
+#include <algorithm>
+
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
 #include "core/provenance.hpp"
+#include "filters/registry.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -40,16 +43,32 @@ std::string options_of(const Command& command) {
   return words + " --help --version";
 }
 
+std::string filter_names() {
+  std::string names;
+  for (const Filter& filter : filters()) names += (names.empty() ? "" : " ") + filter.name;
+  return names;
+}
+
+/// The values of an option, as far as they are known.
+std::string values_of(const FieldInfo& field) {
+  if (field.name == "filter") return filter_names();
+  std::string words;
+  for (const std::string& choice : field.choices) words += (words.empty() ? "" : " ") + choice;
+  if (!words.empty() && field.may_be_auto) words += " auto";
+  if (words.empty() && field.unit.find('|') != std::string::npos) {  // auto|cpu|cuda[:N]
+    words = field.unit.substr(0, field.unit.find('['));
+    std::ranges::replace(words, '|', ' ');
+  }
+  return words;
+}
+
 /// `--shape) words="box cross";;` for each option whose values are known.
 std::string values_of(const Command& command) {
   std::string cases;
   for (const OptionGroup& group : command.groups) {
     for (const FieldInfo& field : group.fields) {
-      if (field.choices.empty()) continue;
-      std::string words;
-      for (const std::string& choice : field.choices) words += (words.empty() ? "" : " ") + choice;
-      if (field.may_be_auto) words += " auto";
-      cases += "        --" + field.name + ") words=\"" + words + "\" ;;\n";
+      const std::string words = values_of(field);
+      if (!words.empty()) cases += "        --" + field.name + ") words=\"" + words + "\" ;;\n";
     }
   }
   return cases;
@@ -77,12 +96,13 @@ std::string bash_completion() {
     const std::string values = values_of(command);
     cases += "    " + command.name + ")\n      options=\"" + options_of(command).substr(1) + "\"\n";
     if (!values.empty()) cases += "      case $before in\n" + values + "      esac\n";
+    if (command.name == "filters") cases += "      [[ $word == -* ]] || words=\"" + filter_names() + "\"\n";
     cases += "      ;;\n";
   }
   return "# bash completion of quietvox, made by quietvox --bash-completion\n"
          "_quietvox() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= words=\n"
-         "  if ((COMP_CWORD == 1)); then\n"
+         "  if ((COMP_CWORD == 1)) || [ \"${COMP_WORDS[1]}\" = help ]; then\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"" +
          names +
          "help --help --version\" -- \"$word\")\n"

@@ -243,6 +243,7 @@ struct FieldInfo {
   std::string allowed(std::string_view per_axis = "XxYxZ") const;
 };
 
+/// The type of the numbers of a Triple; of all else, the type itself.
 template <class T>
 struct Unwrapped {
   using Type = T;

@@ -95,7 +95,7 @@ void check_limit(const std::string& what, std::uint64_t bytes, std::uint64_t lim
   throw Error(Errc::out_of_memory,
               "the memory limit is too small: it leaves " + std::to_string(mib(bytes) - more) + " MiB, " + what +
                   " needs " + in_mib(bytes),
-              "give " + Parameter{"memory-limit"} + " at least " + std::to_string(more) + " MiB more");
+              "raise " + Parameter{"memory-limit"} + " by at least " + std::to_string(more) + " MiB");
 }
 
 void check_file_size(std::uint64_t file_size, std::uint64_t voxel_bytes) {

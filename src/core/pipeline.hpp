@@ -55,6 +55,7 @@ std::size_t least_memory(const Extent&, std::span<const FilterConfig> resolved_c
 
 /// Where the wall time of filter_volume() went, in seconds.
 struct StageTimes {
+  /// One of the three jobs that go on side by side.
   struct Stage {
     double busy = 0;     ///< it was at work
     double awaited = 0;  ///< it was still at work, and the others waited

@@ -57,6 +57,7 @@ auto found_once(Find find) {
   };
 }
 
+/// What is known of a volume that is to be filtered. Parameters that are `auto` are resolved by it.
 struct VolumeFacts {
   Extent extent;
   Spacing spacing;

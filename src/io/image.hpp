@@ -44,6 +44,7 @@ struct Geometry {
 /// `real_less_offset` are real values less Image::offset(), for what a constant makes no difference to.
 enum class VoxelDomain { real, stored, real_with_padding, real_less_offset };
 
+/// How a scan is opened.
 struct ReadOptions {
   bool allow_gaps = false;         ///< accept missing, uneven or tilted slices
   std::string series_uid;          ///< which series of a folder that holds several
@@ -55,6 +56,7 @@ struct ReadOptions {
 enum class Codec { jpeg_ls, rle, jpeg_lossless };
 constexpr std::array<std::string_view, 3> choices(Codec) { return {"jpeg-ls", "rle", "jpeg-lossless"}; }
 
+/// How a result is written.
 struct WriteOptions {
   bool force = false;                       ///< replace an existing output
   std::optional<bool> compress{};           ///< none: as the input; DICOM as long as nothing is lost
@@ -129,6 +131,7 @@ class ImageWriter {
   WriteReport commit();
 };
 
+/// A scan of one or more volumes, whatever its format. Voxels are read when they are asked for.
 class Image {
  public:
   virtual ~Image() = default;

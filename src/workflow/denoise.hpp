@@ -94,6 +94,7 @@ struct VolumeRequest {
   ExecutionOptions execution{};
 };
 
+/// What was done to a volume in memory.
 struct VolumeReport {
   DenoisedVolume volume;
   std::string backend;

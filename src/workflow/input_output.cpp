@@ -43,7 +43,7 @@ std::string endings(std::optional<io::Format> format) {
   return ".nii or .nii.gz";
 }
 
-/// One geometry for all volumes, as the formats other than DICOM need it.
+/// Throws Error(unsupported) if the volumes differ in geometry: formats other than DICOM have one for all.
 void check_common_geometry(const io::Image& image, const fs::path& input, io::Format format, const Message& instead) {
   const io::Geometry& first = image.geometry(0);
   for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
@@ -251,7 +251,6 @@ std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format 
   with_series.input_series = image.series_uid();
   with_series.volume_seconds = image.repetition_time();
   with_series.access = options.access & io::access_of(image, output);
-  check_common_geometry(image, options.input, format, "write DICOM");
   return create_image(format, output, image.geometry(0), image.volume_count(), "", with_series);
 }
 

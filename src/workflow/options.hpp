@@ -15,6 +15,7 @@
 /// What can be said about an input, an output and the work between, as parameter tables like those of the filters.
 namespace quietvox {
 
+/// Which scan is read, and what counts as one.
 struct InputOptions {
   std::string series{}, modality{};
   std::optional<int> series_number{};
@@ -43,6 +44,7 @@ struct InputOptions {
   }
 };
 
+/// Where voxels are filtered, and where what was taken out goes.
 struct MaskOptions {
   std::string mask{};
   std::string residual{};
@@ -66,6 +68,7 @@ constexpr std::array<std::string_view, 5> choices(OutputFormat) {
   return {"auto", "dicom", "nifti", "nrrd", "metaimage"};
 }
 
+/// How the result is stored.
 struct OutputOptions {
   OutputType output_type = OutputType::same;
   OutputFormat output_format = OutputFormat::automatic;
@@ -98,6 +101,7 @@ struct OutputOptions {
   }
 };
 
+/// What a run may use.
 struct ExecutionOptions {
   std::string backend = "auto";
   int threads = 0;

@@ -311,7 +311,7 @@ void ScanFilter::filter(std::size_t volume) {
       made = filter_by([&](VolumeSource& reaching, const Execution& execution) {
         return &reaching == &source ? *own : measure(reaching, execution);
       });
-      warn_of(volume, "much noisier than the series; its own noise counts, not that of the series");
+      warn_of(volume, "much noisier than the series, and therefore filtered by its own noise");
     } catch (const Error& error) {
       // By its own noise it may not be stabilised as it is by that of the series.
       if (error.code() != Errc::invalid_argument) throw;
@@ -346,9 +346,10 @@ void ScanFilter::filter(std::size_t volume) {
   write(volume, *slices, [&](const WriteSlices& write) { filter.run(write); });
   lost_.add(*slices, image_, volume);
   if (const double middle = source.middle_if_far(); middle != 0) {
-    warn_of(volume, "voxels lie around " + FieldType<double>::format(middle + image_.offset()) +
-                        ", far from those of volume 1, and 32-bit floats lose digits of them; filter it in a "
-                        "file of its own");
+    warn_of(volume,
+            "voxels lie around " + FieldType<double>::format(middle + image_.offset()) +
+                ", far from those of volume 1, and 32-bit floats lose digits of them; filter such a volume in a "
+                "file of its own");
   }
 }
 

@@ -58,11 +58,11 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
     list += (list.empty() ? "" : ", ") + listed(series);
   }
   if (chosen.empty()) {
-    throw Error(Errc::invalid_argument, path.string() + ": no series matches",
-                "choose one by " + Parameter{"series", "UID"} + ": " + list);
+    throw Error(Errc::invalid_argument, path.string() + ": no series matches; there are " + list,
+                "choose one by " + Parameter{"series", "UID"});
   }
-  throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series match",
-              "choose one by " + Parameter{"series", "UID"} + ": " + list);
+  throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series match: " + list,
+              "choose one by " + Parameter{"series", "UID"});
 }
 
 std::set<io::SeriesKind> included_kinds(const std::string& words) {

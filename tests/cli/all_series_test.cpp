@@ -81,8 +81,8 @@ TEST_F(SeveralSeries, OneIsTakenByWhatItsHeaderSays) {
   EXPECT_EQ(files_of({"--modality", "CT", "--series", "1.2.3.2"}), (std::vector<std::string>{"b"}));
   const Result several = quietvox({"median", path("in"), path("other"), "--modality", "CT"});
   EXPECT_EQ(several.status, 64);
-  EXPECT_NE(several.err.find(" series match; choose one"), std::string::npos) << several.err;
-  EXPECT_NE(several.err.find("1.2.3.1 (CT 7, Head, 3 images)"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find(" series match: 1.2.3.1 (CT 7, Head, 3 images)"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find("; choose one by --series UID"), std::string::npos) << several.err;
   EXPECT_EQ(several.err.find("1.2.3.3"), std::string::npos) << several.err;
   const Result none = quietvox({"info", path("in"), "--modality", "PT"});
   EXPECT_EQ(none.status, 64);
@@ -147,6 +147,16 @@ TEST_F(SeveralSeries, AllAreFilteredIntoFoldersOfTheirOwn) {
   EXPECT_EQ(contents(folder_ / "in"), before);
 }
 
+TEST_F(SeveralSeries, TakingAllIsOfferedWhereItCouldBeDone) {
+  const auto error_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"median", path("in"), "--json"});
+    return Json::parse(quietvox(words).out)["error"];
+  };
+  EXPECT_EQ(error_of({path("out")})["remedy"], "choose one by --series UID, or take all by --all-series");
+  EXPECT_EQ(error_of({path("out.nii")})["remedy"], "choose one by --series UID");
+  EXPECT_EQ(error_of({path("out"), "--residual", path("r.nii")})["remedy"], "choose one by --series UID");
+}
+
 TEST_F(SeveralSeries, AFailureDoesNotKeepOthersFromBeingFiltered) {
   write_dicom(folder_ / "in/c0", {.position = {0, 0, 0}, .series = "1.2.3.0"});
   write_dicom(folder_ / "in/c1", {.position = {0, 0, 1}, .series = "1.2.3.0"});
@@ -164,6 +174,9 @@ TEST_F(SeveralSeries, AFailureDoesNotKeepOthersFromBeingFiltered) {
   EXPECT_EQ(series[0]["error"]["status"], 10);
   EXPECT_EQ(series[3]["error"]["status"], 4);
   EXPECT_EQ(Json::parse(result.out)["error"]["status"], 10);
+  const Json alone = Json::parse(
+      quietvox({"median", path("in"), path("one"), "--series", "1.2.3.0", "--radius", "1", "--json"}).out)["error"];
+  for (const char* const said : {"parameter", "remedy"}) EXPECT_EQ(series[0]["error"][said], alone[said]) << said;
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.1/a2"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.2/b"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/1.2.3.0"));

@@ -525,6 +525,14 @@ TEST_F(SeriesOnDisk, VolumesThatLieApartAreNotWrittenToOneFileOfAnotherFormat) {
   EXPECT_FALSE(std::filesystem::exists(path("out2")));
 }
 
+TEST_F(SeriesOnDisk, AResidualOfVolumesInDifferentPlacesIsRefused) {
+  QV_NEEDS_TEST_DATA();
+  const Result refused = quietvox({"median", test_data("mr_mixed_orientation").string(), (folder_ / "out").string(),
+                                   "--residual", (folder_ / "r.nii").string()});
+  EXPECT_EQ(refused.status, 4) << refused.err;
+  EXPECT_NE(refused.err.find("; leave out --residual"), std::string::npos) << refused.err;
+}
+
 TEST_F(SeriesOnDisk, IrregularOnesAreWrittenToOtherFormatsOnlyWhereGapsAreAllowed) {
   make_series(folder_ / "in");
   std::filesystem::remove(files_of(folder_ / "in")[2]);

@@ -211,6 +211,10 @@ TEST(Usage, BashCompletesCommandsOptionsAndChoices) {
   EXPECT_EQ(completed(folder, "quietvox median --sha", 2), "--shape\n");
   EXPECT_EQ(completed(folder, "quietvox median --shape c", 3), "cross column\n");
   EXPECT_EQ(completed(folder, "quietvox bilateral --no-c", 2), "--no-compress\n");
+  EXPECT_EQ(completed(folder, "quietvox median --backend c", 3), "cpu cuda\n");
+  EXPECT_EQ(completed(folder, "quietvox run --filter bila", 3), "bilateral\n");
+  EXPECT_EQ(completed(folder, "quietvox filters nl", 2), "nlm\n");
+  EXPECT_EQ(completed(folder, "quietvox help est", 2), "estimate\n");
 }
 
 TEST(Usage, ManualPageHoldsEveryCommandAndOption) {

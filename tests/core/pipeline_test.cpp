@@ -304,7 +304,7 @@ TEST_F(Pipeline, ATooSmallLimitIsRefusedWithWhatIsNeeded) {
   const Volume volume = busy_volume({600, 600, 9}, 5);
   // Three slices of input, one of output, and as much as two while a slice is read or written.
   expect_error(Errc::out_of_memory,
-               "too small: it leaves 8 MiB, filtering one slice needs 9 MiB; give memory-limit at least 1 MiB more",
+               "too small: it leaves 8 MiB, filtering one slice needs 9 MiB; raise memory-limit by at least 1 MiB",
                [&] { run(volume, {median("1x1x1")}, limited_to_slices(5.9, volume)); });
   EXPECT_NO_THROW(run(volume, {median("1x1x1")}, limited_to_slices(6, volume)));
 }

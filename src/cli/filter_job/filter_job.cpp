@@ -57,13 +57,17 @@ void print_report(const DenoiseRequest& request, const DenoiseReport& report, Co
                     : ""));
 }
 
-/// Opens the scan. Where a folder holds several, only the command line can offer to take them all.
+/// Opens the scan. If a folder holds several, only the command line can offer to take them all, where it could.
 std::unique_ptr<io::Image> open_scan(const DenoiseRequest& request, const Execution& execution) {
   try {
     return open_input(request.input, request.scan, execution);
   } catch (const Error& error) {
     const Parameter* const parameter = error.remedy().parameter();
-    if (!parameter || parameter->name != "series") throw;
+    const bool is_choice = parameter && parameter->name == "series";
+    const bool may_take_all =
+        request.mask.mask.empty() && request.mask.residual.empty() && request.scan.series.empty() &&
+        output_format(request.out.output_format, request.output, std::nullopt) == io::Format::dicom;
+    if (!is_choice || !may_take_all) throw;
     throw Error(error.code(), error.problem(), error.remedy() + ", or take all by " + Parameter{"all-series"});
   }
 }

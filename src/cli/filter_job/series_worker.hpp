@@ -26,6 +26,7 @@ Error error_from_json(const Json&);
 ///                                      as `failed`
 ///     {"begin": BYTES}                 the series that is filtered next, by its UID
 ///     {"done": {...}}, {"failed": {"series": ..., "error": ERROR}}
+///         ERROR: {"code": number, "problem": [...], "remedy": [...]}, of texts and {"name": ..., "value": ...}
 ///     {"ended": true}, {"ended": {"error": ERROR}}   nothing was left to do, or nothing can be done
 void work_on_series(const Job&, Context&);
 

@@ -108,7 +108,7 @@ QuadraticParams QuadraticParams::resolved(const VolumeFacts& facts) const {
     throw Error(Errc::invalid_argument,
                 "quadratic: " + Parameter{"lowest"} + " = " + FieldType<double>::format(*params.lowest) + " is above " +
                     Parameter{"highest"} + " = " + FieldType<double>::format(*params.highest),
-                "give a range");
+                "give a lowest value below the highest");
   }
   params.coefficients = h.identity;
   params.white = white.value_or(facts.header.min_is_white ? White::low : White::high);

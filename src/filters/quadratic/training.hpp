@@ -6,6 +6,7 @@
 
 namespace quietvox {
 
+/// How coefficients are fitted to a noisy volume and a clean one.
 struct QuadraticTraining {
   int size = 3;           ///< 3 or 5
   double ridge = 1e-4;    ///< added to each term's mean square, as a share of it

@@ -90,21 +90,18 @@ std::vector<std::size_t> first_fragments(DcmPixelItem& table, const std::vector<
   return first;
 }
 
-/// Whether a fragment begins as a frame does: with the header of RLE (PS3.5, annex G), or with the first markers of a
-/// JPEG, JPEG-LS or JPEG 2000 stream, which lie nowhere else in one.
+/// Whether a fragment begins as a frame does: with the header of RLE (PS3.5, annex G), with the first markers of a
+/// JPEG, JPEG-LS or JPEG 2000 stream, or with the signature of a JP2 file. Other fragments hardly ever do.
 bool begins_a_frame(DcmPixelItem& fragment, const std::string& transfer_syntax_uid) {
   std::array<std::uint8_t, 8> start{};
   if (fragment.getLength() < start.size()) return false;
   if (fragment.getPartialValue(start.data(), 0, start.size(), nullptr).bad()) corrupt("has a broken fragment");
-  const auto begins_with = [&](const auto&... bytes) {
-    std::size_t at = 0;
-    return ((start[at++] == bytes) && ...);
-  };
+  const auto holds = [&](std::size_t at, const auto&... bytes) { return ((start[at++] == bytes) && ...); };
   if (transfer_syntax_uid == UID_RLELosslessTransferSyntax) {
     constexpr std::uint8_t most_segments = 15, size_of_header = 64;
-    return start[0] >= 1 && start[0] <= most_segments && begins_with(start[0], 0, 0, 0, size_of_header, 0, 0, 0);
+    return start[0] >= 1 && start[0] <= most_segments && holds(1, 0, 0, 0, size_of_header, 0, 0, 0);
   }
-  return begins_with(0xff, 0xd8, 0xff) || begins_with(0xff, 0x4f, 0xff, 0x51);
+  return holds(0, 0xff, 0xd8, 0xff) || holds(0, 0xff, 0x4f, 0xff, 0x51) || holds(4, 'j', 'P', ' ', ' ');
 }
 
 std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits) {
@@ -196,10 +193,12 @@ FrameDecoder::FrameDecoder(DcmDataset& data, const SliceHeader& image, const Exe
     const auto items = items_of(*pixels_);
     fragments_.assign(items.begin() + 1, items.end());
     first_ = first_fragments(*items.front(), fragments_, static_cast<std::size_t>(image_.frames), execution_);
-    for (std::size_t i = 0; i < fragments_.size(); ++i) {
-      if (std::ranges::binary_search(first_, i) || !begins_a_frame(*fragments_[i], image_.syntax_uid)) continue;
-      corrupt(tag_name(DCM_PixelData) + " holds more frames than " + tag_name(DCM_NumberOfFrames) + " says (" +
-              std::to_string(image_.frames) + ")");
+    if (std::ssize(fragments_) == image_.frames) return;
+    const auto begun = std::ranges::count_if(
+        fragments_, [&](DcmPixelItem* fragment) { return begins_a_frame(*fragment, image_.syntax_uid); });
+    if (begun > image_.frames) {
+      corrupt(tag_name(DCM_PixelData) + " holds " + std::to_string(begun) + " frames, but the header counts " +
+              std::to_string(image_.frames) + " (" + tag_name(DCM_NumberOfFrames) + ")");
     }
   });
 }

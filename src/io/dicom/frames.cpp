@@ -74,8 +74,7 @@ std::uint64_t memory_of(const SliceHeader& image) {
                           &SliceHeader::directionality,
                           &SliceHeader::sequence,
                           &SliceHeader::image_type,
-                          &SliceHeader::contrast_agent,
-                          &SliceHeader::stack}) {
+                          &SliceHeader::contrast_agent}) {
     bytes += (image.*text).size();
   }
   bytes += sizeof(double) * (image.gradient.size() + image.dimension_indices.size()) +

@@ -326,7 +326,6 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   add_texts(slice.sequence, {DCM_SequenceName, DCM_PulseSequenceName, DCM_ConvolutionKernel});
   add_texts(slice.image_type, {DCM_ScanOptions});
   add_texts(slice.contrast_agent, {DCM_ContrastBolusAgent});
-  add_texts(slice.stack, {DCM_StackID});
   if (auto gradient = any_numbers(data, DCM_DiffusionGradientOrientation); !gradient.empty()) {
     slice.gradient = std::move(gradient);
   }
@@ -345,6 +344,7 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   take(slice.time_step, first_number(data, {DCM_FrameTime, DCM_TemporalResolution}));
   take(slice.b_value, first_number(data, DCM_DiffusionBValue));
   take(slice.temporal_position, first_number(data, {DCM_TemporalPositionIndex, DCM_TemporalPositionIdentifier}));
+  take(slice.stack, first_number(data, DCM_StackID));
   take(slice.inversion_time, first_number(data, {DCM_InversionTimes, DCM_InversionTime}));
   take(slice.flip_angle, first_number(data, DCM_FlipAngle));
   take(slice.tube_voltage, first_number(data, DCM_KVP));
@@ -395,8 +395,8 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
   }
   if (const std::int64_t of_frame = needed / slice.frames, more = most - needed;
       !slice.is_compressed && more >= of_frame && more > 1) {  // 1: an even length
-    corrupt(DCM_PixelData, "holds " + std::to_string(most / of_frame) + " frames, but " + tag_name(DCM_NumberOfFrames) +
-                               " says " + std::to_string(slice.frames));
+    corrupt(DCM_PixelData, "holds " + std::to_string(most / of_frame) + " frames, but the header counts " +
+                               std::to_string(slice.frames) + " (" + tag_name(DCM_NumberOfFrames) + ")");
   }
   const E_TransferSyntax syntax = data.getOriginalXfer();
   slice.ends_with_cells = (syntax == EXS_LittleEndianExplicit || syntax == EXS_LittleEndianImplicit) &&

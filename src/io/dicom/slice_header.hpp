@@ -134,7 +134,7 @@ struct SliceHeader {
   std::string sequence;    ///< pulse sequence, reconstruction kernel
   std::string image_type;  ///< original or derived, scan options
   std::string contrast_agent;
-  std::string stack;                                ///< in enhanced objects
+  std::optional<double> stack;                      ///< its number, in enhanced objects
   std::vector<double> dimension_indices;            ///< in enhanced objects
   std::optional<double> inversion_time;             ///< ms
   std::optional<double> flip_angle;                 ///< degrees

@@ -43,6 +43,7 @@ const Trait contrasts[] = {{&SliceHeader::inversion_time, 0, same_contrast},
                            {&SliceHeader::flip_angle, 0, same_contrast},
                            {&SliceHeader::tube_voltage, 0, same_contrast}};
 
+const Trait stack{&SliceHeader::stack, 0.5};
 const Trait repetition_time{&SliceHeader::repetition_time, 0, same_contrast};
 const Trait slice_thickness{&SliceHeader::slice_thickness, 0, same_contrast};
 
@@ -385,8 +386,7 @@ class VolumeSplit {
       if (part_by(labels_by(places, contrast), alternation)) return true;
     }
     if (part_by(labels_by(places, &SliceHeader::sequence), alternation) ||
-        part_by(labels_by(places, &SliceHeader::image_type), never) ||
-        part_by(labels_by(places, &SliceHeader::stack), alternation) ||
+        part_by(labels_by(places, &SliceHeader::image_type), never) || part_by(labels_by(places, stack), interleave) ||
         part_by(labels_by(places, &SliceHeader::contrast_agent), interleave) ||
         part_by(labels_by(places, slice_thickness), interleave) ||
         part_by(labels_by(places, repetition_time), interleave)) {

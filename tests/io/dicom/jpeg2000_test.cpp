@@ -116,6 +116,16 @@ TEST_F(DicomJpeg2000, FragmentsOfAFrameAreJoined) {
   }
 }
 
+/// Two frames of an image that is to have one.
+TEST_F(DicomJpeg2000, MoreFramesThanTheHeaderCountsAreRefused) {
+  auto stream = encode({1, 2, 3}, 3, 1, 12, false);
+  if (stream.size() % 2) stream.push_back(0);
+  auto twice = stream;
+  twice.insert(twice.end(), stream.begin(), stream.end());
+  write({.columns = 3, .rows = 1}, twice, stream.size());
+  expect_error(Errc::corrupt, "holds 2 frames, but the header counts 1", [&] { stored(); });
+}
+
 TEST_F(DicomJpeg2000, SignedNumbersThatTheStreamCallsUnsigned) {
   const std::vector<int> bits{0, 1, 4095, 2048, 2047, 4000};
   write({.columns = 3, .rows = 2, .is_signed = true}, encode(bits, 3, 2, 12, false), 1000);

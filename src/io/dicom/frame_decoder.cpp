@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <numeric>
 
 #include "core/input_limits.hpp"
@@ -96,12 +97,14 @@ bool begins_a_frame(DcmPixelItem& fragment, const std::string& transfer_syntax_u
   std::array<std::uint8_t, 8> start{};
   if (fragment.getLength() < start.size()) return false;
   if (fragment.getPartialValue(start.data(), 0, start.size(), nullptr).bad()) corrupt("has a broken fragment");
-  const auto holds = [&](std::size_t at, const auto&... bytes) { return ((start[at++] == bytes) && ...); };
+  const auto holds = [&](std::size_t at, std::initializer_list<std::uint8_t> bytes) {
+    return std::equal(bytes.begin(), bytes.end(), start.begin() + static_cast<std::ptrdiff_t>(at));
+  };
   if (transfer_syntax_uid == UID_RLELosslessTransferSyntax) {
     constexpr std::uint8_t most_segments = 15, size_of_header = 64;
-    return start[0] >= 1 && start[0] <= most_segments && holds(1, 0, 0, 0, size_of_header, 0, 0, 0);
+    return start[0] >= 1 && start[0] <= most_segments && holds(1, {0, 0, 0, size_of_header, 0, 0, 0});
   }
-  return holds(0, 0xff, 0xd8, 0xff) || holds(0, 0xff, 0x4f, 0xff, 0x51) || holds(4, 'j', 'P', ' ', ' ');
+  return holds(0, {0xff, 0xd8, 0xff}) || holds(0, {0xff, 0x4f, 0xff, 0x51}) || holds(4, {'j', 'P', ' ', ' '});
 }
 
 std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits) {

@@ -58,11 +58,7 @@ const io::Image& SeriesImageSource::GetImage() {
   m_Volume.reset();
   m_ImageTime = this->GetMTime();
   try {
-    InputOptions options;
-    options.series = m_SeriesUID;
-    options.allow_gaps = m_AllowGaps;
-    options.force_kind = m_ForceKind;
-    m_Image = open_input(m_FileName, options, {});
+    m_Image = open_input(m_FileName, {.series = m_SeriesUID, .allow_gaps = m_AllowGaps, .force_kind = m_ForceKind}, {});
   } catch (const Error& error) {
     itkExceptionMacro(<< with_setters(error.message()));
   } catch (const std::bad_alloc&) {

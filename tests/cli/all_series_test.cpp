@@ -176,7 +176,10 @@ TEST_F(SeveralSeries, AFailureDoesNotKeepOthersFromBeingFiltered) {
   EXPECT_EQ(Json::parse(result.out)["error"]["status"], 10);
   const Json alone = Json::parse(
       quietvox({"median", path("in"), path("one"), "--series", "1.2.3.0", "--radius", "1", "--json"}).out)["error"];
-  for (const char* const said : {"parameter", "remedy"}) EXPECT_EQ(series[0]["error"][said], alone[said]) << said;
+  for (const char* const said : {"parameter", "remedy"}) {
+    ASSERT_TRUE(alone.contains(said) && series[0]["error"].contains(said)) << said << alone << series[0];
+    EXPECT_EQ(series[0]["error"][said], alone[said]) << said;
+  }
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.1/a2"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/1.2.3.2/b"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/1.2.3.0"));

@@ -296,7 +296,7 @@ std::optional<Labels> labels_by_course(const Places& places, const Trait& trait)
   return result;
 }
 
-/// The same by each number of the headers that repeats in such a way; none where two of them disagree.
+/// The same by each number of the headers that goes on in such a way; none where two of them disagree.
 std::optional<Labels> labels_by_course(const Places& places) {
   std::optional<Labels> result;
   for (const Order& order : orders) {

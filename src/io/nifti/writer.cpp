@@ -159,7 +159,7 @@ class NiftiWriter : public ImageWriter {
     return with_error_context(paths().header.string(), [&] { return encode(values, format(), stored); });
   }
 
-  /// The header's range for display is given less this offset, which the voxels do not hold.
+  /// The values that write() gives back are less this offset, as those that it is given are.
   void set_offset(double offset) { offset_ = offset; }
 
   const NiftiHeader& header() const { return header_; }

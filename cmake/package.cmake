@@ -49,10 +49,10 @@ set(public_headers ${filter_headers}
   phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp
   io/create.hpp io/dicom_folder.hpp io/files/file_stamp.hpp io/image.hpp io/output/file_permissions.hpp io/rescale.hpp
   io/scalar_type.hpp
-  workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/stabilise.hpp workflow/volume_filter.hpp)
+  workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/stabilisation_choice.hpp workflow/volume_filter.hpp)
 set(public_itk_headers
   quietvoxImageFilterBase.h quietvoxImageFilterBase.hxx quietvoxSeriesImageSource.h quietvoxSeriesImageWriter.h
-  filters/filter_support.hpp filters/names.hpp filters/pixel_conversion.hpp)
+  filters/filter_support.hpp filters/setter_names.hpp filters/pixel_conversion.hpp)
 # The reference of these headers in HTML: cmake --build build --target quietvox_api
 find_package(Doxygen)
 if(DOXYGEN_FOUND)

@@ -14,8 +14,8 @@
 
 #include "backends/choice.hpp"
 #include "core/provenance.hpp"
-#include "itk_adapters/filters/names.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 #include "quietvoxImageFilterBase.h"
 
 namespace quietvox {

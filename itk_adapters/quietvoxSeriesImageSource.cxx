@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 #include "workflow/input_output.hpp"
 
 namespace quietvox {

@@ -8,7 +8,7 @@
 
 #include "io/geometry_mismatch.hpp"
 #include "itk_adapters/filters/filter_support.hpp"
-#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 
 namespace quietvox {
 namespace {

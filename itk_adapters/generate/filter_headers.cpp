@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "filters/registry.hpp"
-#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 
 namespace quietvox {
 namespace {

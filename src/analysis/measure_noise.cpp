@@ -17,9 +17,9 @@
 #include "analysis/noise_fit.hpp"
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
-#include "analysis/quiet_pieces.hpp"
 #include "analysis/rician.hpp"
 #include "analysis/simple_noise_estimators.hpp"
+#include "analysis/white_noise_in_structure.hpp"
 #include "core/swapped_volume.hpp"
 
 namespace quietvox {
@@ -564,7 +564,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   // Structure that is weaker than the noise is not taken for noise.
   if (voxels && !by_signal && !is_correlated_across_slices(model) && model.contrast > model.sigma &&
       (model.confidence == Confidence::low || said.has_large_voxels)) {
-    measured.of_quiet = white_noise_of_quiet_pieces(*voxels);
+    measured.of_quiet = white_noise_in_structure(*voxels);
   }
   // Structure is as strong as the noise. If the noise is white, or few parts agree, the highest frequencies, which
   // structure hardly reaches, come nearer to it. Repaired voxels spoil these.

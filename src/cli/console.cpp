@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "cli/spelling.hpp"
+#include "cli/message_text.hpp"
 #include "io/files/paths.hpp"
 
 namespace quietvox::cli {

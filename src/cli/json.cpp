@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "cli/exit_code.hpp"
-#include "cli/spelling.hpp"
+#include "cli/message_text.hpp"
 
 namespace quietvox::cli {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "workflow/stabilise.hpp"
+#include "workflow/stabilisation_choice.hpp"
 
 namespace quietvox {
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuAdaptiveBilateral = OnGpu;
+using GpuAdaptiveBilateral = GpuTest;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 Volume result(const Backend& backend, const Options& options, const Volume& volume) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/choice.hpp"
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 #include "support/expect_error.hpp"
 
 namespace quietvox::test {
@@ -35,7 +35,7 @@ TEST(CudaBackend, RefusesWordsThatAreNoDevice) {
   }
 }
 
-using CudaDevice = OnGpu;
+using CudaDevice = GpuTest;
 
 TEST_F(CudaDevice, IsTakenByAuto) { EXPECT_TRUE(make_backend("auto")->name().starts_with("cuda")); }
 

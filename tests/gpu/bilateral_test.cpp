@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuBilateral = OnGpu;
+using GpuBilateral = GpuTest;
 
 void expect_as_reference(const Backend& backend, const FilterConfig& step, const Volume& volume) {
   const Reference& exact = reference("bilateral");

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 #include "support/white_noise.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuBm4d = OnGpu;
+using GpuBm4d = GpuTest;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 std::string text_of(const FilterConfig& step, const Volume& volume) {

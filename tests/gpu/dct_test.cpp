@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuDct = OnGpu;
+using GpuDct = GpuTest;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 void expect_near(const Backend& backend, const Options& options, const Volume& volume) {

@@ -5,12 +5,12 @@
 #include <string>
 #include <tuple>
 
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuGaussian = OnGpu;
+using GpuGaussian = GpuTest;
 
 FilterConfig gaussian(const Volume& volume, const std::string& sigma, const std::string& border = "replicate",
                       const std::string& algorithm = "by-sigma") {
@@ -24,7 +24,7 @@ void expect_near(const Backend& backend, const FilterConfig& step, const Volume&
 }
 
 /// Whether voxels are missing, and the border.
-class GpuGaussianWindows : public OnGpu, public testing::WithParamInterface<std::tuple<bool, std::string>> {};
+class GpuGaussianWindows : public GpuTest, public testing::WithParamInterface<std::tuple<bool, std::string>> {};
 
 /// Radii on both sides of every kernel's limit, sigmas for recursion; lines longer than a tile, and windows longer than
 /// a line.

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "backends/choice.hpp"
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuMedian = OnGpu;
+using GpuMedian = GpuTest;
 
 /// Windows with a network, and some without.
 const std::vector<std::string> radii{"1x1x0", "2x2x0", "3x3x0", "4x4x0", "5x5x0",  "6x6x0", "7x7x0", "1x1x1",
@@ -25,7 +25,7 @@ void expect_equal(const Backend& backend, const FilterConfig& chosen, const Volu
       << "x" << volume.extent.y << "x" << volume.extent.z;
 }
 
-class GpuMedianWindow : public OnGpu, public testing::WithParamInterface<std::string> {};
+class GpuMedianWindow : public GpuTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(GpuMedianWindow, EqualsTheReference) {
   for (const char* border : {"replicate", "reflect", "copy"}) {

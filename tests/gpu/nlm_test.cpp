@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuNlm = OnGpu;
+using GpuNlm = GpuTest;
 using Option = std::pair<std::string, std::string>;
 using Options = std::vector<Option>;
 
@@ -68,7 +68,7 @@ TEST_F(GpuNlm, NoiseThatVaries) {
   }
 }
 
-class GpuNlmOption : public OnGpu, public testing::WithParamInterface<Option> {};
+class GpuNlmOption : public GpuTest, public testing::WithParamInterface<Option> {};
 
 TEST_P(GpuNlmOption, EqualsTheReference) {
   Volume volume = with_holes(busy_volume({33, 19, 7}, 3), 89);
@@ -136,7 +136,7 @@ TEST_F(GpuNlm, ABoxInNoiseThatVariesComesOutAsItDoesInTheWhole) {
 }
 
 /// Patch radius, search radius, and whether voxels are missing.
-class GpuNlmBox : public OnGpu, public testing::WithParamInterface<std::tuple<std::string, std::string, bool>> {};
+class GpuNlmBox : public GpuTest, public testing::WithParamInterface<std::tuple<std::string, std::string, bool>> {};
 
 /// Sums are made in the same order wherever a box begins, in blocks that share sums and in offsets that are staged
 /// together.

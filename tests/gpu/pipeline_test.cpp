@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <thread>
 
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 #include "support/expect_error.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuPipeline = OnGpu;
+using GpuPipeline = GpuTest;
 
 std::vector<FilterConfig> chain_for(const Volume& volume) {
   return {resolved(settings("median", {{"radius", "1"}}), volume),

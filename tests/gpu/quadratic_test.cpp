@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {
 
-using GpuQuadratic = OnGpu;
+using GpuQuadratic = GpuTest;
 
 /// Threads make several outputs, warps whole strips, and memory is read in vectors where it is aligned.
 TEST_F(GpuQuadratic, EqualsTheReferenceForEverySize) {

@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "images.hpp"
-#include "itk_adapters/filters/names.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 #include "quietvoxBilateralImageFilter.h"
 #include "quietvoxGaussianImageFilter.h"
 #include "quietvoxMedianImageFilter.h"

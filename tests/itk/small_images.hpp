@@ -13,7 +13,7 @@
 #include "images.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "itk_adapters/filters/filter_support.hpp"
-#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 
 /// Filters on images that are smaller than their windows.
 namespace quietvox::test {

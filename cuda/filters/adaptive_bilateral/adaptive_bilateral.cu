@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "cuda/filters/bilateral/varying_sigma.cuh"
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 
 namespace quietvox {
@@ -25,7 +25,8 @@ struct VarianceRule {
 
 /// Calls body(difference from the centre, scaled) for the voxels present in the box about p.
 template <class Body>
-__device__ void for_box(const Box<const float>& in, const VarianceRule& rule, int3 p, float centre, const Body& body) {
+__device__ void for_box(const DeviceView<const float>& in, const VarianceRule& rule, int3 p, float centre,
+                        const Body& body) {
   const int3 r = rule.radius;
   for (int z = p.z - r.z; z <= p.z + r.z; ++z) {
     for (int y = p.y - r.y; y <= p.y + r.y; ++y) {
@@ -39,7 +40,7 @@ __device__ void for_box(const Box<const float>& in, const VarianceRule& rule, in
 }
 
 /// The rate at any p: at borders and among missing voxels too.
-__device__ __noinline__ float rate_at(const Box<const float>& in, const VarianceRule& rule, int3 p) {
+__device__ __noinline__ float rate_at(const DeviceView<const float>& in, const VarianceRule& rule, int3 p) {
   const float voxel = in.row(p.y, p.z)[p.x], centre = is_present(voxel) ? voxel : 0;
   float sum = 0, count = 0, squares = 0;
   for_box(in, rule, p, centre, [&](float difference) {
@@ -54,8 +55,8 @@ constexpr int tile_y = 4;  ///< outputs of a thread, along y
 
 /// Boxes of 3x3x3. Each thread reads its voxels once. Sums that are not finite mean missing voxels and are
 /// redone, so that results are those of rate_at() to the bit.
-__global__ void __launch_bounds__(128, 5)
-    rates_of_tiles(Box<const float> in, Box<float> rates, int3 offset, const __grid_constant__ VarianceRule rule) {
+__global__ void __launch_bounds__(128, 5) rates_of_tiles(DeviceView<const float> in, DeviceView<float> rates,
+                                                         int3 offset, const __grid_constant__ VarianceRule rule) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
   const int z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(128, 5)
   }
 }
 
-__global__ void rates_of_boxes(Box<const float> in, Box<float> rates, int3 offset,
+__global__ void rates_of_boxes(DeviceView<const float> in, DeviceView<float> rates, int3 offset,
                                const __grid_constant__ VarianceRule rule) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;

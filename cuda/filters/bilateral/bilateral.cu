@@ -184,7 +184,7 @@ __device__ __forceinline__ void add_taps(const float* row, const float (&centre)
 /// Radius < 0: the radius along x is that of `weights`, and rows are taken in groups of 8 taps.
 template <int Radius, Kind kind>
 __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
-    bilateral(Box<const float> in, Box<float> out, const float* rates, int3 offset,
+    bilateral(DeviceView<const float> in, DeviceView<float> out, const float* rates, int3 offset,
               const __grid_constant__ Weights weights) {
   constexpr int pitch = tile_pitch(Radius < 0 ? max_radius : Radius);
   // Rows of `pitch`, then the spatial weights of half a slice.
@@ -318,8 +318,8 @@ __global__ void __launch_bounds__(32 * warps, kind == Kind::rated ? 6 : 7)
 }
 
 template <int Radius, Kind kind>
-void launch(const Box<const float>& in, const Box<float>& out, const float* rates, int3 offset, const Weights& weights,
-            const LaunchContext& context) {
+void launch(const DeviceView<const float>& in, const DeviceView<float>& out, const float* rates, int3 offset,
+            const Weights& weights, const LaunchContext& context) {
   const dim3 grid(ceil_div(out.x, tile), ceil_div(out.y, tile), out.z);
   const int3 r = weights.radius;
   const std::size_t bytes =
@@ -328,14 +328,15 @@ void launch(const Box<const float>& in, const Box<float>& out, const float* rate
 }
 
 template <Kind kind, int... Radius>
-void launch_for_radius(std::integer_sequence<int, Radius...>, const Box<const float>& in, const Box<float>& out,
-                       const float* rates, int3 offset, const Weights& weights, const LaunchContext& context) {
+void launch_for_radius(std::integer_sequence<int, Radius...>, const DeviceView<const float>& in,
+                       const DeviceView<float>& out, const float* rates, int3 offset, const Weights& weights,
+                       const LaunchContext& context) {
   const bool found =
       ((weights.radius.x == Radius && (launch<Radius, kind>(in, out, rates, offset, weights, context), true)) || ...);
   if (!found) launch<-1, kind>(in, out, rates, offset, weights, context);
 }
 
-__global__ void bound_each_rate(Box<float> rates, Index3 origin, const __grid_constant__ CoarseFieldView map,
+__global__ void bound_each_rate(DeviceView<float> rates, Index3 origin, const __grid_constant__ CoarseFieldView map,
                                 float lowest_rate, float highest_rate) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= rates.x || y >= rates.y) return;

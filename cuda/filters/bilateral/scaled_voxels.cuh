@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 
 /// What the kernels of the bilateral filter share.
 namespace quietvox::cuda {

@@ -120,7 +120,7 @@ struct Shape {
 /// A block makes `width` columns of outputs. The first rx lanes have none: they only add to the sums of columns ahead.
 template <int Radius, int Strip, int Lanes>
 __global__ void __launch_bounds__(Shape<Radius, Strip, Lanes>::threads, Shape<Radius, Strip, Lanes>::blocks)
-    bilateral_pairs(Box<const float> in, Box<float> out, int3 offset, int width,
+    bilateral_pairs(DeviceView<const float> in, DeviceView<float> out, int3 offset, int width,
                     const __grid_constant__ PairWeights<Radius> weights) {
   using S = Shape<Radius, Strip, Lanes>;
   __shared__ float4 voxels[S::planes * S::pitch], sums[S::strips * Strip / 2 * S::pitch];
@@ -261,8 +261,8 @@ PairWeights<Radius> make_weights(const BilateralParams& params, const Spacing& s
 }
 
 template <int Radius, int Strip, int Lanes>
-void launch(const Box<const float>& in, const Box<float>& out, int3 offset, const PairWeights<Radius>& weights,
-            const LaunchContext& context) {
+void launch(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset,
+            const PairWeights<Radius>& weights, const LaunchContext& context) {
   using S = Shape<Radius, Strip, Lanes>;
   const dim3 grid(ceil_div(out.x, most_outputs(Lanes, weights.rx)), ceil_div(out.y, S::height), out.z);
   const int width = static_cast<int>(ceil_div(out.x, grid.x));
@@ -277,7 +277,7 @@ bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, 
   if (params.halo().y != Radius) return false;
   const PairWeights<Radius> weights = make_weights<Radius>(params, in.spacing);
   const int3 offset = offset_within(in, out);
-  const Box<float> to(out);
+  const DeviceView<float> to(out);
   const auto rows_of = [&](int lanes) { return ceil_div(to.x, most_outputs(lanes, weights.rx)); };
   if (rows_of(64) * ceil_div(to.y, Shape<Radius, 16, 64>::height) * to.z < 8 * context.multiprocessors) {
     launch<Radius, 8, 64>(in, to, offset, weights, context);

@@ -29,7 +29,8 @@ using bm4d_kernel::Stage;
 
 /// Makes the volume that matching compares: the pilot times `per_voxel`, rounded to whole numbers; NaN at missing
 /// voxels and in the margin.
-__global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 margin, double per_voxel) {
+__global__ void make_compared(DeviceView<const float> pilot, DeviceView<float> compared, int3 margin,
+                              double per_voxel) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= compared.x || y >= compared.y) return;
   const int3 p{x - margin.x, y - margin.y, z - margin.z};
@@ -39,8 +40,8 @@ __global__ void make_compared(Box<const float> pilot, Box<float> compared, int3 
 }
 
 /// out = noisy + sum of changes / sum of weights, that change bounded. Voxels that are missing or in no group stay.
-__global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, Box<float> out, int3 noisy_offset,
-                            int3 sums_offset, double change_grid, double weight_grid, double most) {
+__global__ void add_changes(DeviceView<const float> noisy, DeviceView<const ulonglong2> sums, DeviceView<float> out,
+                            int3 noisy_offset, int3 sums_offset, double change_grid, double weight_grid, double most) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= out.x || y >= out.y) return;
   const float voxel = noisy.row(y + noisy_offset.y, z + noisy_offset.z)[x + noisy_offset.x];
@@ -54,8 +55,8 @@ __global__ void add_changes(Box<const float> noisy, Box<const ulonglong2> sums, 
 
 /// What restore_small_features() is given.
 struct Restoring {
-  Box<const float> noisy, filtered;
-  Box<float> out;
+  DeviceView<const float> noisy, filtered;
+  DeviceView<float> out;
   int3 noisy_offset, filtered_offset;  ///< of `out`
   bool across;                         ///< boxes reach across slices
   Significance significance;
@@ -74,7 +75,7 @@ struct Restoring {
 constexpr int restored_slices = 16;  // by a thread, which reads each slice once
 
 __global__ void restore_small_features(const __grid_constant__ Restoring restoring) {
-  const Box<float>& out = restoring.out;
+  const DeviceView<float>& out = restoring.out;
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= out.x || y >= out.y) return;
   const int first = blockIdx.z * restored_slices, last = min(first + restored_slices, out.z);

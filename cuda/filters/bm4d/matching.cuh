@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "cuda/filters/bm4d/groups.cuh"
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 
 /// Finds the groups. A strip is a few blocks of a window side by side; each lane compares one strip at a time. Strips

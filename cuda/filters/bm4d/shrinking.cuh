@@ -8,7 +8,7 @@
 #include "core/coarse_field_view.hpp"
 #include "cuda/filters/bm4d/transforms.cuh"
 #include "cuda/filters/bm4d/variances.cuh"
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 
 /// Shrinks groups and adds up the changes that they make. A lane has two voxels of every block while the blocks are
@@ -19,7 +19,7 @@ namespace quietvox::cuda::bm4d {
 constexpr int shrink_warps = 4;
 
 struct Shrinking {
-  Box<const float> noisy, pilot;
+  DeviceView<const float> noisy, pilot;
   int3 noisy_offset;         ///< of the first voxel of what is compared
   unsigned long long* sums;  ///< for each voxel of the pilot: of changes, of weights
   ReferenceGrid references;

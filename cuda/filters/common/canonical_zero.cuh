@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 
 namespace quietvox::cuda {
 

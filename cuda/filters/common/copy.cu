@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/filters/common/copy.hpp"
 
-#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/canonical_zero.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 
 namespace quietvox::cuda {
 namespace {
 
-__global__ void copy_box(Box<const float> in, Box<float> out, int3 offset) {
+__global__ void copy_box(DeviceView<const float> in, DeviceView<float> out, int3 offset) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= out.x || y >= out.y) return;
   out.row(y, z)[x] = canonical_zero(in.row(y + offset.y, z + offset.z)[x + offset.x]);

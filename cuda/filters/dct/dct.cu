@@ -9,10 +9,10 @@
 #include <limits>
 #include <numbers>
 
-#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/canonical_zero.cuh"
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/filters/common/dct.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/reciprocal.cuh"
 #include "cuda/filters/common/split_barrier.cuh"
 #include "cuda/launch.cuh"
@@ -385,8 +385,8 @@ __global__ void __launch_bounds__(S::threads, 1) shrink_blocks(const __grid_cons
 
 /// A pass over blocks of any lengths. Each thread makes one output, and all blocks that hold it.
 struct Anywhere {
-  Box<const float> in, oracle;
-  Box<float> out;
+  DeviceView<const float> in, oracle;
+  DeviceView<float> out;
   int3 in_offset, oracle_offset;  ///< of the first output
   int lengths[3];
   float rate;
@@ -415,7 +415,7 @@ __device__ void transform_block(const Anywhere& pass, bool back, float* values) 
 }
 
 /// Voxels of the block at `place` of a box.
-__device__ void load_block(const Anywhere& pass, const Box<const float>& box, int3 place, float* to) {
+__device__ void load_block(const Anywhere& pass, const DeviceView<const float>& box, int3 place, float* to) {
   for (int z = 0; z < pass.lengths[2]; ++z) {
     for (int y = 0; y < pass.lengths[1]; ++y) {
       for (int x = 0; x < pass.lengths[0]; ++x) *to++ = box.row(place.y + y, place.z + z)[place.x + x];
@@ -466,7 +466,7 @@ __global__ void shrink_blocks_of_any_length(const __grid_constant__ Anywhere pas
 
 template <class S, class T>
 Marched<T> marched(const VolumeView<T>& box, const VolumeView<float>& out) {
-  const Box<T> sizes(box);
+  const DeviceView<T> sizes(box);
   const int3 offset = offset_within(box, out);
   if (S::along_z) return {box.data, sizes.x, sizes.y, sizes.z, box.extent.x, box.extent.slice(), offset};
   return {box.data, sizes.x, sizes.z, sizes.y, box.extent.slice(), box.extent.x, {offset.x, offset.z, offset.y}};

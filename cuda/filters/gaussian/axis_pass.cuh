@@ -6,13 +6,13 @@
 #include <cfloat>
 #include <vector>
 
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/resources.hpp"
 #include "filters/gaussian/axis.hpp"
 
 namespace quietvox::gaussian {
 
-using cuda::Box, cuda::LaunchContext, cuda::ceil_div, cuda::is_present;
+using cuda::DeviceView, cuda::LaunchContext, cuda::ceil_div, cuda::is_present;
 
 /// Layers of the grid along z for kernels that have nothing to do most of the time.
 inline unsigned idle_grid_layers(std::int64_t planes) {

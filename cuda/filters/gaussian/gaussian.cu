@@ -50,9 +50,9 @@ void filter_axes(VolumeView<const float> in, VolumeView<float> out, const Gaussi
 }
 
 struct Finish {
-  Box<const float> in;
-  Box<float> out;
-  Box<float> sums, presence;  ///< where voxels are missing; the sums may be the outputs
+  DeviceView<const float> in;
+  DeviceView<float> out;
+  DeviceView<float> sums, presence;  ///< where voxels are missing; the sums may be the outputs
   int3 offset, rim;
   Border border;
   bool filters;

@@ -27,7 +27,8 @@ __device__ void set_from_key(float key, std::int16_t& value) {
 
 /// Calls each(voxel) once for each voxel that any of the windows sees, and visit(i, key) for each voxel of window i.
 template <class T, class Each, class Visit>
-__device__ __forceinline__ void sweep(const T* source, const Box<const T>& in, int3 radius, Each each, Visit visit) {
+__device__ __forceinline__ void sweep(const T* source, const DeviceView<const T>& in, int3 radius, Each each,
+                                      Visit visit) {
   const int width = 2 * radius.x + 1;
   const std::int64_t slice = static_cast<std::int64_t>(in.y) * in.x;
   for (int z = 0; z <= 2 * radius.z; ++z) {
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(counting_threads)
   const int3 first = job.parts[at].part.first, count = job.parts[at].part.count, corner = job.parts[at].corner;
   if (number_x * outputs >= count.x || y >= count.y) return;
   const int x = min(static_cast<int>(number_x) * outputs, count.x - outputs);
-  const Box<const T> in = job.parts[at].in;
+  const DeviceView<const T> in = job.parts[at].in;
   const T* source = in.row(corner.y + y, corner.z + z) + corner.x + x;
   T* target = job.out.row(first.y + y, first.z + z) + first.x + x;
   const int3 r = job.radius;

@@ -6,7 +6,7 @@
 #include <climits>
 #include <type_traits>
 
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/filters/median/network_job.cuh"
 #include "filters/median.hpp"
@@ -38,7 +38,8 @@ using Number = std::conditional_t<std::is_floating_point_v<T>, float, int>;
 
 /// Calls `visit` with every voxel under the window that is not missing. Inside: the window lies within `in`.
 template <bool Inside, class T, class Visit>
-__device__ __forceinline__ void for_each_value(const Box<const T>& in, const Window<T>& window, int3 at, Visit visit) {
+__device__ __forceinline__ void for_each_value(const DeviceView<const T>& in, const Window<T>& window, int3 at,
+                                               Visit visit) {
   const int3 r = window.radius;
   const bool cross = window.shape == MedianShape::cross;
   for (int dz = -r.z; dz <= r.z; ++dz) {
@@ -74,7 +75,7 @@ __device__ inline int halfway(int low, int high) { return low + (high - low) / 2
 /// divides the interval first at the mean, then where the median would lie if values were spread evenly, and every
 /// third time in the middle, so that no data can make it slow.
 template <bool Inside, class T>
-__device__ T search_median(const Box<const T>& in, const Window<T>& window, int3 at) {
+__device__ T search_median(const DeviceView<const T>& in, const Window<T>& window, int3 at) {
   using N = Number<T>;
   N low = std::numeric_limits<N>::max(), high = std::numeric_limits<N>::lowest();
   int count = 0;
@@ -116,7 +117,7 @@ __device__ T search_median(const Box<const T>& in, const Window<T>& window, int3
 }
 
 template <class T>
-__device__ T median_at(const Box<const T>& in, const Window<T>& window, int3 at) {
+__device__ T median_at(const DeviceView<const T>& in, const Window<T>& window, int3 at) {
   const T centre = in.row(at.y, at.z)[at.x];
   if (is_missing_value(window, centre)) return centre;
   const int3 r = window.radius;
@@ -130,7 +131,7 @@ __device__ inline int3 operator+(int3 a, int3 b) { return {a.x + b.x, a.y + b.y,
 
 /// All outputs of a part of `out`.
 template <class T>
-__global__ void median_direct(Box<const T> in, Box<T> out, int3 offset, Part part, Window<T> window) {
+__global__ void median_direct(DeviceView<const T> in, DeviceView<T> out, int3 offset, Part part, Window<T> window) {
   const int3 place{static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
                    static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y), static_cast<int>(blockIdx.z)};
   if (place.x >= part.count.x || place.y >= part.count.y) return;
@@ -140,8 +141,8 @@ __global__ void median_direct(Box<const T> in, Box<T> out, int3 offset, Part par
 
 /// The outputs that a network left.
 template <class T>
-__global__ void median_of_groups(Box<const T> in, Box<T> out, int3 offset, int3 group, RecomputeList recompute,
-                                 Window<T> window) {
+__global__ void median_of_groups(DeviceView<const T> in, DeviceView<T> out, int3 offset, int3 group,
+                                 RecomputeList recompute, Window<T> window) {
   const auto place = [](unsigned index, int width, int height) {
     const unsigned row = index / width;
     return int3{static_cast<int>(index % width), static_cast<int>(row % height), static_cast<int>(row / height)};

@@ -26,7 +26,7 @@ bool holds(int3 count, int3 least) { return count.x >= least.x && count.y >= lea
 template <class T>
 struct PadJob {
   struct Piece {
-    Box<T> padded;
+    DeviceView<T> padded;
     int3 origin;  ///< in the input: where the piece starts
   };
   int count = 0;
@@ -40,7 +40,8 @@ constexpr unsigned most_pad_threads = 1024, pad_block = 256;  ///< of a row; of 
 /// recompute. It must be launched even if there is nothing to fill: a network relies on it to wait for all earlier
 /// kernels.
 template <class T>
-__global__ void pad(Box<const T> in, const __grid_constant__ PadJob<T> job, Border border, RecomputeList recompute) {
+__global__ void pad(DeviceView<const T> in, const __grid_constant__ PadJob<T> job, Border border,
+                    RecomputeList recompute) {
   wait_for_previous();
   let_next_start();
   if (blockIdx.x + blockIdx.y + blockIdx.z + threadIdx.x == 0) *recompute.count = 0;
@@ -246,8 +247,8 @@ class Median {
     return part;
   }
 
-  Box<const T> in_;
-  Box<T> out_;
+  DeviceView<const T> in_;
+  DeviceView<T> out_;
   int3 offset_;
   Triple<int> size_;  ///< of the window
   Window<T> window_{};

@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(Network::threads, Network::blocks)
   if (runs_in_step(Network::threads) && number_z * tile.z >= count.z) return;
   const int x = start(number_x, group.x, count.x), z = start(number_z, tile.z, count.z);
 
-  const Box<const T> in = job.parts[at].in;
+  const DeviceView<const T> in = job.parts[at].in;
   const int in_row = in.x, out_row = job.out.x;
   const std::int64_t in_slice = static_cast<std::int64_t>(in.y) * in_row;
   const std::int64_t out_slice = static_cast<std::int64_t>(job.out.y) * out_row;

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "cuda/filters/common/box.cuh"
+#include "cuda/filters/common/device_view.cuh"
 
 namespace quietvox::cuda {
 
@@ -31,7 +31,7 @@ constexpr int pair_lead(int radius_x) {
 /// aligned to pairs: `in`, its rows, the first voxel read for the first output (see pair_lead), `part.count.x`.
 template <class T>
 struct NetworkPart {
-  Box<const T> in;
+  DeviceView<const T> in;
   int3 corner;  ///< in `in`: first voxel of the window of the part's first output
   Part part;
 };
@@ -41,7 +41,7 @@ template <class T>
 struct NetworkJob {
   static constexpr int most_parts = 7;
 
-  Box<T> out;
+  DeviceView<T> out;
   int3 radius;
   bool has_missing;  ///< integers only
   T missing;

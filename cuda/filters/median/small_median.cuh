@@ -12,7 +12,7 @@ namespace quietvox::cuda {
 struct SmallMedian {
   Triple<int> window, group;  ///< no axis of the output is shorter than that of a group
   /// The whole output, edges and missing voxels included, in one launch.
-  void (*run)(const Box<const float>& in, const Box<float>& out, int3 offset, const Window<float>& window,
+  void (*run)(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset, const Window<float>& window,
               cudaStream_t stream);
 };
 

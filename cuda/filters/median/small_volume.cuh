@@ -15,8 +15,9 @@ constexpr int small_threads = 128;  ///< of a block
 
 /// If any thread of a warp found missing voxels in its group of outputs, the whole warp recomputes that group.
 /// `first` is where the group of a thread starts.
-__device__ __forceinline__ void recompute_together(const Box<const float>& in, const Box<float>& out, int3 offset,
-                                                   int3 first, int3 group, const Window<float>& window, bool found) {
+__device__ __forceinline__ void recompute_together(const DeviceView<const float>& in, const DeviceView<float>& out,
+                                                   int3 offset, int3 first, int3 group, const Window<float>& window,
+                                                   bool found) {
   constexpr unsigned all = ~0U;
   const int size = group.x * group.y * group.z, at_once = 32 / size;  // groups
   const int number = static_cast<int>(threadIdx.x % 32) / size, i = static_cast<int>(threadIdx.x % 32) % size;
@@ -36,8 +37,8 @@ __device__ __forceinline__ void recompute_together(const Box<const float>& in, c
 }
 
 /// Restores the input at those outputs of a group whose windows leave the volume.
-__device__ __forceinline__ void keep_rim(const Box<const float>& in, const Box<float>& out, int3 offset, int3 first,
-                                         int3 group, const int3& r) {
+__device__ __forceinline__ void keep_rim(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset,
+                                         int3 first, int3 group, const int3& r) {
   for (int i = 0; i < group.x * group.y * group.z; ++i) {
     const int3 to = first + int3{i % group.x, i / group.x % group.y, i / group.x / group.y}, at = to + offset;
     const bool inside =
@@ -48,7 +49,7 @@ __device__ __forceinline__ void keep_rim(const Box<const float>& in, const Box<f
 
 template <class Network>
 __global__ void __launch_bounds__(small_threads, 2)
-    median_of_small(Box<const float> in, Box<float> out, int3 offset, Window<float> window) {
+    median_of_small(DeviceView<const float> in, DeviceView<float> out, int3 offset, Window<float> window) {
   using Ops = BalancedLanes<float, Network::sums, false>;
   constexpr Triple<int> tile = Network::tile, size = Network::window;
   constexpr Triple<int> seen{size.x + tile.x - 1, size.y + tile.y - 1, size.z + tile.z - 1};
@@ -86,8 +87,8 @@ __global__ void __launch_bounds__(small_threads, 2)
 }
 
 template <class Network>
-void launch_small(const Box<const float>& in, const Box<float>& out, int3 offset, const Window<float>& window,
-                  cudaStream_t stream) {
+void launch_small(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset,
+                  const Window<float>& window, cudaStream_t stream) {
   constexpr Triple<int> tile = Network::tile;
   const dim3 grid(static_cast<unsigned>(ceil_div(out.x, 32 * tile.x)),
                   static_cast<unsigned>(ceil_div(out.y, small_threads / 32 * tile.y)),

@@ -80,7 +80,7 @@ __device__ __forceinline__ void count(const Seen* seen, int first, int last, Bit
 }
 
 template <class T, int Threads, int Items>
-__global__ void __launch_bounds__(Threads) median_of_tile(const Box<const T> in, Box<T> out, int3 offset,
+__global__ void __launch_bounds__(Threads) median_of_tile(const DeviceView<const T> in, DeviceView<T> out, int3 offset,
                                                           Window<T> window, const __grid_constant__ Tiling tiling) {
   constexpr int warps = Threads / lanes, capacity = Threads * Items;
   using Sort = cub::BlockMergeSort<unsigned, Threads, Items, std::uint16_t>;
@@ -225,7 +225,7 @@ template <class T>
 struct Kernel {
   int capacity, threads;
   std::size_t shared_bytes;
-  void (*run)(Box<const T>, Box<T>, int3, Window<T>, Tiling);
+  void (*run)(DeviceView<const T>, DeviceView<T>, int3, Window<T>, Tiling);
 };
 
 template <class T, int Threads, int Items>
@@ -262,7 +262,8 @@ Tiling find_tiling(const int3& extent, const int3& radius) {
 }
 
 template <class T>
-bool run(const Box<const T>& in, const Box<T>& out, int3 offset, const Window<T>& window, cudaStream_t stream) {
+bool run(const DeviceView<const T>& in, const DeviceView<T>& out, int3 offset, const Window<T>& window,
+         cudaStream_t stream) {
   const int3 r = window.radius;
   if ((2 * r.x + 1) * (2 * r.y + 1) * (2 * r.z + 1) > BitCounts::largest_window) return false;
   const Tiling tiling = find_tiling({out.x, out.y, out.z}, r);
@@ -279,15 +280,15 @@ bool run(const Box<const T>& in, const Box<T>& out, int3 offset, const Window<T>
 
 }  // namespace
 
-bool median_by_rank(const Box<const float>& in, const Box<float>& out, int3 offset, const Window<float>& window,
-                    cudaStream_t stream) {
+bool median_by_rank(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset,
+                    const Window<float>& window, cudaStream_t stream) {
   return run(in, out, offset, window, stream);
 }
-bool median_by_rank(const Box<const std::int16_t>& in, const Box<std::int16_t>& out, int3 offset,
+bool median_by_rank(const DeviceView<const std::int16_t>& in, const DeviceView<std::int16_t>& out, int3 offset,
                     const Window<std::int16_t>& window, cudaStream_t stream) {
   return run(in, out, offset, window, stream);
 }
-bool median_by_rank(const Box<const std::uint16_t>& in, const Box<std::uint16_t>& out, int3 offset,
+bool median_by_rank(const DeviceView<const std::uint16_t>& in, const DeviceView<std::uint16_t>& out, int3 offset,
                     const Window<std::uint16_t>& window, cudaStream_t stream) {
   return run(in, out, offset, window, stream);
 }

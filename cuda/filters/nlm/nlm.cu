@@ -8,9 +8,9 @@
 #include <optional>
 #include <type_traits>
 
-#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
 #include "cuda/filters/common/device_noise_map.hpp"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/exp2.cuh"
 #include "cuda/filters/common/lane_and_warp.cuh"
 #include "cuda/launch.cuh"
@@ -83,12 +83,12 @@ __device__ float scaled(float voxel, const Nlm& nlm) {
 }
 
 /// A row of the input; beyond the border, the one that stands for it.
-__device__ const float* row_of(const Box<const float>& in, const Nlm& nlm, int y, int z) {
+__device__ const float* row_of(const DeviceView<const float>& in, const Nlm& nlm, int y, int z) {
   return in.row(device_border_index(nlm.border, y, in.y), device_border_index(nlm.border, z, in.z));
 }
 
 /// The scaled voxel at a place of the input or beyond its border.
-__device__ float scaled_voxel(const Box<const float>& in, const Nlm& nlm, int x, int y, int z) {
+__device__ float scaled_voxel(const DeviceView<const float>& in, const Nlm& nlm, int x, int y, int z) {
   return scaled(row_of(in, nlm, y, z)[device_border_index(nlm.border, x, in.x)], nlm);
 }
 
@@ -165,7 +165,8 @@ __device__ __noinline__ double local_rician_bias(const Nlm& nlm, int3 at) {
 
 /// Writes an output, which lies at (x, y, z) of the input.
 template <bool General>
-__device__ void write(const Box<const float>& in, const Nlm& nlm, int3 at, float sum, float weight, float* result) {
+__device__ void write(const DeviceView<const float>& in, const Nlm& nlm, int3 at, float sum, float weight,
+                      float* result) {
   const float original = in.row(at.y, at.z)[at.x];
   const int3 f = nlm.patch, v = nlm.search;
   const int3 reach{f.x + v.x, f.y + v.y, f.z + v.z};
@@ -274,7 +275,8 @@ struct SliceLane {
 
 template <int F, Weights W>
 __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
-    nlm_in_slices(Box<const float> in, Box<float> out, int3 offset, int3 start, const __grid_constant__ Nlm nlm) {
+    nlm_in_slices(DeviceView<const float> in, DeviceView<float> out, int3 offset, int3 start,
+                  const __grid_constant__ Nlm nlm) {
   constexpr bool General = is_general(W);
   using S = SliceShape<F>;
   float* const staged = reinterpret_cast<float*>(launched_shared());
@@ -587,7 +589,7 @@ struct BoxLane {
 
 /// Stages rows of neighbours, the first of which lies at `corner`. Tells whether this lane saw a missing voxel.
 template <class S>
-__device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm, int3 corner, int rows,
+__device__ __forceinline__ bool stage(const DeviceView<const float>& in, const Nlm& nlm, int3 corner, int rows,
                                       float* staged) {
   constexpr int steps = (S::staged_x + 31) / 32, together = 2;  // reading takes long
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -630,8 +632,9 @@ __device__ __forceinline__ bool stage(const Box<const float>& in, const Nlm& nlm
 /// `start` is the place of the input where the first block begins. A block that meets missing voxels leaves its outputs
 /// to the kernel for missing voxels, and says so in `left`.
 template <class S, Weights W, bool Missing>
-__global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> in, Box<float> out, int3 offset,
-                                                              int3 start, const __grid_constant__ Nlm nlm, bool* left) {
+__global__ void __launch_bounds__(32 * S::warps)
+    nlm_in_boxes(DeviceView<const float> in, DeviceView<float> out, int3 offset, int3 start,
+                 const __grid_constant__ Nlm nlm, bool* left) {
   constexpr bool General = is_general(W);
   constexpr int F = S::F, Fz = S::Fz;
   float4* const shared = launched_shared();
@@ -762,7 +765,8 @@ __global__ void __launch_bounds__(32 * S::warps) nlm_in_boxes(Box<const float> i
 }
 
 /// Any patch: a thread makes one output, and compares patches voxel by voxel.
-__global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Nlm nlm) {
+__global__ void nlm_directly(DeviceView<const float> in, DeviceView<float> out, int3 offset,
+                             const __grid_constant__ Nlm nlm) {
   const int out_x = blockIdx.x * blockDim.x + threadIdx.x, out_y = blockIdx.y * blockDim.y + threadIdx.y;
   const int out_z = blockIdx.z;
   if (out_x >= out.x || out_y >= out.y) return;
@@ -804,7 +808,7 @@ __global__ void nlm_directly(Box<const float> in, Box<float> out, int3 offset, c
   write<true>(in, nlm, p, sum, weight, out.row(out_y, out_z) + out_x);
 }
 
-__global__ void find_each_variance(Box<const float> in, Box<float> variances, int3 margin, Index3 origin,
+__global__ void find_each_variance(DeviceView<const float> in, DeviceView<float> variances, int3 margin, Index3 origin,
                                    const __grid_constant__ CoarseFieldView map, Border border) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= variances.x || y >= variances.y) return;
@@ -852,7 +856,7 @@ constexpr int back_to_multiple(std::int64_t place, int unit) { return static_cas
 /// Launches the kernel for this patch size. Returns false if it is for another one, or needs more memory than the
 /// device has.
 template <int F, int Fz>
-bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,
+bool launch_for(const DeviceView<const float>& in, const VolumeView<float>& out, int3 offset, const Nlm& nlm,
                 const LaunchContext& context) {
   if (nlm.patch.x != F || nlm.patch.y != F || nlm.patch.z != Fz) return false;
   constexpr float most_bias = 64;  // whose weight floats hold
@@ -860,7 +864,7 @@ bool launch_for(const Box<const float>& in, const VolumeView<float>& out, int3 o
                      nlm.spatial.y == 0 && nlm.spatial.z == 0 && nlm.intensity_rate == 0 && !nlm.noise.variances;
   const bool unbiased = nlm.bias == 0;
   using enum Weights;
-  const Box<float> to = out;
+  const DeviceView<float> to = out;
   const auto launch = [&](auto kernel, dim3 grid, int3 back, int warps, std::size_t shared_bytes, auto... more) {
     const int3 start{offset.x - back.x, offset.y - back.y, offset.z - back.z};
     cuda::launch(kernel, grid, 32 * warps, shared_bytes, context, in, to, offset, start, nlm, more...);

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/copy.hpp"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/exp2.cuh"
 #include "cuda/resources.hpp"
 
@@ -30,7 +30,7 @@ __device__ float feature(float value, float scale) {
 }
 
 /// a and b of every voxel of a box, which lies in the guide at `offset`.
-__global__ void make_features(Box<const float> guide, Box<float2> features, int3 offset, Prinlm params) {
+__global__ void make_features(DeviceView<const float> guide, DeviceView<float2> features, int3 offset, Prinlm params) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
   if (x >= features.x || y >= features.y) return;
   const int3 p{x + offset.x, y + offset.y, z + offset.z};
@@ -52,8 +52,8 @@ __global__ void make_features(Box<const float> guide, Box<float2> features, int3
 
 /// A thread makes the outputs above each other of a column of the tile. Slices of voxels are staged one after another.
 __global__ void __launch_bounds__(tile_x* tile_y)
-    average_alike(Box<const float> in, Box<const float2> features, Box<float> out, int3 in_offset, int3 features_offset,
-                  const __grid_constant__ Prinlm params) {
+    average_alike(DeviceView<const float> in, DeviceView<const float2> features, DeviceView<float> out, int3 in_offset,
+                  int3 features_offset, const __grid_constant__ Prinlm params) {
   extern __shared__ float4 shared[];
   const int3 r = params.search;
   const int width = tile_x + 2 * r.x, height = tile_y + 2 * r.y;

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "cuda/filters/common/box.cuh"
 #include "cuda/filters/common/canonical_zero.cuh"
+#include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/resources.hpp"
 
@@ -121,13 +121,13 @@ __device__ __forceinline__ void find_changes(const float (&voxel)[Outputs],
 
 /// Whether the window leaves the volume, along an axis that is longer than a voxel.
 template <int Radius>
-__device__ bool is_in_rim(const Box<const float>& in, int3 at, const Job<Radius>& job) {
+__device__ bool is_in_rim(const DeviceView<const float>& in, int3 at, const Job<Radius>& job) {
   return at.x < job.reach_x || at.x + job.reach_x >= in.x || at.y < job.reach_y || at.y + job.reach_y >= in.y;
 }
 
 /// The output at `at`, a place of the input: anywhere, voxels missing or not.
 template <int Radius>
-__device__ __noinline__ float output_at(const Box<const float>& in, int3 at, const Job<Radius>& job) {
+__device__ __noinline__ float output_at(const DeviceView<const float>& in, int3 at, const Job<Radius>& job) {
   constexpr int size = Window<Radius>::size;
   const float original = in.row(at.y, at.z)[at.x];
   if (!is_present(original) || !job.changes || (job.border == Border::copy && is_in_rim(in, at, job))) {
@@ -150,8 +150,8 @@ __device__ __noinline__ float output_at(const Box<const float>& in, int3 at, con
 
 /// Makes the outputs [first_x, last_x) x [first_y, last_y) one by one.
 template <int Radius>
-__device__ void make_anew(const Box<const float>& in, const Box<float>& out, int3 offset, int first_x, int last_x,
-                          int first_y, int last_y, const Job<Radius>& job) {
+__device__ void make_anew(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset, int first_x,
+                          int last_x, int first_y, int last_y, const Job<Radius>& job) {
   const int z = blockIdx.z;
   for (int y = first_y; y < min(last_y, out.y); ++y) {
     for (int x = first_x; x < min(last_x, out.x); ++x) {
@@ -249,7 +249,8 @@ struct Copies {
   unsigned first, other_place;  ///< places of the first column and, where rows are aligned, of the other one
   bool does_first, does_last;   ///< whether this thread copies the first column and the last one
 
-  __device__ Copies(const Box<const float>& in, const Box<float>& out, int3 offset, Border border, float* staged) {
+  __device__ Copies(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset, Border border,
+                    float* staged) {
     using namespace strip;
     const int lane = static_cast<int>(threadIdx.x), first_x = width * lanes * blockIdx.x;
     const auto place_of = [&](int column) {
@@ -313,7 +314,7 @@ struct Copies {
 /// voxels of a row that are written at once; where they are 4, as many are also read at once.
 template <int Together>
 __global__ void __launch_bounds__(strip::lanes, strip::warps)
-    quadratic_by_strips(Box<const float> in, Box<float> out, int3 offset, int height,
+    quadratic_by_strips(DeviceView<const float> in, DeviceView<float> out, int3 offset, int height,
                         const __grid_constant__ Job<1> job) {
   using namespace strip;
   __shared__ __align__(16) float staged[2 * turn * pitch];
@@ -418,8 +419,8 @@ __global__ void __launch_bounds__(strip::lanes, strip::warps)
 constexpr int tile_y = 4;  ///< outputs of a thread where the window is 5x5, along y
 
 /// 5x5. What a thread sees is read once. Results are made anew as those of strips are.
-__global__ void __launch_bounds__(128, 4)
-    quadratic_by_tiles(Box<const float> in, Box<float> out, int3 offset, const __grid_constant__ Job<2> job) {
+__global__ void __launch_bounds__(128, 4) quadratic_by_tiles(DeviceView<const float> in, DeviceView<float> out,
+                                                             int3 offset, const __grid_constant__ Job<2> job) {
   constexpr int rows = tile_y + 4, columns = 5;
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = tile_y * (blockIdx.y * blockDim.y + threadIdx.y);
   const int z = blockIdx.z, in_x = x + offset.x, in_y = y + offset.y, in_z = z + offset.z;
@@ -469,12 +470,12 @@ __global__ void __launch_bounds__(128, 4)
 
 /// True if every row, from its voxel `first` on, is aligned for vectors of `count` floats.
 template <class T>
-bool aligned(const Box<T>& box, int first, int count) {
+bool aligned(const DeviceView<T>& box, int first, int count) {
   return box.x % count == 0 && first % count == 0 &&
          reinterpret_cast<std::uintptr_t>(box.data) % (count * sizeof(float)) == 0;
 }
 
-void launch_strips(const Box<const float>& in, const Box<float>& out, int3 offset, const Job<1>& job,
+void launch_strips(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset, const Job<1>& job,
                    const LaunchContext& context) {
   // Strips of the height that takes least, were they made in rounds: long ones find few rows' differences twice, but no
   // multiprocessor should wait for the last of them.
@@ -498,7 +499,7 @@ void launch_strips(const Box<const float>& in, const Box<float>& out, int3 offse
   launch_overlapping(kernel, grid, strip::lanes, context.stream, in, out, offset, height, job);
 }
 
-void launch_tiles(const Box<const float>& in, const Box<float>& out, int3 offset, const Job<2>& job,
+void launch_tiles(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset, const Job<2>& job,
                   const LaunchContext& context) {
   const dim3 block(32, 4);
   const dim3 grid(static_cast<unsigned>(ceil_div(out.x, block.x)),

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.hpp"
-#include "cli/commands/lost_signs.hpp"
+#include "cli/commands/negative_voxel_warning.hpp"
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
@@ -55,7 +55,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const auto writer =
       make_writer(*image, format, output, io::VoxelDomain::real, write_options(out, input, context.background()));
   io::WriteReport report;
-  LostSigns lost_signs(params.kind);
+  NegativeVoxelWarning negative_voxels(params.kind);
   const std::vector<io::FileStamp> inputs = image->files();
   io::with_change_check(inputs, [&] {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
@@ -70,7 +70,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
           *writer, nullptr,
           format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding), nullptr);
       for_each_slab(*source, [&](VolumeView<float> slab) {
-        lost_signs.look_at(slab);
+        negative_voxels.look_at(slab);
         noise.add(slab);
         noisy.write(slab);
         const double done =
@@ -82,7 +82,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   });
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
-  lost_signs.warn(context.console);
+  negative_voxels.warn(context.console);
   if (report.clamped > 0) context.console.warning(describe_clamped(report.clamped));
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;

@@ -5,7 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "filters/registry.hpp"
-#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 
 namespace quietvox::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
-#include "cli/spelling.hpp"
+#include "cli/message_text.hpp"
 #include "core/axis_swap.hpp"
 #include "core/series_noise.hpp"
 #include "filters/registry.hpp"

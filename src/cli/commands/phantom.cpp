@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/command.hpp"
-#include "cli/commands/lost_signs.hpp"
+#include "cli/commands/negative_voxel_warning.hpp"
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
@@ -101,9 +101,9 @@ void make(const Arguments& arguments, Context& context) {
   if (noise) {
     const std::vector<float> clean = phantom.voxels;
     MemoryVolume source({clean.data(), extent, phantom.spacing});
-    LostSigns lost_signs(noise->kind);
-    lost_signs.look_at(view);
-    lost_signs.warn(context.console);
+    NegativeVoxelWarning negative_voxels(noise->kind);
+    negative_voxels.look_at(view);
+    negative_voxels.warn(context.console);
     NoiseAdder(source, *noise, context.background()).add(view);
   }
   io::WriteOptions write;

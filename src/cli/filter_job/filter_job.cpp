@@ -7,7 +7,7 @@
 
 #include "cli/exit_code.hpp"
 #include "cli/filter_job/all_series.hpp"
-#include "cli/spelling.hpp"
+#include "cli/message_text.hpp"
 #include "io/files/paths.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/memory_budget.hpp"

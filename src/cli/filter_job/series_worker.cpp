@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/exit_code.hpp"
-#include "cli/spelling.hpp"
+#include "cli/message_text.hpp"
 #include "core/sha256.hpp"
 #include "io/dicom_folder.hpp"
 #include "workflow/memory_budget.hpp"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/input_limits.hpp"
-#include "io/dicom/cell_loops.hpp"
+#include "io/dicom/cell_conversion.hpp"
 #include "io/dicom/jpeg.hpp"
 
 namespace quietvox::io::dicom {

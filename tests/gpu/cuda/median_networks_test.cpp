@@ -10,7 +10,7 @@
 #include "cuda/check.hpp"
 #include "cuda/device.hpp"
 #include "filters/median.hpp"
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
 namespace {

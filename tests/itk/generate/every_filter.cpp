@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "filters/registry.hpp"
-#include "itk_adapters/filters/names.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 
 namespace quietvox {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/commands/benchmark/benchmark_command.hpp"
 #include "cli/commands/benchmark/benchmark_filters.hpp"
 #include "cli/json.hpp"
-#include "cli/spelling.hpp"
+#include "cli/message_text.hpp"
 #include "core/provenance.hpp"
 #include "filters/simd/instruction_set.hpp"
 #include "io/output/staging_folder.hpp"

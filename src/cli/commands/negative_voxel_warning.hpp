@@ -10,9 +10,9 @@
 namespace quietvox::cli {
 
 /// Counts the negative voxels that get noise of magnitudes or counts, which is not defined for them.
-class LostSigns {
+class NegativeVoxelWarning {
  public:
-  explicit LostSigns(NoiseKind kind) : kind_(kind) {}
+  explicit NegativeVoxelWarning(NoiseKind kind) : kind_(kind) {}
   /// Voxels without their noise.
   void look_at(VolumeView<const float>);
   void warn(Console&) const;

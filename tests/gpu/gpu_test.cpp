@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/on_gpu.hpp"
+#include "gpu/gpu_test.hpp"
 
 #include <algorithm>
 #include <cmath>

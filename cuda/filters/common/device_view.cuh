@@ -9,12 +9,12 @@ namespace quietvox::cuda {
 
 /// Voxels of a box on the device, as a kernel takes it.
 template <class T>
-struct Box {
+struct DeviceView {
   T* data;
   int x, y, z;  ///< voxels per axis
 
-  Box() = default;
-  Box(const VolumeView<T>& view)
+  DeviceView() = default;
+  DeviceView(const VolumeView<T>& view)
       : data(view.data),
         x(static_cast<int>(view.extent.x)),
         y(static_cast<int>(view.extent.y)),

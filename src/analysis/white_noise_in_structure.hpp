@@ -10,6 +10,6 @@ namespace quietvox {
 /// noise is the same in all pieces and at all frequencies. Structure differs from piece to piece, so that the quietest
 /// hold little, and falls with frequency. 0 where that cannot be told: the noise is not white, or bricks are few. The
 /// bricks hold voxels.
-double white_noise_of_quiet_pieces(const NoiseBricks& bricks);
+double white_noise_in_structure(const NoiseBricks& bricks);
 
 }  // namespace quietvox

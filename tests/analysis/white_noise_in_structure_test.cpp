@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/quiet_pieces.hpp"
+#include "analysis/white_noise_in_structure.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Voxels with_noise(const Voxels& voxels, NoiseKind kind, double sigma) {
 
 double measured(const Voxels& voxels) {
   MemoryVolume source({voxels.data(), extent});
-  return white_noise_of_quiet_pieces(NoiseBricks(source, nullptr, 1));
+  return white_noise_in_structure(NoiseBricks(source, nullptr, 1));
 }
 
 Voxels flat() { return Voxels(static_cast<std::size_t>(extent.voxels()), 1000); }
@@ -45,23 +45,23 @@ Voxels full_of_edges() {
   return voxels;
 }
 
-TEST(QuietPieces, TellWhiteNoise) {
+TEST(WhiteNoiseInStructure, TellWhiteNoise) {
   for (const double sigma : {1.0, 10.0}) {
     EXPECT_NEAR(measured(with_noise(flat(), NoiseKind::gaussian, sigma)), sigma, 0.05 * sigma);
   }
 }
 
-TEST(QuietPieces, TellItBetweenEdges) {
+TEST(WhiteNoiseInStructure, TellItBetweenEdges) {
   EXPECT_NEAR(measured(with_noise(full_of_edges(), NoiseKind::gaussian, 5)), 5, 1);
 }
 
-TEST(QuietPieces, DoNotTellNoiseThatIsNotWhite) {
+TEST(WhiteNoiseInStructure, DoNotTellNoiseThatIsNotWhite) {
   for (const NoiseKind kind : {NoiseKind::zero_filled, NoiseKind::interpolated}) {
     EXPECT_EQ(measured(with_noise(flat(), kind, 10)), 0) << static_cast<int>(kind);
   }
 }
 
-TEST(QuietPieces, TellNothingWhereManyHoldOneValue) {
+TEST(WhiteNoiseInStructure, TellNothingWhereManyHoldOneValue) {
   EXPECT_EQ(measured(full_of_edges()), 0);
   Voxels voxels = with_noise(full_of_edges(), NoiseKind::gaussian, 10);
   for (std::size_t i = 0; i < voxels.size(); ++i) {  // an eighth of all
@@ -70,7 +70,7 @@ TEST(QuietPieces, TellNothingWhereManyHoldOneValue) {
   EXPECT_EQ(measured(voxels), 0);
 }
 
-TEST(QuietPieces, DoNotCountWhereVoxelsAreMissing) {
+TEST(WhiteNoiseInStructure, DoNotCountWhereVoxelsAreMissing) {
   Voxels voxels = with_noise(flat(), NoiseKind::gaussian, 10);
   for (std::size_t i = 0; i < voxels.size(); i += 97) voxels[i] = std::nanf("");
   EXPECT_NEAR(measured(voxels), 10, 1);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/quiet_pieces.hpp"
+#include "analysis/white_noise_in_structure.hpp"
 
 #include <algorithm>
 #include <array>
@@ -181,7 +181,7 @@ class Variances {
 
 }  // namespace
 
-double white_noise_of_quiet_pieces(const NoiseBricks& bricks) {
+double white_noise_in_structure(const NoiseBricks& bricks) {
   constexpr std::int64_t fewest = 50;  // bricks
   constexpr std::size_t fewest_pieces = 1000;
   constexpr double fall = 3.2;   // of structure from the middle frequencies to the fine ones: heads have 2.3 to 5.9

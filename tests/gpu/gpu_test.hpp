@@ -16,7 +16,7 @@
 namespace quietvox::test {
 
 /// Tests that need a CUDA device; skipped, saying so, where there is none.
-class OnGpu : public testing::Test {
+class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
     try {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/stabilise.hpp"
+#include "workflow/stabilisation_choice.hpp"
 
 #include <algorithm>
 #include <string>

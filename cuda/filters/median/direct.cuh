@@ -9,7 +9,6 @@
 #include "cuda/filters/common/device_view.cuh"
 #include "cuda/filters/common/programmatic_launch.cuh"
 #include "cuda/filters/median/network_job.cuh"
-#include "filters/median.hpp"
 
 /// The median under any window, anywhere, whatever is missing: one thread per output.
 namespace quietvox::cuda {
@@ -17,7 +16,7 @@ namespace quietvox::cuda {
 template <class T>
 struct Window {
   int3 radius;
-  MedianShape shape;
+  bool is_cross;  ///< only voxels on the axes through the centre count
   Border border;
   bool has_missing;  ///< integers only
   T missing;
@@ -41,15 +40,14 @@ template <bool Inside, class T, class Visit>
 __device__ __forceinline__ void for_each_value(const DeviceView<const T>& in, const Window<T>& window, int3 at,
                                                Visit visit) {
   const int3 r = window.radius;
-  const bool cross = window.shape == MedianShape::cross;
   for (int dz = -r.z; dz <= r.z; ++dz) {
     const int z = Inside ? at.z + dz : device_border_index(window.border, at.z + dz, in.z);
     for (int dy = -r.y; dy <= r.y; ++dy) {
       const int off_centre = (dz != 0) + (dy != 0);
-      if (cross && off_centre == 2) continue;
+      if (window.is_cross && off_centre == 2) continue;
       const int y = Inside ? at.y + dy : device_border_index(window.border, at.y + dy, in.y);
       const T* row = in.row(y, z);
-      const int reach = cross && off_centre == 1 ? 0 : r.x;
+      const int reach = window.is_cross && off_centre == 1 ? 0 : r.x;
 #pragma unroll 4
       for (int dx = -reach; dx <= reach; ++dx) {
         const T value = __ldg(row + (Inside ? at.x + dx : device_border_index(window.border, at.x + dx, in.x)));

@@ -78,7 +78,7 @@ class Median {
       : in_(in), out_(out), offset_(offset_within(in, out)), context_(context) {
     const Radius3 r = params.halo();
     size_ = {2 * r.x + 1, 2 * r.y + 1, 2 * r.z + 1};
-    window_ = {{r.x, r.y, r.z}, params.shape, params.border, false, T{}};
+    window_ = {{r.x, r.y, r.z}, params.shape == MedianShape::cross, params.border, false, T{}};
     if constexpr (!std::is_floating_point_v<T>) {
       window_.has_missing = in.missing.has_value();
       window_.missing = in.missing.value_or(T{});
@@ -108,7 +108,7 @@ class Median {
   int voxels() const { return size_.x * size_.y * size_.z; }
   /// A cross along one axis is a box.
   bool is_box() const {
-    return window_.shape != MedianShape::cross || (size_.x > 1) + (size_.y > 1) + (size_.z > 1) < 2;
+    return !window_.is_cross || (size_.x > 1) + (size_.y > 1) + (size_.z > 1) < 2;
   }
 
   std::optional<MedianNetwork> find_network() const {

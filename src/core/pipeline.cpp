@@ -56,7 +56,7 @@ void check_is_by_volume(std::span<const FilterConfig> chain) {
   for (const FilterConfig& step : chain) {
     if (step.filter().maps.empty() && !step.filter().takes_all_volumes) continue;
     throw Error(Errc::unsupported, step.filter().name + ": it gives maps or takes all volumes of a series",
-                "run it with filter_volumes_together() of the library");
+                "filter the volumes of the series together");
   }
 }
 

@@ -14,9 +14,9 @@
 #include "analysis/air.hpp"
 #include "analysis/dct_energies.hpp"
 #include "analysis/median_of.hpp"
-#include "analysis/noise_fit.hpp"
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
+#include "analysis/noise_spectrum_fit.hpp"
 #include "analysis/rician.hpp"
 #include "analysis/simple_noise_estimators.hpp"
 #include "analysis/white_noise_in_structure.hpp"
@@ -263,12 +263,12 @@ NoiseBricks some_of(const NoiseBricks& bricks) {
 }
 
 /// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
-void follow_signal(NoiseModel& model, const NoiseBricks& bricks, const NoiseFit& fit, double darkest,
+void follow_signal(NoiseModel& model, const NoiseBricks& bricks, const NoiseSpectrumFit& fit, double darkest,
                    bool may_be_magnitudes) {
   constexpr double least_signal = 4;            // standard deviations: where it is weaker, magnitudes vary less, too
   constexpr double as_good = 0.1;               // of a misfit
   const double level = std::min(darkest, 0.0);  // may have been taken off all voxels
-  const NoiseFit::LikeNoise like_noise = fit.like_noise(bricks);
+  const NoiseSpectrumFit::LikeNoise like_noise = fit.like_noise(bricks);
   std::vector<NoisyPart> parts;
   std::vector<std::size_t> chosen;
   std::vector<double> log_variance;
@@ -329,7 +329,7 @@ bool is_white(const NoiseModel& model, double finest) {
 
 /// Sets the confidence, and why it is not high. `fit`: the one to the usual number of bricks. `finest`: sigma by its
 /// highest frequencies. `why_magnitudes`: why they may be, though nothing says so for sure; empty if they are not.
-void judge(NoiseModel& model, const NoiseFit& fit, double finest, std::int64_t object, std::int64_t partly,
+void judge(NoiseModel& model, const NoiseSpectrumFit& fit, double finest, std::int64_t object, std::int64_t partly,
            const std::string& why_magnitudes) {
   constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
@@ -448,10 +448,10 @@ Agreement agreement(double signal, double sigma, double air, bool masked) {
 
 /// The fit to the usual number of bricks, and that to fewer, if it comes nearer to the noise.
 struct Fits {
-  NoiseFit usual;
-  std::optional<NoiseFit> of_fewer;
+  NoiseSpectrumFit usual;
+  std::optional<NoiseSpectrumFit> of_fewer;
 
-  const NoiseFit& best() const { return of_fewer ? *of_fewer : usual; }
+  const NoiseSpectrumFit& best() const { return of_fewer ? *of_fewer : usual; }
 };
 
 /// `is_difference`: the bricks are what two volumes differ by. `between_neighbours` measures sigma by differences of
@@ -504,7 +504,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   const auto all = static_cast<std::size_t>(object);
   const auto share = static_cast<std::size_t>((is_difference ? calmest : flattest) * static_cast<double>(object));
   const auto run = [&](std::size_t chosen) {
-    NoiseFit fitted(bricks, chosen, is_difference ? 1 : may_be_flat, found.impulses.share > 0);
+    NoiseSpectrumFit fitted(bricks, chosen, is_difference ? 1 : may_be_flat, found.impulses.share > 0);
     fitted.run();
     return fitted;
   };
@@ -514,7 +514,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     // Of few parts even the flattest may hold structure. Then the very flattest come nearer to the noise; but where
     // noise varies they are those with the least of it, less than neighbours show.
     if (!is_difference && object < many_parts && all > fewest_chosen && fits.usual.floor() < noise_alone) {
-      const NoiseFit of_fewer = run(fewest_chosen / 6);
+      const NoiseSpectrumFit of_fewer = run(fewest_chosen / 6);
       const double least = quiet * between_neighbours();
       const double variance = of_fewer.variance();
       if (variance < fits.usual.variance() && variance >= least * least) fits.of_fewer.emplace(of_fewer);

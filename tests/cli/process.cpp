@@ -82,7 +82,7 @@ Environment::~Environment() {
 }
 
 std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others) {
-  others["LD_PRELOAD"] = QUIETVOX_CRASH;
+  others["LD_PRELOAD"] = QUIETVOX_FAULT_INJECTION;
   others["ASAN_OPTIONS"] = "verify_asan_link_order=0";
   return others;
 }

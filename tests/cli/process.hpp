@@ -58,7 +58,7 @@ class Environment {
   std::map<std::string, std::string> variables_;
 };
 
-/// By which programs are started with cli/preload/crash.cpp loaded, besides those given.
+/// By which programs are started with cli/preload/fault_injection.cpp loaded, besides those given.
 std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others = {});
 
 /// Runs the program to its end.

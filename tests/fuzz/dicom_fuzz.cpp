@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include "io/image.hpp"
-#include "scratch_file.hpp"
+#include "reader_fuzzing.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const quietvox::fuzz::ScratchFile file("a.dcm", data, size);

@@ -11,7 +11,7 @@
 
 #include "io/create.hpp"
 #include "io/output/atomic_output.hpp"
-#include "scratch_file.hpp"
+#include "reader_fuzzing.hpp"
 
 namespace {
 

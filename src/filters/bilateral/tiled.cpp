@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "filters/common/canonical_zero.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 
 namespace quietvox {
 namespace {

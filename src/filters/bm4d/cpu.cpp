@@ -11,8 +11,8 @@
 
 #include "filters/bm4d/restore_small_features.hpp"
 #include "filters/bm4d/stage_setup.hpp"
-#include "filters/common/canonical_zero.hpp"
 #include "filters/common/two_passes.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 
 namespace quietvox {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "filters/common/canonical_zero.hpp"
 #include "filters/common/tiles.hpp"
 #include "filters/common/two_passes.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 #include "filters/dct/kernel.hpp"
 
 namespace quietvox {

@@ -7,7 +7,7 @@
 
 #include "core/border.hpp"
 #include "core/volume_view.hpp"
-#include "filters/common/canonical_zero.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 
 namespace quietvox::selection {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "filters/bilateral/kernel.hpp"
-#include "filters/common/canonical_zero.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 #include "filters/nlm/kernel.hpp"
 
 namespace quietvox {

@@ -8,9 +8,9 @@
 #include <numbers>
 #include <vector>
 
-#include "filters/common/canonical_zero.hpp"
 #include "filters/common/tiles.hpp"
 #include "filters/common/two_passes.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 #include "filters/prinlm/kernel.hpp"
 
 namespace quietvox {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "filters/common/canonical_zero.hpp"
+#include "filters/common/unfiltered_voxels.hpp"
 #include "filters/quadratic/coefficients.hpp"
 #include "filters/quadratic/kernel.hpp"
 

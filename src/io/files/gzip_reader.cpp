@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "io/files/inflate_ahead.hpp"
+#include "io/files/parallel_inflate.hpp"
 
 namespace quietvox::io {
 namespace {
@@ -151,8 +151,8 @@ GzipReader::Batch GzipReader::unpack_batch(const RawReader& file, std::unique_pt
   const auto left = static_cast<std::size_t>(state->bytes_left(file));
   const std::size_t batches = (left - 1) / (parts * most_part) + 1, size = (left - 1) / batches + 1;
   state->refill(file, size, execution);
-  auto pieces =
-      inflate_ahead(*state, std::span(state->next_in, state->avail_in), std::max(size / parts, least_part), execution);
+  auto pieces = parallel_inflate(*state, std::span(state->next_in, state->avail_in), std::max(size / parts, least_part),
+                                 execution);
   std::ranges::reverse(pieces);
   return {std::move(state), std::move(pieces)};
 }

@@ -9,7 +9,7 @@
 
 #include "io/files/byte_stream.hpp"
 #include "io/files/gzip_writer.hpp"
-#include "io/files/inflate_ahead.hpp"
+#include "io/files/parallel_inflate.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -271,7 +271,7 @@ TEST_F(GzipTest, ThreadsUnpackWhatOneThreadWould) {
     constexpr std::size_t part = 1 << 19;
     Execution execution;
     execution.threads = 4;
-    const auto pieces = inflate_ahead(state, std::span(packed).last(state.avail_in), part, execution);
+    const auto pieces = parallel_inflate(state, std::span(packed).last(state.avail_in), part, execution);
     EXPECT_GT(pieces.size(), packed.size() / part / 2) << level;
     for (const Bytes& piece : pieces) {
       std::ranges::copy(piece, unpacked.begin() + static_cast<std::ptrdiff_t>(done));

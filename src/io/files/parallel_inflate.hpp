@@ -23,7 +23,7 @@ namespace quietvox::io {
 /// (the window), from which data may be copied. So it unpacks twice, with two windows that are made up: bytes that come
 /// out equal are right, and two that differ tell which byte of the window they were copied from. That byte is filled in
 /// once the part before is known.
-std::vector<std::vector<std::uint8_t>> inflate_ahead(inflate_state& state, std::span<std::uint8_t> packed,
-                                                     std::size_t part, const Execution& execution);
+std::vector<std::vector<std::uint8_t>> parallel_inflate(inflate_state& state, std::span<std::uint8_t> packed,
+                                                        std::size_t part, const Execution& execution);
 
 }  // namespace quietvox::io

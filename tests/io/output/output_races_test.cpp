@@ -138,7 +138,7 @@ using test::expect_error;
 using test::get;
 using test::put;
 
-class ConcurrencyTest : public testing::Test {
+class OutputRaces : public testing::Test {
  protected:
   void TearDown() override {
     before_lock = nullptr;
@@ -157,7 +157,7 @@ class ConcurrencyTest : public testing::Test {
 };
 
 /// Who looks for stale folders may lock a new one before its maker does, and then removes it.
-TEST_F(ConcurrencyTest, AFolderThatAnotherTookForStaleIsMadeAnew) {
+TEST_F(OutputRaces, AFolderThatAnotherTookForStaleIsMadeAnew) {
   fs::path first;
   before_lock = [&] {
     before_lock = nullptr;
@@ -172,7 +172,7 @@ TEST_F(ConcurrencyTest, AFolderThatAnotherTookForStaleIsMadeAnew) {
 }
 
 /// It lets go of the lock before it removes that, and the maker may have it in between.
-TEST_F(ConcurrencyTest, AFolderThatAnotherIsAboutToRemoveIsMadeAnew) {
+TEST_F(OutputRaces, AFolderThatAnotherIsAboutToRemoveIsMadeAnew) {
   std::promise<void> about_to, made;
   std::thread other;
   before_unlink = [&](const std::string&) {
@@ -196,7 +196,7 @@ TEST_F(ConcurrencyTest, AFolderThatAnotherIsAboutToRemoveIsMadeAnew) {
 }
 
 /// As one that is killed leaves it.
-TEST_F(ConcurrencyTest, WhoTidiesUpMayBeInterruptedAtAnyMoment) {
+TEST_F(OutputRaces, WhoTidiesUpMayBeInterruptedAtAnyMoment) {
   for (int when = 1; when <= 3; ++when) {
     const pid_t killed = fork();
     if (killed == 0) {
@@ -224,7 +224,7 @@ TEST_F(ConcurrencyTest, WhoTidiesUpMayBeInterruptedAtAnyMoment) {
 }
 
 /// Its mode, and its group, stay what they are.
-TEST_F(ConcurrencyTest, AFolderThatTookThePlaceOfOneThatWasMadeIsNotOpenedUp) {
+TEST_F(OutputRaces, AFolderThatTookThePlaceOfOneThatWasMadeIsNotOpenedUp) {
   fs::create_directory(folder_ / "letters");
   fs::permissions(folder_ / "letters", fs::perms::owner_all);
   put(folder_ / "letters/letter.txt", "dear");
@@ -238,7 +238,7 @@ TEST_F(ConcurrencyTest, AFolderThatTookThePlaceOfOneThatWasMadeIsNotOpenedUp) {
   EXPECT_EQ(fs::status(folder_ / "letters").permissions(), fs::perms::owner_all);
 }
 
-TEST_F(ConcurrencyTest, AFolderThatIsMadeIsSyncedWithTheOneAbove) {
+TEST_F(OutputRaces, AFolderThatIsMadeIsSyncedWithTheOneAbove) {
   synced.clear();
   AtomicOutput output(folder_ / "new/a.nii", Kind::file, false, {});
   output.begin();
@@ -249,7 +249,7 @@ TEST_F(ConcurrencyTest, AFolderThatIsMadeIsSyncedWithTheOneAbove) {
   }
 }
 
-TEST_F(ConcurrencyTest, AFolderThatAnotherHasLockedIsLeftToIt) {
+TEST_F(OutputRaces, AFolderThatAnotherHasLockedIsLeftToIt) {
   int file = -1;
   before_lock = [&] {
     before_lock = nullptr;
@@ -264,7 +264,7 @@ TEST_F(ConcurrencyTest, AFolderThatAnotherHasLockedIsLeftToIt) {
   close(file);
 }
 
-TEST_F(ConcurrencyTest, AnOutputThatIsLostIsNotCommitted) {
+TEST_F(OutputRaces, AnOutputThatIsLostIsNotCommitted) {
   AtomicOutput output(folder_ / "series", Kind::folder, false, {});
   output.begin();
   const fs::path staging = only_entry();
@@ -280,7 +280,7 @@ TEST_F(ConcurrencyTest, AnOutputThatIsLostIsNotCommitted) {
 }
 
 /// A run of which another removes what it has written so far: all, one file, or a folder within.
-TEST_F(ConcurrencyTest, ASeriesThatLostFilesIsAnError) {
+TEST_F(OutputRaces, ASeriesThatLostFilesIsAnError) {
   for (int z = 0; z < 6; ++z) {
     fs::create_directories(folder_ / "in/sub");
     test::write_dicom(folder_ / (z < 3 ? "in/" : "in/sub/") / std::to_string(z), {.position = {0, 0, 1.0 * z}});
@@ -328,7 +328,7 @@ class Pair {
   AtomicOutput image_, residual_;
 };
 
-class TogetherTest : public ConcurrencyTest {
+class TogetherTest : public OutputRaces {
  protected:
   void SetUp() override {
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a killed process leaves behind belongs to this one then
@@ -466,7 +466,7 @@ TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
 }
 
 /// A new file may get the inode number of one that was removed.
-TEST_F(ConcurrencyTest, AnotherFileOfTheSameNumberIsKept) {
+TEST_F(OutputRaces, AnotherFileOfTheSameNumberIsKept) {
   const fs::path target = folder_ / "a.nii", staged = folder_ / "staged";
   const auto written = [&](int second) {
     const timespec times[2]{{second, 0}, {second, 0}};
@@ -497,7 +497,7 @@ TEST_F(TogetherTest, NobodyWaitsForEver) {
 }
 
 /// The lock of a private folder, which is open until the end, and what is being written when a run is cut short.
-TEST_F(ConcurrencyTest, FileSystemsThatKeepWhatIsOpenAreLeftCleanAndEndNoRunInACircle) {
+TEST_F(OutputRaces, FileSystemsThatKeepWhatIsOpenAreLeftCleanAndEndNoRunInACircle) {
   hides_what_is_open = true;
   {
     AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
@@ -519,7 +519,7 @@ TEST_F(ConcurrencyTest, FileSystemsThatKeepWhatIsOpenAreLeftCleanAndEndNoRunInAC
 }
 
 /// It knows none, or gives files an owner of its own, who alone may change them.
-TEST_F(ConcurrencyTest, FileSystemsWithoutPermissionsAreWritten) {
+TEST_F(OutputRaces, FileSystemsWithoutPermissionsAreWritten) {
   for (const int error : {ENOSYS, ENOTSUP, EPERM}) {
     mode_error = error;
     AtomicOutput output(folder_ / "a.nii", Kind::file, true, {});
@@ -536,7 +536,7 @@ TEST_F(ConcurrencyTest, FileSystemsWithoutPermissionsAreWritten) {
 }
 
 /// A mount of FAT, or of Windows' own disks (9p), says the same of everything.
-TEST_F(ConcurrencyTest, FileSystemsWithOneModeForAllAreWritten) {
+TEST_F(OutputRaces, FileSystemsWithOneModeForAllAreWritten) {
   mode_error = EPERM;
   for (const mode_t mode : {0777U, 0755U, 0644U}) {
     after_fstat = [mode](struct stat& status) {
@@ -554,7 +554,7 @@ TEST_F(ConcurrencyTest, FileSystemsWithOneModeForAllAreWritten) {
 
 /// Who may rename in the folder of an output can put one of his own in the place of a private folder that was just
 /// made.
-TEST_F(ConcurrencyTest, NothingIsWrittenIntoAFolderOfSomebodyElse) {
+TEST_F(OutputRaces, NothingIsWrittenIntoAFolderOfSomebodyElse) {
   const auto begin = [this] {
     AtomicOutput output(folder_ / "a.nii", Kind::file, false, {});
     expect_error(Errc::not_writable, "Operation not permitted", [&] { output.begin(); });
@@ -567,7 +567,7 @@ TEST_F(ConcurrencyTest, NothingIsWrittenIntoAFolderOfSomebodyElse) {
 }
 
 /// Of the same user's, with what lies in it.
-TEST_F(ConcurrencyTest, AFolderThatGotTheNameOfANewOneKeepsWhatItHolds) {
+TEST_F(OutputRaces, AFolderThatGotTheNameOfANewOneKeepsWhatItHolds) {
   fs::create_directory(folder_ / "letters");
   fs::permissions(folder_ / "letters", fs::perms::owner_all);
   put(folder_ / "letters/letter.txt", "dear");
@@ -586,7 +586,7 @@ TEST_F(ConcurrencyTest, AFolderThatGotTheNameOfANewOneKeepsWhatItHolds) {
 }
 
 /// ITK starts its threads again in every child that it hears of.
-TEST_F(ConcurrencyTest, LibrariesDoNotHearOfTheProcessThatRenames) {
+TEST_F(OutputRaces, LibrariesDoNotHearOfTheProcessThatRenames) {
   pthread_atfork(nullptr, nullptr, [] {
     if (ends_children) _exit(1);
   });
@@ -598,7 +598,7 @@ TEST_F(ConcurrencyTest, LibrariesDoNotHearOfTheProcessThatRenames) {
   EXPECT_EQ(get(folder_ / "a.nii"), "new");
 }
 
-TEST_F(ConcurrencyTest, FileSystemsWithoutLocksGoOn) {
+TEST_F(OutputRaces, FileSystemsWithoutLocksGoOn) {
   for (const int error : {ENOLCK, ENOTSUP, EINVAL, ENOSYS, EBADF}) {
     before_lock = [error] { return error; };
     AtomicOutput output(folder_ / "a.nii", Kind::file, true, {});

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/noise_fit.hpp"
+#include "analysis/noise_spectrum_fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -87,7 +87,7 @@ NoiseBands::NoiseBands(const Extent& size) {
                    [&](std::size_t a, std::size_t b) { return order[a] < order[b]; });
 }
 
-NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired)
+NoiseSpectrumFit::NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired)
     : bricks_(bricks),
       bands_(bricks.size()),
       brick_count_(static_cast<std::size_t>(bricks.count())),
@@ -102,7 +102,7 @@ NoiseFit::NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, b
       across_(depth_, 1),
       is_line_(plane_) {}
 
-void NoiseFit::run() {
+void NoiseSpectrumFit::run() {
   constexpr int rounds = 5, rounds_with_map = 3;
   std::vector<double> energy(brick_count_);
   for (std::size_t i = 0; i < brick_count_; ++i) {
@@ -133,7 +133,7 @@ void NoiseFit::run() {
   bound_lowest();
 }
 
-void NoiseFit::heed_all_like_noise() {
+void NoiseSpectrumFit::heed_all_like_noise() {
   constexpr double few = 200;
   const double stronger = std::clamp(3 - 2 * contrast(), 0.0, 1.0);
   if (stronger == 0) return;
@@ -151,26 +151,26 @@ void NoiseFit::heed_all_like_noise() {
   for (double& power : in_plane_) power *= std::exp(stronger * of_one_mind * middle);
 }
 
-double NoiseFit::variance() const {
+double NoiseSpectrumFit::variance() const {
   return std::accumulate(in_plane_.begin(), in_plane_.end(), 0.0) / static_cast<double>(plane_);
 }
 
-double NoiseFit::contrast() const {
+double NoiseSpectrumFit::contrast() const {
   return std::sqrt(std::max(bricks_.median_variance() / std::max(variance(), 1e-300) - 1, 0.0));
 }
 
-NoiseSpectrum NoiseFit::spectrum() const {
+NoiseSpectrum NoiseSpectrumFit::spectrum() const {
   NoiseSpectrum spectrum{bricks_.size(), {}, {}};
   for (const double power : in_plane_) spectrum.in_plane.push_back(static_cast<float>(power / variance()));
   for (const double power : across_) spectrum.across.push_back(static_cast<float>(power));
   return spectrum;
 }
 
-double NoiseFit::at(std::size_t brick, std::size_t k, std::size_t p) const {
+double NoiseSpectrumFit::at(std::size_t brick, std::size_t k, std::size_t p) const {
   return static_cast<double>(bricks_.brick(static_cast<std::int64_t>(brick))[k * plane_ + p]);
 }
 
-void NoiseFit::choose(const std::vector<double>& energy) {
+void NoiseSpectrumFit::choose(const std::vector<double>& energy) {
   order_.resize(brick_count_);
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   const auto less = [&](std::size_t a, std::size_t b) {
@@ -181,7 +181,7 @@ void NoiseFit::choose(const std::vector<double>& energy) {
   std::sort(order_.begin(), order_.end());
 }
 
-double NoiseFit::mean_of_chosen(const std::vector<double>& energy, double freedom) const {
+double NoiseSpectrumFit::mean_of_chosen(const std::vector<double>& energy, double freedom) const {
   constexpr double most_share = 0.5, doubt = 0.8;  // of the share that is expected, in logarithms
   constexpr int steps = 40;
   double sum = 0, largest = 0;
@@ -213,7 +213,7 @@ double NoiseFit::mean_of_chosen(const std::vector<double>& energy, double freedo
   return std::exp(weighted / weights);
 }
 
-void NoiseFit::fit_spectrum() {
+void NoiseSpectrumFit::fit_spectrum() {
   const std::size_t frequencies = depth_ * plane_;
   std::vector<double> power(frequencies);
   std::vector<float> values(frequencies * chosen_);
@@ -261,7 +261,7 @@ void NoiseFit::fit_spectrum() {
   flatness_ = reaching > 0 ? not_reaching / reaching : 1;
 }
 
-void NoiseFit::leave_out_lines(std::vector<double>& power, std::span<float> squares) {
+void NoiseSpectrumFit::leave_out_lines(std::vector<double>& power, std::span<float> squares) {
   // Times the strongest beside it. The fewer bricks, the more power varies by chance.
   const double much = 2 + 10 / std::sqrt(static_cast<double>(chosen_));
   const auto width = static_cast<std::size_t>(bricks_.size().x), height = static_cast<std::size_t>(bricks_.size().y);
@@ -293,7 +293,7 @@ void NoiseFit::leave_out_lines(std::vector<double>& power, std::span<float> squa
   }
 }
 
-void NoiseFit::leave_out_constant_across(std::span<const double> power, std::span<float> squares) {
+void NoiseSpectrumFit::leave_out_constant_across(std::span<const double> power, std::span<float> squares) {
   constexpr double much = 2, alike = 1.3;
   if (brick_count_ < many || depth_ < 4) return;
   // Once found, it stays: without it, other bricks are chosen, which may not show it.
@@ -314,7 +314,7 @@ void NoiseFit::leave_out_constant_across(std::span<const double> power, std::spa
   for (double& power_across : across_) power_across *= static_cast<double>(depth_) / sum;
 }
 
-double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
+double NoiseSpectrumFit::scatter_of(std::vector<double> energy, double freedom) const {
   constexpr std::size_t more = 3;  // times as many as were chosen
   const double more_share = static_cast<double>(more) * chosen_share_;
   if (more_share >= 1 || more * chosen_ > energy.size()) return 1;
@@ -329,7 +329,7 @@ double NoiseFit::scatter_of(std::vector<double> energy, double freedom) const {
                    : 1;
 }
 
-double NoiseFit::finest_variance() const {
+double NoiseSpectrumFit::finest_variance() const {
   constexpr double share = 0.05;  // of all bricks
   const auto is_finest = [&](std::size_t p) { return bands_.high[p] && !is_line_[p]; };
   std::vector<double> energy(brick_count_);
@@ -348,7 +348,7 @@ double NoiseFit::finest_variance() const {
   return mean / (coefficients * mean_of_smallest(share, coefficients));
 }
 
-double NoiseFit::floor_of(std::vector<double> energy) {
+double NoiseSpectrumFit::floor_of(std::vector<double> energy) {
   constexpr double very_flattest = 0.005, flat = 0.05;
   constexpr std::size_t fewest_bricks = 50;
   if (energy.size() < fewest_bricks) return 1;
@@ -356,13 +356,13 @@ double NoiseFit::floor_of(std::vector<double> energy) {
   return above > 0 ? quantile_of(std::span(energy), very_flattest) / above : 1;
 }
 
-double NoiseFit::middle(std::span<float> squares) {
+double NoiseSpectrumFit::middle(std::span<float> squares) {
   constexpr std::size_t few = 30;
   if (squares.size() >= few) return median_of(squares) / square(normal_median);
   return std::accumulate(squares.begin(), squares.end(), 0.0) / static_cast<double>(squares.size());
 }
 
-void NoiseFit::bound_lowest() {
+void NoiseSpectrumFit::bound_lowest() {
   const double next = mean_of(bands_.next);
   double rest = 0, count = 0;
   for (std::size_t p = 0; p < plane_; ++p) {
@@ -377,7 +377,7 @@ void NoiseFit::bound_lowest() {
   bound(bands_.lowest, bands_.next);
 }
 
-void NoiseFit::bound(const std::vector<bool>& frequencies, const std::vector<bool>& limits) {
+void NoiseSpectrumFit::bound(const std::vector<bool>& frequencies, const std::vector<bool>& limits) {
   if (std::find(limits.begin(), limits.end(), true) == limits.end()) return;
   const double limit = mean_of(limits);
   for (std::size_t p = 0; p < plane_; ++p) {
@@ -385,7 +385,7 @@ void NoiseFit::bound(const std::vector<bool>& frequencies, const std::vector<boo
   }
 }
 
-double NoiseFit::mean_of(const std::vector<bool>& frequencies) const {
+double NoiseSpectrumFit::mean_of(const std::vector<bool>& frequencies) const {
   double sum = 0, count = 0;
   for (std::size_t p = 0; p < plane_; ++p) {
     if (!frequencies[p]) continue;
@@ -395,7 +395,7 @@ double NoiseFit::mean_of(const std::vector<bool>& frequencies) const {
   return count > 0 ? sum / count : 0;
 }
 
-std::vector<double> NoiseFit::smoothed() const {
+std::vector<double> NoiseSpectrumFit::smoothed() const {
   const auto width = static_cast<std::ptrdiff_t>(bricks_.size().x),
              height = static_cast<std::ptrdiff_t>(bricks_.size().y);
   std::vector<double> result(plane_);
@@ -417,7 +417,7 @@ std::vector<double> NoiseFit::smoothed() const {
   return result;
 }
 
-NoiseFit::Whitened NoiseFit::whiten(const NoiseBricks& bricks) const {
+NoiseSpectrumFit::Whitened NoiseSpectrumFit::whiten(const NoiseBricks& bricks) const {
   const std::vector<double> smooth = smoothed();
   double strongest = 0, strongest_across = 0;
   for (std::size_t p = 0; p < plane_; ++p) strongest = std::max(strongest, bands_.lowest[p] ? 0 : in_plane_[p]);
@@ -482,7 +482,7 @@ NoiseFit::Whitened NoiseFit::whiten(const NoiseBricks& bricks) const {
   return whitened;
 }
 
-std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened, double spreads) const {
+std::vector<std::size_t> NoiseSpectrumFit::with_slope_of_noise(const Whitened& whitened, double spreads) const {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < whitened.slope.size(); ++i) {
     if (whitened.slope[i] >= spreads * std::sqrt(8 / whitened.freedom)) continue;
@@ -492,7 +492,7 @@ std::vector<std::size_t> NoiseFit::with_slope_of_noise(const Whitened& whitened,
   return candidates;
 }
 
-NoiseFit::LikeNoise NoiseFit::like_noise(const NoiseBricks& bricks) const {
+NoiseSpectrumFit::LikeNoise NoiseSpectrumFit::like_noise(const NoiseBricks& bricks) const {
   const Whitened whitened = whiten(bricks);
   LikeNoise result{with_slope_of_noise(whitened, 1), {}, spread_of(whitened.freedom)};
   std::erase_if(result.bricks, [&](std::size_t i) { return !(whitened.energy[i] > 0); });

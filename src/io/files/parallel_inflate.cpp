@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/files/inflate_ahead.hpp"
+#include "io/files/parallel_inflate.hpp"
 
 #include <isa-l/crc.h>
 #include <zlib.h>
@@ -181,8 +181,8 @@ void shift_in(Window& window, const Bytes& bytes) {
 
 }  // namespace
 
-std::vector<Bytes> inflate_ahead(inflate_state& state, std::span<std::uint8_t> packed, std::size_t part,
-                                 const Execution& execution) {
+std::vector<Bytes> parallel_inflate(inflate_state& state, std::span<std::uint8_t> packed, std::size_t part,
+                                    const Execution& execution) {
   const std::size_t parts = packed.size() / part;
   std::vector<std::optional<Bit>> found(parts);
   parallel_for(execution, static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {

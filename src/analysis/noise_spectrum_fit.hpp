@@ -27,11 +27,11 @@ struct NoiseBands {
 constexpr double mixed_flatness = 0.8;
 
 /// Fits the noise model to bricks of cosine energies.
-class NoiseFit {
+class NoiseSpectrumFit {
  public:
   /// Chooses the `chosen` flattest bricks. `flat`: the share of all bricks that is expected to be flat, at least twice
   /// the chosen number; 1: all are. `repaired`: some voxels were replaced, which spoils the highest frequencies.
-  NoiseFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired);
+  NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired);
 
   void run();
 

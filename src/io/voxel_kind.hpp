@@ -34,8 +34,8 @@ class KindByVoxels {
   std::map<std::size_t, bool> vectors_;  // by the first of three volumes
 };
 
-/// What is said about voxels: by the header; where that does not say it, by a look at them if they are labels; else by
-/// what lies beside the image; else by that look.
+/// What kind of numbers voxels are, from the first that tells it: the header; the voxels, if they look like labels; the
+/// sidecar beside the image; the voxels, if they look like something else.
 class VoxelKind {
  public:
   VoxelKind(HeaderFacts header, const std::filesystem::path& image, std::size_t volumes, Rescale to_real)

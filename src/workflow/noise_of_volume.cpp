@@ -25,7 +25,8 @@ class AsMagnitudes final : public VolumeSource {
 };
 
 /// The volume whose difference from this one shows the noise. Neighbours in time may share some of their data (view
-/// sharing, filters along time), and with it their noise; volumes an even number apart are both labelled, or neither.
+/// sharing, filters along time), and with it their noise; in arterial spin labelling, volumes an even number
+/// apart are both label or both control images.
 std::size_t neighbour_of(std::size_t volume, const io::Image& image) {
   const std::size_t last = image.volume_count() - 1;
   if (image.is_time_series()) {

@@ -109,7 +109,8 @@ void ScanFilter::add_warnings_of_volumes() {
 }
 
 /// Rank filters work on stored numbers, unless real values are needed, as for stabilisation. If floats would lose
-/// digits of the real values, all filters work on these less their middle.
+/// digits of the real values, all filters work on these minus Image::offset(); throws if the output has another type
+/// or format.
 io::VoxelDomain ScanFilter::choose_domain() const {
   const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
   if (const double offset = image_.offset(); offset != 0) {

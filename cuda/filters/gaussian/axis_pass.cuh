@@ -66,8 +66,8 @@ struct AxisPass {
   /// The first output of a line.
   __device__ float* target(int line, int plane) const { return out.first + line * out.line + plane * out.plane; }
 
-  /// The place in the input of place n of a line, which may lie beyond the border. Without a division, because this is
-  /// used in unrolled loops.
+  /// The place in the input of place n of a line, which may lie beyond the border. Without an integer division,
+  /// because this is used in unrolled loops.
   __device__ int place(int n) const {
     if (period == 0) return min(max(n, 0), in_length - 1);
     const int rest = n - period * __float2int_rd(static_cast<float>(n) * (1.0F / static_cast<float>(period)));

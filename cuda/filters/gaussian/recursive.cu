@@ -6,8 +6,8 @@ namespace quietvox::gaussian {
 namespace {
 
 // The recursive Gaussian: a block makes 32 lines between two restarts. One warp runs along the axis, the other one
-// against it. Each keeps what it makes of the half that it comes to first in shared memory; in the other half it finds
-// there what the other warp has made, and completes the outputs.
+// against it. Each keeps in shared memory its results for the half that it meets first; in the other half it finds
+// there those of the other warp, and completes the outputs.
 
 constexpr int restart = static_cast<int>(restart_every);
 

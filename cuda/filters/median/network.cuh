@@ -56,8 +56,8 @@ struct Lanes<float> {
   }
 };
 
-/// Two 16-bit voxels per register, of two tiles that lie side by side, `Apart` columns of an even number from each
-/// other. Rows are read by aligned pairs of voxels.
+/// Two 16-bit voxels per register, of two tiles that lie side by side, `Apart` columns from each other, an even
+/// number. Rows are read by aligned pairs of voxels.
 template <class T>
 struct PackedLanes {
   using Value = unsigned;
@@ -137,11 +137,12 @@ constexpr Triple<int> group_of() {
 /// Whether blocks of so many threads run in step; a multiprocessor holds one of them.
 constexpr bool runs_in_step(int threads) { return threads > 128; }
 
-/// How the blocks of a launch are dealt to the parts of a job. The other parts share the first `edge_rows` rows of each
-/// layer of the grid: part i has the blocks from first[i] to first[i + 1]. The last part has the rest of the grid.
+/// How the blocks of a launch are dealt to the parts of a job. All parts but the last share the first `edge_rows` rows
+/// of each layer of the grid: part i has the blocks from first[i] to first[i + 1]. The last part has the rest of the
+/// grid.
 ///
-/// In blocks in step, consecutive threads take consecutive groups of a part, across its rows and layers, so that none
-/// is idle even if the part is thin.
+/// Where runs_in_step(), consecutive threads take consecutive groups of a part, across its rows and layers, so that
+/// none is idle even if the part is thin.
 struct Deal {
   struct Blocks {
     int width;  ///< threads of a block along x, a power of two; narrow parts take narrow blocks, flat ones wide ones

@@ -7,9 +7,9 @@
 namespace quietvox::cuda::nlm {
 namespace {
 
-// Patches of one slice. A lane owns a column of voxels at one x; of its outputs it keeps all voxels that their patches
-// reach in registers. Squared differences are summed along y within a lane, along x across the lanes. A block stages
-// the neighbours for many offsets in shared memory.
+// Patches of one slice. A lane owns a column of voxels at one x; it keeps in registers all voxels that the patches of
+// its outputs reach. Squared differences are summed along y within a lane, along x across the lanes. A block stages the
+// neighbours for many offsets in shared memory.
 
 template <int F>
 struct SliceShape {

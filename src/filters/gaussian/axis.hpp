@@ -61,8 +61,8 @@ std::vector<double> sampled_weights(const Axis&);
 
 Recursion make_recursion(double sigma);
 
-/// The axes that are filtered, in their order: z, y, x. Slabs have neighbours along z only, so that all but the first
-/// pass see as many voxels as they make.
+/// The axes that are filtered, in their order: z, y, x. z is first, since slabs have neighbours along z only: later
+/// passes read no more voxels than they write.
 std::vector<int> filtered_axes(const GaussianParams&);
 
 /// True where an axis is recursive.

@@ -14,8 +14,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace quietvox::vectors::HWY_NAMESPACE {
 
-/// 2^x for x <= 0, relative error below 2e-7; exactly 1 at 0 and exactly 0 from -127 down. Near -126 results are tiny
-/// but not accurate. Splits x into a whole number n and f in [-1/2, 1/2]; the polynomial is the minimax one with
+/// 2^x for x <= 0: relative error below 2e-7 from -126 up, exactly 1 at 0, exactly 0 from -127 down; between these two,
+/// tiny but not accurate. Splits x into a whole number n and f in [-1/2, 1/2]; the polynomial is the minimax one with
 /// p(0) = 1; n is added to the exponent bits. Several vectors go step by step together, to keep the pipelines full.
 template <class Tag, class Vector, int Count>
 HWY_INLINE void exp2(Tag d, Vector (&x)[Count]) {

@@ -125,9 +125,9 @@ std::vector<SliceHeader> plain_frames(const SliceHeader& file) {
   return images;
 }
 
-/// The frames of a reconstructed tomogram of nuclear medicine (PS3.3 C.8.4.8, C.8.4.11, C.8.4.15): the detector's item
-/// says where the first slice lies, a vector which slice a frame is, and the sign of their spacing on which side of the
-/// first they lie. Phases of a gated one lie at the same places, one after the other.
+/// The frames of a reconstructed tomogram of nuclear medicine (PS3.3 C.8.4.8, C.8.4.11, C.8.4.15): Detector
+/// Information says where the first slice lies, Slice Vector which slice a frame is, and the sign of Spacing Between
+/// Slices on which side of the first they lie. Phases of a gated one lie at the same places, one after the other.
 std::vector<SliceHeader> tomogram_slices(DcmDataset& data, const SliceHeader& file) {
   std::vector<SliceHeader> images = plain_frames(file);
   DcmItem* const detector = first_item(data, DCM_DetectorInformationSequence);

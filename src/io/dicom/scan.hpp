@@ -29,7 +29,8 @@ struct Scan {
 };
 
 /// Reads the headers of a file, or of all files below a folder. Files that belong to a series and do not parse are
-/// images with a problem. Colour images in a series with more others are skipped: they are no slices of it.
+/// images with a problem. Colour images that grey ones of their series outnumber are skipped: they are no slices
+/// of it.
 Scan scan(const std::filesystem::path&, const Execution&, const ScanGuard& = {});
 
 }  // namespace quietvox::io::dicom

@@ -105,8 +105,7 @@ struct ParseOptions {
   DcmTagKey until = DCM_UndefinedTagKey;  ///< the first element that is not read
 };
 
-/// Reads what can be read; throws Error, which does not name the file, where that is not all. DCMTK throws at some
-/// broken directory records.
+/// Parses as far as it can; throws Error, which does not name the file, if the file is cut or broken.
 void parse(DcmFileFormat& file, const std::filesystem::path& path, const Execution& execution,
            const ParseOptions& options = {}) {
   prepare_toolkit();
@@ -121,7 +120,7 @@ void parse(DcmFileFormat& file, const std::filesystem::path& path, const Executi
       if (status == EC_MemoryExhausted) throw Error(Errc::out_of_memory, "what it holds does not fit into memory");
       const bool cut = status == EC_EndOfStream || status == EC_StreamNotifyClient;
       if (status.bad() && !(cut && input.is_padded())) problem = cut ? "the file ends too early" : status.text();
-    } catch (const std::logic_error& error) {
+    } catch (const std::logic_error& error) {  // from DCMTK, at some broken directory records
       problem = error.what();
     }
   }

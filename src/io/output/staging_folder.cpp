@@ -107,8 +107,8 @@ std::vector<fs::path> paths_in(const fs::path& folder) {
 
 // A forked child calls what follows: no memory may be allocated.
 
-/// Removes what lies in an open folder. For a folder it calls `remove_folder`, once its owner may change what lies in
-/// it and move it. Follows no link. Returns an error number, or 0.
+/// Empties an open folder but for `kept`. Makes each subfolder writable by its owner, then passes it to
+/// `remove_folder`. Follows no link. Returns an error number, or 0.
 template <class RemoveFolder>
 int remove_all_in(int folder, std::string_view kept, const RemoveFolder& remove_folder) {
   alignas(dirent64) std::array<char, 1 << 14> entries;

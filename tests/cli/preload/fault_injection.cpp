@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loaded into the program ahead of its libraries (LD_PRELOAD): files of certain names kill it where they are opened, or
-// keep it there for half a minute,
-// JPEG images where they are decoded, and files that are renamed once there were QUIETVOX_TEST_RENAMES of them: the
-// process that does so, or where QUIETVOX_TEST_KILL_RUN is set, the one that began. Where QUIETVOX_TEST_PLAIN_RENAMES
-// is set, the file system seems to be one that can only rename. Just before the first exchange, what
-// QUIETVOX_TEST_SWAP names comes to stand where the output is to stand, and what stood there, under that name and
-// `.was`; what QUIETVOX_TEST_PLANT names is moved into the folder that stands there. Where QUIETVOX_TEST_THREADS is
-// set, the system gives so many threads.
+// Loaded into the program ahead of its libraries (LD_PRELOAD), to make what is rare happen:
+// - A file with `crashes-the-parser` in its name kills the process that opens it; `keeps-the-parser` holds it up for
+//   half a minute; a JPEG image kills the one that decodes it.
+// - QUIETVOX_TEST_RENAMES=N: the Nth rename kills the process that does it, or, if QUIETVOX_TEST_KILL_RUN is set, the
+//   process that began the run.
+// - QUIETVOX_TEST_PLAIN_RENAMES: the file system can only rename, not exchange.
+// - QUIETVOX_TEST_SWAP=PATH: just before the first exchange, PATH takes the place of the output; what stood there gets
+//   the name PATH.was.
+// - QUIETVOX_TEST_PLANT=PATH: just before the first exchange, PATH is moved into the folder that is replaced.
+// - QUIETVOX_TEST_THREADS=N: the system gives N threads and no more.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
 #include "io/image.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
@@ -34,6 +35,16 @@ class DicomSeries : public ::testing::Test {
   }
   std::unique_ptr<io::Image> open(const io::ReadOptions& options = {}) {
     return io::open_dicom(folder_.path(), options);
+  }
+  /// Why the series is refused as irregular; empty if it is not.
+  std::string problem_of_opening(const io::ReadOptions& options = {}) {
+    try {
+      open(options);
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::irregular);
+      return error.what();
+    }
   }
 
   /// The marks of the slices of a volume, in their order.

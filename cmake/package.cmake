@@ -52,7 +52,7 @@ set(public_headers ${filter_headers}
   workflow/denoise.hpp workflow/observer.hpp workflow/options.hpp workflow/stabilisation_choice.hpp workflow/volume_filter.hpp)
 set(public_itk_headers
   quietvoxImageFilterBase.h quietvoxImageFilterBase.hxx quietvoxSeriesImageSource.h quietvoxSeriesImageWriter.h
-  filters/filter_support.hpp filters/setter_names.hpp filters/pixel_conversion.hpp)
+  header_upstream.hpp filters/filter_support.hpp filters/setter_names.hpp filters/pixel_conversion.hpp)
 # The reference of these headers in HTML: cmake --build build --target quietvox_api
 find_package(Doxygen)
 if(DOXYGEN_FOUND)

@@ -29,12 +29,13 @@ std::int64_t end_of(const View& box) {
   return box.origin.z + box.extent.z;
 }
 
-/// A chunk on the device: its input, and the output of every step of the chain. Slices are filtered as soon as the
-/// slices that their window reaches are there, so that nothing is computed twice within a chunk.
+/// A slab on the device: its input, and the output of every step of the chain. Slices are filtered as soon as the
+/// slices that their window reaches are there, so that nothing is computed twice within a slab.
 template <class T>
-class Chunk {
+class DeviceSlab {
  public:
-  Chunk(const LaunchContext& context, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out)
+  DeviceSlab(const LaunchContext& context, std::span<const FilterConfig> chain, VolumeView<const T> in,
+             VolumeView<T> out)
       : context_(context), chain_(chain) {
     VolumeView<T> first{nullptr, in.extent, in.spacing, in.origin, in.missing};
     add(first);
@@ -88,10 +89,10 @@ struct Drain {
 };
 
 template <class T>
-void run_chunk(Device& device, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
-               const Execution& execution) {
+void run_slab(Device& device, std::span<const FilterConfig> chain, VolumeView<const T> in, VolumeView<T> out,
+              const Execution& execution) {
   const LaunchContext context{device.compute, device.pool, device.multiprocessors};
-  Chunk<T> chunk(context, chain, in, out);
+  DeviceSlab<T> slab(context, chain, in, out);
   const Drain drain{device};
   const std::int64_t slice_bytes = std::max<std::int64_t>(in.extent.slice() * static_cast<std::int64_t>(sizeof(T)), 1);
   const std::int64_t piece = std::clamp<std::int64_t>(piece_bytes / slice_bytes, 1, piece_slices);
@@ -107,18 +108,18 @@ void run_chunk(Device& device, std::span<const FilterConfig> chain, VolumeView<c
     if (sent < end_of(in)) {
       const std::int64_t last = std::min(sent + piece, end_of(in));
       const VolumeView<const T> from = between(in, sent, last);
-      upload.copy(between(chunk.input(), sent, last).data, from.data, from.extent.voxels() * sizeof(T));
+      upload.copy(between(slab.input(), sent, last).data, from.data, from.extent.voxels() * sizeof(T));
       sent = last;
       uploaded.record(device.upload);
       uploaded.make_wait(device.compute);
     }
-    chunk.advance(sent);
+    slab.advance(sent);
     computed.record(device.compute);
     computed.make_wait(device.download);
-    for (const std::int64_t ready = chunk.output_ready(); fetched < ready;) {
+    for (const std::int64_t ready = slab.output_ready(); fetched < ready;) {
       const std::int64_t last = std::min(fetched + piece, ready);
       const VolumeView<T> to = between(out, fetched, last);
-      download.copy(to.data, between(chunk.output(), fetched, last).data, to.extent.voxels() * sizeof(T));
+      download.copy(to.data, between(slab.output(), fetched, last).data, to.extent.voxels() * sizeof(T));
       fetched = last;
     }
     if (execution.progress) execution.progress(static_cast<double>(fetched - out.origin.z) / out.extent.z);
@@ -127,10 +128,10 @@ void run_chunk(Device& device, std::span<const FilterConfig> chain, VolumeView<c
   device.compute.synchronize();
 }
 
-/// Output slices per chunk that fit into the memory there is.
+/// Output slices per slab that fit into the memory there is.
 template <class T>
-std::int64_t chunk_slices(const Device& device, std::span<const FilterConfig> chain, const VolumeView<const T>& in,
-                          const VolumeView<T>& out, const Execution& execution) {
+std::int64_t slices_of_slab(const Device& device, std::span<const FilterConfig> chain, const VolumeView<const T>& in,
+                            const VolumeView<T>& out, const Execution& execution) {
   double budget = 0.9 * static_cast<double>(device.pool.available());
   if (execution.memory_limit) budget = std::min(budget, static_cast<double>(*execution.memory_limit));
   const double slice_bytes = static_cast<double>(in.extent.slice() * sizeof(T));
@@ -149,14 +150,14 @@ void run_chain(Device& device, std::span<const FilterConfig> chain, VolumeView<c
   const std::lock_guard lock(device.mutex);
   const CurrentDevice current(device.index);
   const Radius3 halo = total_halo(chain);
-  std::int64_t slices = chunk_slices(device, chain, in, out, execution);
+  std::int64_t slices = slices_of_slab(device, chain, in, out, execution);
   std::int64_t first = out.origin.z;
   while (first < end_of(out)) {
     const std::int64_t last = std::min(first + slices, end_of(out));
     const auto fraction = [&](std::int64_t z) { return static_cast<double>(z - out.origin.z) / out.extent.z; };
     const VolumeView<T> part = between(out, first, last);
     try {
-      run_chunk(device, chain, halo_slices(in, part, halo), part, execution.part(fraction(first), fraction(last)));
+      run_slab(device, chain, halo_slices(in, part, halo), part, execution.part(fraction(first), fraction(last)));
       first = last;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_memory || slices == 1) throw;

@@ -55,8 +55,9 @@ concept PerAxis = (length_of_array<T>() == VDimension) || std::is_arithmetic_v<T
  * filter. Filters that work in slices (these and quadratic) ask for all of the input, and make all of the output at
  * once, where slices lie along x or y.
  *
- * An image is filtered by itself: the noise of a time series is measured in each volume alone, and blank slices count
- * as they are, unlike in the program and denoise(DenoiseRequest), which also know labels and phases and refuse them.
+ * An image is filtered by itself: the noise of a time series is measured in each volume alone, and blank slices are
+ * filtered as they are, unlike in the program and denoise(DenoiseRequest), which also know labels and phases and refuse
+ * them.
  *
  * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
  * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */

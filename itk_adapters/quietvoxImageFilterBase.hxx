@@ -16,6 +16,7 @@
 #include "core/provenance.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
 #include "itk_adapters/filters/setter_names.hpp"
+#include "itk_adapters/header_upstream.hpp"
 #include "quietvoxImageFilterBase.h"
 
 namespace quietvox {

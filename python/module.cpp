@@ -41,9 +41,19 @@ using Options = std::map<std::string, std::string>;  ///< by keyword
 using Step = std::pair<std::string, Options>;        ///< a filter and its parameters
 using Array = py::array_t<float, py::array::c_style>;
 
-/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`.
+/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `force=True`, `compress=False`.
 std::string spelled(const Parameter& parameter) {
+  static const std::set<std::string> flags = [] {
+    std::set<std::string> names;
+    for (const auto& fields : {describe_fields<InputOptions>(), describe_fields<OutputOptions>()}) {
+      for (const FieldInfo& field : fields) {
+        if (field.kind == FieldKind::flag) names.insert(field.name);
+      }
+    }
+    return names;
+  }();
   const std::string keyword = json_key(parameter.name);
+  if (flags.contains(parameter.name)) return keyword + "=True";
   if (keyword.starts_with("no_")) return keyword.substr(3) + "=False";
   if (parameter.value == "XxYxZ") return "a sequence of numbers, one for each axis";
   return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";

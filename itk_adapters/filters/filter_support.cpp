@@ -9,15 +9,26 @@
 #include "core/axis_swap.hpp"
 #include "core/filled_source.hpp"
 #include "core/memory_volume.hpp"
-#include "quietvoxSeriesImageSource.h"
+#include "workflow/blank_slices.hpp"
 
 namespace quietvox {
 
-HeaderFacts header_upstream(const itk::DataObject* data) {
-  SeriesImageSource* const source = SeriesImageSource::FindUpstream(data);
-  if (!source) return {};
-  return source->GetImage().volume(source->GetVolumeIndex(), io::VoxelDomain::stored)->header();
-}
+namespace {
+
+/// A volume that lives longer than its readers.
+class BorrowedVolume final : public VolumeSource {
+ public:
+  explicit BorrowedVolume(VolumeSource& volume) : volume_(volume) {}
+  Extent extent() const override { return volume_.extent(); }
+  Spacing spacing() const override { return volume_.spacing(); }
+  HeaderFacts header() const override { return volume_.header(); }
+  void read(VolumeView<float> slices) override { volume_.read(slices); }
+
+ private:
+  VolumeSource& volume_;
+};
+
+}  // namespace
 
 bool swaps_axes(const FilterConfig& settings, const VolumeFacts& facts) {
   return static_cast<bool>(axis_swap_for(std::span(&settings, 1), facts));
@@ -25,7 +36,10 @@ bool swaps_axes(const FilterConfig& settings, const VolumeFacts& facts) {
 
 std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabilise stabilise, VolumeSource& volume,
                                             const Backend& backend, const Execution& execution) {
-  const auto measure = [](VolumeSource& reaching, const Execution& silent) { return measure_noise(reaching, silent); };
+  const auto measure = [](VolumeSource& reaching, const Execution& silent) {
+    BlankSlices slices(std::make_unique<BorrowedVolume>(reaching));
+    return measure_noise(slices, silent);
+  };
   return std::make_unique<VolumeFilter>(VolumeChain{std::span(&settings, 1), stabilise}, volume, backend, execution,
                                         measure);
 }

@@ -12,15 +12,8 @@
 #include "itk_adapters/filters/pixel_conversion.hpp"
 #include "workflow/volume_filter.hpp"
 
-namespace itk {
-class DataObject;
-}
-
 /// What the ITK filters do that needs no pixel type.
 namespace quietvox {
-
-/// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
-HeaderFacts header_upstream(const itk::DataObject*);
 
 /// True if the filter takes z for the axis across slices, and the slices of this image lie along another: then axes are
 /// exchanged while it filters (core/axis_swap.hpp), which takes the whole image.

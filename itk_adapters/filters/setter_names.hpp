@@ -41,10 +41,13 @@ inline std::string with_setters(const Message& message) {
     if (parameter.name == "no-compress") return std::string("WriteOptions::compress = false");
     if (of_commands.contains(parameter.name)) return parameter.text();
     if (parameter.name == "series") return std::string("SetSeriesUID");
-    const bool is_kind = parameter.name == "force-kind";
-    if (parameter.value == "XxYxZ") return "Set" + camel_case(parameter.name) + "({X, Y, Z})";
-    const std::string value = is_kind ? "DataKind::" + parameter.value : "\"" + parameter.value + "\"";
-    return "Set" + camel_case(parameter.name) + (parameter.value.empty() ? "" : "(" + value + ")");
+    const std::string setter = "Set" + camel_case(parameter.name);
+    std::string value = parameter.value;
+    if (value.empty()) return setter;
+    if (value == "XxYxZ") value = "{X, Y, Z}";
+    if (parameter.name == "force-kind") value = "DataKind::" + value;
+    if (parameter.name == "backend" || parameter.name == "stabilise") value = '"' + value + '"';
+    return setter + "(" + value + ")";
   });
 }
 

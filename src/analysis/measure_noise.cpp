@@ -388,9 +388,9 @@ void take_as_white(NoiseModel& model, double sigma) {
   model.spectrum = {};
 }
 
-/// Where the signal is weak, Rician noise varies less than its sigma. How much less is told by air, if its noise is the
-/// same everywhere and agrees with that of the signal; by the signal alone, some texture makes much of a difference.
-/// Returns whether air told it.
+/// Where the signal is weak, Rician noise varies less than its sigma. Air shows how much less, if its noise is the same
+/// everywhere and agrees with that of the signal; else the signal does, but there texture makes much of a difference.
+/// Returns true if air showed it.
 bool correct_rician(NoiseModel& model, double signal, const Air& air) {
   constexpr double weak = 5;  // sigmas
   constexpr double alike = 1.35;

@@ -34,8 +34,8 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
-/// Opens the standard streams that the caller closed, so that no file gets their numbers and takes what is printed.
-/// They are opened the wrong way round: a result that cannot be printed is still an error.
+/// Opens the standard streams that the caller closed, so that no file gets their numbers and with them what is printed.
+/// Input is opened for writing, output for reading: a result that cannot be printed is still an error.
 void open_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
@@ -78,7 +78,7 @@ void run_command_line(std::vector<std::string> words, Context& context) {
   const Arguments arguments(command.name, command.groups, command.operands, rest);
   const auto report = arguments.params<ReportOptions>();
   std::vector<std::string> files = arguments.operands();
-  for (const char* option : {"mask", "residual", "picture"}) {
+  for (const char* option : {"mask", "residual", "picture", "map"}) {
     for (const std::string& file : arguments.values(option)) files.push_back(file);
   }
   context.console.configure(report,

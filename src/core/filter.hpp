@@ -151,9 +151,27 @@ constexpr double window_voxels(Radius3 radius) {
   return (2.0 * radius.x + 1) * (2.0 * radius.y + 1) * (2.0 * radius.z + 1);
 }
 
-/// Makes the registry entry of a parameter struct.
+/// The hooks that a parameter struct has but does not list: they would do nothing.
+template <FilterParams P>
+std::string unlisted_hooks() {
+  const FilterHooks<P> listed = P::hooks();
+  std::string names;
+  const auto look_at = [&](std::string_view name, bool is_listed) {
+    if (!is_listed) names += " " + std::string(name);
+  };
+  if constexpr (requires { &P::enhances; }) look_at("enhances", listed.enhances);
+  if constexpr (requires { &P::with_content_hashes; }) look_at("with_content_hashes", listed.with_content_hashes);
+  if constexpr (requires { &P::working_bytes; }) look_at("working_bytes", listed.working_bytes);
+  if constexpr (requires { &P::cpu_ns_per_voxel; }) look_at("cpu_ns_per_voxel", listed.cpu_ns_per_voxel);
+  return names;
+}
+
+/// Makes the registry entry of a parameter struct. Throws Error(internal) if it has a hook that it does not list.
 template <FilterParams P>
 Filter describe_filter() {
+  if (const std::string names = unlisted_hooks<P>(); !names.empty()) {
+    throw Error(Errc::internal, std::string(P::name) + ": hooks() does not list" + names);
+  }
   return {
       .name = std::string(P::name),
       .summary = std::string(P::summary),

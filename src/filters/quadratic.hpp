@@ -58,7 +58,7 @@ struct QuadraticParams {
   static consteval auto fields() {
     return std::tuple{
         field("coefficients", &QuadraticParams::coefficients, NoRange{}, "NAME",
-              "denoise, mammogram-enhance, or a JSON file of coefficients as train-quadratic writes it."),
+              "denoise, mammogram-enhance, or a JSON file of trained coefficients."),
         field("gain", &QuadraticParams::gain, {0, 1000}, "", "Factor of the quadratic part."),
         field("lowest", &QuadraticParams::lowest, {-1e30, 1e30}, "intensity",
               "Value that counts as 0; auto: as the coefficients say, else the smallest of the volume."),

@@ -80,13 +80,14 @@ void add_noise(VolumeView<float> volume, const NoiseParams& params, float lowest
   validate(params);
   if (!is_of_single_voxels(params.kind)) {
     throw Error(Errc::invalid_argument,
-                "add-noise: noise of kind '" + FieldType<NoiseKind>::format(params.kind) + "' needs the whole volume",
+                std::string(NoiseParams::name) + ": noise of kind '" + FieldType<NoiseKind>::format(params.kind) +
+                    "' needs the whole volume",
                 "use NoiseAdder");
   }
   if (params.kind == NoiseKind::salt_and_pepper && params.amount > 1) {
     throw Error(Errc::invalid_argument,
-                "add-noise: " + Parameter{"amount"} + " = '" + FieldType<double>::format(params.amount) +
-                    "' is not allowed for salt-and-pepper",
+                std::string(NoiseParams::name) + ": " + Parameter{"amount"} + " = '" +
+                    FieldType<double>::format(params.amount) + "' is not allowed for salt-and-pepper",
                 "give a share of 0 to 1");
   }
   if (params.amount == 0 && params.kind != NoiseKind::rician) return;

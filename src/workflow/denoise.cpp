@@ -34,7 +34,7 @@ std::vector<Source> sources_of(const DenoiseRequest& request) {
   return sources;
 }
 
-/// Throws Error(invalid_argument) if --codec does not fit the other options.
+/// Throws Error(invalid_argument) if the codec does not fit the other options.
 void check_codec(const OutputOptions& options, io::Format format) {
   if (!options.codec) return;
   if (format != io::Format::dicom) {

@@ -9,7 +9,7 @@
 namespace quietvox {
 
 /// Threads, memory, progress and stop requests of a run. The memory that the process already takes counts towards
-/// --memory-limit; throws Error(out_of_memory) if that leaves nothing.
+/// memory_limit; throws Error(out_of_memory) if that leaves nothing.
 Execution execution_of(const ExecutionOptions&, const Observer&);
 
 /// The same for readers and writers, which report notes but no progress.

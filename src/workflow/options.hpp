@@ -86,7 +86,7 @@ struct OutputOptions {
               "Stored voxel type; same: the input's, or float32 if the format changes. Integers are rounded and "
               "clamped. DICOM always keeps its own type."),
         field("output-format", &OutputOptions::output_format,
-              "File format; auto: by the ending of OUTPUT, else that of the input. DICOM is written from DICOM only."),
+              "File format; auto: by the output's ending, else that of the input. DICOM is written from DICOM only."),
         field("compress", &OutputOptions::compress, "Compress the output; auto: by its ending, else as the input."),
         field("codec", &OutputOptions::codec,
               "Compress DICOM without loss, by this codec; auto: jpeg-ls, if the output is to be compressed."),

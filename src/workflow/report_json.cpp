@@ -15,7 +15,7 @@ Json to_json(const std::vector<Message>& messages, const Spelling& spelling) {
 
 Json to_json(const DenoisedVolume& volume) {
   Json json{{"filters", quietvox::to_json(volume.filters)}};
-  for (const NoiseModel& noise : volume.noise) json["noise"].push_back(quietvox::to_json(noise));
+  for (const NoiseModel& noise : volume.noise) json["noises"].push_back(quietvox::to_json(noise));
   if (!volume.stabilised.empty()) json["stabilised"] = volume.stabilised;
   return json;
 }
@@ -43,7 +43,7 @@ Json to_json(const DenoiseRequest& request, const DenoiseReport& report, const S
                    {"backend", report.backend},
                    {"backend_reason", report.backend_reason.text(spelling)},
                    {"files", files},
-                   {"clamped", report.clamped},
+                   {"clamped_voxels", report.clamped},
                    {"warnings", to_json(report.warnings, spelling)},
                    {"seconds", report.seconds}};
   if (!report.noise_source.empty()) document["noise_source"] = report.noise_source;

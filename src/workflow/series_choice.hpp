@@ -22,7 +22,7 @@ bool is_chosen(const io::SeriesSummary&, const InputOptions&);
 /// Throws Error(invalid_argument) with a list if there is none, or more than one.
 std::string only_chosen_series(const io::DicomFolder&, const std::filesystem::path&, const InputOptions&);
 
-/// The kinds that --include names, and images. Throws Error(invalid_argument) for other words.
+/// The kinds that `words` (option include) names, and images. Throws Error(invalid_argument) for other words.
 std::set<io::SeriesKind> included_kinds(const std::string& words);
 
 }  // namespace quietvox

@@ -47,10 +47,10 @@ TEST(Benchmark, TellsRatesRatiosAndWhereTheTimeGoes) {
   for (const Json& row : report["commands"]) {
     formats.insert(row["format"]);
     for (const char* step : {"open", "read", "filter", "write", "finish", "whole", "copy"}) {
-      EXPECT_GT(row["seconds"][step], 0) << step;
+      EXPECT_GT(row["seconds_by_step"][step], 0) << step;
     }
     EXPECT_DOUBLE_EQ(row["over_copy"].get<double>(),
-                     row["seconds"]["whole"].get<double>() / row["seconds"]["copy"].get<double>());
+                     row["seconds_by_step"]["whole"].get<double>() / row["seconds_by_step"]["copy"].get<double>());
   }
   for (const Json& row : report["commands"]) {
     double awaited = 0;
@@ -64,7 +64,7 @@ TEST(Benchmark, TellsRatesRatiosAndWhereTheTimeGoes) {
   }
   EXPECT_EQ(report["commands"].size(), report["cuda"].is_null() ? 3U : 6U) << "a series, a file, a compressed file";
   EXPECT_EQ(formats, (std::set<std::string>{"DICOM", "NIfTI"}));
-  EXPECT_EQ(report["commands"][0]["files"], 8);
+  EXPECT_EQ(report["commands"][0]["file_count"], 8);
   EXPECT_GT(report["commands"][0]["bytes"], 8 * 512 * 512 * 2);
 }
 

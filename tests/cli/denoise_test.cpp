@@ -62,7 +62,7 @@ TEST_F(Denoise, TheDialTakesOutMoreOrLess) {
   const std::vector<float> noisy = read_voxels(path("noisy.nii"));
   const std::vector<float> light = denoised({"--strength", "light"}), strong = denoised({"--strength", "strong"}),
                            medium = denoised();
-  EXPECT_NEAR(sidecar()["noise"][0]["sigma"].get<double>(), 60, 6);
+  EXPECT_NEAR(sidecar()["noises"][0]["sigma"].get<double>(), 60, 6);
   EXPECT_LT(apart(noisy, light), 0.8 * apart(noisy, medium));
   EXPECT_GT(apart(noisy, strong), apart(noisy, medium));
   const std::vector<float> clean = read_voxels(path("clean.nii"));
@@ -103,7 +103,7 @@ TEST_F(Denoise, TakesTheBiasOutOfMagnitudes) {
   EXPECT_FALSE(sidecar().contains("stabilised"));
   EXPECT_LT(mean_in_air(clean, denoised()), 0.15 * 60);
   EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
-  EXPECT_EQ(sidecar()["noise"][0]["distribution"], "rician");
+  EXPECT_EQ(sidecar()["noises"][0]["distribution"], "rician");
   quietvox_ok({"dct", path("noisy.nii"), path("out.nii"), "--force", "--stabilise", "rician", "--sigma", "60"});
   EXPECT_LT(mean_in_air(clean, read_voxels(path("out.nii"))), 0.25 * 60);  // dct leaves more than denoise does
   EXPECT_EQ(sidecar()["stabilised"], "Rician noise");
@@ -140,8 +140,8 @@ TEST_F(DenoiseCounts, MakesTheNoiseGaussianFirst) {
     const std::vector<float> after = denoised();
     EXPECT_LT(apart(clean, after), less * without) << kind;
     EXPECT_EQ(sidecar()["stabilised"], name);
-    EXPECT_EQ(sidecar()["noise"][0]["distribution"], kind);
-    EXPECT_NEAR(sidecar()["noise"][0]["gain"], gain, 0.15 * gain);
+    EXPECT_EQ(sidecar()["noises"][0]["distribution"], kind);
+    EXPECT_NEAR(sidecar()["noises"][0]["gain"], gain, 0.15 * gain);
     for (const auto& [low, high] : {std::pair(500.0F, 1200.0F), {1200.0F, 1800.0F}, {1800.0F, 2600.0F}}) {
       const double truth = mean_where(clean, low, high);
       EXPECT_NEAR(mean_where(after, low, high), truth, 0.005 * truth) << kind << " " << low;
@@ -254,7 +254,7 @@ TEST_F(Denoise, StabilisesAroundAnyFilter) {
     EXPECT_FALSE(sidecar().contains("stabilised")) << words[0];
     EXPECT_NEAR(mean_of("noisy.nii", {"--stabilise", "rician"}), truth, 0.25 * 60) << words[0];
     EXPECT_EQ(sidecar()["stabilised"], "Rician noise") << words[0];
-    EXPECT_NEAR(sidecar()["noise"][0]["sigma"].get<double>(), 60, 6) << words[0];
+    EXPECT_NEAR(sidecar()["noises"][0]["sigma"].get<double>(), 60, 6) << words[0];
   }
   const std::vector<float> by_run = filtered({"run", path("noisy.nii"), path("out.nii"), "--filter", "bilateral"});
   EXPECT_EQ(by_run, filtered({"bilateral", path("noisy.nii"), path("out.nii")}));

@@ -198,7 +198,7 @@ TEST_F(FilterCommand, InfoSaysWhatDefaultsBecome) {
   const Json info = Json::parse(quietvox_ok({"info", path("thick.nii"), "--json"}).out);
   const auto by_default = [&](const std::string& filter) {
     for (const Json& each : info["defaults"]) {
-      if (each["name"] == filter) return each["parameters"];
+      if (each["name"] == filter) return each["parameter_list"];
     }
     return Json();
   };
@@ -752,7 +752,7 @@ TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
   EXPECT_EQ(summary["noise_source"], times["noise_source"]);
   ASSERT_EQ(times["volumes"].size(), 1U) << times;
   EXPECT_EQ(times["volumes"][0]["last"], 4);
-  EXPECT_EQ(summary["volumes"][4]["noise"], summary["volumes"][0]["noise"]);
+  EXPECT_EQ(summary["volumes"][4]["noises"], summary["volumes"][0]["noises"]);
   for (const char* name : {"plain", "directions"}) {
     const Json each = sidecar(name);
     EXPECT_FALSE(each.contains("noise_source"));
@@ -1159,7 +1159,7 @@ TEST_F(FilterCommand, SidecarsNameTheSeriesOfDicom) {
     quietvox_ok({"median", path("ct"), path(name), "--radius", "0", "--residual", path("r.nii"), "--force"});
     for (const std::string& sidecar : {name.substr(0, 1), std::string("r")}) {
       const Json input = Json::parse(read_file(folder_ / (sidecar + ".json")))["inputs"][0];
-      EXPECT_EQ(input, (Json{{"name", "ct"}, {"series", series}}));
+      EXPECT_EQ(input, (Json{{"name", "ct"}, {"series_uid", series}}));
     }
   }
 }

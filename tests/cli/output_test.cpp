@@ -107,11 +107,14 @@ TEST_F(Output, JsonOfARunNamesEverything) {
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["volumes"][0]["filters"][0]["name"], "median");
   EXPECT_EQ(document["volumes"][0]["filters"][0]["parameters"]["radius"], Json({1, 1, 1}));
+  const Json whole = Json::parse(
+      quietvox_ok({"nlm", path("in.nii"), path("whole.nii"), "--search-radius", "all", "--dry-run", "--json"}).out);
+  EXPECT_EQ(whole["volumes"][0]["filters"][0]["parameters"]["search_radius"], "all");
   const Json sidecar = Json::parse(read_file(path("out.json")));
   EXPECT_EQ(sidecar["schema"], 1);
   EXPECT_EQ(sidecar["requested"], document["requested"]);
   EXPECT_EQ(sidecar["volumes"][0]["filters"], document["volumes"][0]["filters"]);
-  EXPECT_EQ(document["clamped"], 0);
+  EXPECT_EQ(document["clamped_voxels"], 0);
   ASSERT_FALSE(document["files"].empty());
   for (const auto& file : document["files"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;
 }
@@ -153,10 +156,10 @@ TEST_F(Output, JsonOfTheFiltersIsTheRegistry) {
   ASSERT_EQ(document.size(), filters().size());
   for (std::size_t i = 0; i < filters().size(); ++i) {
     EXPECT_EQ(document[i]["name"], filters()[i].name);
-    ASSERT_EQ(document[i]["parameters"].size(), filters()[i].fields.size());
+    ASSERT_EQ(document[i]["parameter_list"].size(), filters()[i].fields.size());
     for (std::size_t j = 0; j < filters()[i].fields.size(); ++j) {
-      EXPECT_EQ(document[i]["parameters"][j]["name"], filters()[i].fields[j].name);
-      EXPECT_EQ(document[i]["parameters"][j]["help"], filters()[i].fields[j].help);
+      EXPECT_EQ(document[i]["parameter_list"][j]["name"], filters()[i].fields[j].name);
+      EXPECT_EQ(document[i]["parameter_list"][j]["help"], filters()[i].fields[j].help);
     }
   }
 }

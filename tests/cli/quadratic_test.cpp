@@ -28,7 +28,7 @@ TEST_F(Quadratic, WhatIsTrainedCanBeUsedAndDenoises) {
     const std::string file = path("h-" + size + ".json");
     const Json psnr = Json::parse(
         quietvox_ok({"train-quadratic", path("noisy.nii"), path("clean.nii"), file, "--size", size, "--json"})
-            .out)["psnr"];
+            .out)["psnr_by_filter"];
     EXPECT_GT(psnr["linear"].get<double>(), psnr["noisy"].get<double>() + 1);
     EXPECT_GT(psnr["quadratic"].get<double>(), psnr["noisy"].get<double>() + 1);
     quietvox_ok({"quadratic", path("noisy.nii"), path(size + ".nii"), "--coefficients", file});
@@ -217,7 +217,7 @@ TEST_F(Quadratic, WhereNoRowsAreHeldOutNoPsnrIsTold) {
   EXPECT_EQ(text.out.find("nan"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("unknown"), std::string::npos) << text.out;
   const Result json = quietvox_ok({"train-quadratic", path("noisy.nii"), path("clean.nii"), path("b.json"), "--json"});
-  EXPECT_TRUE(Json::parse(json.out)["psnr"]["noisy"].is_null()) << json.out;
+  EXPECT_TRUE(Json::parse(json.out)["psnr_by_filter"]["noisy"].is_null()) << json.out;
 }
 
 TEST_F(Quadratic, ABadFileOfCoefficientsIsRefusedInOneLine) {

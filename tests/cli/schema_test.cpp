@@ -4,7 +4,10 @@
 // What --json prints, against docs/schema.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "cli/process.hpp"
@@ -53,6 +56,39 @@ TEST_F(Schema, HoldsForEveryCommand) {
   expect("phantom", {"phantom", path("phantom.nii"), "--size", "16x16x4"});
   expect("add_noise", {"add-noise", path("in.nii"), path("noisy.nii")});
   expect("train_quadratic", {"train-quadratic", path("in.nii"), path("median.nii"), path("coefficients.json")});
+}
+
+/// So that a key can be read without a look at what it belongs to. Null stands beside any type.
+TEST(SchemaKeys, HaveOneTypeEach) {
+  using Json = nlohmann::json;
+  const Json schema = Json::parse(read_file(QUIETVOX_SOURCE_DIR "/docs/schema/quietvox-1.json"));
+  std::map<std::string, std::set<std::string>> types;
+  const std::function<std::string(const Json&)> type_of = [&](const Json& value) -> std::string {
+    if (value.contains("$ref")) {
+      const std::string name = value["$ref"];
+      return type_of(schema.at(Json::json_pointer(name.substr(1))));
+    }
+    if (value.contains("oneOf")) {
+      for (const Json& each : value["oneOf"]) {
+        if (each.value("type", Json()) != "null") return type_of(each);
+      }
+    }
+    if (value.contains("enum")) return "string";
+    if (value.contains("const")) return value["const"].is_string() ? "string" : "number";
+    const Json type = value.at("type").is_array() ? value["type"][0] : value["type"];
+    return type == "integer" ? "number" : type.get<std::string>();
+  };
+  const std::function<void(const Json&)> walk = [&](const Json& node) {
+    if (node.is_object() && node.contains("properties")) {
+      for (const auto& [key, value] : node["properties"].items()) types[key].insert(type_of(value));
+    }
+    if (node.is_structured()) {
+      for (const Json& part : node) walk(part);
+    }
+  };
+  walk(schema);
+  EXPECT_GT(types.size(), 100U);
+  for (const auto& [key, found] : types) EXPECT_EQ(found.size(), 1U) << key << ": " << Json(found).dump();
 }
 
 TEST_F(Schema, HoldsForEveryFilter) {

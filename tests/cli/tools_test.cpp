@@ -127,11 +127,11 @@ TEST_F(Tools, FiltersTellTheNoiseThatTheyFound) {
   quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "96x96x24", "--noise", "gaussian:100"});
   const std::vector<std::string> words{"bilateral", path("mr.nii"), path("out.nii"), "--radius", "1", "--json"};
   const Json volume = Json::parse(quietvox_ok(words).out)["volumes"][0];
-  const double sigma = volume["noise"][0]["sigma"];
+  const double sigma = volume["noises"][0]["sigma"];
   EXPECT_NEAR(sigma, 100, 15);
-  EXPECT_EQ(Json::parse(read_file(folder_ / "out.json"))["volumes"][0]["noise"][0]["sigma"], sigma);
+  EXPECT_EQ(Json::parse(read_file(folder_ / "out.json"))["volumes"][0]["noises"][0]["sigma"], sigma);
   quietvox_ok({"bilateral", path("mr.nii"), path("given.nii"), "--domain-sigma", "2", "--range-sigma", "60"});
-  EXPECT_FALSE(Json::parse(read_file(folder_ / "given.json"))["volumes"][0].contains("noise"));
+  EXPECT_FALSE(Json::parse(read_file(folder_ / "given.json"))["volumes"][0].contains("noises"));
 }
 
 /// What a filter takes for the standard deviation of the noise of an image, by default.
@@ -163,7 +163,7 @@ TEST_F(Tools, FiltersTakeTheWholeOfCorrelatedNoise) {
       const std::vector<std::string> words{name, path("noisy.nii"), path("out.nii"), "--json", "--force"};
       const Json volume = Json::parse(quietvox_ok(words).out)["volumes"][0], run = volume["filters"][0];
       const bool is_coarse = run["name"] == "dct" || run["name"] == "prinlm";
-      EXPECT_NEAR(sigma_taken(run, volume["noise"][0]) / (is_coarse ? coarse : 1), 80, 0.15 * 80) << name;
+      EXPECT_NEAR(sigma_taken(run, volume["noises"][0]) / (is_coarse ? coarse : 1), 80, 0.15 * 80) << name;
       const auto same = [&](const Json& filter) { return filter == run; };
       EXPECT_TRUE(std::ranges::any_of(info["defaults"], same)) << name << " as info tells it";
     }

@@ -37,8 +37,21 @@ TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {
       EXPECT_TRUE(fields.insert(field.name).second) << filter.name << " " << field.name;
       EXPECT_EQ(field.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string::npos) << field.name;
       EXPECT_EQ(field.help.back(), '.') << filter.name << " " << field.name;
+      if (field.min.empty()) continue;
+      // Code goes by some of these.
+      static const std::set<std::string> units{"", "voxel", "mm", "sigma", "intensity", "intensity^2"};
+      EXPECT_TRUE(units.contains(field.unit)) << filter.name << " " << field.name << " in '" << field.unit << "'";
     }
   }
+}
+
+struct Forgetful : MedianParams {
+  Forgetful resolved(const VolumeFacts&) const { return *this; }
+  static FilterHooks<Forgetful> hooks() { return {}; }
+};
+
+TEST(Registry, AHookThatIsNotListedIsAnError) {
+  expect_error(Errc::internal, "median: hooks() does not list cpu_ns_per_voxel", [] { describe_filter<Forgetful>(); });
 }
 
 TEST(FilterConfig, StartWithTheDefaultsAndTakeValues) {

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <limits>
+#include <random>
 #include <thread>
 
 #include "backends/choice.hpp"
@@ -123,6 +124,28 @@ TEST(Streaming, AutomaticValuesDoNotDependOnTheRegion) {
   EXPECT_EQ(pieces->GetResolvedParameters().range_sigma.value(), sigma);
   ASSERT_FALSE(recorder->asked.empty());
   EXPECT_EQ(recorder->asked[0], image->GetLargestPossibleRegion()) << "the noise is that of the whole image";
+}
+
+/// As in the program, which knows them for lost.
+TEST(Streaming, BlankSlicesDoNotCountAsNoise) {
+  const auto sigma_of = [](const Image::Pointer& image) {
+    const auto filter = Bilateral::New();
+    filter->SetInput(image);
+    filter->Update();
+    return filter->GetResolvedParameters().range_sigma.value();
+  };
+  const auto image = noisy_image<Image>({{64, 64, 24}});
+  const auto whole = image->GetLargestPossibleRegion();
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(100, 20);
+  for (itk::ImageRegionIterator<Image> voxel(image, whole); !voxel.IsAtEnd(); ++voxel) voxel.Set(noise(random));
+  const double sigma = sigma_of(image);
+  EXPECT_GT(sigma, 10);
+  for (itk::ImageRegionIterator<Image> voxel(image, whole); !voxel.IsAtEnd(); ++voxel) {
+    if ((voxel.GetIndex()[2] - whole.GetIndex(2)) % 3 == 1) voxel.Set(0);
+  }
+  image->Modified();
+  EXPECT_NEAR(sigma_of(image), sigma, 0.1 * sigma);
 }
 
 TEST(Streaming, AutomaticValuesFollowTheImage) {

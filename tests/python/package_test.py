@@ -67,7 +67,7 @@ class Scans(unittest.TestCase):
         copy = numpy.ascontiguousarray(image.get_fdata())  # where voxels lie in memory does not matter
         numpy.testing.assert_array_equal(quietvox.denoise(copy, spacing, axes="xyz"), expected)
         self.assertEqual(report["filters"][0]["name"], "bm4d")
-        self.assertEqual({key: report[key] for key in ("filters", "noise")}, json.loads(told)["volumes"][0])
+        self.assertEqual({key: report[key] for key in ("filters", "noises")}, json.loads(told)["volumes"][0])
 
     def test_a_scan_from_file_to_file(self):
         report = quietvox.denoise_scan("ct", pathlib.Path("ct-quiet"), threads=1)

@@ -120,8 +120,8 @@ struct Shape {
 /// A block makes `width` columns of outputs. The first rx lanes have none: they only add to the sums of columns ahead.
 template <int Radius, int Strip, int Lanes>
 __global__ void __launch_bounds__(Shape<Radius, Strip, Lanes>::threads, Shape<Radius, Strip, Lanes>::blocks)
-    bilateral_pairs(DeviceView<const float> in, DeviceView<float> out, int3 offset, int width,
-                    const __grid_constant__ PairWeights<Radius> weights) {
+    bilateral_symmetric(DeviceView<const float> in, DeviceView<float> out, int3 offset, int width,
+                        const __grid_constant__ PairWeights<Radius> weights) {
   using S = Shape<Radius, Strip, Lanes>;
   __shared__ float4 voxels[S::planes * S::pitch], sums[S::strips * Strip / 2 * S::pitch];
   const int rx = weights.rx, columns = width + 2 * rx;
@@ -266,7 +266,8 @@ void launch(const DeviceView<const float>& in, const DeviceView<float>& out, int
   using S = Shape<Radius, Strip, Lanes>;
   const dim3 grid(ceil_div(out.x, most_outputs(Lanes, weights.rx)), ceil_div(out.y, S::height), out.z);
   const int width = static_cast<int>(ceil_div(out.x, grid.x));
-  cuda::launch(bilateral_pairs<Radius, Strip, Lanes>, grid, S::threads, 0, context, in, out, offset, width, weights);
+  cuda::launch(bilateral_symmetric<Radius, Strip, Lanes>, grid, S::threads, 0, context, in, out, offset, width,
+               weights);
 }
 
 /// Long strips weigh fewer pairs twice; short ones make more blocks, if there would be few. Wide rows have fewer lanes

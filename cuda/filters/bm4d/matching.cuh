@@ -31,8 +31,8 @@ struct Matching {
   ReferenceGrid references;
   int3 window;  ///< places of blocks
   int length_y, length_z;
-  int chunks, strips;  ///< strips of a row of the window, of all its rows
-  Divider by_chunks, by_rows;
+  int strips_of_row, strips;  ///< strips of a row of the window, of all its rows
+  Divider by_strips_of_row, by_rows;
   int3 tile;         ///< references
   int pitch, plane;  ///< of what is staged
   unsigned* groups;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
   const int3 corner = references.place(first.x, first.y, first.z);
   if (Staged) {
     const int3 end = references.place(first.x + count.x - 1, first.y + count.y - 1, first.z + count.z - 1);
-    const int width = end.x - corner.x + m.chunks * Width + Length - 1;
+    const int width = end.x - corner.x + m.strips_of_row * Width + Length - 1;
     const int height = end.y - corner.y + m.window.y + length_y - 1;
     const int depth = end.z - corner.z + m.window.z + m.length_z - 1;
     for (int i = warp; i < height * depth; i += match_warps) {
@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
   const Offset row = Staged ? m.pitch : static_cast<Offset>(m.row);
   const Offset slice = Staged ? m.plane : static_cast<Offset>(m.slice);
   const int3 middle{m.window.x / 2, m.window.y / 2, m.window.z / 2};
-  const int own_block = ((middle.z * m.window.y + middle.y) * m.chunks + middle.x / Width) * Width + middle.x % Width;
+  const int own_block =
+      ((middle.z * m.window.y + middle.y) * m.strips_of_row + middle.x / Width) * Width + middle.x % Width;
   const int voxels = Length * length_y * m.length_z;
   const auto own_voxel = [&](int i) {
     const int line = i / Length;
@@ -172,8 +173,8 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
     float farthest = INFINITY;
     for (int from_strip = 0; from_strip < m.strips && !missing; from_strip += 32) {
       const int strip = min(from_strip + lane, m.strips - 1);
-      const int line = m.by_chunks(strip), z = m.by_rows(line), y = line - z * m.window.y;
-      const int x = (strip - line * m.chunks) * Width;
+      const int line = m.by_strips_of_row(strip), z = m.by_rows(line), y = line - z * m.window.y;
+      const int x = (strip - line * m.strips_of_row) * Width;
       float distances[Width];
 #pragma unroll
       for (int n = 0; n < Width; ++n) distances[n] = 0;
@@ -245,8 +246,8 @@ __global__ void __launch_bounds__(32 * match_warps, 2) find_groups(const __grid_
     const int found = __popc(__ballot_sync(all_lanes, lane < most_blocks && nearest.distance < INFINITY));
     const int taken = missing ? 0 : 1 << (31 - __clz(found));
     if (lane < most_blocks) {
-      const int strip = nearest.block / Width, line = m.by_chunks(strip), z = m.by_rows(line);
-      const int x = (strip - line * m.chunks) * Width + nearest.block % Width, y = line - z * m.window.y;
+      const int strip = nearest.block / Width, line = m.by_strips_of_row(strip), z = m.by_rows(line);
+      const int x = (strip - line * m.strips_of_row) * Width + nearest.block % Width, y = line - z * m.window.y;
       m.groups[references.index(index) * most_blocks + lane] =
           lane < taken ? static_cast<unsigned>(x | y << 8 | z << 16) : no_block;
     }
@@ -261,15 +262,15 @@ std::size_t plan_tile(Matching& m) {
     return (references - 1) * step + window + length - 1;
   };
   const auto bytes = [&] {
-    const int width = along(m.tile.x, m.references.step.x, m.chunks * Width, Length);
+    const int width = along(m.tile.x, m.references.step.x, m.strips_of_row * Width, Length);
     const int height = along(m.tile.y, m.references.step.y, m.window.y, m.length_y);
     const int depth = along(m.tile.z, m.references.step.z, m.window.z, m.length_z);
     const auto at_least = [](int count, int remainder) { return count + ((remainder - count) % 32 + 32) % 32; };
-    m.pitch = at_least(width, m.chunks);
-    m.plane = at_least(m.pitch * height, m.chunks * m.window.y);
+    m.pitch = at_least(width, m.strips_of_row);
+    m.plane = at_least(m.pitch * height, m.strips_of_row * m.window.y);
     return match_warps * sizeof(MatchRoom) + sizeof(float) * static_cast<std::size_t>(m.plane) * depth;
   };
-  const int widest = along(1, m.references.step.x, m.chunks * Width, Length);
+  const int widest = along(1, m.references.step.x, m.strips_of_row * Width, Length);
   m.tile = {1, 4, 2};
   for (int room = 33; m.tile.x < 4; room += 32) m.tile.x = std::max((room - widest) / m.references.step.x + 1, 1);
   while (bytes() > wanted && (m.tile.x > 1 || m.tile.y > 1 || m.tile.z > 1)) {
@@ -288,9 +289,9 @@ void launch_matching(const Matching& m, std::size_t bytes, const LaunchContext& 
 
 /// Divides the rows of the window into strips.
 inline Matching in_strips(Matching m, int width) {
-  m.chunks = static_cast<int>(ceil_div(m.window.x, width));
-  m.strips = m.chunks * m.window.y * m.window.z;
-  m.by_chunks = Divider(m.chunks);
+  m.strips_of_row = static_cast<int>(ceil_div(m.window.x, width));
+  m.strips = m.strips_of_row * m.window.y * m.window.z;
+  m.by_strips_of_row = Divider(m.strips_of_row);
   return m;
 }
 

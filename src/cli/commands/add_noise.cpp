@@ -45,7 +45,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
                 {"output", output},
                 {"format", io::to_string(format)},
                 {"dry_run", out.dry_run},
-                {"noise", to_json(provenance.resolved[0])},
+                {"added_noise", to_json(provenance.resolved[0])},
                 {"files", Json::array()}};
   if (out.dry_run) {
     context.console.note(what + "; would write " + io::to_string(format) + " to " + output + "; nothing written");
@@ -87,7 +87,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;
   for (const auto& file : report.files) document["files"].push_back(file.string());
-  document["clamped"] = report.clamped;
+  document["clamped_voxels"] = report.clamped;
   print_json(document);
 }
 

@@ -45,7 +45,7 @@ Json to_json(const Filter& filter) {
     if (!field.choices.empty()) parameter["choices"] = field.choices;
     parameters.push_back(std::move(parameter));
   }
-  return {{"name", filter.name}, {"summary", filter.summary}, {"parameters", parameters}};
+  return {{"name", filter.name}, {"summary", filter.summary}, {"parameter_list", parameters}};
 }
 
 void print_text(const Filter& filter) {

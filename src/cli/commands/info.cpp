@@ -48,7 +48,7 @@ struct FoundNoise {
   std::optional<NoiseModel> model{};
 };
 
-/// No model, with a warning that says why, where voxels are none that can be filtered: the header tells something all
+/// No model, and a warning that says why, if the voxels are of a kind that cannot be filtered: the rest is shown all
 /// the same.
 FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vector<std::string>& warnings) {
   NoiseOfVolumes noise(image);
@@ -234,14 +234,14 @@ Json to_json(const io::DicomInfo& dicom) {
 void add_json(Json& document, const io::Image& image, const VolumeFacts& facts) {
   const io::ImageInfo info = image.info();
   document["format_version"] = info.version ? Json(*info.version) : Json();
-  document["files"] = info.files;
+  document["file_count"] = info.files;
   document["encoding"] = info.encoding;
   document["stored_type"] = std::string(to_string(info.type));
   document["rescale"] =
       info.rescale ? Json{{"slope", info.rescale->slope}, {"intercept", info.rescale->inter}} : Json();
   document["dicom"] = info.dicom ? to_json(*info.dicom) : Json();
   const HeaderFacts& header = facts.header;
-  document["kind"] =
+  document["data_kind"] =
       header.kind ? Json{{"name", FieldType<DataKind>::format(*header.kind)}, {"source", header.kind_source}} : Json();
   const auto [use, reason] = windows_across_slices(image, facts);
   document["windows_across_slices"] = {{"use", use}, {"reason", text_or_null(reason)}};
@@ -277,7 +277,7 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
                         {"kind", FieldType<io::SeriesKind>::format(each.kind)},
                         {"description", each.description},
                         {"place", each.place.string()},
-                        {"files", each.files},
+                        {"file_count", each.files},
                         {"images", each.images},
                         {"columns", each.columns},
                         {"rows", each.rows},

@@ -105,10 +105,11 @@ void train(const Arguments& arguments, Context& context) {
   execution.threads = options.threads;
   execution.stop = context.stop;
   execution.progress = [&](double fraction) { context.console.progress(fraction); };
-  TrainedQuadratic trained =
-      train_quadratic({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())},
-                      {clean_voxels.data(), swap(clean_source->extent()), swap(clean_source->spacing())}, range,
-                      {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
+  TrainedQuadratic trained = with_error_context("train-quadratic", [&] {
+    return train_quadratic({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())},
+                           {clean_voxels.data(), swap(clean_source->extent()), swap(clean_source->spacing())}, range,
+                           {options.size == WindowSize::three ? 3 : 5, options.ridge, options.keep_flat}, execution);
+  });
   context.console.end_progress();
   io::expect_unchanged(noisy->files());
   io::expect_unchanged(clean->files());
@@ -133,7 +134,7 @@ void train(const Arguments& arguments, Context& context) {
         {{"output", output_path},
          {"trained_on", trained.trained_on},
          {"held_out", trained.held_out},
-         {"psnr",
+         {"psnr_by_filter",
           {{"noisy", trained.noisy_psnr}, {"linear", trained.linear_psnr}, {"quadratic", trained.quadratic_psnr}}}});
   } else {
     print_text(trained);

@@ -22,7 +22,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-/// True where a parameter is still to be found from the voxels.
+/// True if a parameter that is `auto` is still to be found from the voxels; others may wait for a check of their value.
 bool waits_for_voxels(const FilterConfig& filter) {
   return std::ranges::any_of(filter.waiting(),
                              [&](const Waiting& waiting) { return filter.get(waiting.field) == "auto"; });

@@ -117,7 +117,7 @@ struct NormalEquations {
         } else if (sum > 0) {
           l(j, j) = std::sqrt(sum);
         } else {
-          throw Error(Errc::invalid_argument, "train-quadratic: the noisy volume has too little in it to learn from",
+          throw Error(Errc::invalid_argument, "the noisy volume has too little in it to learn from",
                       "give a larger or busier one, or a larger " + Parameter{"ridge"});
         }
       }
@@ -187,10 +187,10 @@ struct Errors {
 TrainedQuadratic train_quadratic(VolumeView<const float> noisy, VolumeView<const float> clean, Range<double> range,
                                  const QuadraticTraining& training, const Execution& execution) {
   if (noisy.extent != clean.extent) {
-    throw Error(Errc::invalid_argument, "train-quadratic: both volumes must have the same extent");
+    throw Error(Errc::invalid_argument, "both volumes must have the same extent");
   }
   if (!(range.min < range.max) || noisy.extent.x < training.size || noisy.extent.y < training.size) {
-    throw Error(Errc::invalid_argument, "train-quadratic: the volumes are flat, or smaller than the window");
+    throw Error(Errc::invalid_argument, "the volumes are flat, or smaller than the window");
   }
   const Terms terms(training.size, training.keep_flat);
   const Samples samples(noisy, clean, range, training.size);

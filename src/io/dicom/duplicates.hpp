@@ -8,11 +8,10 @@
 /// Duplicate images.
 namespace quietvox::io::dicom {
 
-/// The images of a series, each once: of files with one SOP instance UID that hold the same image, those of the
-/// shortest name, or else of the first by name. The same are images with the same header, but for what a transfer
-/// syntax brings with it, and the same pixels, however they are stored. Throws Error(irregular), which names two files
-/// and the first element that differs, where different images have one UID. A line is added to the warnings where there
-/// are copies.
+/// The images of a series, each once. Of files with one SOP instance UID and the same image, the one with the shortest
+/// name stays; of equally short names, the first. Images are the same if their pixels are, however they are stored, and
+/// their headers, but for what a transfer syntax brings with it. Throws Error(irregular) if different images have one
+/// UID; it names two files and the first element that differs. Adds a line to the warnings if there are copies.
 std::vector<SliceHeader> without_duplicates(std::vector<SliceHeader> images, const std::filesystem::path& folder,
                                             const Execution&, std::vector<std::string>& warnings);
 

@@ -153,7 +153,7 @@ Merged merge_cells(const SliceHeader& slice, const float* values, VoxelDomain do
   return merged;
 }
 
-/// Whether numbers do not fit into the bits that are theirs, by the bits of cells that are not the same in all.
+/// True if stored numbers exceed their bits (BitsStored). `differing`: the bits in which cells differ from each other.
 bool are_cut_off(const SliceHeader& slice, std::span<const std::uint16_t> cells, std::uint32_t differing) {
   const PixelFormat format = slice.format, extended = format.sign_extended();
   const std::uint32_t above = 0xffffU >> (16 - format.bits_allocated) & (0xffffU << (format.high_bit + 1));

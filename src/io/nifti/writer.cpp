@@ -154,12 +154,12 @@ class NiftiWriter : public ImageWriter {
   /// Writes what follows the voxels.
   virtual void finish_voxels(WriteReport&) {}
 
-  /// encode(), of voxels of which the output keeps nothing.
+  /// encode() for voxels of which the output keeps no stored bytes.
   std::int64_t encode_anew(std::span<const float> values, std::span<std::byte> stored) const {
     return with_error_context(paths().header.string(), [&] { return encode(values, format(), stored); });
   }
 
-  /// The values that write() gives back are less this offset, as those that it is given are.
+  /// write() takes and gives back values minus this offset.
   void set_offset(double offset) { offset_ = offset; }
 
   const NiftiHeader& header() const { return header_; }

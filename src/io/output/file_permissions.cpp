@@ -34,8 +34,8 @@ struct AclEntry {
   std::uint32_t id;
 };
 
-/// The permissions of a file or folder. Where it has an access control list, those for its group are the most that any
-/// entry may give; then what is said of the group counts, and nobody gets more than whoever has least by name.
+/// The permissions of a file or folder. With an access control list, the bits of the group are only its mask; then the
+/// list's entry for the group counts instead, and no more than what each named user and group has.
 mode_t permissions(const fs::path& path, mode_t mode) {
   constexpr std::uint16_t named_user = 0x02, owning_group = 0x04, named_group = 0x08;
   constexpr std::size_t header = 4;

@@ -94,7 +94,7 @@ Json steps_of(const Provenance& provenance) {
 
 bool same_but_for_place(const Json& a, const Json& b) {
   const auto is_same = [&](const char* key) { return a.value(key, Json()) == b.value(key, Json()); };
-  return is_same("filters") && is_same("noise") && is_same("kind");
+  return is_same("filters") && is_same("noises") && is_same("kind");
 }
 
 }  // namespace
@@ -168,14 +168,14 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) {
   for (const FileIdentity& input : identities_.get()) {
     Json& entry = inputs.emplace_back(Json{{"name", input.name}});
     if (!input.xxh128.empty()) entry.update({{"bytes", input.bytes}, {"xxh128", input.xxh128}});
-    if (!series_.empty()) entry["series"] = series_;
+    if (!series_.empty()) entry["series_uid"] = series_;
   }
   // Neighbouring volumes to which the same was done share an entry.
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < volumes_.size(); ++volume) {
     Json entry = {{"first", volume}, {"last", volume}, {"filters", steps_of(volumes_[volume])}};
     if (const auto& kind = volumes_[volume].kind) entry["kind"] = FieldType<DataKind>::format(*kind);
-    for (const NoiseModel& noise : volumes_[volume].noise) entry["noise"].push_back(to_json(noise));
+    for (const NoiseModel& noise : volumes_[volume].noise) entry["noises"].push_back(to_json(noise));
     if (!volumes_[volume].stabilised.empty()) entry["stabilised"] = volumes_[volume].stabilised;
     if (!volumes.empty() && same_but_for_place(volumes.back(), entry)) {
       volumes.back()["last"] = volume;

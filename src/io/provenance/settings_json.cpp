@@ -22,6 +22,7 @@ Json triple(const std::string& text) {
 }  // namespace
 
 Json json_value(const FieldInfo& field, const std::string& text) {
+  if (field.may_be_all && text == "all") return text;
   switch (field.kind) {
     case FieldKind::integer: return number<int>(text);
     case FieldKind::real: return number<double>(text);

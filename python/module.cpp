@@ -41,19 +41,9 @@ using Options = std::map<std::string, std::string>;  ///< by keyword
 using Step = std::pair<std::string, Options>;        ///< a filter and its parameters
 using Array = py::array_t<float, py::array::c_style>;
 
-/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `force=True`, `compress=False`.
+/// A parameter as Python knows it: `range_sigma`, `backend='cpu'`, `compress=False`.
 std::string spelled(const Parameter& parameter) {
-  static const std::set<std::string> flags = [] {
-    std::set<std::string> names;
-    for (const auto& fields : {describe_fields<InputOptions>(), describe_fields<OutputOptions>()}) {
-      for (const FieldInfo& field : fields) {
-        if (field.kind == FieldKind::flag) names.insert(field.name);
-      }
-    }
-    return names;
-  }();
   const std::string keyword = json_key(parameter.name);
-  if (flags.contains(parameter.name)) return keyword + "=True";
   if (keyword.starts_with("no_")) return keyword.substr(3) + "=False";
   if (parameter.value == "XxYxZ") return "a sequence of numbers, one for each axis";
   return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";
@@ -222,6 +212,14 @@ std::vector<FieldInfo> scan_options() {
   return fields;
 }
 
+/// The same where it is to be given: `force=True`.
+std::string spelled_as_remedy(const Parameter& parameter) {
+  static const std::vector<FieldInfo> options = scan_options();
+  const auto option = std::ranges::find(options, parameter.name, &FieldInfo::name);
+  const bool is_flag = option != options.end() && option->kind == FieldKind::flag && parameter.value.empty();
+  return spelled(parameter) + (is_flag ? "=True" : "");
+}
+
 py::object denoise_scan(const std::string& input, const std::string& output, const std::vector<Step>& filters,
                         Options options, const py::object& progress) {
   DenoiseRequest request{.input = input, .output = output, .filters = as_filters(filters)};
@@ -302,10 +300,12 @@ void translate_errors(const py::module_& module) {
       if (pointer) std::rethrow_exception(std::move(pointer));
     } catch (const Error& error) {
       const auto text_or_none = [](const std::string& text) { return text.empty() ? py::none() : as_text(text); };
-      const py::object instance = (*type)(as_text(error.message().text(spelled)));
+      const std::string remedy = error.remedy().text(spelled_as_remedy);
+      const std::string line = error.problem().text(spelled) + (remedy.empty() ? "" : "; " + remedy);
+      const py::object instance = (*type)(as_text(line));
       instance.attr("code") = py::str(std::string(name_of(error.code())));
       instance.attr("parameter") = text_or_none(error.parameter() ? json_key(error.parameter()->name) : "");
-      instance.attr("remedy") = text_or_none(error.remedy().text(spelled));
+      instance.attr("remedy") = text_or_none(remedy);
       PyErr_SetObject(type->ptr(), instance.ptr());
     }
   });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,12 +43,12 @@ inline std::string with_setters(const Message& message) {
     if (of_commands.contains(parameter.name)) return parameter.text();
     if (parameter.name == "series") return std::string("SetSeriesUID");
     const std::string setter = "Set" + camel_case(parameter.name);
-    std::string value = parameter.value;
-    if (value.empty()) return setter;
-    if (value == "XxYxZ") value = "{X, Y, Z}";
-    if (parameter.name == "force-kind") value = "DataKind::" + value;
-    if (parameter.name == "backend" || parameter.name == "stabilise") value = '"' + value + '"';
-    return setter + "(" + value + ")";
+    if (parameter.value.empty()) return setter;
+    if (parameter.value == "XxYxZ") return setter + "({X, Y, Z})";
+    static const std::map<std::string_view, std::string> types{{"force-kind", "DataKind"}, {"noise-model", "NlmNoise"}};
+    const auto type = types.find(parameter.name);
+    const bool is_text = type == types.end();
+    return setter + "(" + (is_text ? '"' + parameter.value + '"' : type->second + "::" + parameter.value) + ")";
   });
 }
 

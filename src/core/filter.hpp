@@ -29,7 +29,7 @@ struct Reach {
 };
 
 /// What a filter may offer besides what every filter must offer. Its parameter struct lists it in hooks(), where a
-/// misspelt name does not compile.
+/// misspelt name does not compile; describe_filter() refuses a member of one of these names that is not listed.
 template <class P>
 struct FilterHooks {
   /// True if these resolved parameters enhance edges; filters without this smooth.

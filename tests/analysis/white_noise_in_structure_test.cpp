@@ -45,23 +45,23 @@ Voxels full_of_edges() {
   return voxels;
 }
 
-TEST(WhiteNoiseInStructure, TellWhiteNoise) {
+TEST(WhiteNoiseInStructure, IsFound) {
   for (const double sigma : {1.0, 10.0}) {
     EXPECT_NEAR(measured(with_noise(flat(), NoiseKind::gaussian, sigma)), sigma, 0.05 * sigma);
   }
 }
 
-TEST(WhiteNoiseInStructure, TellItBetweenEdges) {
+TEST(WhiteNoiseInStructure, IsFoundBetweenEdges) {
   EXPECT_NEAR(measured(with_noise(full_of_edges(), NoiseKind::gaussian, 5)), 5, 1);
 }
 
-TEST(WhiteNoiseInStructure, DoNotTellNoiseThatIsNotWhite) {
+TEST(WhiteNoiseInStructure, IsNotFoundIfTheNoiseIsNotWhite) {
   for (const NoiseKind kind : {NoiseKind::zero_filled, NoiseKind::interpolated}) {
     EXPECT_EQ(measured(with_noise(flat(), kind, 10)), 0) << static_cast<int>(kind);
   }
 }
 
-TEST(WhiteNoiseInStructure, TellNothingWhereManyHoldOneValue) {
+TEST(WhiteNoiseInStructure, IsNotFoundWhereManyPiecesHoldOneValue) {
   EXPECT_EQ(measured(full_of_edges()), 0);
   Voxels voxels = with_noise(full_of_edges(), NoiseKind::gaussian, 10);
   for (std::size_t i = 0; i < voxels.size(); ++i) {  // an eighth of all
@@ -70,7 +70,7 @@ TEST(WhiteNoiseInStructure, TellNothingWhereManyHoldOneValue) {
   EXPECT_EQ(measured(voxels), 0);
 }
 
-TEST(WhiteNoiseInStructure, DoNotCountWhereVoxelsAreMissing) {
+TEST(WhiteNoiseInStructure, DoesNotCountPiecesWithMissingVoxels) {
   Voxels voxels = with_noise(flat(), NoiseKind::gaussian, 10);
   for (std::size_t i = 0; i < voxels.size(); i += 97) voxels[i] = std::nanf("");
   EXPECT_NEAR(measured(voxels), 10, 1);

@@ -302,7 +302,7 @@ TEST_F(SeveralSeries, AStoppedRunSaysWhatItWrote) {
 
 TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
   write_dicom(folder_ / "in/jpeg", {.series = "1.2.3.15", .syntax = EXS_JPEGProcess14SV1});  // between the others
-  const Environment crashes(crash_variables());
+  const Environment crashes(fault_variables());
   const Result result = filter_all({"--json", "--radius", "0"});
   EXPECT_EQ(result.status, 70) << result.err;
   EXPECT_NE(result.err.find("series 1.2.3.15: the process that read it ended with signal 9"), std::string::npos)
@@ -319,7 +319,7 @@ TEST_F(SeveralSeries, ACrashOfTheParserTakesOnlyItsFiles) {
   for (const char* name : {"crashes-the-parser-1", "crashes-the-parser-2"}) {
     write_dicom(folder_ / "in" / name, {.series = "1.2.3.3"});
   }
-  const Environment crashes(crash_variables());
+  const Environment crashes(fault_variables());
   const Result result = filter_all({"--json"});
   EXPECT_EQ(result.status, 70) << result.err;
   EXPECT_NE(result.err.find("crashes-the-parser-1: the process that read it ended with"), std::string::npos)

@@ -201,7 +201,7 @@ TEST_F(ExitCode, NoMoreThreads22) {
     for (const bool with_json : {false, true}) {
       SCOPED_TRACE(std::to_string(threads) + (with_json ? ", JSON" : ""));
       const Environment limit(
-          crash_variables({{"QUIETVOX_TEST_THREADS", std::to_string(threads)}, {"TSAN_OPTIONS", no_leaks}}));
+          fault_variables({{"QUIETVOX_TEST_THREADS", std::to_string(threads)}, {"TSAN_OPTIONS", no_leaks}}));
       std::vector<std::string> words{"median", path("in.nii"), path("out.nii.gz"), "--threads", "8"};
       if (with_json) words.emplace_back("--json");
       Result result = quietvox(words);

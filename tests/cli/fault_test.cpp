@@ -280,7 +280,7 @@ TEST_F(Faults, KilledWhileItPutsOutputsInPlaceARunLeavesAllOrNothingNew) {
             std::map<std::string, std::string> variables{{"QUIETVOX_TEST_RENAMES", std::to_string(renames)}};
             if (plain) variables["QUIETVOX_TEST_PLAIN_RENAMES"] = "1";
             if (kill_run) variables["QUIETVOX_TEST_KILL_RUN"] = "1";
-            const Environment crashes(crash_variables(variables));
+            const Environment crashes(fault_variables(variables));
             const int status = quietvox(words_of(scenario)).status;
             ASSERT_TRUE(status == 0 || status == 7 || status == 128 + SIGKILL) << status;
             was_killed = status != 0;
@@ -329,7 +329,7 @@ TEST_F(Faults, WhatComesBetweenTheLookAndTheExchangeIsKept) {
       {
         std::map<std::string, std::string> variables{{one.variable, precious.string()}};
         if (plain) variables["QUIETVOX_TEST_PLAIN_RENAMES"] = "1";
-        const Environment crashes(crash_variables(variables));
+        const Environment crashes(fault_variables(variables));
         const Result result = quietvox(words_of(scenario));
         EXPECT_TRUE(result.status == 7 || result.status == 20) << result.status;
         EXPECT_NE(result.err.find(path(one.words[2])), std::string::npos) << result.err;

@@ -198,7 +198,7 @@ TEST_F(FilterCommand, InfoSaysWhatDefaultsBecome) {
   const Json info = Json::parse(quietvox_ok({"info", path("thick.nii"), "--json"}).out);
   const auto by_default = [&](const std::string& filter) {
     for (const Json& each : info["defaults"]) {
-      if (each["name"] == filter) return each["parameter_list"];
+      if (each["name"] == filter) return each.at("parameters");
     }
     return Json();
   };

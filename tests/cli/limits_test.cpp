@@ -319,7 +319,7 @@ TEST_F(Limits, WhatFollowsTheVoxelsOfAFileIsNotUnpackedForEver) {
 TEST_F(Limits, SignalsEndWhatDoesNotReturn) {
   write("in/keeps-the-parser", {});
   const auto before = folder_.names();
-  const Environment preload(crash_variables());
+  const Environment preload(fault_variables());
   for (const int signal : {SIGTERM, SIGINT}) {
     Process process({"median", path("in"), path("out.dcm"), "--log-file", path("log"), "--verbose"});
     for (int waits = 0; waits < 5000 && !fs::exists(folder_ / "log"); ++waits) {

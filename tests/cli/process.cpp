@@ -81,7 +81,7 @@ Environment::~Environment() {
   for (const auto& [name, value] : variables_) unsetenv(name.c_str());
 }
 
-std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others) {
+std::map<std::string, std::string> fault_variables(std::map<std::string, std::string> others) {
   others["LD_PRELOAD"] = QUIETVOX_FAULT_INJECTION;
   others["ASAN_OPTIONS"] = "verify_asan_link_order=0";
   return others;

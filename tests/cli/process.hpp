@@ -59,7 +59,7 @@ class Environment {
 };
 
 /// By which programs are started with cli/preload/fault_injection.cpp loaded, besides those given.
-std::map<std::string, std::string> crash_variables(std::map<std::string, std::string> others = {});
+std::map<std::string, std::string> fault_variables(std::map<std::string, std::string> others = {});
 
 /// Runs the program to its end.
 Result quietvox(const std::vector<std::string>& arguments);

@@ -58,29 +58,38 @@ TEST_F(Schema, HoldsForEveryCommand) {
   expect("train_quadratic", {"train-quadratic", path("in.nii"), path("median.nii"), path("coefficients.json")});
 }
 
-/// So that a key can be read without a look at what it belongs to. Null stands beside any type.
+/// So that a key can be read without a look at what it belongs to. Null stands beside any type; values of a filter's
+/// parameters are those of the filter.
 TEST(SchemaKeys, HaveOneTypeEach) {
   using Json = nlohmann::json;
+  using Types = std::set<std::string>;
   const Json schema = Json::parse(read_file(QUIETVOX_SOURCE_DIR "/docs/schema/quietvox-1.json"));
-  std::map<std::string, std::set<std::string>> types;
-  const std::function<std::string(const Json&)> type_of = [&](const Json& value) -> std::string {
+  std::map<std::string, Types> types;
+  const std::function<Types(const Json&)> types_of = [&](const Json& value) -> Types {
     if (value.contains("$ref")) {
       const std::string name = value["$ref"];
-      return type_of(schema.at(Json::json_pointer(name.substr(1))));
+      return types_of(schema.at(Json::json_pointer(name.substr(1))));
     }
-    if (value.contains("oneOf")) {
-      for (const Json& each : value["oneOf"]) {
-        if (each.value("type", Json()) != "null") return type_of(each);
+    Types found;
+    for (const Json& each : value.value("oneOf", Json::array())) found.merge(types_of(each));
+    for (const Json& each : value.value("enum", Json::array())) found.insert(each.is_string() ? "string" : "other");
+    if (value.contains("const")) found.insert(value["const"].is_string() ? "string" : "number");
+    Json named = value.value("type", Json::array());
+    if (named.is_string()) named = Json::array({named});
+    for (const std::string name : named) {
+      if (name == "null") continue;
+      const bool is_number = name == "integer" || name == "number";
+      std::string items;
+      if (name == "array") {
+        for (const std::string& item : types_of(value.at("items"))) items += " of " + item;
       }
+      found.insert((is_number ? "number" : name) + items);
     }
-    if (value.contains("enum")) return "string";
-    if (value.contains("const")) return value["const"].is_string() ? "string" : "number";
-    const Json type = value.at("type").is_array() ? value["type"][0] : value["type"];
-    return type == "integer" ? "number" : type.get<std::string>();
+    return found;
   };
   const std::function<void(const Json&)> walk = [&](const Json& node) {
     if (node.is_object() && node.contains("properties")) {
-      for (const auto& [key, value] : node["properties"].items()) types[key].insert(type_of(value));
+      for (const auto& [key, value] : node["properties"].items()) types[key].merge(types_of(value));
     }
     if (node.is_structured()) {
       for (const Json& part : node) walk(part);

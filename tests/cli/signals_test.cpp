@@ -82,7 +82,7 @@ TEST(Signals, EndTheFirstProcessToo) {
   quietvox_ok({"phantom", (folder / "in.nii").string(), "--size", "128x128x64", "--noise", "gaussian:20"});
   write_dicom(folder / "keeps-the-parser", {});
   const auto before = folder.names();
-  const Environment preload(crash_variables());
+  const Environment preload(fault_variables());
   const std::string log = (folder / "log").string();
   const std::vector<std::string> parsing{"median", (folder / "keeps-the-parser").string(), (folder / "o.dcm").string()};
   for (const std::vector<std::string>& words : {long_run(folder, "out.nii"), parsing}) {

@@ -38,8 +38,9 @@ TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {
       EXPECT_EQ(field.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string::npos) << field.name;
       EXPECT_EQ(field.help.back(), '.') << filter.name << " " << field.name;
       if (field.min.empty()) continue;
-      // Code goes by some of these.
-      static const std::set<std::string> units{"", "voxel", "mm", "sigma", "intensity", "intensity^2"};
+      // Code goes by `intensity`.
+      static const std::set<std::string> units{"",        "voxel",        "mm",          "intensity", "intensity^2",
+                                               "sigma^2", "domain-sigma", "range-sigma", "sigma"};
       EXPECT_TRUE(units.contains(field.unit)) << filter.name << " " << field.name << " in '" << field.unit << "'";
     }
   }

@@ -31,6 +31,17 @@ std::string message_of(const std::function<void()>& action) {
   return "no exception";
 }
 
+/// As they are typed.
+TEST(Parameters, AreSpelledAsSettersInMessages) {
+  EXPECT_EQ(with_setters("use " + Parameter{"backend", "cpu"}), "use SetBackend(\"cpu\")");
+  EXPECT_EQ(with_setters(Parameter{"stabilise", "rician"}), "SetStabilise(\"rician\")");
+  EXPECT_EQ(with_setters(Parameter{"force-kind", "scalar"}), "SetForceKind(DataKind::scalar)");
+  EXPECT_EQ(with_setters(Parameter{"noise-model", "gaussian"}), "SetNoiseModel(NlmNoise::gaussian)");
+  EXPECT_EQ(with_setters(Parameter{"radius", "XxYxZ"}), "SetRadius({X, Y, Z})");
+  EXPECT_EQ(with_setters("a larger " + Parameter{"sigma"}), "a larger SetSigma");
+  EXPECT_EQ(with_setters("use " + Parameter{"force"}), "use WriteOptions::force");
+}
+
 TEST(Parameters, AreThoseOfTheTable) {
   const auto bilateral = Bilateral::New();
   EXPECT_EQ(bilateral->GetRangeSigma(), std::nullopt);

@@ -78,7 +78,9 @@ class Scans(unittest.TestCase):
         with self.assertRaises(quietvox.Error) as caught:
             quietvox.denoise_scan("ct", "ct-quiet", ["median"])
         self.assertEqual(caught.exception.code, "exists")
-        self.assertEqual(caught.exception.remedy, "use force to replace it")
+        self.assertEqual(caught.exception.remedy, "use force=True to replace it")
+        with self.assertRaisesRegex(quietvox.Error, "force = 'maybe' is not allowed"):
+            quietvox.denoise_scan("ct", "ct-quiet", ["median"], force="maybe")
         steps = [quietvox.Filter("median", radius=(1, 1, 0)), "gaussian"]
         report = quietvox.denoise_scan(b"ct", "ct-quiet", steps, force=True, residual="residual.nii")
         self.assertEqual([step["name"] for step in report["requested"]], ["median", "gaussian"])

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cfloat>
-#include <climits>
+#include <limits>
 #include <type_traits>
 
 #include "cuda/filters/common/device_view.cuh"

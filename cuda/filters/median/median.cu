@@ -107,9 +107,7 @@ class Median {
 
   int voxels() const { return size_.x * size_.y * size_.z; }
   /// A cross along one axis is a box.
-  bool is_box() const {
-    return !window_.is_cross || (size_.x > 1) + (size_.y > 1) + (size_.z > 1) < 2;
-  }
+  bool is_box() const { return !window_.is_cross || (size_.x > 1) + (size_.y > 1) + (size_.z > 1) < 2; }
 
   std::optional<MedianNetwork> find_network() const {
     for (const MedianNetwork& network : median_networks()) {

@@ -145,8 +145,8 @@ struct BoxLane {
   }
 
   /// Adds one offset. The neighbours of the first row are in row `top` of `neighbour`. The bits of `inside`, first one
-  /// for each row and then one for each column, tell whether neighbours lie in the slice. `variance` and `step` as in
-  /// SliceLane.
+  /// for each row and then one for each column, tell whether neighbours lie in the slice. The variance of the first
+  /// output is `variance`, null where the noise does not vary, and that of its neighbour lies `step` on.
   template <Weights W, bool Missing>
   __device__ __forceinline__ void add(int top, const Nlm& nlm, float log2_spatial, unsigned inside,
                                       const float* variance, std::int64_t step) {

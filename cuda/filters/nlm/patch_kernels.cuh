@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/filters/nlm/weights.cuh"
+#include "cuda/filters/nlm/common.cuh"
 #include "cuda/resources.hpp"
 
 /// Kernels for common patches. They return false where the patch is another, or takes more memory than the device has.

@@ -73,13 +73,11 @@ void print_markdown(const std::vector<const Filter*>& list) {
          "What a filter computes, as a formula with its source, and how exactly, is stated in its header.\n"
          "A window given in voxels must fit into the volume (the searches of bm4d and prinlm may reach beyond it);\n"
          "along an axis of one voxel windows are flat.\n"
-         "By default (`auto`) a window is about as long in mm along each axis. Its length is given in in-plane "
-         "voxels;\n"
-         "the spacing makes it voxels along each axis, and it shrinks to what fits. An axis whose voxels lie more than "
-         "twice as far apart\n"
-         "as those in plane takes no part unless asked for, nor do unevenly spaced slices. bm4d alone searches\n"
-         "thick slices too, since it averages only blocks that look alike. `quietvox info` shows the windows that\n"
-         "result for a scan.\n"
+         "By default (`auto`) a window is about as long in mm along each axis. Its length is set in in-plane voxels,\n"
+         "becomes voxels along each axis by the spacing, and shrinks to what fits. An axis whose voxels lie more than\n"
+         "twice as far apart as those in plane takes no part unless asked for, nor do unevenly spaced slices. bm4d\n"
+         "alone searches thick slices too, since it averages only blocks that look alike. `quietvox info` shows the\n"
+         "windows that result for a scan.\n"
          "Beyond the edge, windows see the nearest voxel (border `replicate`) or the volume mirrored at its\n"
          "outermost voxels (`reflect`); `copy` keeps voxels near the edge as they are.\n";
   for (const Filter* filter : list) {

@@ -10,8 +10,9 @@ namespace quietvox::io::dicom {
 
 /// The images of a series, each once. Of files with one SOP instance UID and the same image, the one with the shortest
 /// name stays; of equally short names, the first. Images are the same if their pixels are, however they are stored, and
-/// their headers, but for what a transfer syntax brings with it. Throws Error(irregular) if different images have one
-/// UID; it names two files and the first element that differs. Adds a line to the warnings if there are copies.
+/// their headers, but for what a transfer syntax brings with it and what archives add or correct. Throws
+/// Error(irregular) if different images have one UID; it names two files and what differs. Warns if there are copies,
+/// and if their headers differ.
 std::vector<SliceHeader> without_duplicates(std::vector<SliceHeader> images, const std::filesystem::path& folder,
                                             const Execution&, std::vector<std::string>& warnings);
 

@@ -34,8 +34,9 @@ struct AclEntry {
   std::uint32_t id;
 };
 
-/// The permissions of a file or folder. With an access control list, the bits of the group are only its mask; then the
-/// list's entry for the group counts instead, and no more than what each named user and group has.
+/// The permissions of a file or folder. With an access control list, the bits of the group are only its mask: then the
+/// group has what its entry, the mask and every named entry allow, and others no more than every named entry does; if
+/// the list is too long to read, neither has anything.
 mode_t permissions(const fs::path& path, mode_t mode) {
   constexpr std::uint16_t named_user = 0x02, owning_group = 0x04, named_group = 0x08;
   constexpr std::size_t header = 4;

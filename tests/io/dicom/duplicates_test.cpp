@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "core/error.hpp"
 #include "io/dicom/series_fixture.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/image.hpp"

@@ -59,6 +59,7 @@ Provenance provenance_of(const Upstream& upstream) {
     is_automatic = is_automatic && step->GetStabilise() == "auto";
   }
   if (!is_automatic) provenance.stabilise = choices;
+  provenance.by = "ITK";
   return provenance;
 }
 

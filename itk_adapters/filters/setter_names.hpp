@@ -42,10 +42,11 @@ inline std::string with_setters(const Message& message) {
     if (parameter.name == "no-compress") return std::string("WriteOptions::compress = false");
     if (of_commands.contains(parameter.name)) return parameter.text();
     if (parameter.name == "series") return std::string("SetSeriesUID");
-    const std::string setter = "Set" + camel_case(parameter.name);
+    std::string setter = "Set" + camel_case(parameter.name);
     if (parameter.value.empty()) return setter;
     if (parameter.value == "XxYxZ") return setter + "({X, Y, Z})";
-    static const std::map<std::string_view, std::string> types{{"force-kind", "DataKind"}, {"noise-model", "NlmNoise"}};
+    static const std::map<std::string_view, std::string> types{{"force-kind", "quietvox::DataKind"},
+                                                               {"noise-model", "quietvox::NlmNoise"}};
     const auto type = types.find(parameter.name);
     const bool is_text = type == types.end();
     return setter + "(" + (is_text ? '"' + parameter.value + '"' : type->second + "::" + parameter.value) + ")";

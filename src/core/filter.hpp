@@ -102,6 +102,9 @@ class FilterConfig {
   explicit FilterConfig(const Filter& filter) : filter_(&filter), params_(filter.defaults) {}
   template <FilterParams P>
   FilterConfig(const Filter& filter, const P& params) : filter_(&filter), params_(params) {
+    if (filter.defaults.type() != typeid(P)) {
+      throw Error(Errc::invalid_argument, filter.name + ": the parameters given are those of " + std::string(P::name));
+    }
     validate(params);
   }
 

@@ -53,7 +53,8 @@ std::string derivation_text(const Provenance& provenance, bool is_changed) {
   if (steps.empty()) steps = "left as it was";
   const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
   const std::string even = provenance.stabilised.empty() ? "" : "; stabilised: " + provenance.stabilised;
-  return "quietvox " + version() + ": " + steps + mask + noise + even + unchanged + "; not for diagnostic use";
+  const std::string by = provenance.by.empty() ? "" : "; by " + provenance.by;
+  return "quietvox " + version() + ": " + steps + mask + noise + even + by + unchanged + "; not for diagnostic use";
 }
 
 }  // namespace quietvox

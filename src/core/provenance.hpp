@@ -34,6 +34,9 @@ struct Provenance {
   std::string stabilise{};          ///< which noise was to be made Gaussian; empty: automatic
   std::optional<DataKind> kind{};   ///< what the numbers of the volume are, where that is known
   std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
+  /// Who ran the filters, if the same filters may give other voxels elsewhere: `denoise`, which keeps a background that
+  /// was cut out, or `ITK`, which filters each volume by itself; else empty.
+  std::string by{};
 };
 
 /// `median radius=1x1x1 shape=box border=replicate`, filters of a chain joined by ` -> `.
@@ -45,7 +48,7 @@ std::string brief_chain(std::span<const FilterConfig> chain, std::size_t most);
 
 /// `quietvox 0.1.0: median radius=1x1x1 ...; not for diagnostic use`, other steps by name in their places; with `;
 /// within mask 0123456789abcdef` behind the filters where there is a mask, `; ` and the source of the noise, and
-/// `; stabilised: Rician noise`. `; no voxel changed` where filters ran and none did.
+/// `; stabilised: Rician noise`, and `; by denoise`. `; no voxel changed` where filters ran and none did.
 std::string derivation_text(const Provenance&, bool is_changed = true);
 
 }  // namespace quietvox

@@ -74,11 +74,27 @@ bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource&
 
 /// What is said of the voxels of a volume in memory, or what they look like. Less an offset, all look like phases,
 /// whose range is even about 0.
-HeaderFacts facts_of(VolumeView<const float> volume, const HeaderFacts& said) {
+HeaderFacts facts_of(VolumeView<const float> volume, HeaderFacts said) {
+  if (said.kind && said.kind_source.empty()) {
+    said.kind_source = "the kind given is " + FieldType<DataKind>::format(*said.kind);
+  }
   if (said.kind) return said;
   const auto as_source = [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); };
   HeaderFacts looks = io::KindByVoxels(1).get(0, said, {}, as_source);
   return said.offset != 0 && looks.kind == DataKind::phase ? said : looks;
+}
+
+void check_volume(const std::string& name, const VolumeView<const float>& volume) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (volume.extent[axis] < 1)
+      throw Error(Errc::invalid_argument, name + " is empty", "give voxels along every axis");
+    if (!(volume.spacing[axis] > 0 && std::isfinite(volume.spacing[axis]))) {
+      throw Error(Errc::invalid_argument,
+                  name + ": the spacing " + FieldType<double>::format(volume.spacing[axis]) + " is no length",
+                  "give mm, above 0");
+    }
+  }
+  if (!volume.data) throw Error(Errc::invalid_argument, name + " has no voxels in memory");
 }
 
 /// Refuses windows that do not fit, or that would reach across irregular slices. No value of a voxel makes a window
@@ -196,6 +212,10 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
 }
 
 DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
+  validate(request.scan);
+  validate(request.mask);
+  validate(request.out);
+  validate(request.execution);
   BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
   const auto image = open_input(request.input, request.scan, background_of(request.execution, observer));
@@ -204,7 +224,10 @@ DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
 
 VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& request,
                      const Observer& observer) {
+  check_volume("the input", input);
+  if (!output.data) throw Error(Errc::invalid_argument, "the output has no voxels in memory");
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
+  validate(request.execution);
   const bool is_chosen = request.filters.empty();
   const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
   std::vector<Message> warnings;

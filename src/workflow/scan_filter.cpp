@@ -291,6 +291,7 @@ void ScanFilter::begin_provenance() {
     provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);
   }
   for (const FilterConfig& step : request_.filters) provenance_.requested.push_back(step.with_content_hashes());
+  if (is_chosen_) provenance_.by = "denoise";
 }
 
 void ScanFilter::filter(std::size_t volume) {

@@ -70,6 +70,20 @@ TEST_F(Denoise, TheDialTakesOutMoreOrLess) {
   EXPECT_LT(apart(clean, medium), apart(clean, strong));
 }
 
+/// It keeps a background that was cut out, so that its voxels may differ from those of the filter that it chooses.
+TEST_F(Denoise, IsNotTakenForTheFilterThatItChooses) {
+  quietvox_ok({"phantom", path("series"), "--size", "32x32x8", "--noise", "gaussian:40"});
+  std::set<std::string> series;
+  for (const std::string command : {"denoise", "bm4d"}) {
+    quietvox_ok({command, path("series"), path(command)});
+    series.insert(Json::parse(quietvox_ok({"info", path(command), "--json"}).out)["dicom"]["series_uid"]);
+  }
+  EXPECT_EQ(series.size(), 2U);
+  add_noise("gaussian", "60");
+  denoised();
+  EXPECT_EQ(Json::parse(read_file(folder_ / "out.json"))["by"], "denoise");
+}
+
 TEST_F(Denoise, LeavesImagesWithoutNoiseAlone) {
   const std::vector<float> clean = read_voxels(path("clean.nii"));
   const auto [low, high] = std::minmax_element(clean.begin(), clean.end());

@@ -68,6 +68,8 @@ TEST(FilterConfig, AreCheckedWhenMadeFromAStruct) {
   params.radius = Radius3{16, 1, 1};
   expect_error(Errc::invalid_argument, "median: radius = '16x1x1'",
                [&] { FilterConfig(find_filter("median"), params); });
+  expect_error(Errc::invalid_argument, "bilateral: the parameters given are those of median",
+               [] { FilterConfig(find_filter("bilateral"), MedianParams{}); });
 }
 
 TEST(FilterConfig, AxesOfOneVoxelAreFlat) {

@@ -65,6 +65,13 @@ TEST(Provenance, SaysWhereTheNoiseIsFrom) {
   EXPECT_NE(derivation_text(provenance).find("; one noise for the series; not for diagnostic use"), std::string::npos);
 }
 
+TEST(Provenance, SaysWhoRanTheFiltersWhereItMatters) {
+  Provenance provenance{{FilterConfig(find_filter("median"))}, {FilterConfig(find_filter("median"))}, "cpu"};
+  EXPECT_EQ(derivation_text(provenance).find("; by "), std::string::npos);
+  provenance.by = "denoise";
+  EXPECT_NE(derivation_text(provenance).find("; by denoise; not for diagnostic use"), std::string::npos);
+}
+
 TEST(Provenance, SaysThatNoVoxelChangedIfFiltersRan) {
   const FilterConfig median(find_filter("median"));
   EXPECT_NE(derivation_text({{median}, {median}, "cpu"}, false).find("; no voxel changed; not for"), std::string::npos);

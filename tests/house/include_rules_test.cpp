@@ -120,7 +120,8 @@ std::filesystem::path spelled(const std::filesystem::path& folder) {
 /// A header that a file of `folder` includes, with its folder. ITK's are spelled without: then it is that of the file,
 /// or `itk_adapters`. Headers that the build makes have none.
 std::filesystem::path found(const std::filesystem::path& folder, const Include& include) {
-  const std::filesystem::path root = QUIETVOX_SOURCE_DIR, header = include.header;
+  const std::filesystem::path root = QUIETVOX_SOURCE_DIR;
+  std::filesystem::path header = include.header;
   if (header.has_parent_path()) return header;
   if (exists(root / folder / header)) return spelled(folder) / header;
   return exists(root / "itk_adapters" / header) ? "itk_adapters" / header : header;

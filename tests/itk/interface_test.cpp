@@ -35,8 +35,8 @@ std::string message_of(const std::function<void()>& action) {
 TEST(Parameters, AreSpelledAsSettersInMessages) {
   EXPECT_EQ(with_setters("use " + Parameter{"backend", "cpu"}), "use SetBackend(\"cpu\")");
   EXPECT_EQ(with_setters(Parameter{"stabilise", "rician"}), "SetStabilise(\"rician\")");
-  EXPECT_EQ(with_setters(Parameter{"force-kind", "scalar"}), "SetForceKind(DataKind::scalar)");
-  EXPECT_EQ(with_setters(Parameter{"noise-model", "gaussian"}), "SetNoiseModel(NlmNoise::gaussian)");
+  EXPECT_EQ(with_setters(Parameter{"force-kind", "scalar"}), "SetForceKind(quietvox::DataKind::scalar)");
+  EXPECT_EQ(with_setters(Parameter{"noise-model", "gaussian"}), "SetNoiseModel(quietvox::NlmNoise::gaussian)");
   EXPECT_EQ(with_setters(Parameter{"radius", "XxYxZ"}), "SetRadius({X, Y, Z})");
   EXPECT_EQ(with_setters("a larger " + Parameter{"sigma"}), "a larger SetSigma");
   EXPECT_EQ(with_setters("use " + Parameter{"force"}), "use WriteOptions::force");

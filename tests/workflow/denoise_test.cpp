@@ -380,6 +380,31 @@ TEST(Workflow, RefusesExtentsThatDiffer) {
   });
 }
 
+TEST(Workflow, RefusesWhatIsNoVolumeAndNoOption) {
+  const std::vector<float> noisy = noisy_box(20);
+  std::vector<float> out(noisy.size());
+  const auto refused = [&](const std::string& text, const VolumeView<const float>& input,
+                           const VolumeRequest& request = {}) {
+    expect_error(Errc::invalid_argument, text, [&] { denoise(input, {out.data(), input.extent}, request); });
+  };
+  for (const double wrong : {-1.0, 0.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    refused("the spacing", {noisy.data(), extent, {1, wrong, 1}});
+  }
+  refused("the input is empty", {noisy.data(), {{0, 48, 24}}});
+  refused("the input is empty", {noisy.data(), {{-48, -48, 24}}});
+  refused("no voxels in memory", {nullptr, extent});
+  expect_error(Errc::invalid_argument, "no voxels in memory", [&] {
+    denoise({noisy.data(), extent}, {nullptr, extent});
+  });
+  refused("threads = '-1' is not allowed", {noisy.data(), extent}, {.execution = {.threads = -1}});
+  refused("threads = '100000' is not allowed", {noisy.data(), extent}, {.execution = {.threads = 100000}});
+  expect_error(Errc::invalid_argument, "series-offset = '-3' is not allowed",
+               [&] { denoise({.input = "in", .output = "out", .out = {.series_offset = -3}}); });
+  expect_error(Errc::unsupported, "the kind given is labels", [&] {
+    denoise({noisy.data(), extent}, {out.data(), extent}, {.header = {.kind = DataKind::labels}});
+  });
+}
+
 /// The volume with an axis and z exchanged.
 Volume turned(const Volume& volume, int axis) {
   const auto exchanged = [axis](auto values) {

@@ -198,6 +198,7 @@ class Writer final : public ImageWriter {
                      .enhances = has(Purpose::edge_enhancement)});
     if (!provenance.stabilise.empty()) derivation_.chain += "\nstabilise " + provenance.stabilise;
     if (!provenance.mask.empty()) derivation_.chain += "\nmask " + provenance.mask;
+    if (!provenance.by.empty()) derivation_.chain += "\nby " + provenance.by;
     // Nobody knows what such steps were set to: no two runs may be taken for the same.
     if (!provenance.others.empty()) derivation_.chain += "\nrun " + run_;
     if (volume == 0) {                  // all images of a series say the same of it
@@ -383,6 +384,9 @@ std::unique_ptr<ImageWriter> make_writer(std::shared_ptr<const Series> series, c
         "give same, or another format");
   }
   check_series_suffix(options.series_description_suffix.value_or(""));
+  if (options.series_offset.value_or(0) < 0) {
+    throw Error(Errc::invalid_argument, Parameter{"series-offset"} + " is negative", "give 0 or more");
+  }
   for (const Volume& volume : series->volumes) {
     const ModalityLut& lut = volume.slices.front().modality_lut;
     if (domain == VoxelDomain::stored || lut.is_monotone()) continue;

@@ -193,6 +193,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) {
                    {"volumes", volumes},
                    {"clamped_voxels", clamped_voxels}};
   if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;
+  if (const std::string& by = volumes_.front().by; !by.empty()) document["by"] = by;
   for (const Provenance& volume : volumes_) {
     if (!volume.noise_source.empty()) document["noise_source"] = volume.noise_source;
   }

@@ -59,7 +59,6 @@ Provenance provenance_of(const Upstream& upstream) {
     is_automatic = is_automatic && step->GetStabilise() == "auto";
   }
   if (!is_automatic) provenance.stabilise = choices;
-  provenance.by = "ITK";
   return provenance;
 }
 
@@ -172,7 +171,11 @@ void SeriesImageWriter::WriteVolume(std::size_t volume, io::ImageWriter& writer,
     input->PropagateRequestedRegion();
     input->UpdateOutputData();
     // Only now do the filters know what their `auto`s stand for.
-    if (piece == 0) writer.begin_volume(volume, m_Provenance ? *m_Provenance : provenance_of(look_upstream(input)));
+    if (piece == 0) {
+      Provenance provenance = m_Provenance ? *m_Provenance : provenance_of(look_upstream(input));
+      provenance.by = "ITK";
+      writer.begin_volume(volume, provenance);
+    }
 
     const auto buffered = input->GetBufferedRegion();
     const std::int64_t start = buffered.GetIndex(2) - whole.GetIndex(2);

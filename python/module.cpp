@@ -109,9 +109,7 @@ struct VoxelOptions {
   /// `offset` was subtracted from the voxels.
   HeaderFacts header(double offset) const {
     HeaderFacts facts{.kind = force_kind, .are_ct_numbers = ct_numbers, .offset = offset};
-    if (force_kind) {
-      facts.kind_source = "the kind given is " + FieldType<DataKind>::format(*force_kind);
-    } else if (ct_numbers) {
+    if (!force_kind && ct_numbers) {
       facts.kind = DataKind::scalar;
       facts.kind_source = "the voxels are said to be CT numbers";
     }
@@ -212,11 +210,12 @@ std::vector<FieldInfo> scan_options() {
   return fields;
 }
 
-/// The same where it is to be given: `force=True`.
+/// As spelled() writes it, but where it is to be given: `force=True`.
 std::string spelled_as_remedy(const Parameter& parameter) {
   static const std::vector<FieldInfo> options = scan_options();
-  const auto option = std::ranges::find(options, parameter.name, &FieldInfo::name);
-  const bool is_flag = option != options.end() && option->kind == FieldKind::flag && parameter.value.empty();
+  const auto option = std::ranges::find_if(
+      options, [&](const FieldInfo& each) { return json_key(each.name) == json_key(parameter.name); });
+  const bool is_flag = option != options.end() && option->kind == FieldKind::flag;
   return spelled(parameter) + (is_flag ? "=True" : "");
 }
 

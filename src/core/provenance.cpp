@@ -49,11 +49,11 @@ std::string derivation_text(const Provenance& provenance, bool is_changed) {
     for (; other != provenance.others.end() && other->before == step; ++other) add(other->name);
     if (step < provenance.resolved.size()) add(describe_chain(std::span(&provenance.resolved[step], 1)));
   }
+  const std::string by = steps.empty() || provenance.by.empty() ? "" : "; by " + provenance.by;
   const std::string unchanged = is_changed || steps.empty() ? "" : "; no voxel changed";
   if (steps.empty()) steps = "left as it was";
   const std::string noise = provenance.noise_source.empty() ? "" : "; " + provenance.noise_source;
   const std::string even = provenance.stabilised.empty() ? "" : "; stabilised: " + provenance.stabilised;
-  const std::string by = provenance.by.empty() ? "" : "; by " + provenance.by;
   return "quietvox " + version() + ": " + steps + mask + noise + even + by + unchanged + "; not for diagnostic use";
 }
 

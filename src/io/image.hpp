@@ -64,7 +64,7 @@ struct WriteOptions {
   std::optional<ScalarType> output_type{};  ///< none: as the input, of new images float32; DICOM keeps its own
   bool are_differences = false;  ///< of NIfTI from NIfTI: floats, with nothing of the source but its geometry and names
   std::optional<std::string> series_description_suffix{};  ///< none: the filters, briefly
-  std::optional<int> series_offset{};      ///< none: a multiple of 1000 that differs from filter to filter
+  std::optional<int> series_offset{};      ///< 0 and up; none: a multiple of 1000 that differs from filter to filter
   Access access{};                         ///< of the outputs, at most; writers of an image add what its files give
   Execution execution{};                   ///< threads and stop requests
   std::filesystem::path input{};           ///< of new images: what the voxels came from, if anything

@@ -76,7 +76,7 @@ bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource&
 /// whose range is even about 0.
 HeaderFacts facts_of(VolumeView<const float> volume, HeaderFacts said) {
   if (said.kind && said.kind_source.empty()) {
-    said.kind_source = "the kind given is " + FieldType<DataKind>::format(*said.kind);
+    said.kind_source = io::facts_given({.kind = said.kind}).kind_source;
   }
   if (said.kind) return said;
   const auto as_source = [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); };
@@ -84,17 +84,23 @@ HeaderFacts facts_of(VolumeView<const float> volume, HeaderFacts said) {
   return said.offset != 0 && looks.kind == DataKind::phase ? said : looks;
 }
 
-void check_volume(const std::string& name, const VolumeView<const float>& volume) {
+void check_options(const DenoiseRequest& request) {
+  validate(request.scan);
+  validate(request.mask);
+  validate(request.out);
+  validate(request.execution);
+}
+
+void check_voxels(const VolumeView<const float>& input) {
   for (int axis = 0; axis < 3; ++axis) {
-    if (volume.extent[axis] < 1)
-      throw Error(Errc::invalid_argument, name + " is empty", "give voxels along every axis");
-    if (!(volume.spacing[axis] > 0 && std::isfinite(volume.spacing[axis]))) {
-      throw Error(Errc::invalid_argument,
-                  name + ": the spacing " + FieldType<double>::format(volume.spacing[axis]) + " is no length",
-                  "give mm, above 0");
-    }
+    if (input.extent[axis] < 1)
+      throw Error(Errc::invalid_argument, "the input is empty", "give voxels along every axis");
+    const double spacing = input.spacing[axis];
+    if (spacing > 0 && std::isfinite(spacing)) continue;
+    throw Error(Errc::invalid_argument, "the spacing " + FieldType<double>::format(spacing) + " is no length",
+                "give mm, above 0");
   }
-  if (!volume.data) throw Error(Errc::invalid_argument, name + " has no voxels in memory");
+  if (!input.data) throw Error(Errc::invalid_argument, "the input has no voxels in memory");
 }
 
 /// Refuses windows that do not fit, or that would reach across irregular slices. No value of a voxel makes a window
@@ -181,6 +187,7 @@ void check_paths(const DenoiseRequest& request) {
 DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, BackendSelector& backends,
                       const Observer& observer) {
   const auto start = std::chrono::steady_clock::now();
+  check_options(asked_for);
   const bool is_chosen = asked_for.filters.empty();
   DenoiseRequest request = asked_for;
   request.filters = filters_of(asked_for);
@@ -212,10 +219,7 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
 }
 
 DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
-  validate(request.scan);
-  validate(request.mask);
-  validate(request.out);
-  validate(request.execution);
+  check_options(request);
   BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
   const auto image = open_input(request.input, request.scan, background_of(request.execution, observer));
@@ -224,7 +228,7 @@ DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
 
 VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& request,
                      const Observer& observer) {
-  check_volume("the input", input);
+  check_voxels(input);
   if (!output.data) throw Error(Errc::invalid_argument, "the output has no voxels in memory");
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
   validate(request.execution);

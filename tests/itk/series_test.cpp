@@ -351,6 +351,8 @@ TEST(SeriesImageWriter, GivesNewIdentifiersWhereOtherFiltersTookPart) {
   ASSERT_EQ(refusal(again.bilateral->GetOutput(), folder / "a"), "");
   ASSERT_EQ(refusal(again.bilateral->GetOutput(), folder / "b"), "");
   EXPECT_EQ(source_of(folder / "a")->GetImage().series_uid(), source_of(folder / "b")->GetImage().series_uid());
+  const std::string file = "a/" + *Folder::names_in(folder / "a").begin();
+  EXPECT_NE(folder.read(file).find("; by ITK; not for diagnostic use"), std::string::npos);
 }
 
 TEST(SeriesImageWriter, WarnsOfVoxelsBeyondTheStoredType) {

@@ -532,6 +532,7 @@ TEST_F(DicomWrite, OptionsNameTheSeries) {
   rewrite({}, {}, VoxelDomain::real, {.compress = {}, .series_description_suffix = "clean", .series_offset = 5});
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head clean");
   EXPECT_EQ(dicom_text(output_, DCM_SeriesNumber), "12");
+  EXPECT_THROW(rewrite({}, {}, VoxelDomain::real, {.series_offset = -1}), Error);
 }
 
 /// Of every filter, by default and with each parameter that has another value to take.

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "filters/median.hpp"
+#include "images.hpp"
+#include "quietvoxMedianImageFilter.h"
 
-namespace quietvox {
+namespace quietvox::test {
 namespace {
 
 template <class T>
@@ -58,5 +60,37 @@ TYPED_TEST(MedianOfItk, EqualsOursInEveryVoxel) {
   }
 }
 
+template <class Image>
+void expect_median_of_itk(typename Image::SizeType size, typename Image::SizeType radius) {
+  const auto image = noisy_image<Image>(size);
+  const auto theirs = itk::MedianImageFilter<Image, Image>::New();
+  theirs->SetInput(image);
+  theirs->SetRadius(radius);
+  theirs->Update();
+  const auto ours = MedianImageFilter<Image>::New();
+  ours->SetInput(image);
+  ours->SetRadius(radius);
+  ours->Update();
+  expect_equal<Image>(ours->GetOutput(), theirs->GetOutput());
+}
+
+TEST(MedianImageFilter, EqualsTheOneOfItkInEveryVoxel) {
+  using Size = Volume<float>::SizeType;
+  for (const auto& [size, radius] :
+       {std::pair(Size{{23, 17, 9}}, Size{{1, 1, 1}}), std::pair(Size{{33, 5, 7}}, Size{{2, 2, 2}}),
+        std::pair(Size{{16, 16, 5}}, Size{{3, 3, 1}}), std::pair(Size{{9, 11, 13}}, Size{{0, 2, 4}}),
+        std::pair(Size{{64, 3, 1}}, Size{{5, 1, 0}})}) {
+    SCOPED_TRACE(testing::Message() << "size " << size << " radius " << radius);
+    expect_median_of_itk<Volume<float>>(size, radius);
+  }
+}
+
+TEST(MedianImageFilter, EqualsTheOneOfItkForIntegersAndPlanes) {
+  expect_median_of_itk<Volume<short>>({{19, 14, 6}}, {{1, 1, 1}});
+  expect_median_of_itk<Volume<unsigned char>>({{19, 14, 6}}, {{2, 1, 1}});
+  expect_median_of_itk<Plane<float>>({{41, 27}}, {{3, 2}});
+  expect_median_of_itk<Plane<unsigned short>>({{41, 27}}, {{1, 1}});
+}
+
 }  // namespace
-}  // namespace quietvox
+}  // namespace quietvox::test

@@ -14,12 +14,12 @@
 #include "images.hpp"
 #include "io/create.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
+#include "messages.hpp"
 #include "quietvoxBilateralImageFilter.h"
 #include "quietvoxMedianImageFilter.h"
 #include "quietvoxSeriesImageSource.h"
 #include "quietvoxSeriesImageWriter.h"
 #include "support/test_data.hpp"
-#include "warnings.hpp"
 
 namespace quietvox::test {
 namespace {

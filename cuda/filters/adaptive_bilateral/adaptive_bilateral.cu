@@ -6,7 +6,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "cuda/filters/bilateral/varying_sigma.cuh"
+#include "cuda/filters/bilateral/rates.cuh"
+#include "cuda/filters/bilateral/varying_sigma.hpp"
 #include "cuda/filters/common/device_view.cuh"
 #include "cuda/launch.cuh"
 

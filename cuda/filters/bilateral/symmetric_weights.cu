@@ -1,23 +1,23 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/filters/bilateral/symmetric_weights.hpp"
-
+#include <algorithm>
 #include <type_traits>
 
 #include "cuda/filters/bilateral/scaled_voxels.cuh"
+#include "cuda/filters/bilateral/window_kernels.cuh"
 #include "cuda/filters/common/exp2.cuh"
 #include "cuda/filters/common/reciprocal.cuh"
 #include "cuda/launch.cuh"
 
-namespace quietvox::cuda {
+namespace quietvox::cuda::bilateral {
 namespace {
 
-constexpr int max_rx = 7;
+constexpr int max_rx = FlatWindow::most_rx;
 
-/// What a kernel needs to know about the filter.
+/// A window of so many voxels to either side along y.
 template <int Radius>
 struct PairWeights {
-  float exponent[max_rx + 1][Radius + 1];  ///< log2 of the spatial weight by |dx|, |dy|; -inf outside the window
+  float exponent[max_rx + 1][Radius + 1];
   int rx;
   float scale, unscale;
   Border border;
@@ -244,19 +244,10 @@ __global__ void __launch_bounds__(Shape<Radius, Strip, Lanes>::threads, Shape<Ra
 }
 
 template <int Radius>
-PairWeights<Radius> make_weights(const BilateralParams& params, const Spacing& spacing) {
-  PairWeights<Radius> weights{};
-  weights.rx = params.halo().x;
-  for (int x = 0; x <= weights.rx; ++x) {
-    for (int y = 0; y <= Radius; ++y) {
-      const double exponent = in_window(params, {x, y, 0}) ? log2_domain_weight(params, spacing, {x, y, 0}) : -INFINITY;
-      weights.exponent[x][y] = static_cast<float>(exponent);
-    }
-  }
-  const RangeScale scale(*params.range_sigma);
-  weights.scale = scale.to;
-  weights.unscale = scale.from;
-  weights.border = params.border;
+PairWeights<Radius> weights_of(const FlatWindow& window) {
+  PairWeights<Radius> weights{
+      .exponent = {}, .rx = window.rx, .scale = window.scale, .unscale = window.unscale, .border = window.border};
+  for (int x = 0; x <= max_rx; ++x) std::copy_n(window.exponent[x], Radius + 1, weights.exponent[x]);
   return weights;
 }
 
@@ -273,32 +264,32 @@ void launch(const DeviceView<const float>& in, const DeviceView<float>& out, int
 /// Long strips weigh fewer pairs twice; short ones make more blocks, if there would be few. Wide rows have fewer lanes
 /// without outputs, but narrow ones may fit the image better.
 template <int Radius>
-bool launch_if(const VolumeView<const float>& in, const VolumeView<float>& out, const BilateralParams& params,
-               const LaunchContext& context) {
-  if (params.halo().y != Radius) return false;
-  const PairWeights<Radius> weights = make_weights<Radius>(params, in.spacing);
-  const int3 offset = offset_within(in, out);
-  const DeviceView<float> to(out);
-  const auto rows_of = [&](int lanes) { return ceil_div(to.x, most_outputs(lanes, weights.rx)); };
-  if (rows_of(64) * ceil_div(to.y, Shape<Radius, 16, 64>::height) * to.z < 8 * context.multiprocessors) {
-    launch<Radius, 8, 64>(in, to, offset, weights, context);
+void run_as(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset, const FlatWindow& window,
+            const LaunchContext& context) {
+  const PairWeights<Radius> weights = weights_of<Radius>(window);
+  const auto rows_of = [&](int lanes) { return ceil_div(out.x, most_outputs(lanes, weights.rx)); };
+  if (rows_of(64) * ceil_div(out.y, Shape<Radius, 16, 64>::height) * out.z < 8 * context.multiprocessors) {
+    launch<Radius, 8, 64>(in, out, offset, weights, context);
   } else if (128 * rows_of(128) < 64 * rows_of(64)) {
-    launch<Radius, 16, 128>(in, to, offset, weights, context);
+    launch<Radius, 16, 128>(in, out, offset, weights, context);
   } else {
-    launch<Radius, 16, 64>(in, to, offset, weights, context);
+    launch<Radius, 16, 64>(in, out, offset, weights, context);
   }
-  return true;
 }
 
 }  // namespace
 
-bool bilateral_symmetric_weights(VolumeView<const float> in, VolumeView<float> out, const BilateralParams& params,
-                                 const LaunchContext& context) {
-  const Radius3 r = params.halo();
-  if (r.x > max_rx || r.z > 0 || params.range_cut > 0) return false;
-  return launch_if<2>(in, out, params, context) || launch_if<3>(in, out, params, context) ||
-         launch_if<4>(in, out, params, context) || launch_if<5>(in, out, params, context) ||
-         launch_if<6>(in, out, params, context) || launch_if<7>(in, out, params, context);
+void run_symmetric(const DeviceView<const float>& in, const DeviceView<float>& out, int3 offset,
+                   const FlatWindow& window, const LaunchContext& context) {
+  static_assert(FlatWindow::least_ry == 2 && FlatWindow::most_ry == 7);
+  switch (window.ry) {
+    case 2: return run_as<2>(in, out, offset, window, context);
+    case 3: return run_as<3>(in, out, offset, window, context);
+    case 4: return run_as<4>(in, out, offset, window, context);
+    case 5: return run_as<5>(in, out, offset, window, context);
+    case 6: return run_as<6>(in, out, offset, window, context);
+    case 7: return run_as<7>(in, out, offset, window, context);
+  }
 }
 
-}  // namespace quietvox::cuda
+}  // namespace quietvox::cuda::bilateral

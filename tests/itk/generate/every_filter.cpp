@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// every_filter FILE: writes a test that instantiates every ITK filter whole, calls every setter, and runs it on images
-// that are smaller than its window, from the parameter tables.
+// every_filter FOLDER: writes a test for each ITK filter, which instantiates it whole, calls every setter, and runs it
+// on images that are smaller than its window, from the parameter tables.
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "filters/registry.hpp"
 #include "itk_adapters/filters/setter_names.hpp"
@@ -70,27 +72,29 @@ void write_small_images(std::ostream& out, const Filter& filter) {
   out << "}\n";
 }
 
-void write_test(std::ostream& out) {
-  out << "#include <gtest/gtest.h>\n#include \"itk/small_images.hpp\"\n#include \"filters/registry.hpp\"\n";
-  for (const Filter& filter : filters()) out << "#include \"quietvox" << camel_case(filter.name) << "ImageFilter.h\"\n";
-  out << "\nnamespace quietvox {\n\n";
-  for (const Filter& filter : filters()) {
-    for (const char* images : {"itk::Image<float, 3>", "itk::Image<unsigned short, 2>", "itk::Image<double, 3>",
-                               "itk::Image<int, 3>, itk::Image<unsigned char, 3>"}) {
-      out << "template class " << camel_case(filter.name) << "ImageFilter<" << images << ">;\n";
-    }
+void write_test(std::ostream& out, const Filter& filter) {
+  const std::string name = camel_case(filter.name);
+  out << "#include <gtest/gtest.h>\n#include \"itk/small_images.hpp\"\n#include \"filters/registry.hpp\"\n"
+      << "#include \"quietvox" << name << "ImageFilter.h\"\n\nnamespace quietvox {\n\n";
+  for (const char* images : {"itk::Image<float, 3>", "itk::Image<unsigned short, 2>", "itk::Image<double, 3>",
+                             "itk::Image<int, 3>, itk::Image<unsigned char, 3>"}) {
+    out << "template class " << name << "ImageFilter<" << images << ">;\n";
   }
   out << "\nnamespace {\n\ntemplate <class T>\nstd::string text_of(const T& value) {\n"
-      << "  return FieldType<T>::format(value);\n}\n";
-  for (const Filter& filter : filters()) {
-    const std::string name = camel_case(filter.name);
-    out << "\nTEST(EverySetter, Of" << name << ") {\n"
-        << "  const auto filter = " << name << "ImageFilter<itk::Image<float, 3>>::New();\n";
-    for (const FieldInfo& field : filter.fields) write_calls(out, field);
-    out << "}\n";
-    write_small_images(out, filter);
-  }
+      << "  return FieldType<T>::format(value);\n}\n"
+      << "\nTEST(EverySetter, Of" << name << ") {\n"
+      << "  const auto filter = " << name << "ImageFilter<itk::Image<float, 3>>::New();\n";
+  for (const FieldInfo& field : filter.fields) write_calls(out, field);
+  out << "}\n";
+  write_small_images(out, filter);
   out << "\n}  // namespace\n}  // namespace quietvox\n";
+}
+
+/// A file that stays as it is is not compiled again.
+bool write_if_other(const std::string& path, const std::string& text) {
+  std::ostringstream before;
+  before << std::ifstream(path).rdbuf();
+  return before.str() == text || (std::ofstream(path) << text).flush();
 }
 
 }  // namespace
@@ -98,7 +102,12 @@ void write_test(std::ostream& out) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;
-  std::ofstream file(argv[1]);
-  quietvox::write_test(file);
-  return file.flush() ? 0 : 1;
+  for (const quietvox::Filter& filter : quietvox::filters()) {
+    std::string name(filter.name);
+    std::ranges::replace(name, '-', '_');
+    std::ostringstream test;
+    quietvox::write_test(test, filter);
+    if (!quietvox::write_if_other(std::string(argv[1]) + "/" + name + "_test.cxx", test.str())) return 1;
+  }
+  return 0;
 }

@@ -43,7 +43,8 @@ set(public_headers ${filter_headers}
   core/backend.hpp core/border.hpp core/error.hpp core/execution.hpp core/fields.hpp core/filter.hpp
   core/memory_volume.hpp core/message.hpp core/noise_model.hpp core/pipeline.hpp core/provenance.hpp core/volume_view.hpp
   core/volume_facts.hpp
-  filters/common/launch_context.hpp filters/quadratic/coefficients.hpp filters/quadratic/training.hpp
+  filters/common/dct_block.hpp filters/common/launch_context.hpp
+  filters/quadratic/coefficients.hpp filters/quadratic/training.hpp
   backends/choice.hpp
   analysis/measure_noise.hpp analysis/metrics.hpp analysis/stabilisation.hpp
   phantom/noise.hpp phantom/phantom.hpp phantom/scanner_noise.hpp

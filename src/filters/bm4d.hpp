@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "core/backend.hpp"
 #include "core/noise_model.hpp"
+#include "filters/common/dct_block.hpp"
 #include "filters/common/launch_context.hpp"
-#include "filters/dct.hpp"
 
 namespace quietvox {
 

@@ -3,17 +3,10 @@
 #pragma once
 
 #include "core/backend.hpp"
+#include "filters/common/dct_block.hpp"
 #include "filters/common/launch_context.hpp"
 
 namespace quietvox {
-
-/// Voxels of a block: a cube, or a square within a slice.
-enum class DctBlock { cube, square };
-constexpr std::array<std::string_view, 2> choices(DctBlock) { return {"4x4x4", "8x8x1"}; }
-/// Squares for few slices, uneven ones, and those that lie more than `thick` pixels apart.
-DctBlock default_block(const VolumeFacts&, double thick);
-/// Voxels of a block per axis; where the volume is shorter, the largest power of two that fits.
-Radius3 block_lengths(DctBlock, const Extent& volume);
 
 /// Shrinks the cosine coefficients of every block of the volume, twice: the first result tells the second pass which
 /// coefficients are signal (the oracle DCT filter of Manjon et al. 2012, Medical Image Analysis 16:18). With C_B u the

@@ -4,6 +4,7 @@
 
 #include "filters/bm4d.hpp"
 #include "filters/common/launch_context.hpp"
+#include "filters/dct.hpp"
 
 namespace quietvox {
 

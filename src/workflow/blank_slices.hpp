@@ -63,8 +63,9 @@ class LostSlices {
   /// `name`: what else to call a slice, such as its file name.
   void add(const BlankSlices& slices, const std::function<std::string(std::int64_t z)>& name);
   void add(const BlankSlices& slices, const io::Image& image, std::size_t volume);
-  /// Names the first of them.
-  void warn(std::vector<Message>& warnings) const;
+  /// Names the first of them, and says what came of them.
+  void warn(std::vector<Message>& warnings,
+            const std::string& what_came = "left as stored, and not used to filter other slices") const;
 
  private:
   std::size_t count_ = 0;

@@ -125,11 +125,13 @@ void estimate_image(const Arguments& arguments, Context& context) {
     map.emplace(*image, path, options, context.background());
   }
   NoiseOfVolumes noise(*image);
+  LostSlices lost;
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     BlankSlices source(image->volume(volume, io::VoxelDomain::real_less_offset));
     const NoiseModel model = noise.measure(volume, source, context.background());
     const auto estimates = estimate_noise_by_every_method(source, context.background());
+    lost.add(source, *image, volume);
     if (map) map->write(volume, source, model);
     if (context.json) {
       volumes.push_back(as_json(model, estimates));
@@ -138,6 +140,9 @@ void estimate_image(const Arguments& arguments, Context& context) {
     if (image->volume_count() > 1) std::printf("volume %zu\n", volume + 1);
     print_text(model, estimates);
   }
+  std::vector<Message> warnings;
+  lost.warn(warnings, "not measured");
+  for (const Message& warning : warnings) context.console.warning(warning);
   if (map) map->commit(context.background(), context.console);
   if (context.json) print_json({{"input", path}, {"volumes", volumes}});
 }

@@ -17,8 +17,9 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   constexpr double tolerance = 0.12, most_zeros = 0.02;
   const double widest = are_magnitudes ? 0.8 : 0.42;  // of means: speckle of ultrasound varies more
   constexpr double even = 0.12;
-  constexpr double least_skewness = 0.3;  // of a Rayleigh distribution 0.63, of a normal one 0
-  std::vector<double> means, skewness, powers;
+  constexpr double least_skewness = 0.3;             // of a Rayleigh distribution 0.63, of a normal one 0
+  constexpr double as_dark = 1.3, most_quiet = 0.5;  // of the mean of air, and of its bricks
+  std::vector<double> means, skewness, powers, quiet;
   Air air;
   double dark = 0;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
@@ -36,6 +37,7 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
     const double mean = sum / voxels;
     if (!(mean > 0) || zeros > most_zeros * voxels) continue;
     const double ratio = std::sqrt(std::max(squares / voxels - mean * mean, 0.0)) / mean;
+    if (ratio <= rayleigh_ratio - tolerance) quiet.push_back(mean);
     if (!(std::abs(ratio - rayleigh_ratio) < tolerance)) continue;
     means.push_back(mean);
     powers.push_back(squares / voxels);
@@ -51,6 +53,9 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   if (median_of<double>(skewness) < least_skewness) return {};
   const auto [mean, width] = shortest_half(means);
   if (width > widest * mean) return {};
+  // The air of many coils varies less than its mean, and edges beside it look like that of one coil.
+  const auto as_dark_and_quiet = std::ranges::count_if(quiet, [&](double one) { return one < as_dark * mean; });
+  if (static_cast<double>(as_dark_and_quiet) > most_quiet * static_cast<double>(means.size())) return {};
   constexpr double three_deviations = 2.2;  // in widths, of normal means
   std::size_t usual = 0;
   for (std::size_t i = 0; i < means.size(); ++i) {

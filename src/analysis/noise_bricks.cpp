@@ -160,6 +160,7 @@ void NoiseBricks::add(Layer& layer) {
     float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
     extremes_ += leave_out_extremes(begin, voxels());
     looked_at_ += voxels();
+    negatives_ += std::count_if(begin, begin + voxels(), [](float value) { return value < 0; });
     const auto [least, most] = smallest_and_largest(begin, voxels());
     lowest_ = std::min(lowest_, least);
     highest_ = std::max(highest_, most);

@@ -515,6 +515,49 @@ TEST(MeasureNoise, AirThatIsNotSkewedIsNotRician) {
   EXPECT_NEAR(model.sigma, 12, 1.2);
 }
 
+/// The root of the sum of squares of many coils varies little where there is no signal. Close around a head, most dark
+/// parts lie at its edge.
+TEST(MeasureNoise, TheAirOfManyCoilsIsNotRician) {
+  QV_NEEDS_TEST_DATA();
+  constexpr int coils = 12;
+  const auto& whole = head();
+  const Index3 from{17, 7, 5};
+  Scan crop{{{64, 104, 45}}, {}};
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, 10);
+  const auto square = [](double value) { return value * value; };
+  for (std::int64_t i = 0; i < crop.extent.voxels(); ++i) {
+    const std::int64_t x = i % 64 + from.x, y = i / 64 % 104 + from.y, z = i / (64 * 104) + from.z;
+    const auto at = static_cast<std::size_t>((z * whole.extent.y + y) * whole.extent.x + x);
+    double sum = 0;
+    for (int coil = 0; coil < coils; ++coil) {
+      sum += square(whole.voxels[at] / std::sqrt(coils) + noise(random)) + square(noise(random));
+    }
+    crop.voxels.push_back(static_cast<float>(std::sqrt(sum)));
+  }
+  const NoiseModel model = measured_magnitudes(crop, {1, 1, 1});
+  EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
+  EXPECT_NEAR(model.sigma, 10, 1);
+}
+
+/// Resampled magnitudes may be negative here and there.
+TEST(MeasureNoise, AFewNegativeVoxelsMayBeMagnitudes) {
+  QV_NEEDS_TEST_DATA();
+  const Scan magnitudes = head().with({NoiseKind::rician, 8, test_seed});
+  const auto with_negative = [&](double share) {  // of the air
+    std::mt19937 random(3);
+    std::uniform_real_distribution<float> uniform;
+    return magnitudes
+        .changed([&](std::size_t i) {
+          return head().voxels[i] < 1 && uniform(random) < share ? -uniform(random) : magnitudes.voxels[i];
+        })
+        .measured();
+  };
+  EXPECT_EQ(with_negative(1e-4).distribution, NoiseDistribution::rician);
+  EXPECT_EQ(with_negative(0.01).distribution, NoiseDistribution::rician);
+  EXPECT_NE(with_negative(0.1).distribution, NoiseDistribution::rician);
+}
+
 /// Of a Poisson distribution with a mean of 4 the spread and the skewness are nearly those of Rayleigh's.
 TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
   const Extent extent{{64, 64, 40}};

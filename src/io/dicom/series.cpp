@@ -25,7 +25,8 @@ constexpr double uneven_mm = 0.01;
 constexpr double coarse_mm = 0.1;                // some scanners round positions to this
 constexpr double rounding_mm = 1.5 * coarse_mm;  // so two equal positions may differ by this, all axes together
 constexpr double tilt_degrees = 0.1;
-constexpr double same_direction = 1e-4;
+constexpr double same_direction = 2e-3;  // of direction cosines, a tenth of a degree: some slices are fitted one by one
+constexpr double same_spacing = 1e-4;    // of the spacing
 constexpr double same_time = 1e-3;  // times that differ by less than this share are equal; so are diffusion weights
 constexpr double same_gradient = 1e-3;
 constexpr std::uint64_t most_comparisons = 1'000'000'000;  // of pairs of images: a few seconds
@@ -64,7 +65,7 @@ bool same_kind(const SliceHeader& a, const SliceHeader& b) {
     return false;
   }
   for (int axis = 0; axis < 2; ++axis) {
-    if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_direction * a.spacing[axis]) return false;
+    if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_spacing * a.spacing[axis]) return false;
   }
   return close(a.axes->first, b.axes->first) && close(a.axes->second, b.axes->second);
 }

@@ -229,6 +229,19 @@ TEST_F(DicomSeries, ASliceThatSlidSidewaysIsNoTilt) {
   EXPECT_EQ(why({{0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 7, 3}}), "slices are shifted sideways: 0.dcm and 3.dcm by 7 mm");
 }
 
+/// Some programs compute the orientation of each slice anew.
+TEST_F(DicomSeries, OrientationsThatDifferByHundredthsOfADegreeAreOne) {
+  for (int z = 0; z < 9; ++z) {
+    DicomSpec spec = marked(z);
+    spec.position = {0, 0, 2.0 * z};
+    const std::string tilt = (z % 3 == 0 ? "0.0009" : z % 3 == 1 ? "-0.0009" : "0.0002");
+    spec.orientation = "1\\0\\" + tilt + "\\0\\1\\0";
+    write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+  }
+  EXPECT_EQ(open()->volume_count(), 1U);
+  EXPECT_EQ(open()->why_uneven(0), "");
+}
+
 TEST_F(DicomSeries, ASliceOfAnotherOrientationIsNamedBesideTheGapItLeaves) {
   for (int z = 0; z < 5; ++z) {
     DicomSpec spec = marked(z);

@@ -179,7 +179,11 @@ class Turns {
     const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
     const bool are_wrapped =
         wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
-    if (!are_wrapped || !(real_.is_turn() || stored_.is_turn()) ||
+    // Angles that crowd about one end of the turn crowd about the other, too; magnitudes crowd about 0.
+    constexpr double crowd = 0.4, least_share_of_crowd = 1.0 / 3;
+    const auto lowest = static_cast<double>(levels_.front()), highest = static_cast<double>(levels_.back());
+    const bool are_dark = lowest > crowd * all && highest < least_share_of_crowd * lowest;
+    if (!are_wrapped || are_dark || !(real_.is_turn() || stored_.is_turn()) ||
         fewest < least_of_mean * all / static_cast<double>(levels_.size()))
       return {};
     return "they reach from " + format_number(real_.low) + " to " + format_number(real_.high) +

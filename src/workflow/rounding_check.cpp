@@ -103,6 +103,7 @@ void RoundingCheck::judge_sample() {
   constexpr double enough_steps = 32, tail = 0.01;
   constexpr double same = 1e-3;  // of a step: values that filters left as they were
   constexpr std::size_t few = 100;
+  const std::string of_mean = change_of_mean();
   std::sort(sample_.begin(), sample_.end());
   remove_most_frequent(sample_);
   const auto is_whole = [&](float value) { return std::abs(exact(value) - stored(value)) <= same; };
@@ -112,8 +113,21 @@ void RoundingCheck::judge_sample() {
   const double step = std::abs(integers_->slope);
   if (high - low < no_picture * step || high - low >= enough_steps * step) return;
   warning_ = place() + "most values lie from " + from_to(low, high) + " and were rounded to " +
-             (step == 1 ? "whole numbers" : "steps of " + io::format_number(step)) + "; to keep all digits, " +
-             float_remedy(format_);
+             (step == 1 ? "whole numbers" : "steps of " + io::format_number(step)) + of_mean +
+             "; to keep all digits, " + float_remedy(format_);
+}
+
+/// Where nearly all values lie between the same two steps, rounding moves them all one way.
+std::string RoundingCheck::change_of_mean() const {
+  constexpr double least = 0.01;
+  double before = 0, after = 0;
+  for (const float value : sample_) {
+    before += value;
+    after += real(value);
+  }
+  if (std::abs(after - before) < least * std::abs(before)) return "";
+  const auto mean = [&](double sum) { return io::format_number(sum / static_cast<double>(sample_.size())); };
+  return ", which changes the mean of the volume from " + mean(before) + " to " + mean(after);
 }
 
 Message float_remedy(io::Format format) {

@@ -38,7 +38,8 @@ class RoundingCheck {
   double real(float value) const;    ///< the value after rounding
   bool is_lost() const;
   void judge_sample();
-  std::string place() const;  ///< for messages: the output and, if it has several, the volume
+  std::string change_of_mean() const;  ///< a clause for messages; empty where rounding changes it little
+  std::string place() const;           ///< for messages: the output and, if it has several, the volume
 
   std::filesystem::path output_;
   io::Format format_;

@@ -366,6 +366,21 @@ TEST_F(FilterCommand, AVolumeThatRoundingEmptiesIsTold) {
   EXPECT_NE(run.err.find(" would all be stored as 0; to keep them, give --output-type float32"), std::string::npos);
 }
 
+/// Smoothed counts of 0.4 are all rounded down.
+TEST_F(FilterCommand, RoundingThatChangesTheMeanIsTold) {
+  const auto random = random_integers(std::size_t{20} * 20 * 12, 7);
+  std::vector<std::int16_t> counts;
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    counts.push_back(static_cast<std::int16_t>(i % 20 < 14 ? std::abs(random[i]) % 5 < 2 : 6));
+  }
+  write_nifti(folder_ / "in.nii", {{20, 20, 12}}, counts, 1, true);
+  const Result run =
+      quietvox_ok({"gaussian", path("in.nii"), path("out.nii"), "--sigma", "2", "--force-kind", "scalar"});
+  EXPECT_NE(run.err.find("were rounded to whole numbers, which changes the mean of the volume from "),
+            std::string::npos)
+      << run.err;
+}
+
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
   QV_NEEDS_TEST_DATA();
   const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();

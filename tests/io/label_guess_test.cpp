@@ -226,6 +226,13 @@ TEST_F(PhaseGuess, ScansAndMapsAreNone) {
   EXPECT_EQ(why_phases([&](auto x, auto y) { return (is_air(x, y) ? 0 : object(x, y)) + noise(10); }), "");
   EXPECT_EQ(why_phases([&](auto x, auto y) { return std::clamp(object(x, y) - 110 + noise(10), 0.0, 60.0); }), "")
       << "cut off at both ends";
+  // A bright rim in air that fills most of the slice.
+  EXPECT_EQ(why_phases([&](auto x, auto y) {
+              const double from_middle = from_axis(double(x), double(y));
+              return from_middle < 22 ? 2000 * from_middle / 22 + noise(4) : std::abs(noise(10));
+            }),
+            "")
+      << "magnitudes";
   EXPECT_EQ(why_phases([&](auto x, auto y) { return 255 * ((x / 6 + y / 5) % 2) + noise(4); }), "") << "two levels";
   EXPECT_EQ(
       why_phases([&](auto x, auto y) { return std::clamp(1000.0 * ((x / 6 + y / 5) % 2) + noise(20), 0.0, 1000.0); }),

@@ -4,51 +4,51 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <list>
+#include <set>
 #include <span>
 #include <tuple>
+#include <utility>
+
+#include "core/execution.hpp"
+#include "io/files/posix_file.hpp"
 
 namespace quietvox::io {
 
-/// How a finished file or folder comes to its place.
-class Placement {
- public:
+/// How a finished file or folder comes to its place: what was staged is renamed to the target, and what it replaces
+/// stands under the staged name after that.
+struct Placement {
+  /// Which file or folder it is, whatever its name: device, inode number and type. A new file may get the inode number
+  /// of one that was removed, so size and time count too. What a folder holds is checked elsewhere.
+  using Identity = std::tuple<dev_t, ino_t, mode_t, off_t, time_t, long>;
+
   /// With `force`, what stands at the target now is replaced. `aside`: a free name beside the target, where it stands
   /// for a moment on file systems that cannot exchange two names at once. Nothing ever removes it from there by itself.
   Placement(const std::filesystem::path& staged, const std::filesystem::path& target,
             const std::filesystem::path& aside, bool force);
+  bool replaces() const { return replaced != Identity(); }
 
-  bool replaces() const noexcept { return replaced_ != Identity(); }
-  /// Renames what was staged to the target. What it replaces stands under the staged name after that. Returns an error
-  /// number, or 0: EEXIST where something stands there and nothing was to be replaced, ESTALE where something else has
-  /// come to stand there.
-  int place() const noexcept;
-  /// Makes all as it was before, however far place() got. What else has come to the target stays there.
-  void roll_back() const noexcept;
-
- private:
-  /// Which file or folder it is, whatever its name: device, inode number and type. A new file may get the inode number
-  /// of one that was removed, so size and time count too. What a folder holds is checked elsewhere.
-  using Identity = std::tuple<dev_t, ino_t, mode_t, off_t, time_t, long>;
-  static Identity at(const std::filesystem::path&) noexcept;
-  int exchange(const Identity& expected) const noexcept;
-
-  std::filesystem::path staged_, target_, aside_;
-  Identity made_, replaced_;  ///< Identity(): nothing
-};
-
-/// Which placement failed, and why; error 0: none.
-struct PlacementResult {
-  std::size_t index = 0;
-  int error = 0;
+  std::filesystem::path staged, target, aside;
+  Identity made, replaced;  ///< Identity(): nothing
 };
 
 /// Puts all in place in the given order, or none, even where this process is killed: a child process does what takes
-/// more than one rename.
-PlacementResult place_together(std::span<const Placement>);
+/// more than one rename. Returns which failed, and an error number, or 0: EEXIST where something stands there and
+/// nothing was to be replaced, ESTALE where something else has come to stand there, EOWNERDEAD where the child was
+/// killed.
+std::pair<std::size_t, int> place_together(std::span<const Placement>);
 
-/// Takes back what was done, the last first, in the same way.
+/// Makes all as it was before, the last first, in the same way. What else has come to a target stays there.
 void roll_back(std::span<const Placement>);
+
+/// Keeps runs that put outputs in place in the same folders from mixing theirs: takes a lock on each folder itself, for
+/// which nothing is written. It ends with what is returned, or with the process. Where another process holds one, waits
+/// and says so by `execution.note`. After the longest time it goes on without, as it does where the file system knows
+/// no such locks: what waits is finished work. Throws Error(cancelled).
+std::list<Descriptor> lock_folders(const std::set<std::filesystem::path>&, const Execution&,
+                                   std::chrono::milliseconds longest = std::chrono::seconds(20));
 
 }  // namespace quietvox::io

@@ -9,11 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -154,9 +157,7 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
 }
 
 void AtomicOutput::take(const fs::path& made) {
-  std::error_code error;
-  fs::rename(made, staging(), error);
-  if (error) throw_not_writable(target_, "cannot be put in place", error.value());
+  if (std::rename(made.c_str(), staging().c_str()) != 0) throw_not_writable(target_, "cannot be put in place", errno);
 }
 
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
@@ -167,15 +168,12 @@ void AtomicOutput::finish(const Execution& execution) {
     if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
     if (error != 0) throw_not_writable(target_, "cannot be synced", error);
   };
-  if (std::ranges::count(made, false, is_real_folder) < static_cast<std::ptrdiff_t>(expected_files_)) check(ENOENT);
-  for (const bool folders : {false, true}) {  // which may be closed to ourselves then
-    parallel_for(execution.silent(), std::ssize(made), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (const auto& entry :
-           std::span(made).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
-        if (is_real_folder(entry) == folders) check(finish_one(entry.path(), folder_->usual_permissions(), most_));
-      }
-    });
-  }
+  if (std::cmp_less(std::ranges::count(made, false, is_real_folder), expected_files_)) check(ENOENT);
+  parallel_for(execution.silent(), std::ssize(made), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      check(finish_one(made[static_cast<std::size_t>(i)].path(), folder_->usual_permissions(), most_));
+    }
+  });
 }
 
 /// What it is about to replace may be another by now. Gives no more access than that.
@@ -217,12 +215,13 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     }
     const auto locks = lock_folders(folders, execution);
     const std::unique_lock whole = keep_stagings();
-    for (auto place = outputs.rbegin(); place != outputs.rend(); ++place) {
-      AtomicOutput& output = **place;
-      const StagingFolder& folder = *output.folder_;
-      placements.emplace_back(output.staging(), folder.beside(output.target_.filename()), folder.aside(),
-                              output.force_);
-      if (placements.back().replaces()) output.heed_existing(execution);
+    for (AtomicOutput* const output : outputs | std::views::reverse) {
+      const StagingFolder& folder = *output->folder_;
+      placements.push_back({.staged = output->staging(),
+                            .target = folder.beside(output->target_.filename()),
+                            .aside = folder.aside(),
+                            .force = output->force_});
+      if (placements.back().replaces()) output->heed_existing(execution);
     }
     const auto [failed, why] = place_together(placements);
     if (why != 0) outputs[outputs.size() - 1 - failed]->fail_to_place(why);

@@ -25,14 +25,6 @@ using Result = std::pair<std::size_t, int>;
 
 // A forked child calls what follows: no memory may be allocated.
 
-Placement::Identity identity_at(const fs::path& path) {
-  struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) return {};
-  if (S_ISDIR(status.st_mode)) status.st_size = status.st_mtim.tv_sec = status.st_mtim.tv_nsec = 0;
-  return {status.st_dev,  status.st_ino,         status.st_mode & S_IFMT,
-          status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
-}
-
 /// Whether renameat2() failed because the file system does not know the flag.
 bool lacks_flag(int error) { return error == EINVAL || error == ENOSYS; }
 
@@ -48,18 +40,18 @@ int rename_to_free_place(const fs::path& from, const fs::path& to) {
 /// three steps, while that stands aside. Returns an error number, or 0; what was begun is not taken back.
 int exchange(const Placement& one, const Placement::Identity& expected) {
   if (renameat2(AT_FDCWD, one.staged.c_str(), AT_FDCWD, one.target.c_str(), RENAME_EXCHANGE) == 0) {
-    return identity_at(one.staged) == expected ? 0 : ESTALE;
+    return Placement::at(one.staged) == expected ? 0 : ESTALE;
   }
   if (!lacks_flag(errno)) return errno;
   if (const int error = rename_to_free_place(one.target, one.aside)) return error;
-  if (identity_at(one.aside) != expected) return ESTALE;
+  if (Placement::at(one.aside) != expected) return ESTALE;
   const int error = rename_to_free_place(one.staged, one.target);
   return error == 0 ? rename_to_free_place(one.aside, one.staged) : error;
 }
 
 /// However far it came.
 void roll_back_one(const Placement& one) {
-  if (identity_at(one.target) == one.made) {
+  if (Placement::at(one.target) == one.made) {
     if (!one.replaces() || stands_at(one.aside)) {
       rename_to_free_place(one.target, one.staged);
     } else if (exchange(one, one.made) != 0) {
@@ -106,12 +98,13 @@ Result uninterrupted(Result (*work)(Placements), Placements placements) {
 
 }  // namespace
 
-Placement::Placement(const fs::path& from, const fs::path& to, const fs::path& beside, bool force)
-    : staged(from),
-      target(to),
-      aside(beside),
-      made(identity_at(from)),
-      replaced(force ? identity_at(to) : Identity()) {}
+Placement::Identity Placement::at(const fs::path& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  if (S_ISDIR(status.st_mode)) status.st_size = status.st_mtim.tv_sec = status.st_mtim.tv_nsec = 0;
+  return {status.st_dev,  status.st_ino,         status.st_mode & S_IFMT,
+          status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
 
 std::pair<std::size_t, int> place_together(Placements placements) { return uninterrupted(place_all, placements); }
 
@@ -123,17 +116,15 @@ std::list<Descriptor> lock_folders(const std::set<fs::path>& folders, const Exec
   constexpr std::chrono::milliseconds silent = 1s, pause = 10ms;
   auto waited = 0ms;
   for (const fs::path& folder : folders) {  // in the same order in each process, so that no two wait for each other
-    const auto note = [&](const char* what) {
-      if (execution.note) execution.note(folder.string() + what);
-    };
     held.emplace_back(folder, O_RDONLY | O_DIRECTORY);
     for (; flock(held.back(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; waited += pause) {
       check_stop(execution.stop);
-      if (waited == silent) note(": waiting for another process, which has locked this folder");
-      if (waited >= longest) {
-        note(": still locked by another process; going on without waiting");
-        return held;
+      const bool gives_up = waited >= longest;
+      if (execution.note && (gives_up || waited == silent)) {
+        execution.note(folder.string() + (gives_up ? ": still locked by another process; going on without waiting"
+                                                   : ": waiting for another process, which has locked this folder"));
       }
+      if (gives_up) return held;
       std::this_thread::sleep_for(pause);
     }
   }

@@ -25,14 +25,16 @@ struct Placement {
   /// of one that was removed, so size and time count too. What a folder holds is checked elsewhere.
   using Identity = std::tuple<dev_t, ino_t, mode_t, off_t, time_t, long>;
 
-  /// With `force`, what stands at the target now is replaced. `aside`: a free name beside the target, where it stands
-  /// for a moment on file systems that cannot exchange two names at once. Nothing ever removes it from there by itself.
-  Placement(const std::filesystem::path& staged, const std::filesystem::path& target,
-            const std::filesystem::path& aside, bool force);
+  /// Identity() where nothing stands.
+  static Identity at(const std::filesystem::path&);
   bool replaces() const { return replaced != Identity(); }
 
-  std::filesystem::path staged, target, aside;
-  Identity made, replaced;  ///< Identity(): nothing
+  std::filesystem::path staged, target;
+  /// A free name beside the target, where what is replaced stands for a moment on file systems that cannot exchange two
+  /// names at once. Nothing ever removes it from there by itself.
+  std::filesystem::path aside;
+  bool force;  ///< what stands at the target now is replaced
+  Identity made = at(staged), replaced = force ? at(target) : Identity();
 };
 
 /// Puts all in place in the given order, or none, even where this process is killed: a child process does what takes

@@ -476,7 +476,7 @@ TEST_F(OutputRaces, AnotherFileOfTheSameNumberIsKept) {
     put(target, "old");
     put(staged, "new");
     written(1000);
-    const Placement placement(staged, target, folder_ / "aside", true);
+    const Placement placement{.staged = staged, .target = target, .aside = folder_ / "aside", .force = true};
     put(target, is_larger ? "mine!" : "own");
     written(is_larger ? 1000 : 2000);
     EXPECT_EQ(place_together({&placement, 1}).second, ESTALE);

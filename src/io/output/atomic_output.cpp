@@ -36,18 +36,16 @@ namespace {
 
 bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
 
-/// A file, or a folder and all that lies in it, but for what killed runs left at its top if so asked. One folder is
-/// open at a time, however deep they lie.
-std::vector<fs::directory_entry> all_of(const fs::path& path, bool without_stagings = false) {
-  std::vector<fs::directory_entry> found{fs::directory_entry(path)};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!is_real_folder(found[i])) continue;
-    for (const fs::directory_entry& entry : fs::directory_iterator(found[i].path())) {
-      const bool may_be_left = without_stagings && i == 0 && is_real_folder(entry);
-      if (!may_be_left || !is_staging_name(entry.path().filename().string())) found.push_back(entry);
-    }
+/// Calls `take` for a file, or for a folder and all that lies in it. It returns whether to go on into a folder. One
+/// folder is open at a time, however deep they lie.
+template <class Take>
+void for_each_in(const fs::path& path, const Take& take) {
+  for (std::vector<fs::directory_entry> left{fs::directory_entry(path)}; !left.empty();) {
+    const fs::directory_entry entry = left.back();
+    left.pop_back();
+    if (!take(entry) || !is_real_folder(entry)) continue;
+    for (const fs::directory_entry& inside : fs::directory_iterator(entry.path())) left.push_back(inside);
   }
-  return found;
 }
 
 /// Some file systems cannot sync a folder, and say so.
@@ -137,9 +135,10 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
   };
   std::vector<std::string> first;
   try {
-    for (const fs::directory_entry& entry : all_of(folder, !folder_)) {
+    for_each_in(folder, [&](const fs::directory_entry& entry) {
       check_stop(execution.stop);
-      if (is_real_folder(entry)) continue;
+      const bool may_be_left = !folder_ && entry.path().parent_path() == folder;
+      if (is_real_folder(entry)) return !may_be_left || !is_staging_name(entry.path().filename().string());
       const bool is_plain = entry.is_regular_file() && !entry.is_symlink();
       const auto owner = is_plain && owner_of_ ? owner_of_(entry.path(), execution) : std::vector<std::string>();
       if (owner.empty()) refuse_foreign(entry.path());
@@ -148,7 +147,8 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
         refuse("results of several series, which the result of one must not replace");
       }
       found.push_back(entry.path());
-    }
+      return false;
+    });
   } catch (const fs::filesystem_error& error) {
     if (error.code() == std::errc::filename_too_long) refuse_foreign(error.path1());  // no path of ours is
     throw_not_writable(target_ / error.path1().lexically_relative(folder), "cannot be examined", error.code().value());
@@ -163,7 +163,11 @@ void AtomicOutput::take(const fs::path& made) {
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void AtomicOutput::finish(const Execution& execution) {
-  const std::vector<fs::directory_entry> made = all_of(staging());
+  std::vector<fs::directory_entry> made;
+  for_each_in(staging(), [&](const fs::directory_entry& entry) {
+    made.push_back(entry);
+    return true;
+  });
   const auto check = [&](int error) {
     if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
     if (error != 0) throw_not_writable(target_, "cannot be synced", error);

@@ -9,18 +9,21 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
 #include "io/files/staging_name.hpp"
-#include "io/output/commit_lock.hpp"
+#include "io/output/placement.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -31,20 +34,19 @@ namespace {
               path.string() + ": " + std::string(what) + ": " + std::generic_category().message(error));
 }
 
-/// Calls `take` for all that lies in a folder, and in the folders below for which that returns true. One is open at a
-/// time, however deep they lie.
+bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
+
+/// Calls `take` for a file, or for a folder and all that lies in it. It returns whether to go on into a folder. One
+/// folder is open at a time, however deep they lie.
 template <class Take>
-void walk(const fs::path& folder, const Take& take) {
-  for (std::vector<fs::path> folders{folder}; !folders.empty();) {
-    const fs::path next = std::move(folders.back());
-    folders.pop_back();
-    for (const fs::directory_entry& entry : fs::directory_iterator(next)) {
-      if (take(entry)) folders.push_back(entry.path());
-    }
+void for_each_in(const fs::path& path, const Take& take) {
+  for (std::vector<fs::directory_entry> left{fs::directory_entry(path)}; !left.empty();) {
+    const fs::directory_entry entry = left.back();
+    left.pop_back();
+    if (!take(entry) || !is_real_folder(entry)) continue;
+    for (const fs::directory_entry& inside : fs::directory_iterator(entry.path())) left.push_back(inside);
   }
 }
-
-bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
 
 /// Some file systems cannot sync a folder, and say so.
 int sync(const Descriptor& file) { return file.is_open() && (fsync(file) == 0 || errno == EINVAL) ? 0 : errno; }
@@ -93,15 +95,14 @@ void AtomicOutput::begin() {
   folder_.emplace(target_);
   const fs::path parent = folder_->beside("");
   most_ = most_.in(parent);  // a link above it may lead elsewhere by now
+  int error = 0;
   if (folder_->made_parent()) {
     // Access to a folder that is made for it is that of its first output.
-    int error = finish_one(parent, folder_->usual_permissions(), most_);
+    error = finish_one(parent, folder_->usual_permissions(), most_);
     if (error == 0) error = sync(Descriptor(parent / "..", O_RDONLY | O_DIRECTORY));
-    if (error) throw_not_writable(target_, "cannot be created", error);
   }
-  if (kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) {
-    throw_not_writable(target_, "cannot be created", errno);
-  }
+  if (error == 0 && kind_ == Kind::folder && mkdir(staging().c_str(), 0700) != 0) error = errno;
+  if (error != 0) throw_not_writable(target_, "cannot be created", error);
 }
 
 std::vector<fs::path> AtomicOutput::refuse_existing(const Execution& execution) const {
@@ -125,65 +126,58 @@ std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder,
   std::vector<fs::path> found{folder};
   if (!fs::is_directory(fs::symlink_status(folder))) return found;
   if (folder_) remove_stale_stagings(folder);
-  const auto refuse = [&](const fs::path& path) {
-    throw Error(Errc::exists,
-                target_.string() + ": holds " + path.lexically_relative(folder).string() +
-                    ", which was not made by quietvox, and is therefore not replaced",
-                "give another output");
+  const auto refuse = [&](const std::string& what) {
+    throw Error(Errc::exists, target_.string() + ": holds " + what, "give another output");
+  };
+  const auto refuse_foreign = [&](const fs::path& path) {
+    refuse(path.lexically_relative(folder).string() +
+           ", which was not made by quietvox, and is therefore not replaced");
   };
   std::vector<std::string> first;
   try {
-    walk(folder, [&](const fs::directory_entry& entry) {
+    for_each_in(folder, [&](const fs::directory_entry& entry) {
       check_stop(execution.stop);
-      const fs::path& path = entry.path();
-      if (is_real_folder(entry)) {
-        return folder_ || path.parent_path() != folder || !is_staging_name(path.filename().string());
-      }
+      const bool may_be_left = !folder_ && entry.path().parent_path() == folder;
+      if (is_real_folder(entry)) return !may_be_left || !is_staging_name(entry.path().filename().string());
       const bool is_plain = entry.is_regular_file() && !entry.is_symlink();
-      const auto owner = is_plain && owner_of_ ? owner_of_(path, execution) : std::vector<std::string>();
-      if (owner.empty()) refuse(path);
+      const auto owner = is_plain && owner_of_ ? owner_of_(entry.path(), execution) : std::vector<std::string>();
+      if (owner.empty()) refuse_foreign(entry.path());
       if (first.empty()) first = owner;
       if (std::ranges::find_first_of(owner, first) == owner.end()) {
-        throw Error(Errc::exists,
-                    target_.string() + ": holds results of several series, which the result of one must not replace",
-                    "give another output");
+        refuse("results of several series, which the result of one must not replace");
       }
-      found.push_back(path);
+      found.push_back(entry.path());
       return false;
     });
-    return found;
   } catch (const fs::filesystem_error& error) {
-    if (error.code() == std::errc::filename_too_long) refuse(error.path1());  // no path of ours is
+    if (error.code() == std::errc::filename_too_long) refuse_foreign(error.path1());  // no path of ours is
     throw_not_writable(target_ / error.path1().lexically_relative(folder), "cannot be examined", error.code().value());
   }
+  return found;
 }
 
 void AtomicOutput::take(const fs::path& made) {
-  std::error_code error;
-  fs::rename(made, staging(), error);
-  if (error) throw_not_writable(target_, "cannot be put in place", error.value());
+  if (std::rename(made.c_str(), staging().c_str()) != 0) throw_not_writable(target_, "cannot be put in place", errno);
 }
 
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void AtomicOutput::finish(const Execution& execution) {
-  std::vector<fs::path> files, folders;
-  const auto take = [&](const fs::directory_entry& entry) {
-    (is_real_folder(entry) ? folders : files).push_back(entry.path());
-    return is_real_folder(entry);
-  };
-  if (take(fs::directory_entry(staging()))) walk(staging(), take);
+  std::vector<fs::directory_entry> made;
+  for_each_in(staging(), [&](const fs::directory_entry& entry) {
+    made.push_back(entry);
+    return true;
+  });
   const auto check = [&](int error) {
     if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
-    if (error) throw_not_writable(target_, "cannot be synced", error);
+    if (error != 0) throw_not_writable(target_, "cannot be synced", error);
   };
-  if (files.size() < expected_files_) check(ENOENT);
-  const mode_t usual = folder_->usual_permissions();
-  for (const auto* const paths : {&files, &folders}) {
-    parallel_for(execution.silent(), std::ssize(*paths), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) check(finish_one((*paths)[static_cast<std::size_t>(i)], usual, most_));
-    });
-  }
+  if (std::cmp_less(std::ranges::count(made, false, is_real_folder), expected_files_)) check(ENOENT);
+  parallel_for(execution.silent(), std::ssize(made), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      check(finish_one(made[static_cast<std::size_t>(i)].path(), folder_->usual_permissions(), most_));
+    }
+  });
 }
 
 /// What it is about to replace may be another by now. Gives no more access than that.
@@ -202,26 +196,17 @@ void AtomicOutput::check_replaced(const Execution& execution) const {
 }
 
 void AtomicOutput::fail_to_place(int error) const {
-  const std::string name = target_.string();
-  switch (error) {
-    case EEXIST:
-      throw Error(Errc::exists, name + ": appeared while the output was being made",
-                  force_ ? "run again" : "use " + Parameter{"force"} + " to replace it");
-    case ESTALE:
-      throw Error(Errc::not_writable,
-                  name + ": something else appeared in its place while it was being replaced, and was left there",
-                  "run again");
-    case EOWNERDEAD: throw Error(Errc::not_writable, name + ": not put in place: the process doing it was killed");
-    default: throw_not_writable(target_, "cannot be put in place", error);
+  if (error == EEXIST) {
+    throw Error(Errc::exists, target_.string() + ": appeared while the output was being made",
+                force_ ? "run again" : "use " + Parameter{"force"} + " to replace it");
   }
-}
-
-/// The output stands, whatever comes of this.
-void AtomicOutput::remove_replaced(const Execution& execution) {
-  const int error = folder_->remove();
-  if (error == 0 || !execution.note) return;
-  execution.note(target_.string() + ": what it replaced cannot be removed: " + std::generic_category().message(error) +
-                 "; it is left in " + folder_->path().string());
+  if (error == ESTALE) {
+    throw Error(Errc::not_writable, target_.string() + ": something else appeared in its place, and was left there",
+                "run again");
+  }
+  const bool was_killed = error == EOWNERDEAD;
+  throw_not_writable(target_, was_killed ? "the process that put it in place was killed" : "cannot be put in place",
+                     error);
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
@@ -232,18 +217,18 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
       output->finish(execution);
       folders.insert(fs::canonical(output->folder_->beside("")));
     }
-    const CommitLock lock(folders, execution);
+    const auto locks = lock_folders(folders, execution);
     const std::unique_lock whole = keep_stagings();
-    for (auto place = outputs.rbegin(); place != outputs.rend(); ++place) {
-      AtomicOutput& output = **place;
-      const StagingFolder& folder = *output.folder_;
-      placements.emplace_back(output.staging(), folder.beside(output.target_.filename()), folder.aside(),
-                              output.force_);
-      if (placements.back().replaces()) output.heed_existing(execution);
+    for (AtomicOutput* const output : outputs | std::views::reverse) {
+      const StagingFolder& folder = *output->folder_;
+      placements.push_back({.staged = output->staging(),
+                            .target = folder.beside(output->target_.filename()),
+                            .aside = folder.aside(),
+                            .force = output->force_});
+      if (placements.back().replaces()) output->heed_existing(execution);
     }
-    if (const PlacementResult result = place_together(placements); result.error != 0) {
-      outputs[outputs.size() - 1 - result.index]->fail_to_place(result.error);
-    }
+    const auto [failed, why] = place_together(placements);
+    if (why != 0) outputs[outputs.size() - 1 - failed]->fail_to_place(why);
     try {
       for (const AtomicOutput* const output : outputs) output->check_replaced(execution);
       for (const fs::path& folder : folders) {
@@ -258,7 +243,13 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(outputs.front()->target_, "cannot be put in place", error.code().value());
   }
-  for (AtomicOutput* const output : outputs) output->remove_replaced(execution);
+  // The outputs stand, whatever comes of this.
+  for (AtomicOutput* const output : outputs) {
+    const int error = output->folder_->remove();
+    if (error == 0 || !execution.note) continue;
+    execution.note(output->target_.string() + ": what it replaced cannot be removed: " +
+                   std::generic_category().message(error) + "; it is left in " + output->folder_->path().string());
+  }
 }
 
 }  // namespace quietvox::io

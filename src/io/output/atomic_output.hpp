@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/execution.hpp"
-#include "io/output/atomic_rename.hpp"
 #include "io/output/file_permissions.hpp"
 #include "io/output/staging_folder.hpp"
 
@@ -65,7 +64,6 @@ class AtomicOutput {
   void heed_existing(const Execution&);
   void check_replaced(const Execution&) const;
   [[noreturn]] void fail_to_place(int error) const;
-  void remove_replaced(const Execution&);
 
   std::filesystem::path target_;
   std::optional<StagingFolder> folder_;

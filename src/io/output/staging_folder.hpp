@@ -41,23 +41,20 @@ class StagingFolder {
   bool made_parent() const { return made_parent_; }
   /// The permissions of a new file of this process.
   mode_t usual_permissions() const { return usual_permissions_; }
-  /// Removes it now, with all that it holds; a second call does nothing. Returns an error number, or 0.
+  /// Removes it now, with all that it holds, if that is not done yet. Allocates no memory. Returns an error number, or
+  /// 0.
   int remove() noexcept;
 
  private:
-  friend bool abandon_stagings();
-
   /// What was just made, with its lock. Returns an error number, or 0.
   int open_new();
-  /// By this process. Allocates no memory.
-  int remove_now() noexcept;
 
   std::filesystem::path path_, real_parent_;
   std::filesystem::path made_;  ///< by which it was made, wherever others may have moved its parent
   std::string lock_name_;
   std::optional<Descriptor> parent_, folder_, lock_;
   mode_t usual_permissions_ = 0;
-  bool made_parent_ = false;
+  bool made_parent_ = false, is_removed_ = false;
 };
 
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.

@@ -30,7 +30,7 @@
 #include "io/files/staging_name.hpp"
 #include "io/image.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/commit_lock.hpp"
+#include "io/output/placement.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
@@ -449,7 +449,7 @@ TEST_F(TogetherTest, SignalsDoNotReachHalfACommit) {
 
 TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
   Pair run(folder_.path(), "new");
-  const CommitLock lock({folder_ / "sub"}, {});
+  const auto locks = lock_folders({folder_ / "sub"}, {});
   std::stop_source stop;
   std::vector<std::string> notes;
   Execution execution;
@@ -458,7 +458,7 @@ TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
     notes.push_back(line);
     stop.request_stop();
   };
-  expect_error(Errc::cancelled, "", [&] { CommitLock({folder_.path(), folder_ / "sub"}, execution); });
+  expect_error(Errc::cancelled, "", [&] { lock_folders({folder_.path(), folder_ / "sub"}, execution); });
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_NE(notes[0].find((folder_ / "sub").string() + ": waiting for another process"), std::string::npos) << notes[0];
   expect_error(Errc::cancelled, "", [&] { run.commit(stop.get_token()); });
@@ -476,22 +476,21 @@ TEST_F(OutputRaces, AnotherFileOfTheSameNumberIsKept) {
     put(target, "old");
     put(staged, "new");
     written(1000);
-    const Placement placement(staged, target, folder_ / "aside", true);
+    const Placement placement{.staged = staged, .target = target, .aside = folder_ / "aside", .force = true};
     put(target, is_larger ? "mine!" : "own");
     written(is_larger ? 1000 : 2000);
-    EXPECT_EQ(placement.place(), ESTALE);
-    placement.roll_back();
+    EXPECT_EQ(place_together({&placement, 1}).second, ESTALE);
     EXPECT_EQ(get(target), is_larger ? "mine!" : "own");
     EXPECT_EQ(get(staged), "new");
   }
 }
 
 TEST_F(TogetherTest, NobodyWaitsForEver) {
-  const CommitLock lock({folder_.path()}, {});
+  const auto locks = lock_folders({folder_.path()}, {});
   std::vector<std::string> notes;
   Execution execution;
   execution.note = [&](const std::string& line) { notes.push_back(line); };
-  const CommitLock late({folder_.path()}, execution, std::chrono::milliseconds(10));
+  const auto late = lock_folders({folder_.path()}, execution, std::chrono::milliseconds(10));
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_NE(notes[0].find("going on without"), std::string::npos) << notes[0];
 }

@@ -204,9 +204,11 @@ void AtomicOutput::fail_to_place(int error) const {
     throw Error(Errc::not_writable, target_.string() + ": something else appeared in its place, and was left there",
                 "run again");
   }
-  const bool was_killed = error == EOWNERDEAD;
-  throw_not_writable(target_, was_killed ? "the process that put it in place was killed" : "cannot be put in place",
-                     error);
+  if (error == EOWNERDEAD) {
+    throw Error(Errc::not_writable, target_.string() + ": not put in place: the process doing it was killed",
+                "run again");
+  }
+  throw_not_writable(target_, "cannot be put in place", error);
 }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {

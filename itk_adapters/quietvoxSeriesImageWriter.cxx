@@ -9,6 +9,7 @@
 #include "io/geometry_mismatch.hpp"
 #include "itk_adapters/filters/filter_support.hpp"
 #include "itk_adapters/filters/setter_names.hpp"
+#include "workflow/input_output.hpp"
 
 namespace quietvox {
 namespace {
@@ -126,6 +127,12 @@ void SeriesImageWriter::Write() {
   const io::Image& image = *shared;
   if (image.volume_count() > 1 && source != upstream.source) {
     itkExceptionMacro(<< "a scan of " << image.volume_count() << " volumes needs its source upstream of the input");
+  }
+  const io::Format named = output_format(OutputFormat::automatic, m_FileName, image.format());
+  if (named != image.format()) {
+    itkExceptionMacro(<< m_FileName << ": is the name of a " << io::to_string(named) << " file, but the scan is "
+                      << io::to_string(image.format())
+                      << " and keeps its format; give another name, or use itk::ImageFileWriter");
   }
   const auto writer = image.writer(m_FileName, io::VoxelDomain::real, m_WriteOptions);
   const std::size_t chosen = source->GetVolumeIndex();

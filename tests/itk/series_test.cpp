@@ -355,6 +355,15 @@ TEST(SeriesImageWriter, GivesNewIdentifiersWhereOtherFiltersTookPart) {
   EXPECT_NE(folder.read(file).find("; by ITK; not for diagnostic use"), std::string::npos);
 }
 
+TEST(SeriesImageWriter, RefusesTheNameOfAnotherFormat) {
+  const Folder folder;
+  make_scan(folder / "series");
+  Pipeline pipeline(folder / "series");
+  const std::string why = refusal(pipeline.bilateral->GetOutput(), folder / "out.nii.gz");
+  EXPECT_NE(why.find("is the name of a NIfTI file, but the scan is DICOM"), std::string::npos) << why;
+  EXPECT_FALSE(fs::exists(folder / "out.nii.gz"));
+}
+
 TEST(SeriesImageWriter, WarnsOfVoxelsBeyondTheStoredType) {
   const Folder folder;
   make_scan(folder / "scan.mha");

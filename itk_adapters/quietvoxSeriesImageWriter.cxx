@@ -135,6 +135,7 @@ void SeriesImageWriter::Write() {
                       << " and keeps its format; give another name, or use itk::ImageFileWriter");
   }
   const auto writer = image.writer(m_FileName, io::VoxelDomain::real, m_WriteOptions);
+  check_output(m_FileName, named, m_WriteOptions.force, source->GetFileName());  // before all the work
   const std::size_t chosen = source->GetVolumeIndex();
   try {
     for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {

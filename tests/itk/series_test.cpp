@@ -364,6 +364,16 @@ TEST(SeriesImageWriter, RefusesTheNameOfAnotherFormat) {
   EXPECT_FALSE(fs::exists(folder / "out.nii.gz"));
 }
 
+TEST(SeriesImageWriter, RefusesToReplaceAJsonFileBeforeItFilters) {
+  const Folder folder;
+  make_scan(folder / "scan.mha");
+  std::ofstream(folder / "out.json") << "{}";
+  Pipeline pipeline(folder / "scan.mha");
+  EXPECT_NE(refusal(pipeline.bilateral->GetOutput(), folder / "out.mha").find("out.json"), std::string::npos);
+  EXPECT_EQ(pipeline.bilateral->GetOutput()->GetBufferedRegion().GetSize()[0], 0U) << "nothing was filtered";
+  EXPECT_FALSE(fs::exists(folder / "out.mha"));
+}
+
 TEST(SeriesImageWriter, WarnsOfVoxelsBeyondTheStoredType) {
   const Folder folder;
   make_scan(folder / "scan.mha");

@@ -230,9 +230,10 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   std::unique_ptr<VolumeFilter> swapped;
   if (!m_Resolved || m_SwapsAxes) {
     volume.emplace(buffered, header_upstream(image), execution.silent());
-    auto filter = volume_filter(this->GetRequestedSettings(), m_Stabilise, *volume, *m_Backend, execution);
+    std::vector<Message> warnings;
+    auto filter = volume_filter(this->GetRequestedSettings(), m_Stabilise, *volume, *m_Backend, execution, warnings);
     if (!m_Resolved) {
-      for (const Message& warning : filter->warnings()) itkWarningMacro(<< with_setters(warning));
+      for (const Message& warning : warnings) itkWarningMacro(<< with_setters(warning));
     }
     m_Resolved = filter->resolved().front();
     m_Stabilisation = filter->stabilisation();

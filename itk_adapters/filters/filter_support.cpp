@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "itk_adapters/filters/filter_support.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -35,13 +37,20 @@ bool swaps_axes(const FilterConfig& settings, const VolumeFacts& facts) {
 }
 
 std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabilise stabilise, VolumeSource& volume,
-                                            const Backend& backend, const Execution& execution) {
-  const auto measure = [](VolumeSource& reaching, const Execution& silent) {
+                                            const Backend& backend, const Execution& execution,
+                                            std::vector<Message>& warnings) {
+  LostSlices lost;
+  const auto measure = [&](VolumeSource& reaching, const Execution& silent) {
     BlankSlices slices(std::make_unique<BorrowedVolume>(reaching));
-    return measure_noise(slices, silent);
+    NoiseModel model = measure_noise(slices, silent);
+    if (&reaching == &volume) lost.add(slices, [](std::int64_t) { return ""; });
+    return model;
   };
-  return std::make_unique<VolumeFilter>(VolumeChain{std::span(&settings, 1), stabilise}, volume, backend, execution,
-                                        measure);
+  auto filter = std::make_unique<VolumeFilter>(VolumeChain{std::span(&settings, 1), stabilise}, volume, backend,
+                                               execution, measure);
+  std::ranges::move(filter->warnings(), std::back_inserter(warnings));
+  lost.warn(warnings, "not measured, but filtered like others, which are filtered with it");
+  return filter;
 }
 
 bool is_usable(float pixel) { return FilledSource::is_usable(pixel); }

@@ -19,9 +19,9 @@ namespace quietvox {
 /// exchanged while it filters (core/axis_swap.hpp), which takes the whole image.
 bool swaps_axes(const FilterConfig&, const VolumeFacts&);
 
-/// A filter made ready for a whole volume, as the program does it.
+/// A filter made ready for a whole volume, as the program does it. Adds what there is to warn of.
 std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig&, Stabilise, VolumeSource&, const Backend&,
-                                            const Execution&);
+                                            const Execution&, std::vector<Message>& warnings);
 
 /// False of a pixel that is missing to filters of blocks.
 bool is_usable(float pixel);

@@ -135,6 +135,15 @@ TEST(Warnings, TellOfNoiseThatIsNotThereAndOfThickSlices) {
   EXPECT_NE(warning_of(bilateral).find("no noise was found, so SetRangeSigma = auto became 0"), std::string::npos);
   bilateral->SetRangeSigma(1);
   EXPECT_EQ(warning_of(bilateral), "");
+  const auto lost = noisy_image<Volume<float>>({{40, 40, 12}}, 50, 100);
+  itk::ImageRegionIterator<Volume<float>> voxel(lost, lost->GetBufferedRegion());
+  const auto slice = lost->GetBufferedRegion().GetIndex()[2] + 5;
+  for (; !voxel.IsAtEnd(); ++voxel) {
+    if (voxel.GetIndex()[2] == slice) voxel.Set(0);
+  }
+  bilateral->SetRangeSigmaToAuto();
+  bilateral->SetInput(lost);
+  EXPECT_NE(warnings_of(bilateral).find("slice 6 holds one value"), std::string::npos);
   const auto median = Median::New();
   EXPECT_EQ(warning_of(median), "");
   median->SetRadius(1);

@@ -160,7 +160,6 @@ void NoiseBricks::add(Layer& layer) {
     float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
     extremes_ += leave_out_extremes(begin, voxels());
     looked_at_ += voxels();
-    negatives_ += std::count_if(begin, begin + voxels(), [](float value) { return value < 0; });
     const auto [least, most] = smallest_and_largest(begin, voxels());
     lowest_ = std::min(lowest_, least);
     highest_ = std::max(highest_, most);
@@ -169,6 +168,8 @@ void NoiseBricks::add(Layer& layer) {
       background_.push_back({mean_of_finite(begin, voxels()), background == voxels(), layer.hashes[i]});
       continue;
     }
+    negatives_ +=
+        std::count_if(begin, begin + voxels(), [least = least](float value) { return value < 0 && value != least; });
     places_.push_back(layer.places[i]);
     hashes_.push_back(layer.hashes[i]);
     means_.push_back(mean_of_finite(begin, voxels()));

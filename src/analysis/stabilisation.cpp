@@ -18,9 +18,10 @@ double forward(double magnitude) {
 
 }  // namespace
 
-double stabilise_rician(double magnitude) { return magnitude < 0 ? -forward(-magnitude) : forward(magnitude); }
+double stabilise_rician(double magnitude) { return magnitude < 0 ? magnitude : forward(magnitude); }
 
 double unstabilise_rician(double filtered) {
+  if (filtered < 0) return filtered;
   if (filtered <= rician_expected.values.front()) return 0;
   if (filtered < rician_expected.values.back()) return rician_expected.where(filtered);
   const double d = filtered - rician_beyond;

@@ -17,7 +17,7 @@ namespace quietvox {
 /// mean, and a solves M(a) = m (delta method); below M(0) the slope is that of a = 0; above 8, f is sqrt(m^2 - 1/2) and
 /// a constant. Back: the nu whose expectation of f is the filtered value (Foi 2011, "Noise estimation and removal in MR
 /// imaging: the variance-stabilization approach", ISBI), and 0 below that of nu = 0. The standard deviation of f lies
-/// between 0.88 and 1.07 for every nu.
+/// between 0.88 and 1.07 for every nu. Numbers below 0, which are no magnitudes but may be a background, stay.
 double stabilise_rician(double magnitude);
 double unstabilise_rician(double filtered);
 

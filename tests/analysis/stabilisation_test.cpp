@@ -45,7 +45,8 @@ TEST(Stabilisation, RicianNoiseGetsUnitVarianceWhateverTheSignal) {
 }
 
 TEST(Stabilisation, RisesWithoutAJump) {
-  double before = stabilise_rician(0), back = unstabilise_rician(-1);
+  double before = stabilise_rician(0), back = unstabilise_rician(0);
+  EXPECT_EQ(back, 0);
   EXPECT_EQ(before, 0);
   for (int i = 1; i < 20000; ++i) {
     const double f = stabilise_rician(i * 1e-3), nu = unstabilise_rician(i * 1e-3);
@@ -57,6 +58,14 @@ TEST(Stabilisation, RisesWithoutAJump) {
     back = nu;
   }
   EXPECT_NEAR(unstabilise_rician(stabilise_rician(1e6)), 1e6, 1e-5);
+}
+
+/// A background below 0, as registration leaves it, stays as it is.
+TEST(Stabilisation, NumbersBelowZeroStay) {
+  for (const double below : {-1e4, -1.0, -1e-3}) {
+    EXPECT_EQ(stabilise_rician(below), below);
+    EXPECT_EQ(unstabilise_rician(below), below);
+  }
 }
 
 /// Of what `change` makes of counts times the gain, with Gaussian noise and a level besides: sums over all counts and a

@@ -40,11 +40,14 @@ bool is_real_folder(const fs::directory_entry& entry) { return entry.is_director
 /// folder is open at a time, however deep they lie.
 template <class Take>
 void for_each_in(const fs::path& path, const Take& take) {
-  for (std::vector<fs::directory_entry> left{fs::directory_entry(path)}; !left.empty();) {
-    const fs::directory_entry entry = left.back();
-    left.pop_back();
-    if (!take(entry) || !is_real_folder(entry)) continue;
-    for (const fs::directory_entry& inside : fs::directory_iterator(entry.path())) left.push_back(inside);
+  std::vector<fs::path> folders;
+  const auto look_at = [&](const fs::directory_entry& entry) {
+    if (take(entry) && is_real_folder(entry)) folders.push_back(entry.path());
+  };
+  for (look_at(fs::directory_entry(path)); !folders.empty();) {
+    const fs::path folder = std::move(folders.back());
+    folders.pop_back();
+    for (const fs::directory_entry& inside : fs::directory_iterator(folder)) look_at(inside);
   }
 }
 

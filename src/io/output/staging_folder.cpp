@@ -71,14 +71,14 @@ bool is_lock(int file, off_t most_bytes) {
   return status.st_nlink == 1 && status.st_size <= most_bytes;
 }
 
-// A forked child calls what follows: no memory may be allocated.
-
-std::array<char, staging_digits + 1> random_digits() {
+std::string random_digits() {
   std::random_device chance;
-  std::array<char, staging_digits + 1> text;
-  std::snprintf(text.data(), text.size(), "%08x%08x", chance(), chance());
+  char text[staging_digits + 1];
+  std::snprintf(text, sizeof text, "%08x%08x", chance(), chance());
   return text;
 }
+
+// A forked child calls what follows: no memory may be allocated.
 
 /// Calls `take` with the name of each thing in an open folder, until it returns an error number. Returns that, or 0.
 template <class Take>
@@ -98,26 +98,40 @@ int for_each_name(int folder, const Take& take) {
   return bytes == 0 || errno == ENOENT ? 0 : errno;  // ENOENT: the folder is gone already
 }
 
+/// Deletes a file or a link. Returns an error number, or 0 where it is gone; EISDIR for a folder, into which its owner
+/// may write then.
+int delete_file(int folder, const char* name) {
+  if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return 0;
+  if (errno != EISDIR) return errno;
+  // Where it fails, what comes next fails too, and says so.
+  [[maybe_unused]] const int ignored = fchmodat(folder, name, 0700, AT_SYMLINK_NOFOLLOW);
+  return EISDIR;
+}
+
 /// Removes all in a private folder but `kept`, without following links. What lies deeper is first moved up, so that any
-/// depth takes two open folders. Returns an error number, or 0.
+/// depth takes two open folders. Another process may do the same. Returns an error number, or 0.
 int empty(int folder, std::string_view kept) {
+  unsigned number = 0;
   int error = 0;
   for (bool moved = true; moved && error == 0;) {
     moved = false;
     error = for_each_name(folder, [&](const char* name) {
-      if (name == kept || unlinkat(folder, name, 0) == 0 || errno == ENOENT) return 0;
-      if (errno != EISDIR) return errno;
-      // Where it fails, what comes next fails too, and says so.
-      [[maybe_unused]] const int ignored = fchmodat(folder, name, 0700, AT_SYMLINK_NOFOLLOW);
+      if (name == kept) return 0;
+      if (const int failed = delete_file(folder, name); failed != EISDIR) return failed;
       const int inside = openat(folder, name, as_folder);
-      if (inside < 0) return errno;
+      if (inside < 0) return errno == ENOENT ? 0 : errno;
       const int failed = for_each_name(inside, [&](const char* below) {
-        if (unlinkat(inside, below, 0) == 0 || errno == ENOENT) return 0;
+        if (const int not_deleted = delete_file(inside, below); not_deleted != EISDIR) return not_deleted;
         moved = true;
-        return renameat(inside, below, folder, random_digits().data()) == 0 ? 0 : errno;
+        while (true) {
+          char up[16];
+          std::snprintf(up, sizeof up, ".up-%u", ++number);
+          if (renameat(inside, below, folder, up) == 0 || errno == ENOENT) return 0;
+          if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;  // else it is taken
+        }
       });
       close(inside);
-      return failed != 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 ? failed : errno;
+      return failed != 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? failed : errno;
     });
   }
   return error;
@@ -158,7 +172,7 @@ StagingFolder::StagingFolder(const fs::path& target) {
   made_parent_ = made_parent_ && for_each_name(*parent_, is_ours) == 0;
   constexpr int most_attempts = 100;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    path_ = parent / std::string(staging_prefix).append(random_digits().data()).append(staging_suffix);
+    path_ = parent / std::string(staging_prefix).append(random_digits()).append(staging_suffix);
     made_ = beside(path_.filename());
     if (mkdir(made_.c_str(), 0700) != 0) continue;
     const int error = open_new();
@@ -213,6 +227,7 @@ bool abandon_stagings() {
   auto lock = std::unique_lock(mutex, std::try_to_lock);
   if (!lock) return false;
   (void)lock.release();  // for ever
+  if (stagings.empty() && made_parents.empty()) return true;
   const pid_t child = fork_apart();
   constexpr int most_tries = 50, most_waits = 20, pause = 10'000;  // half a second, a fifth of one
   if (child <= 0) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -54,14 +55,15 @@ class StagingFolder {
   std::string lock_name_;
   std::optional<Descriptor> parent_, folder_, lock_;
   mode_t usual_permissions_ = 0;
-  bool made_parent_ = false, is_removed_ = false;
+  bool made_parent_ = false;
+  std::atomic<bool> is_removed_ = false;
 };
 
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.
 std::unique_lock<std::mutex> keep_stagings();
 
 /// For a process that is about to end itself, whatever its threads are at: removes all its staging folders, or lets a
-/// child go on with that where it takes long. Who makes one, removes one or calls keep_stagings() from now on waits for
+/// child go on with that where it takes long. Who makes or destroys one or calls keep_stagings() from now on waits for
 /// the end. False while keep_stagings() is held.
 bool abandon_stagings();
 

@@ -266,6 +266,27 @@ TEST_F(StagingFolderTest, FoldersAreMovedUpToNamesThatAreFree) {
 }
 
 /// A caller may leave it to the system to bury children.
+/// A folder is moved only by who may write into it.
+TEST_F(StagingFolderTest, FoldersThatTheirOwnerMayNotWriteIntoGoToo) {
+  const bool is_root = geteuid() == 0;  // who may write everywhere
+  if (is_root) {
+    ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
+    ASSERT_EQ(chmod((folder_ / "out").c_str(), 0777), 0);
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  {
+    StagingFolder staging(out("a.nii"));
+    fs::create_directories(staging / "a/b/c/d");
+    put(staging / "a/b/c/d/e", "old");
+    for (const char* path : {"a/b/c/d", "a/b/c", "a/b", "a"}) ASSERT_EQ(chmod((staging / path).c_str(), 0500), 0);
+    EXPECT_EQ(staging.remove(), 0);
+    EXPECT_TRUE(fs::is_empty(folder_ / "out"));
+  }
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+}
+
 TEST_F(StagingFolderTest, IsGoneWhereNobodyHearsOfChildren) {
   signal(SIGCHLD, SIG_IGN);
   {

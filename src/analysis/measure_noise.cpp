@@ -476,9 +476,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  // Resampling, and rounding of what is scaled, make some of the least magnitudes negative.
-  constexpr double most_negative = 0.01;
-  const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no && bricks.negatives() <= most_negative;
+  const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
   Air air;
   if (may_have_air) air = find_air(bricks, found.middle, said.magnitudes == Magnitudes::yes);
   std::optional<NoiseBricks> sample;

@@ -168,8 +168,6 @@ void NoiseBricks::add(Layer& layer) {
       background_.push_back({mean_of_finite(begin, voxels()), background == voxels(), layer.hashes[i]});
       continue;
     }
-    negatives_ +=
-        std::count_if(begin, begin + voxels(), [least = least](float value) { return value < 0 && value != least; });
     places_.push_back(layer.places[i]);
     hashes_.push_back(layer.hashes[i]);
     means_.push_back(mean_of_finite(begin, voxels()));

@@ -42,8 +42,6 @@ class NoiseBricks {
   float highest() const { return highest_; }
   /// Share of the voxels that lie far from all others.
   double extremes() const { return static_cast<double>(extremes_) / static_cast<double>(looked_at_); }
-  /// Share of the volume's voxels that are negative, but for the least one of each brick, which may be a fill value.
-  double negatives() const { return static_cast<double>(negatives_) / static_cast<double>(looked_at_); }
 
   /// If squares of the values do not fit into 32-bit floats, scales all by a power of 2. Returns the factor, which may
   /// be 1.
@@ -79,7 +77,7 @@ class NoiseBricks {
   std::vector<double> means_;
   std::vector<Background> background_;
   float lowest_ = std::numeric_limits<float>::infinity(), highest_ = -lowest_;
-  std::int64_t extremes_ = 0, negatives_ = 0, looked_at_ = 0;
+  std::int64_t extremes_ = 0, looked_at_ = 0;
 };
 
 template <class Wanted>

@@ -3,6 +3,7 @@
 #include "workflow/stabilisation_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace quietvox {
@@ -36,20 +37,23 @@ bool takes_bias_out(const FilterConfig& given) {
   return field_of(given, "noise-model") && given.get("noise-model") == "rician";
 }
 
-/// Why voxels are no magnitudes; empty where they may be.
-std::string why_no_magnitudes(const HeaderFacts& facts) {
-  if (facts.kind && *facts.kind != DataKind::magnitude) return facts.kind_source;
-  return facts.offset != 0 ? "voxels lie far from 0" : "";
-}
-
-/// Resampling makes some of the least magnitudes negative.
+/// Resampling, and rounding of what is scaled, make some of the least magnitudes negative.
 bool is_often_negative(VolumeSource& source) {
   constexpr double most = 0.01;
   std::int64_t negative = 0;
   for_each_slab(source, [&](VolumeView<const float> slab) {
-    negative += std::count_if(slab.data, slab.data + slab.extent.voxels(), [](float voxel) { return voxel < 0; });
+    negative += std::count_if(slab.data, slab.data + slab.extent.voxels(),
+                              [](float voxel) { return voxel < 0 && std::isfinite(voxel); });
   });
   return static_cast<double>(negative) > most * static_cast<double>(source.extent().voxels());
+}
+
+/// Why voxels are no magnitudes; empty where they may be.
+std::string why_no_magnitudes(VolumeSource& source) {
+  const HeaderFacts facts = source.header();
+  if (facts.kind && *facts.kind != DataKind::magnitude) return facts.kind_source;
+  if (facts.offset != 0) return "voxels lie far from 0";
+  return is_often_negative(source) ? "more than 1 % of the voxels are negative" : "";
 }
 
 /// Why noise does not follow the signal; empty where it may.
@@ -81,7 +85,7 @@ std::optional<Stabilisation> find_stabilisation(std::span<const FilterConfig> ch
   if (choice == Stabilise::automatic) {
     const NoiseModel noise = measure();
     const bool is_rician = noise.distribution == NoiseDistribution::rician;
-    if (!Stabilisation::helps(noise) || (is_rician && !why_no_magnitudes(source.header()).empty())) return std::nullopt;
+    if (!Stabilisation::helps(noise) || (is_rician && !why_no_magnitudes(source).empty())) return std::nullopt;
     return Stabilisation(noise, source.extent());
   }
   const auto refuse = [&](const Message& why, const std::string& remedy) {
@@ -92,8 +96,7 @@ std::optional<Stabilisation> find_stabilisation(std::span<const FilterConfig> ch
            "leave one of them out");
   }
   if (choice == Stabilise::rician) {
-    std::string why = why_no_magnitudes(source.header());
-    if (why.empty() && is_often_negative(source)) why = "more than 1 % of the voxels are negative";
+    const std::string why = why_no_magnitudes(source);
     if (!why.empty()) refuse(" is for magnitudes, which are never negative, but " + why, "leave it out");
   } else {
     const std::string why = why_signal_is_not_followed(source.header());

@@ -540,24 +540,6 @@ TEST(MeasureNoise, TheAirOfManyCoilsIsNotRician) {
   EXPECT_NEAR(model.sigma, 10, 1);
 }
 
-/// Resampled magnitudes may be negative here and there.
-TEST(MeasureNoise, AFewNegativeVoxelsMayBeMagnitudes) {
-  QV_NEEDS_TEST_DATA();
-  const Scan magnitudes = head().with({NoiseKind::rician, 8, test_seed});
-  const auto with_negative = [&](double share) {  // of the air
-    std::mt19937 random(3);
-    std::uniform_real_distribution<float> uniform;
-    return magnitudes
-        .changed([&](std::size_t i) {
-          return head().voxels[i] < 1 && uniform(random) < share ? -uniform(random) : magnitudes.voxels[i];
-        })
-        .measured();
-  };
-  EXPECT_EQ(with_negative(1e-4).distribution, NoiseDistribution::rician);
-  EXPECT_EQ(with_negative(0.01).distribution, NoiseDistribution::rician);
-  EXPECT_NE(with_negative(0.1).distribution, NoiseDistribution::rician);
-}
-
 /// Of a Poisson distribution with a mean of 4 the spread and the skewness are nearly those of Rayleigh's.
 TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
   const Extent extent{{64, 64, 40}};

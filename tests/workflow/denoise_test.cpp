@@ -497,6 +497,34 @@ TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
   for (const DenoisedVolume& volume : report.volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
 }
 
+/// Resampling leaves a few negative voxels; a volume of real parts has many.
+TEST(Denoise, AFewNegativeVoxelsAreThoseOfMagnitudes) {
+  const TemporaryFolder folder;
+  std::mt19937 random(6);
+  std::normal_distribution<float> noise;
+  std::vector<Volume> volumes(4, Volume({{64, 64, 24}}, {1, 1, 1}));
+  const std::size_t resampled = 1, real = 3;
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    for (std::int64_t at = 0; at < volumes[i].view().extent.voxels(); ++at) {
+      const float signal = std::hypot(static_cast<float>(at % 64) - 32, static_cast<float>(at / 64 % 64) - 32) < 20
+                               ? 400.F + 40 * std::sin(0.1F * static_cast<float>(at % 64))
+                               : 0.F;
+      const float part = signal + 20 * noise(random), other = 20 * noise(random);
+      volumes[i].voxels[static_cast<std::size_t>(at)] = i == real ? part : std::hypot(part, other);
+    }
+  }
+  for (std::size_t at = 0; at < 64 * 6; at += 64) volumes[resampled].voxels[at] = -0.5F;
+  write_series(folder / "in.nii", volumes);
+  const DenoiseReport report =
+      denoise({.input = folder / "in.nii", .output = folder / "out.nii", .filters = {filter("nlm")}});
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    EXPECT_EQ(report.volumes[i].stabilised, i == real ? "" : "Rician noise") << i;
+  }
+  std::ifstream sidecar(folder / "out.json");
+  const std::string text{std::istreambuf_iterator<char>(sidecar), {}};
+  EXPECT_NE(text.find("\"last\": 2"), std::string::npos) << "the last volume has an entry of its own";
+}
+
 /// A cine has hundreds of volumes that tell the same.
 TEST(Denoise, VolumesWithTheSameWarningShareIt) {
   const TemporaryFolder folder;

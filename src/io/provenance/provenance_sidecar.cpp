@@ -94,7 +94,7 @@ Json steps_of(const Provenance& provenance) {
 
 bool same_but_for_place(const Json& a, const Json& b) {
   const auto is_same = [&](const char* key) { return a.value(key, Json()) == b.value(key, Json()); };
-  return is_same("filters") && is_same("noises") && is_same("kind");
+  return is_same("filters") && is_same("noises") && is_same("kind") && is_same("stabilised");
 }
 
 }  // namespace

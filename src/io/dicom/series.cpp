@@ -25,7 +25,8 @@ constexpr double uneven_mm = 0.01;
 constexpr double coarse_mm = 0.1;                // some scanners round positions to this
 constexpr double rounding_mm = 1.5 * coarse_mm;  // so two equal positions may differ by this, all axes together
 constexpr double tilt_degrees = 0.1;
-constexpr double same_direction = 2e-3;  // of direction cosines, a tenth of a degree: some slices are fitted one by one
+constexpr double same_direction = 1e-4;  // of direction cosines
+constexpr double like_direction = 2e-3;  // a tenth of a degree
 constexpr double same_spacing = 1e-4;    // of the spacing
 constexpr double same_time = 1e-3;  // times that differ by less than this share are equal; so are diffusion weights
 constexpr double same_gradient = 1e-3;
@@ -37,9 +38,9 @@ std::string mm(double value) {
   return text;
 }
 
-bool close(const Vector3& a, const Vector3& b) {
+bool close(const Vector3& a, const Vector3& b, double most = same_direction) {
   for (int i = 0; i < 3; ++i) {
-    if (std::abs(a[i] - b[i]) > same_direction) return false;
+    if (std::abs(a[i] - b[i]) > most) return false;
   }
   return true;
 }
@@ -55,8 +56,8 @@ bool same_gradients(const SliceHeader& a, const SliceHeader& b) {
                     [](double x, double y) { return std::abs(x - y) <= same_gradient; });
 }
 
-/// True where two images may be slices of one volume, wherever they lie.
-bool same_kind(const SliceHeader& a, const SliceHeader& b) {
+/// True where two images may be slices of one volume, wherever they lie. `direction`: how far cosines may differ.
+bool same_kind(const SliceHeader& a, const SliceHeader& b, double direction = same_direction) {
   if (a.temporal_position != b.temporal_position || !same_numbers(a.echo_time, b.echo_time) ||
       !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b) || a.rows != b.rows || a.columns != b.columns ||
       a.format != b.format || a.photometric != b.photometric || a.intent != b.intent || a.contrast != b.contrast ||
@@ -67,7 +68,7 @@ bool same_kind(const SliceHeader& a, const SliceHeader& b) {
   for (int axis = 0; axis < 2; ++axis) {
     if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_spacing * a.spacing[axis]) return false;
   }
-  return close(a.axes->first, b.axes->first) && close(a.axes->second, b.axes->second);
+  return close(a.axes->first, b.axes->first, direction) && close(a.axes->second, b.axes->second, direction);
 }
 
 bool has_place(const SliceHeader& slice) { return slice.position && slice.axes; }
@@ -258,6 +259,47 @@ void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double
   for (auto slice = timed.begin(); slice != evening + 1; ++slice) *((*slice)->*time) += day;
 }
 
+/// Whether so many images as make a volume lie one distance apart, along the normal of the first.
+bool lie_evenly(const Images& images) {
+  const auto& [row, column] = *images.front()->axes;
+  const Vector3 normal = cross(row, column);
+  std::vector<double> along;
+  for (const SliceHeader* const image : images) along.push_back(dot(*image->position, normal));
+  std::ranges::sort(along);
+  const double distance = (along.back() - along.front()) / static_cast<double>(along.size() - 1);
+  const double allowed = std::max(uneven_share * distance, uneven_mm);
+  return along.size() > 2 && distance > same_place_mm &&
+         std::ranges::adjacent_find(along, [&](double before, double after) {
+           return std::abs(after - before - distance) > allowed;
+         }) == along.end();
+}
+
+/// Joins kinds whose orientations differ by hundredths of a degree, if together they make a volume: some programs
+/// compute the orientation of each slice anew. Volumes of a time series that were turned after the patient differ by as
+/// little, but mostly make a volume each.
+void join_alike(std::vector<Images>& kinds) {
+  constexpr std::size_t most_kinds = 2000;  // whose pairs are soon compared
+  if (kinds.size() > most_kinds) return;
+  for (std::size_t first = 0; first < kinds.size(); ++first) {
+    const SliceHeader& image = *kinds[first].front();
+    const auto is_alike = [&](const Images& kind) {
+      return has_place(image) && has_place(*kind.front()) && same_kind(image, *kind.front(), like_direction);
+    };
+    Images all;
+    std::size_t kinds_alike = 0, in_volumes = 0;
+    for (std::size_t i = first; i < kinds.size(); ++i) {
+      if (!is_alike(kinds[i])) continue;
+      ++kinds_alike;
+      all.insert(all.end(), kinds[i].begin(), kinds[i].end());
+      if (lie_evenly(kinds[i])) in_volumes += kinds[i].size();
+    }
+    if (kinds_alike < 2 || 2 * in_volumes >= all.size() || !lie_evenly(all)) continue;
+    kinds.erase(std::remove_if(kinds.begin() + static_cast<std::ptrdiff_t>(first) + 1, kinds.end(), is_alike),
+                kinds.end());
+    kinds[first] = std::move(all);
+  }
+}
+
 /// The images of each kind. Those with a position are sorted by it.
 std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, const std::stop_token& stop) {
   std::vector<Images> kinds;
@@ -279,6 +321,7 @@ std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, c
       same->push_back(slice);
     }
   }
+  join_alike(kinds);
   std::vector<std::vector<SliceHeader>> sorted;
   for (Images& kind : kinds) {
     if (has_place(*kind.front())) sort_along_normal(kind);

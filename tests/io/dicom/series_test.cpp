@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -231,15 +232,37 @@ TEST_F(DicomSeries, ASliceThatSlidSidewaysIsNoTilt) {
 
 /// Some programs compute the orientation of each slice anew.
 TEST_F(DicomSeries, OrientationsThatDifferByHundredthsOfADegreeAreOne) {
+  const std::array<std::string, 9> tilts{"9", "-9", "2", "2", "-9", "9", "-9", "9", "2"};  // in 1e-4
   for (int z = 0; z < 9; ++z) {
     DicomSpec spec = marked(z);
     spec.position = {0, 0, 2.0 * z};
-    const std::string tilt = (z % 3 == 0 ? "0.0009" : z % 3 == 1 ? "-0.0009" : "0.0002");
-    spec.orientation = "1\\0\\" + tilt + "\\0\\1\\0";
+    spec.orientation = "1\\0\\" + tilts[static_cast<std::size_t>(z)] + "e-4\\0\\1\\0";
     write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
   }
   EXPECT_EQ(open()->volume_count(), 1U);
   EXPECT_EQ(open()->why_uneven(0), "");
+}
+
+/// The scanner follows the head: nothing but the orientation and the time tells the volumes apart.
+TEST_F(DicomSeries, VolumesThatWereTurnedAfterThePatientStayApart) {
+  for (const double shift : {0.2, 0.75}) {
+    fs::remove_all(folder_.path());
+    fs::create_directory(folder_.path());
+    for (int volume = 0; volume < 4; ++volume) {
+      for (int z = 0; z < 8; ++z) {
+        DicomSpec spec = marked(8 * volume + z);
+        spec.position = {0, 0, 3.0 * z + shift * volume};
+        spec.orientation = "1\\0\\0\\0\\1\\" + std::to_string(5e-4 * volume);
+        spec.instance_number = 8 * volume + z + 1;
+        spec.more = {{DCM_AcquisitionNumber, std::to_string(volume + 1)},
+                     {DCM_AcquisitionTime, "10000" + std::to_string(2 * volume)}};
+        write_dicom(folder_ / (std::to_string(8 * volume + z) + ".dcm"), spec);
+      }
+    }
+    const auto image = open();
+    ASSERT_EQ(image->volume_count(), 4U) << shift;
+    for (std::size_t volume = 0; volume < 4; ++volume) EXPECT_EQ(image->geometry(volume).extent.z, 8) << shift;
+  }
 }
 
 TEST_F(DicomSeries, ASliceOfAnotherOrientationIsNamedBesideTheGapItLeaves) {

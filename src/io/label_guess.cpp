@@ -179,10 +179,10 @@ class Turns {
     const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
     const bool are_wrapped =
         wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
-    // Angles that crowd about one end of the turn crowd about the other, too; magnitudes crowd about 0.
-    constexpr double crowd = 0.4, least_share_of_crowd = 1.0 / 3;
-    const auto lowest = static_cast<double>(levels_.front()), highest = static_cast<double>(levels_.back());
-    const bool are_dark = lowest > crowd * all && highest < least_share_of_crowd * lowest;
+    // The air of magnitudes lies just above 0; of angles as many lie just below a whole turn.
+    constexpr double much = 0.3, least_share = 1.0 / 16;
+    const bool are_dark = static_cast<double>(at_bottom_) > much * all &&
+                          static_cast<double>(at_top_) < least_share * static_cast<double>(at_bottom_);
     if (!are_wrapped || are_dark || !(real_.is_turn() || stored_.is_turn()) ||
         fewest < least_of_mean * all / static_cast<double>(levels_.size()))
       return {};
@@ -246,7 +246,10 @@ class Turns {
   }
 
   void add_level(const Slice& slice, float number) {
-    const float level = (number - slice.low) / slice.range * static_cast<float>(levels_.size());
+    constexpr float end = 1.0F / 32;
+    const float share = (number - slice.low) / slice.range, level = share * static_cast<float>(levels_.size());
+    at_bottom_ += share < end;
+    at_top_ += share > 1 - end;
     ++levels_[std::min(static_cast<std::size_t>(level), levels_.size() - 1)];
   }
 
@@ -274,8 +277,9 @@ class Turns {
   int slices_ = 0, cut_ = 0;                        // of which so many were cut off at both ends, as a window is
   std::array<std::int64_t, turns.size()> jumps_{};  // by nearly a whole turn
   std::int64_t large_jumps_ = 0;
-  std::int64_t edges_ = 0, wraps_ = 0;    // between smooth parts: by a part of the range, by about all of it
-  std::array<std::int64_t, 8> levels_{};  // numbers of neighbours that differ by little, by size
+  std::int64_t edges_ = 0, wraps_ = 0;       // between smooth parts: by a part of the range, by about all of it
+  std::array<std::int64_t, 8> levels_{};     // numbers of neighbours that differ by little, by size
+  std::int64_t at_bottom_ = 0, at_top_ = 0;  // of these, at the ends of the range
 };
 
 /// True where so many neighbours differ that the others could not make labels of a slice, whatever is background.

@@ -119,15 +119,17 @@ void RoundingCheck::judge_sample() {
 
 /// Where nearly all values lie between the same two steps, rounding moves them all one way.
 std::string RoundingCheck::change_of_mean() const {
-  constexpr double least = 0.01;
-  double before = 0, after = 0;
+  constexpr double least = 0.01, least_of_step = 0.02;
+  double before = 0, change = 0;
   for (const float value : sample_) {
     before += value;
-    after += real(value);
+    change += integers_->slope * (std::round(exact(value)) - exact(value));
   }
-  if (std::abs(after - before) < least * std::abs(before)) return "";
-  const auto mean = [&](double sum) { return io::format_number(sum / static_cast<double>(sample_.size())); };
-  return ", which changes the mean of the volume from " + mean(before) + " to " + mean(after);
+  before /= static_cast<double>(sample_.size());
+  change /= static_cast<double>(sample_.size());
+  if (std::abs(change) < std::max(least * std::abs(before), least_of_step * std::abs(integers_->slope))) return "";
+  return ", which changes the mean of the volume from about " + io::format_number(before) + " to " +
+         io::format_number(before + change);
 }
 
 Message float_remedy(io::Format format) {

@@ -176,6 +176,9 @@ TEST(Usage, ChainsAreReadStepByStep) {
       {"run", "a", "b", "--filter", "median:radius=99"},
       "quietvox: --filter: median: radius = '99' is not allowed; give 0 to 15 as one number or radius=XxYxZ");
   expect_usage_error({"median", "a", "b", "c"}, "one argument too many: 'c'");
+  expect_usage_error({"median", "--", "a", "b", "--dry-run"}, "one argument too many: '--dry-run'");
+  expect_usage_error({"median", "a", "--", "b", "c"}, "one argument too many: 'c'");
+  expect_usage_error({"info", "--", "a", "b"}, "one argument too many: 'b'");
   expect_usage_error({"median", "a", "b", "--threads", "two"}, "quietvox: --threads = 'two' is not allowed");
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -182,6 +183,19 @@ TEST_F(PhaseGuess, WrappedAnglesOfAnyRangeArePhases) {
     EXPECT_NE(why_phases([&](auto x, auto y) { return is_air(x, y) ? 0 : whole(x, y); }), "") << "without air";
   }
   EXPECT_NE(why_phases([&](auto x, auto y) { return -4096 + 8191 * angle(x, y); }, {2, -4096}), "");
+}
+
+/// More angles lie above the end of a turn than below it.
+TEST_F(PhaseGuess, WrappedAnglesNearOneEndArePhases) {
+  for (const auto& [mean, amplitude] : {std::pair{0.3, 0.4}, {0.3, 0.7}, {0.4, 0.7}, {0.5, 0.7}, {0.6, 0.7}}) {
+    EXPECT_NE(why_phases([&, mean = mean, amplitude = amplitude](auto x, auto y) {
+                const double field = std::sin(0.15 * static_cast<double>(x)) * std::cos(0.15 * static_cast<double>(y));
+                const double turns = (mean + amplitude * field + noise(0.05)) / (2 * std::numbers::pi);
+                return 4095 * (is_air(x, y) ? anywhere() : turns - std::floor(turns));
+              }),
+              "")
+        << mean << " " << amplitude;
+  }
 }
 
 TEST_F(PhaseGuess, AnglesThatHardlyWrapAreToldByTheirRange) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "as_float.hpp"
 #include "filters/bilateral.hpp"
 #include "images.hpp"
 #include "quietvoxBilateralImageFilter.h"
@@ -95,6 +96,12 @@ TEST(BilateralImageFilter, AgreesWithTheOneOfItk) {
   }
   EXPECT_LE(largest, tolerance);
   EXPECT_GT(change, 10) << "nothing was filtered";
+}
+
+/// The range sigma has the unit of the pixels.
+TEST(BilateralImageFilter, GoesThroughFloat) {
+  expect_as_float<BilateralImageFilter<Image>, BilateralImageFilter<Volume<short>>>(
+      -1024, 3000, [](auto& filter) { filter.SetRangeSigma(800); });
 }
 
 }  // namespace

@@ -42,17 +42,24 @@ std::string hint(std::string_view word, const std::vector<std::string>& names) {
   return name.empty() ? "" : "; did you mean '" + name + "'?";
 }
 
-std::vector<std::string> normalised(const std::vector<std::string>& words, const std::vector<OptionName>& options) {
+std::vector<std::string> normalised(const std::vector<std::string>& words, const std::vector<OptionName>& options,
+                                    std::size_t most_operands) {
   std::vector<std::string> result;
+  std::size_t operands = 0;
+  const auto add_operand = [&](const std::string& word) {
+    if (++operands > most_operands) throw Error(Errc::invalid_argument, "one argument too many: '" + word + "'");
+    result.push_back(word);
+  };
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (*word == "--") {
-      result.insert(result.end(), word, words.end());
+      result.push_back(*word);
+      std::for_each(word + 1, words.end(), add_operand);
       break;
     }
     if (word->empty()) throw Error(Errc::invalid_argument, "an argument is empty");
     if (*word == "-") throw Error(Errc::invalid_argument, "'-' is not supported; quietvox reads and writes files only");
     if (!is_option(*word)) {
-      result.push_back(*word);
+      add_operand(*word);
       continue;
     }
     const std::size_t equals = word->find('=');

@@ -19,8 +19,10 @@ struct OptionName {
 
 /// Brings arguments into the one form that TCLAP reads safely: `--name=value` becomes two words, underscores in names
 /// become hyphens. Throws Error(invalid_argument) with a hint for options that do not exist, and for values that are
-/// missing or not wanted. What follows `--` is left as it is.
-std::vector<std::string> normalised(const std::vector<std::string>& words, const std::vector<OptionName>& options);
+/// missing or not wanted; and for more operands than `most_operands`, which TCLAP would drop behind `--`. What follows
+/// `--` is an operand, and left as it is.
+std::vector<std::string> normalised(const std::vector<std::string>& words, const std::vector<OptionName>& options,
+                                    std::size_t most_operands);
 
 /// True where `option` (such as `--help`) stands among the words before `--`.
 bool asks_for(const std::vector<std::string>& words, std::string_view option);

@@ -23,11 +23,6 @@ class SilentOutput final : public TCLAP::CmdLineOutput {
 /// One line out of a TCLAP exception: `argument already set (--radius)`.
 std::string message(const TCLAP::ArgException& error) {
   std::string text = error.error();
-  // Options that do not exist never come here, so that this is an operand.
-  if (text == "Couldn't find match for argument") {
-    const std::string id = error.argId();
-    return "one argument too many: '" + id.substr(std::string_view("Argument: ").size()) + "'";
-  }
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   while (!text.empty() && (text.back() == '!' || text.back() == ' ')) text.pop_back();
   std::string id = error.argId();
@@ -59,7 +54,7 @@ Arguments::Arguments(std::string_view command, const std::vector<OptionGroup>& g
   const std::string see = "see 'quietvox " + std::string(command) + " --help'";
   std::vector<std::string> tclap_words;
   try {
-    tclap_words = normalised(words, option_names(groups));
+    tclap_words = normalised(words, option_names(groups), operands.size());
   } catch (const Error& error) {
     throw Error(error.code(), error.message(), see);
   }

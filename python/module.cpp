@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <future>
 #include <iterator>
 #include <map>
@@ -49,8 +51,34 @@ std::string spelled(const Parameter& parameter) {
   return parameter.value.empty() ? keyword : keyword + "='" + parameter.value + "'";
 }
 
+/// As os.fsdecode() decodes names of files, which need not be UTF-8.
+py::object as_text(const std::string& text) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "surrogateescape"));
+}
+
 py::object json_as_python(const Json& json) {
-  return py::module_::import("json").attr("loads")(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  switch (json.type()) {
+    case Json::value_t::object: {
+      py::dict entries;
+      for (const auto& [key, value] : json.items()) entries[as_text(key)] = json_as_python(value);
+      return std::move(entries);
+    }
+    case Json::value_t::array: {
+      py::list list;
+      for (const Json& value : json) list.append(json_as_python(value));
+      return std::move(list);
+    }
+    case Json::value_t::string: return as_text(json.get_ref<const std::string&>());
+    case Json::value_t::boolean: return py::bool_(json.get<bool>());
+    case Json::value_t::number_integer: return py::int_(json.get<std::int64_t>());
+    case Json::value_t::number_unsigned: return py::int_(json.get<std::uint64_t>());
+    case Json::value_t::number_float: {
+      const auto number = json.get<double>();
+      return std::isfinite(number) ? py::object(py::float_(number)) : py::none();  // as in the JSON of the program
+    }
+    default: return py::none();
+  }
 }
 
 /// Takes from `options` what P has parameters for.
@@ -145,7 +173,8 @@ struct Run {
 };
 
 /// Calls `work` on another thread, so that signals reach Python: Ctrl-C ends it. Tells `progress`, unless it is None,
-/// what fraction is done, and hands on what it raises.
+/// what fraction is done, and hands on what it raises; but what has been done does not fail by what it raises at the
+/// end.
 template <class Work>
 auto run(const py::object& progress, const Work& work) {
   constexpr std::chrono::milliseconds interval(50);
@@ -173,7 +202,11 @@ auto run(const py::object& progress, const Work& work) {
     throw;
   }
   auto made = result.get();
-  tell();
+  try {
+    tell();
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("the progress of quietvox");
+  }
   return made;
 }
 
@@ -278,12 +311,6 @@ py::list list_filters() {
     list.append(py::make_tuple(filter.name, filter.summary, describe(filter.fields)));
   }
   return list;
-}
-
-/// Names of files need not be UTF-8.
-py::object as_text(const std::string& text) {
-  return py::reinterpret_steal<py::object>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace"));
 }
 
 /// Errors of the library become quietvox.Error, which has what they hold as attributes.

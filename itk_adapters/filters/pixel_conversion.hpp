@@ -25,8 +25,9 @@ T to_pixel(From value) {
   if constexpr (std::floating_point<T>) {
     return static_cast<T>(value);
   } else if constexpr (std::integral<From>) {
-    if (std::cmp_less(value, Limits::min())) return Limits::min();
-    return std::cmp_greater(value, Limits::max()) ? Limits::max() : static_cast<T>(value);
+    // Of characters and bool there is no comparison: unary plus makes numbers of them.
+    if (std::cmp_less(+value, +Limits::min())) return Limits::min();
+    return std::cmp_greater(+value, +Limits::max()) ? Limits::max() : static_cast<T>(value);
   } else {
     const double rounded = std::round(static_cast<double>(value));
     if (std::isnan(rounded)) return 0;

@@ -76,7 +76,7 @@ def denoise(
     backend: "auto" (default), "cpu", "cuda" or "cuda:N".
     threads: of the CPU; 0 (default): one per core.
     memory_limit: of the whole process, in MiB.
-    progress: called with the fraction that is done.
+    progress: called with the fraction that is done. What it raises ends the run, unless that has just been done.
     report: True to return a dictionary besides, which says what was done.
     """
     return _denoise(
@@ -108,7 +108,8 @@ def denoise_scan(input, output, filters=(), *, strength=None, stabilise=None, pr
     """
     options |= {"strength": strength, "stabilise": stabilise}
     steps = _steps(filters, (0, 1, 2))
-    done = _quietvox.denoise_scan(os.fsencode(input), os.fsencode(output), steps, _texts(options, ()), progress)
+    paths = _text("input", os.fspath(input), ()), _text("output", os.fspath(output), ())
+    done = _quietvox.denoise_scan(*paths, steps, _texts(options, ()), progress)
     for message in done["warnings"]:
         warnings.warn(message, stacklevel=2)
     return done
@@ -183,7 +184,13 @@ class _Volume:
         self.offset = _quietvox.middle_if_far(float(low), float(high))
         if array.dtype.kind in "iu":
             self.offset = float(round(self.offset))  # whole numbers stay so
-        return numpy.subtract(array, self.offset, dtype=numpy.float64) if self.offset else array
+        near = numpy.subtract(array, self.offset, dtype=numpy.float64) if self.offset else array
+        if array.dtype.kind in "iu" and array.dtype.itemsize > 2:
+            rounded = near.astype(numpy.float32) != near
+            if rounded.any():
+                number = array[rounded][0]
+                raise ValueError(f"voxel value {number} does not fit into a 32-bit float; give fewer digits, or floats")
+        return near
 
     def arranged(self, array):
         array = array.transpose(self._order)
@@ -239,7 +246,10 @@ def _text(keyword, value, places):
     if isinstance(value, numpy.ndarray):
         value = value.tolist()
     if isinstance(value, (str, bytes, os.PathLike)):
-        return os.fsencode(value)
+        text = os.fsencode(value)
+        if b"\0" in text:
+            raise ValueError(f"{keyword} = {reprlib.repr(value)} holds a null byte")
+        return text
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, float, numpy.integer, numpy.floating)):

@@ -38,6 +38,8 @@ TEST(PixelTypes, GoThroughFloat) {
         low, high, [](auto& filter) { filter.SetSigma(1); });
   };
   expect(static_cast<unsigned char>(0), 0, 255);
+  expect(char{}, -100, 100);
+  expect(bool{}, 0, 2);
   expect(short{}, -1024, 3000);
   expect(static_cast<unsigned short>(0), 0, 65535);
   expect(int{}, -100000, 100000);

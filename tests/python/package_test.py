@@ -93,6 +93,29 @@ class Scans(unittest.TestCase):
         self.assertEqual(caught.exception.parameter, "threads")
         self.assertFalse(pathlib.Path("ct-never").exists())
 
+    def test_a_scan_that_is_done_does_not_fail_by_its_progress(self):
+        def fail(fraction):
+            if fraction == 1:
+                raise LookupError(fraction)
+
+        seen = []
+        hook, sys.unraisablehook = sys.unraisablehook, seen.append
+        try:
+            done = quietvox.denoise_scan("t1.nii.gz", "told.nii", "median", progress=fail)
+        finally:
+            sys.unraisablehook = hook
+        self.assertTrue(os.path.exists(done["output"]))
+        self.assertTrue(all(issubclass(one.exc_type, LookupError) for one in seen))
+
+    def test_names_of_files_are_those_of_python(self):
+        done = quietvox.denoise_scan("t1.nii.gz", b"\xfcber.nii", "median")
+        self.assertTrue(all(os.path.exists(name) for name in [done["output"], *done["files"]]))
+        for names in (("t1.nii.gz\0x", "never.nii"), ("t1.nii.gz", "never.nii\0.gz")):
+            with self.assertRaisesRegex(ValueError, "null byte"):
+                quietvox.denoise_scan(*names, "median")
+        with self.assertRaisesRegex(ValueError, "mask.*null byte"):
+            quietvox.denoise_scan("t1.nii.gz", "never.nii", "median", mask="a\0b")
+
     def test_the_readme_says_what_runs(self):
         blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "README.md").read_text(), re.DOTALL | re.MULTILINE)
         self.assertTrue(blocks)
@@ -162,6 +185,10 @@ class Volumes(unittest.TestCase):
             quietvox.median(volume.astype("i8") + 2**60)
         with self.assertRaisesRegex(ValueError, r"beyond 2\*\*53"):
             quietvox.median(volume.astype("u8") + 2**63)
+        wide = numpy.full((4, 8, 8), 20_000_001)
+        wide[0] = 0
+        with self.assertRaisesRegex(ValueError, "20000001 does not fit into a 32-bit float"):
+            quietvox.median(wide, radius=0)
 
     def test_labels_and_phases_are_known_by_their_looks(self):
         labels = numpy.kron(numpy.random.default_rng(2).integers(0, 6, (6, 6, 6)), numpy.ones((6, 6, 6)))

@@ -179,6 +179,7 @@ TEST(Usage, ChainsAreReadStepByStep) {
   expect_usage_error({"median", "--", "a", "b", "--dry-run"}, "one argument too many: '--dry-run'");
   expect_usage_error({"median", "a", "--", "b", "c"}, "one argument too many: 'c'");
   expect_usage_error({"info", "--", "a", "b"}, "one argument too many: 'b'");
+  expect_usage_error({"run", "a", "b", "--filter", "median:radius=1,radius=2"}, "'radius' is given twice");
   expect_usage_error({"median", "a", "b", "--threads", "two"}, "quietvox: --threads = 'two' is not allowed");
 }
 

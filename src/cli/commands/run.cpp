@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/parsing/arguments.hpp"
@@ -31,6 +32,7 @@ FilterConfig parse_step(const std::string& text) {
                 "see 'quietvox filters'");
   }
   FilterConfig settings(find_filter(name));
+  std::set<std::string> given;
   if (colon == std::string::npos) return settings;
   for (std::size_t begin = colon + 1, end = 0; end != std::string::npos; begin = end + 1) {
     end = text.find(',', begin);
@@ -39,6 +41,12 @@ FilterConfig parse_step(const std::string& text) {
     if (equals == std::string::npos) {
       throw Error(Errc::invalid_argument, Parameter{"filter", text} + ": '" + part + "' is not KEY=VALUE",
                   "see 'quietvox filters " + name + "'");
+    }
+    std::string key = part.substr(0, equals);
+    std::ranges::replace(key, '_', '-');
+    if (!given.insert(key).second) {
+      throw Error(Errc::invalid_argument, Parameter{"filter", text} + ": '" + key + "' is given twice",
+                  "leave one out");
     }
     try {
       settings.set(part.substr(0, equals), part.substr(equals + 1));

@@ -12,6 +12,7 @@
 #include "io/dicom/result_series_key.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/uid.hpp"
+#include "io/geometry_check.hpp"
 #include "io/image.hpp"
 #include "io/output/atomic_output.hpp"
 
@@ -143,15 +144,16 @@ class DicomCreator final : public ImageWriter {
   }
 
   void begin_volume(std::size_t volume, const Provenance&) override {
-    if (volume != 0 || !cells_.empty()) throw Error(Errc::internal, "a new DICOM series holds one volume");
+    if (volume != 0 || has_begun_) throw Error(Errc::internal, "a new DICOM series holds one volume");
+    has_begun_ = true;
     output_.begin();
   }
 
   void write(VolumeView<const float> slices, float* stored) override {
     const Extent& extent = geometry_.extent;
     const auto written = static_cast<std::int64_t>(cells_.size());
-    if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z * extent.slice() != written ||
-        written + slices.extent.voxels() > extent.voxels()) {
+    if (!has_begun_ || slices.extent.x != extent.x || slices.extent.y != extent.y ||
+        slices.origin.z * extent.slice() != written || written + slices.extent.voxels() > extent.voxels()) {
       throw Error(Errc::internal, "slices must be written in ascending order, each once and whole");
     }
     const double largest = (1 << kind_.bits_stored) - 1;
@@ -299,6 +301,7 @@ class DicomCreator final : public ImageWriter {
   Execution execution_;
   AtomicOutput output_;
   std::vector<Uint16> cells_;
+  bool has_begun_ = false;
   std::string identity_;
   std::int64_t clamped_ = 0;
 };
@@ -316,6 +319,7 @@ std::unique_ptr<ImageWriter> create_dicom(const fs::path& folder, const Geometry
   if (std::min({extent.x, extent.y, extent.z}) < 1 || std::max(extent.x, extent.y) > 65535) {
     throw Error(Errc::invalid_argument, folder.string() + ": a DICOM image has 1 to 65535 rows and columns");
   }
+  check_geometry(folder, geometry, true);
   if (!kind.has_plane && extent.z != 1) {
     throw Error(Errc::invalid_argument,
                 folder.string() + ": a mammogram has one slice, not " + std::to_string(extent.z));

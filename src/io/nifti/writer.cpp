@@ -11,6 +11,7 @@
 #include "core/input_limits.hpp"
 #include "io/create.hpp"
 #include "io/files/path_overlap.hpp"
+#include "io/geometry_check.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/provenance/provenance_sidecar.hpp"
 
@@ -87,6 +88,7 @@ class NiftiWriter : public ImageWriter {
     if (volume != volume_ || slice_ != 0 || volume_ >= static_cast<std::size_t>(header_.volumes())) {
       throw Error(Errc::internal, "volumes must be written in order, each once and whole");
     }
+    begun_ = volume + 1;
     if (volume == 0) {
       for (const auto& part : parts_) part->begin(target_.compressed, execution_);
       write_beginning();
@@ -96,8 +98,8 @@ class NiftiWriter : public ImageWriter {
 
   void write(VolumeView<const float> slices, float* stored_values) override {
     const Extent& extent = header_.extent();
-    if (slices.extent.x != extent.x || slices.extent.y != extent.y || slices.origin.z != slice_ ||
-        slice_ + slices.extent.z > extent.z) {
+    if (begun_ != volume_ + 1 || slices.extent.x != extent.x || slices.extent.y != extent.y ||
+        slices.origin.z != slice_ || slice_ + slices.extent.z > extent.z) {
       throw Error(Errc::internal, "slices must be written in ascending order, each once and whole");
     }
     const auto size = static_cast<std::size_t>(bytes_per_voxel(header_.type()));
@@ -175,7 +177,7 @@ class NiftiWriter : public ImageWriter {
   Execution execution_;
   ProvenanceSidecar sidecar_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::size_t volume_ = 0;
+  std::size_t volume_ = 0, begun_ = 0;
   std::int64_t slice_ = 0, clamped_ = 0;
   double offset_ = 0;
 };
@@ -302,6 +304,8 @@ std::unique_ptr<ImageWriter> make_nifti_writer(const NiftiFile& source,
 
 std::unique_ptr<ImageWriter> create_nifti(const fs::path& output, const Geometry& geometry, std::size_t volumes,
                                           const WriteOptions& options) {
+  check_geometry(output, geometry, false);
+  if (volumes == 0) throw Error(Errc::invalid_argument, output.string() + ": an image has one volume or more");
   const ScalarType type = options.output_type.value_or(ScalarType::float32);
   std::vector<fs::path> inputs;
   if (!options.input.empty()) inputs.push_back(options.input);

@@ -6,22 +6,12 @@
 
 #include <array>
 #include <atomic>
-#include <filesystem>
-#include <new>
 #include <string>
-#include <string_view>
-#include <system_error>
+
+#include "workflow/resource_error.hpp"
 
 namespace quietvox::cli {
 namespace {
-
-/// What the standard library and oneTBB throw where the system gives no more threads.
-bool lacks_threads(const std::exception& exception) {
-  if (dynamic_cast<const std::filesystem::filesystem_error*>(&exception)) return false;
-  const auto* const error = dynamic_cast<const std::system_error*>(&exception);
-  return error ? error->code() == std::errc::resource_unavailable_try_again
-               : std::string_view(exception.what()).starts_with("pthread_create has failed");
-}
 
 std::atomic_flag is_claimed;
 std::atomic<bool> is_awaited = false;
@@ -85,13 +75,7 @@ ExitCode exit_code(Errc code) {
 
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (dynamic_cast<const std::bad_alloc*>(&exception)) {
-    return {Errc::out_of_memory, "out of memory", Parameter{"memory-limit"} + " makes filters work in slabs"};
-  }
-  if (lacks_threads(exception)) {
-    return {Errc::out_of_memory, "the system gives no more threads",
-            "raise its limit of processes (ulimit -u) or have fewer by " + Parameter{"threads"}};
-  }
+  if (auto error = resource_error(exception)) return *error;
   return {Errc::internal, std::string("internal error: ") + exception.what()};
 }
 

@@ -19,6 +19,7 @@
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/noise_of_volume.hpp"
+#include "workflow/resource_error.hpp"
 #include "workflow/scan_filter.hpp"
 #include "workflow/unfiltered_volumes.hpp"
 
@@ -76,7 +77,7 @@ bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource&
 /// whose range is even about 0.
 HeaderFacts facts_of(VolumeView<const float> volume, HeaderFacts said) {
   if (said.kind && said.kind_source.empty()) {
-    said.kind_source = io::facts_given({.kind = said.kind}).kind_source;
+    said.kind_source = io::facts_given({.series_uid = {}, .kind = said.kind}).kind_source;
   }
   if (said.kind) return said;
   const auto as_source = [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); };
@@ -140,6 +141,12 @@ double cpu_seconds(const io::Image& image, const DenoiseReport& report, const Ex
     seconds += quietvox::cpu_seconds(report.volumes[volume].filters, image.geometry(volume).extent, execution);
   }
   return seconds;
+}
+
+/// The exception that is being handled; as an Error where memory or threads ran out.
+[[noreturn]] void rethrow(const std::exception& exception) {
+  if (const auto error = resource_error(exception)) throw *error;
+  throw;
 }
 
 }  // namespace
@@ -218,16 +225,18 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   return report;
 }
 
-DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) {
+DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) try {
   check_options(request);
   BackendSelector backends(request.execution.backend, filters_of(request));
   check_paths(request);
   const auto image = open_input(request.input, request.scan, background_of(request.execution, observer));
   return denoise(request, *image, backends, observer);
+} catch (const std::exception& exception) {
+  rethrow(exception);
 }
 
 VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& request,
-                     const Observer& observer) {
+                     const Observer& observer) try {
   check_voxels(input);
   if (!output.data) throw Error(Errc::invalid_argument, "the output has no voxels in memory");
   if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
@@ -276,6 +285,8 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   lost.add(blanks, [](std::int64_t) { return ""; });
   lost.warn(warnings);
   return {{filter.resolved(), filter.noise(), filter.stabilised()}, backend.name(), warnings};
+} catch (const std::exception& exception) {
+  rethrow(exception);
 }
 
 }  // namespace quietvox

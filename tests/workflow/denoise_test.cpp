@@ -371,6 +371,15 @@ TEST(Workflow, TellsOfProgressAndStops) {
   });
 }
 
+TEST(Workflow, AnEndOfMemoryIsAnError) {
+  std::vector<float> voxels = noisy_box(20), result(voxels.size());
+  const VolumeView<float> output{result.data(), extent};
+  const VolumeView<const float> input{voxels.data(), extent};
+  Observer observer;
+  observer.progress = [](double) { throw std::bad_alloc(); };
+  expect_error(Errc::out_of_memory, "out of memory", [&] { denoise(input, output, {}, observer); });
+}
+
 TEST(Workflow, RefusesExtentsThatDiffer) {
   const std::vector<float> noisy = noisy_box(20);
   std::vector<float> out(noisy.size());

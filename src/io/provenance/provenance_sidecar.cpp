@@ -122,7 +122,8 @@ std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
 
 /// What was found at the path; it may have another name by now.
 void ProvenanceSidecar::refuse_replacing(const fs::path& found) const {
-  if (!fs::is_regular_file(found)) return;
+  std::error_code ignored;  // of a name that cannot be: the output says so
+  if (!fs::is_regular_file(found, ignored)) return;
   const auto image = image_of_sidecar(found);
   if (!image) {
     throw Error(Errc::exists, path_.string() + ": was not made by quietvox and is therefore not replaced",

@@ -181,9 +181,9 @@ void LostSlices::add(const BlankSlices& slices, const io::Image& image, std::siz
 void LostSlices::warn(std::vector<Message>& warnings, const std::string& what_came) const {
   if (count_ == 0) return;
   const std::string more = count_ > most_named ? " and " + std::to_string(count_ - most_named) + " more" : "";
-  warnings.push_back((count_ == 1 ? "slice " + names_ + " holds one value, although the slices beside it hold"
-                                  : "slices " + names_ + more +
-                                        " hold one value each, although the slices beside them hold") +
+  warnings.push_back((count_ == 1
+                          ? "slice " + names_ + " holds one value, although the slices beside it hold"
+                          : "slices " + names_ + more + " hold one value each, although the slices beside them hold") +
                      " an image: " + what_came);
 }
 

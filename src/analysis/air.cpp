@@ -54,7 +54,8 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   const auto [mean, width] = shortest_half(means);
   if (width > widest * mean) return {};
   // The air of many coils varies less than its mean, and edges beside it look like that of one coil.
-  const auto as_dark_and_quiet = std::ranges::count_if(quiet, [&](double one) { return one < as_dark * mean; });
+  const auto as_dark_and_quiet =
+      std::ranges::count_if(quiet, [most = as_dark * mean](double one) { return one < most; });
   if (static_cast<double>(as_dark_and_quiet) > most_quiet * static_cast<double>(means.size())) return {};
   constexpr double three_deviations = 2.2;  // in widths, of normal means
   std::size_t usual = 0;

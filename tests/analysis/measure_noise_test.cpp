@@ -1156,7 +1156,8 @@ TEST(MeasureNoise, VolumesThatShareTheirNoiseDoNotTellIt) {
 /// A blank volume, or the result of a filter, has no noise to share the difference with.
 TEST(MeasureNoise, AVolumeBesideOneWithoutNoiseHasItsOwnNoise) {
   QV_NEEDS_TEST_DATA();
-  const Scan clean = head(), noisy = clean.with({NoiseKind::gaussian, 8, test_seed});
+  const Scan& clean = head();
+  const Scan noisy = clean.with({NoiseKind::gaussian, 8, test_seed});
   const Scan blank = clean.changed([](std::size_t) { return 0.0F; });
   MemoryVolume a({noisy.voxels.data(), noisy.extent});
   for (const Scan* const other : {&clean, &blank}) {

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <mutex>
-#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -224,13 +223,13 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     }
     const auto locks = lock_folders(folders, execution);
     const std::unique_lock whole = keep_stagings();
-    for (AtomicOutput* const output : outputs | std::views::reverse) {
-      const StagingFolder& folder = *output->folder_;
-      placements.push_back({.staged = output->staging(),
-                            .target = folder.beside(output->target_.filename()),
-                            .aside = folder.aside(),
-                            .force = output->force_});
-      if (placements.back().replaces()) output->heed_existing(execution);
+    for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
+      AtomicOutput& one = **output;
+      placements.push_back({.staged = one.staging(),
+                            .target = one.folder_->beside(one.target_.filename()),
+                            .aside = one.folder_->aside(),
+                            .force = one.force_});
+      if (placements.back().replaces()) one.heed_existing(execution);
     }
     const auto [failed, why] = place_together(placements);
     if (why != 0) outputs[outputs.size() - 1 - failed]->fail_to_place(why);

@@ -179,7 +179,7 @@ class Turns {
     const auto fewest = static_cast<double>(*std::ranges::min_element(levels_));
     const bool are_wrapped =
         wraps_ >= least && static_cast<double>(wraps_) >= least_of_edges * static_cast<double>(edges_);
-    // The air of magnitudes lies just above 0; of angles as many lie just below a whole turn.
+    // The air of magnitudes lies just above 0. Angles that crowd there lie just below a whole turn, too.
     constexpr double much = 0.3, least_share = 1.0 / 16;
     const bool are_dark = static_cast<double>(at_bottom_) > much * all &&
                           static_cast<double>(at_top_) < least_share * static_cast<double>(at_bottom_);

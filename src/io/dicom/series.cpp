@@ -124,11 +124,17 @@ struct Places {
 /// Images of a series. They are large, and sorted by where they are.
 using Images = std::vector<SliceHeader*>;
 
-void sort_along_normal(Images& slices) {
-  const auto& [row, column] = *slices.front()->axes;
+/// Images and how far they lie along the normal of the first.
+std::vector<std::pair<double, SliceHeader*>> places_along_normal(const Images& images) {
+  const auto& [row, column] = *images.front()->axes;
   const Vector3 normal = cross(row, column);
   std::vector<std::pair<double, SliceHeader*>> placed;
-  for (SliceHeader* const slice : slices) placed.emplace_back(dot(*slice->position, normal), slice);
+  for (SliceHeader* const image : images) placed.emplace_back(dot(*image->position, normal), image);
+  return placed;
+}
+
+void sort_along_normal(Images& slices) {
+  auto placed = places_along_normal(slices);
   std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::ranges::transform(placed, slices.begin(), [](const auto& each) { return each.second; });
 }
@@ -261,10 +267,8 @@ void go_on_after_midnight(std::vector<SliceHeader>& images, std::optional<double
 
 /// Whether so many images as make a volume lie one distance apart, along the normal of the first.
 bool lie_evenly(const Images& images) {
-  const auto& [row, column] = *images.front()->axes;
-  const Vector3 normal = cross(row, column);
   std::vector<double> along;
-  for (const SliceHeader* const image : images) along.push_back(dot(*image->position, normal));
+  for (const auto& [place, image] : places_along_normal(images)) along.push_back(place);
   std::ranges::sort(along);
   const double distance = (along.back() - along.front()) / static_cast<double>(along.size() - 1);
   const double allowed = std::max(uneven_share * distance, uneven_mm);

@@ -265,7 +265,6 @@ TEST_F(StagingFolderTest, FoldersAreMovedUpToNamesThatAreFree) {
   EXPECT_FALSE(is_there());
 }
 
-/// A caller may leave it to the system to bury children.
 /// A folder is moved only by who may write into it.
 TEST_F(StagingFolderTest, FoldersThatTheirOwnerMayNotWriteIntoGoToo) {
   const bool is_root = geteuid() == 0;  // who may write everywhere
@@ -287,6 +286,7 @@ TEST_F(StagingFolderTest, FoldersThatTheirOwnerMayNotWriteIntoGoToo) {
   }
 }
 
+/// A caller may leave it to the system to bury children.
 TEST_F(StagingFolderTest, IsGoneWhereNobodyHearsOfChildren) {
   signal(SIGCHLD, SIG_IGN);
   {

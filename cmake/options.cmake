@@ -22,7 +22,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -43,5 +43,11 @@ elseif(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
     $<$<COMPILE_LANGUAGE:CXX>:-D_FORTIFY_SOURCE=2> $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
   target_link_options(quietvox_options INTERFACE -Wl,-z,relro,-z,now)
 endif()
+
+# Standard headers take a third of the compile time of most sources. Each still includes what it uses: builds with
+# sanitizers have no precompiled headers, and show what is missing.
+set(QUIETVOX_PRECOMPILED <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional> <set> <span>
+  <sstream> <string> <vector>)
+
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C CXX)

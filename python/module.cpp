@@ -62,12 +62,12 @@ py::object json_as_python(const Json& json) {
     case Json::value_t::object: {
       py::dict entries;
       for (const auto& [key, value] : json.items()) entries[as_text(key)] = json_as_python(value);
-      return std::move(entries);
+      return entries;
     }
     case Json::value_t::array: {
       py::list list;
       for (const Json& value : json) list.append(json_as_python(value));
-      return std::move(list);
+      return list;
     }
     case Json::value_t::string: return as_text(json.get_ref<const std::string&>());
     case Json::value_t::boolean: return py::bool_(json.get<bool>());

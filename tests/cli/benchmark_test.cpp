@@ -17,7 +17,9 @@ TEST(Benchmark, TellsRatesRatiosAndWhereTheTimeGoes) {
   const TemporaryFolder folder;
   const std::string text =
       quietvox_ok({"benchmark", "--seconds", "0", "--slices", "8", "--folder", folder.path().string(), "--json"}).out;
-  if (python_has("jsonschema")) EXPECT_EQ(against_schema(text, "benchmark"), "");
+  if (python_has("jsonschema")) {
+    EXPECT_EQ(against_schema(text, "benchmark"), "");
+  }
   const Json report = Json::parse(text);
   EXPECT_TRUE(folder.names().empty());
   EXPECT_EQ(report["extent"], (Json{512, 512, 8}));

@@ -41,11 +41,13 @@ void NiftiHeader::read_geometry() {
     case 2: break;
     case 1: mm_per_unit = 1000; break;
     case 3: mm_per_unit = 0.001; break;
-    default: warnings_.push_back("xyzt_units names no unit of length (" + std::to_string(unit) + "); mm is assumed");
+    default:
+      warnings_.push_back("xyzt_units names no unit of length (" + FieldType<double>::format(unit) +
+                          "); mm is assumed");
   }
   if (integer(Fields::sform_code) > 0) {
     if (geometry_from_sform(mm_per_unit)) return read_qform_beside(mm_per_unit);
-    warnings_.push_back("sform is not a usable matrix; qform and pixdim are used");
+    warnings_.emplace_back("sform is not a usable matrix; qform and pixdim are used");
   }
   geometry_from_qform(mm_per_unit);
 }
@@ -116,7 +118,7 @@ void NiftiHeader::geometry_from_qform(double mm_per_unit) {
              2 * (b * c + a * d),           a * a + c * c - b * b - d * d, qfac * 2 * (c * d - a * b),
              2 * (b * d - a * c),           2 * (c * d + a * b),           qfac * (a * a + d * d - b * b - c * c)};
     } else {
-      warnings_.push_back("qform is not finite; the axes are taken to be right, anterior, superior");
+      warnings_.emplace_back("qform is not finite; the axes are taken to be right, anterior, superior");
       offset = {};
       geometry_.is_placed = false;
     }

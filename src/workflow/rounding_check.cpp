@@ -111,13 +111,14 @@ void RoundingCheck::judge_sample() {
   const auto rest = static_cast<std::size_t>(tail * static_cast<double>(sample_.size()));
   const float low = sample_[rest], high = sample_[sample_.size() - 1 - rest];
   const double step = std::abs(integers_->slope);
-  if (high - low < no_picture * step || high - low >= enough_steps * step) return;
-  warning_ = place() + "most values lie from " + from_to(low, high) + " and were rounded to " +
-             (step == 1 ? "whole numbers" : "steps of " + io::format_number(step)) + of_mean +
+  const bool has_few_steps = high - low < enough_steps * step;
+  if (high - low < no_picture * step || (!has_few_steps && of_mean.empty())) return;
+  warning_ = place() + (has_few_steps ? "most values lie from " + from_to(low, high) + " and" : "values") +
+             " were rounded to " + (step == 1 ? "whole numbers" : "steps of " + io::format_number(step)) + of_mean +
              "; to keep all digits, " + float_remedy(format_);
 }
 
-/// Where nearly all values lie between the same two steps, rounding moves them all one way.
+/// Where many values lie between the same two steps, rounding moves them all one way.
 std::string RoundingCheck::change_of_mean() const {
   constexpr double least = 0.01, least_of_step = 0.02;
   double before = 0, change = 0;

@@ -381,6 +381,21 @@ TEST_F(FilterCommand, RoundingThatChangesTheMeanIsTold) {
       << run.err;
 }
 
+/// A few large counts beside them do not hide it.
+TEST_F(FilterCommand, RoundingThatChangesTheMeanIsToldOfAWideRange) {
+  const auto random = random_integers(std::size_t{20} * 20 * 12, 7);
+  std::vector<std::int16_t> counts;
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    counts.push_back(static_cast<std::int16_t>(i % 20 < 18 ? std::abs(random[i]) % 5 < 2 : 60));
+  }
+  write_nifti(folder_ / "in.nii", {{20, 20, 12}}, counts, 1, true);
+  const Result run =
+      quietvox_ok({"gaussian", path("in.nii"), path("out.nii"), "--sigma", "0.7", "--force-kind", "scalar"});
+  EXPECT_NE(run.err.find("values were rounded to whole numbers, which changes the mean of the volume from about "),
+            std::string::npos)
+      << run.err;
+}
+
 TEST_F(FilterCommand, PhasesAreNotAveraged) {
   QV_NEEDS_TEST_DATA();
   const std::string phase = test_data("mr_magnitude_phase/006.dcm").string();

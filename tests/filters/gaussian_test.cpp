@@ -149,6 +149,19 @@ TEST(Gaussian, IsExactFarFromZero) {
   for (const double sigma : {0.7, 3.0, 6.0}) expect_reference(in, resolved(in, {sigma, sigma, sigma}));
 }
 
+/// Such as those that stand for no value, in a block and alone.
+TEST(Gaussian, TheLargestNumbersLeadToNoOthersThanNumbers) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  Volume in = busy_volume({{37, 21, 30}}, 7);
+  for (std::size_t i = 0; i < in.voxels.size() / 4; ++i) in.voxels[i] = -largest;
+  in.voxels[in.voxels.size() / 2] = largest;
+  in.voxels.back() = largest;
+  for (const double sigma : {0.7, 3.0, 8.0}) {
+    const Volume out = filtered(in, resolved(in, {sigma, sigma, sigma}));
+    for (const float voxel : out.voxels) ASSERT_TRUE(std::isfinite(voxel)) << sigma;
+  }
+}
+
 /// Every instruction set that this machine has.
 TEST(Gaussian, EveryInstructionSetAgreesWithTheReference) {
   const Volume in = with_holes({{37, 21, 140}});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/gaussian/kernel.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 // Highway compiles what stands between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE once per instruction set.
@@ -22,10 +23,12 @@ using WideTag = hn::CappedTag<float, wide>;  // of the convolution
 
 HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(Tag())); }
 
-/// The values that are read of the voxels, stored by store(values, row).
+constexpr float quarter = 0.25F;
+
+/// The values that are read of the voxels, times `factor`, stored by store(values, row).
 template <class FloatTag, class Number, class Store>
 HWY_INLINE bool read_values(FloatTag f, const float* voxels, std::int64_t count, Reading reading, Number* row,
-                            const Store& store) {
+                            Number factor, const Store& store) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(f));
   const auto largest = hn::Set(f, hwy::HighestValue<float>()), one = hn::Set(f, 1.0F);
   bool complete = true;
@@ -42,31 +45,34 @@ HWY_INLINE bool read_values(FloatTag f, const float* voxels, std::int64_t count,
   for (; i < count; ++i) {
     const bool is_present = reading == Reading::plain || std::isfinite(voxels[i]);
     complete = complete && is_present;
-    row[i] = !is_present ? 0 : reading == Reading::presence ? 1 : static_cast<Number>(voxels[i]);
+    row[i] = factor * (!is_present ? 0 : reading == Reading::presence ? 1 : static_cast<Number>(voxels[i]));
   }
   return complete;
 }
 
 bool read_doubles(const float* voxels, std::int64_t count, Reading reading, double* row) {
   const Tag d;
-  return read_values(FloatTag(), voxels, count, reading, row,
+  return read_values(FloatTag(), voxels, count, reading, row, 1.0,
                      [d](auto values, double* to) HWY_ATTR { hn::StoreU(hn::PromoteTo(d, values), d, to); });
 }
 
 bool read_floats(const float* voxels, std::int64_t count, Reading reading, float* row) {
   const WideTag d;
-  return read_values(d, voxels, count, reading, row,
-                     [d](auto values, float* to) HWY_ATTR { hn::StoreU(values, d, to); });
+  return read_values(d, voxels, count, reading, row, quarter,
+                     [d](auto values, float* to) HWY_ATTR { hn::StoreU(hn::Mul(values, hn::Set(d, quarter)), d, to); });
 }
 
 void write_row(const double* row, std::int64_t count, float* voxels) {
   const Tag d;
   const FloatTag f;
+  constexpr double most = hwy::HighestValue<float>();
+  const auto largest = hn::Set(d, most);
   std::int64_t i = 0;
   for (; i + lanes() <= count; i += lanes()) {
-    hn::StoreU(hn::Add(hn::DemoteTo(f, hn::LoadU(d, row + i)), hn::Zero(f)), f, voxels + i);
+    const auto value = hn::Clamp(hn::LoadU(d, row + i), hn::Neg(largest), largest);
+    hn::StoreU(hn::Add(hn::DemoteTo(f, value), hn::Zero(f)), f, voxels + i);
   }
-  for (; i < count; ++i) voxels[i] = static_cast<float>(row[i]) + 0.0F;
+  for (; i < count; ++i) voxels[i] = static_cast<float>(std::clamp(row[i], -most, most)) + 0.0F;
 }
 
 template <int Vectors>
@@ -94,6 +100,7 @@ HWY_INLINE void convolve_vectors(const float* centres, std::int64_t stride, std:
                                  float* results) {
   const WideTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto largest = hn::Set(d, hwy::HighestValue<float>());
   hn::Vec<WideTag> sum[Vectors], twice[Vectors];
   const float* const weight_at = weights.data();  // as above
   for (int v = 0; v < Vectors; ++v) {
@@ -110,8 +117,9 @@ HWY_INLINE void convolve_vectors(const float* centres, std::int64_t stride, std:
     }
   }
   for (int v = 0; v < Vectors; ++v) {
-    const auto centre = hn::LoadU(d, centres + v * lanes);
-    hn::StoreU(hn::Add(hn::Add(centre, sum[v]), hn::Zero(d)), d, results + v * lanes);
+    const auto mean = hn::Mul(hn::Add(hn::LoadU(d, centres + v * lanes), sum[v]), hn::Set(d, 1 / quarter));
+    // Rounding may lead beyond the largest number.
+    hn::StoreU(hn::Add(hn::Clamp(mean, hn::Neg(largest), largest), hn::Zero(d)), d, results + v * lanes);
   }
 }
 

@@ -18,9 +18,10 @@ constexpr std::int64_t widened(std::int64_t count) { return (count + wide - 1) /
 
 /// Reads `count` voxels; false where a missing one is among them.
 bool read_row(const float* voxels, std::int64_t count, Reading, double* row);
+/// The same, a quarter of each: convolve() adds up to four times a voxel.
 bool read_row(const float* voxels, std::int64_t count, Reading, float* row);
 
-/// Rounds to float; -0 becomes +0.
+/// Rounds to float, no farther than the largest; -0 becomes +0.
 void write_row(const double* row, std::int64_t count, float* voxels);
 inline void write_row(const float* row, std::int64_t count, float* voxels) { std::copy_n(row, count, voxels); }
 
@@ -28,7 +29,7 @@ inline void write_row(const float* row, std::int64_t count, float* voxels) { std
 void convolve(const double* centres, std::int64_t stride, std::span<const double> weights, std::int64_t count,
               double* results);
 
-/// The same in floats: the voxel itself and the sum of the differences to it, which is exact where all are the same. It
+/// The same in floats, of quarters: the voxel itself and the sum of the differences to it, which is exact where all are the same. It
 /// runs inwards from the smallest weights, so that its rounding is at most 2^-24 of the range times the mean of |k|,
 /// and one ulp of the largest voxel more. -0 becomes +0.
 void convolve(const float* centres, std::int64_t stride, std::span<const float> weights, std::int64_t count,

@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
-#include "analysis/measure_noise.hpp"
 #include "core/axis_swap.hpp"
 #include "core/filled_source.hpp"
 #include "core/memory_volume.hpp"
 #include "workflow/blank_slices.hpp"
+#include "workflow/noise_of_volume.hpp"
 
 namespace quietvox {
 
@@ -42,7 +42,7 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabil
   LostSlices lost;
   const auto measure = [&](VolumeSource& reaching, const Execution& silent) {
     BlankSlices slices(std::make_unique<BorrowedVolume>(reaching));
-    NoiseModel model = measure_noise(slices, silent);
+    NoiseModel model = measure_noise_for(stabilise, slices, silent);
     if (&reaching == &volume) lost.add(slices, [](std::int64_t) { return ""; });
     return model;
   };

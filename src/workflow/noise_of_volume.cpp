@@ -52,6 +52,11 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
 
 }  // namespace
 
+NoiseModel measure_noise_for(Stabilise stabilise, VolumeSource& source, const Execution& execution) {
+  AsMagnitudes magnitudes(source);
+  return measure_noise(stabilise == Stabilise::rician ? static_cast<VolumeSource&>(magnitudes) : source, execution);
+}
+
 NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, const Execution& execution) {
   AsMagnitudes magnitudes(source);
   NoiseModel model =

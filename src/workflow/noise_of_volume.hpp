@@ -6,22 +6,27 @@
 
 #include "core/noise_model.hpp"
 #include "io/image.hpp"
+#include "workflow/stabilisation_choice.hpp"
 
 namespace quietvox {
+
+/// Measures the noise of a volume. `rician` says that its voxels are magnitudes, unless a header says what they are.
+NoiseModel measure_noise_for(Stabilise, VolumeSource&, const Execution&);
 
 /// Measures the noise of the volumes of an image, one after another. A volume of a series is also compared with another
 /// one. Once a volume shows Rician noise, later ones count as magnitudes unless a header says what they are: weak ones,
 /// such as those with strong diffusion weighting, do not show it by themselves.
 class NoiseOfVolumes {
  public:
-  explicit NoiseOfVolumes(const io::Image& image) : image_(image) {}
+  explicit NoiseOfVolumes(const io::Image& image, Stabilise stabilise = Stabilise::automatic)
+      : image_(image), are_magnitudes_(stabilise == Stabilise::rician) {}
 
   /// `source` delivers the volume.
   NoiseModel measure(std::size_t volume, VolumeSource& source, const Execution&);
 
  private:
   const io::Image& image_;
-  bool are_magnitudes_ = false;
+  bool are_magnitudes_;
 };
 
 /// Noise that was measured inside a mask, which may leave too little to measure it in, and hides the air that tells

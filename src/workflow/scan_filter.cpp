@@ -75,7 +75,7 @@ ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan
       writers_(make_writers()),
       rounding_(request.output, report.format, image_.volume_count(), background_),
       restores_(mask_ || writers_.residual || report.format != image_.format()),
-      noise_of_volumes_(image_) {}
+      noise_of_volumes_(image_, report.stabilise) {}
 
 void ScanFilter::run() {
   if (request_.out.dry_run) {
@@ -183,7 +183,7 @@ void ScanFilter::check(std::size_t volume) {
     const bool is_asked = is_asked_for(stabilise);
     if (is_asked || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks)) {
       const VolumeFilter checked({is_asked ? all : all.first(1), stabilise, false}, *source, backend_, background_,
-                                 measure_noise);
+                                 measure_of(volume, *source));
     }
   }
   // A type that the input has holds its values.
@@ -219,7 +219,7 @@ void ScanFilter::reserve_memory() {
                       io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
   if (is_chosen_) {
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(extent.slice() * 8 * thread_count(whole_));  // what marks the background
+             static_cast<std::size_t>(extent.slice() * 12 * thread_count(whole_));  // what marks the background
   }
   for (const FilterConfig& step : chain) {  // what fills missing voxels in
     if (!step.filter().needs_whole_blocks) continue;

@@ -182,6 +182,30 @@ TEST(Workflow, VoxelsOutsideTheMaskAndMissingOnesStayAndCountForNobody) {
   }
 }
 
+/// Air, whose noise is the same, tells the sigma of magnitudes whose signal is as weak as it.
+TEST(Workflow, WhoAsksForRicianSaysThatVoxelsAreMagnitudes) {
+  constexpr double sigma = 150;
+  const std::vector<float> box = noisy_box(0);
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(0, sigma);
+  std::vector<float> magnitudes;
+  for (std::size_t i = 0; i < box.size(); ++i) {
+    const double signal = box[i] < 500 ? 0 : i % 3 == 0 ? 250 : 180;
+    magnitudes.push_back(static_cast<float>(std::hypot(signal + noise(random), noise(random))));
+  }
+  const auto measured = [](const Result& result) { return result.report.volume.noise.at(0).sigma; };
+  const double asked = measured(denoised(magnitudes, {.stabilise = Stabilise::rician}));
+  EXPECT_NEAR(asked, sigma, 0.05 * sigma);
+  EXPECT_EQ(asked, measured(denoised(magnitudes, {.header = {.kind = DataKind::magnitude}})));
+  EXPECT_LT(measured(denoised(magnitudes)), 0.95 * sigma);  // counts, for all that is known
+
+  const TemporaryFolder folder;
+  write_nifti(folder / "in.nii", magnitudes);
+  const DenoiseReport report =
+      denoise({.input = folder / "in.nii", .output = folder / "out.nii", .stabilise = Stabilise::rician});
+  EXPECT_EQ(report.volumes.at(0).noise.at(0).sigma, asked);
+}
+
 TEST(Workflow, ABackgroundThatWasCutOutStaysZero) {
   const std::vector<float> box = noisy_box(0);
   for (const bool is_whole : {false, true}) {
@@ -203,6 +227,33 @@ TEST(Workflow, ABackgroundThatWasCutOutStaysZero) {
     }
     EXPECT_GT(changed, 1000U);
   }
+}
+
+/// As in nuclear medicine: nothing outside the field of view, and few counts in parts of it, most of which are 0.
+TEST(Workflow, LowCountsBesideACutOutBackgroundAreNoBackground) {
+  constexpr Extent size{{96, 96, 12}};
+  const auto expected = [](std::int64_t i) {
+    const auto x = i % 96 - 48, y = i / 96 % 96 - 48;
+    return x * x + y * y > 40 * 40 ? 0.0 : x < -10 ? 0.1 : x < 0 ? 0.05 : y < 0 ? 15.0 : 40.0;
+  };
+  std::mt19937 random(5);
+  std::vector<float> counts, result(static_cast<std::size_t>(size.voxels()));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const double mean = expected(i);
+    counts.push_back(mean > 0 ? static_cast<float>(std::poisson_distribution<int>(mean)(random)) : 0.F);
+  }
+  const VolumeReport report = denoise({counts.data(), size}, {result.data(), size});
+  EXPECT_TRUE(report.volume.noise.at(0).masked);
+  for (const double mean : {0.05, 0.1, 15.0, 40.0}) {
+    double before = 0, after = 0;
+    for (std::int64_t i = 0; i < size.voxels(); ++i) {
+      if (expected(i) != mean) continue;
+      before += counts[static_cast<std::size_t>(i)];
+      after += result[static_cast<std::size_t>(i)];
+    }
+    EXPECT_NEAR(after / before, 1, mean < 1 ? 0.2 : 0.02) << mean;
+  }
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(result[i], 0) << i;  // far from all counts
 }
 
 /// A CT: air, noisy and cut off at -1024, and a body; -1024 outside the scan circle, and in a slit two voxels

@@ -32,6 +32,7 @@ target_compile_options(quietvox_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(QUIETVOX_SANITIZE)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
   target_compile_options(quietvox_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${QUIETVOX_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
     $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> choices(GaussianAlgorithm) { return {"
 /// Convolves with a Gaussian, axis by axis; sigma is divided by the spacing.
 ///
 /// fir: weights exp(-n^2 / (2 sigma^2)) for |n| <= 5 sigma, rounded, with sum 1. At most 2e-6 of the range of the
-/// voxels + 4 ulp(max |u|) from exact arithmetic.
+/// voxels + 4 ulp(max |u|) from exact arithmetic, if the largest is above 1e-36.
 ///
 /// recursive: weights sum_i (A_i cos(W_i n / sigma) + B_i sin(W_i n / sigma)) exp(L_i n / sigma), n >= 0, two terms,
 /// and the same for -n, with sum 1 (Deriche 1993; the numbers of Farnebäck and Westin 2006, which ITK uses too). They

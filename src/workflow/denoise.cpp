@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "analysis/measure_noise.hpp"
 #include "core/memory_volume.hpp"
 #include "filters/registry.hpp"
 #include "io/files/path_overlap.hpp"
@@ -261,8 +262,9 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   const StartingBackend& backend =
       backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
   const NoiseMeasure measure = [&](VolumeSource& reaching, const Execution& step) {
+    if (&reaching != source.get()) return measure_noise(reaching, step);
     NoiseModel model = measure_noise_for(request.stabilise, reaching, step);
-    if (!request.mask.data || &reaching != source.get()) return model;
+    if (!request.mask.data) return model;
     return of_masked(std::move(model), reaching.header(), [&] {
       BlankSlices whole(std::make_unique<MemoryVolume>(input, facts_of(input, request.header)));
       return measure_noise_for(request.stabilise, whole, step);

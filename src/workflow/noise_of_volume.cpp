@@ -7,21 +7,23 @@
 namespace quietvox {
 namespace {
 
+/// A volume whose voxels are magnitudes, if that is known, unless its header says what they are.
 class AsMagnitudes final : public VolumeSource {
  public:
-  explicit AsMagnitudes(VolumeSource& source) : source_(source) {}
+  AsMagnitudes(VolumeSource& source, bool are_magnitudes) : source_(source), are_magnitudes_(are_magnitudes) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override {
     HeaderFacts header = source_.header();
-    if (!header.kind) header.kind = DataKind::magnitude;
+    if (are_magnitudes_ && !header.kind) header.kind = DataKind::magnitude;
     return header;
   }
   void read(VolumeView<float> slices) override { source_.read(slices); }
 
  private:
   VolumeSource& source_;
+  bool are_magnitudes_;
 };
 
 /// The volume whose difference from this one shows the noise. Neighbours in time may share some of their data (view
@@ -53,14 +55,13 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
 }  // namespace
 
 NoiseModel measure_noise_for(Stabilise stabilise, VolumeSource& source, const Execution& execution) {
-  AsMagnitudes magnitudes(source);
-  return measure_noise(stabilise == Stabilise::rician ? static_cast<VolumeSource&>(magnitudes) : source, execution);
+  AsMagnitudes volume(source, stabilise == Stabilise::rician);
+  return measure_noise(volume, execution);
 }
 
 NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, const Execution& execution) {
-  AsMagnitudes magnitudes(source);
-  NoiseModel model =
-      noise_of_volume(image_, volume, are_magnitudes_ ? static_cast<VolumeSource&>(magnitudes) : source, execution);
+  AsMagnitudes known(source, are_magnitudes_);
+  NoiseModel model = noise_of_volume(image_, volume, known, execution);
   are_magnitudes_ = are_magnitudes_ || model.distribution == NoiseDistribution::rician;
   return model;
 }

@@ -219,7 +219,7 @@ void ScanFilter::reserve_memory() {
                       io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
   if (is_chosen_) {
     bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(extent.slice() * 12 * thread_count(whole_));  // what marks the background
+             static_cast<std::size_t>(extent.slice() * 24 * thread_count(whole_));  // what marks the background
   }
   for (const FilterConfig& step : chain) {  // what fills missing voxels in
     if (!step.filter().needs_whole_blocks) continue;

@@ -58,19 +58,24 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
     squares[y * width + x] = true;
     reached.emplace_back(x, y);
   };
+  const auto spread = [&] {
+    while (!reached.empty()) {
+      const auto [x, y] = reached.back();
+      reached.pop_back();
+      for (const auto& [dx, dy] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) enter(x + dx, y + dy, 1);
+      for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 1, rows); ++row) {
+        for (std::int64_t column = std::max<std::int64_t>(x - 1, 0); column < std::min(x + 1, columns); ++column)
+          marks[row * columns + column] = true;
+      }
+    }
+  };
   for (std::int64_t y = 0; y < height; ++y) {
-    for (std::int64_t x = 0; x < width; ++x) enter(x, y, 1 + reach);
-  }
-  while (!reached.empty()) {
-    const auto [x, y] = reached.back();
-    reached.pop_back();
-    for (const auto& [dx, dy] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) enter(x + dx, y + dy, 1);
-    for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 1, rows); ++row) {
-      for (std::int64_t column = std::max<std::int64_t>(x - 1, 0); column < std::min(x + 1, columns); ++column)
-        marks[row * columns + column] = true;
+    for (std::int64_t x = 0; x < width; ++x) {
+      enter(x, y, 1 + reach);
+      spread();
     }
   }
-  constexpr std::int64_t near = 8, scattered = 3;
+  constexpr std::int64_t near = 8, scattered = 3;  // as counts of 0.01 and more leave them
   const Counts lone(columns, rows, [&](std::int64_t x, std::int64_t y) {
     return voxels[y * columns + x] != value && others.in(x - 1, y - 1, x + 2, y + 2) == 1;
   });

@@ -156,9 +156,15 @@ TEST(Gaussian, TheLargestNumbersLeadToNoOthersThanNumbers) {
   for (std::size_t i = 0; i < in.voxels.size() / 4; ++i) in.voxels[i] = -largest;
   in.voxels[in.voxels.size() / 2] = largest;
   in.voxels.back() = largest;
+  Volume with_gaps = in;
+  for (std::size_t i = 5; i < in.voxels.size(); i += 19) with_gaps.voxels[i] = nan;
   for (const double sigma : {0.7, 3.0, 8.0}) {
-    const Volume out = filtered(in, resolved(in, {sigma, sigma, sigma}));
-    for (const float voxel : out.voxels) ASSERT_TRUE(std::isfinite(voxel)) << sigma;
+    for (const Volume* volume : {&in, &with_gaps}) {
+      const Volume out = filtered(*volume, resolved(in, {sigma, sigma, sigma}));
+      for (std::size_t i = 0; i < out.voxels.size(); ++i) {
+        ASSERT_EQ(std::isfinite(out.voxels[i]), std::isfinite(volume->voxels[i])) << i << ", sigma " << sigma;
+      }
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include "quietvoxDctImageFilter.h"
 #include "quietvoxGaussianImageFilter.h"
 #include "quietvoxNlmImageFilter.h"
+#include "workflow/noise_of_volume.hpp"
 #include "workflow/volume_filter.hpp"
 
 namespace quietvox::test {
@@ -40,7 +41,10 @@ Image::Pointer magnitudes(NoiseKind kind = NoiseKind::rician, double amount = si
 std::vector<float> by_workflow(const FilterConfig& settings, Stabilise stabilise, const Image* image) {
   MemoryVolume source({image->GetBufferPointer(), extent});
   const auto backend = make_backend("cpu");
-  const VolumeFilter filter({std::span(&settings, 1), stabilise}, source, *backend, {}, measure_noise);
+  const VolumeFilter filter({std::span(&settings, 1), stabilise}, source, *backend, {},
+                            [&](VolumeSource& volume, const Execution& execution) {
+                              return measure_noise_for(stabilise, volume, execution);
+                            });
   std::vector<float> voxels;
   filter.run([&](VolumeView<const float> slices) {
     voxels.insert(voxels.end(), slices.data, slices.data + slices.extent.voxels());
@@ -98,6 +102,18 @@ TYPED_TEST(Stabilised, PartsComeOutAsInTheWhole) {
   part->SetExtractionRegion(region);
   part->Update();
   expect_equal<Image>(part->GetOutput(), whole, region);
+}
+
+/// Whose noise the air tells, once it is known that they are magnitudes.
+TEST(Stabilise, WeakMagnitudesAreMeasuredAsByTheProgram) {
+  const auto image = magnitudes(NoiseKind::rician, 900);
+  const auto filter = filter_of<DctImageFilter<Image>>(image);
+  filter->SetStabilise("rician");
+  filter->Update();
+  const std::vector<float> result = voxels_of(filter->GetOutput());
+  EXPECT_EQ(result, by_workflow(filter->GetRequestedSettings(), Stabilise::rician, image));
+  MemoryVolume source({image->GetBufferPointer(), extent});
+  EXPECT_NE(measure_noise_for(Stabilise::rician, source, {}).sigma, measure_noise(source, {}).sigma);
 }
 
 TEST(Stabilise, GoesAroundAnyFilterWhereAskedFor) {

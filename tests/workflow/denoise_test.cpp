@@ -204,6 +204,10 @@ TEST(Workflow, WhoAsksForRicianSaysThatVoxelsAreMagnitudes) {
   const DenoiseReport report =
       denoise({.input = folder / "in.nii", .output = folder / "out.nii", .stabilise = Stabilise::rician});
   EXPECT_EQ(report.volumes.at(0).noise.at(0).sigma, asked);
+  const std::vector<FilterConfig> two{filter("dct"), filter("nlm")};
+  denoise({.input = folder / "in.nii", .output = folder / "two.nii", .filters = two, .stabilise = Stabilise::rician});
+  EXPECT_EQ(read_nifti(folder / "two.nii"),
+            denoised(magnitudes, {.filters = two, .stabilise = Stabilise::rician}).voxels);
 }
 
 TEST(Workflow, ABackgroundThatWasCutOutStaysZero) {

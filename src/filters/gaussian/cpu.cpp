@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <concepts>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -287,6 +288,7 @@ void finish(VolumeView<const float> in, VolumeView<float> out, const std::vector
   };
   const bool filters = params.reach != Radius3{};
   const float least = has_recursion(params, in.spacing) ? least_present : 0.0F;
+  constexpr float largest = std::numeric_limits<float>::max();
   parallel_for(execution, out.extent.y * out.extent.z, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t y = row % out.extent.y, z = row / out.extent.y;
@@ -301,7 +303,7 @@ void finish(VolumeView<const float> in, VolumeView<float> out, const std::vector
                    (params.border == Border::copy && in_rim({x + shift.x, y + shift.y, z + shift.z}))) {
           results[x] = centres[x] + 0.0F;
         } else if (weight != 1) {
-          results[x] = sums[place] / weight + 0.0F;
+          results[x] = std::clamp(sums[place] / weight, -largest, largest) + 0.0F;
         }
       }
     }

@@ -29,9 +29,9 @@ inline void write_row(const float* row, std::int64_t count, float* voxels) { std
 void convolve(const double* centres, std::int64_t stride, std::span<const double> weights, std::int64_t count,
               double* results);
 
-/// The same in floats, of quarters: the voxel itself and the sum of the differences to it, which is exact where all are the same. It
-/// runs inwards from the smallest weights, so that its rounding is at most 2^-24 of the range times the mean of |k|,
-/// and one ulp of the largest voxel more. -0 becomes +0.
+/// The same in floats, from quarters to whole values: the voxel itself and the sum of the differences to it, which is
+/// exact where all are the same, and above 1e-36. It runs inwards from the smallest weights, so that its rounding is at
+/// most 2^-24 of the range times the mean of |k|, and one ulp of the largest voxel more. -0 becomes +0.
 void convolve(const float* centres, std::int64_t stride, std::span<const float> weights, std::int64_t count,
               float* results);
 

@@ -54,7 +54,7 @@ const std::map<std::string, Rule>& rules() {
       {"cuda/filters/gaussian", {{"cuda", "cuda/filters/common", "filters/gaussian"}, {}}},
       {"itk_adapters", {{"core", "filters", "backends", "io", "workflow", "itk_adapters/filters"}, {"itk"}}},
       {"itk_adapters/file_io", {{"core", "io", "io/files", "io/output", "io/provenance"}, {"itk"}}},
-      {"itk_adapters/filters", {{"core", "analysis", "workflow"}, {}}},
+      {"itk_adapters/filters", {{"core", "workflow"}, {}}},
       {"itk_adapters/generate", {{"filters", "itk_adapters/filters"}, {}}},
       {"itk_adapters/examples",
        {{"itk_adapters", "quietvoxBilateralImageFilter.h", "quietvoxMedianImageFilter.h"}, {}}},

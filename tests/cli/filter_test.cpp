@@ -366,14 +366,19 @@ TEST_F(FilterCommand, AVolumeThatRoundingEmptiesIsTold) {
   EXPECT_NE(run.err.find(" would all be stored as 0; to keep them, give --output-type float32"), std::string::npos);
 }
 
-/// Smoothed counts of 0.4 are all rounded down.
-TEST_F(FilterCommand, RoundingThatChangesTheMeanIsTold) {
+/// Counts of 0.4 in the first columns of each slice, 20 wide, and `many` in the others.
+void write_few_counts(const std::filesystem::path& path, std::size_t columns, std::int16_t many) {
   const auto random = random_integers(std::size_t{20} * 20 * 12, 7);
   std::vector<std::int16_t> counts;
   for (std::size_t i = 0; i < random.size(); ++i) {
-    counts.push_back(static_cast<std::int16_t>(i % 20 < 14 ? std::abs(random[i]) % 5 < 2 : 6));
+    counts.push_back(i % 20 < columns ? static_cast<std::int16_t>(std::abs(random[i]) % 5 < 2) : many);
   }
-  write_nifti(folder_ / "in.nii", {{20, 20, 12}}, counts, 1, true);
+  write_nifti(path, {{20, 20, 12}}, counts, 1, true);
+}
+
+/// Smoothed counts of 0.4 are all rounded down.
+TEST_F(FilterCommand, RoundingThatChangesTheMeanIsTold) {
+  write_few_counts(folder_ / "in.nii", 14, 6);
   const Result run =
       quietvox_ok({"gaussian", path("in.nii"), path("out.nii"), "--sigma", "2", "--force-kind", "scalar"});
   EXPECT_NE(run.err.find("were rounded to whole numbers, which changes the mean of the volume from about "),
@@ -383,12 +388,7 @@ TEST_F(FilterCommand, RoundingThatChangesTheMeanIsTold) {
 
 /// A few large counts beside them do not hide it.
 TEST_F(FilterCommand, RoundingThatChangesTheMeanIsToldOfAWideRange) {
-  const auto random = random_integers(std::size_t{20} * 20 * 12, 7);
-  std::vector<std::int16_t> counts;
-  for (std::size_t i = 0; i < random.size(); ++i) {
-    counts.push_back(static_cast<std::int16_t>(i % 20 < 18 ? std::abs(random[i]) % 5 < 2 : 60));
-  }
-  write_nifti(folder_ / "in.nii", {{20, 20, 12}}, counts, 1, true);
+  write_few_counts(folder_ / "in.nii", 18, 60);
   const Result run =
       quietvox_ok({"gaussian", path("in.nii"), path("out.nii"), "--sigma", "0.7", "--force-kind", "scalar"});
   EXPECT_NE(run.err.find("values were rounded to whole numbers, which changes the mean of the volume from about "),

@@ -262,6 +262,41 @@ NoiseBricks some_of(const NoiseBricks& bricks) {
   return bricks.some(chosen);
 }
 
+/// Times sigma, that air may have: dark tissue, taken for air, looks louder than it.
+double most_of_air(bool masked) { return masked ? 1.15 : 1.3; }
+
+/// Whether parts brighter than air vary less than its noise would make them: then dark tissue was taken for air, and
+/// its signal for noise. Where the background was cut out, air needs such parts to show that it is some.
+bool is_dark_tissue(const Air& air, const NoiseBricks& bricks, const NoiseSpectrumFit& fit, bool masked) {
+  constexpr double brighter = 1.4;  // sigmas; the mean of air is 1.25
+  constexpr std::size_t fewest = 32, most = 128;
+  constexpr double quietest = 0.25;  // structure adds to the others
+  const NoiseSpectrumFit::LikeNoise like_noise = fit.like_noise(bricks);
+  std::vector<double> ratios;
+  for (std::size_t j = 0; j < like_noise.bricks.size(); j += like_noise.bricks.size() / most + 1) {
+    const double mean = bricks.mean(static_cast<std::int64_t>(like_noise.bricks[j]));
+    if (mean < brighter * air.sigma) continue;
+    ratios.push_back(std::exp(0.5 * like_noise.log_variance[j]) / rician_deviation(mean, air.sigma));
+  }
+  if (ratios.size() < fewest) return masked;
+  return quantile_of(std::span(ratios), quietest) * most_of_air(masked) < 1;
+}
+
+/// Whether the variance of these bricks is in proportion to the signal, as that of counts is, and as that of magnitudes
+/// of this sigma is not.
+bool are_counts(const NoiseBricks& bricks, const NoiseSpectrumFit& fit, double darkest, double sigma) {
+  constexpr double least_growth = 3;  // that of magnitudes is 2.3 at most
+  const NoiseSpectrumFit::LikeNoise like_noise = fit.like_noise(bricks);
+  std::vector<NoisyPart> parts;
+  for (std::size_t j = 0; j < like_noise.bricks.size(); ++j) {
+    parts.push_back({bricks.mean(static_cast<std::int64_t>(like_noise.bricks[j])), like_noise.log_variance[j]});
+  }
+  const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
+  return poisson && poisson->variance.offset == 0 && poisson->growth >= least_growth &&
+         poisson->is_clear(misfit_of_magnitudes(parts, like_noise.spread, sigma)) &&
+         poisson->is_clear(NoiseLevel(bricks).misfit_of(like_noise.bricks, like_noise.log_variance, like_noise.spread));
+}
+
 /// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
 void follow_signal(NoiseModel& model, const NoiseBricks& bricks, const NoiseSpectrumFit& fit, double darkest,
                    bool may_be_magnitudes) {
@@ -441,8 +476,7 @@ bool has_large_voxels(const VolumeSource& source) {
 enum class Agreement { none, perhaps, yes };
 Agreement agreement(double signal, double sigma, double air, bool masked) {
   constexpr double strong = 3, alike = 2;
-  const double most = masked ? 1.15 : 1.3;  // of sigma, that air has: a weak signal looks like louder air
-  if (!(sigma < alike * air && most * sigma > air)) return Agreement::none;
+  if (!(sigma < alike * air && most_of_air(masked) * sigma > air)) return Agreement::none;
   return signal >= strong * air ? Agreement::yes : Agreement::perhaps;
 }
 
@@ -527,11 +561,19 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   signal /= static_cast<double>(fits->best().chosen().size());
   const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air.sigma, found.masked);
   if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = {};
+  if (air.sigma > 0 && is_dark_tissue(air, bricks, fits->best(), found.masked)) air = {};
   model.map = fits->best().map();
+  if (sample) take_apart(*sample, found.impulses, execution);
+  bool may_be_magnitudes = said.magnitudes != Magnitudes::no;
+  if (sample && may_be_magnitudes &&
+      are_counts(*sample, fits->best(), found.darkest,
+                 air.sigma > 0 ? air.sigma : koay_sigma(signal, std::sqrt(fits->best().variance())))) {
+    may_be_magnitudes = false;
+    air = {};
+  }
   if (sample && air.sigma == 0) {
-    take_apart(*sample, found.impulses, execution);
     const auto follow = [&](NoiseModel& to) {
-      follow_signal(to, *sample, fits->best(), found.darkest, said.magnitudes != Magnitudes::no);
+      follow_signal(to, *sample, fits->best(), found.darkest, may_be_magnitudes);
     };
     follow(model);
     if (model.signal_variance()) {
@@ -554,11 +596,12 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.places = std::ssize(fits->best().chosen());
   const double finest = std::sqrt(fits->usual.finest_variance());
   std::string& why_magnitudes = measured.why_magnitudes;
-  if (air.sigma == 0 && agrees == Agreement::perhaps) {
+  if (air.sigma == 0 && may_be_magnitudes && agrees == Agreement::perhaps) {
     why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
-  } else if (may_have_air && said.magnitudes == Magnitudes::perhaps && air.sigma == 0 && !by_signal &&
-             bricks.lowest() >= 0 && signal < weak * model.sigma) {
-    why_magnitudes = "the signal is weak: if these are magnitudes, their noise is stronger than this";
+  } else if (may_have_air && air.sigma == 0 && !by_signal && bricks.lowest() >= 0 && signal < weak * model.sigma) {
+    why_magnitudes = said.magnitudes == Magnitudes::yes
+                         ? "the signal is weak, and there is no air to tell how much stronger the noise is"
+                         : "the signal is weak: if these are magnitudes, their noise is stronger than this";
   }
   judge(model, fits->usual, finest, object, found.partly, why_magnitudes);
   // Structure that is weaker than the noise is not taken for noise.

@@ -30,7 +30,23 @@ double mode_of(const std::vector<double>& numbers, double spread) {
   return mode;
 }
 
+/// Subtracts the mode, and returns it.
+double take_mode_off(std::vector<double>& numbers, double spread) {
+  const double mode = mode_of(numbers, spread);
+  for (double& number : numbers) number -= mode;
+  return mode;
+}
+
 }  // namespace
+
+double misfit_of_magnitudes(std::span<const NoisyPart> parts, double spread, double sigma) {
+  std::vector<double> residuals;
+  for (const NoisyPart& part : parts) {
+    residuals.push_back(part.log_variance - 2 * std::log(rician_deviation(part.signal, sigma)));
+  }
+  take_mode_off(residuals, spread);
+  return misfit(residuals, spread);
+}
 
 std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, double spread, double darkest,
                                              int power) {
@@ -60,8 +76,7 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
   std::vector<double> residuals(parts.size());
   const auto with = [&](double level, const auto& log_shape) {
     for (std::size_t i = 0; i < parts.size(); ++i) residuals[i] = parts[i].log_variance - log_shape(parts[i].signal);
-    const double mode = mode_of(residuals, spread);
-    for (double& residual : residuals) residual -= mode;
+    const double mode = take_mode_off(residuals, spread);
     return Candidate{level, mode, misfit(residuals, spread)};
   };
   const auto with_level = [&](double level) {
@@ -74,13 +89,15 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
   for (int i = 1; i <= coarse_steps; ++i) look_at(nearest * std::pow(coarse_step, i));
   const double coarse = best.level;
   for (int i = -fine_steps; i <= fine_steps; ++i) look_at(coarse * std::pow(fine_step, i));
+  bool are_counts = false;
   if (power == 1 && is_positive) {
     const Candidate counts = with_level(darkest / (high - darkest));
-    if (counts.misfit <= best.misfit + as_good) best = counts;
+    are_counts = counts.misfit <= best.misfit + as_good;
+    if (are_counts) best = counts;
   }
   const double gain = std::exp(best.log_gain), growth = shape(high, best.level) / shape(low, best.level);
   if (growth < least_growth) return std::nullopt;
-  return SignalFit{{gain, gain * shape(0, best.level), power},
+  return SignalFit{{gain, are_counts ? 0 : gain * shape(0, best.level), power},
                    best.misfit,
                    with(0, [](double) { return 0.0; }).misfit,
                    growth,

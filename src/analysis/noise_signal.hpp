@@ -29,6 +29,9 @@ struct SignalFit {
   bool is_clear(double misfit_of_place) const;
 };
 
+/// How badly the noise of magnitudes of this sigma, which is weaker where the signal is weak, fits such parts.
+double misfit_of_magnitudes(std::span<const NoisyPart> parts, double spread, double sigma);
+
 /// Fits gain * signal^power + offset to the variances of parts that look like noise (for the model see Foi, Trimeche,
 /// Katkovnik and Egiazarian 2008, IEEE Transactions on Image Processing 17:1737). `spread` is the standard deviation
 /// that noise gives their logarithms; structure adds to some. The variance is above 0 wherever the signal is at least

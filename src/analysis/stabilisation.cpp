@@ -29,14 +29,16 @@ double unstabilise_rician(double filtered) {
 }
 
 double stabilise_poisson(double value, const SignalVariance& variance) {
-  const double gain = variance.gain;
-  return 2 / gain * std::sqrt(std::max(variance.at(value) + 0.375 * gain * gain, 0.0));
+  constexpr double beyond = -3;  // which noise hardly reaches from where the variance is above 0
+  const double counts = variance.at(value) / (variance.gain * variance.gain);
+  return counts < beyond ? counts - beyond : 2 * std::sqrt(std::max(counts + 0.375, 0.0));
 }
 
 double unstabilise_poisson(double filtered, const SignalVariance& variance) {
   const double root = std::sqrt(1.5), d = std::max(filtered, root), inverse = 1 / d;
   const double counts = 0.25 * d * d + ((0.625 * root * inverse - 1.375) * inverse + 0.25 * root) * inverse - 0.125;
-  return variance.gain * std::max(counts, 0.0) - variance.offset / variance.gain;
+  const double below = variance.offset == 0 ? 0 : std::min(filtered, 0.0);
+  return variance.gain * (std::max(counts, 0.0) + below) - variance.offset / variance.gain;
 }
 
 double stabilise_speckle(double value, const SignalVariance& variance) {

@@ -7,24 +7,39 @@
 namespace quietvox {
 namespace {
 
-/// A volume whose voxels are magnitudes, if that is known, unless its header says what they are.
-class AsMagnitudes final : public VolumeSource {
+/// A volume of which something besides its header says what its voxels are. The header counts more.
+class KnownKind final : public VolumeSource {
  public:
-  AsMagnitudes(VolumeSource& source, bool are_magnitudes) : source_(source), are_magnitudes_(are_magnitudes) {}
+  KnownKind(VolumeSource& source, DataKind kind) : source_(source), kind_(kind) {}
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override {
     HeaderFacts header = source_.header();
-    if (are_magnitudes_ && !header.kind) header.kind = DataKind::magnitude;
+    if (!header.kind) header.kind = kind_;
     return header;
   }
   void read(VolumeView<float> slices) override { source_.read(slices); }
 
  private:
   VolumeSource& source_;
-  bool are_magnitudes_;
+  DataKind kind_;
 };
+
+/// Noise that follows the value is looked for in what may be magnitudes, and where it is asked for and not found there,
+/// as in voxels that are none.
+template <class Measure>
+NoiseModel measured_for(Stabilise stabilise, VolumeSource& source, const Measure& measure) {
+  if (stabilise == Stabilise::rician) {
+    KnownKind magnitudes(source, DataKind::magnitude);
+    return measure(magnitudes);
+  }
+  NoiseModel model = measure(source);
+  const bool is_asked = stabilise == Stabilise::poisson || stabilise == Stabilise::speckle;
+  if (!is_asked || model.signal_variance() || source.header().kind) return model;
+  KnownKind scalars(source, DataKind::scalar);
+  return measure(scalars);
+}
 
 /// The volume whose difference from this one shows the noise. Neighbours in time may share some of their data (view
 /// sharing, filters along time), and with it their noise; in arterial spin labelling, volumes an even number
@@ -55,28 +70,32 @@ NoiseModel noise_of_volume(const io::Image& image, std::size_t volume, VolumeSou
 }  // namespace
 
 NoiseModel measure_noise_for(Stabilise stabilise, VolumeSource& source, const Execution& execution) {
-  AsMagnitudes volume(source, stabilise == Stabilise::rician);
-  return measure_noise(volume, execution);
+  return measured_for(stabilise, source, [&](VolumeSource& known) { return measure_noise(known, execution); });
 }
 
 NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, const Execution& execution) {
-  AsMagnitudes known(source, are_magnitudes_);
-  NoiseModel model = noise_of_volume(image_, volume, known, execution);
-  are_magnitudes_ = are_magnitudes_ || model.distribution == NoiseDistribution::rician;
+  NoiseModel model = measured_for(
+      stabilise_, source, [&](VolumeSource& known) { return noise_of_volume(image_, volume, known, execution); });
+  if (model.distribution == NoiseDistribution::rician) stabilise_ = Stabilise::rician;
   return model;
 }
 
+bool tells_enough(const NoiseModel& model) {
+  return model.trusted_sigma() > 0 && model.confidence >= Confidence::medium;
+}
+
 NoiseModel of_masked(NoiseModel model, const HeaderFacts& header, const std::function<NoiseModel()>& of_whole) {
-  const bool is_known = model.trusted_sigma() > 0;
   const bool may_hide_air = model.distribution == NoiseDistribution::gaussian &&
                             header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
-  if (is_known && !may_hide_air) return model;
+  if (tells_enough(model) && !may_hide_air) return model;
   NoiseModel whole = of_whole();
   if (whole.trusted_sigma() == 0) return model;
-  if (is_known) {
-    if (whole.distribution != NoiseDistribution::rician) return model;
-    whole.contrast = model.contrast;
-    return whole;
+  if (model.trusted_sigma() > 0) {
+    if (may_hide_air && whole.distribution == NoiseDistribution::rician) {
+      whole.contrast = model.contrast;
+      return whole;
+    }
+    if (tells_enough(model) || !tells_enough(whole)) return model;
   }
   if (whole.confidence > Confidence::medium) {
     whole.confidence = Confidence::medium;

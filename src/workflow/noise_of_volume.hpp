@@ -10,7 +10,8 @@
 
 namespace quietvox {
 
-/// Measures the noise of a volume. `rician` says that its voxels are magnitudes, unless a header says what they are.
+/// Measures the noise of a volume. `rician` says that its voxels are magnitudes, `poisson` and `speckle` that they are
+/// none, where that noise is not found without that; a header that says what they are counts more.
 NoiseModel measure_noise_for(Stabilise, VolumeSource&, const Execution&);
 
 /// Measures the noise of the volumes of an image, one after another. A volume of a series is also compared with another
@@ -19,15 +20,18 @@ NoiseModel measure_noise_for(Stabilise, VolumeSource&, const Execution&);
 class NoiseOfVolumes {
  public:
   explicit NoiseOfVolumes(const io::Image& image, Stabilise stabilise = Stabilise::automatic)
-      : image_(image), are_magnitudes_(stabilise == Stabilise::rician) {}
+      : image_(image), stabilise_(stabilise) {}
 
   /// `source` delivers the volume.
   NoiseModel measure(std::size_t volume, VolumeSource& source, const Execution&);
 
  private:
   const io::Image& image_;
-  bool are_magnitudes_;
+  Stabilise stabilise_;
 };
+
+/// Whether the noise was found, and with more than low confidence.
+bool tells_enough(const NoiseModel&);
 
 /// Noise that was measured inside a mask, which may leave too little to measure it in, and hides the air that tells
 /// Rician noise. `of_whole` measures the whole volume, and is called where either may be so.

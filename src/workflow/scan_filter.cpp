@@ -160,7 +160,7 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
     NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
-    if (!mask_ || (mask_hides_no_air_ && model.trusted_sigma() > 0)) return model;
+    if (!mask_ || (mask_hides_no_air_ && tells_enough(model))) return model;
     return of_masked(std::move(model), reaching.header(), [&] {
       BlankSlices slices(image_.volume(volume, domain_));
       NoiseModel whole = noise_of_volumes_.measure(volume, slices, execution);

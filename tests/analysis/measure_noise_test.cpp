@@ -401,6 +401,34 @@ TEST(MeasureNoise, AWeakOrganIsNoAir) {
   }
 }
 
+/// Three tissues without any air, the darkest of them hardly brighter than the noise; or the same in a background that
+/// was cut out. The darkest, taken for air, would say more noise than there is, and become black.
+TEST(MeasureNoise, DarkTissueIsNoAirWhateverTheHeaderSays) {
+  constexpr Extent extent{{112, 112, 32}};
+  constexpr double sigma = 70;
+  const auto tissue = [&](std::size_t i) {
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    const double wave = std::sin(0.11 * at.x) + std::sin(0.13 * at.y) + std::sin(0.2 * at.z);
+    return wave < 0.3 ? 100 : wave < 1.2 ? 300 : 500;
+  };
+  Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::size_t i = 0; i < clean.voxels.size(); ++i) clean.voxels[i] = static_cast<float>(tissue(i));
+  const Scan whole = clean.with({NoiseKind::rician, sigma, test_seed});
+  const Scan cut = whole.changed([&](std::size_t i) {
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    return std::hypot(at.x - 56, at.y - 56) < 45 ? whole.voxels[i] : 0;
+  });
+  for (const Scan& scan : {whole, cut}) {
+    const NoiseModel model = measured_magnitudes(scan, {1, 1, 1});
+    EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma);
+    EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
+    EXPECT_FALSE(model.map.varies());
+  }
+  // With strong diffusion weighting nearly all is dark.
+  const Scan dark = cut.changed([&](std::size_t i) { return tissue(i) < 500 ? cut.voxels[i] : 0; });
+  EXPECT_EQ(measured_magnitudes(dark, {1, 1, 1}).distribution, NoiseDistribution::gaussian);
+}
+
 TEST(MeasureNoise, AirIsKnownWhereItsNoiseVaries) {
   const Scan organ = with_weak_organ(1.5, false);
   const Extent& extent = organ.extent;
@@ -557,6 +585,25 @@ TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
     magnitudes.kind = DataKind::magnitude;
     MemoryVolume said({counts.voxels.data(), extent, {2, 2, 2}}, magnitudes);
     EXPECT_EQ(measure_noise(said, {}).distribution, NoiseDistribution::rician) << is_uniform;
+  }
+}
+
+/// Where counts are of all sizes, some are always as few as look like air.
+TEST(MeasureNoise, CountsOfAllSizesAreCounts) {
+  for (const Extent& extent : {Extent{{384, 384, 1}}, Extent{{96, 96, 48}}}) {
+    Scan counts{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+    std::mt19937 random(5);
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const auto [x, y, z] = place_of(i, extent);
+      const double scale = extent.z == 1 ? 0.03 : 0.1;
+      const double mean = 8 * std::exp(0.8 * (std::sin(scale * x) + std::sin(scale * y) + std::sin(scale * z)));
+      counts.voxels[static_cast<std::size_t>(i)] = static_cast<float>(std::poisson_distribution<int>(mean)(random));
+    }
+    const NoiseModel model = counts.measured();
+    EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << extent.z;
+    EXPECT_GE(model.confidence, Confidence::medium) << extent.z;
+    EXPECT_NEAR(model.poisson.gain, 1, 0.1) << extent.z;
+    EXPECT_EQ(model.poisson.offset, 0) << extent.z;
   }
 }
 

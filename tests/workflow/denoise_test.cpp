@@ -561,6 +561,84 @@ TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
   for (const DenoisedVolume& volume : report.volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
 }
 
+/// Counts so alike that nothing shows that they are no magnitudes, whose noise does not grow with the value.
+TEST(Denoise, WhoSaysPoissonSaysThatTheseAreCounts) {
+  constexpr Extent size{{96, 96, 24}};
+  std::mt19937 random(6);
+  std::vector<float> counts, result(static_cast<std::size_t>(size.voxels()));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const double mean = i / 96 % 96 < 32 ? 4 : i / 96 % 96 < 64 ? 6 : 9;
+    counts.push_back(static_cast<float>(std::poisson_distribution<int>(mean)(random)));
+  }
+  const VolumeReport report = denoise({counts.data(), size}, {result.data(), size}, {.stabilise = Stabilise::poisson});
+  EXPECT_EQ(report.volume.stabilised, "Poisson noise");
+  EXPECT_NEAR(report.volume.noise.at(0).poisson.gain, 1, 0.1);
+
+  const TemporaryFolder folder;
+  Volume volume(size, {1, 1, 1});
+  volume.voxels = counts;
+  write_series(folder / "in.nii", {volume});
+  const DenoiseReport of_file =
+      denoise({.input = folder / "in.nii", .output = folder / "out.nii", .stabilise = Stabilise::poisson});
+  EXPECT_EQ(of_file.volumes.at(0).stabilised, "Poisson noise");
+}
+
+/// A radiograph with wires, darker than any brick of 8 x 8 pixels: by its texture, noise seems to vanish at a value
+/// above theirs.
+TEST(Denoise, DarkWiresOfARadiographStayDark) {
+  constexpr Extent size{{384, 384, 1}};
+  const auto is_wire = [](std::int64_t x, std::int64_t y) {
+    return y > 60 && y < 320 && std::abs(x - 190 - 8 * std::sin(static_cast<double>(y) / 15)) < 1.5;
+  };
+  std::mt19937 random(6);
+  std::normal_distribution<double> noise;
+  std::vector<double> texture(static_cast<std::size_t>(size.voxels()));
+  for (double& one : texture) one = noise(random);
+  for (const std::size_t step : {1, 384, 1, 384}) {  // smoothed over about 7 pixels
+    const std::vector<double> rough = texture;
+    for (std::size_t i = 3 * step; i + 3 * step < rough.size(); ++i) {
+      texture[i] = 0;
+      for (std::size_t j = i - 3 * step; j <= i + 3 * step; j += step) texture[i] += rough[j] / 7;
+    }
+  }
+  std::vector<float> pixels, result(texture.size());
+  double before = 0, after = 0, count = 0;
+  for (std::int64_t y = 0; y < size.y; ++y) {
+    for (std::int64_t x = 0; x < size.x; ++x) {
+      const auto [a, b] = std::pair(static_cast<double>(x), static_cast<double>(y));
+      const double depth = 1 + 0.45 * std::sin(0.02 * a) + 0.45 * std::sin(0.017 * b) + 0.6 * texture[pixels.size()];
+      const double mean = 30000 * std::exp(-depth) * (is_wire(x, y) ? 1e-3 : 1);
+      pixels.push_back(static_cast<float>(std::round(1000 + mean + std::sqrt(mean) * noise(random))));
+    }
+  }
+  const VolumeReport report = denoise({pixels.data(), size}, {result.data(), size});
+  EXPECT_EQ(report.volume.stabilised, "Poisson noise");
+  EXPECT_LT(report.volume.noise.at(0).poisson.at(1020), 0) << report.volume.noise[0].describe();
+  for (std::int64_t y = 0; y < size.y; ++y) {
+    for (std::int64_t x = 0; x < size.x; ++x) {
+      if (!is_wire(x, y)) continue;
+      before += pixels[static_cast<std::size_t>(y * size.x + x)];
+      after += result[static_cast<std::size_t>(y * size.x + x)];
+      ++count;
+    }
+  }
+  EXPECT_NEAR(after / count, before / count, 20);
+}
+
+TEST(Denoise, AMaskThatTellsLittleOfTheNoiseLeavesItToTheWhole) {
+  const std::vector<float> noisy = noisy_box(20);
+  std::vector<float> mask(noisy.size(), 0), result(noisy.size());
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const std::int64_t x = i % extent.x - extent.x / 2, y = i / extent.x % extent.y - extent.y / 2,
+                       z = i / extent.slice() - extent.z / 2;
+    if (x * x + y * y + z * z <= 16) mask[static_cast<std::size_t>(i)] = 1;
+  }
+  const double whole = denoise({noisy.data(), extent}, {result.data(), extent}).volume.noise.at(0).sigma;
+  const VolumeReport report = denoise({noisy.data(), extent}, {result.data(), extent}, {.mask = {mask.data(), extent}});
+  EXPECT_EQ(report.volume.noise.at(0).sigma, whole);
+  EXPECT_EQ(report.volume.noise[0].confidence, Confidence::medium);
+}
+
 /// Resampling leaves a few negative voxels; a volume of real parts has many.
 TEST(Denoise, AFewNegativeVoxelsAreThoseOfMagnitudes) {
   const TemporaryFolder folder;

@@ -36,6 +36,8 @@ std::optional<io::Format> format_of_ending(const fs::path& path) {
   return std::nullopt;
 }
 
+constexpr const char* usual_endings = "give .nii, .nii.gz, .nrrd or .mha";
+
 /// The endings that name a format, for error messages.
 std::string endings(std::optional<io::Format> format) {
   if (format == io::Format::nrrd) return ".nrrd or .nhdr";
@@ -178,8 +180,7 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
     return std::nullopt;
   }();
   if (!wanted) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending names no known format",
-                "give " + endings(input));
+    throw Error(Errc::invalid_argument, output.string() + ": the ending names no known format", usual_endings);
   }
   if (*wanted != io::Format::dicom && format_of_ending(output) != wanted) {
     throw Error(Errc::invalid_argument,
@@ -189,7 +190,7 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
   if (*wanted == io::Format::dicom && input && *input != io::Format::dicom) {
     throw Error(Errc::invalid_argument,
                 output.string() + ": DICOM can be written from DICOM only, and the input is " + io::to_string(*input),
-                "give .nii, .nii.gz, .nrrd or .mha");
+                usual_endings);
   }
   return *wanted;
 }

@@ -78,7 +78,7 @@ void print_text(const Comparison& result) {
   if (result.in_one_only > 0) std::printf("%-20s %lld\n", "in one only", static_cast<long long>(result.in_one_only));
   line("data range", result.data_range, "");
   line("MSE", result.mse, "");
-  line("NRMSE", result.nrmse, "");
+  line("NRMSE", result.nrmse, " of the root mean square of A");
   line("PSNR", result.psnr, " dB");
   line("SSIM", result.ssim, "");
   line("largest difference", result.max_error, "");

@@ -29,6 +29,8 @@ constexpr double least_floor = 0.5;               // of noise, which has about 0
 constexpr double least_between_neighbours = 0.1;  // of sigma, that noise shows there; less is structure
 constexpr double spoilt = 0.6;                    // flatness below which structure is as strong as the noise
 
+constexpr const char* few_parts_tell = "few parts of the image tell of the noise";
+
 /// The step of which all voxels are multiples; 0 where there is none that shows.
 double quantisation_step(const NoiseBricks& bricks) {
   constexpr std::size_t most_values = std::size_t{1} << 14;
@@ -343,6 +345,47 @@ void make_even(NoiseBricks& bricks, const SignalVariance& variance) {
   }
 }
 
+/// Parts of counts, times a step.
+struct CountedParts {
+  std::size_t count;
+  double median_variance;
+};
+
+/// Parts whose variance over their mean is the step of the values, in dark ones and in bright ones alike: then the
+/// voxels are counts.
+std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double step) {
+  constexpr std::size_t fewest = 90, classes = 3;
+  constexpr double fewest_counts = 16;  // of a part
+  constexpr double least_range = 1.5;   // of means, from the darkest class to the brightest
+  constexpr double alike = 0.12;
+  if (!(step > 0) || bricks.lowest() < 0) return std::nullopt;
+  std::vector<std::pair<double, double>> parts;  // mean, and dispersion
+  const auto voxels = static_cast<double>(bricks.voxels());
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    const std::span brick(bricks.brick(i), static_cast<std::size_t>(bricks.voxels()));
+    double sum = 0, squares = 0;
+    for (const float voxel : brick) {
+      const double counts = static_cast<double>(voxel) / step;
+      sum += counts;
+      squares += counts * counts;
+    }
+    if (!(sum >= fewest_counts)) continue;  // nor where some are missing
+    parts.emplace_back(sum / voxels, (squares - sum * sum / voxels) / (voxels - 1) / (sum / voxels));
+  }
+  if (parts.size() < fewest) return std::nullopt;
+  std::sort(parts.begin(), parts.end());
+  const std::size_t in_class = parts.size() / classes;
+  if (parts[in_class / 2].first * least_range > parts[parts.size() - 1 - in_class / 2].first) return std::nullopt;
+  for (std::size_t c = 0; c < classes; ++c) {
+    std::vector<double> dispersions;
+    for (std::size_t i = c * in_class; i < (c + 1) * in_class; ++i) dispersions.push_back(parts[i].second);
+    if (std::abs(shortest_half(dispersions).mean - 1) > alike) return std::nullopt;
+  }
+  std::vector<double> variances;
+  for (const auto& [mean, dispersion] : parts) variances.push_back(dispersion * mean * step * step);
+  return CountedParts{parts.size(), median_of<double>(variances)};
+}
+
 /// How many voxels of a slice carry the same noise.
 double correlation_area(const NoiseSpectrum& spectrum) {
   const Triple<double> length = spectrum.length();
@@ -398,7 +441,7 @@ void judge(NoiseModel& model, const NoiseSpectrumFit& fit, double finest, std::i
   if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
-  if (object < many) because(Confidence::medium, "few parts of the image tell of the noise");
+  if (object < many) because(Confidence::medium, few_parts_tell);
   if (!why_magnitudes.empty()) because(Confidence::medium, why_magnitudes);
 }
 
@@ -452,7 +495,7 @@ struct Measured {
   std::int64_t object = 0;     ///< bricks
   Air air{};                   ///< without its parts
   std::string why_magnitudes;  ///< why they may be, though nothing says so for sure
-  bool nothing_to_go_by = false, is_by_air = false;
+  bool nothing_to_go_by = false, is_by_air = false, is_of_counts = false;
 };
 
 /// What headers say of whether voxels are magnitudes, whose noise is Rician.
@@ -499,6 +542,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   // floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
   constexpr double noise_alone = 0.75;
   constexpr std::int64_t many_parts = 2500;
+  constexpr std::size_t many_of_counts = 1000;
   constexpr double quiet = 0.9;               // of what neighbours show
   constexpr double weak = 3;                  // sigmas
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
@@ -510,6 +554,20 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
+  const auto counted =
+      said.may_follow_signal && !is_difference ? parts_of_counts(bricks, model.step) : std::optional<CountedParts>();
+  if (counted) {
+    measured.is_of_counts = true;
+    model.distribution = NoiseDistribution::poisson;
+    model.poisson.gain = model.step;
+    model.impulses = 0;
+    model.sigma = std::sqrt(mean_variance(bricks, model.poisson));
+    model.contrast = std::sqrt(std::max(counted->median_variance - model.sigma * model.sigma, 0.0));
+    model.places = static_cast<std::int64_t>(counted->count);
+    model.confidence = counted->count < many_of_counts ? Confidence::medium : Confidence::high;
+    if (counted->count < many_of_counts) model.reason = few_parts_tell;
+    return measured;
+  }
   const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
   Air air;
   if (may_have_air) air = find_air(bricks, found.middle, said.magnitudes == Magnitudes::yes);
@@ -824,6 +882,7 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   }
   const Measured by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;
+  if (by_itself.is_of_counts) return with_last_doubts(alone);
   const Measured difference = measure(source, &neighbour, execution);
   NoiseModel model = difference.model;
   // Times sigma: less means that one volume was made from the other, and shares its noise.

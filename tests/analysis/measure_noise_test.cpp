@@ -607,6 +607,39 @@ TEST(MeasureNoise, CountsOfAllSizesAreCounts) {
   }
 }
 
+/// Few counts leave hardly a part without a zero, and vary less where they are fewer, as weak magnitudes do.
+TEST(MeasureNoise, CountsAreToldByTheirVarianceOverTheirMean) {
+  const Extent planar{{192, 192, 1}}, volume{{64, 64, 48}};
+  const auto counts_of = [](const Extent& extent, double gain, auto mean) {
+    Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+    std::mt19937 random(5);
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const int counts = std::poisson_distribution<int>(mean(place_of(i, extent)))(random);
+      scan.voxels[static_cast<std::size_t>(i)] = static_cast<float>(gain * counts);
+    }
+    return scan;
+  };
+  const auto body = [](const Triple<double>& at) {
+    return std::hypot(at.x - 96, 0.6 * (at.y - 96)) > 60 ? 1.0 : 6 + 3 * std::sin(0.08 * at.x) * std::sin(0.06 * at.y);
+  };
+  const auto organ = [](const Triple<double>& at) {
+    return 6 * std::exp(-(std::pow(at.x - 32, 2) + std::pow(at.y - 32, 2) + std::pow(at.z - 24, 2)) / 400) + 0.2;
+  };
+  for (const double gain : {1.0, 3.75}) {
+    for (const Scan& scan : {counts_of(planar, gain, body), counts_of(volume, gain, organ)}) {
+      const NoiseModel model = scan.measured();
+      EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << scan.extent.z;
+      EXPECT_EQ(model.poisson.gain, gain) << scan.extent.z;
+      EXPECT_EQ(model.poisson.offset, 0) << scan.extent.z;
+      EXPECT_GE(model.confidence, Confidence::medium) << scan.extent.z;
+    }
+  }
+  // Whole numbers of weak magnitudes, whose variance is their mean in air.
+  const auto magnitudes = with_weak_organ(2, false);
+  const Scan whole = magnitudes.changed([&](std::size_t i) { return std::round(0.58F * magnitudes.voxels[i]); });
+  EXPECT_EQ(whole.measured().distribution, NoiseDistribution::rician);
+}
+
 /// A brick of 8 voxels of 3 mm holds folds of the brain wherever it lies.
 TEST(MeasureNoise, LargeVoxelsAreMeasuredByTheirFinestDifferences) {
   QV_NEEDS_TEST_DATA();

@@ -19,7 +19,7 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   constexpr double even = 0.12;
   constexpr double least_skewness = 0.3;             // of a Rayleigh distribution 0.63, of a normal one 0
   constexpr double as_dark = 1.3, most_quiet = 0.5;  // of the mean of air, and of its bricks
-  std::vector<double> means, skewness, powers, quiet;
+  std::vector<double> means, deviations, skewness, powers, quiet;
   Air air;
   double dark = 0;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
@@ -40,6 +40,7 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
     if (ratio <= rayleigh_ratio - tolerance) quiet.push_back(mean);
     if (!(std::abs(ratio - rayleigh_ratio) < tolerance)) continue;
     means.push_back(mean);
+    deviations.push_back(ratio);
     powers.push_back(squares / voxels);
     air.parts.push_back({bricks.place(i), std::log(squares / voxels / 2)});
     skewness.push_back(std::accumulate(brick, brick + bricks.voxels(), 0.0,
@@ -65,6 +66,7 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   powers.resize(usual);
   air.sigma = std::sqrt(median_of<double>(powers) / 2);
   air.is_even = width < even * mean;
+  air.deviation = median_of<double>(deviations);
   return air;
 }
 

@@ -14,6 +14,7 @@ namespace quietvox {
 struct Air {
   double sigma = 0;      ///< of the noise in most of it; 0: there is no air
   bool is_even = false;  ///< its noise is the same everywhere
+  double deviation = 0;  ///< median standard deviation of its bricks over their mean
   std::vector<LocalNoise> parts{};
 };
 

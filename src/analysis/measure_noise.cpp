@@ -264,39 +264,30 @@ NoiseBricks some_of(const NoiseBricks& bricks) {
   return bricks.some(chosen);
 }
 
-/// Times sigma, that air may have: dark tissue, taken for air, looks louder than it.
+/// How much louder than tissue air may be.
 double most_of_air(bool masked) { return masked ? 1.15 : 1.3; }
 
-/// Whether parts brighter than air vary less than its noise would make them: then dark tissue was taken for air, and
-/// its signal for noise. Where the background was cut out, air needs such parts to show that it is some.
-bool is_dark_tissue(const Air& air, const NoiseBricks& bricks, const NoiseSpectrumFit& fit, bool masked) {
-  constexpr double brighter = 1.4;  // sigmas; the mean of air is 1.25
-  constexpr std::size_t fewest = 32, most = 128;
-  constexpr double quietest = 0.25;  // structure adds to the others
-  const NoiseSpectrumFit::LikeNoise like_noise = fit.like_noise(bricks);
-  std::vector<double> ratios;
-  for (std::size_t j = 0; j < like_noise.bricks.size(); j += like_noise.bricks.size() / most + 1) {
-    const double mean = bricks.mean(static_cast<std::int64_t>(like_noise.bricks[j]));
-    if (mean < brighter * air.sigma) continue;
-    ratios.push_back(std::exp(0.5 * like_noise.log_variance[j]) / rician_deviation(mean, air.sigma));
+/// The noise at these places, as `fit` tells it from tissue elsewhere.
+double noise_at(std::span<const LocalNoise> places, const NoiseSpectrumFit& fit, const Extent& extent) {
+  const CoarseField map = fit.map();
+  std::vector<double> levels;
+  for (const LocalNoise& one : places) {
+    Index3 voxel;
+    for (int axis = 0; axis < 3; ++axis) {
+      voxel[axis] = std::llround((one.place[axis] + 1) / 2 * static_cast<double>(extent[axis] - 1));
+    }
+    levels.push_back(map.at(voxel, extent));
   }
-  if (ratios.size() < fewest) return masked;
-  return quantile_of(std::span(ratios), quietest) * most_of_air(masked) < 1;
+  return median_of<double>(levels) * std::sqrt(fit.variance());
 }
 
-/// Whether the variance of these bricks is in proportion to the signal, as that of counts is, and as that of magnitudes
-/// of this sigma is not.
-bool are_counts(const NoiseBricks& bricks, const NoiseSpectrumFit& fit, double darkest, double sigma) {
-  constexpr double least_growth = 3;  // that of magnitudes is 2.3 at most
-  const NoiseSpectrumFit::LikeNoise like_noise = fit.like_noise(bricks);
-  std::vector<NoisyPart> parts;
-  for (std::size_t j = 0; j < like_noise.bricks.size(); ++j) {
-    parts.push_back({bricks.mean(static_cast<std::int64_t>(like_noise.bricks[j])), like_noise.log_variance[j]});
-  }
-  const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
-  return poisson && poisson->variance.offset == 0 && poisson->growth >= least_growth &&
-         poisson->is_clear(misfit_of_magnitudes(parts, like_noise.spread, sigma)) &&
-         poisson->is_clear(NoiseLevel(bricks).misfit_of(like_noise.bricks, like_noise.log_variance, like_noise.spread));
+/// Whether what a header's word made air is louder than the noise of tissue, whose mean is `signal`: then it is dark
+/// tissue, and its signal was taken for noise. Air may be louder, too. But bricks of dark tissue vary less than their
+/// mean says, unless they hold structure; and where the background was cut out, air is what needs a reason.
+bool is_dark_tissue(const Air& air, double signal, const NoiseSpectrumFit& fit, const Extent& extent, bool masked) {
+  constexpr double as_air = 0.96;  // of the deviation that Rayleigh's distribution has; of a signal of one sigma 0.95
+  if (!masked && air.deviation >= as_air * rayleigh_ratio) return false;
+  return air.sigma > most_of_air(masked) * koay_sigma(signal, noise_at(air.parts, fit, extent));
 }
 
 /// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
@@ -345,44 +336,66 @@ void make_even(NoiseBricks& bricks, const SignalVariance& variance) {
   }
 }
 
+/// The variance of white noise in a brick, by the differences along both diagonals of four voxels, which a slope leaves
+/// as they are.
+double variance_of_squares(const float* brick, const Extent& size) {
+  double sum = 0;
+  for (std::int64_t z = 0; z < size.z; ++z) {
+    for (std::int64_t y = 0; y + 1 < size.y; ++y) {
+      const float *const row = brick + (z * size.y + y) * size.x, *const next = row + size.x;
+      for (std::int64_t x = 0; x + 1 < size.x; ++x) {
+        const double difference = static_cast<double>(row[x] - row[x + 1] - next[x] + next[x + 1]);
+        sum += difference * difference / 4;
+      }
+    }
+  }
+  return sum / static_cast<double>(size.z * (size.y - 1) * (size.x - 1));
+}
+
 /// Parts of counts, times a step.
 struct CountedParts {
   std::size_t count;
   double median_variance;
 };
 
-/// Parts whose variance over their mean is the step of the values, in dark ones and in bright ones alike: then the
-/// voxels are counts.
+/// Parts whose noise has a variance of their mean times the step of the values, in dark ones and in bright ones alike:
+/// then the voxels are counts.
 std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double step) {
   constexpr std::size_t fewest = 90, classes = 3;
-  constexpr double fewest_counts = 16;  // of a part
-  constexpr double least_range = 1.5;   // of means, from the darkest class to the brightest
-  constexpr double alike = 0.12;
-  if (!(step > 0) || bricks.lowest() < 0) return std::nullopt;
-  std::vector<std::pair<double, double>> parts;  // mean, and dispersion
+  constexpr double fewest_counts = 16;        // of a part
+  constexpr double least_range = 1.5;         // of means, from the darkest class to the brightest
+  constexpr double least = 0.8, most = 1.12;  // of few squares, most dispersions are below 1
+  const Extent& size = bricks.size();
+  if (!(step > 0) || bricks.lowest() < 0 || size.x < 2 || size.y < 2) return std::nullopt;
+  struct Part {
+    double mean, dispersion;
+  };
+  std::vector<Part> parts;
+  std::vector<double> variances;
   const auto voxels = static_cast<double>(bricks.voxels());
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
-    const std::span brick(bricks.brick(i), static_cast<std::size_t>(bricks.voxels()));
+    const float* const brick = bricks.brick(i);
     double sum = 0, squares = 0;
-    for (const float voxel : brick) {
-      const double counts = static_cast<double>(voxel) / step;
-      sum += counts;
-      squares += counts * counts;
+    for (std::int64_t j = 0; j < bricks.voxels(); ++j) {
+      const auto voxel = static_cast<double>(brick[j]);
+      sum += voxel;
+      squares += voxel * voxel;
     }
-    if (!(sum >= fewest_counts)) continue;  // nor where some are missing
-    parts.emplace_back(sum / voxels, (squares - sum * sum / voxels) / (voxels - 1) / (sum / voxels));
+    if (!(sum >= fewest_counts * step)) continue;  // nor where some are missing
+    const double mean = sum / voxels;
+    parts.push_back({mean, variance_of_squares(brick, size) / (mean * step)});
+    variances.push_back(squares / voxels - mean * mean);
   }
   if (parts.size() < fewest) return std::nullopt;
-  std::sort(parts.begin(), parts.end());
+  std::ranges::sort(parts, {}, &Part::mean);
   const std::size_t in_class = parts.size() / classes;
-  if (parts[in_class / 2].first * least_range > parts[parts.size() - 1 - in_class / 2].first) return std::nullopt;
+  if (parts[in_class / 2].mean * least_range > parts[parts.size() - 1 - in_class / 2].mean) return std::nullopt;
   for (std::size_t c = 0; c < classes; ++c) {
     std::vector<double> dispersions;
-    for (std::size_t i = c * in_class; i < (c + 1) * in_class; ++i) dispersions.push_back(parts[i].second);
-    if (std::abs(shortest_half(dispersions).mean - 1) > alike) return std::nullopt;
+    for (std::size_t i = c * in_class; i < (c + 1) * in_class; ++i) dispersions.push_back(parts[i].dispersion);
+    const double usual = shortest_half(dispersions).mean;
+    if (usual < least || usual > most) return std::nullopt;
   }
-  std::vector<double> variances;
-  for (const auto& [mean, dispersion] : parts) variances.push_back(dispersion * mean * step * step);
   return CountedParts{parts.size(), median_of<double>(variances)};
 }
 
@@ -619,19 +632,15 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   signal /= static_cast<double>(fits->best().chosen().size());
   const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air.sigma, found.masked);
   if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = {};
-  if (air.sigma > 0 && is_dark_tissue(air, bricks, fits->best(), found.masked)) air = {};
-  model.map = fits->best().map();
-  if (sample) take_apart(*sample, found.impulses, execution);
-  bool may_be_magnitudes = said.magnitudes != Magnitudes::no;
-  if (sample && may_be_magnitudes &&
-      are_counts(*sample, fits->best(), found.darkest,
-                 air.sigma > 0 ? air.sigma : koay_sigma(signal, std::sqrt(fits->best().variance())))) {
-    may_be_magnitudes = false;
+  if (air.sigma > 0 && said.magnitudes == Magnitudes::yes &&
+      is_dark_tissue(air, signal, fits->best(), bricks.extent(), found.masked)) {
     air = {};
   }
+  model.map = fits->best().map();
   if (sample && air.sigma == 0) {
+    take_apart(*sample, found.impulses, execution);
     const auto follow = [&](NoiseModel& to) {
-      follow_signal(to, *sample, fits->best(), found.darkest, may_be_magnitudes);
+      follow_signal(to, *sample, fits->best(), found.darkest, said.magnitudes != Magnitudes::no);
     };
     follow(model);
     if (model.signal_variance()) {
@@ -654,7 +663,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.places = std::ssize(fits->best().chosen());
   const double finest = std::sqrt(fits->usual.finest_variance());
   std::string& why_magnitudes = measured.why_magnitudes;
-  if (air.sigma == 0 && may_be_magnitudes && agrees == Agreement::perhaps) {
+  if (air.sigma == 0 && said.magnitudes == Magnitudes::perhaps && agrees == Agreement::perhaps) {
     why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
   } else if (may_have_air && air.sigma == 0 && !by_signal && bricks.lowest() >= 0 && signal < weak * model.sigma) {
     why_magnitudes = said.magnitudes == Magnitudes::yes
@@ -687,7 +696,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   measured.floor = fits->usual.floor();
   measured.signal = signal;
   measured.object = object;
-  measured.air = {air.sigma, air.is_even, {}};
+  measured.air = {air.sigma, air.is_even, air.deviation, {}};
   if (air.sigma > model.sigma && air.sigma < most_above_tissue * model.sigma && is_uniform) {
     set_sigma(model, air.sigma);
   }

@@ -30,23 +30,7 @@ double mode_of(const std::vector<double>& numbers, double spread) {
   return mode;
 }
 
-/// Subtracts the mode, and returns it.
-double take_mode_off(std::vector<double>& numbers, double spread) {
-  const double mode = mode_of(numbers, spread);
-  for (double& number : numbers) number -= mode;
-  return mode;
-}
-
 }  // namespace
-
-double misfit_of_magnitudes(std::span<const NoisyPart> parts, double spread, double sigma) {
-  std::vector<double> residuals;
-  for (const NoisyPart& part : parts) {
-    residuals.push_back(part.log_variance - 2 * std::log(rician_deviation(part.signal, sigma)));
-  }
-  take_mode_off(residuals, spread);
-  return misfit(residuals, spread);
-}
 
 std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, double spread, double darkest,
                                              int power) {
@@ -76,7 +60,8 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
   std::vector<double> residuals(parts.size());
   const auto with = [&](double level, const auto& log_shape) {
     for (std::size_t i = 0; i < parts.size(); ++i) residuals[i] = parts[i].log_variance - log_shape(parts[i].signal);
-    const double mode = take_mode_off(residuals, spread);
+    const double mode = mode_of(residuals, spread);
+    for (double& residual : residuals) residual -= mode;
     return Candidate{level, mode, misfit(residuals, spread)};
   };
   const auto with_level = [&](double level) {

@@ -29,14 +29,11 @@ struct SignalFit {
   bool is_clear(double misfit_of_place) const;
 };
 
-/// How badly the noise of magnitudes of this sigma, which is weaker where the signal is weak, fits such parts.
-double misfit_of_magnitudes(std::span<const NoisyPart> parts, double spread, double sigma);
-
 /// Fits gain * signal^power + offset to the variances of parts that look like noise (for the model see Foi, Trimeche,
 /// Katkovnik and Egiazarian 2008, IEEE Transactions on Image Processing 17:1737). `spread` is the standard deviation
 /// that noise gives their logarithms; structure adds to some. The variance is above 0 wherever the signal is at least
-/// `darkest`. With power 1 the offset is 0 if that fits as well, as it does for counts. None if the parts are too few,
-/// if the variance does not grow or, with power 2, if signals are negative.
+/// `darkest`. With power 1 the offset is exactly 0 if that fits as well, as it does for counts. None if the parts are
+/// too few, if the variance does not grow or, with power 2, if signals are negative.
 std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, double spread, double darkest,
                                              int power);
 

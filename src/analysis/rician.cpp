@@ -32,11 +32,8 @@ double koay_sigma(double mean, double deviation) {
 
 double rician_deviation(double mean, double sigma) {
   // The mean square is signal^2 + 2 sigma^2, and also mean^2 + deviation^2.
-  constexpr int most_rounds = 100;
-  constexpr double exact = 1e-6;  // of sigma
-  double deviation = sigma, before = 0;
-  for (int round = 0; round < most_rounds && std::abs(deviation - before) > exact * sigma; ++round) {
-    before = deviation;
+  double deviation = sigma;
+  for (int round = 0; round < 100; ++round) {
     const double square = mean * mean + deviation * deviation - 2 * sigma * sigma;
     deviation = sigma * std::sqrt(rician_variance(std::sqrt(std::max(square, 0.0)) / sigma));
   }

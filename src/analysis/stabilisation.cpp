@@ -31,7 +31,8 @@ double unstabilise_rician(double filtered) {
 double stabilise_poisson(double value, const SignalVariance& variance) {
   constexpr double beyond = -3;  // which noise hardly reaches from where the variance is above 0
   const double counts = variance.at(value) / (variance.gain * variance.gain);
-  return counts < beyond ? counts - beyond : 2 * std::sqrt(std::max(counts + 0.375, 0.0));
+  if (counts < beyond && variance.offset != 0) return counts - beyond;
+  return 2 * std::sqrt(std::max(counts + 0.375, 0.0));
 }
 
 double unstabilise_poisson(double filtered, const SignalVariance& variance) {

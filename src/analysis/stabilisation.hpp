@@ -25,16 +25,16 @@ double unstabilise_rician(double filtered);
 ///
 ///     f(u) = 2 sqrt(max(c + 3/8, 0)), c = (gain u + offset) / gain^2
 ///
-/// and c + 3 where c is below -3, as of voxels much darker than all that the variance was found by. Back: the u whose
-/// expectation of f is the filtered value D (Makitalo and Foi 2013, "Optimal inversion of the generalized Anscombe
-/// transformation for Poisson-Gaussian noise", IEEE Transactions on Image Processing 22:91):
+/// and, unless the offset is 0, c + 3 where c is below -3, as of voxels much darker than all that the variance was
+/// found by. Back: the u whose expectation of f is the filtered value D (Makitalo and Foi 2013, "Optimal inversion of
+/// the generalized Anscombe transformation for Poisson-Gaussian noise", IEEE Transactions on Image Processing 22:91):
 ///
 ///     u = gain (D^2 / 4 + sqrt(3/2) / (4 D) - 11 / (8 D^2) + 5 sqrt(3/2) / (8 D^3) - 1/8) - offset / gain
 ///
 /// which is within 0.05 gain of it, and 0.03 standard deviations where the variance is gain^2 or more. From there on
 /// the standard deviation of f lies between 0.84 and 1.1. D from sqrt(3/2), f of no counts, down to 0 becomes the u
-/// without variance, less D that u + gain D: such voxels come back at most 3 gain brighter. With an offset of 0, where
-/// nothing is less than no counts, they become 0. The gain is above 0.
+/// without variance. Below 0, it becomes that u plus gain D: such voxels come back at most 3 gain brighter. With an
+/// offset of 0 nothing is less than no counts. The gain is above 0.
 double stabilise_poisson(double value, const SignalVariance&);
 double unstabilise_poisson(double filtered, const SignalVariance&);
 

@@ -58,7 +58,8 @@ struct CoarseField {
 
 /// A variance that grows with the signal: gain * signal^power + offset. For counts with Gaussian noise (power 1), the
 /// gain is what one count adds to a voxel, and the offset is the variance of the Gaussian noise, less the gain times
-/// any level that was added to all voxels. For speckle (power 2), the root of the gain is its share of the signal.
+/// any level that was added to all voxels; exactly 0 for counts alone. For speckle (power 2), the root of the gain is
+/// its share of the signal.
 struct SignalVariance {
   double gain = 0;  ///< 0: not known
   double offset = 0;

@@ -26,8 +26,8 @@ class KnownKind final : public VolumeSource {
   DataKind kind_;
 };
 
-/// Noise that follows the value is looked for in what may be magnitudes, and where it is asked for and not found there,
-/// as in voxels that are none.
+/// Who asks for noise that follows the value says that voxels are no magnitudes. That is heeded only where none is
+/// found without it, so that asking for what is found anyway changes nothing.
 template <class Measure>
 NoiseModel measured_for(Stabilise stabilise, VolumeSource& source, const Measure& measure) {
   if (stabilise == Stabilise::rician) {
@@ -35,8 +35,9 @@ NoiseModel measured_for(Stabilise stabilise, VolumeSource& source, const Measure
     return measure(magnitudes);
   }
   NoiseModel model = measure(source);
-  const bool is_asked = stabilise == Stabilise::poisson || stabilise == Stabilise::speckle;
-  if (!is_asked || model.signal_variance() || source.header().kind) return model;
+  const bool is_found = !(stabilise == Stabilise::poisson && model.poisson.gain == 0) &&
+                        !(stabilise == Stabilise::speckle && model.speckle.gain == 0);
+  if (is_found || source.header().kind) return model;
   KnownKind scalars(source, DataKind::scalar);
   return measure(scalars);
 }
@@ -90,13 +91,12 @@ NoiseModel of_masked(NoiseModel model, const HeaderFacts& header, const std::fun
   if (tells_enough(model) && !may_hide_air) return model;
   NoiseModel whole = of_whole();
   if (whole.trusted_sigma() == 0) return model;
-  if (model.trusted_sigma() > 0) {
-    if (may_hide_air && whole.distribution == NoiseDistribution::rician) {
-      whole.contrast = model.contrast;
-      return whole;
-    }
-    if (tells_enough(model) || !tells_enough(whole)) return model;
+  const bool is_known = model.trusted_sigma() > 0;
+  if (is_known && may_hide_air && whole.distribution == NoiseDistribution::rician) {
+    whole.contrast = model.contrast;
+    return whole;
   }
+  if (is_known && (tells_enough(model) || !tells_enough(whole))) return model;
   if (whole.confidence > Confidence::medium) {
     whole.confidence = Confidence::medium;
     whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured";

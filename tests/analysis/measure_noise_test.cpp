@@ -426,7 +426,28 @@ TEST(MeasureNoise, DarkTissueIsNoAirWhateverTheHeaderSays) {
   }
   // With strong diffusion weighting nearly all is dark.
   const Scan dark = cut.changed([&](std::size_t i) { return tissue(i) < 500 ? cut.voxels[i] : 0; });
-  EXPECT_EQ(measured_magnitudes(dark, {1, 1, 1}).distribution, NoiseDistribution::gaussian);
+  const NoiseModel of_dark = measured_magnitudes(dark, {1, 1, 1});
+  EXPECT_EQ(of_dark.distribution, NoiseDistribution::gaussian);
+  EXPECT_NEAR(of_dark.sigma, sigma, 0.1 * sigma);
+}
+
+/// As noise of parallel imaging or of a surface coil may be, also in a field of view that was cut round.
+TEST(MeasureNoise, AirMayBeLouderThanTissueIfItIsSaidThatTheseAreMagnitudes) {
+  const Extent extent{{128, 128, 32}};
+  const auto from_middle = [&](std::size_t i) {
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    return std::hypot(at.x - 64, at.y - 64);
+  };
+  Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::size_t i = 0; i < clean.voxels.size(); ++i) clean.voxels[i] = from_middle(i) < 40 ? 200 : 0;
+  const Scan loud = clean.with({NoiseKind::rician, 30, test_seed}), quiet = clean.with({NoiseKind::rician, 20, 5});
+  const Scan stepped =
+      loud.changed([&](std::size_t i) { return clean.voxels[i] > 0 ? quiet.voxels[i] : loud.voxels[i]; });
+  EXPECT_EQ(measured_magnitudes(stepped, {1, 1, 1}).distribution, NoiseDistribution::rician);
+  const Scan round = loud.changed([&](std::size_t i) { return from_middle(i) < 62 ? loud.voxels[i] : 0; });
+  const NoiseModel of_round = measured_magnitudes(round, {1, 1, 1});
+  EXPECT_EQ(of_round.distribution, NoiseDistribution::rician);
+  EXPECT_NEAR(of_round.sigma, 30, 3);
 }
 
 TEST(MeasureNoise, AirIsKnownWhereItsNoiseVaries) {

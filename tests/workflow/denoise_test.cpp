@@ -634,6 +634,13 @@ TEST(Denoise, AMaskThatTellsLittleOfTheNoiseLeavesItToTheWhole) {
     if (x * x + y * y + z * z <= 16) mask[static_cast<std::size_t>(i)] = 1;
   }
   const double whole = denoise({noisy.data(), extent}, {result.data(), extent}).volume.noise.at(0).sigma;
+  std::vector<float> inside = noisy;  // what the mask leaves, and nothing else to measure
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    if (mask[i] == 0) inside[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const NoiseModel by_itself = denoise({inside.data(), extent}, {result.data(), extent}).volume.noise.at(0);
+  EXPECT_LE(by_itself.confidence, Confidence::low);
+  EXPECT_NE(by_itself.sigma, whole);
   const VolumeReport report = denoise({noisy.data(), extent}, {result.data(), extent}, {.mask = {mask.data(), extent}});
   EXPECT_EQ(report.volume.noise.at(0).sigma, whole);
   EXPECT_EQ(report.volume.noise[0].confidence, Confidence::medium);

@@ -575,6 +575,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     model.poisson.gain = model.step;
     model.impulses = 0;
     model.sigma = std::sqrt(mean_variance(bricks, model.poisson));
+    const double mean = model.sigma * model.sigma / model.step;
+    model.speckle = {model.step / (2 * mean), model.step * mean / 2, 2};  // that touches it there
     model.contrast = std::sqrt(std::max(counted->median_variance - model.sigma * model.sigma, 0.0));
     model.places = static_cast<std::int64_t>(counted->count);
     model.confidence = counted->count < many_of_counts ? Confidence::medium : Confidence::high;
@@ -666,9 +668,10 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   if (air.sigma == 0 && said.magnitudes == Magnitudes::perhaps && agrees == Agreement::perhaps) {
     why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
   } else if (may_have_air && air.sigma == 0 && !by_signal && bricks.lowest() >= 0 && signal < weak * model.sigma) {
-    why_magnitudes = said.magnitudes == Magnitudes::yes
-                         ? "the signal is weak, and there is no air to tell how much stronger the noise is"
-                         : "the signal is weak: if these are magnitudes, their noise is stronger than this";
+    why_magnitudes =
+        said.magnitudes == Magnitudes::yes
+            ? "the signal is weak where it was measured, and noise of magnitudes looks weaker there than it is"
+            : "the signal is weak: if these are magnitudes, their noise is stronger than this";
   }
   judge(model, fits->usual, finest, object, found.partly, why_magnitudes);
   // Structure that is weaker than the noise is not taken for noise.

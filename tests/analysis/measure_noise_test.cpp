@@ -653,6 +653,8 @@ TEST(MeasureNoise, CountsAreToldByTheirVarianceOverTheirMean) {
       EXPECT_EQ(model.poisson.gain, gain) << scan.extent.z;
       EXPECT_EQ(model.poisson.offset, 0) << scan.extent.z;
       EXPECT_GE(model.confidence, Confidence::medium) << scan.extent.z;
+      const double mean = model.sigma * model.sigma / gain;  // who asks for speckle gets what comes nearest
+      EXPECT_NEAR(model.speckle.at(mean), model.poisson.at(mean), 1e-9) << scan.extent.z;
     }
   }
   // Whole numbers of weak magnitudes, whose variance is their mean in air.

@@ -29,6 +29,7 @@ constexpr double least_floor = 0.5;               // of noise, which has about 0
 constexpr double least_between_neighbours = 0.1;  // of sigma, that noise shows there; less is structure
 constexpr double spoilt = 0.6;                    // flatness below which structure is as strong as the noise
 
+constexpr std::int64_t many_parts_tell = 1000;
 constexpr const char* few_parts_tell = "few parts of the image tell of the noise";
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
@@ -424,7 +425,7 @@ void judge(NoiseModel& model, const NoiseSpectrumFit& fit, double finest, std::i
            const std::string& why_magnitudes) {
   constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
-  constexpr std::int64_t few = 100, many = 1000, mostly = 16;
+  constexpr std::int64_t few = 100, many = many_parts_tell, mostly = 16;
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
@@ -555,7 +556,6 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   // floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
   constexpr double noise_alone = 0.75;
   constexpr std::int64_t many_parts = 2500;
-  constexpr std::size_t many_of_counts = 1000;
   constexpr double quiet = 0.9;               // of what neighbours show
   constexpr double weak = 3;                  // sigmas
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
@@ -579,8 +579,11 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     model.speckle = {model.step / (2 * mean), model.step * mean / 2, 2};  // that touches it there
     model.contrast = std::sqrt(std::max(counted->median_variance - model.sigma * model.sigma, 0.0));
     model.places = static_cast<std::int64_t>(counted->count);
-    model.confidence = counted->count < many_of_counts ? Confidence::medium : Confidence::high;
-    if (counted->count < many_of_counts) model.reason = few_parts_tell;
+    model.confidence = Confidence::high;
+    if (model.places < many_parts_tell) {
+      model.confidence = Confidence::medium;
+      model.reason = few_parts_tell;
+    }
     return measured;
   }
   const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
@@ -633,9 +636,9 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   for (const std::size_t i : fits->best().chosen()) signal += bricks.mean(static_cast<std::int64_t>(i));
   signal /= static_cast<double>(fits->best().chosen().size());
   const Agreement agrees = agreement(signal, std::sqrt(fits->best().variance()), air.sigma, found.masked);
-  if (said.magnitudes != Magnitudes::yes && agrees != Agreement::yes) air = {};
-  if (air.sigma > 0 && said.magnitudes == Magnitudes::yes &&
-      is_dark_tissue(air, signal, fits->best(), bricks.extent(), found.masked)) {
+  if (air.sigma > 0 &&
+      (said.magnitudes == Magnitudes::yes ? is_dark_tissue(air, signal, fits->best(), bricks.extent(), found.masked)
+                                          : agrees != Agreement::yes)) {
     air = {};
   }
   model.map = fits->best().map();

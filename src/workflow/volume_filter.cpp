@@ -4,88 +4,12 @@
 
 #include <algorithm>
 
+#include "core/cut_out_background.hpp"
 #include "core/swapped_volume.hpp"
 #include "workflow/masked_source.hpp"
 
 namespace quietvox {
 namespace {
-
-/// How many voxels of any rectangle of a slice have a property.
-class Counts {
- public:
-  template <class Has>
-  Counts(std::int64_t columns, std::int64_t rows, const Has& has)
-      : columns_(columns), rows_(rows), sums_(static_cast<std::size_t>((columns + 1) * (rows + 1))) {
-    for (std::int64_t y = 0; y < rows; ++y) {
-      std::int32_t in_row = 0;
-      for (std::int64_t x = 0; x < columns; ++x) {
-        in_row += has(x, y);
-        sums_[(y + 1) * (columns + 1) + x + 1] = at(x + 1, y) + in_row;
-      }
-    }
-  }
-
-  /// From left to right and from top to bottom, without the last; what lies outside the slice does not count.
-  std::int32_t in(std::int64_t left, std::int64_t top, std::int64_t right, std::int64_t bottom) const {
-    left = std::max<std::int64_t>(left, 0), top = std::max<std::int64_t>(top, 0);
-    right = std::min(right, columns_), bottom = std::min(bottom, rows_);
-    return at(right, bottom) - at(left, bottom) - at(right, top) + at(left, top);
-  }
-  std::int32_t all() const { return at(columns_, rows_); }
-
- private:
-  std::int32_t at(std::int64_t x, std::int64_t y) const { return sums_[y * (columns_ + 1) + x]; }
-
-  std::int64_t columns_, rows_;
-  std::vector<std::int32_t> sums_;
-};
-
-/// Marks the background of a slice that was cut out: squares of 2 x 2 voxels of `value` that are connected with one in
-/// the middle of 10 x 10 such voxels. Noise that is clipped at that value only makes single voxels and small patches of
-/// it. Beyond the edge of the slice all is background. Where single other voxels lie scattered about, it is none: such
-/// are low counts, most of which are 0.
-std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
-  constexpr std::int64_t reach = 4;                           // of the middle of a core
-  const std::int64_t width = columns + 1, height = rows + 1;  // of the grid of the voxels' corners
-  const Counts others(columns, rows, [&](std::int64_t x, std::int64_t y) { return voxels[y * columns + x] != value; });
-  const auto is_clear = [&](std::int64_t x, std::int64_t y, std::int64_t half) {
-    return others.in(x - half, y - half, x + half, y + half) == 0;
-  };
-  std::vector<bool> squares(static_cast<std::size_t>(width * height)), marks(static_cast<std::size_t>(columns * rows));
-  std::vector<std::pair<std::int64_t, std::int64_t>> reached;
-  const auto enter = [&](std::int64_t x, std::int64_t y, std::int64_t half) {
-    if (x < 0 || y < 0 || x >= width || y >= height || squares[y * width + x] || !is_clear(x, y, half)) return;
-    squares[y * width + x] = true;
-    reached.emplace_back(x, y);
-  };
-  const auto spread = [&] {
-    while (!reached.empty()) {
-      const auto [x, y] = reached.back();
-      reached.pop_back();
-      for (const auto& [dx, dy] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) enter(x + dx, y + dy, 1);
-      for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 1, rows); ++row) {
-        for (std::int64_t column = std::max<std::int64_t>(x - 1, 0); column < std::min(x + 1, columns); ++column)
-          marks[row * columns + column] = true;
-      }
-    }
-  };
-  for (std::int64_t y = 0; y < height; ++y) {
-    for (std::int64_t x = 0; x < width; ++x) {
-      enter(x, y, 1 + reach);
-      spread();
-    }
-  }
-  constexpr std::int64_t near = 8, scattered = 3;  // as counts of 0.01 and more leave them
-  const Counts lone(columns, rows, [&](std::int64_t x, std::int64_t y) {
-    return voxels[y * columns + x] != value && others.in(x - 1, y - 1, x + 2, y + 2) == 1;
-  });
-  for (std::int64_t y = 0; lone.all() >= scattered && y < rows; ++y) {
-    for (std::int64_t x = 0; x < columns; ++x) {
-      if (lone.in(x - near, y - near, x + near + 1, y + near + 1) >= scattered) marks[y * columns + x] = false;
-    }
-  }
-  return marks;
-}
 
 /// A volume that remembers where its background was cut out, as it is read.
 class MarkedSource final : public VolumeSource {

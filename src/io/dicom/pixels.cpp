@@ -14,6 +14,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/cut_out_background.hpp"
 #include "core/input_limits.hpp"
 #include "io/dicom/cell_conversion.hpp"
 #include "io/dicom/jpeg.hpp"
@@ -151,6 +152,47 @@ Merged merge_cells(const SliceHeader& slice, const float* values, VoxelDomain do
     merged.is_changed = merged.is_changed || !std::equal(some.begin(), some.end(), before.begin());
   }
   return merged;
+}
+
+/// Marks what of an image is padding where that number is one of pixels, too, as where air is cut off at it: single
+/// cells of it lie scattered among others, and only what was cut out is padding. No marks: all cells of that number
+/// are.
+std::vector<bool> padding_apart_from_pixels(const SliceHeader& slice, std::span<const std::uint16_t> cells) {
+  if (!slice.padding) return {};
+  const auto [first, last] = *slice.padding;
+  const PixelFormat format = slice.format;
+  std::vector<std::uint8_t> is_padding(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const int stored = format.stored(cells[i]);
+    is_padding[i] = static_cast<std::uint8_t>((stored >= first) & (stored <= last));
+  }
+  constexpr int scattered = 8;
+  int lone = 0;
+  for (std::int64_t y = 1; y < slice.rows - 1 && lone < scattered; ++y) {
+    const std::uint8_t* const row = &is_padding[static_cast<std::size_t>(y * slice.columns)];
+    const std::uint8_t *const above = row - slice.columns, *const below = row + slice.columns;
+    for (std::int64_t x = 1; x < slice.columns - 1; ++x) {
+      const int others =
+          above[x - 1] | above[x] | above[x + 1] | row[x - 1] | row[x + 1] | below[x - 1] | below[x] | below[x + 1];
+      lone += row[x] & ~others;
+    }
+  }
+  if (lone < scattered) return {};
+  const std::vector<float> voxels(is_padding.begin(), is_padding.end());
+  return cut_out_background(voxels.data(), slice.columns, slice.rows, 1);
+}
+
+/// As merge_values(), of all cells of an image.
+Merged merge_image(const SliceHeader& slice, const float* values, VoxelDomain domain, std::span<std::uint16_t> cells) {
+  const std::vector<bool> padding = padding_apart_from_pixels(slice, cells);
+  if (padding.empty()) return merge_cells(slice, values, domain, cells);
+  SliceHeader without = slice;
+  without.padding.reset();
+  std::vector<float> of_pixels(values, values + cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (padding[i]) of_pixels[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  return merge_cells(without, of_pixels.data(), domain, cells);
 }
 
 /// True if stored numbers exceed their bits (BitsStored). `differing`: the bits in which cells differ from each other.
@@ -312,9 +354,10 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
     values[i] = static_cast<float>(slice.modality_lut.value(static_cast<int>(values[i])));
   }
   const bool drops_padding = slice.padding && domain != VoxelDomain::real_with_padding;
+  const std::vector<bool> apart = drops_padding ? padding_apart_from_pixels(slice, cells) : std::vector<bool>();
   for (std::size_t i = 0; drops_padding && i < cells.size(); ++i) {
     const int stored = format.stored(cells[i]);
-    if (stored >= slice.padding->first && stored <= slice.padding->second) {
+    if (stored >= slice.padding->first && stored <= slice.padding->second && (apart.empty() || apart[i])) {
       values[i] = std::numeric_limits<float>::quiet_NaN();
     }
   }
@@ -322,9 +365,9 @@ bool to_values(const SliceHeader& slice, std::span<const std::uint16_t> frame, V
 }
 
 Merged merge_values(const SliceHeader& slice, const float* values, VoxelDomain domain, std::span<std::uint16_t> frame) {
-  if (fills_frame(slice)) return merge_cells(slice, values, domain, frame);
+  if (fills_frame(slice)) return merge_image(slice, values, domain, frame);
   auto tile = cut_tile(slice, frame);
-  const Merged merged = merge_cells(slice, values, domain, tile);
+  const Merged merged = merge_image(slice, values, domain, tile);
   for_each_row_of_tile(slice, [&](std::int64_t in_frame, std::int64_t in_tile) {
     std::copy_n(tile.begin() + in_tile, slice.columns, frame.begin() + in_frame);
   });

@@ -28,7 +28,8 @@ std::span<std::uint8_t> native_bytes(DcmPixelData&);
 void replace_cells(DcmDataset&, const SliceHeader&, std::span<const std::uint16_t> cells);
 
 /// The values that filters see of an image, which is a frame or a tile of it: real or stored numbers. Padding is NaN,
-/// except with VoxelDomain::real_with_padding. Returns true if the numbers seem larger than the header says: bits above
+/// except with VoxelDomain::real_with_padding. Where its number is one of pixels, too, which lie scattered, only what
+/// was cut out of the image is padding. Returns true if the numbers seem larger than the header says: bits above
 /// the stored ones differ from cell to cell, and are neither copies of the sign nor an overlay.
 bool to_values(const SliceHeader&, std::span<const std::uint16_t> frame, VoxelDomain, float* values);
 

@@ -275,6 +275,30 @@ TEST_F(DicomWrite, FilteredValuesMoveOffThePadding) {
   EXPECT_EQ(dicom_cells(output_), (std::vector<std::uint16_t>{3999, 3999, 3999, 3999}));
 }
 
+TEST_F(DicomWrite, APaddingValueThatLiesScatteredAmongPixelsIsOneOfThem) {
+  DicomSpec spec{.columns = 48, .rows = 48, .slope = "", .intercept = ""};
+  spec.change = [](DcmDataset& data) { data.putAndInsertUint16(DcmTag(DCM_PixelPaddingValue, EVR_US), 0); };
+  const auto at = [&](std::size_t x, std::size_t y) { return y * spec.columns + x; };
+  for (const std::size_t scattered : {7U, 8U}) {
+    spec.cells.assign(at(0, spec.rows), 90);
+    for (std::size_t y = 0; y < spec.rows; ++y) std::fill_n(&spec.cells[at(0, y)], 12, std::uint16_t{0});
+    for (std::size_t i = 0; i < scattered; ++i) spec.cells[at(16 + 3 * i, 5 + 2 * i)] = 0;
+    std::vector<std::uint16_t> expected(spec.cells.size(), 70);
+    for (std::size_t y = 0; y < spec.rows; ++y) std::fill_n(&expected[at(0, y)], 12, std::uint16_t{0});
+    if (scattered < 8) {
+      for (std::size_t i = 0; i < scattered; ++i) expected[at(16 + 3 * i, 5 + 2 * i)] = 0;
+    }
+    for (const VoxelDomain domain : {VoxelDomain::real, VoxelDomain::stored}) {
+      const auto missing = [](float value) { return std::isnan(value); };
+      write_dicom(source_, spec);
+      const std::vector<float> read = read_volume(*io::open_dicom(source_, {}), 0, domain).voxels;
+      EXPECT_EQ(std::ranges::count_if(read, missing), std::ranges::count(expected, 0)) << scattered;
+      rewrite(spec, set(std::vector<float>(spec.cells.size(), 70)), domain);
+      EXPECT_EQ(dicom_cells(output_), expected) << scattered;
+    }
+  }
+}
+
 TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
   DicomSpec spec;
   spec.more = {{DcmTagKey(0x0009, 0x0010), "VENDOR"},

@@ -14,6 +14,7 @@
 #include "io/dicom/patient_match.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/scan.hpp"
+#include "io/dicom/volume_split.hpp"
 #include "io/dicom/writer.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/files/posix_file.hpp"
@@ -406,6 +407,9 @@ void add_warnings(Series& series, const ReadOptions& options) {
       warnings.push_back(first.name.string() + ": no pixel spacing; 1 mm is assumed");
   }
   const auto& all = series.volumes;
+  for (const Volume& volume : all) {
+    if (std::string odd = different_exposures(volume.slices); !odd.empty()) warnings.push_back(std::move(odd));
+  }
   if (const std::string lost = why_without_position(all); !lost.empty())
     warnings.push_back(lost + ": images without it are filtered one by one");
   const auto is_assumed = [](const Volume& volume) { return volume.slices.front().is_slice_direction_assumed; };

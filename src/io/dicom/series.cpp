@@ -56,20 +56,30 @@ bool same_gradients(const SliceHeader& a, const SliceHeader& b) {
                     [](double x, double y) { return std::abs(x - y) <= same_gradient; });
 }
 
-/// True where two images may be slices of one volume, wherever they lie. `direction`: how far cosines may differ.
-bool same_kind(const SliceHeader& a, const SliceHeader& b, double direction = same_direction) {
-  if (a.temporal_position != b.temporal_position || !same_numbers(a.echo_time, b.echo_time) ||
-      !same_numbers(a.b_value, b.b_value) || !same_gradients(a, b) || a.rows != b.rows || a.columns != b.columns ||
-      a.format != b.format || a.photometric != b.photometric || a.intent != b.intent || a.contrast != b.contrast ||
-      a.directionality != b.directionality || a.modality_lut != b.modality_lut ||
-      a.frame_of_reference != b.frame_of_reference || a.patient_position != b.patient_position) {
-    return false;
-  }
+/// In what two images differ that slices of one volume have in common, wherever they lie, but for the way in which they
+/// store numbers; null where in nothing. `direction`: how far cosines may differ.
+const char* difference(const SliceHeader& a, const SliceHeader& b, double direction = same_direction) {
+  if (a.temporal_position != b.temporal_position) return "temporal position";
+  if (!same_numbers(a.echo_time, b.echo_time)) return "echo time";
+  if (!same_numbers(a.b_value, b.b_value) || !same_gradients(a, b) || a.directionality != b.directionality)
+    return "diffusion weighting";
+  if (a.rows != b.rows || a.columns != b.columns) return "size";
+  if (a.photometric != b.photometric) return "photometric interpretation";
+  if (a.intent != b.intent) return "presentation intent";
+  if (a.contrast != b.contrast) return "image type or units";
+  if (a.modality_lut != b.modality_lut) return "modality LUT";
+  if (a.frame_of_reference != b.frame_of_reference) return "frame of reference";
+  if (a.patient_position != b.patient_position) return "patient position";
   for (int axis = 0; axis < 2; ++axis) {
-    if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_spacing * a.spacing[axis]) return false;
+    if (std::abs(a.spacing[axis] - b.spacing[axis]) > same_spacing * a.spacing[axis]) return "pixel spacing";
   }
-  return close(a.axes->first, b.axes->first, direction) && close(a.axes->second, b.axes->second, direction);
+  const bool are_parallel =
+      close(a.axes->first, b.axes->first, direction) && close(a.axes->second, b.axes->second, direction);
+  return are_parallel ? nullptr : "orientation";
 }
+
+/// True where two images may be slices of one volume, wherever they lie.
+bool same_kind(const SliceHeader& a, const SliceHeader& b) { return a.format == b.format && !difference(a, b); }
 
 bool has_place(const SliceHeader& slice) { return slice.position && slice.axes; }
 
@@ -278,16 +288,18 @@ bool lie_evenly(const Images& images) {
          }) == along.end();
 }
 
-/// Joins kinds whose orientations differ by hundredths of a degree, if together they make a volume: some programs
-/// compute the orientation of each slice anew. Volumes of a time series that were turned after the patient differ by as
-/// little, but mostly make a volume each.
-void join_alike(std::vector<Images>& kinds) {
+/// Joins kinds that, together, make a volume:
+/// - those that only store their numbers in another way, such as in fewer bits;
+/// - those whose orientations differ by hundredths of a degree: some programs compute the orientation of each slice
+///   anew. Volumes of a time series that were turned after the patient differ by as little, but mostly make a volume
+///   each.
+void join_alike(std::vector<Images>& kinds, double direction) {
   constexpr std::size_t most_kinds = 2000;  // whose pairs are soon compared
   if (kinds.size() > most_kinds) return;
   for (std::size_t first = 0; first < kinds.size(); ++first) {
     const SliceHeader& image = *kinds[first].front();
     const auto is_alike = [&](const Images& kind) {
-      return has_place(image) && has_place(*kind.front()) && same_kind(image, *kind.front(), like_direction);
+      return has_place(image) && has_place(*kind.front()) && !difference(image, *kind.front(), direction);
     };
     Images all;
     std::size_t kinds_alike = 0, in_volumes = 0;
@@ -297,7 +309,8 @@ void join_alike(std::vector<Images>& kinds) {
       all.insert(all.end(), kinds[i].begin(), kinds[i].end());
       if (lie_evenly(kinds[i])) in_volumes += kinds[i].size();
     }
-    if (kinds_alike < 2 || 2 * in_volumes >= all.size() || !lie_evenly(all)) continue;
+    const bool may_be_apart = direction > same_direction && 2 * in_volumes >= all.size();
+    if (kinds_alike < 2 || may_be_apart || !lie_evenly(all)) continue;
     kinds.erase(std::remove_if(kinds.begin() + static_cast<std::ptrdiff_t>(first) + 1, kinds.end(), is_alike),
                 kinds.end());
     kinds[first] = std::move(all);
@@ -325,7 +338,7 @@ std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, c
       same->push_back(slice);
     }
   }
-  join_alike(kinds);
+  for (const double direction : {same_direction, like_direction}) join_alike(kinds, direction);
   std::vector<std::vector<SliceHeader>> sorted;
   for (Images& kind : kinds) {
     if (has_place(*kind.front())) sort_along_normal(kind);
@@ -341,16 +354,24 @@ std::string have(const std::vector<const SliceHeader*>& images, const std::strin
   return name + (images.size() == 1 ? " has " : " and " + std::to_string(images.size() - 1) + " more have ") + what;
 }
 
-/// Names single images with another orientation than the slices of a volume: the volume may lack them.
-std::string turned_otherwise(const std::vector<Volume>& volumes, const Volume& volume) {
-  const auto& [row, column] = *volume.slices.front().axes;
-  std::vector<const SliceHeader*> images;
+/// Names single images that a volume may lack: those with another orientation, or those between its slices that differ
+/// in something else.
+std::string single_images(const std::vector<Volume>& volumes, const Volume& volume) {
+  const SliceHeader &first = volume.slices.front(), &last = volume.slices.back();
+  const Vector3 normal = cross(first.axes->first, first.axes->second);
+  std::map<std::string, std::vector<const SliceHeader*>> found;
   for (const Volume& other : volumes) {
     const SliceHeader& image = other.slices.front();
     if (other.slices.size() > 1 || !has_place(image)) continue;
-    if (!close(image.axes->first, row) || !close(image.axes->second, column)) images.push_back(&image);
+    const char* const what = difference(first, image);
+    if (!what) continue;
+    const double along = dot(minus(*image.position, *first.position), normal);
+    const bool is_between = along > 0 && along < dot(minus(*last.position, *first.position), normal);
+    if (is_between || what == std::string("orientation")) found[what].push_back(&image);
   }
-  return have(images, "another orientation");
+  std::string text;
+  for (const auto& [what, images] : found) text += (text.empty() ? "" : "; ") + have(images, "another " + what);
+  return text;
 }
 
 Volume make_volume(std::vector<SliceHeader> slices) {
@@ -480,7 +501,7 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
     if (!is_placed(volume)) {
       volume.why_uneven = lost;
     } else if (!volume.why_uneven.empty()) {
-      for (const std::string& perhaps : {lost, turned_otherwise(volumes, volume)}) {
+      for (const std::string& perhaps : {lost, single_images(volumes, volume)}) {
         if (!perhaps.empty()) volume.why_uneven += "; " + perhaps;
       }
       volume.why_2d_only = volume.why_uneven;

@@ -39,9 +39,9 @@ struct Order {
   bool is_clock = false;      ///< also tells when images were made that belong to one moment: the last to be asked
 };
 
-const Trait contrasts[] = {{&SliceHeader::inversion_time, 0, same_contrast},
-                           {&SliceHeader::flip_angle, 0, same_contrast},
-                           {&SliceHeader::tube_voltage, 0, same_contrast}};
+const Trait tube_voltage{&SliceHeader::tube_voltage, 0, same_contrast};
+const Trait contrasts[] = {
+    {&SliceHeader::inversion_time, 0, same_contrast}, {&SliceHeader::flip_angle, 0, same_contrast}, tube_voltage};
 
 const Trait stack{&SliceHeader::stack, 0.5};
 const Trait repetition_time{&SliceHeader::repetition_time, 0, same_contrast};
@@ -57,6 +57,9 @@ const Order orders[] = {
     {{&SliceHeader::acquisition}},
     {{running_number}},
 };
+
+/// Whether an image has any of some texts, which are joined by bars.
+bool says(const std::string& texts) { return texts.find_first_not_of('|') != std::string::npos; }
 
 /// What images have in common: those of one label are alike.
 using Labels = std::map<const SliceHeader*, int>;
@@ -145,20 +148,28 @@ std::vector<Places> parted(const Places& places, const Labels& labels) {
   return parts;
 }
 
+/// Three places that lie at even steps, or more.
+bool is_even(const Places& places) {
+  if (places.size() < 3) return false;
+  const double step = distance(*places[0].front(), *places[1].front());
+  for (std::size_t i = 2; i < places.size(); ++i) {
+    const double gap = distance(*places[i - 1].front(), *places[i].front());
+    if (std::abs(gap - step) > std::max(same_step * step, same_place_mm)) return false;
+  }
+  return true;
+}
+
 /// True where labels alternate and each stands at even steps, as those of scans whose slices lie between each other's.
 /// What differs from slice to slice for other reasons, such as repetition times that follow the heart, does not.
 bool interleave(const Places& places, const Labels& labels) {
-  constexpr std::size_t fewest = 3;
-  const auto is_even = [](const Places& part) {
-    if (part.size() < fewest) return false;
-    const double step = distance(*part[0].front(), *part[1].front());
-    for (std::size_t i = 2; i < part.size(); ++i) {
-      const double gap = distance(*part[i - 1].front(), *part[i].front());
-      if (std::abs(gap - step) > std::max(same_step * step, same_place_mm)) return false;
-    }
-    return true;
-  };
   return alternation(places, labels) && std::ranges::all_of(parted(places, labels), is_even);
+}
+
+/// True where labels alternate and are not merely those of some odd slices in an even volume, which would lack them.
+bool alternate(const Places& places, const Labels& labels) {
+  if (!alternation(places, labels)) return false;
+  const auto lacks_slices = [](const Places& part) { return part.size() > 2 && !is_even(part); };
+  return !is_even(places) || std::ranges::none_of(parted(places, labels), lacks_slices);
 }
 
 std::optional<double> lowest_number(const Places& places) {
@@ -373,8 +384,7 @@ class VolumeSplit {
   bool part_by_contrast(const Places& places, bool are_repeated, bool by_time) {
     const auto never = [](const Places&, const Labels&) { return false; };
     const auto part_by = [&](const Labels& labels, const auto& are_of_several) {
-      const bool is_split =
-          are_repeated ? are_parted_alike(places, labels) : static_cast<bool>(are_of_several(places, labels));
+      const bool is_split = are_repeated ? are_parted_alike(places, labels) : are_of_several(places, labels);
       if (!is_split) return false;
       auto parts = parted(places, labels);
       std::stable_sort(parts.begin(), parts.end(),
@@ -383,9 +393,9 @@ class VolumeSplit {
       return true;
     };
     for (const Trait& contrast : contrasts) {
-      if (part_by(labels_by(places, contrast), alternation)) return true;
+      if (part_by(labels_by(places, contrast), alternate)) return true;
     }
-    if (part_by(labels_by(places, &SliceHeader::sequence), alternation) ||
+    if (part_by(labels_by(places, &SliceHeader::sequence), alternate) ||
         part_by(labels_by(places, &SliceHeader::image_type), never) || part_by(labels_by(places, stack), interleave) ||
         part_by(labels_by(places, &SliceHeader::contrast_agent), interleave) ||
         part_by(labels_by(places, slice_thickness), interleave) ||
@@ -442,19 +452,51 @@ std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images) {
 }
 
 std::string mixed_times(const std::vector<SliceHeader>& slices) {
-  Places places;
-  for (const SliceHeader& slice : slices) places.push_back({&slice});
-  const std::pair<Labels, const char*> signs[] = {
-      {labels_by(places, {&SliceHeader::trigger_time, same_phase_ms}), "different trigger times"},
-      {labels_by(places, {&SliceHeader::acquisition}), "different acquisition numbers"},
-      {labels_by(places, &SliceHeader::contrast_agent), "different contrast agents"},
-      {labels_by(places, slice_thickness), "different slice thicknesses"},
-      {labels_by_turn(places), "the same instance numbers"}};
-  for (const auto& [labels, name] : signs) {
-    if (const auto i = alternation(places, labels)) {
-      return std::string("slices of ") + name + " alternate: " + display_name(slices[*i - 1]) + " and " +
-             display_name(slices[*i]);
+  // Without a single slice that lacks what all others say.
+  const auto those_with = [&](const auto& says) {
+    Places places;
+    for (const SliceHeader& slice : slices) {
+      if (says(slice)) places.push_back({&slice});
     }
+    if (places.size() + 1 == slices.size()) return places;
+    places.clear();
+    for (const SliceHeader& slice : slices) places.push_back({&slice});
+    return places;
+  };
+  const auto by = [&](const Trait& trait) {
+    const Places places = those_with([&](const SliceHeader& slice) { return trait.of(slice).has_value(); });
+    return std::pair(places, labels_by(places, trait));
+  };
+  const Places with_agent = those_with([](const SliceHeader& slice) { return says(slice.contrast_agent); });
+  const Places all = those_with([](const SliceHeader&) { return true; });
+  const std::pair<std::pair<Places, Labels>, const char*> signs[] = {
+      {by({&SliceHeader::trigger_time, same_phase_ms}), "different trigger times"},
+      {by({&SliceHeader::acquisition}), "different acquisition numbers"},
+      {{with_agent, labels_by(with_agent, &SliceHeader::contrast_agent)}, "different contrast agents"},
+      {by(slice_thickness), "different slice thicknesses"},
+      {{all, labels_by_turn(all)}, "the same instance numbers"}};
+  for (const auto& [labelled, name] : signs) {
+    const auto& [places, labels] = labelled;
+    if (const auto i = alternation(places, labels)) {
+      return std::string("slices of ") + name + " alternate: " + display_name(*places[*i - 1].front()) + " and " +
+             display_name(*places[*i].front());
+    }
+  }
+  return {};
+}
+
+std::string different_exposures(const std::vector<SliceHeader>& slices) {
+  const SliceHeader& first = slices.front();
+  const auto differ = [&](const char* what, const SliceHeader& slice) {
+    return std::string("slices of one volume have different ") + what +
+           ", and so perhaps different noise: " + display_name(first) + " and " + display_name(slice);
+  };
+  for (const SliceHeader& slice : slices) {
+    if (first.tube_voltage && slice.tube_voltage && !tube_voltage.same(*first.tube_voltage, *slice.tube_voltage)) {
+      return differ("tube voltages", slice);
+    }
+    const bool say_kernel = first.modality == "CT" && says(first.sequence) && says(slice.sequence);
+    if (say_kernel && first.sequence != slice.sequence) return differ("convolution kernels", slice);
   }
   return {};
 }

@@ -26,6 +26,10 @@ struct VolumePart {
 /// along their normal and stay so. The parts come in the order of their numbers, or of the times that split them.
 std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images);
 
+/// Two slices of one volume that were made or computed in different ways, such as with two tube voltages or kernels, so
+/// that their noise differs; empty where there are none.
+std::string different_exposures(const std::vector<SliceHeader>&);
+
 /// Why sorted slices of different places are no one picture, such as phases of a heart beat or two scans numbered
 /// alike; empty where they may be.
 std::string mixed_times(const std::vector<SliceHeader>&);

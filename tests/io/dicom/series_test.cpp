@@ -7,7 +7,10 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "io/dicom/series_fixture.hpp"
 #include "io/dicom_folder.hpp"
@@ -279,6 +282,63 @@ TEST_F(DicomSeries, ASliceOfAnotherOrientationIsNamedBesideTheGapItLeaves) {
   EXPECT_EQ(open()->warnings(), std::vector<std::string>{open()->why_uneven(0)});
   fs::remove(folder_ / "2.dcm");
   EXPECT_EQ(open()->why_uneven(0), gap);
+}
+
+TEST_F(DicomSeries, ASliceThatDiffersIsNamedBesideTheGapItLeaves) {
+  const std::tuple<DcmTagKey, const char*, const char*, const char*> cases[] = {
+      {DCM_PhotometricInterpretation, "MONOCHROME2", "MONOCHROME1", "photometric interpretation"},
+      {DCM_ImageType, "ORIGINAL\\PRIMARY\\AXIAL", "DERIVED\\PRIMARY\\MPR", "image type or units"},
+      {DCM_PatientPosition, "HFS", "FFS", "patient position"}};
+  for (const auto& [key, usual, odd, what] : cases) {
+    for (int z = 0; z < 6; ++z) add(std::to_string(z), z, z, {{key, z == 2 ? odd : usual}});
+    const auto image = open();
+    ASSERT_EQ(image->volume_count(), 2U) << what;
+    EXPECT_EQ(
+        image->why_2d_only(image->geometry(0).extent.z == 5 ? 0 : 1),
+        std::string("slices are missing: 1.dcm and 3.dcm are 2 mm apart, others 1 mm; 2.dcm has another ") + what);
+  }
+}
+
+TEST_F(DicomSeries, HowNumbersAreStoredDividesNoVolume) {
+  const std::vector<std::function<void(DicomSpec&)>> other_ways = {
+      [](DicomSpec& spec) { spec.bits_stored = 16; }, [](DicomSpec& spec) { spec.is_signed = true; },
+      [](DicomSpec& spec) { spec.bits_allocated = spec.bits_stored = 8; }};
+  for (const auto& store : other_ways) {
+    for (const std::vector<int>& changed : {std::vector{1, 3, 5}, {3}, {3, 4, 5}}) {
+      for (int z = 0; z < 6; ++z) {
+        DicomSpec spec = marked(10 + z);
+        spec.position = {0, 0, 1.0 * z};
+        spec.instance_number = z + 1;
+        if (std::ranges::count(changed, z)) store(spec);
+        write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+      }
+      const auto image = open();
+      ASSERT_EQ(image->volume_count(), 1U);
+      EXPECT_EQ(marks(*image), (std::vector<int>{10, 11, 12, 13, 14, 15}));
+      EXPECT_EQ(image->why_2d_only(0), "");
+
+      const TemporaryFolder results;
+      const fs::path output = results / "out";
+      write_image(*image, output, io::VoxelDomain::real, [](Volume& volume) {
+        for (float& voxel : volume.voxels) voxel += 100;
+      });
+      EXPECT_EQ(marks(*io::open_dicom(output, {})), (std::vector<int>{110, 111, 112, 113, 114, 115}));
+    }
+  }
+}
+
+/// Such as pictures of slices for display, beside the slices.
+TEST_F(DicomSeries, ImagesAtThePlacesOfOthersThatStoreNumbersInAnotherWayAreAVolumeOfTheirOwn) {
+  for (int i = 0; i < 12; ++i) {
+    DicomSpec spec = marked(i);
+    spec.position = {0, 0, 1.0 * (i % 6)};
+    spec.instance_number = i + 1;
+    if (i >= 6) spec.bits_allocated = spec.bits_stored = 8;
+    write_dicom(folder_ / (std::to_string(i) + ".dcm"), spec);
+  }
+  const auto image = open();
+  ASSERT_EQ(image->volume_count(), 2U);
+  EXPECT_EQ(marks(*image, 1), (std::vector<int>{6, 7, 8, 9, 10, 11}));
 }
 
 TEST_F(DicomSeries, PositionsFilledOnceMoreThanOthersForbidWindowsAcross) {

@@ -246,6 +246,40 @@ TEST_F(DicomVolumeSplit, WhatAlternatesWithoutOrderKeepsWindowsWithinSlices) {
   }
 }
 
+TEST_F(DicomVolumeSplit, ASliceThatLacksWhatAllOthersSayIsOneOfThem) {
+  for (const auto& [key, value] : {std::pair{DCM_KVP, "120"},
+                                   {DCM_ConvolutionKernel, "B30f"},
+                                   {DCM_InversionTime, "900"},
+                                   {DCM_AcquisitionNumber, "1"},
+                                   {DCM_ContrastBolusAgent, "Omnipaque"},
+                                   {DCM_SliceThickness, "2"}}) {
+    for (const int silent : {0, 3, 7}) {
+      clear();
+      for (int z = 0; z < 8; ++z) add(std::to_string(z), z, z, {{key, z == silent ? "" : value}});
+      expect_volumes(1, 8);
+      EXPECT_TRUE(open()->warnings().empty()) << DcmTag(key).getTagName();
+    }
+  }
+}
+
+TEST_F(DicomVolumeSplit, OddSlicesOfAnEvenVolumeStayInItAndAreWarnedOf) {
+  const auto expect = [&](const DcmTagKey& key, std::array<const char*, 8> values, const std::string& named) {
+    clear();
+    for (std::size_t z = 0; z < values.size(); ++z) {
+      add(std::to_string(z), static_cast<double>(z), static_cast<int>(z), {{key, values[z]}, {DCM_Modality, "CT"}});
+    }
+    EXPECT_EQ(open()->volume_count(), 1U);
+    EXPECT_EQ(open()->why_2d_only(0), "");
+    ASSERT_EQ(open()->warnings().size(), 1U);
+    EXPECT_EQ(open()->warnings()[0],
+              "slices of one volume have different " + named + ", and so perhaps different noise: 0.dcm and 3.dcm");
+  };
+  expect(DCM_KVP, {"120", "120", "120", "100", "100", "100", "100", "100"}, "tube voltages");
+  expect(DCM_KVP, {"120", "120", "120", "100", "120", "120", "120", "120"}, "tube voltages");
+  expect(DCM_ConvolutionKernel, {"B30f", "B30f", "B30f", "B60f", "B60f", "B30f", "B30f", "B30f"},
+         "convolution kernels");
+}
+
 /// Each station of a table begins with 1.
 TEST_F(DicomVolumeSplit, InstanceNumbersThatBeginAgainFurtherAlongAreOneVolume) {
   for (int z = 0; z < 8; ++z) add(std::to_string(z), z, z, {{DCM_InstanceNumber, std::to_string(z % 4)}});

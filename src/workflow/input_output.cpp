@@ -45,11 +45,21 @@ std::string endings(std::optional<io::Format> format) {
   return ".nii or .nii.gz";
 }
 
-/// Throws Error(unsupported) if the volumes differ in geometry: formats other than DICOM have one for all.
+/// Throws if the volumes differ in geometry: formats other than DICOM have one for all. Error(irregular) where one has
+/// fewer slices than another, as one whose scan was ended early; else Error(unsupported).
 void check_common_geometry(const io::Image& image, const fs::path& input, io::Format format, const Message& instead) {
   const io::Geometry& first = image.geometry(0);
   for (std::size_t volume = 1; volume < image.volume_count(); ++volume) {
     const io::Geometry& other = image.geometry(volume);
+    const auto slices = [](const io::Geometry& of) { return std::to_string(of.extent.z); };
+    if (other.direction == first.direction && other.extent.z != first.extent.z &&
+        other.extent.slice() == first.extent.slice()) {
+      throw Error(Errc::irregular,
+                  input.string() + ": volume " + std::to_string(volume + 1) + " has " + slices(other) +
+                      " slices, the first one " + slices(first) + ", and one " + io::to_string(format) +
+                      " file cannot hold both",
+                  instead);
+    }
     if (other.extent != first.extent || other.spacing != first.spacing || other.origin != first.origin ||
         other.direction != first.direction) {
       throw Error(Errc::unsupported,

@@ -240,6 +240,20 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   EXPECT_EQ(seconds_of("fast echoes, no clock", {"", "", ""}, "3.4", true), 0) << "no volume takes 3.4 ms";
 }
 
+TEST_F(SeriesOnDisk, ATimePointThatWasEndedEarlyIsNamed) {
+  fs::create_directory(folder_ / "in");
+  for (int i = 0; i < 10; ++i) {
+    DicomSpec spec{.position = {0, 0, 1.0 * (i % 4)}, .instance_number = i + 1};
+    spec.more = {{DCM_TemporalPositionIdentifier, std::to_string(i / 4 + 1)}};
+    write_dicom(folder_ / "in" / (std::to_string(i) + ".dcm"), spec);
+  }
+  const Result result = quietvox({"median", path("in"), path("out.nii")});
+  EXPECT_EQ(result.status, 10);
+  EXPECT_NE(result.err.find("volume 3 has 2 slices, the first one 4, and one NIfTI file cannot hold both; write DICOM"),
+            std::string::npos)
+      << result.err;
+}
+
 TEST_F(SeriesOnDisk, WithoutAPlaceBecomeNiftiWithoutOne) {
   DicomSpec spec{.position = {}};
   spec.more = {{DCM_Modality, "DX"}};

@@ -62,9 +62,10 @@ FolderWalk look_into(const fs::path& path) {
 
 constexpr const char* maybe_lost = "not DICOM, although its name says so: an image may be lost";
 
+/// False for what macOS keeps beside a file on disks of other systems, `._NAME`.
 bool is_named_dicom(const fs::path& name) {
   const std::string ending = name.extension().string();
-  return is_word(ending, ".dcm") || is_word(ending, ".ima");
+  return (is_word(ending, ".dcm") || is_word(ending, ".ima")) && !name.filename().string().starts_with("._");
 }
 
 /// What one file turned out to be.

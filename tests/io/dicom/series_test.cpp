@@ -599,12 +599,14 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
   write_dicom(folder_ / "report.dcm", report);
   std::ofstream(folder_ / "notes.txt") << "some notes, no image";
   for (const char* name : {"r.dcm", "slice.DCM"}) std::ofstream(folder_ / name);  // cut short, and named first
+  std::ofstream(folder_ / "._a.dcm") << "what macOS keeps beside a.dcm";
   const auto image = open();
   EXPECT_EQ(marks(*image), (std::vector<int>{1}));
   EXPECT_EQ(image->warnings(),
             (std::vector<std::string>{"skipped r.dcm: not DICOM, although its name says so: an image may be lost",
                                       "skipped slice.DCM: not DICOM, although its name says so: an image may be lost",
-                                      "skipped notes.txt: not DICOM", "skipped report.dcm: a structured report"}));
+                                      "skipped ._a.dcm: not DICOM", "skipped notes.txt: not DICOM",
+                                      "skipped report.dcm: a structured report"}));
   fs::remove(folder_ / "a.dcm");
   expect_error(Errc::no_input, "holds no DICOM image", [&] { open(); });
 }

@@ -39,7 +39,8 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   for (const std::string& name : names) {
     const bool begins = word.size() >= 4 && name.starts_with(word);
     const std::size_t distance = begins ? 1 : edit_distance(word, name);
-    if (distance < best_distance && distance < name.size()) {
+    const bool is_shorter = begins && distance == best_distance && name.size() < best.size();
+    if ((distance < best_distance || is_shorter) && distance < name.size()) {
       best = name;
       best_distance = distance;
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <system_error>
 
 #include "io/create.hpp"
@@ -34,6 +35,16 @@ std::optional<io::Format> format_of_ending(const fs::path& path) {
   if (ends(".mha") || ends(".mhd")) return io::Format::metaimage;
   if (ends(".dcm")) return io::Format::dicom;
   return std::nullopt;
+}
+
+/// Whether a name is one of a file that is no DICOM file and has no format of ours.
+bool has_foreign_ending(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  static const std::set<std::string> foreign{".bmp", ".bz2", ".gif",  ".gz",  ".h5",  ".jpeg", ".jpg", ".mat",
+                                             ".mgh", ".mgz", ".mif",  ".mnc", ".npy", ".npz",  ".pdf", ".png",
+                                             ".tar", ".tif", ".tiff", ".vti", ".vtk", ".xz",   ".zip"};
+  return foreign.contains(ending);
 }
 
 constexpr const char* usual_endings = "give .nii, .nii.gz, .nrrd or .mha";
@@ -186,7 +197,7 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
     }
     const auto by_ending = format_of_ending(output);
     if (by_ending) return by_ending;
-    if (!input || *input == io::Format::dicom) return io::Format::dicom;
+    if ((!input || *input == io::Format::dicom) && !has_foreign_ending(output)) return io::Format::dicom;
     return std::nullopt;
   }();
   if (!wanted) {

@@ -240,6 +240,16 @@ TEST_F(SeriesOnDisk, VolumesAtUnevenTimesHaveNoTimeBetweenThem) {
   EXPECT_EQ(seconds_of("fast echoes, no clock", {"", "", ""}, "3.4", true), 0) << "no volume takes 3.4 ms";
 }
 
+TEST_F(SeriesOnDisk, BecomeNoFolderThatIsNamedAsAnotherKindOfFile) {
+  quietvox_ok({"phantom", path("in"), "--size", "16x16x3"});
+  for (const char* name : {"out.png", "out.mgz", "out.nii.bz2", "out.TIF"}) {
+    const Result result = quietvox({"median", path("in"), path(name)});
+    EXPECT_EQ(result.status, 64);
+    EXPECT_NE(result.err.find("the ending names no known format"), std::string::npos) << result.err;
+  }
+  quietvox_ok({"median", path("in"), path("out.2026")});
+}
+
 TEST_F(SeriesOnDisk, ATimePointThatWasEndedEarlyIsNamed) {
   fs::create_directory(folder_ / "in");
   for (int i = 0; i < 10; ++i) {

@@ -256,6 +256,21 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
   return bricks.some(chosen);
 }
 
+/// Bricks of the other side of the middle than the object, without background.
+NoiseBricks other_side(const NoiseBricks& bricks, const Survey& found) {
+  constexpr std::size_t most = 2048;
+  std::vector<std::int64_t> all, chosen;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (!found.object[static_cast<std::size_t>(i)] && !found.fill.in(bricks, i) &&
+        background_share(bricks, i, found) <= most_background) {
+      all.push_back(i);
+    }
+  }
+  const std::size_t taken = std::min(most, all.size());
+  for (std::size_t n = 0; n < taken; ++n) chosen.push_back(all[n * all.size() / taken]);
+  return bricks.some(chosen);
+}
+
 /// Some of the bricks, from all over.
 NoiseBricks some_of(const NoiseBricks& bricks) {
   constexpr std::int64_t most = 1024;
@@ -537,6 +552,19 @@ Agreement agreement(double signal, double sigma, double air, bool masked) {
   return signal >= strong * air ? Agreement::yes : Agreement::perhaps;
 }
 
+/// Sigma of these bricks, of which there are enough, if their noise is white; else 0. `may_be_flat`: the share of them.
+double white_noise_of(NoiseBricks bricks, double may_be_flat, const Execution& execution) {
+  constexpr std::int64_t enough = 250;
+  constexpr std::int64_t share = 10;
+  constexpr double white = 0.8;
+  if (bricks.count() < enough) return 0;
+  take_apart(bricks, {}, execution);
+  NoiseSpectrumFit fit(bricks, static_cast<std::size_t>(bricks.count() / share), may_be_flat, false);
+  fit.run();
+  const bool is_noise = fit.floor() >= least_floor && fit.finest_variance() >= white * white * fit.variance();
+  return is_noise ? std::sqrt(fit.variance()) : 0;
+}
+
 /// The fit to the usual number of bricks, and that to fewer, if it comes nearer to the noise.
 struct Fits {
   NoiseSpectrumFit usual;
@@ -557,6 +585,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   constexpr double noise_alone = 0.75;
   constexpr std::int64_t many_parts = 2500;
   constexpr double quiet = 0.9;               // of what neighbours show
+  constexpr double much_finer = 0.4;          // of sigma
   constexpr double weak = 3;                  // sigmas
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   constexpr double most_above_tissue = 1.05;  // of sigma, that is chance: air, of many voxels, knows it better
@@ -589,6 +618,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   const bool may_have_air = !is_difference && said.magnitudes != Magnitudes::no;
   Air air;
   if (may_have_air) air = find_air(bricks, found.middle, said.magnitudes == Magnitudes::yes);
+  std::optional<NoiseBricks> others;
+  if (!is_difference) others = other_side(bricks, found);
   std::optional<NoiseBricks> sample;
   if (said.may_follow_signal) sample = sample_of(bricks, found);
   bricks.keep([&](std::int64_t i) { return static_cast<bool>(found.object[static_cast<std::size_t>(i)]); });
@@ -692,6 +723,30 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     if (model.sigma == 0) model.confidence = Confidence::none;
     model.reason += ", so that only the highest frequencies were measured";
   }
+  measured.floor = fits->usual.floor();
+  measured.signal = signal;
+  measured.object = object;
+  // Parts on the other side of the middle hold white noise that is far weaker, and here the highest frequencies are as
+  // weak: all else is a texture, such as that of spongy bone beside its marrow. Speckle is such a texture, but is
+  // noise.
+  if (others && air.sigma == 0 && model.distribution != NoiseDistribution::speckle &&
+      finest < much_finer * model.sigma) {
+    const std::int64_t count = others->count();
+    const double sigma = white_noise_of(std::move(*others), may_be_flat, execution);
+    if (sigma > model.step && sigma < much_finer * model.sigma) {
+      take_as_white(model, sigma);
+      model.distribution = NoiseDistribution::gaussian;
+      model.poisson = {};
+      model.speckle = {};
+      model.map = model.signal_map = {};
+      model.impulses = 0;  // the others hold none
+      measured.steepness = measured.floor = 1;
+      measured.sigma_of_flat = sigma;
+      measured.object = count;
+      model.confidence = Confidence::medium;
+      model.reason = "bright parts hold a texture, so that the dark ones were measured";
+    }
+  }
   // If sigma may be mostly structure, air that is much quieter speaks against it.
   const bool is_refuted = model.sigma > 2 * air.sigma && model.confidence <= Confidence::low;
   if (air.sigma > 0 && !is_refuted) {
@@ -699,9 +754,6 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     model.map = measured.is_by_air ? CoarseField() : fits->best().map(air.parts, model.sigma);
   }
   const bool is_uniform = model.map.values.size() == 1;
-  measured.floor = fits->usual.floor();
-  measured.signal = signal;
-  measured.object = object;
   measured.air = {air.sigma, air.is_even, air.deviation, {}};
   if (air.sigma > model.sigma && air.sigma < most_above_tissue * model.sigma && is_uniform) {
     set_sigma(model, air.sigma);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -1221,6 +1222,37 @@ TEST(MeasureNoise, PatternsThatRepeatAreNoNoise) {
                      std::to_string(amplitude) + ": " + model.describe());
         EXPECT_LT(model.trusted_sigma(), 3);
       }
+    }
+  }
+}
+
+/// Such as spongy bone in a bath: waves of 8 to 14 voxels in all directions, two parts of which have one value each.
+TEST(MeasureNoise, ATextureBesideAFlatMediumIsNoNoise) {
+  constexpr int waves = 40;
+  std::mt19937 random(test_seed);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> phase(0, 2 * std::numbers::pi), wavelength(8, 14);
+  std::vector<std::array<double, 4>> all(waves);
+  for (auto& wave : all) {
+    const std::array<double, 3> way{normal(random), normal(random), normal(random)};
+    const double length = std::hypot(way[0], way[1], way[2]), steps = 2 * std::numbers::pi / wavelength(random);
+    wave = {way[0] / length * steps, way[1] / length * steps, way[2] / length * steps, phase(random)};
+  }
+  for (const double radius : {30.0, 45.0}) {
+    for (const double sigma : {100.0, 200.0}) {
+      Scan scan{{{120, 120, 48}}, {}};
+      for (std::int64_t i = 0; i < scan.extent.voxels(); ++i) {
+        const auto [x, y, z] = place_of(i, scan.extent);
+        double sum = 0;
+        for (const auto& wave : all) sum += std::cos(wave[0] * x + wave[1] * y + wave[2] * z + wave[3]);
+        const double share = std::clamp(0.5 + 2 * (sum / std::sqrt(waves / 2.0) - 0.6), 0.0, 1.0);
+        const double clean = 12000 + (std::hypot(x - 60, y - 60) < radius ? 20000 * share : 0);
+        scan.voxels.push_back(static_cast<float>(clean + sigma * normal(random)));
+      }
+      const NoiseModel model = scan.measured();
+      EXPECT_NEAR(model.sigma, sigma, 0.05 * sigma) << radius;
+      EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
+      EXPECT_GE(model.confidence, Confidence::medium) << model.reason;
     }
   }
 }

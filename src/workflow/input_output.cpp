@@ -24,9 +24,13 @@ namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
 
-std::optional<io::Format> format_of_ending(const fs::path& path) {
-  std::string name = path.filename().string();
+std::string in_lower_case(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+std::optional<io::Format> format_of_ending(const fs::path& path) {
+  const std::string name = in_lower_case(path.filename().string());
   const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
   if (ends(".nii") || ends(".nii.gz") || ends(".hdr") || ends(".img") || ends(".hdr.gz") || ends(".img.gz")) {
     return io::Format::nifti;
@@ -39,12 +43,10 @@ std::optional<io::Format> format_of_ending(const fs::path& path) {
 
 /// Whether a name is one of a file that is no DICOM file and has no format of ours.
 bool has_foreign_ending(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   static const std::set<std::string> foreign{".bmp", ".bz2", ".gif",  ".gz",  ".h5",  ".jpeg", ".jpg", ".mat",
                                              ".mgh", ".mgz", ".mif",  ".mnc", ".npy", ".npz",  ".pdf", ".png",
                                              ".tar", ".tif", ".tiff", ".vti", ".vtk", ".xz",   ".zip"};
-  return foreign.contains(ending);
+  return foreign.contains(in_lower_case(path.extension().string()));
 }
 
 constexpr const char* usual_endings = "give .nii, .nii.gz, .nrrd or .mha";
@@ -201,7 +203,9 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
     return std::nullopt;
   }();
   if (!wanted) {
-    throw Error(Errc::invalid_argument, output.string() + ": the ending names no known format", usual_endings);
+    const bool may_be_folder = !input || *input == io::Format::dicom;
+    throw Error(Errc::invalid_argument, output.string() + ": the ending names no known format",
+                std::string(usual_endings) + (may_be_folder ? ", or a name without an ending for DICOM" : ""));
   }
   if (*wanted != io::Format::dicom && format_of_ending(output) != wanted) {
     throw Error(Errc::invalid_argument,

@@ -408,7 +408,10 @@ void add_warnings(Series& series, const ReadOptions& options) {
   }
   const auto& all = series.volumes;
   for (const Volume& volume : all) {
-    if (std::string odd = different_exposures(volume.slices); !odd.empty()) warnings.push_back(std::move(odd));
+    std::string odd = different_exposures(volume.slices);
+    if (odd.empty()) continue;
+    warnings.push_back(std::move(odd));
+    break;
   }
   if (const std::string lost = why_without_position(all); !lost.empty())
     warnings.push_back(lost + ": images without it are filtered one by one");

@@ -24,6 +24,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "cells are taken from memory as little endian");
 
+using Padding = std::optional<std::pair<int, int>>;  // first and last number
+
 [[noreturn]] void corrupt(const std::string& what) { throw Error(Errc::corrupt, what); }
 
 /// Calls `body(first cell of a row in its frame, first cell of it in the tile)`.
@@ -80,23 +82,23 @@ PixelFormat format_to_write(const PixelFormat& format, std::span<const std::uint
 }
 
 template <class Real>
-std::int64_t merge_any(const SliceHeader& slice, const PixelFormat& written, const float* values,
-                       std::span<std::uint16_t> cells) {
+std::int64_t merge_any(const SliceHeader& slice, const Padding& padding, const PixelFormat& written,
+                       const float* values, std::span<std::uint16_t> cells) {
   const ToStored<Real> to_stored(slice);
   const PixelFormat format = slice.format;
   const int min = format.min(), max = format.max();
   std::uint32_t clamped = 0;
   // Without branches or checks of bounds where there is no padding, so that the compiler makes vectors of it.
   std::uint16_t* const cell = cells.data();
-  for (std::size_t i = 0, count = slice.padding ? 0 : cells.size(); i < count; ++i) {
+  for (std::size_t i = 0, count = padding ? 0 : cells.size(); i < count; ++i) {
     const int number = to_stored.rounded(to_stored.exact(values[i]));
     const int stored = std::clamp(number, min, max);
     const bool finite = std::isfinite(values[i]);
     clamped += static_cast<std::uint32_t>(finite & (number != stored));
     cell[i] = finite ? written.with_stored(cell[i], stored) : cell[i];
   }
-  for (std::size_t i = 0; slice.padding && i < cells.size(); ++i) {
-    const auto [first, last] = *slice.padding;
+  for (std::size_t i = 0; padding && i < cells.size(); ++i) {
+    const auto [first, last] = *padding;
     const int before = format.stored(cells[i]);
     if (!std::isfinite(values[i]) || (before >= first && before <= last)) continue;
     const Real exact = to_stored.exact(values[i]);
@@ -110,35 +112,36 @@ std::int64_t merge_any(const SliceHeader& slice, const PixelFormat& written, con
 }
 
 /// By way of a table. Several numbers may have one value: where it is still that of the number before, this one stays.
-std::int64_t merge_by_table(const SliceHeader& slice, const PixelFormat& written, const float* values,
-                            std::span<std::uint16_t> cells) {
+std::int64_t merge_by_table(const SliceHeader& slice, const Padding& padding, const PixelFormat& written,
+                            const float* values, std::span<std::uint16_t> cells) {
   const ModalityLut& lut = slice.modality_lut;
   const PixelFormat& format = slice.format;
   const auto [least, most] = std::minmax(lut.values.front(), lut.values.back());
   std::int64_t clamped = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const int before = format.stored(cells[i]);
-    const bool was_padding = slice.padding && before >= slice.padding->first && before <= slice.padding->second;
+    const bool was_padding = padding && before >= padding->first && before <= padding->second;
     if (!std::isfinite(values[i]) || was_padding || static_cast<float>(lut.value(before)) == values[i]) continue;
     const double rounded = std::round(static_cast<double>(values[i]));
     clamped += rounded < least || rounded > most ? 1 : 0;
     int stored = std::clamp(lut.stored(values[i]), format.min(), format.max());
-    if (slice.padding && stored >= slice.padding->first && stored <= slice.padding->second) {
-      stored = beside(slice.padding->first, slice.padding->second, stored, format);
+    if (padding && stored >= padding->first && stored <= padding->second) {
+      stored = beside(padding->first, padding->second, stored, format);
     }
     cells[i] = written.with_stored(cells[i], stored);
   }
   return clamped;
 }
 
-std::int64_t merge_stored(const SliceHeader& slice, const PixelFormat& written, const float* values,
-                          std::span<std::uint16_t> cells) {
+std::int64_t merge_stored(const SliceHeader& slice, const Padding& padding, const PixelFormat& written,
+                          const float* values, std::span<std::uint16_t> cells) {
   constexpr std::pair<int, int> none{1, 0};
-  if (merge_whole_numbers(slice.format, written, slice.padding.value_or(none), values, cells)) return 0;
-  return merge_any<float>(slice, written, values, cells);
+  if (merge_whole_numbers(slice.format, written, padding.value_or(none), values, cells)) return 0;
+  return merge_any<float>(slice, padding, written, values, cells);
 }
 
-Merged merge_cells(const SliceHeader& slice, const float* values, VoxelDomain domain, std::span<std::uint16_t> cells) {
+Merged merge_cells(const SliceHeader& slice, const Padding& padding, const float* values, VoxelDomain domain,
+                   std::span<std::uint16_t> cells) {
   const auto merge = domain == VoxelDomain::stored ? merge_stored
                      : slice.modality_lut.empty()  ? merge_any<double>
                                                    : merge_by_table;
@@ -148,15 +151,15 @@ Merged merge_cells(const SliceHeader& slice, const float* values, VoxelDomain do
   for (std::size_t at = 0; at < cells.size(); at += cells_at_once) {
     const auto some = cells.subspan(at, std::min(cells_at_once, cells.size() - at));
     if (!merged.is_changed) std::ranges::copy(some, before.begin());
-    merged.clamped += merge(slice, written, values + at, some);
+    merged.clamped += merge(slice, padding, written, values + at, some);
     merged.is_changed = merged.is_changed || !std::equal(some.begin(), some.end(), before.begin());
   }
   return merged;
 }
 
 /// Marks what of an image is padding where that number is one of pixels, too, as where air is cut off at it: single
-/// cells of it lie scattered among others, and only what was cut out is padding. No marks: all cells of that number
-/// are.
+/// cells of it lie scattered among others that come as near to it as they do to each other, and only what was cut out
+/// is padding. No marks: all cells of that number are.
 std::vector<bool> padding_apart_from_pixels(const SliceHeader& slice, std::span<const std::uint16_t> cells) {
   if (!slice.padding) return {};
   const auto [first, last] = *slice.padding;
@@ -166,15 +169,27 @@ std::vector<bool> padding_apart_from_pixels(const SliceHeader& slice, std::span<
     const int stored = format.stored(cells[i]);
     is_padding[i] = static_cast<std::uint8_t>((stored >= first) & (stored <= last));
   }
+  const std::array<std::int64_t, 8> around{-slice.columns - 1, -slice.columns, -slice.columns + 1, -1, 1,
+                                           slice.columns - 1,  slice.columns,  slice.columns + 1};
+  const auto is_like_pixels = [&](std::int64_t cell) {
+    int least = std::numeric_limits<int>::max(), most = std::numeric_limits<int>::min(), nearest = least;
+    for (const std::int64_t step : around) {
+      const int stored = format.stored(cells[static_cast<std::size_t>(cell + step)]);
+      least = std::min(least, stored);
+      most = std::max(most, stored);
+      nearest = std::min(nearest, stored > last ? stored - last : first - stored);
+    }
+    return nearest < most - least;
+  };
   constexpr int scattered = 8;
   int lone = 0;
   for (std::int64_t y = 1; y < slice.rows - 1 && lone < scattered; ++y) {
-    const std::uint8_t* const row = &is_padding[static_cast<std::size_t>(y * slice.columns)];
-    const std::uint8_t *const above = row - slice.columns, *const below = row + slice.columns;
     for (std::int64_t x = 1; x < slice.columns - 1; ++x) {
-      const int others =
-          above[x - 1] | above[x] | above[x + 1] | row[x - 1] | row[x + 1] | below[x - 1] | below[x] | below[x + 1];
-      lone += row[x] & ~others;
+      const std::int64_t cell = y * slice.columns + x;
+      if (!is_padding[static_cast<std::size_t>(cell)]) continue;
+      const bool is_lone = std::ranges::none_of(
+          around, [&](std::int64_t step) { return is_padding[static_cast<std::size_t>(cell + step)]; });
+      lone += is_lone && is_like_pixels(cell) ? 1 : 0;
     }
   }
   if (lone < scattered) return {};
@@ -185,14 +200,12 @@ std::vector<bool> padding_apart_from_pixels(const SliceHeader& slice, std::span<
 /// As merge_values(), of all cells of an image.
 Merged merge_image(const SliceHeader& slice, const float* values, VoxelDomain domain, std::span<std::uint16_t> cells) {
   const std::vector<bool> padding = padding_apart_from_pixels(slice, cells);
-  if (padding.empty()) return merge_cells(slice, values, domain, cells);
-  SliceHeader without = slice;
-  without.padding.reset();
+  if (padding.empty()) return merge_cells(slice, slice.padding, values, domain, cells);
   std::vector<float> of_pixels(values, values + cells.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (padding[i]) of_pixels[i] = std::numeric_limits<float>::quiet_NaN();
   }
-  return merge_cells(without, of_pixels.data(), domain, cells);
+  return merge_cells(slice, {}, of_pixels.data(), domain, cells);
 }
 
 /// True if stored numbers exceed their bits (BitsStored). `differing`: the bits in which cells differ from each other.

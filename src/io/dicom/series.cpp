@@ -56,8 +56,9 @@ bool same_gradients(const SliceHeader& a, const SliceHeader& b) {
                     [](double x, double y) { return std::abs(x - y) <= same_gradient; });
 }
 
-/// In what two images differ that slices of one volume have in common, wherever they lie, but for the way in which they
-/// store numbers; null where in nothing. `direction`: how far cosines may differ.
+/// In what two images differ that slices of one volume have in common, wherever they lie; null where in nothing.
+/// `direction`: how far cosines may differ. They may store numbers in different ways, but then must be alike in what
+/// derived pictures differ in.
 const char* difference(const SliceHeader& a, const SliceHeader& b, double direction = same_direction) {
   if (a.temporal_position != b.temporal_position) return "temporal position";
   if (!same_numbers(a.echo_time, b.echo_time)) return "echo time";
@@ -68,6 +69,10 @@ const char* difference(const SliceHeader& a, const SliceHeader& b, double direct
   if (a.intent != b.intent) return "presentation intent";
   if (a.contrast != b.contrast) return "image type or units";
   if (a.modality_lut != b.modality_lut) return "modality LUT";
+  if (a.format != b.format &&
+      (a.image_type != b.image_type || a.says_slope != b.says_slope || a.says_intercept != b.says_intercept)) {
+    return "pixel format";
+  }
   if (a.frame_of_reference != b.frame_of_reference) return "frame of reference";
   if (a.patient_position != b.patient_position) return "patient position";
   for (int axis = 0; axis < 2; ++axis) {
@@ -77,9 +82,6 @@ const char* difference(const SliceHeader& a, const SliceHeader& b, double direct
       close(a.axes->first, b.axes->first, direction) && close(a.axes->second, b.axes->second, direction);
   return are_parallel ? nullptr : "orientation";
 }
-
-/// True where two images may be slices of one volume, wherever they lie.
-bool same_kind(const SliceHeader& a, const SliceHeader& b) { return a.format == b.format && !difference(a, b); }
 
 bool has_place(const SliceHeader& slice) { return slice.position && slice.axes; }
 
@@ -288,18 +290,16 @@ bool lie_evenly(const Images& images) {
          }) == along.end();
 }
 
-/// Joins kinds that, together, make a volume:
-/// - those that only store their numbers in another way, such as in fewer bits;
-/// - those whose orientations differ by hundredths of a degree: some programs compute the orientation of each slice
-///   anew. Volumes of a time series that were turned after the patient differ by as little, but mostly make a volume
-///   each.
-void join_alike(std::vector<Images>& kinds, double direction) {
+/// Joins kinds whose orientations differ by hundredths of a degree, if together they make a volume: some programs
+/// compute the orientation of each slice anew. Volumes of a time series that were turned after the patient differ by as
+/// little, but mostly make a volume each.
+void join_alike(std::vector<Images>& kinds) {
   constexpr std::size_t most_kinds = 2000;  // whose pairs are soon compared
   if (kinds.size() > most_kinds) return;
   for (std::size_t first = 0; first < kinds.size(); ++first) {
     const SliceHeader& image = *kinds[first].front();
     const auto is_alike = [&](const Images& kind) {
-      return has_place(image) && has_place(*kind.front()) && !difference(image, *kind.front(), direction);
+      return has_place(image) && has_place(*kind.front()) && !difference(image, *kind.front(), like_direction);
     };
     Images all;
     std::size_t kinds_alike = 0, in_volumes = 0;
@@ -309,8 +309,7 @@ void join_alike(std::vector<Images>& kinds, double direction) {
       all.insert(all.end(), kinds[i].begin(), kinds[i].end());
       if (lie_evenly(kinds[i])) in_volumes += kinds[i].size();
     }
-    const bool may_be_apart = direction > same_direction && 2 * in_volumes >= all.size();
-    if (kinds_alike < 2 || may_be_apart || !lie_evenly(all)) continue;
+    if (kinds_alike < 2 || 2 * in_volumes >= all.size() || !lie_evenly(all)) continue;
     kinds.erase(std::remove_if(kinds.begin() + static_cast<std::ptrdiff_t>(first) + 1, kinds.end(), is_alike),
                 kinds.end());
     kinds[first] = std::move(all);
@@ -330,7 +329,7 @@ std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, c
                                          " kinds were found (by echo time, size, orientation, ...)");
     }
     const auto same = !has_place(*slice) ? kinds.end() : std::ranges::find_if(kinds, [&](const Images& kind) {
-      return has_place(*kind.front()) && same_kind(*kind.front(), *slice);
+      return has_place(*kind.front()) && !difference(*kind.front(), *slice);
     });
     if (same == kinds.end()) {
       kinds.push_back({slice});
@@ -338,7 +337,7 @@ std::vector<std::vector<SliceHeader>> by_kind(std::vector<SliceHeader> images, c
       same->push_back(slice);
     }
   }
-  for (const double direction : {same_direction, like_direction}) join_alike(kinds, direction);
+  join_alike(kinds);
   std::vector<std::vector<SliceHeader>> sorted;
   for (Images& kind : kinds) {
     if (has_place(*kind.front())) sort_along_normal(kind);

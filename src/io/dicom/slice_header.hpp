@@ -57,7 +57,7 @@ struct PixelFormat {
     return {bits_allocated, bits_allocated, bits_allocated - 1, true};
   }
 
-  friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
+  friend auto operator<=>(const PixelFormat&, const PixelFormat&) = default;
 };
 
 /// A table of real values, for stored numbers from `first` on; those before and behind have the values of its ends.

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <type_traits>
 
 namespace quietvox::io::dicom {
 namespace {
@@ -64,13 +65,15 @@ bool says(const std::string& texts) { return texts.find_first_not_of('|') != std
 /// What images have in common: those of one label are alike.
 using Labels = std::map<const SliceHeader*, int>;
 
+constexpr int silent = -1;  ///< label of images that do not say
+
 /// Numbers of which each is close to the next one have one label; labels rise with them.
 Labels labels_by(const Places& places, const Trait& trait) {
   Labels labels;
   std::vector<std::pair<double, const SliceHeader*>> numbers;
   for (const auto& place : places) {
     for (const SliceHeader* image : place) {
-      labels[image] = -1;
+      labels[image] = silent;
       if (const auto number = trait.of(*image)) numbers.emplace_back(*number, image);
     }
   }
@@ -83,15 +86,19 @@ Labels labels_by(const Places& places, const Trait& trait) {
   return labels;
 }
 
-Labels labels_by(const Places& places, const std::string SliceHeader::*text) {
-  std::map<std::string, std::vector<const SliceHeader*>> images;
+/// The same for a text, or what else can be ordered.
+template <class Value>
+Labels labels_by(const Places& places, Value SliceHeader::*member) {
+  std::map<Value, std::vector<const SliceHeader*>> images;
   for (const auto& place : places) {
-    for (const SliceHeader* image : place) images[image->*text].push_back(image);
+    for (const SliceHeader* image : place) images[image->*member].push_back(image);
   }
   Labels labels;
   int label = 0;
   for (const auto& [value, alike] : images) {
-    for (const SliceHeader* image : alike) labels[image] = label;
+    bool is_silent = false;
+    if constexpr (std::is_same_v<Value, std::string>) is_silent = !says(value);
+    for (const SliceHeader* image : alike) labels[image] = is_silent ? silent : label;
     ++label;
   }
   return labels;
@@ -148,28 +155,32 @@ std::vector<Places> parted(const Places& places, const Labels& labels) {
   return parts;
 }
 
-/// Three places that lie at even steps, or more.
-bool is_even(const Places& places) {
-  if (places.size() < 3) return false;
-  const double step = distance(*places[0].front(), *places[1].front());
-  for (std::size_t i = 2; i < places.size(); ++i) {
-    const double gap = distance(*places[i - 1].front(), *places[i].front());
-    if (std::abs(gap - step) > std::max(same_step * step, same_place_mm)) return false;
-  }
-  return true;
-}
-
 /// True where labels alternate and each stands at even steps, as those of scans whose slices lie between each other's.
 /// What differs from slice to slice for other reasons, such as repetition times that follow the heart, does not.
 bool interleave(const Places& places, const Labels& labels) {
+  constexpr std::size_t fewest = 3;
+  const auto is_even = [](const Places& part) {
+    if (part.size() < fewest) return false;
+    const double step = distance(*part[0].front(), *part[1].front());
+    for (std::size_t i = 2; i < part.size(); ++i) {
+      const double gap = distance(*part[i - 1].front(), *part[i].front());
+      if (std::abs(gap - step) > std::max(same_step * step, same_place_mm)) return false;
+    }
+    return true;
+  };
   return alternation(places, labels) && std::ranges::all_of(parted(places, labels), is_even);
 }
 
-/// True where labels alternate and are not merely those of some odd slices in an even volume, which would lack them.
+/// True where labels alternate, and are not merely those of some odd slices in a row. A single slice that does not say
+/// is like those around it.
 bool alternate(const Places& places, const Labels& labels) {
-  if (!alternation(places, labels)) return false;
-  const auto lacks_slices = [](const Places& part) { return part.size() > 2 && !is_even(part); };
-  return !is_even(places) || std::ranges::none_of(parted(places, labels), lacks_slices);
+  constexpr std::size_t most_changes = 2;
+  std::vector<int> along;
+  for (const auto& place : places) along.push_back(labels.at(place.front()));
+  if (std::ranges::count(along, silent) == 1) std::erase(along, silent);
+  std::size_t changes = 0;
+  for (std::size_t i = 1; i < along.size(); ++i) changes += along[i] != along[i - 1];
+  return changes > most_changes && alternation(places, labels);
 }
 
 std::optional<double> lowest_number(const Places& places) {
@@ -392,6 +403,7 @@ class VolumeSplit {
       for (const Places& each : parts) part(each, by_time);
       return true;
     };
+    if (part_by(labels_by(places, &SliceHeader::format), never)) return true;
     for (const Trait& contrast : contrasts) {
       if (part_by(labels_by(places, contrast), alternate)) return true;
     }
@@ -453,10 +465,10 @@ std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images) {
 
 std::string mixed_times(const std::vector<SliceHeader>& slices) {
   // Without a single slice that lacks what all others say.
-  const auto those_with = [&](const auto& says) {
+  const auto those_with = [&](const auto& says_it) {
     Places places;
     for (const SliceHeader& slice : slices) {
-      if (says(slice)) places.push_back({&slice});
+      if (says_it(slice)) places.push_back({&slice});
     }
     if (places.size() + 1 == slices.size()) return places;
     places.clear();
@@ -486,17 +498,20 @@ std::string mixed_times(const std::vector<SliceHeader>& slices) {
 }
 
 std::string different_exposures(const std::vector<SliceHeader>& slices) {
-  const SliceHeader& first = slices.front();
-  const auto differ = [&](const char* what, const SliceHeader& slice) {
-    return std::string("slices of one volume have different ") + what +
-           ", and so perhaps different noise: " + display_name(first) + " and " + display_name(slice);
-  };
+  const SliceHeader *voltage = nullptr, *kernel = nullptr;  // the first that say them
   for (const SliceHeader& slice : slices) {
-    if (first.tube_voltage && slice.tube_voltage && !tube_voltage.same(*first.tube_voltage, *slice.tube_voltage)) {
-      return differ("tube voltages", slice);
+    const auto differ = [&](const char* what, const SliceHeader& first) {
+      return std::string("slices of one volume have different ") + what +
+             ", and so perhaps different noise: " + display_name(first) + " and " + display_name(slice);
+    };
+    if (slice.tube_voltage) {
+      if (!voltage) voltage = &slice;
+      if (!tube_voltage.same(*voltage->tube_voltage, *slice.tube_voltage)) return differ("tube voltages", *voltage);
     }
-    const bool say_kernel = first.modality == "CT" && says(first.sequence) && says(slice.sequence);
-    if (say_kernel && first.sequence != slice.sequence) return differ("convolution kernels", slice);
+    if (slice.modality == "CT" && says(slice.sequence)) {
+      if (!kernel) kernel = &slice;
+      if (kernel->sequence != slice.sequence) return differ("convolution kernels", *kernel);
+    }
   }
   return {};
 }

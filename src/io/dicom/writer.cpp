@@ -225,15 +225,21 @@ class Writer final : public ImageWriter {
     });
   }
 
-  /// Of slices that differ in their slope, those of the smallest steps.
+  /// Of slices that differ in their slope, those of the smallest steps; the range of all of these.
   std::optional<StoredIntegers> integers(std::size_t volume) const override {
     const auto& slices = series_->volumes.at(volume).slices;
     const auto has_table = [](const SliceHeader& slice) { return !slice.modality_lut.empty(); };
     if (std::ranges::any_of(slices, has_table)) return std::nullopt;
     const auto step = [](const SliceHeader& slice) { return std::abs(slice.slope); };
     const SliceHeader& finest = *std::ranges::min_element(slices, {}, step);
-    const PixelFormat& format = finest.format;
-    return {{finest.slope, finest.intercept, double(format.min()), double(format.max())}};
+    StoredIntegers integers{finest.slope, finest.intercept, double(finest.format.min()), double(finest.format.max())};
+    for (const SliceHeader& slice : slices) {
+      if (slice.slope != finest.slope) continue;
+      const double shift = (slice.intercept - finest.intercept) / finest.slope;
+      integers.lowest = std::min(integers.lowest, slice.format.min() + shift);
+      integers.highest = std::max(integers.highest, slice.format.max() + shift);
+    }
+    return integers;
   }
 
   WriteReport finish(std::vector<AtomicOutput*>& outputs) override {

@@ -327,6 +327,32 @@ TEST_F(DicomSeries, HowNumbersAreStoredDividesNoVolume) {
   }
 }
 
+TEST_F(DicomSeries, HowNumbersAreStoredDividesNoTimePointEither) {
+  for (int i = 0; i < 12; ++i) {
+    DicomSpec spec = marked(i);
+    spec.position = {0, 0, 1.0 * (i % 4)};
+    spec.instance_number = i + 1;
+    spec.more = {{DCM_AcquisitionTime, "10000" + std::to_string(i / 4)}};
+    if (i == 6) spec.bits_stored = 16;
+    write_dicom(folder_ / (std::to_string(i) + ".dcm"), spec);
+  }
+  const auto image = open();
+  ASSERT_EQ(image->volume_count(), 3U);
+  EXPECT_EQ(marks(*image, 1), (std::vector<int>{4, 5, 6, 7}));
+}
+
+TEST_F(DicomSeries, DerivedPicturesThatGoOnWhereSlicesEndAreAVolumeOfTheirOwn) {
+  for (int z = 0; z < 8; ++z) {
+    DicomSpec spec = marked(z);
+    spec.position = {0, 0, 1.0 * z};
+    spec.instance_number = z + 1;
+    spec.more = {{DCM_ImageType, z < 4 ? "ORIGINAL\\PRIMARY" : "DERIVED\\SECONDARY"}};
+    if (z >= 4) spec.bits_allocated = spec.bits_stored = 8;
+    write_dicom(folder_ / (std::to_string(z) + ".dcm"), spec);
+  }
+  EXPECT_EQ(open()->volume_count(), 2U);
+}
+
 /// Such as pictures of slices for display, beside the slices.
 TEST_F(DicomSeries, ImagesAtThePlacesOfOthersThatStoreNumbersInAnotherWayAreAVolumeOfTheirOwn) {
   for (int i = 0; i < 12; ++i) {

@@ -262,6 +262,18 @@ TEST_F(DicomVolumeSplit, ASliceThatLacksWhatAllOthersSayIsOneOfThem) {
   }
 }
 
+TEST_F(DicomVolumeSplit, ContrastsThatComeBackAgainAndAgainAreVolumesOfTheirOwnHoweverUnevenly) {
+  for (const auto& times :
+       {std::array{100, 100, 900, 900, 100, 100, 900, 900}, {100, 900, 100, 100, 900, 900, 100, 900}}) {
+    clear();
+    for (std::size_t z = 0; z < times.size(); ++z) {
+      add(std::to_string(z), static_cast<double>(z), static_cast<int>(z),
+          {{DCM_InversionTime, std::to_string(times[z])}});
+    }
+    EXPECT_EQ(open()->volume_count(), 2U);
+  }
+}
+
 TEST_F(DicomVolumeSplit, OddSlicesOfAnEvenVolumeStayInItAndAreWarnedOf) {
   const auto expect = [&](const DcmTagKey& key, std::array<const char*, 8> values, const std::string& named) {
     clear();

@@ -3,6 +3,7 @@
 #include "workflow/volume_filter.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/cut_out_background.hpp"
 #include "core/swapped_volume.hpp"
@@ -11,12 +12,14 @@
 namespace quietvox {
 namespace {
 
-/// A volume that remembers where its background was cut out, as it is read.
+/// A volume that remembers where its background was cut out, as it is read. There it is missing, so that the object's
+/// rim is not drawn towards it, unless the voxels are counts, which may well be 0 there.
 class MarkedSource final : public VolumeSource {
  public:
-  MarkedSource(VolumeSource& source, float value, const Execution& execution)
+  MarkedSource(VolumeSource& source, float value, bool is_missing, const Execution& execution)
       : source_(source),
         value_(value),
+        is_missing_(is_missing),
         execution_(execution.silent()),
         slices_(static_cast<std::size_t>(source.extent().z)) {}
 
@@ -27,8 +30,12 @@ class MarkedSource final : public VolumeSource {
     source_.read(slices);
     parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
-        slices_[static_cast<std::size_t>(slices.origin.z + z)] =
-            cut_out_background(slices.row(0, z), slices.extent.x, slices.extent.y, value_);
+        std::vector<bool>& marks = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+        float* const voxels = slices.row(0, z);
+        marks = cut_out_background(voxels, slices.extent.x, slices.extent.y, value_);
+        for (std::size_t i = 0; is_missing_ && i < marks.size(); ++i) {
+          if (marks[i]) voxels[i] = std::numeric_limits<float>::quiet_NaN();
+        }
       }
     });
   }
@@ -46,6 +53,7 @@ class MarkedSource final : public VolumeSource {
  private:
   VolumeSource& source_;
   float value_;
+  bool is_missing_;
   Execution execution_;
   std::vector<std::vector<bool>> slices_;  // of their own, as one may be read while another is written
 };
@@ -119,7 +127,10 @@ void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>
 
 void VolumeFilter::run_in_frame(const std::function<void(VolumeView<const float> slices)>& consume) const {
   std::optional<MarkedSource> marked;
-  if (const auto background = kept_background()) marked.emplace(frame_->source(), *background, execution_);
+  if (const auto background = kept_background()) {
+    const bool are_counts = noise_.front().distribution == NoiseDistribution::poisson;
+    marked.emplace(frame_->source(), *background, !are_counts, execution_);
+  }
   VolumeSource& source = marked ? *marked : frame_->source();
   std::optional<StabilisedSource> stabilised;
   if (stabilisation_) stabilised.emplace(source, *stabilisation_, execution_);

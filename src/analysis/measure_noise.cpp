@@ -244,13 +244,18 @@ std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, co
   return repaired;
 }
 
+/// At most so many indices below `count`, from all over.
+std::vector<std::int64_t> from_all_over(std::int64_t count, std::int64_t most) {
+  const std::int64_t taken = std::min(most, count);
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t n = 0; n < taken; ++n) chosen.push_back(n * count / taken);
+  return chosen;
+}
+
 /// Bricks from all over a volume that show noise, dark ones too.
 NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
-  constexpr std::int64_t most = 2048;
-  const std::int64_t looked_at = std::min(most, bricks.count());
   std::vector<std::int64_t> chosen;
-  for (std::int64_t n = 0; n < looked_at; ++n) {
-    const std::int64_t i = n * bricks.count() / looked_at;
+  for (const std::int64_t i : from_all_over(bricks.count(), 2048)) {
     if (background_share(bricks, i, found) <= most_background && !found.fill.in(bricks, i)) chosen.push_back(i);
   }
   return bricks.some(chosen);
@@ -258,7 +263,6 @@ NoiseBricks sample_of(const NoiseBricks& bricks, const Survey& found) {
 
 /// Bricks of the other side of the middle than the object, without background.
 NoiseBricks other_side(const NoiseBricks& bricks, const Survey& found) {
-  constexpr std::size_t most = 2048;
   std::vector<std::int64_t> all, chosen;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     if (!found.object[static_cast<std::size_t>(i)] && !found.fill.in(bricks, i) &&
@@ -266,19 +270,12 @@ NoiseBricks other_side(const NoiseBricks& bricks, const Survey& found) {
       all.push_back(i);
     }
   }
-  const std::size_t taken = std::min(most, all.size());
-  for (std::size_t n = 0; n < taken; ++n) chosen.push_back(all[n * all.size() / taken]);
+  for (const std::int64_t n : from_all_over(std::ssize(all), 2048)) chosen.push_back(all[static_cast<std::size_t>(n)]);
   return bricks.some(chosen);
 }
 
 /// Some of the bricks, from all over.
-NoiseBricks some_of(const NoiseBricks& bricks) {
-  constexpr std::int64_t most = 1024;
-  const std::int64_t taken = std::min(most, bricks.count());
-  std::vector<std::int64_t> chosen;
-  for (std::int64_t n = 0; n < taken; ++n) chosen.push_back(n * bricks.count() / taken);
-  return bricks.some(chosen);
-}
+NoiseBricks some_of(const NoiseBricks& bricks) { return bricks.some(from_all_over(bricks.count(), 1024)); }
 
 /// How much louder than tissue air may be.
 double most_of_air(bool masked) { return masked ? 1.15 : 1.3; }
@@ -727,8 +724,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   measured.signal = signal;
   measured.object = object;
   // Parts on the other side of the middle hold white noise that is far weaker, and here the highest frequencies are as
-  // weak: all else is a texture, such as that of spongy bone beside its marrow. Speckle is such a texture, but is
-  // noise.
+  // weak: all else is a texture, such as that of spongy bone beside its marrow. Speckle is one, too, but is noise.
   if (others && air.sigma == 0 && model.distribution != NoiseDistribution::speckle &&
       finest < much_finer * model.sigma) {
     const std::int64_t count = others->count();

@@ -37,11 +37,10 @@ std::vector<std::filesystem::path> files_of(const Series&);
 std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const std::string& uid,
                                        const std::filesystem::path&);
 
-/// Parts the images of a series by size, frame of reference,
-/// patient position, orientation, contrast and time, then by repeated positions (see tell_apart), and orders each part.
-/// Every image is in exactly one volume. The volumes come in the order of their temporal positions, then of their
-/// lowest instance numbers, then of what else makes them differ, whatever the names of the files. Throws
-/// Error(cancelled).
+/// Parts the images of a series by size, frame of reference, patient position, orientation, contrast and time, then by
+/// repeated positions (see tell_apart), and orders each part. Every image is in exactly one volume. The volumes come in
+/// the order of their temporal positions, then of their lowest instance numbers, then of what else makes them differ,
+/// whatever the names of the files. Throws Error(cancelled).
 std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::stop_token& stop = {});
 
 /// Which images do not say where they lie, though others do, or all of their modality ought to; else empty. Frames

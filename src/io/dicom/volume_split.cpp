@@ -126,13 +126,25 @@ bool are_parted_alike(const Places& places, const Labels& labels) {
          std::all_of(counts.begin(), counts.end(), [](const auto& count) { return count.second.size() == 1; });
 }
 
-/// Where a label comes back along the places after another one; none where it never does.
-std::optional<std::size_t> alternation(const Places& places, const Labels& labels) {
+/// The first image of each place and its label, along the places. A single one that does not say is left out: it is
+/// like those around it.
+std::vector<std::pair<const SliceHeader*, int>> along(const Places& places, const Labels& labels) {
+  std::vector<std::pair<const SliceHeader*, int>> images;
+  for (const auto& place : places) images.emplace_back(place.front(), labels.at(place.front()));
+  const auto is_silent = [](const auto& image) { return image.second == silent; };
+  if (std::ranges::count_if(images, is_silent) == 1) std::erase_if(images, is_silent);
+  return images;
+}
+
+/// The images between which a label comes back along the places after another one; none where it never does.
+std::optional<std::pair<const SliceHeader*, const SliceHeader*>> alternation(const Places& places,
+                                                                             const Labels& labels) {
   std::map<int, std::size_t> last;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const int label = labels.at(places[i].front());
+  const auto images = along(places, labels);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const int label = images[i].second;
     const auto before = last.find(label);
-    if (before != last.end() && before->second + 1 < i) return i;
+    if (before != last.end() && before->second + 1 < i) return std::pair(images[i - 1].first, images[i].first);
     last[label] = i;
   }
   return std::nullopt;
@@ -171,15 +183,12 @@ bool interleave(const Places& places, const Labels& labels) {
   return alternation(places, labels) && std::ranges::all_of(parted(places, labels), is_even);
 }
 
-/// True where labels alternate, and are not merely those of some odd slices in a row. A single slice that does not say
-/// is like those around it.
+/// True where labels alternate, and are not merely those of some odd slices in a row.
 bool alternate(const Places& places, const Labels& labels) {
   constexpr std::size_t most_changes = 2;
-  std::vector<int> along;
-  for (const auto& place : places) along.push_back(labels.at(place.front()));
-  if (std::ranges::count(along, silent) == 1) std::erase(along, silent);
+  const auto images = along(places, labels);
   std::size_t changes = 0;
-  for (std::size_t i = 1; i < along.size(); ++i) changes += along[i] != along[i - 1];
+  for (std::size_t i = 1; i < images.size(); ++i) changes += images[i].second != images[i - 1].second;
   return changes > most_changes && alternation(places, labels);
 }
 
@@ -464,34 +473,18 @@ std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images) {
 }
 
 std::string mixed_times(const std::vector<SliceHeader>& slices) {
-  // Without a single slice that lacks what all others say.
-  const auto those_with = [&](const auto& says_it) {
-    Places places;
-    for (const SliceHeader& slice : slices) {
-      if (says_it(slice)) places.push_back({&slice});
-    }
-    if (places.size() + 1 == slices.size()) return places;
-    places.clear();
-    for (const SliceHeader& slice : slices) places.push_back({&slice});
-    return places;
-  };
-  const auto by = [&](const Trait& trait) {
-    const Places places = those_with([&](const SliceHeader& slice) { return trait.of(slice).has_value(); });
-    return std::pair(places, labels_by(places, trait));
-  };
-  const Places with_agent = those_with([](const SliceHeader& slice) { return says(slice.contrast_agent); });
-  const Places all = those_with([](const SliceHeader&) { return true; });
-  const std::pair<std::pair<Places, Labels>, const char*> signs[] = {
-      {by({&SliceHeader::trigger_time, same_phase_ms}), "different trigger times"},
-      {by({&SliceHeader::acquisition}), "different acquisition numbers"},
-      {{with_agent, labels_by(with_agent, &SliceHeader::contrast_agent)}, "different contrast agents"},
-      {by(slice_thickness), "different slice thicknesses"},
-      {{all, labels_by_turn(all)}, "the same instance numbers"}};
-  for (const auto& [labelled, name] : signs) {
-    const auto& [places, labels] = labelled;
-    if (const auto i = alternation(places, labels)) {
-      return std::string("slices of ") + name + " alternate: " + display_name(*places[*i - 1].front()) + " and " +
-             display_name(*places[*i].front());
+  Places places;
+  for (const SliceHeader& slice : slices) places.push_back({&slice});
+  const std::pair<Labels, const char*> signs[] = {
+      {labels_by(places, {&SliceHeader::trigger_time, same_phase_ms}), "different trigger times"},
+      {labels_by(places, {&SliceHeader::acquisition}), "different acquisition numbers"},
+      {labels_by(places, &SliceHeader::contrast_agent), "different contrast agents"},
+      {labels_by(places, slice_thickness), "different slice thicknesses"},
+      {labels_by_turn(places), "the same instance numbers"}};
+  for (const auto& [labels, name] : signs) {
+    if (const auto between = alternation(places, labels)) {
+      return std::string("slices of ") + name + " alternate: " + display_name(*between->first) + " and " +
+             display_name(*between->second);
     }
   }
   return {};

@@ -199,12 +199,15 @@ OFCondition save_new_file(DcmFileFormat& file, const std::filesystem::path& path
   OFCondition status;
   std::uintmax_t size = 0;
   {
-    DcmOutputFileStream stream(fdopen(made, "wb"));
+    std::FILE* const opened = fdopen(made, "wb");
+    DcmOutputFileStream stream(opened);
     DcmWriteCache cache;
     file.transferInit();
     status = file.write(stream, syntax, encoding, &cache, EGL_recalcGL, EPD_noChange, 0, 0, 0, EWM_createNewMeta);
     file.transferEnd();
     size = static_cast<std::uintmax_t>(stream.tell());  // before it is packed, where it is
+    std::fflush(opened);
+    begin_sync(made);
   }
   // DCMTK does not look whether all came to the disk, and knows no reasons.
   std::error_code ignored;

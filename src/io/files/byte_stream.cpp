@@ -233,6 +233,7 @@ class ByteWriter::Impl {
       });
       if (packer_) packer_->write(std::span(waiting).first(some));
     }
+    if (!packer_) file_.begin_sync(size_, bytes);
     size_ += bytes;
   }
 

@@ -70,6 +70,10 @@ pid_t fork_apart() noexcept {
   return child;
 }
 
+void begin_sync(int file, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  sync_file_range(file, static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE);
+}
+
 RawReader::RawReader(const fs::path& path, const fs::path& within) : path_(path), file_(path, O_RDONLY | O_NONBLOCK) {
   struct stat status {};
   if (!file_.is_open() || fstat(file_, &status) != 0) {

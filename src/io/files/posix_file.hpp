@@ -37,6 +37,10 @@ class Descriptor {
 /// process's output waits for it. It must not allocate memory: other threads may have been doing so.
 pid_t fork_apart() noexcept;
 
+/// Lets the disk begin to take what was written to a file, from `offset` on, so that a later fsync() waits less. Waits
+/// for nothing itself, and leaves errors to fsync(). `bytes`: 0 for all that follow.
+void begin_sync(int file, std::uint64_t offset = 0, std::uint64_t bytes = 0) noexcept;
+
 /// A regular file that is read from any place, by any number of threads.
 class RawReader {
  public:
@@ -64,6 +68,7 @@ class RawWriter {
   const std::filesystem::path& name() const { return name_; }
   /// May be called by several threads at once.
   void write(std::uint64_t offset, std::span<const std::byte>);
+  void begin_sync(std::uint64_t offset, std::uint64_t bytes) const noexcept { io::begin_sync(file_, offset, bytes); }
   void close();
 
  private:

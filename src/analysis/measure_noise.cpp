@@ -225,6 +225,53 @@ Survey survey(const NoiseBricks& bricks, bool is_difference) {
   return result;
 }
 
+/// How the voxels of a brick are distributed. Noise has a skewness of 0 and a kurtosis of a little below 3.
+struct Shape {
+  double variance, skewness, kurtosis;
+};
+
+Shape shape_of(const float* brick, std::int64_t voxels) {
+  const auto count = static_cast<double>(voxels);
+  const double mean = std::accumulate(brick, brick + voxels, 0.0) / count;
+  double squares = 0, cubes = 0, fourths = 0;
+  for (std::int64_t i = 0; i < voxels; ++i) {
+    const double excess = static_cast<double>(brick[i]) - mean, square = excess * excess;
+    squares += square;
+    cubes += square * excess;
+    fourths += square * square;
+  }
+  const double variance = squares / count;
+  if (!(variance > 0)) return {0, 0, 3};
+  return {variance, cubes / count / std::pow(variance, 1.5), fourths / count / (variance * variance)};
+}
+
+std::vector<Shape> shapes_of(const NoiseBricks& bricks) {
+  std::vector<Shape> shapes;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) shapes.push_back(shape_of(bricks.brick(i), bricks.voxels()));
+  return shapes;
+}
+
+/// Whether the voxels of these bricks are distributed as those of a texture: most bricks lean to one side or hold a few
+/// far voxels, or all of them together hold few between two values.
+bool hold_texture(std::span<const Shape> shapes, std::span<const std::size_t> chosen) {
+  constexpr std::size_t fewest = 60;
+  constexpr double most_skewness = 0.6, most_kurtosis = 3.5;
+  constexpr double least_kurtosis = 2.3;  // of all together, which is 3 for noise of any spectrum
+  if (chosen.size() < fewest) return false;
+  std::vector<double> skewness, kurtosis;
+  double variances = 0, fourths = 0;
+  for (const std::size_t i : chosen) {
+    const Shape& one = shapes[i];
+    skewness.push_back(one.skewness);
+    kurtosis.push_back(one.kurtosis);
+    variances += one.variance;
+    fourths += one.kurtosis * one.variance * one.variance;
+  }
+  const double together = fourths * static_cast<double>(chosen.size()) / (variances * variances);
+  return std::abs(median_of<double>(skewness)) > most_skewness || median_of<double>(kurtosis) > most_kurtosis ||
+         together < least_kurtosis;
+}
+
 /// Turns bricks into their energies, after replacing missing voxels and impulses. Returns each brick's share of
 /// impulses.
 std::vector<double> take_apart(NoiseBricks& bricks, const Impulses& impulses, const Execution& execution) {
@@ -583,6 +630,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   constexpr std::int64_t many_parts = 2500;
   constexpr double quiet = 0.9;               // of what neighbours show
   constexpr double much_finer = 0.4;          // of sigma
+  constexpr double much_finer_still = 0.2;    // of sigma
   constexpr double weak = 3;                  // sigmas
   constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
   constexpr double most_above_tissue = 1.05;  // of sigma, that is chance: air, of many voxels, knows it better
@@ -631,6 +679,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
 
   std::optional<NoiseBricks> voxels;
   if (!is_difference && bricks.size().z > 1 && found.impulses.share == 0) voxels = some_of(bricks);
+  const std::vector<Shape> shapes = shapes_of(bricks);
   const std::vector<double> repaired = take_apart(bricks, found.impulses, execution);
   if (model.impulses > 0) {
     model.impulses = std::accumulate(repaired.begin(), repaired.end(), 0.0) / static_cast<double>(object);
@@ -727,20 +776,27 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   // weak: all else is a texture, such as that of spongy bone beside its marrow. Speckle is one, too, but is noise.
   if (others && air.sigma == 0 && model.distribution != NoiseDistribution::speckle &&
       finest < much_finer * model.sigma) {
-    const std::int64_t count = others->count();
-    const double sigma = white_noise_of(std::move(*others), may_be_flat, execution);
-    if (sigma > model.step && sigma < much_finer * model.sigma) {
+    const auto take = [&](double sigma, std::int64_t bricks_of_it, Confidence confidence, std::string reason) {
       take_as_white(model, sigma);
       model.distribution = NoiseDistribution::gaussian;
       model.poisson = {};
       model.speckle = {};
       model.map = model.signal_map = {};
-      model.impulses = 0;  // the others hold none
       measured.steepness = measured.floor = 1;
       measured.sigma_of_flat = sigma;
-      measured.object = count;
-      model.confidence = Confidence::medium;
-      model.reason = "bright parts hold a texture, so that the dark ones were measured";
+      measured.object = bricks_of_it;
+      model.confidence = confidence;
+      model.reason = std::move(reason);
+    };
+    const std::int64_t count = others->count();
+    const double sigma = white_noise_of(std::move(*others), may_be_flat, execution);
+    if (sigma > model.step && sigma < much_finer * model.sigma) {
+      model.impulses = 0;  // the others hold none
+      take(sigma, count, Confidence::medium, "bright parts hold a texture, so that the dark ones were measured");
+    } else if (finest < much_finer_still * model.sigma && found.impulses.share == 0 && bricks.are_of_neighbours() &&
+               hold_texture(shapes, fits->usual.chosen())) {
+      take(finest, object, finest > model.step ? Confidence::low : Confidence::none,
+           "even the flattest parts hold a texture, so that only the highest frequencies were measured");
     }
   }
   // If sigma may be mostly structure, air that is much quieter speaks against it.
@@ -850,7 +906,7 @@ constexpr std::int64_t few_parts = 250;  // of which none may be flat
 /// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
 /// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
 /// are large, the noise is truly smooth, and the model stays. If they hardly differ, in a slice or where parts are few,
-/// structure was measured.
+/// structure was measured; so it was where noise that is said to be white hardly shows in them.
 NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
   // The darkest voxel alone is more than most_background.
@@ -874,7 +930,11 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   // A variance that follows the signal as noise does is no structure.
   const bool is_sure = measured.is_by_air || model.signal_variance() != nullptr;
   const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
-  if (model.confidence == Confidence::none || is_sure || !(is_large || has_few_parts || is_doubtful)) return model;
+  const bool is_called_white = model.confidence == Confidence::low && model.spectrum.size.voxels() == 1;
+  if (model.confidence == Confidence::none || is_sure ||
+      !(is_large || has_few_parts || is_doubtful || is_called_white)) {
+    return model;
+  }
   const double fine = estimate_noise(source);
   constexpr double rounding = 0.75;  // of a step: estimate_noise() where the median difference is half a step
   const double no_noise = std::max(least_between_neighbours * model.sigma, rounding * model.step);
@@ -883,13 +943,16 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
     model.reason = "neighbouring voxels show no noise, and " + model.reason;
     return model;
   }
-  const bool is_used = has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma;
+  constexpr double hardly = 0.25;
+  const bool is_hardly_there = is_called_white && fine < hardly * model.sigma && fine > model.step;
+  const bool is_used = is_hardly_there || (has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma);
   const double sigma = less_structure(std::min(fine, model.sigma), measured.of_quiet);
   if (!is_used || sigma >= model.sigma) return model;
   take_as_white(model, sigma);
   model.confidence = Confidence::low;
-  model.reason = std::string(has_few_parts ? "the object has few parts to go by"
-                                           : "voxels are so large that anatomy looks like noise") +
+  model.reason = std::string(has_few_parts     ? "the object has few parts to go by"
+                             : is_hardly_there ? "even the flattest parts hold structure"
+                                               : "voxels are so large that anatomy looks like noise") +
                  ", so that only the finest differences were measured";
   return model;
 }

@@ -22,6 +22,7 @@ class NoiseBricks {
   std::int64_t count() const { return std::ssize(places_); }
   const Extent& size() const { return size_; }
   std::int64_t voxels() const { return size_.voxels(); }
+  bool are_of_neighbours() const { return apart_ == 1; }
   float* brick(std::int64_t i) { return voxels_.data() + i * voxels(); }
   const float* brick(std::int64_t i) const { return voxels_.data() + i * voxels(); }
   /// Mean of the volume at the brick's place; the brick's own mean is another one if it holds a difference.

@@ -66,7 +66,9 @@ double misfit(std::span<const double> residuals, double spread) {
 }
 
 NoiseLevel::NoiseLevel(const NoiseBricks& bricks)
-    : extent_(bricks.extent()), variance_(static_cast<std::size_t>(bricks.count()), 1) {
+    : extent_(bricks.extent()),
+      are_of_neighbours_(bricks.are_of_neighbours()),
+      variance_(static_cast<std::size_t>(bricks.count()), 1) {
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     places_.push_back(bricks.place(i));
     terms_.push_back(terms_at(places_.back()));
@@ -209,21 +211,29 @@ void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::s
   constexpr std::size_t fewest = 50, fewest_of_two_minds = 100;
   constexpr double cautious_ridge = 5;
   const Candidates few = candidates_of(surest, energy, spread), many = candidates_of(sure, energy, spread);
-  const auto take_close_fit = [&](const Terms& start) {
-    constexpr double of_one_mind = 0.93;  // of the candidates: among structure, others lie above the polynomial
+  const auto take_close_fit = [&](const Terms& start, double of_one_mind) {
     const Polynomial close = close_fit(many, spread, start);
     return static_cast<double>(close.near()) >= of_one_mind * static_cast<double>(many.bricks.size()) &&
            take(many, close);
   };
+  constexpr double nearly_all = 0.93;  // of the candidates: among structure, others lie above the polynomial
   // The map changes which bricks are candidates: those that remain may be too few to find it anew.
-  if (is_close_ && many.bricks.size() >= fewest && take_close_fit(polynomial_)) return;
+  if (is_close_ && many.bricks.size() >= fewest && take_close_fit(polynomial_, nearly_all)) return;
   stop_varying();
   if (few.bricks.size() < fewest) return;
   // Whether it varies is for the cautious fit to say.
   const Polynomial cautious = first_fit(few, spread, cautious_ridge);
-  if (!take(few, cautious)) return;
-  is_close_ = take_close_fit(cautious.coefficients);
-  if (!is_close_ && cautious.near() < fewest_of_two_minds) stop_varying();
+  if (take(few, cautious)) {
+    is_close_ = take_close_fit(cautious.coefficients, nearly_all);
+    if (!is_close_ && cautious.near() < fewest_of_two_minds) stop_varying();
+    return;
+  }
+  // It may have followed the quietest parts alone. Then many others agree on much.
+  constexpr std::size_t many_agree = 300;
+  constexpr double all_but_few = 0.94, much = 1.5;  // times the standard deviation of the quietest part
+  if (!are_of_neighbours_ || many.bricks.size() < many_agree) return;
+  is_close_ = take_close_fit(cautious.coefficients, all_but_few) && highest_ - lowest_ >= 2 * std::log(much);
+  if (!is_close_) stop_varying();
 }
 
 void NoiseLevel::stop_varying() {

@@ -81,6 +81,7 @@ class NoiseLevel {
   static void solve(std::array<Terms, terms>& matrix, Terms& right);
 
   Extent extent_;
+  bool are_of_neighbours_;
   std::vector<Triple<double>> places_;
   std::vector<Terms> terms_;
   std::vector<double> variance_;

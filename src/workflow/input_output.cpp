@@ -125,7 +125,9 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
   const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input, {},
                                          io::dicom_result_series_keys);
   if (format == io::Format::dicom) return;
-  io::ProvenanceSidecar(output, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
+  // It names a pair of files by the header.
+  const fs::path image = format == io::Format::nifti ? io::nifti_target(output, {}).paths.header : output;
+  io::ProvenanceSidecar(image, input.empty() ? std::vector<fs::path>() : std::vector{input}, {.force = force}).check();
 }
 
 std::vector<fs::path> files_of_image(const fs::path& path) {

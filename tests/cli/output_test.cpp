@@ -48,6 +48,13 @@ TEST_F(Output, NamesEveryFileThatWasWritten) {
   }
 }
 
+TEST_F(Output, OfTwoFilesIsReplacedByEitherName) {
+  for (const std::string name : {"a.hdr", "a.img"}) {
+    quietvox_ok({"median", path("in.nii"), path(name), "--force"});
+    quietvox_ok({"median", path("in.nii"), path(name), "--force"});
+  }
+}
+
 TEST_F(Output, AutoSaysWhichBackendItTookAndWhy) {
   const Result result = quietvox_ok({"median", path("in.nii"), path("out.nii")});
   EXPECT_NE(result.err.find("(auto: "), std::string::npos) << result.err;

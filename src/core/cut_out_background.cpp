@@ -72,12 +72,23 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
     }
   }
   constexpr std::int64_t near = 8, scattered = 3;  // as counts of 0.01 and more leave them
+  const auto around = [](const Counts& counts, std::int64_t x, std::int64_t y, std::int64_t across,
+                         std::int64_t along) {
+    return counts.in(x - across, y - along, x + across + 1, y + along + 1);
+  };
   const Counts lone(columns, rows, [&](std::int64_t x, std::int64_t y) {
-    return voxels[y * columns + x] != value && others.in(x - 1, y - 1, x + 2, y + 2) == 1;
+    return voxels[y * columns + x] != value && around(others, x, y, 1, 1) == 1;
   });
-  for (std::int64_t y = 0; lone.all() >= scattered && y < rows; ++y) {
+  // Nor are they beside an object whose noise is clipped, nor in a line, as the marks of a scale are.
+  constexpr std::int64_t beside = 4, few = 20;
+  const Counts scattered_ones(columns, rows, [&](std::int64_t x, std::int64_t y) {
+    if (around(lone, x, y, 0, 0) == 0 || around(others, x, y, beside, beside) > few) return false;
+    const auto all = around(lone, x, y, near, near);
+    return all > around(lone, x, y, near, 0) && all > around(lone, x, y, 0, near);
+  });
+  for (std::int64_t y = 0; scattered_ones.all() >= scattered && y < rows; ++y) {
     for (std::int64_t x = 0; x < columns; ++x) {
-      if (lone.in(x - near, y - near, x + near + 1, y + near + 1) >= scattered) marks[y * columns + x] = false;
+      if (around(scattered_ones, x, y, near, near) >= scattered) marks[y * columns + x] = false;
     }
   }
   return marks;

@@ -233,6 +233,32 @@ TEST(Workflow, ABackgroundThatWasCutOutStaysZero) {
   }
 }
 
+/// A dotted line beside the object, as of a scale: it was filtered with what lies between, and gone.
+TEST(Workflow, MarksInABackgroundThatWasCutOutStay) {
+  constexpr Extent size{{128, 128, 4}};
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(0, 12);
+  std::vector<float> noisy(static_cast<std::size_t>(size.voxels())), result(noisy.size());
+  const VolumeView<float> slices{noisy.data(), size}, filtered{result.data(), size};
+  const auto is_object = [](std::int64_t x, std::int64_t y) { return x >= 20 && x < 84 && y >= 20 && y < 108; };
+  const auto is_mark = [](std::int64_t x, std::int64_t y) { return x == 108 && y % 5 == 0; };
+  const auto for_each_voxel = [&](const auto& take) {
+    for (std::int64_t i = 0; i < size.voxels(); ++i) take(i % 128, i / 128 % 128, i / size.slice());
+  };
+  for_each_voxel([&](std::int64_t x, std::int64_t y, std::int64_t z) {
+    if (is_object(x, y)) slices.at(x, y, z) = std::round(100.0F + (x > 50 ? 60.0F : 0.0F) + noise(random));
+    if (is_mark(x, y)) slices.at(x, y, z) = 60;
+  });
+  denoise({noisy.data(), size}, {result.data(), size});
+  for_each_voxel([&](std::int64_t x, std::int64_t y, std::int64_t z) {
+    if (is_mark(x, y)) {
+      ASSERT_NEAR(filtered.at(x, y, z), 60, 10) << y << " " << z;
+    } else if (!is_object(x, y)) {
+      ASSERT_EQ(filtered.at(x, y, z), 0) << x << " " << y << " " << z;
+    }
+  });
+}
+
 /// As in nuclear medicine: nothing outside the field of view, and few counts in parts of it, most of which are 0.
 TEST(Workflow, LowCountsBesideACutOutBackgroundAreNoBackground) {
   constexpr Extent size{{96, 96, 12}};

@@ -225,51 +225,40 @@ Survey survey(const NoiseBricks& bricks, bool is_difference) {
   return result;
 }
 
-/// How the voxels of a brick are distributed. Noise has a skewness of 0 and a kurtosis of a little below 3.
-struct Shape {
-  double variance, skewness, kurtosis;
+/// Second and fourth central moments of the voxels of a brick; not finite where some are missing.
+struct Moments {
+  double variance, fourth;
 };
 
-Shape shape_of(const float* brick, std::int64_t voxels) {
-  const auto count = static_cast<double>(voxels);
-  const double mean = std::accumulate(brick, brick + voxels, 0.0) / count;
-  double squares = 0, cubes = 0, fourths = 0;
-  for (std::int64_t i = 0; i < voxels; ++i) {
-    const double excess = static_cast<double>(brick[i]) - mean, square = excess * excess;
-    squares += square;
-    cubes += square * excess;
-    fourths += square * square;
+std::vector<Moments> moments_of(const NoiseBricks& bricks) {
+  std::vector<Moments> all;
+  const auto voxels = static_cast<double>(bricks.voxels());
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    const std::span brick(bricks.brick(i), static_cast<std::size_t>(bricks.voxels()));
+    const double mean = std::accumulate(brick.begin(), brick.end(), 0.0) / voxels;
+    Moments moments{};
+    for (const float voxel : brick) {
+      const double square = (static_cast<double>(voxel) - mean) * (static_cast<double>(voxel) - mean);
+      moments.variance += square / voxels;
+      moments.fourth += square * square / voxels;
+    }
+    all.push_back(moments);
   }
-  const double variance = squares / count;
-  if (!(variance > 0)) return {0, 0, 3};
-  return {variance, cubes / count / std::pow(variance, 1.5), fourths / count / (variance * variance)};
+  return all;
 }
 
-std::vector<Shape> shapes_of(const NoiseBricks& bricks) {
-  std::vector<Shape> shapes;
-  for (std::int64_t i = 0; i < bricks.count(); ++i) shapes.push_back(shape_of(bricks.brick(i), bricks.voxels()));
-  return shapes;
-}
-
-/// Whether the voxels of these bricks are distributed as those of a texture: most bricks lean to one side or hold a few
-/// far voxels, or all of them together hold few between two values.
-bool hold_texture(std::span<const Shape> shapes, std::span<const std::size_t> chosen) {
+/// Whether the voxels of these bricks, taken together, are of two kinds, with few between: their kurtosis is below that
+/// of noise, which is 3 whatever its spectrum, and more where it is skewed (speckle, counts after reconstruction).
+bool are_of_two_kinds(std::span<const Moments> moments, std::span<const std::size_t> chosen) {
   constexpr std::size_t fewest = 60;
-  constexpr double most_skewness = 0.6, most_kurtosis = 3.5;
-  constexpr double least_kurtosis = 2.3;  // of all together, which is 3 for noise of any spectrum
+  constexpr double least_kurtosis = 2.3;
   if (chosen.size() < fewest) return false;
-  std::vector<double> skewness, kurtosis;
   double variances = 0, fourths = 0;
   for (const std::size_t i : chosen) {
-    const Shape& one = shapes[i];
-    skewness.push_back(one.skewness);
-    kurtosis.push_back(one.kurtosis);
-    variances += one.variance;
-    fourths += one.kurtosis * one.variance * one.variance;
+    variances += moments[i].variance;
+    fourths += moments[i].fourth;
   }
-  const double together = fourths * static_cast<double>(chosen.size()) / (variances * variances);
-  return std::abs(median_of<double>(skewness)) > most_skewness || median_of<double>(kurtosis) > most_kurtosis ||
-         together < least_kurtosis;
+  return fourths * static_cast<double>(chosen.size()) < least_kurtosis * variances * variances;
 }
 
 /// Turns bricks into their energies, after replacing missing voxels and impulses. Returns each brick's share of
@@ -679,7 +668,8 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
 
   std::optional<NoiseBricks> voxels;
   if (!is_difference && bricks.size().z > 1 && found.impulses.share == 0) voxels = some_of(bricks);
-  const std::vector<Shape> shapes = shapes_of(bricks);
+  std::vector<Moments> moments;  // before bricks become energies
+  if (!is_difference && bricks.are_of_neighbours() && found.impulses.share == 0) moments = moments_of(bricks);
   const std::vector<double> repaired = take_apart(bricks, found.impulses, execution);
   if (model.impulses > 0) {
     model.impulses = std::accumulate(repaired.begin(), repaired.end(), 0.0) / static_cast<double>(object);
@@ -772,32 +762,36 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   measured.floor = fits->usual.floor();
   measured.signal = signal;
   measured.object = object;
+  // Speckle is a texture, too, but is noise.
+  const bool may_be_texture = !is_difference && air.sigma == 0 && model.distribution != NoiseDistribution::speckle;
+  const auto take_texture_for_signal = [&](double sigma, std::int64_t parts) {
+    take_as_white(model, sigma);
+    model.distribution = NoiseDistribution::gaussian;
+    model.poisson = {};
+    model.speckle = {};
+    model.map = model.signal_map = {};
+    measured.steepness = measured.floor = 1;
+    measured.sigma_of_flat = sigma;
+    measured.object = parts;
+  };
   // Parts on the other side of the middle hold white noise that is far weaker, and here the highest frequencies are as
-  // weak: all else is a texture, such as that of spongy bone beside its marrow. Speckle is one, too, but is noise.
-  if (others && air.sigma == 0 && model.distribution != NoiseDistribution::speckle &&
-      finest < much_finer * model.sigma) {
-    const auto take = [&](double sigma, std::int64_t bricks_of_it, Confidence confidence, std::string reason) {
-      take_as_white(model, sigma);
-      model.distribution = NoiseDistribution::gaussian;
-      model.poisson = {};
-      model.speckle = {};
-      model.map = model.signal_map = {};
-      measured.steepness = measured.floor = 1;
-      measured.sigma_of_flat = sigma;
-      measured.object = bricks_of_it;
-      model.confidence = confidence;
-      model.reason = std::move(reason);
-    };
+  // weak: all else is a texture, such as that of spongy bone beside its marrow.
+  if (may_be_texture && finest < much_finer * model.sigma) {
     const std::int64_t count = others->count();
-    const double sigma = white_noise_of(std::move(*others), may_be_flat, execution);
+    const double sigma = white_noise_of(*std::move(others), may_be_flat, execution);
     if (sigma > model.step && sigma < much_finer * model.sigma) {
+      take_texture_for_signal(sigma, count);
       model.impulses = 0;  // the others hold none
-      take(sigma, count, Confidence::medium, "bright parts hold a texture, so that the dark ones were measured");
-    } else if (finest < much_finer_still * model.sigma && found.impulses.share == 0 && bricks.are_of_neighbours() &&
-               hold_texture(shapes, fits->usual.chosen())) {
-      take(finest, object, finest > model.step ? Confidence::low : Confidence::none,
-           "even the flattest parts hold a texture, so that only the highest frequencies were measured");
+      model.confidence = Confidence::medium;
+      model.reason = "bright parts hold a texture, so that the dark ones were measured";
     }
+  }
+  // A texture that is everywhere.
+  if (may_be_texture && !moments.empty() && finest < much_finer_still * model.sigma &&
+      are_of_two_kinds(moments, fits->usual.chosen())) {
+    take_texture_for_signal(finest, object);
+    model.confidence = finest > model.step ? Confidence::low : Confidence::none;
+    model.reason = "even the flattest parts hold a texture, so that only the highest frequencies tell of noise";
   }
   // If sigma may be mostly structure, air that is much quieter speaks against it.
   const bool is_refuted = model.sigma > 2 * air.sigma && model.confidence <= Confidence::low;
@@ -902,6 +896,7 @@ Measured measure(VolumeSource& source, VolumeSource* neighbour, const Execution&
 }
 
 constexpr std::int64_t few_parts = 250;  // of which none may be flat
+constexpr double many_impulses = 0.1;    // of all voxels
 
 /// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
 /// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
@@ -930,25 +925,28 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
   // A variance that follows the signal as noise does is no structure.
   const bool is_sure = measured.is_by_air || model.signal_variance() != nullptr;
   const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
-  const bool is_called_white = model.confidence == Confidence::low && model.spectrum.size.voxels() == 1;
+  // Thin struts look like impulses, and what is left of them like noise.
+  const bool may_be_structure =
+      (model.confidence == Confidence::low && model.spectrum.size.voxels() == 1) || model.impulses > many_impulses;
   if (model.confidence == Confidence::none || is_sure ||
-      !(is_large || has_few_parts || is_doubtful || is_called_white)) {
+      !(is_large || has_few_parts || is_doubtful || may_be_structure)) {
     return model;
   }
   const double fine = estimate_noise(source);
   constexpr double rounding = 0.75;  // of a step: estimate_noise() where the median difference is half a step
   const double no_noise = std::max(least_between_neighbours * model.sigma, rounding * model.step);
-  if (is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) {
+  constexpr double hardly = 0.25;
+  const bool is_hardly_there = may_be_structure && fine < hardly * model.sigma;
+  if ((is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) || (is_hardly_there && fine <= model.step)) {
     model.confidence = Confidence::none;
     model.reason = "neighbouring voxels show no noise, and " + model.reason;
     return model;
   }
-  constexpr double hardly = 0.25;
-  const bool is_hardly_there = is_called_white && fine < hardly * model.sigma && fine > model.step;
   const bool is_used = is_hardly_there || (has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma);
   const double sigma = less_structure(std::min(fine, model.sigma), measured.of_quiet);
   if (!is_used || sigma >= model.sigma) return model;
   take_as_white(model, sigma);
+  if (is_hardly_there) model.map = {};
   model.confidence = Confidence::low;
   model.reason = std::string(has_few_parts     ? "the object has few parts to go by"
                              : is_hardly_there ? "even the flattest parts hold structure"
@@ -960,7 +958,6 @@ NoiseModel with_finest_differences(Measured measured, VolumeSource& source) {
 /// No noise if the model is not finite: numbers near the largest floats leave no digits for the noise of the others.
 /// Low confidence where there are many impulses: between them, weak noise comes out up to 1.5 times too strong.
 NoiseModel with_last_doubts(NoiseModel model) {
-  constexpr double many = 0.1;
   if (!std::isfinite(model.sigma) || !std::isfinite(model.contrast)) {
     return {.impulses = model.impulses,
             .masked = model.masked,
@@ -968,7 +965,7 @@ NoiseModel with_last_doubts(NoiseModel model) {
             .confidence = Confidence::none,
             .reason = "voxels lie so far from the others that the noise of these cannot be told"};
   }
-  if (model.impulses > many && model.confidence > Confidence::low) {
+  if (model.impulses > many_impulses && model.confidence > Confidence::low) {
     model.confidence = Confidence::low;
     model.reason = "more than a tenth of the voxels are impulses";
   }

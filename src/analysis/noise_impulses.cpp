@@ -168,17 +168,6 @@ bool ImpulseRepair::stands_out(std::size_t i) const {
   return static_cast<double>(distances_[i]) > over_neighbours * median_of(std::span(around).first(count));
 }
 
-ImpulseRepair::Followed ImpulseRepair::followed() const {
-  Followed found{};
-  const std::size_t slice = slice_.size();
-  for (std::size_t i = 0; i + slice < flags_.size(); ++i) {
-    if (!flags_[i]) continue;
-    ++found.all;
-    if (flags_[i + slice]) ++found.again;
-  }
-  return found;
-}
-
 double ImpulseRepair::share_of_impulses() const {
   const auto flagged = std::count(flags_.begin(), flags_.end(), true) - missing_;
   return static_cast<double>(flagged) / static_cast<double>(std::max<std::int64_t>(std::ssize(flags_) - missing_, 1));
@@ -204,25 +193,13 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
   std::map<float, int> scattered_in;  // so many bricks
   for (const float atom : impulses.atoms) scattered_in[atom] = 0;
   std::vector<double> standing_out, of_one_value, shares;
-  double followed = 0, again = 0;
   for (std::size_t i = 0; i < chosen.size(); i += stride) {
     const float* const brick = bricks.brick(chosen[i]);
     standing_out.push_back(repair.standing_out(brick));
-    followed += repair.followed().all;
-    again += repair.followed().again;
     of_one_value.push_back(repair.scattered(brick, scattered_in));
     shares.push_back(std::max(standing_out.back(), of_one_value.back()));
   }
   if (shares.empty()) return {};
-  // Impulses fall on a voxel by chance, also on one behind another: else struts stand out.
-  constexpr double most_above_chance = 0.2;
-  const double chance =
-      std::accumulate(standing_out.begin(), standing_out.end(), 0.0) / static_cast<double>(shares.size());
-  const bool are_struts = again > (chance + most_above_chance) * followed;
-  if (are_struts) {
-    std::ranges::fill(standing_out, 0.0);
-    shares = of_one_value;
-  }
   // Impulses are everywhere; what stands out in some bricks alone are edges.
   if (quantile_of(std::span(standing_out), 0.25) < fewest) {
     if (quantile_of(std::span(shares), 0.25) < fewest && median_of(std::span(of_one_value)) < fewest_of_one_value)
@@ -233,7 +210,7 @@ Impulses find_impulses(const NoiseBricks& bricks, const std::vector<std::int64_t
   impulses.share = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
   double hits = 0;
   for (const float atom : impulses.atoms) hits += static_cast<double>(std::count(values.begin(), values.end(), atom));
-  impulses.all_are_atoms = are_struts || hits > 0.5 * impulses.share * static_cast<double>(values.size());
+  impulses.all_are_atoms = hits > 0.5 * impulses.share * static_cast<double>(values.size());
   return impulses;
 }
 

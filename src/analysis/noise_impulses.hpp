@@ -29,12 +29,6 @@ class ImpulseRepair {
     flag(brick, {});
     return usual_ > 0 ? share_of_impulses() : 0;
   }
-  /// Of the voxels that stood out in the last brick, all that are followed by a slice, and those that stand out in
-  /// that, too. Impulses lie in each slice by chance.
-  struct Followed {
-    double all, again;
-  };
-  Followed followed() const;
   /// Share of the voxels of a brick, without missing ones, that are atoms, lie beyond three standard deviations of the
   /// others, have few neighbours of the same value, and are more frequent than values close to theirs: impulses may lie
   /// within strong noise, but are scattered, and no end at which noise is cut off. Counts the brick for each such atom.

@@ -66,9 +66,7 @@ double misfit(std::span<const double> residuals, double spread) {
 }
 
 NoiseLevel::NoiseLevel(const NoiseBricks& bricks)
-    : extent_(bricks.extent()),
-      are_of_neighbours_(bricks.are_of_neighbours()),
-      variance_(static_cast<std::size_t>(bricks.count()), 1) {
+    : extent_(bricks.extent()), variance_(static_cast<std::size_t>(bricks.count()), 1) {
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     places_.push_back(bricks.place(i));
     terms_.push_back(terms_at(places_.back()));
@@ -166,7 +164,7 @@ double NoiseLevel::misfit_of(std::span<const std::size_t> bricks, std::span<cons
   return misfit(residuals, spread);
 }
 
-bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial) {
+bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial, double least) {
   std::vector<double> levels;
   for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
     if (polynomial.weights[j] > near_weight) {
@@ -182,7 +180,7 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
     level[i] = std::clamp(product(terms_[i], polynomial.coefficients), low, high);
     variances += std::exp(level[i]);
   }
-  if (0.5 * deviation_of(level) < least_variation) return false;
+  if (0.5 * deviation_of(level) < least) return false;
   varies_ = true;
   polynomial_ = polynomial.coefficients;
   lowest_ = low;
@@ -207,33 +205,52 @@ NoiseLevel::Candidates NoiseLevel::candidates_of(std::span<const std::size_t> br
 }
 
 void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::size_t> sure,
-                     const std::vector<double>& energy, double spread) {
+                     const std::vector<double>& energy, std::span<const std::vector<double>> fine, double spread) {
   constexpr std::size_t fewest = 50, fewest_of_two_minds = 100;
   constexpr double cautious_ridge = 5;
   const Candidates few = candidates_of(surest, energy, spread), many = candidates_of(sure, energy, spread);
-  const auto take_close_fit = [&](const Terms& start, double of_one_mind) {
-    const Polynomial close = close_fit(many, spread, start);
-    return static_cast<double>(close.near()) >= of_one_mind * static_cast<double>(many.bricks.size()) &&
-           take(many, close);
+  const auto take_if_of_one_mind = [&](const Polynomial& close, double least) {
+    constexpr double nearly_all = 0.93;  // of the candidates: among structure, others lie above the polynomial
+    return static_cast<double>(close.near()) >= nearly_all * static_cast<double>(many.bricks.size()) &&
+           take(many, close, least);
   };
-  constexpr double nearly_all = 0.93;  // of the candidates: among structure, others lie above the polynomial
+  const auto take_close_fit = [&](const Terms& start) {
+    return take_if_of_one_mind(close_fit(many, spread, start), least_variation);
+  };
   // The map changes which bricks are candidates: those that remain may be too few to find it anew.
-  if (is_close_ && many.bricks.size() >= fewest && take_close_fit(polynomial_, nearly_all)) return;
+  if (is_close_ && many.bricks.size() >= fewest && take_close_fit(polynomial_)) return;
   stop_varying();
   if (few.bricks.size() < fewest) return;
-  // Whether it varies is for the cautious fit to say.
+  // Whether it varies is for the cautious fit to say, unless loud noise runs in streaks.
   const Polynomial cautious = first_fit(few, spread, cautious_ridge);
-  if (take(few, cautious)) {
-    is_close_ = take_close_fit(cautious.coefficients, nearly_all);
+  if (take(few, cautious, least_variation)) {
+    is_close_ = take_close_fit(cautious.coefficients);
     if (!is_close_ && cautious.near() < fewest_of_two_minds) stop_varying();
     return;
   }
-  // It may have followed the quietest parts alone. Then many others agree on much.
-  constexpr std::size_t many_agree = 300;
-  constexpr double all_but_few = 0.94, much = 1.5;  // times the standard deviation of the quietest part
-  if (!are_of_neighbours_ || many.bricks.size() < many_agree) return;
-  is_close_ = take_close_fit(cautious.coefficients, all_but_few) && highest_ - lowest_ >= 2 * std::log(much);
-  if (!is_close_) stop_varying();
+  constexpr std::size_t enough = 300;
+  constexpr double steeper = 1.25, much = 0.09;
+  if (many.bricks.size() < enough) return;
+  const Polynomial close = close_fit(many, spread, cautious.coefficients);
+  const bool are_streaks = std::ranges::any_of(
+      fine, [&](const std::vector<double>& along) { return growth_of(along, many, close) > steeper; });
+  is_close_ = are_streaks && take_if_of_one_mind(close, much);
+}
+
+double NoiseLevel::growth_of(const std::vector<double>& energy, const Candidates& candidates,
+                             const Polynomial& polynomial) const {
+  double count = 0, levels = 0, logs = 0, squares = 0, products = 0;
+  for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
+    if (!(polynomial.weights[j] > near_weight)) continue;
+    const double level = product(terms_[candidates.bricks[j]], polynomial.coefficients);
+    const double log = std::log(std::max(energy[candidates.bricks[j]], 1e-300));
+    ++count;
+    levels += level;
+    logs += log;
+    squares += level * level;
+    products += level * log;
+  }
+  return (count * products - levels * logs) / (count * squares - levels * levels);
 }
 
 void NoiseLevel::stop_varying() {

@@ -29,10 +29,13 @@ class NoiseLevel {
   /// Fits the polynomial to the logarithms of the energies of some bricks; `spread` is the standard deviation that
   /// noise gives them. Structure only ever adds energy, so bricks far above the polynomial soon count no more. The
   /// `surest` bricks, which hold hardly any structure, decide whether the level varies. If it does, and nearly all
-  /// `sure` bricks agree, those give its shape; else the `surest` do. If the noise is uniform, or the bricks are too
-  /// few to tell, the level is the same everywhere. A later fit starts where the one before it ended.
+  /// `sure` bricks agree, those give its shape; else the `surest` do. In one case the `sure` bricks alone decide:
+  /// nearly all agree on a level that varies much, and `fine`, their energies at frequencies that are high along one
+  /// axis, grow faster than it. Such are the streaks of CT where rays lose most; of texture, high frequencies grow
+  /// more slowly. If the noise is uniform, or the bricks are too few to tell, the level is the same everywhere. A later
+  /// fit starts where the one before it ended.
   void fit(std::span<const std::size_t> surest, std::span<const std::size_t> sure, const std::vector<double>& energy,
-           double spread);
+           std::span<const std::vector<double>> fine, double spread);
   /// How badly the best polynomial fits.
   double misfit_of(std::span<const std::size_t> bricks, std::span<const double> log_energy, double spread) const;
 
@@ -64,8 +67,11 @@ class NoiseLevel {
   Polynomial close_fit(const Candidates&, double spread, const Terms& start) const;
   /// `width`: how far above `start` candidates may lie that are followed at first.
   Polynomial fitted(const Candidates&, double spread, const Terms& start, double width, double ridge) const;
-  /// Takes the polynomial as the level. Returns false where it hardly varies, and changes nothing then.
-  bool take(const Candidates&, const Polynomial&);
+  /// By how much more the logarithms of energies of the candidates near the polynomial grow than it does.
+  double growth_of(const std::vector<double>& energy, const Candidates&, const Polynomial&) const;
+  /// Takes the polynomial as the level. Returns false, and changes nothing, where the logarithms of sigma have a
+  /// standard deviation below `least`.
+  bool take(const Candidates&, const Polynomial&, double least);
   void stop_varying();
   /// Logarithm of the variance over the mean of all.
   double log_variance_at(const Triple<double>& place) const;
@@ -81,7 +87,6 @@ class NoiseLevel {
   static void solve(std::array<Terms, terms>& matrix, Terms& right);
 
   Extent extent_;
-  bool are_of_neighbours_;
   std::vector<Triple<double>> places_;
   std::vector<Terms> terms_;
   std::vector<double> variance_;

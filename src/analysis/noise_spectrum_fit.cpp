@@ -79,6 +79,9 @@ NoiseBands::NoiseBands(const Extent& size) {
       after_next.push_back(k == 4);
       low.push_back(k <= 5);
       high.push_back(k >= (plane ? 7 : 5));
+      const std::int64_t along_x = x * 8 / size.x, along_y = y * 8 / size.y;
+      fine_along_x.push_back(along_x >= 6 && along_y <= 3);
+      fine_along_y.push_back(along_y >= 6 && along_x <= 3);
     }
   }
   by_frequency.resize(order.size());
@@ -111,6 +114,8 @@ void NoiseSpectrumFit::run() {
     }
   }
   choose(energy);
+  std::vector<std::vector<double>> fine;  // none of every other voxel, where structure reaches all frequencies
+  if (bricks_.are_of_neighbours()) fine = {fine_energy(bands_.fine_along_x), fine_energy(bands_.fine_along_y)};
   correction_ = 1;
   double freedom = 1;
   for (int round = 0; round < rounds + rounds_with_map; ++round) {
@@ -118,7 +123,7 @@ void NoiseSpectrumFit::run() {
     const Whitened whitened = whiten(bricks_);
     freedom = whitened.freedom;
     if (round + 1 >= rounds) {
-      level_.fit(with_slope_of_noise(whitened, 1), with_slope_of_noise(whitened, 2), whitened.energy,
+      level_.fit(with_slope_of_noise(whitened, 1), with_slope_of_noise(whitened, 2), whitened.energy, fine,
                  spread_of(freedom));
     }
     for (std::size_t i = 0; i < brick_count_; ++i) energy[i] = whitened.energy[i] / level_.variance(i);
@@ -327,6 +332,16 @@ double NoiseSpectrumFit::scatter_of(std::vector<double> energy, double freedom) 
   return least > 0 ? std::log(least / mean(more * chosen_)) /
                          std::log(mean_of_smallest(chosen_share_, freedom) / mean_of_smallest(more_share, freedom))
                    : 1;
+}
+
+std::vector<double> NoiseSpectrumFit::fine_energy(const std::vector<bool>& frequencies) const {
+  std::vector<double> energy(brick_count_);
+  for (std::size_t i = 0; i < brick_count_; ++i) {
+    for (std::size_t k = depth_ / 2; k < depth_; ++k) {
+      for (std::size_t p = 0; p < plane_; ++p) energy[i] += frequencies[p] ? at(i, k, p) : 0;
+    }
+  }
+  return energy;
 }
 
 double NoiseSpectrumFit::finest_variance() const {

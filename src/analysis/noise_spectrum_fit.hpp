@@ -18,7 +18,8 @@ struct NoiseBands {
   std::vector<bool> after_next;  ///< beside those
   std::vector<bool> low;         ///< at which structure is strong
   std::vector<bool> high;
-  std::vector<std::size_t> by_frequency;  ///< all, in ascending order
+  std::vector<bool> fine_along_x, fine_along_y;  ///< high along this axis and low along the other
+  std::vector<std::size_t> by_frequency;         ///< all, in ascending order
 
   explicit NoiseBands(const Extent& size);
 };
@@ -71,6 +72,8 @@ class NoiseSpectrumFit {
 
  private:
   double at(std::size_t brick, std::size_t k, std::size_t p) const;
+  /// Of each brick, at some in-plane frequencies and the higher half of those across slices.
+  std::vector<double> fine_energy(const std::vector<bool>& frequencies) const;
   double contrast() const;  ///< standard deviation of structure within bricks over that of the noise
   /// The bricks of least energy, in ascending order of their index where equal.
   void choose(const std::vector<double>& energy);

@@ -3,6 +3,7 @@
 #include "io/dicom/toolkit.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <dcmtk/dcmdata/dcostrmf.h>
 #include <dcmtk/dcmdata/dcwcache.h>
@@ -200,13 +201,18 @@ OFCondition save_new_file(DcmFileFormat& file, const std::filesystem::path& path
   std::uintmax_t size = 0;
   {
     std::FILE* const opened = fdopen(made, "wb");
+    if (opened == nullptr) {
+      const int error = errno;
+      close(made);
+      return {OFM_dcmdata, 0, OF_error, std::generic_category().message(error).c_str()};
+    }
     DcmOutputFileStream stream(opened);
     DcmWriteCache cache;
     file.transferInit();
     status = file.write(stream, syntax, encoding, &cache, EGL_recalcGL, EPD_noChange, 0, 0, 0, EWM_createNewMeta);
     file.transferEnd();
     size = static_cast<std::uintmax_t>(stream.tell());  // before it is packed, where it is
-    std::fflush(opened);
+    std::fflush(opened);                                // what the stream still holds is unknown to the system
     begin_sync(made);
   }
   // DCMTK does not look whether all came to the disk, and knows no reasons.

@@ -37,8 +37,8 @@ class Descriptor {
 /// process's output waits for it. It must not allocate memory: other threads may have been doing so.
 pid_t fork_apart() noexcept;
 
-/// Lets the disk begin to take what was written to a file, from `offset` on, so that a later fsync() waits less. Waits
-/// for nothing itself, and leaves errors to fsync(). `bytes`: 0 for all that follow.
+/// Lets the disk begin to take what was written to a file, from `offset` on, so that a later fsync() waits less. Does
+/// not wait until it has, and leaves errors to fsync(). `bytes`: 0 for all that follow.
 void begin_sync(int file, std::uint64_t offset = 0, std::uint64_t bytes = 0) noexcept;
 
 /// A regular file that is read from any place, by any number of threads.

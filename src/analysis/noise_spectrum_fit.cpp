@@ -346,16 +346,11 @@ std::vector<double> NoiseSpectrumFit::fine_energy(const std::vector<bool>& frequ
 
 double NoiseSpectrumFit::finest_variance() const {
   constexpr double share = 0.05;  // of all bricks
-  const auto is_finest = [&](std::size_t p) { return bands_.high[p] && !is_line_[p]; };
-  std::vector<double> energy(brick_count_);
-  for (std::size_t i = 0; i < brick_count_; ++i) {
-    for (std::size_t k = depth_ / 2; k < depth_; ++k) {
-      for (std::size_t p = 0; p < plane_; ++p) energy[i] += is_finest(p) ? at(i, k, p) : 0;
-    }
-  }
+  std::vector<bool> finest(plane_);
+  for (std::size_t p = 0; p < plane_; ++p) finest[p] = bands_.high[p] && !is_line_[p];
+  std::vector<double> energy = fine_energy(finest);
   const std::size_t layers = depth_ - depth_ / 2;
-  std::size_t frequencies = 0;
-  for (std::size_t p = 0; p < plane_; ++p) frequencies += is_finest(p) ? 1 : 0;
+  const auto frequencies = static_cast<std::size_t>(std::ranges::count(finest, true));
   const auto coefficients = static_cast<double>(layers * frequencies);
   const auto few = static_cast<std::ptrdiff_t>(std::max(std::ceil(share * static_cast<double>(brick_count_)), 1.0));
   std::nth_element(energy.begin(), energy.begin() + few - 1, energy.end());

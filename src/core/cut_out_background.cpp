@@ -79,6 +79,7 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
   const Counts lone(columns, rows, [&](std::int64_t x, std::int64_t y) {
     return voxels[y * columns + x] != value && around(others, x, y, 1, 1) == 1;
   });
+  if (lone.all() < scattered) return marks;
   // Nor are they beside an object whose noise is clipped, nor in a line, as the marks of a scale are.
   constexpr std::int64_t beside = 4, few = 20;
   const Counts scattered_ones(columns, rows, [&](std::int64_t x, std::int64_t y) {
@@ -86,7 +87,8 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
     const auto all = around(lone, x, y, near, near);
     return all > around(lone, x, y, near, 0) && all > around(lone, x, y, 0, near);
   });
-  for (std::int64_t y = 0; scattered_ones.all() >= scattered && y < rows; ++y) {
+  if (scattered_ones.all() < scattered) return marks;
+  for (std::int64_t y = 0; y < rows; ++y) {
     for (std::int64_t x = 0; x < columns; ++x) {
       if (around(scattered_ones, x, y, near, near) >= scattered) marks[y * columns + x] = false;
     }

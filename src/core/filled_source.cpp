@@ -3,10 +3,13 @@
 #include "core/filled_source.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -61,10 +64,31 @@ void fill_from(Grid& coarse, Grid& fine) {
   }
 }
 
+/// What voxels of a slice can be used.
+class Usable {
+ public:
+  explicit Usable(std::span<const float> slice) {
+    constexpr std::size_t about_samples = 4096, not_finite = 255;
+    std::array<std::int64_t, not_finite + 1> counts{};  // by exponent
+    for (std::size_t i = 0; i < slice.size(); i += (slice.size() / about_samples) | 1)
+      ++counts[std::bit_cast<std::uint32_t>(slice[i]) << 1 >> 24];
+    std::int64_t rare = std::accumulate(counts.begin() + 1, counts.begin() + not_finite, std::int64_t{0}) / 100;
+    std::size_t exponent = not_finite - 1;
+    while (exponent > 0 && (rare -= counts[exponent]) >= 0) --exponent;
+    constexpr int bias = 126, far = 18;
+    if (exponent > 0) most_ = std::min(most_, std::ldexp(1.0F, static_cast<int>(exponent) - bias + far));
+  }
+
+  bool operator()(float voxel) const { return std::abs(voxel) < most_; }
+
+ private:
+  float most_ = 1e18F;
+};
+
 /// Fills a slice that is not missing whole.
-void fill(float* slice, std::int64_t columns, std::int64_t rows) {
+void fill(float* slice, std::int64_t columns, std::int64_t rows, const Usable& is_usable) {
   std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
-  std::ranges::replace_if(levels.front().values, std::not_fn(FilledSource::is_usable), usual);
+  std::ranges::replace_if(levels.front().values, std::not_fn(is_usable), usual);
   while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
     levels.push_back(coarser(levels.back()));
   for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
@@ -83,8 +107,6 @@ void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) 
 
 }  // namespace
 
-bool FilledSource::is_usable(float voxel) { return std::abs(voxel) < 1e18F; }
-
 FilledSource::FilledSource(VolumeSource& source, const Execution& execution)
     : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {}
 
@@ -94,6 +116,7 @@ void FilledSource::read(VolumeView<float> slices) {
   parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       float* const slice = slices.row(0, z);
+      const Usable is_usable({slice, static_cast<std::size_t>(voxels)});
       const auto count = voxels - std::count_if(slice, slice + voxels, is_usable);
       Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
       known.holds_something = count < voxels;
@@ -108,7 +131,7 @@ void FilledSource::read(VolumeView<float> slices) {
         last = slice[i];
         known.values.emplace_back(static_cast<std::size_t>(i), last);
       }
-      if (count < voxels) fill(slice, slices.extent.x, slices.extent.y);
+      if (count < voxels) fill(slice, slices.extent.x, slices.extent.y, is_usable);
     }
   });
   for (std::int64_t z = 0; z < slices.extent.z; ++z) {
@@ -145,10 +168,11 @@ bool FilledSource::try_donor(std::int64_t z) {
   const Extent size = extent();
   donor_.resize(static_cast<std::size_t>(size.slice()));
   source_.read({donor_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, z}});
+  const Usable is_usable(donor_);
   holds_something = std::ranges::any_of(donor_, is_usable);
   donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
-  fill(donor_.data(), size.x, size.y);
+  fill(donor_.data(), size.x, size.y, is_usable);
   donor_is_smooth_ = false;
   return true;
 }

@@ -15,7 +15,9 @@ namespace quietvox {
 /// voxels across, or with one missing voxel in twenty, might have no other blocks. Within a slice the surroundings are
 /// carried on, ever coarser the further away (a pyramid of means of 2 x 2 voxels). A slice that is missing whole
 /// becomes the nearest one before it, or if there is none the nearest one after it, smoothed. What is filled in depends
-/// on no voxel that is missing. Numbers beyond 1e18, whose sums of squares are beyond floats, count as missing too.
+/// on no voxel that is missing. What is far beyond all else in its slice, as a failed fit in a map, counts as missing
+/// too: floats that hold sums with it hold nothing of the rest. It is 2^18 times what one in a hundred voxels other
+/// than 0 reach at least, or beyond 1e18, whose squares add up to more than floats hold.
 class FilledSource final : public VolumeSource {
  public:
   FilledSource(VolumeSource& source, const Execution&);
@@ -24,8 +26,6 @@ class FilledSource final : public VolumeSource {
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override;
-  /// False for voxels that are filled in.
-  static bool is_usable(float voxel);
   /// Gives the missing voxels of slices that were read the values that they had.
   void restore(VolumeView<float> slices) const;
 

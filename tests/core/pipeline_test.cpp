@@ -14,6 +14,7 @@
 
 #include "analysis/measure_noise.hpp"
 #include "backends/cpu_backend.hpp"
+#include "core/filled_source.hpp"
 #include "core/provenance.hpp"
 #include "filters/bilateral.hpp"
 #include "filters/registry.hpp"
@@ -140,6 +141,36 @@ TEST_F(Pipeline, NumbersThatStandForNoValueStayAndCountForNobody) {
     for (std::size_t i = 0; i < volume.voxels.size(); ++i)
       ASSERT_EQ(result.voxels[i], i % 13 == 0 ? volume.voxels[i] : expected.voxels[i]) << name << ", voxel " << i;
   }
+}
+
+/// As where a fit of a map failed.
+TEST_F(Pipeline, ANumberFarBeyondAllOthersOfItsSliceStaysAndCountsForNobody) {
+  Volume missing = busy_volume({24, 24, 9}, 4);
+  Volume volume = missing;
+  constexpr float values[] = {1e9F, -1e12F, 3e15F};
+  for (std::size_t i = 0, count = 0; i < volume.voxels.size(); i += 300) {
+    missing.voxels[i] = std::numeric_limits<float>::quiet_NaN();
+    volume.voxels[i] = values[count++ % 3];
+  }
+  for (const char* const name : {"dct", "bm4d", "prinlm"}) {
+    FilterConfig filter(find_filter(name));
+    filter.set("sigma", "20");
+    const Volume expected = run(missing, {filter}), result = run(volume, {filter});
+    for (std::size_t i = 0; i < volume.voxels.size(); ++i)
+      ASSERT_EQ(result.voxels[i], std::isnan(missing.voxels[i]) ? volume.voxels[i] : expected.voxels[i])
+          << name << ", voxel " << i;
+  }
+}
+
+TEST(FilledSource, LeavesTheFewVoxelsThatASliceHolds) {
+  Volume volume({24, 24, 2});
+  volume.view().at(3, 4, 0) = 1e6F;
+  for (std::int64_t x = 0; x < 24; ++x) volume.view().at(x, 5, 1) = x < 12 ? 1e-3F : 1e4F;
+  MemorySource source(volume);
+  FilledSource filled(source, {});
+  Volume read(volume.extent);
+  filled.read(read.view());
+  EXPECT_TRUE(read == volume);
 }
 
 TEST_F(Pipeline, WhatAFilterEstimatesItEstimatesOnWhatReachesIt) {

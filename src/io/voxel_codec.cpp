@@ -123,6 +123,20 @@ T to_stored(float value, const Rescale& rescale, std::int64_t& clamped) {
   }
 }
 
+/// Integers of 16 bits that are stored as they are; nothing where the format holds others.
+std::optional<Rounded> encode_16_bits(std::span<const float> values, const VoxelFormat& format,
+                                      std::span<std::byte> stored) {
+  return with_type(format.type, [&](auto zero) -> std::optional<Rounded> {
+    using T = decltype(zero);
+    if constexpr (std::integral<T> && sizeof(T) == 2) {
+      if (format.rescale.identity() && !format.swapped) {
+        return nearest_integers(values, {reinterpret_cast<T*>(stored.data()), values.size()});
+      }
+    }
+    return std::nullopt;
+  });
+}
+
 /// Either zero equals the other: filters give no heed to the sign of one.
 bool unchanged(float value, float before) { return value == before || (std::isnan(value) && std::isnan(before)); }
 
@@ -196,22 +210,26 @@ std::int64_t encode_changes(std::span<const float> values, std::span<const float
 }
 
 std::int64_t encode(std::span<const float> values, const VoxelFormat& format, std::span<std::byte> stored) {
+  const auto rounded = encode_16_bits(values, format, stored);
+  const bool are_finite = rounded ? rounded->are_finite : !integers_of(format) || magnitudes(values).are_finite();
+  if (!are_finite) throw not_finite_error(std::string(to_string(format.type)));
+  if (rounded) return rounded->beyond;
   std::int64_t clamped = 0;
   with_type(format.type, [&](auto zero) {
     using T = decltype(zero);
-    if (std::integral<T> && !magnitudes(values).are_finite())
-      throw not_finite_error(std::string(to_string(format.type)));
-    if constexpr (std::integral<T> && sizeof(T) == 2) {
-      if (format.rescale.identity() && !format.swapped) {
-        clamped = nearest_integers(values, {reinterpret_cast<T*>(stored.data()), values.size()});
-        return;
-      }
-    }
     for (std::size_t i = 0; i < values.size(); ++i) {
       store(stored.data() + i * sizeof(T), to_stored<T>(values[i], format.rescale, clamped), format.swapped);
     }
   });
   return clamped;
+}
+
+std::optional<std::int64_t> encode_restoring(std::span<const float> values, const VoxelFormat& format,
+                                             std::span<std::byte> stored) {
+  if (const auto rounded = encode_16_bits(values, format, stored)) {
+    return rounded->are_finite ? std::optional(rounded->beyond) : std::nullopt;
+  }
+  return restores_bytes(values, format) ? std::optional(encode(values, format, stored)) : std::nullopt;
 }
 
 }  // namespace quietvox::io

@@ -37,8 +37,7 @@ void widen(std::optional<Range<double>>&, std::span<const std::byte> stored, con
 /// None where the type holds floats.
 std::optional<StoredIntegers> integers_of(const VoxelFormat&);
 
-/// True where encode() makes, of every value that decode() gave, the bytes that it was decoded from, so that
-/// encode_changes() would store no others, whatever a filter left as it was. False too where that is not known.
+/// Whether encode_restoring() encodes them.
 bool restores_bytes(std::span<const float> values, const VoxelFormat&);
 
 /// Stores `values`, rounding half away from zero and moving what lies outside the stored range back into it. Where a
@@ -50,5 +49,11 @@ std::int64_t encode_changes(std::span<const float> values, std::span<const float
 /// The same, with nothing to keep. Throws Error(unsupported) for a value that is not finite where the type holds
 /// integers.
 std::int64_t encode(std::span<const float> values, const VoxelFormat&, std::span<std::byte> stored);
+
+/// encode(), where that makes of every value that decode() gave the bytes that it was decoded from: encode_changes()
+/// would store no others then, whatever a filter left as it was. Returns nothing, and `stored` holds anything, where
+/// that is not so or not known.
+std::optional<std::int64_t> encode_restoring(std::span<const float> values, const VoxelFormat&,
+                                             std::span<std::byte> stored);
 
 }  // namespace quietvox::io

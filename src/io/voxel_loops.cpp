@@ -18,13 +18,19 @@ namespace quietvox::io::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Rounds as many values as a vector of the tag holds. Returns how many lie beyond the type.
+constexpr std::int32_t infinity_bits = 0x7f800000;  // NaNs have greater magnitudes
+
+/// Rounds as many values as a vector of the tag holds. Returns how many lie beyond the type. `greatest` becomes their
+/// magnitudes, as bits, where these are greater.
 template <class D, class T>
-HWY_INLINE std::size_t round_vector(D d, const float* values, T* integers) {
+HWY_INLINE std::size_t round_vector(D d, const float* values, T* integers,
+                                    hn::VFromD<hn::RebindToSigned<D>>& greatest) {
   const hn::RebindToSigned<D> wide;
   const hn::Rebind<T, D> narrow;
   constexpr float far = 1 << 17;  // is beyond both types
-  const auto value = hn::Min(hn::Max(hn::LoadU(d, values), hn::Set(d, -far)), hn::Set(d, far));
+  const auto given = hn::LoadU(d, values);
+  greatest = hn::Max(greatest, hn::BitCast(wide, hn::Abs(given)));
+  const auto value = hn::Min(hn::Max(given, hn::Set(d, -far)), hn::Set(d, far));
   // Twice the value is exact. Cut to an integer, its magnitude is odd from a half on.
   const auto halves = hn::ConvertTo(wide, hn::Add(value, value));
   const auto sign = hn::ShiftRight<31>(halves);
@@ -37,17 +43,24 @@ HWY_INLINE std::size_t round_vector(D d, const float* values, T* integers) {
 }
 
 template <class T>
-std::int64_t round_all(std::span<const float> values, T* integers) {
+Rounded round_all(std::span<const float> values, T* integers) {
   const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one;
+  const hn::RebindToSigned<decltype(d)> wide;
+  const hn::RebindToSigned<decltype(one)> wide_one;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t beyond = 0, i = 0;
-  for (; i + lanes <= values.size(); i += lanes) beyond += round_vector(d, values.data() + i, integers + i);
-  for (; i < values.size(); ++i) beyond += round_vector(hn::CappedTag<float, 1>(), values.data() + i, integers + i);
-  return static_cast<std::int64_t>(beyond);
+  auto greatest = hn::Zero(wide);
+  auto greatest_of_rest = hn::Zero(wide_one);
+  for (; i + lanes <= values.size(); i += lanes) beyond += round_vector(d, values.data() + i, integers + i, greatest);
+  for (; i < values.size(); ++i) beyond += round_vector(one, values.data() + i, integers + i, greatest_of_rest);
+  const bool are_finite = hn::AllTrue(wide, hn::Lt(greatest, hn::Set(wide, infinity_bits))) &&
+                          hn::GetLane(greatest_of_rest) < infinity_bits;
+  return {static_cast<std::int64_t>(beyond), are_finite};
 }
 
-std::int64_t to_int16(std::span<const float> values, std::int16_t* integers) { return round_all(values, integers); }
-std::int64_t to_uint16(std::span<const float> values, std::uint16_t* integers) { return round_all(values, integers); }
+Rounded to_int16(std::span<const float> values, std::int16_t* integers) { return round_all(values, integers); }
+Rounded to_uint16(std::span<const float> values, std::uint16_t* integers) { return round_all(values, integers); }
 
 template <class T>
 void widen_all(const T* integers, std::span<float> values) {
@@ -119,11 +132,11 @@ HWY_EXPORT(from_uint16);
 HWY_EXPORT(magnitudes_of);
 HWY_EXPORT(range_of);
 
-std::int64_t nearest_integers(std::span<const float> values, std::span<std::int16_t> integers) {
+Rounded nearest_integers(std::span<const float> values, std::span<std::int16_t> integers) {
   return HWY_DYNAMIC_DISPATCH(to_int16)(values, integers.data());
 }
 
-std::int64_t nearest_integers(std::span<const float> values, std::span<std::uint16_t> integers) {
+Rounded nearest_integers(std::span<const float> values, std::span<std::uint16_t> integers) {
   return HWY_DYNAMIC_DISPATCH(to_uint16)(values, integers.data());
 }
 

@@ -9,10 +9,16 @@
 /// Loops over many voxels, in the widest vectors that the machine has.
 namespace quietvox::io {
 
-/// Rounds finite values to the nearest integers, half away from zero. Values beyond the type become its nearest number;
-/// returns how many did. Both spans have one size.
-std::int64_t nearest_integers(std::span<const float> values, std::span<std::int16_t> integers);
-std::int64_t nearest_integers(std::span<const float> values, std::span<std::uint16_t> integers);
+/// What became of values that were rounded.
+struct Rounded {
+  std::int64_t beyond = 0;  ///< so many lay beyond the type
+  bool are_finite = true;   ///< else some became any number
+};
+
+/// Rounds values to the nearest integers, half away from zero. Values beyond the type become its nearest number. Both
+/// spans have one size.
+Rounded nearest_integers(std::span<const float> values, std::span<std::int16_t> integers);
+Rounded nearest_integers(std::span<const float> values, std::span<std::uint16_t> integers);
 
 /// Integers as floats. Both spans have one size.
 void to_floats(std::span<const std::int16_t> integers, std::span<float> values);

@@ -30,7 +30,9 @@ void expect_nearest(const std::vector<float>& values) {
     beyond += stored != whole ? 1 : 0;
     expected[i] = static_cast<T>(stored);
   }
-  EXPECT_EQ(nearest_integers(values, std::span<T>(found)), beyond);
+  const Rounded rounded = nearest_integers(values, std::span<T>(found));
+  EXPECT_EQ(rounded.beyond, beyond);
+  EXPECT_TRUE(rounded.are_finite);
   EXPECT_EQ(found, expected);
 }
 
@@ -50,6 +52,19 @@ TEST(NearestIntegers, AnyNumberOfThem) {
     for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i) * 1000.5F - 35000);
     expect_nearest<std::int16_t>(values);
     expect_nearest<std::uint16_t>(values);
+  }
+}
+
+TEST(NearestIntegers, SayWhereverAValueIsNotFinite) {
+  for (const float bad : {infinity, -infinity, std::nanf(""), -std::nanf("")}) {
+    for (std::size_t at = 0; at < 40; ++at) {
+      std::vector<float> values(40, -3);
+      values[at] = bad;
+      std::vector<std::int16_t> integers(values.size());
+      std::vector<std::uint16_t> unsigned_integers(values.size());
+      EXPECT_FALSE(nearest_integers(values, std::span(integers)).are_finite) << bad << " at " << at;
+      EXPECT_FALSE(nearest_integers(values, std::span(unsigned_integers)).are_finite) << bad << " at " << at;
+    }
   }
 }
 
@@ -117,9 +132,11 @@ TEST(RestoresBytes, OfEveryIntegerOf16Bits) {
           }
           std::vector<float> values(65536);
           decode(stored, format, values, Inexact::round);
-          if (!restores_bytes(values, format)) continue;
+          const auto clamped = encode_restoring(values, format, again);
+          EXPECT_EQ(clamped.has_value(), restores_bytes(values, format));
+          if (!clamped) continue;
           ++promised;
-          EXPECT_EQ(encode(values, format, again), 0);
+          EXPECT_EQ(*clamped, 0);
           EXPECT_EQ(again, stored) << to_string(type) << " " << slope << " " << inter;
         }
       }
@@ -139,6 +156,8 @@ TEST(RestoresBytes, IsNotPromisedWhereFloatsHoldLess) {
   EXPECT_FALSE(restores_bytes(values, {ScalarType::float32, false, {2, 0}}));
   EXPECT_FALSE(restores_bytes(values, {ScalarType::int16, false, {1e-3, 1e6}}));
   EXPECT_FALSE(restores_bytes(values, {ScalarType::int32, false, {0.5, 0}}));
+  std::vector<std::byte> stored(4);
+  EXPECT_EQ(encode_restoring(with_nan, {ScalarType::int16}, stored), std::nullopt);
 }
 
 /// An image of several times what is encoded at once, whose zeros and NaNs lie far apart.

@@ -258,7 +258,7 @@ class SameNiftiWriter final : public NiftiWriter {
                              std::span<std::byte> stored) const override {
     if (keeps_type_) {
       const VoxelFormat format = source_.voxel_format(domain_);
-      if (restores_bytes(values, format)) return encode(values, format, stored);
+      if (const auto clamped = encode_restoring(values, format, stored)) return *clamped;
       std::vector<float> values_read(values.size());
       take_reader_()->read(first, format, stored, values_read);
       return encode_changes(values, values_read, format, stored);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sets QUIETVOX_HAS_CUDA and, unless CMAKE_CUDA_ARCHITECTURES is given, the architectures: those of the GPUs of this
-# machine where there are any, else 80 and 90 with PTX for what comes after. Older ones lack instructions of the kernels.
+# machine where there are any, else 80 with PTX, which the driver translates for newer GPUs. Older ones lack instructions
+# of the kernels.
 set(QUIETVOX_HAS_CUDA OFF)
 if(NOT QUIETVOX_CUDA STREQUAL OFF)
   include(CheckLanguage)
@@ -11,13 +12,11 @@ if(NOT QUIETVOX_CUDA STREQUAL OFF)
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
       execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                       OUTPUT_VARIABLE gpus RESULT_VARIABLE status ERROR_QUIET)
+      set(CMAKE_CUDA_ARCHITECTURES 80)
       if(status EQUAL 0 AND gpus MATCHES "(^|\n)[0-7]\\.")
         message(STATUS "quietvox: a GPU of this machine is older than compute capability 8.0 and not used")
-        set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
       elseif(status EQUAL 0 AND gpus)
         set(CMAKE_CUDA_ARCHITECTURES native)
-      else()
-        set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
       endif()
     endif()
     enable_language(CUDA)

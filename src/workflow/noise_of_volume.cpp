@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/noise_of_volume.hpp"
 
+#include <utility>
+
 #include "analysis/measure_noise.hpp"
 
 namespace quietvox {
@@ -79,6 +81,17 @@ NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, con
       stabilise_, source, [&](VolumeSource& known) { return noise_of_volume(image_, volume, known, execution); });
   if (model.distribution == NoiseDistribution::rician) stabilise_ = Stabilise::rician;
   return model;
+}
+
+NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& masked, const Execution& execution,
+                                          const std::function<std::unique_ptr<VolumeSource>()>& open_whole) {
+  NoiseModel model = measure(volume, masked, execution);
+  if (masks_hide_no_air_ && tells_enough(model)) return model;
+  return of_masked(std::move(model), masked.header(), [&] {
+    NoiseModel whole = measure(volume, *open_whole(), execution);
+    masks_hide_no_air_ = whole.distribution != NoiseDistribution::rician;
+    return whole;
+  });
 }
 
 bool tells_enough(const NoiseModel& model) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "core/noise_model.hpp"
 #include "io/image.hpp"
@@ -24,10 +25,14 @@ class NoiseOfVolumes {
 
   /// `source` delivers the volume.
   NoiseModel measure(std::size_t volume, VolumeSource& source, const Execution&);
+  /// `masked` delivers what lies inside a mask, and `open_whole` all of the volume (see of_masked()).
+  NoiseModel measure_masked(std::size_t volume, VolumeSource& masked, const Execution&,
+                            const std::function<std::unique_ptr<VolumeSource>()>& open_whole);
 
  private:
   const io::Image& image_;
   Stabilise stabilise_;
+  bool masks_hide_no_air_ = false;  ///< that tells Rician noise, as far as is known
 };
 
 /// Whether the noise was found, and with more than low confidence.

@@ -159,14 +159,9 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
-    NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
-    if (!mask_ || (mask_hides_no_air_ && tells_enough(model))) return model;
-    return of_masked(std::move(model), reaching.header(), [&] {
-      BlankSlices slices(image_.volume(volume, domain_));
-      NoiseModel whole = noise_of_volumes_.measure(volume, slices, execution);
-      mask_hides_no_air_ = whole.distribution != NoiseDistribution::rician;
-      return whole;
-    });
+    if (!mask_) return noise_of_volumes_.measure(volume, reaching, execution);
+    return noise_of_volumes_.measure_masked(
+        volume, reaching, execution, [&] { return std::make_unique<BlankSlices>(image_.volume(volume, domain_)); });
   };
 }
 

@@ -84,7 +84,6 @@ class ScanFilter {
   RoundingCheck rounding_;
   bool restores_;  ///< writers need the original voxels
   NoiseOfVolumes noise_of_volumes_;
-  bool mask_hides_no_air_ = false;  ///< that tells Rician noise, as far as is known
   bool is_series_warned_of_ = false;
   std::vector<std::pair<Message, std::set<std::size_t>>> warnings_of_volumes_;
   std::optional<SeriesNoise> of_series_;

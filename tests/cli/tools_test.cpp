@@ -74,6 +74,30 @@ TEST_F(Tools, CompareTellsOfVoxelsThatOneImageLacks) {
             std::string::npos);
 }
 
+TEST_F(Tools, WhatLiesOutsideAMaskDoesNotCount) {
+  const std::vector<float> a{0, 100, 50, 50, 50, 50, 50, 900};
+  auto b = a;
+  b[3] = 60;
+  b[7] = 0;
+  write_nifti(folder_ / "a.nii", {{2, 2, 2}}, a);
+  write_nifti(folder_ / "b.nii", {{2, 2, 2}}, b);
+  write_nifti(folder_ / "mask.nii", {{2, 2, 2}}, std::vector<std::int16_t>{1, 1, 1, 1, 1, 1, 1, 0});
+  const auto compared = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"compare", path("a.nii"), path("b.nii"), "--mask", path("mask.nii"), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Json::parse(quietvox_ok(words).out)["volumes"][0];
+  };
+  const Json result = compared({});
+  EXPECT_EQ(result["voxels"], 7);
+  EXPECT_EQ(result["different"], 1);
+  EXPECT_EQ(result["in_one_only"], 0);
+  EXPECT_EQ(result["data_range"], 100);
+  EXPECT_NEAR(result["mse"].get<double>(), 100.0 / 7, 1e-9);
+  EXPECT_EQ(compared({"--picture", path("picture.png")}), result);
+  write_nifti(folder_ / "small.nii", {{2, 2, 1}}, std::vector<std::int16_t>(4, 1));
+  EXPECT_EQ(quietvox({"compare", path("a.nii"), path("b.nii"), "--mask", path("small.nii")}).status, 64);
+}
+
 TEST_F(Tools, EqualImagesHaveNoPsnr) {
   write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
   const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a.nii"), "--json"}).out);
@@ -103,6 +127,28 @@ TEST_F(Tools, EstimateTellsNoiseMethodAndConfidence) {
   const std::string text = quietvox_ok({"estimate", path("mr.nii")}).out;
   EXPECT_NE(text.find("model  sigma"), std::string::npos);
   EXPECT_NE(text.find("koay"), std::string::npos);
+}
+
+TEST_F(Tools, EstimateMeasuresInsideAMask) {
+  const Extent extent{{96, 96, 16}};
+  std::vector<float> image(static_cast<std::size_t>(extent.voxels()));
+  std::vector<std::int16_t> left(image.size()), right(image.size());
+  std::mt19937 random(3);
+  std::normal_distribution<float> noise;
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    left[i] = i % 96 < 48 ? 1 : 0;
+    right[i] = 1 - left[i];
+    image[i] = 1000 + (left[i] ? 10 : 200) * noise(random);
+  }
+  write_nifti(folder_ / "in.nii", extent, image);
+  write_nifti(folder_ / "left.nii", extent, left);
+  write_nifti(folder_ / "right.nii", extent, right);
+  for (const auto& [mask, sigma] : {std::pair("left.nii", 10.0), std::pair("right.nii", 200.0)}) {
+    const Result result = quietvox_ok({"estimate", path("in.nii"), "--mask", path(mask), "--threads", "1", "--json"});
+    const Json found = Json::parse(result.out)["volumes"][0];
+    EXPECT_NEAR(found["sigma"].get<double>(), sigma, 0.05 * sigma);
+    EXPECT_NEAR(found["methods"]["haar"]["sigma"].get<double>(), sigma, 0.05 * sigma);
+  }
 }
 
 TEST_F(Tools, EstimateWritesTheNoiseAtEachVoxel) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,11 +13,13 @@
 #include "cli/command.hpp"
 #include "cli/comparison_picture.hpp"
 #include "cli/json.hpp"
+#include "cli/message_text.hpp"
 #include "io/axis_map.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/input_output.hpp"
+#include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/series_choice.hpp"
 
@@ -25,7 +28,7 @@ namespace {
 
 struct CompareOptions {
   std::optional<double> data_range;
-  std::string picture;
+  std::string mask, picture;
   std::optional<Triple<int>> picture_from, picture_size;
   std::optional<double> window_center;
   std::optional<double> window_width;
@@ -37,6 +40,8 @@ struct CompareOptions {
     return std::tuple{
         field("data-range", &CompareOptions::data_range, {1e-30, 1e30}, "intensity",
               "Range of values that PSNR and SSIM refer to; auto: largest minus smallest value of A."),
+        field("mask", &CompareOptions::mask, NoRange{}, "FILE",
+              "Image of the same extent as A; where it is 0, voxels do not count, except in the picture."),
         field("picture", &CompareOptions::picture, NoRange{}, "FILE.png",
               "Also write a slice of A, of B and of B - A side by side, in windows of the same width."),
         field("picture-from", &CompareOptions::picture_from, {0, 1 << 24}, "voxel",
@@ -214,6 +219,10 @@ void compare_images(const Arguments& arguments, Context& context) {
     context.console.warning(warning);
   };
   const std::vector<io::AxisMap> maps = axis_maps(*a, *b, warn);
+  std::vector<Message> of_mask;
+  const auto mask = open_mask(options.mask, *a, reading, of_mask);
+  if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask));
+  for (const Message& warning : of_mask) warn(as_text(warning));
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   Execution execution;
   execution.threads = options.threads;
@@ -224,20 +233,26 @@ void compare_images(const Arguments& arguments, Context& context) {
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
     const auto source_a = a->volume(volume, io::VoxelDomain::real_less_offset);
     const auto source_b = b->volume(volume, io::VoxelDomain::real_less_offset);
-    const std::vector<float> voxels_a = read_whole(*source_a);
+    std::vector<float> voxels_a = read_whole(*source_a);
     std::vector<float> voxels_b = read_along(*source_b, source_a->extent(), maps[volume]);
     if (const double apart = b->offset() - a->offset(); apart != 0) {
       for (float& voxel : voxels_b) voxel = static_cast<float>(voxel + apart);
     }
     const VolumeView<const float> view_a{voxels_a.data(), source_a->extent(), source_a->spacing()};
     const VolumeView<const float> view_b{voxels_b.data(), source_a->extent(), source_a->spacing()};
-    const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
-    results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
     if (volume == 0 && !options.picture.empty()) {
       const auto [from, extent] = picture_place(options, view_a.extent);
       region_a = cut_out(view_a, from, extent);
       region_b = cut_out(view_b, from, extent);
     }
+    if (mask) {
+      const std::vector<float> inside = read_whole(*mask_of_volume(*mask, *a, volume));
+      for (std::size_t i = 0; i < inside.size(); ++i) {
+        if (!is_inside(inside[i])) voxels_a[i] = voxels_b[i] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
+    results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
   }
   context.console.end_progress();
   for (std::size_t volume = 0; volume < results.size(); ++volume) {

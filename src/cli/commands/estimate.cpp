@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <iostream>
+#include <utility>
 
 #include "analysis/simple_noise_estimators.hpp"
 #include "cli/command.hpp"
@@ -11,6 +12,8 @@
 #include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/input_output.hpp"
+#include "workflow/mask.hpp"
+#include "workflow/masked_source.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/result_writer.hpp"
 
@@ -18,15 +21,19 @@ namespace quietvox::cli {
 namespace {
 
 struct EstimateOptions {
-  std::string map;
+  std::string map, mask;
   bool force = false;
+  int threads = 0;
 
-  static constexpr std::string_view name = "estimate", title = "Output";
+  static constexpr std::string_view name = "estimate", title = "Estimate";
   static consteval auto fields() {
     return std::tuple{
         field("map", &EstimateOptions::map, NoRange{}, "FILE",
               "A NIfTI file to write: the standard deviation of the noise at each voxel."),
+        field("mask", &EstimateOptions::mask, NoRange{}, "FILE",
+              "Image of the same extent; where it is 0, voxels do not count."),
         field("force", &EstimateOptions::force, "Replace an existing map."),
+        field("threads", &EstimateOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
     };
   }
 };
@@ -115,24 +122,34 @@ void estimate_image(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<EstimateOptions>();
   const auto in = arguments.params<InputOptions>();
   if (!options.map.empty()) check_map(options, path);
-  const auto image = open_input(path, in, context.background());
+  const Execution execution = context.background(options.threads);
+  const auto image = open_input(path, in, execution);
+  std::vector<Message> warnings;
+  const auto mask = open_mask(options.mask, *image, execution, warnings);
+  if (mask && identify_mask(*mask, *image).is_empty) warnings.push_back(empty_mask_warning(options.mask));
   std::optional<MapWriter> map;
   if (!options.map.empty()) {
-    std::vector<Message> warnings;
     if (image->format() == io::Format::dicom)
       check_places(*image, path, in, io::Format::nifti, "leave out " + Parameter{"map"}, warnings);
-    for (const Message& warning : warnings) context.console.warning(warning);
-    map.emplace(*image, path, options, context.background());
+    map.emplace(*image, path, options, execution);
   }
+  for (const Message& warning : std::exchange(warnings, {})) context.console.warning(warning);
   NoiseOfVolumes noise(*image);
   LostSlices lost;
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
-    BlankSlices source(image->volume(volume, io::VoxelDomain::real_less_offset));
-    const NoiseModel model = noise.measure(volume, source, context.background());
-    const auto estimates = estimate_noise_by_every_method(source, context.background());
-    lost.add(source, *image, volume);
-    if (map) map->write(volume, source, model);
+    const auto open_whole = [&] {
+      return std::make_unique<BlankSlices>(image->volume(volume, io::VoxelDomain::real_less_offset));
+    };
+    auto slices = open_whole();
+    const BlankSlices& seen = *slices;
+    std::unique_ptr<VolumeSource> source = std::move(slices);
+    if (mask) source = std::make_unique<MaskedSource>(std::move(source), mask_of_volume(*mask, *image, volume));
+    const NoiseModel model =
+        mask ? noise.measure_masked(volume, *source, execution, open_whole) : noise.measure(volume, *source, execution);
+    const auto estimates = estimate_noise_by_every_method(*source, execution);
+    lost.add(seen, *image, volume);
+    if (map) map->write(volume, *open_whole(), model);
     if (context.json) {
       volumes.push_back(as_json(model, estimates));
       continue;
@@ -140,10 +157,9 @@ void estimate_image(const Arguments& arguments, Context& context) {
     if (image->volume_count() > 1) std::printf("volume %zu\n", volume + 1);
     print_text(model, estimates);
   }
-  std::vector<Message> warnings;
   lost.warn(warnings, "not measured");
   for (const Message& warning : warnings) context.console.warning(warning);
-  if (map) map->commit(context.background(), context.console);
+  if (map) map->commit(execution, context.console);
   if (context.json) print_json({{"input", path}, {"volumes", volumes}});
 }
 

@@ -179,6 +179,12 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
   }
   region.PadByRadius(reach);
   region.Crop(whole);
+  if (RegistryEntry().needs_whole_blocks) {  // results stay within the range of their slices
+    for (unsigned int axis = 0; axis < 2; ++axis) {
+      region.SetIndex(axis, whole.GetIndex(axis));
+      region.SetSize(axis, whole.GetSize(axis));
+    }
+  }
   input->SetRequestedRegion(region);
 }
 
@@ -240,9 +246,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     if (m_SwapsAxes) swapped = std::move(filter);
   }
   m_ResolvedInputTime = this->InputTime();  // the input has been made by now
-  const auto there = [](In pixel) { return is_usable(static_cast<float>(pixel)); };
-  const bool fills = FillsMissing() && !std::all_of(buffered.data, buffered.data + buffered.extent.voxels(), there);
-  const VolumeView<const In> input = fills ? buffered : halo_slices(buffered, output, m_Resolved->halo());
+  const VolumeView<const In> input = FillsMissing() ? buffered : halo_slices(buffered, output, m_Resolved->halo());
   if constexpr (std::same_as<In, Out> && (std::same_as<In, std::int16_t> || std::same_as<In, std::uint16_t>)) {
     if (!m_Stabilisation && !swapped && m_Backend->has_integer(m_Resolved->filter())) {
       return m_Backend->run(*m_Resolved, input, output, execution);
@@ -297,12 +301,11 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to_copy.resize(static_cast<std::size_t>(output.extent.voxels()));
     to.data = to_copy.data();
   }
-  const std::vector<float> filled = fills ? filled_in(from, execution) : std::vector<float>();
-  VolumeView<const float> whole_blocks = from;
-  if (fills) whole_blocks.data = filled.data();
-  m_Backend->run(std::span(&*m_Resolved, 1), whole_blocks, to, execution);
+  std::optional<FilledSlices> filled;
+  if (RegistryEntry().needs_whole_blocks) filled.emplace(from, execution.silent());
+  m_Backend->run(std::span(&*m_Resolved, 1), filled ? filled->view() : from, to, execution);
+  if (filled) filled->restore(to);
   if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());
-  if (fills) restore_missing(from, to);
   if (ranks) {
     change_pixels(to.data, output.data, output.extent.voxels(), execution,
                   [&](float rank) { return to_pixel<Out>(ranks->pixel(rank)); });

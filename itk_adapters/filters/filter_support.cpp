@@ -53,25 +53,18 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabil
   return filter;
 }
 
-bool is_usable(float pixel) { return FilledSource::is_usable(pixel); }
-
-std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution& execution) {
-  std::vector<float> voxels(static_cast<std::size_t>(whole.extent.voxels()));
-  MemoryVolume volume(whole);
-  FilledSource(volume, execution).read({voxels.data(), whole.extent, whole.spacing});
-  return voxels;
+FilledSlices::FilledSlices(const VolumeView<const float>& slices, const Execution& execution)
+    : slices_({slices.data, slices.extent, slices.spacing}),
+      source_(slices_, execution),
+      voxels_(static_cast<std::size_t>(slices.extent.voxels())),
+      filled_{voxels_.data(), slices.extent, slices.spacing} {
+  source_.read(filled_);
+  filled_.origin = slices.origin;
 }
 
-void restore_missing(const VolumeView<const float>& whole, const VolumeView<float>& part) {
-  for (std::int64_t z = 0; z < part.extent.z; ++z) {
-    for (std::int64_t y = 0; y < part.extent.y; ++y) {
-      const float* const before = whole.row(part.origin.y + y, part.origin.z + z) + part.origin.x;
-      float* const after = part.row(y, z);
-      for (std::int64_t x = 0; x < part.extent.x; ++x) {
-        if (!is_usable(before[x])) after[x] = before[x];
-      }
-    }
-  }
+void FilledSlices::restore(VolumeView<float> results) const {
+  for (int axis = 0; axis < 3; ++axis) results.origin[axis] -= filled_.origin[axis];
+  source_.restore(results);
 }
 
 }  // namespace quietvox

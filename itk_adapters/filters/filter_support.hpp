@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/backend.hpp"
+#include "core/filled_source.hpp"
+#include "core/memory_volume.hpp"
 #include "core/pipeline.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
 #include "workflow/volume_filter.hpp"
@@ -23,14 +25,20 @@ bool swaps_axes(const FilterConfig&, const VolumeFacts&);
 std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig&, Stabilise, VolumeSource&, const Backend&,
                                             const Execution&, std::vector<Message>& warnings);
 
-/// False of a pixel that is missing to filters of blocks.
-bool is_usable(float pixel);
+/// Whole slices with what is missing in them filled in, for filters that need whole blocks.
+class FilledSlices {
+ public:
+  FilledSlices(const VolumeView<const float>& slices, const Execution&);
+  VolumeView<const float> view() const { return filled_; }
+  /// FilledSource::restore() for results within them.
+  void restore(VolumeView<float> results) const;
 
-/// A whole volume with what is missing in it filled in, for filters that need whole blocks.
-std::vector<float> filled_in(const VolumeView<const float>& whole, const Execution&);
-
-/// Makes what is missing in `whole` missing in `part` again.
-void restore_missing(const VolumeView<const float>& whole, const VolumeView<float>& part);
+ private:
+  MemoryVolume slices_;
+  FilledSource source_;
+  std::vector<float> voxels_;
+  VolumeView<float> filled_;
+};
 
 /// A whole volume in memory, read as float.
 template <class T>

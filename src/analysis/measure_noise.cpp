@@ -404,12 +404,13 @@ double variance_of_squares(const float* brick, const Extent& size) {
 /// Parts of counts, times a step.
 struct CountedParts {
   std::size_t count;
-  double median_variance;
+  double mean;      ///< of those of the object
+  double contrast;  ///< median over the object of their variance besides that of the noise
 };
 
 /// Parts whose noise has a variance of their mean times the step of the values, in dark ones and in bright ones alike:
-/// then the voxels are counts.
-std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double step) {
+/// then the voxels are counts. `object`: which bricks belong to it.
+std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double step, const std::vector<bool>& object) {
   constexpr std::size_t fewest = 90, classes = 3;
   constexpr double fewest_counts = 16;        // of a part
   constexpr double least_range = 1.5;         // of means, from the darkest class to the brightest
@@ -420,7 +421,7 @@ std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double st
     double mean, dispersion;
   };
   std::vector<Part> parts;
-  std::vector<double> variances;
+  std::vector<double> means, besides;  // of the object
   const auto voxels = static_cast<double>(bricks.voxels());
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const float* const brick = bricks.brick(i);
@@ -433,9 +434,11 @@ std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double st
     if (!(sum >= fewest_counts * step)) continue;  // nor where some are missing
     const double mean = sum / voxels;
     parts.push_back({mean, variance_of_squares(brick, size) / (mean * step)});
-    variances.push_back(squares / voxels - mean * mean);
+    if (!object[static_cast<std::size_t>(i)]) continue;
+    means.push_back(mean);
+    besides.push_back(squares / voxels - mean * mean - step * mean);
   }
-  if (parts.size() < fewest) return std::nullopt;
+  if (parts.size() < fewest || means.empty()) return std::nullopt;
   std::ranges::sort(parts, {}, &Part::mean);
   const std::size_t in_class = parts.size() / classes;
   if (parts[in_class / 2].mean * least_range > parts[parts.size() - 1 - in_class / 2].mean) return std::nullopt;
@@ -445,7 +448,8 @@ std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double st
     const double usual = shortest_half(dispersions).mean;
     if (usual < least || usual > most) return std::nullopt;
   }
-  return CountedParts{parts.size(), median_of<double>(variances)};
+  const double mean = std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
+  return CountedParts{parts.size(), mean, std::sqrt(std::max(median_of<double>(besides), 0.0))};
 }
 
 /// How many voxels of a slice carry the same noise.
@@ -630,17 +634,16 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
   model.background = found.background;
   model.impulses = found.impulses.share;
   model.step = quantisation_step(bricks);
-  const auto counted =
-      said.may_follow_signal && !is_difference ? parts_of_counts(bricks, model.step) : std::optional<CountedParts>();
+  const auto counted = said.may_follow_signal && !is_difference ? parts_of_counts(bricks, model.step, found.object)
+                                                                : std::optional<CountedParts>();
   if (counted) {
     measured.is_of_counts = true;
     model.distribution = NoiseDistribution::poisson;
     model.poisson.gain = model.step;
     model.impulses = 0;
-    model.sigma = std::sqrt(mean_variance(bricks, model.poisson));
-    const double mean = model.sigma * model.sigma / model.step;
-    model.speckle = {model.step / (2 * mean), model.step * mean / 2, 2};  // that touches it there
-    model.contrast = std::sqrt(std::max(counted->median_variance - model.sigma * model.sigma, 0.0));
+    model.sigma = std::sqrt(model.step * counted->mean);
+    model.speckle = {model.step / (2 * counted->mean), model.step * counted->mean / 2, 2};  // that touches it there
+    model.contrast = counted->contrast;
     model.places = static_cast<std::int64_t>(counted->count);
     model.confidence = Confidence::high;
     if (model.places < many_parts_tell) {

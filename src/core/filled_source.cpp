@@ -117,8 +117,18 @@ void FilledSource::read(VolumeView<float> slices) {
     for (std::int64_t z = begin; z < end; ++z) {
       float* const slice = slices.row(0, z);
       const Usable is_usable({slice, static_cast<std::size_t>(voxels)});
-      const auto count = voxels - std::count_if(slice, slice + voxels, is_usable);
+      constexpr float infinity = std::numeric_limits<float>::infinity();
+      std::int64_t count = 0;
+      float least = infinity, most = -infinity;
+      for (std::int64_t i = 0; i < voxels; ++i) {
+        const bool is_missing = !is_usable(slice[i]);
+        count += is_missing;
+        least = std::min(least, is_missing ? infinity : slice[i]);
+        most = std::max(most, is_missing ? -infinity : slice[i]);
+      }
       Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+      known.least = least;
+      known.most = most;
       known.holds_something = count < voxels;
       if (count == 0) continue;
       known.missing.resize(static_cast<std::size_t>(voxels));
@@ -177,18 +187,29 @@ bool FilledSource::try_donor(std::int64_t z) {
   return true;
 }
 
-void FilledSource::restore(VolumeView<float> slices) const {
-  for (std::int64_t z = 0; z < slices.extent.z; ++z) {
-    const Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
-    float* const slice = slices.row(0, z);
-    float value = usual;
-    auto change = known.values.begin();
-    for (std::size_t i = 0; i < known.missing.size(); ++i) {
-      if (!known.missing[i]) continue;
-      if (change != known.values.end() && change->first == i) value = change++->second;
-      slice[i] = value;
+void FilledSource::restore(VolumeView<float> results) const {
+  const std::int64_t columns = extent().x;
+  const Index3& first = results.origin;
+  const Extent& size = results.extent;
+  parallel_for(execution_, size.z, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t z = begin; z < end; ++z) {
+      const Slice& known = slices_[static_cast<std::size_t>(first.z + z)];
+      if (*known.holds_something) {
+        float* const voxels = results.row(0, z);
+        std::transform(voxels, voxels + size.slice(), voxels,
+                       [&](float voxel) { return std::clamp(voxel, known.least, known.most); });
+      }
+      float value = usual;
+      auto change = known.values.begin();
+      for (std::size_t i = 0; i < known.missing.size(); ++i) {
+        if (!known.missing[i]) continue;
+        if (change != known.values.end() && change->first == i) value = change++->second;
+        const auto at = static_cast<std::int64_t>(i);
+        const std::int64_t x = at % columns - first.x, y = at / columns - first.y;
+        if (x >= 0 && x < size.x && y >= 0 && y < size.y) results.at(x, y, z) = value;
+      }
     }
-  }
+  });
 }
 
 }  // namespace quietvox

@@ -26,8 +26,10 @@ class FilledSource final : public VolumeSource {
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override;
-  /// Gives the missing voxels of slices that were read the values that they had.
-  void restore(VolumeView<float> slices) const;
+  /// For results of slices that were read, or of parts of them: missing voxels get the values that they had, and others
+  /// stay within the range of what was there in their slice. Blocks whose coefficients were shrunk overshoot beside
+  /// edges, and what is never negative must not become so.
+  void restore(VolumeView<float> results) const;
 
  private:
   struct Slice {
@@ -36,6 +38,7 @@ class FilledSource final : public VolumeSource {
     /// from the usual NaN).
     std::vector<std::pair<std::size_t, float>> values{};
     std::optional<bool> holds_something{};
+    float least = 0, most = 0;  ///< of the others
   };
 
   bool find_donor(std::int64_t z);

@@ -630,6 +630,29 @@ TEST(MeasureNoise, CountsOfAllSizesAreCounts) {
   }
 }
 
+/// A radiograph is mostly background; filters go by the noise of the object.
+TEST(MeasureNoise, SigmaOfCountsIsThatOfTheObject) {
+  Scan counts{{{512, 512, 1}}, std::vector<float>(512 * 512)};
+  std::mt19937 random(5);
+  double sum = 0;
+  int pixels = 0;
+  for (std::int64_t i = 0; i < 512 * 512; ++i) {
+    const auto [x, y, z] = place_of(i, counts.extent);
+    const double from_middle = std::hypot(x - 256, y - 256), angle = std::atan2(y - 256, x - 256);
+    const bool is_object = from_middle < 150;
+    const double mean = is_object ? 900 + 500 * std::sin(3 * angle) + from_middle : 2;
+    counts.voxels[static_cast<std::size_t>(i)] = static_cast<float>(4 * std::poisson_distribution<int>(mean)(random));
+    sum += is_object ? mean : 0;
+    pixels += is_object;
+  }
+  const NoiseModel model = counts.measured();
+  EXPECT_EQ(model.distribution, NoiseDistribution::poisson);
+  EXPECT_EQ(model.poisson.gain, 4);
+  const double sigma = 4 * std::sqrt(sum / pixels);
+  EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma);
+  EXPECT_GT(model.contrast, 0);
+}
+
 /// Few counts leave hardly a part without a zero, and vary less where they are fewer, as weak magnitudes do.
 TEST(MeasureNoise, CountsAreToldByTheirVarianceOverTheirMean) {
   const Extent planar{{192, 192, 1}}, volume{{64, 64, 48}};

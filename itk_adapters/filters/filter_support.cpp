@@ -55,16 +55,18 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabil
 
 FilledSlices::FilledSlices(const VolumeView<const float>& slices, const Execution& execution)
     : slices_({slices.data, slices.extent, slices.spacing}),
-      source_(slices_, execution),
+      source_(std::make_unique<FilledSource>(slices_, execution)),
       voxels_(static_cast<std::size_t>(slices.extent.voxels())),
       filled_{voxels_.data(), slices.extent, slices.spacing} {
-  source_.read(filled_);
+  source_->read(filled_);
   filled_.origin = slices.origin;
 }
 
+FilledSlices::~FilledSlices() = default;
+
 void FilledSlices::restore(VolumeView<float> results) const {
   for (int axis = 0; axis < 3; ++axis) results.origin[axis] -= filled_.origin[axis];
-  source_.restore(results);
+  source_->restore(results);
 }
 
 }  // namespace quietvox

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/backend.hpp"
-#include "core/filled_source.hpp"
 #include "core/memory_volume.hpp"
 #include "core/pipeline.hpp"
 #include "itk_adapters/filters/pixel_conversion.hpp"
@@ -16,6 +15,8 @@
 
 /// What the ITK filters do that needs no pixel type.
 namespace quietvox {
+
+class FilledSource;
 
 /// True if the filter takes z for the axis across slices, and the slices of this image lie along another: then axes are
 /// exchanged while it filters (core/axis_swap.hpp), which takes the whole image.
@@ -29,13 +30,14 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig&, Stabilise, Volu
 class FilledSlices {
  public:
   FilledSlices(const VolumeView<const float>& slices, const Execution&);
+  ~FilledSlices();
   VolumeView<const float> view() const { return filled_; }
   /// FilledSource::restore() for results within them.
   void restore(VolumeView<float> results) const;
 
  private:
   MemoryVolume slices_;
-  FilledSource source_;
+  std::unique_ptr<FilledSource> source_;
   std::vector<float> voxels_;
   VolumeView<float> filled_;
 };

@@ -3,7 +3,8 @@
 #include "core/series_noise.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
+#include <numeric>
 
 namespace quietvox {
 namespace {
@@ -13,17 +14,22 @@ constexpr double same_noise = 1.25;     // times more or less than the median
 constexpr double share_of_same = 0.75;  // of the volumes: a time series may begin with a few of another contrast
 constexpr double most_over_one = 3;     // times its own noise: more would smear what that volume shows
 
-/// The model with the median sigma, the lower of two: of those that can be trusted, if they are not few. What one
-/// volume cannot tell for sure, others of the series can.
-NoiseModel median(std::vector<NoiseModel> models) {
-  constexpr std::ptrdiff_t few = 4;  // one in so many
-  const auto is_trusted = [](const NoiseModel& model) { return model.trusted_sigma() > 0; };
-  if (few * std::ranges::count_if(models, is_trusted) >= std::ssize(models))
-    std::erase_if(models, std::not_fn(is_trusted));
-  const auto middle = models.begin() + static_cast<std::ptrdiff_t>((models.size() - 1) / 2);
-  std::nth_element(models.begin(), middle, models.end(),
-                   [](const NoiseModel& a, const NoiseModel& b) { return a.sigma < b.sigma; });
-  return *middle;
+/// The numbers of the models that count: of those that can be trusted, if they are not few. What one volume cannot tell
+/// for sure, others of the series can.
+std::vector<std::size_t> that_count(const std::vector<NoiseModel>& models) {
+  constexpr std::size_t few = 4;  // one in so many
+  std::vector<std::size_t> all(models.size()), trusted;
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::ranges::copy_if(all, std::back_inserter(trusted), [&](std::size_t i) { return models[i].trusted_sigma() > 0; });
+  return few * trusted.size() >= models.size() ? trusted : all;
+}
+
+/// The model with the median sigma, the lower of two.
+NoiseModel median(const std::vector<NoiseModel>& models) {
+  std::vector<std::size_t> numbers = that_count(models);
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
+  std::ranges::nth_element(numbers, middle, {}, [&](std::size_t i) { return models[i].sigma; });
+  return models[*middle];
 }
 
 }  // namespace
@@ -31,6 +37,7 @@ NoiseModel median(std::vector<NoiseModel> models) {
 std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const NoiseOf& noise_of) {
   if (volumes < 2) return std::nullopt;
   SeriesNoise noise;
+  std::vector<std::size_t> looked_at;
   std::vector<std::vector<NoiseModel>> measured;  // measured[i][volume], for each that asks
   const std::size_t count = std::min(volumes, most_volumes);
   for (std::size_t i = 0; i < count; ++i) {
@@ -38,14 +45,15 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
     const auto models = noise_of(at);
     if (!models) continue;
     if (models->empty()) return std::nullopt;
-    noise.looked_at_.push_back(at);
+    looked_at.push_back(at);
     measured.resize(std::max(measured.size(), models->size()));
     for (std::size_t asked = 0; asked < models->size(); ++asked) measured[asked].push_back((*models)[asked]);
   }
-  if (noise.looked_at_.size() < 2) return std::nullopt;
+  if (looked_at.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) noise.models_.push_back(median(each));
   // The first that asks tells the contrast; others see what filters left.
   const std::vector<NoiseModel>& of_volumes = measured.front();
+  for (const std::size_t i : that_count(of_volumes)) noise.volumes_.push_back(looked_at[i]);
   const double sigma = noise.models_.front().sigma;
   const bool suits_all = std::ranges::all_of(
       of_volumes, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
@@ -65,7 +73,7 @@ NoiseMeasure SeriesNoise::as_measure() const {
 
 std::string SeriesNoise::describe() const {
   std::string list;
-  for (const std::size_t volume : looked_at_) list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
+  for (const std::size_t volume : volumes_) list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
   return "one noise for the series, the median of volumes " + list;
 }
 

@@ -30,11 +30,11 @@ class SeriesNoise {
   const NoiseModel& first() const { return models_.front(); }
   /// For one volume: returns this noise instead of measuring.
   NoiseMeasure as_measure() const;
-  /// `one noise for the series, the median of volumes 1, 3, 5`
+  /// `one noise for the series, the median of volumes 1, 3, 5`: those that counted, as the first that asks sees it.
   std::string describe() const;
 
  private:
-  std::vector<std::size_t> looked_at_;
+  std::vector<std::size_t> volumes_;
   std::vector<NoiseModel> models_;  ///< in the order in which they are asked for
 };
 

@@ -45,7 +45,8 @@ struct PrinlmParams {
               "Standard deviation of the noise; auto: measured, and more where it is correlated; 0 changes nothing."),
         field("strength", &P::strength, {0, 100}, "sigma", "Smoothing strength h, in sigmas; larger smooths more."),
         field("search-radius", &P::search_radius, {0, 15}, "voxel",
-              "Half width of the window that is averaged, per axis; auto: 4 voxels of a slice, 7 in single slices."),
+              "Half width of the window that is averaged, per axis; auto: 4 voxels of a slice, 7 where windows stay "
+              "within slices."),
         field("guide", &P::guide,
               "Filter that makes the guide: dct, or bm4d, which leaves less noise and takes two to three and a half "
               "times as long."),

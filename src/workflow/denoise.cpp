@@ -40,8 +40,7 @@ void check_codec(const OutputOptions& options, io::Format format) {
   if (!options.codec) return;
   if (format != io::Format::dicom) {
     throw Error(Errc::invalid_argument,
-                Parameter{"codec"} + " is for DICOM, and the output is " + io::to_string(format),
-                Parameter{"compress"} + " is enough");
+                Parameter{"codec"} + " is for DICOM, and the output is " + io::to_string(format), "leave it out");
   }
   if (options.compress == false) {
     throw Error(Errc::invalid_argument,

@@ -206,8 +206,9 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
   }();
   if (!wanted) {
     const bool may_be_folder = !input || *input == io::Format::dicom;
-    throw Error(Errc::invalid_argument, output.string() + ": the ending names no known format",
-                std::string(usual_endings) + (may_be_folder ? ", or a name without an ending for DICOM" : ""));
+    throw Error(
+        Errc::invalid_argument, output.string() + ": the ending names no known format",
+        std::string(usual_endings) + (may_be_folder ? ", or, for a DICOM series, a name without an ending" : ""));
   }
   if (*wanted != io::Format::dicom && format_of_ending(output) != wanted) {
     throw Error(Errc::invalid_argument,

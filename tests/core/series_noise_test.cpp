@@ -71,6 +71,7 @@ TEST(SeriesNoise, OthersTellWhatOneVolumeCannot) {
   const auto told = Series{{10.5, 10, 10.5, 11, 10.5, 10.5, 11}}.noise(chain);
   ASSERT_TRUE(told);
   EXPECT_EQ(sigma_of(*told, chain), "11");
+  EXPECT_EQ(told->describe(), "one noise for the series, the median of volumes 2, 4, 7");
   const auto untold = Series{{10.5, 10, 10.5, 10.5, 10.5, 10.5, 10.5}}.noise(chain);
   ASSERT_TRUE(untold);
   EXPECT_EQ(sigma_of(*untold, chain), "0");

@@ -106,12 +106,10 @@ std::pair<Index3, Extent> picture_place(const CompareOptions& options, const Ext
   for (int axis = 0; axis < 3; ++axis) {
     if (extent[axis] >= 1 && from[axis] + extent[axis] <= whole[axis] && extent.z == 1) continue;
     using Text = FieldType<Triple<int>>;
-    throw Error(Errc::invalid_argument,
-                "compare: " + Parameter{"picture-from"} + " = " + Text::format(from) + ", " +
-                    Parameter{"picture-size"} + " = " +
-                    Text::format({static_cast<int>(extent.x), static_cast<int>(extent.y), static_cast<int>(extent.z)}) +
-                    " is not within one slice; A has " + std::to_string(whole.x) + "x" + std::to_string(whole.y) + "x" +
-                    std::to_string(whole.z) + " voxels");
+    Message what = "compare: " + Parameter{"picture-from"} + " = " + Text::format(from);
+    if (options.picture_size) what += ", " + Parameter{"picture-size"} + " = " + Text::format(*options.picture_size);
+    throw Error(Errc::invalid_argument, what + " is not within one slice; A has " + std::to_string(whole.x) + "x" +
+                                            std::to_string(whole.y) + "x" + std::to_string(whole.z) + " voxels");
   }
   return {{from.x, from.y, from.z}, extent};
 }

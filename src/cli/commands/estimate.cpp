@@ -166,12 +166,13 @@ void estimate_image(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command estimate_command() {
-  return {
-      "estimate",
-      "Estimates the noise of an image: how strong, how correlated, where. Filters use the sigma of the row 'model'.",
-      {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
-      {option_group<InputOptions>(), option_group<EstimateOptions>()},
-      estimate_image};
+  return {"estimate",
+          "Estimates the noise of an image: how strong, how correlated, where. Filters go by the row 'model'; in a "
+          "time series, "
+          "by one for all volumes, which info tells.",
+          {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
+          {option_group<InputOptions>(), option_group<EstimateOptions>()},
+          estimate_image};
 }
 
 }  // namespace quietvox::cli

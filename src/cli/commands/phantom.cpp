@@ -138,7 +138,7 @@ void make(const Arguments& arguments, Context& context) {
 Command phantom_command() {
   return {"phantom",
           "Makes a CT-, MR- or mammogram-like phantom with chosen noise.",
-          {{"OUTPUT", "A new folder for a DICOM series, or a .nii or .nii.gz file."}},
+          {{"OUTPUT", "A new folder for a DICOM series, or a NIfTI, NRRD or MetaImage file."}},
           {option_group<PhantomOptions>(), option_group<PhantomOutput>()},
           make};
 }

@@ -81,9 +81,8 @@ std::optional<std::size_t> bytes_of(const std::string& text, std::size_t count, 
   return at;
 }
 
-/// A series without description starts from the name of its protocol. Cuts the description where the suffix would not
-/// fit behind it. False where it cannot be cut safely and stays as it
-/// is.
+/// A series without description starts from the name of its protocol. Where the suffix would not fit behind the
+/// description, the end of that becomes `...`. False where it cannot be cut safely and stays as it is.
 bool extend_series_description(DcmDataset& data, const std::string& suffix) {
   std::string text = text_of(data, DCM_SeriesDescription);
   if (text.empty()) text = text_of(data, DCM_ProtocolName);
@@ -91,9 +90,15 @@ bool extend_series_description(DcmDataset& data, const std::string& suffix) {
   const std::string addition = (text.empty() ? "" : " ") + suffix;
   if (text.size() + addition.size() > most_description_characters) {
     const std::size_t room = most_description_characters - std::min(most_description_characters, addition.size());
-    const auto bytes = bytes_of(text, room, text_of(data, DCM_SpecificCharacterSet));
+    constexpr std::string_view cut = "...";
+    const std::string character_set = text_of(data, DCM_SpecificCharacterSet);
+    const auto bytes = bytes_of(text, room, character_set);
     if (!bytes) return false;
-    text.resize(*bytes);
+    if (*bytes < text.size()) {
+      text.resize(room > cut.size() ? *bytes_of(text, room - cut.size(), character_set) : 0);
+      while (text.ends_with(' ')) text.pop_back();
+      if (!text.empty()) text += cut;
+    }
   }
   put(data, DCM_SeriesDescription, text.empty() ? suffix : text + addition);
   return true;

@@ -462,10 +462,10 @@ TEST_F(DicomWrite, LongSeriesDescriptionsAreCutBetweenCharacters) {
   std::string umlauts;  // 60 characters, 120 bytes
   for (int i = 0; i < 60; ++i) umlauts += "\xc3\xa4";
   const std::string latin(60, '\xe4'), x64(64, 'x');
-  for (const Case& c :
-       {Case{"", x64, x64.substr(0, 57) + " median"}, Case{"ISO_IR 192", umlauts, umlauts.substr(0, 114) + " median"},
-        Case{"ISO_IR 192", umlauts.substr(0, 100), umlauts.substr(0, 100) + " median"},
-        Case{"ISO_IR 100", latin, latin.substr(0, 57) + " median"}}) {
+  for (const Case& c : {Case{"", x64, x64.substr(0, 54) + "... median"},
+                        Case{"ISO_IR 192", umlauts, umlauts.substr(0, 108) + "... median"},
+                        Case{"ISO_IR 192", umlauts.substr(0, 100), umlauts.substr(0, 100) + " median"},
+                        Case{"ISO_IR 100", latin, latin.substr(0, 54) + "... median"}}) {
     const auto report =
         rewrite({.more = {{DCM_SpecificCharacterSet, c.character_set}, {DCM_SeriesDescription, c.before}}});
     EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), c.after) << c.character_set;

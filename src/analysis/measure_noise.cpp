@@ -476,7 +476,7 @@ bool is_white(const NoiseModel& model, double finest) {
 void judge(NoiseModel& model, const NoiseSpectrumFit& fit, double finest, std::int64_t object, std::int64_t partly,
            const std::string& why_magnitudes) {
   constexpr double structure_alone = 0.35;
-  constexpr double correlated = 1.5;  // voxels of a slice that carry the same noise
+  constexpr double correlated = 1.5, hardly_white = 1.2;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, many = many_parts_tell, mostly = 16;
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
   model.confidence = Confidence::high;
@@ -501,8 +501,9 @@ void judge(NoiseModel& model, const NoiseSpectrumFit& fit, double finest, std::i
   }
   if (flatness < spoilt) because(Confidence::low, "even the flattest parts hold structure as strong as the noise");
   if (object < few) because(Confidence::low, "the object has few parts to go by");
-  if (object < many && model.spectrum.size.z == 1 && correlation_area(model.spectrum) > correlated) {
-    because(Confidence::low, "in a single slice, texture looks like correlated noise");
+  if (model.spectrum.size.z == 1 && correlation_area(model.spectrum) > (object < many ? correlated : hardly_white)) {
+    because(object < many ? Confidence::low : Confidence::medium,
+            "in a single slice, texture looks like correlated noise");
   }
   if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");

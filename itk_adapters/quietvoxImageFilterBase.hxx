@@ -302,7 +302,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
     to.data = to_copy.data();
   }
   std::optional<FilledSlices> filled;
-  if (RegistryEntry().needs_whole_blocks) filled.emplace(from, execution.silent());
+  if (RegistryEntry().needs_whole_blocks) filled.emplace(from, *m_Resolved, execution.silent());
   m_Backend->run(std::span(&*m_Resolved, 1), filled ? filled->view() : from, to, execution);
   if (filled) filled->restore(to);
   if (m_Stabilisation) m_Stabilisation->undo(to, execution.silent());

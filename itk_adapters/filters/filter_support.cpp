@@ -53,9 +53,10 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabil
   return filter;
 }
 
-FilledSlices::FilledSlices(const VolumeView<const float>& slices, const Execution& execution)
+FilledSlices::FilledSlices(const VolumeView<const float>& slices, const FilterConfig& resolved,
+                           const Execution& execution)
     : slices_({slices.data, slices.extent, slices.spacing}),
-      source_(std::make_unique<FilledSource>(slices_, execution)),
+      source_(std::make_unique<FilledSource>(slices_, resolved, execution)),
       voxels_(static_cast<std::size_t>(slices.extent.voxels())),
       filled_{voxels_.data(), slices.extent, slices.spacing} {
   source_->read(filled_);

@@ -29,7 +29,7 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig&, Stabilise, Volu
 /// Whole slices with what is missing in them filled in, for filters that need whole blocks.
 class FilledSlices {
  public:
-  FilledSlices(const VolumeView<const float>& slices, const Execution&);
+  FilledSlices(const VolumeView<const float>& slices, const FilterConfig& resolved, const Execution&);
   ~FilledSlices();
   VolumeView<const float> view() const { return filled_; }
   /// FilledSource::restore() for results within them.

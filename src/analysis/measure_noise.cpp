@@ -14,6 +14,7 @@
 #include "analysis/air.hpp"
 #include "analysis/dct_energies.hpp"
 #include "analysis/median_of.hpp"
+#include "analysis/noise_across_slices.hpp"
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_signal.hpp"
 #include "analysis/noise_spectrum_fit.hpp"
@@ -405,7 +406,7 @@ double variance_of_squares(const float* brick, const Extent& size) {
 struct CountedParts {
   std::size_t count;
   double mean;      ///< of those of the object
-  double contrast;  ///< median over the object of their variance besides that of the noise
+  double contrast;  ///< root of the median of their variance besides that of the noise
 };
 
 /// Parts whose noise has a variance of their mean times the step of the values, in dark ones and in bright ones alike:
@@ -421,7 +422,7 @@ std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double st
     double mean, dispersion;
   };
   std::vector<Part> parts;
-  std::vector<double> means, besides;  // of the object
+  std::vector<double> means, besides;
   const auto voxels = static_cast<double>(bricks.voxels());
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const float* const brick = bricks.brick(i);
@@ -434,9 +435,8 @@ std::optional<CountedParts> parts_of_counts(const NoiseBricks& bricks, double st
     if (!(sum >= fewest_counts * step)) continue;  // nor where some are missing
     const double mean = sum / voxels;
     parts.push_back({mean, variance_of_squares(brick, size) / (mean * step)});
-    if (!object[static_cast<std::size_t>(i)]) continue;
-    means.push_back(mean);
     besides.push_back(squares / voxels - mean * mean - step * mean);
+    if (object[static_cast<std::size_t>(i)]) means.push_back(mean);
   }
   if (parts.size() < fewest || means.empty()) return std::nullopt;
   std::ranges::sort(parts, {}, &Part::mean);
@@ -729,6 +729,15 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
         model.poisson = again.poisson;
         model.speckle = again.speckle;
       }
+    }
+  }
+  constexpr double repeated = 2;  // slices of the same noise: how many of them a brick has says how it varies there
+  if (!is_difference && air.sigma == 0 && !model.map.varies() && !model.signal_variance() &&
+      fits->best().spectrum().length().z < repeated) {
+    if (NoiseAcrossSlices across(bricks); across.varies()) {
+      across.make_even(bricks);
+      fits.emplace(run_all());
+      model.map = across.times(fits->best().map());
     }
   }
   measured.steepness = fits->best().steepness();

@@ -3,18 +3,16 @@
 #include "core/filled_source.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <tuple>
 #include <utility>
 
 namespace quietvox {
 namespace {
+
+constexpr std::int64_t fewest_to_clamp = 64;  // voxels: the noise of fewer says little of the range of what is there
 
 constexpr float usual = std::numeric_limits<float>::quiet_NaN();  // of what is missing
 
@@ -64,37 +62,6 @@ void fill_from(Grid& coarse, Grid& fine) {
   }
 }
 
-/// What voxels of a slice can be used.
-class Usable {
- public:
-  explicit Usable(std::span<const float> slice) {
-    constexpr std::size_t about_samples = 4096, not_finite = 255;
-    std::array<std::int64_t, not_finite + 1> counts{};  // by exponent
-    for (std::size_t i = 0; i < slice.size(); i += (slice.size() / about_samples) | 1)
-      ++counts[std::bit_cast<std::uint32_t>(slice[i]) << 1 >> 24];
-    std::int64_t rare = std::accumulate(counts.begin() + 1, counts.begin() + not_finite, std::int64_t{0}) / 100;
-    std::size_t exponent = not_finite - 1;
-    while (exponent > 0 && (rare -= counts[exponent]) >= 0) --exponent;
-    constexpr int bias = 126, far = 18;
-    if (exponent > 0) most_ = std::min(most_, std::ldexp(1.0F, static_cast<int>(exponent) - bias + far));
-  }
-
-  bool operator()(float voxel) const { return std::abs(voxel) < most_; }
-
- private:
-  float most_ = 1e18F;
-};
-
-/// Fills a slice that is not missing whole.
-void fill(float* slice, std::int64_t columns, std::int64_t rows, const Usable& is_usable) {
-  std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
-  std::ranges::replace_if(levels.front().values, std::not_fn(is_usable), usual);
-  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
-    levels.push_back(coarser(levels.back()));
-  for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
-  std::ranges::copy(levels.front().values, slice);
-}
-
 /// Replaces a slice by what its means of 2 x 2 voxels give: a copy with the same noise would make that noise look like
 /// structure.
 void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) {
@@ -107,8 +74,25 @@ void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) 
 
 }  // namespace
 
-FilledSource::FilledSource(VolumeSource& source, const Execution& execution)
-    : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {}
+FilledSource::FilledSource(VolumeSource& source, const FilterConfig& filter, const Execution& execution)
+    : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {
+  constexpr double far = 1 << 18;
+  const double sigma = FieldType<double>::parse(filter.get("sigma")).value_or(0);
+  if (sigma > 0) most_ = static_cast<float>(std::min<double>(most_, far * sigma));
+}
+
+/// Fills a slice that is not missing whole.
+void FilledSource::fill(float* slice) const {
+  const Extent size = extent();
+  std::vector<Grid> levels{{size.x, size.y, std::vector<float>(slice, slice + size.slice())}};
+  for (float& value : levels.front().values) {
+    if (!is_usable(value)) value = usual;
+  }
+  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
+    levels.push_back(coarser(levels.back()));
+  for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
+  std::ranges::copy(levels.front().values, slice);
+}
 
 void FilledSource::read(VolumeView<float> slices) {
   source_.read(slices);
@@ -116,7 +100,6 @@ void FilledSource::read(VolumeView<float> slices) {
   parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       float* const slice = slices.row(0, z);
-      const Usable is_usable({slice, static_cast<std::size_t>(voxels)});
       constexpr float infinity = std::numeric_limits<float>::infinity();
       std::int64_t count = 0;
       float least = infinity, most = -infinity;
@@ -130,9 +113,10 @@ void FilledSource::read(VolumeView<float> slices) {
       known.least = least;
       known.most = most;
       known.holds_something = count < voxels;
+      known.clamps = voxels - count >= fewest_to_clamp;
       if (count == 0) continue;
       known.missing.resize(static_cast<std::size_t>(voxels));
-      std::transform(slice, slice + voxels, known.missing.begin(), std::not_fn(is_usable));
+      std::transform(slice, slice + voxels, known.missing.begin(), [&](float voxel) { return !is_usable(voxel); });
       known.values.clear();
       float last = usual;
       for (std::int64_t i = 0; i < voxels; ++i) {
@@ -141,7 +125,7 @@ void FilledSource::read(VolumeView<float> slices) {
         last = slice[i];
         known.values.emplace_back(static_cast<std::size_t>(i), last);
       }
-      if (count < voxels) fill(slice, slices.extent.x, slices.extent.y, is_usable);
+      if (count < voxels) fill(slice);
     }
   });
   for (std::int64_t z = 0; z < slices.extent.z; ++z) {
@@ -178,11 +162,10 @@ bool FilledSource::try_donor(std::int64_t z) {
   const Extent size = extent();
   donor_.resize(static_cast<std::size_t>(size.slice()));
   source_.read({donor_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, z}});
-  const Usable is_usable(donor_);
-  holds_something = std::ranges::any_of(donor_, is_usable);
+  holds_something = std::ranges::any_of(donor_, [&](float voxel) { return is_usable(voxel); });
   donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
-  fill(donor_.data(), size.x, size.y, is_usable);
+  fill(donor_.data());
   donor_is_smooth_ = false;
   return true;
 }
@@ -194,7 +177,7 @@ void FilledSource::restore(VolumeView<float> results) const {
   parallel_for(execution_, size.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       const Slice& known = slices_[static_cast<std::size_t>(first.z + z)];
-      if (*known.holds_something) {
+      if (known.clamps) {
         float* const voxels = results.row(0, z);
         std::transform(voxels, voxels + size.slice(), voxels,
                        [&](float voxel) { return std::clamp(voxel, known.least, known.most); });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -15,20 +16,21 @@ namespace quietvox {
 /// voxels across, or with one missing voxel in twenty, might have no other blocks. Within a slice the surroundings are
 /// carried on, ever coarser the further away (a pyramid of means of 2 x 2 voxels). A slice that is missing whole
 /// becomes the nearest one before it, or if there is none the nearest one after it, smoothed. What is filled in depends
-/// on no voxel that is missing. What is far beyond all else in its slice, as a failed fit in a map, counts as missing
-/// too: floats that hold sums with it hold nothing of the rest. It is 2^18 times what one in a hundred voxels other
-/// than 0 reach at least, or beyond 1e18, whose squares add up to more than floats hold.
+/// on no voxel that is missing. What is far beyond the noise,
+/// as a failed fit in a map, counts as missing too: floats that hold sums with it hold nothing of the noise. Far is
+/// more than 2^18 sigma, or than 1e18, whose squares add up to more than floats hold.
 class FilledSource final : public VolumeSource {
  public:
-  FilledSource(VolumeSource& source, const Execution&);
+  /// For a filter with these resolved parameters, of which `sigma` is one.
+  FilledSource(VolumeSource& source, const FilterConfig& filter, const Execution&);
 
   Extent extent() const override { return source_.extent(); }
   Spacing spacing() const override { return source_.spacing(); }
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override;
   /// For results of slices that were read, or of parts of them: missing voxels get the values that they had, and others
-  /// stay within the range of what was there in their slice. Blocks whose coefficients were shrunk overshoot beside
-  /// edges, and what is never negative must not become so.
+  /// stay within the range of what was there in their slice, if that is 64 voxels or more. Blocks whose coefficients
+  /// were shrunk overshoot beside edges, and what is never negative must not become so.
   void restore(VolumeView<float> results) const;
 
  private:
@@ -39,13 +41,17 @@ class FilledSource final : public VolumeSource {
     std::vector<std::pair<std::size_t, float>> values{};
     std::optional<bool> holds_something{};
     float least = 0, most = 0;  ///< of the others
+    bool clamps = false;        ///< results to these
   };
 
+  bool is_usable(float voxel) const { return std::abs(voxel) < most_; }
+  void fill(float* slice) const;
   bool find_donor(std::int64_t z);
   bool try_donor(std::int64_t z);
 
   VolumeSource& source_;
   Execution execution_;
+  float most_ = 1e18F;  ///< of a magnitude
   std::vector<Slice> slices_;
   std::vector<float> donor_;  ///< a slice that holds something, filled
   std::int64_t donor_z_ = -1;

@@ -48,7 +48,8 @@ struct FilterHooks {
   /// It takes z for the axis across slices: its blocks or windows lie within slices, or extend along z by other rules
   /// than along x and y.
   bool works_in_slices = false;
-  /// It leaves out blocks that hold a missing voxel; those that no block covers stay as they are.
+  /// It leaves out blocks that hold a missing voxel; those that no block covers stay as they are. It has a parameter
+  /// `sigma`, the standard deviation of the noise.
   bool needs_whole_blocks = false;
 };
 

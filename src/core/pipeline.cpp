@@ -278,7 +278,7 @@ LastPart::LastPart(VolumeSource& source, std::span<const FilterConfig> chain, co
   if (const auto before = chain.first(last_part(chain)); !before.empty())
     before_ = std::make_unique<FilteredVolume>(source, before, backend, executions.first(executions.size() - 1));
   if (needs_whole_blocks(filters_.back()))
-    filled_ = std::make_unique<FilledSource>(before_ ? *before_ : source_, executions.back());
+    filled_ = std::make_unique<FilledSource>(before_ ? *before_ : source_, filters_.back(), executions.back());
 }
 
 /// Executions for parts that run at the same time; they report the mean of their progress.

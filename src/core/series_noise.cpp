@@ -74,7 +74,8 @@ NoiseMeasure SeriesNoise::as_measure() const {
 std::string SeriesNoise::describe() const {
   std::string list;
   for (const std::size_t volume : volumes_) list += (list.empty() ? "" : ", ") + std::to_string(volume + 1);
-  return "one noise for the series, the median of volumes " + list;
+  const std::string whose = volumes_.size() == 1 ? "that of volume " : "the median of volumes ";
+  return "one noise for the series, " + whose + list;
 }
 
 }  // namespace quietvox

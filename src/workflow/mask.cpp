@@ -198,8 +198,8 @@ MaskIdentity identify_mask(const io::Image& mask, const io::Image& image) {
   return identity;
 }
 
-Message empty_mask_warning(const std::string& name) {
-  return Parameter{"mask", name} + ": no voxel is inside, so nothing was changed";
+Message empty_mask_warning(const std::string& name, const std::string& done) {
+  return Parameter{"mask", name} + ": no voxel is inside, so nothing was " + done;
 }
 
 }  // namespace quietvox

@@ -653,6 +653,51 @@ TEST(MeasureNoise, SigmaOfCountsIsThatOfTheObject) {
   EXPECT_GT(model.contrast, 0);
 }
 
+/// As in CT where shoulders begin, or where series were joined.
+TEST(MeasureNoise, OfSlicesThatAreLouderThanOthers) {
+  QV_NEEDS_TEST_DATA();
+  const Scan& clean = head();
+  const Scan quiet = clean.with({NoiseKind::gaussian, 5, test_seed}), loud = clean.with({NoiseKind::gaussian, 15, 77});
+  const std::int64_t first = clean.extent.z / 3, last = first + 12;
+  const auto is_loud = [&](std::int64_t z) { return z >= first && z < last; };
+  const NoiseModel model = quiet
+                               .changed([&](std::size_t i) {
+                                 const auto z = static_cast<std::int64_t>(i) / clean.extent.slice();
+                                 return is_loud(z) ? loud.voxels[i] : quiet.voxels[i];
+                               })
+                               .measured();
+  EXPECT_GE(model.confidence, Confidence::medium);
+  for (std::int64_t z = 8; z + 8 < clean.extent.z; ++z) {
+    if (std::abs(z - first) < 5 || std::abs(z - last) < 5) continue;  // bricks have four slices
+    const double sigma = model.sigma * model.map.at({clean.extent.x / 2, clean.extent.y / 2, z}, clean.extent);
+    EXPECT_NEAR(sigma, is_loud(z) ? 15 : 5, is_loud(z) ? 1.5 : 0.75) << z;
+  }
+}
+
+/// Texture in some slices makes no noise there.
+TEST(MeasureNoise, SlicesOfMoreTextureAreNotLouder) {
+  const Extent extent{{128, 128, 48}};
+  Scan texture{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> white(texture.voxels.size());
+  for (float& value : white) value = normal(random);
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {  // means of 3x3 pixels of a slice
+    const auto [x, y, z] = place_of(i, extent);
+    float sum = 0;
+    for (const std::int64_t b : {-1, 0, 1}) {
+      for (const std::int64_t a : {-1, 0, 1}) {
+        const std::int64_t at_x = std::clamp<std::int64_t>(x + a, 0, 127),
+                           at_y = std::clamp<std::int64_t>(y + b, 0, 127);
+        sum += white[static_cast<std::size_t>((z * 128 + at_y) * 128 + at_x)];
+      }
+    }
+    texture.voxels[static_cast<std::size_t>(i)] = 1000 + (z < 24 ? 10 : 2) * sum;
+  }
+  const NoiseModel model = texture.with({NoiseKind::gaussian, 8, test_seed}).measured();
+  EXPECT_FALSE(model.map.varies());
+}
+
 /// Few counts leave hardly a part without a zero, and vary less where they are fewer, as weak magnitudes do.
 TEST(MeasureNoise, CountsAreToldByTheirVarianceOverTheirMean) {
   const Extent planar{{192, 192, 1}}, volume{{64, 64, 48}};

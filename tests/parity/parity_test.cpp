@@ -155,7 +155,7 @@ TEST_P(Parity, ThreadsNeverChangeAByte) {
 Volume filtered_whole(const Backend& backend, const FilterConfig& resolved, const Volume& volume) {
   if (!resolved.filter().needs_whole_blocks) return filtered(backend, resolved, volume);
   MemorySource source(volume);
-  FilledSource filled(source, {});
+  FilledSource filled(source, resolved, {});
   Volume whole = volume;
   filled.read(whole.view());
   Volume result = filtered(backend, resolved, whole);

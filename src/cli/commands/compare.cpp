@@ -219,7 +219,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   const std::vector<io::AxisMap> maps = axis_maps(*a, *b, warn);
   std::vector<Message> of_mask;
   const auto mask = open_mask(options.mask, *a, reading, of_mask);
-  if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask));
+  if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
   for (const Message& warning : of_mask) warn(as_text(warning));
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   Execution execution;
@@ -258,7 +258,8 @@ void compare_images(const Arguments& arguments, Context& context) {
     if (const std::int64_t count = results[volume].in_one_only; count > 0) {
       warn(where + std::to_string(count) + " voxels are missing in one image, not in the other, and are left out");
     }
-    if (results[volume].voxels == 0) warn(where + "no voxel is present in both images");
+    if (results[volume].voxels == 0)
+      warn(where + "no voxel is present in both images" + (mask ? " and inside the mask" : ""));
   }
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(),

@@ -126,7 +126,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   const auto image = open_input(path, in, execution);
   std::vector<Message> warnings;
   const auto mask = open_mask(options.mask, *image, execution, warnings);
-  if (mask && identify_mask(*mask, *image).is_empty) warnings.push_back(empty_mask_warning(options.mask));
+  if (mask && identify_mask(*mask, *image).is_empty) warnings.push_back(empty_mask_warning(options.mask, "measured"));
   std::optional<MapWriter> map;
   if (!options.map.empty()) {
     if (image->format() == io::Format::dicom)
@@ -149,7 +149,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
         mask ? noise.measure_masked(volume, *source, execution, open_whole) : noise.measure(volume, *source, execution);
     const auto estimates = estimate_noise_by_every_method(*source, execution);
     lost.add(seen, *image, volume);
-    if (map) map->write(volume, *open_whole(), model);
+    if (map) map->write(volume, mask ? *open_whole() : *source, model);
     if (context.json) {
       volumes.push_back(as_json(model, estimates));
       continue;
@@ -168,8 +168,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
 Command estimate_command() {
   return {"estimate",
           "Estimates the noise of an image: how strong, how correlated, where. Filters go by the row 'model'; in a "
-          "time series, "
-          "by one for all volumes, which info tells.",
+          "time series by one for all volumes, which info tells.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
           {option_group<InputOptions>(), option_group<EstimateOptions>()},
           estimate_image};

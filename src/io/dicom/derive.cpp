@@ -95,9 +95,10 @@ bool extend_series_description(DcmDataset& data, const std::string& suffix) {
     const auto bytes = bytes_of(text, room, character_set);
     if (!bytes) return false;
     if (*bytes < text.size()) {
-      text.resize(room > cut.size() ? *bytes_of(text, room - cut.size(), character_set) : 0);
-      while (text.ends_with(' ')) text.pop_back();
-      if (!text.empty()) text += cut;
+      const bool is_marked = room > cut.size();
+      text.resize(is_marked ? *bytes_of(text, room - cut.size(), character_set) : *bytes);
+      while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
+      if (is_marked) text += cut;
     }
   }
   put(data, DCM_SeriesDescription, text.empty() ? suffix : text + addition);

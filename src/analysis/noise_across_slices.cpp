@@ -73,7 +73,7 @@ bool goes_along(const std::vector<Level>& levels, double Level::*other) {
 }  // namespace
 
 NoiseAcrossSlices::NoiseAcrossSlices(const NoiseBricks& energies) {
-  constexpr std::size_t fewest = 3;
+  constexpr std::size_t fewest = 6;
   constexpr double least_range = 0.4;  // of logarithms of sigma
   const std::vector<Level> levels = levels_of(energies);
   if (levels.size() < fewest) return;

@@ -16,6 +16,9 @@ constexpr std::int64_t fewest_to_clamp = 64;  // voxels: the noise of fewer says
 
 constexpr float usual = std::numeric_limits<float>::quiet_NaN();  // of what is missing
 
+/// False for NaN.
+bool is_in(std::pair<float, float> usable, float voxel) { return voxel > usable.first && voxel < usable.second; }
+
 /// Values on a grid, NaN where there is none.
 struct Grid {
   std::int64_t columns, rows;
@@ -75,18 +78,33 @@ void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) 
 }  // namespace
 
 FilledSource::FilledSource(VolumeSource& source, const FilterConfig& filter, const Execution& execution)
-    : source_(source), execution_(execution.silent()), slices_(static_cast<std::size_t>(source.extent().z)) {
+    : source_(source),
+      execution_(execution.silent()),
+      sigma_(FieldType<double>::parse(filter.get("sigma")).value_or(0)),
+      slices_(static_cast<std::size_t>(source.extent().z)) {}
+
+std::pair<float, float> FilledSource::usable_in(const float* slice) const {
+  constexpr float greatest = 1e18F;
+  constexpr std::int64_t samples = 1024;
   constexpr double far = 1 << 18;
-  const double sigma = FieldType<double>::parse(filter.get("sigma")).value_or(0);
-  if (sigma > 0) most_ = static_cast<float>(std::min<double>(most_, far * sigma));
+  const std::int64_t voxels = extent().slice();
+  std::vector<float> sample;
+  for (std::int64_t i = 0; i < voxels; i += (voxels / samples) | 1) {
+    if (std::abs(slice[i]) < greatest) sample.push_back(slice[i]);
+  }
+  if (sample.empty() || !(sigma_ > 0)) return {-greatest, greatest};
+  const auto middle = sample.begin() + std::ssize(sample) / 2;
+  std::nth_element(sample.begin(), middle, sample.end());
+  const auto bounded = [&](double value) { return static_cast<float>(std::clamp<double>(value, -greatest, greatest)); };
+  return {bounded(*middle - far * sigma_), bounded(*middle + far * sigma_)};
 }
 
 /// Fills a slice that is not missing whole.
-void FilledSource::fill(float* slice) const {
+void FilledSource::fill(float* slice, std::pair<float, float> usable) const {
   const Extent size = extent();
   std::vector<Grid> levels{{size.x, size.y, std::vector<float>(slice, slice + size.slice())}};
   for (float& value : levels.front().values) {
-    if (!is_usable(value)) value = usual;
+    if (!is_in(usable, value)) value = usual;
   }
   while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
     levels.push_back(coarser(levels.back()));
@@ -100,11 +118,12 @@ void FilledSource::read(VolumeView<float> slices) {
   parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       float* const slice = slices.row(0, z);
+      const auto usable = usable_in(slice);
       constexpr float infinity = std::numeric_limits<float>::infinity();
       std::int64_t count = 0;
       float least = infinity, most = -infinity;
       for (std::int64_t i = 0; i < voxels; ++i) {
-        const bool is_missing = !is_usable(slice[i]);
+        const bool is_missing = !is_in(usable, slice[i]);
         count += is_missing;
         least = std::min(least, is_missing ? infinity : slice[i]);
         most = std::max(most, is_missing ? -infinity : slice[i]);
@@ -116,16 +135,16 @@ void FilledSource::read(VolumeView<float> slices) {
       known.clamps = voxels - count >= fewest_to_clamp;
       if (count == 0) continue;
       known.missing.resize(static_cast<std::size_t>(voxels));
-      std::transform(slice, slice + voxels, known.missing.begin(), [&](float voxel) { return !is_usable(voxel); });
+      std::transform(slice, slice + voxels, known.missing.begin(), [&](float voxel) { return !is_in(usable, voxel); });
       known.values.clear();
       float last = usual;
       for (std::int64_t i = 0; i < voxels; ++i) {
-        if (is_usable(slice[i]) || std::bit_cast<std::uint32_t>(slice[i]) == std::bit_cast<std::uint32_t>(last))
+        if (is_in(usable, slice[i]) || std::bit_cast<std::uint32_t>(slice[i]) == std::bit_cast<std::uint32_t>(last))
           continue;
         last = slice[i];
         known.values.emplace_back(static_cast<std::size_t>(i), last);
       }
-      if (count < voxels) fill(slice);
+      if (count < voxels) fill(slice, usable);
     }
   });
   for (std::int64_t z = 0; z < slices.extent.z; ++z) {
@@ -162,10 +181,11 @@ bool FilledSource::try_donor(std::int64_t z) {
   const Extent size = extent();
   donor_.resize(static_cast<std::size_t>(size.slice()));
   source_.read({donor_.data(), {{size.x, size.y, 1}}, spacing(), {0, 0, z}});
-  holds_something = std::ranges::any_of(donor_, [&](float voxel) { return is_usable(voxel); });
+  const auto usable = usable_in(donor_.data());
+  holds_something = std::ranges::any_of(donor_, [&](float voxel) { return is_in(usable, voxel); });
   donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
-  fill(donor_.data());
+  fill(donor_.data(), usable);
   donor_is_smooth_ = false;
   return true;
 }

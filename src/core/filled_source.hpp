@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -16,9 +15,9 @@ namespace quietvox {
 /// voxels across, or with one missing voxel in twenty, might have no other blocks. Within a slice the surroundings are
 /// carried on, ever coarser the further away (a pyramid of means of 2 x 2 voxels). A slice that is missing whole
 /// becomes the nearest one before it, or if there is none the nearest one after it, smoothed. What is filled in depends
-/// on no voxel that is missing. What is far beyond the noise,
-/// as a failed fit in a map, counts as missing too: floats that hold sums with it hold nothing of the noise. Far is
-/// more than 2^18 sigma, or than 1e18, whose squares add up to more than floats hold.
+/// on no voxel that is missing. What is far from the others, as a failed fit in a map, counts as missing too: floats
+/// that hold sums with it hold nothing of the noise. Far is 2^18 sigma from the median of the slice, or a magnitude of
+/// 1e18, whose squares add up to more than floats hold.
 class FilledSource final : public VolumeSource {
  public:
   /// For a filter with these resolved parameters, of which `sigma` is one.
@@ -44,14 +43,15 @@ class FilledSource final : public VolumeSource {
     bool clamps = false;        ///< results to these
   };
 
-  bool is_usable(float voxel) const { return std::abs(voxel) < most_; }
-  void fill(float* slice) const;
+  /// Which voxels of a slice can be used: those from the first to the second number.
+  std::pair<float, float> usable_in(const float* slice) const;
+  void fill(float* slice, std::pair<float, float> usable) const;
   bool find_donor(std::int64_t z);
   bool try_donor(std::int64_t z);
 
   VolumeSource& source_;
   Execution execution_;
-  float most_ = 1e18F;  ///< of a magnitude
+  double sigma_ = 0;
   std::vector<Slice> slices_;
   std::vector<float> donor_;  ///< a slice that holds something, filled
   std::int64_t donor_z_ = -1;

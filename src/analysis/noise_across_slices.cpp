@@ -13,49 +13,54 @@
 namespace quietvox {
 namespace {
 
-/// Half the logarithms of the energies of bricks whose middles lie in one slice.
+/// Half the logarithms of the energies of bricks whose middles lie in one slice, and what they come to.
 struct Layer {
-  std::vector<double> fine{}, middle{};  ///< at high frequencies, and at those between high and low
+  std::vector<double> fine{}, middle{}, low{};  ///< in the plane, of those that are high across slices
+  std::vector<double> near{};                   ///< those that are high in the plane and low across slices
 };
-
-/// What a layer shows: of its flattest bricks at high frequencies, and of others twice.
 struct Level {
-  double place, fine, of_more, middle;
+  double place, fine, of_more, middle, low, near;
 };
 
 std::vector<Level> levels_of(const NoiseBricks& energies) {
   constexpr std::size_t fewest = 20;
+  constexpr double flattest = 0.1, flat = 0.25;  // of the bricks
   const NoiseBands bands(energies.size());
   const std::int64_t plane = energies.size().slice(), depth = energies.size().z;
   std::map<double, Layer> layers;
   for (std::int64_t i = 0; i < energies.count(); ++i) {
-    double fine = 0, middle = 0;
-    for (std::int64_t k = depth / 2; k < depth; ++k) {
+    double fine = 0, middle = 0, low = 0, near = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float* const energy = energies.brick(i) + k * plane;
+      const bool is_far = k >= depth / 2;
       for (std::int64_t p = 0; p < plane; ++p) {
         const auto at = static_cast<std::size_t>(p);
-        if (bands.low[at]) continue;
-        (bands.high[at] ? fine : middle) += static_cast<double>(energies.brick(i)[k * plane + p]);
+        if (bands.lowest[at] || (!is_far && !bands.high[at])) continue;
+        (!is_far ? near : bands.high[at] ? fine : bands.low[at] ? low : middle) += static_cast<double>(energy[p]);
       }
     }
-    if (!(fine > 0 && middle > 0)) continue;
+    if (!(fine > 0 && middle > 0 && low > 0 && near > 0)) continue;
     Layer& layer = layers[energies.place(i).z];
     layer.fine.push_back(0.5 * std::log(fine));
     layer.middle.push_back(0.5 * std::log(middle));
+    layer.low.push_back(0.5 * std::log(low));
+    layer.near.push_back(0.5 * std::log(near));
   }
   std::vector<Level> levels;
   for (auto& [place, layer] : layers) {
     if (layer.fine.size() < fewest) continue;
-    const auto quantile = [](std::vector<double>& values, double share) {
-      return quantile_of(std::span(values), share);
-    };
-    levels.push_back({place, quantile(layer.fine, 0.1), quantile(layer.fine, 0.25), quantile(layer.middle, 0.25)});
+    const auto of = [](std::vector<double>& values, double share) { return quantile_of(std::span(values), share); };
+    levels.push_back({place, of(layer.fine, flattest), of(layer.fine, flat), of(layer.middle, flat),
+                      of(layer.low, flat), of(layer.near, flattest)});
   }
   return levels;
 }
 
-/// Whether `other` goes with the level at high frequencies: as steeply, and with little besides.
-bool goes_along(const std::vector<Level>& levels, double Level::*other) {
-  constexpr double least_slope = 0.8, most_slope = 1.2, little = 0.1;  // of the variance
+/// How another level goes with that at high frequencies.
+struct Trend {
+  double slope, rest;  ///< `rest`: the share of its variance besides
+};
+Trend trend_of(const std::vector<Level>& levels, double Level::*other) {
   double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
   for (const Level& level : levels) {
     x += level.fine;
@@ -65,9 +70,30 @@ bool goes_along(const std::vector<Level>& levels, double Level::*other) {
     yy += level.*other * level.*other;
   }
   const auto count = static_cast<double>(levels.size());
-  const double varies = xx - x * x / count, together = xy - x * y / count, other_varies = yy - y * y / count;
-  const double slope = together / varies;
-  return slope > least_slope && slope < most_slope && other_varies - slope * together < little * other_varies;
+  const double together = xy - x * y / count, slope = together / (xx - x * x / count);
+  return {slope, 1 - slope * together / (yy - y * y / count)};
+}
+
+/// By how much low frequencies stand above high ones in the loudest layers, more than in the quietest.
+double excess_of_low(const std::vector<Level>& levels, double least, double most) {
+  std::vector<double> loud, quiet;
+  for (const Level& level : levels) {
+    const double place = (level.fine - least) / (most - least);
+    if (place > 0.6) loud.push_back(level.low - level.fine);
+    if (place < 0.4) quiet.push_back(level.low - level.fine);
+  }
+  return median_of<double>(loud) - median_of<double>(quiet);
+}
+
+/// Whether noise makes the difference. Structure leaves some bricks of a layer as they are, and adds more the lower the
+/// frequency; where slices were resampled, their noise differs at high frequencies across slices alone.
+bool are_of_noise(const std::vector<Level>& levels, double least, double most) {
+  constexpr double least_slope = 0.8, most_slope = 1.2, most_rest = 0.1, least_slope_of_near = 0.3, most_excess = 0.1;
+  for (double Level::*const other : {&Level::of_more, &Level::middle}) {
+    const auto [slope, rest] = trend_of(levels, other);
+    if (!(slope > least_slope && slope < most_slope && rest < most_rest)) return false;
+  }
+  return trend_of(levels, &Level::near).slope > least_slope_of_near && excess_of_low(levels, least, most) < most_excess;
 }
 
 }  // namespace
@@ -78,10 +104,7 @@ NoiseAcrossSlices::NoiseAcrossSlices(const NoiseBricks& energies) {
   const std::vector<Level> levels = levels_of(energies);
   if (levels.size() < fewest) return;
   const auto [least, most] = std::ranges::minmax(levels, {}, &Level::fine);
-  if (most.fine - least.fine < least_range || !goes_along(levels, &Level::of_more) ||
-      !goes_along(levels, &Level::middle)) {
-    return;
-  }
+  if (most.fine - least.fine < least_range || !are_of_noise(levels, least.fine, most.fine)) return;
   constexpr std::int64_t most_nodes = 64;
   const std::int64_t nodes = std::min(energies.extent().z, most_nodes);
   std::size_t next = 0;

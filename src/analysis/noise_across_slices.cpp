@@ -13,11 +13,13 @@
 namespace quietvox {
 namespace {
 
-/// Half the logarithms of the energies of bricks whose middles lie in one slice, and what they come to.
+/// Of bricks whose middles lie in one slice, half the logarithms of their energies.
 struct Layer {
-  std::vector<double> fine{}, middle{}, low{};  ///< in the plane, of those that are high across slices
-  std::vector<double> near{};                   ///< those that are high in the plane and low across slices
+  std::vector<double> fine{}, middle{},
+      low{};                   ///< at high, middle and low frequencies of the slice, high across slices
+  std::vector<double> near{};  ///< at high frequencies of the slice, low across slices
 };
+/// Quantiles of these: `fine` and `near` of the flattest bricks, the others of more.
 struct Level {
   double place, fine, of_more, middle, low, near;
 };
@@ -56,9 +58,9 @@ std::vector<Level> levels_of(const NoiseBricks& energies) {
   return levels;
 }
 
-/// How another level goes with that at high frequencies.
+/// How another level goes with `fine` from layer to layer. `rest`: the share of its variance that does not.
 struct Trend {
-  double slope, rest;  ///< `rest`: the share of its variance besides
+  double slope, rest;
 };
 Trend trend_of(const std::vector<Level>& levels, double Level::*other) {
   double x = 0, y = 0, xx = 0, xy = 0, yy = 0;

@@ -377,15 +377,6 @@ double mean_variance(const NoiseBricks& bricks, const SignalVariance& variance) 
   return sum / static_cast<double>(bricks.count());
 }
 
-/// Scales the energies of each brick as if its noise had the mean variance.
-void make_even(NoiseBricks& bricks, const SignalVariance& variance) {
-  const double mean = mean_variance(bricks, variance);
-  for (std::int64_t i = 0; i < bricks.count(); ++i) {
-    const auto factor = static_cast<float>(mean / variance.at(bricks.mean(i)));
-    for (std::int64_t j = 0; j < bricks.voxels(); ++j) bricks.brick(i)[j] *= factor;
-  }
-}
-
 /// The variance of white noise in a brick, by the differences along both diagonals of four voxels, which a slope leaves
 /// as they are.
 double variance_of_squares(const float* brick, const Extent& size) {
@@ -720,7 +711,7 @@ Measured measure(NoiseBricks& bricks, bool is_difference, const Said& said,
     };
     follow(model);
     if (model.signal_variance()) {
-      make_even(bricks, *model.signal_variance());
+      bricks.make_even([&](std::int64_t i) { return model.signal_variance()->at(bricks.mean(i)); });
       fits.emplace(run_all());
       model.signal_map = fits->best().map();
       NoiseModel again;  // the flattest bricks were the darkest, where structure is as strong as the noise

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/linear_trend.hpp"
 #include "analysis/median_of.hpp"
 #include "analysis/noise_spectrum_fit.hpp"
 #include "core/coarse_field_view.hpp"
@@ -13,12 +14,12 @@
 namespace quietvox {
 namespace {
 
-/// Of bricks whose middles lie in one slice, half the logarithms of their energies.
+/// Half the logarithms of the energies of bricks whose middles lie in one slice.
 struct Layer {
-  std::vector<double> fine{}, middle{},
-      low{};                   ///< at high, middle and low frequencies of the slice, high across slices
-  std::vector<double> near{};  ///< at high frequencies of the slice, low across slices
+  std::vector<double> fine{}, middle{}, low{};  ///< by frequency in the slice; high across slices
+  std::vector<double> near{};                   ///< high in the slice, low across slices
 };
+
 /// Quantiles of these: `fine` and `near` of the flattest bricks, the others of more.
 struct Level {
   double place, fine, of_more, middle, low, near;
@@ -58,22 +59,11 @@ std::vector<Level> levels_of(const NoiseBricks& energies) {
   return levels;
 }
 
-/// How another level goes with `fine` from layer to layer. `rest`: the share of its variance that does not.
-struct Trend {
-  double slope, rest;
-};
-Trend trend_of(const std::vector<Level>& levels, double Level::*other) {
-  double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-  for (const Level& level : levels) {
-    x += level.fine;
-    y += level.*other;
-    xx += level.fine * level.fine;
-    xy += level.fine * level.*other;
-    yy += level.*other * level.*other;
-  }
-  const auto count = static_cast<double>(levels.size());
-  const double together = xy - x * y / count, slope = together / (xx - x * x / count);
-  return {slope, 1 - slope * together / (yy - y * y / count)};
+/// How another level goes with `fine` from layer to layer.
+LinearTrend trend_of(const std::vector<Level>& levels, double Level::*other) {
+  LinearTrend trend;
+  for (const Level& level : levels) trend.add(level.fine, level.*other);
+  return trend;
 }
 
 /// By how much low frequencies stand above high ones in the loudest layers, more than in the quietest.
@@ -92,10 +82,11 @@ double excess_of_low(const std::vector<Level>& levels, double least, double most
 bool are_of_noise(const std::vector<Level>& levels, double least, double most) {
   constexpr double least_slope = 0.8, most_slope = 1.2, most_rest = 0.1, least_slope_of_near = 0.3, most_excess = 0.1;
   for (double Level::*const other : {&Level::of_more, &Level::middle}) {
-    const auto [slope, rest] = trend_of(levels, other);
-    if (!(slope > least_slope && slope < most_slope && rest < most_rest)) return false;
+    const LinearTrend trend = trend_of(levels, other);
+    if (!(trend.slope() > least_slope && trend.slope() < most_slope && trend.rest() < most_rest)) return false;
   }
-  return trend_of(levels, &Level::near).slope > least_slope_of_near && excess_of_low(levels, least, most) < most_excess;
+  return trend_of(levels, &Level::near).slope() > least_slope_of_near &&
+         excess_of_low(levels, least, most) < most_excess;
 }
 
 }  // namespace
@@ -126,13 +117,7 @@ double NoiseAcrossSlices::at(double place) const {
 }
 
 void NoiseAcrossSlices::make_even(NoiseBricks& energies) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < energies.count(); ++i) sum += std::exp(2 * at(energies.place(i).z));
-  mean_ = 0.5 * std::log(sum / static_cast<double>(energies.count()));
-  for (std::int64_t i = 0; i < energies.count(); ++i) {
-    const auto factor = static_cast<float>(std::exp(2 * (mean_ - at(energies.place(i).z))));
-    for (std::int64_t j = 0; j < energies.voxels(); ++j) energies.brick(i)[j] *= factor;
-  }
+  mean_ = 0.5 * std::log(energies.make_even([&](std::int64_t i) { return std::exp(2 * at(energies.place(i).z)); }));
 }
 
 CoarseField NoiseAcrossSlices::times(const CoarseField& map) const {

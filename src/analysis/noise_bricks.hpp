@@ -50,6 +50,10 @@ class NoiseBricks {
 
   /// Some of the bricks, in ascending order.
   NoiseBricks some(std::span<const std::int64_t> chosen) const;
+  /// Multiplies the energies that bricks hold as if their noise, whose variance is `variance_of(i)`, had the mean
+  /// variance of all. Returns that.
+  template <class VarianceOf>
+  double make_even(const VarianceOf& variance_of);
   /// Keeps the bricks for which `wanted(i)` is true.
   template <class Wanted>
   void keep(const Wanted& wanted);
@@ -80,6 +84,18 @@ class NoiseBricks {
   float lowest_ = std::numeric_limits<float>::infinity(), highest_ = -lowest_;
   std::int64_t extremes_ = 0, looked_at_ = 0;
 };
+
+template <class VarianceOf>
+double NoiseBricks::make_even(const VarianceOf& variance_of) {
+  double mean = 0;
+  for (std::int64_t i = 0; i < count(); ++i) mean += variance_of(i);
+  mean /= static_cast<double>(count());
+  for (std::int64_t i = 0; i < count(); ++i) {
+    const auto factor = static_cast<float>(mean / variance_of(i));
+    for (std::int64_t j = 0; j < voxels(); ++j) brick(i)[j] *= factor;
+  }
+  return mean;
+}
 
 template <class Wanted>
 void NoiseBricks::keep(const Wanted& wanted) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/linear_trend.hpp"
 #include "analysis/median_of.hpp"
 
 namespace quietvox {
@@ -239,18 +240,13 @@ void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::s
 
 double NoiseLevel::growth_of(const std::vector<double>& energy, const Candidates& candidates,
                              const Polynomial& polynomial) const {
-  double count = 0, levels = 0, logs = 0, squares = 0, products = 0;
+  LinearTrend trend;
   for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
     if (!(polynomial.weights[j] > near_weight)) continue;
     const double level = product(terms_[candidates.bricks[j]], polynomial.coefficients);
-    const double log = std::log(std::max(energy[candidates.bricks[j]], 1e-300));
-    ++count;
-    levels += level;
-    logs += log;
-    squares += level * level;
-    products += level * log;
+    trend.add(level, std::log(std::max(energy[candidates.bricks[j]], 1e-300)));
   }
-  return (count * products - levels * logs) / (count * squares - levels * levels);
+  return trend.slope();
 }
 
 void NoiseLevel::stop_varying() {

@@ -65,6 +65,17 @@ void fill_from(Grid& coarse, Grid& fine) {
   }
 }
 
+/// Fills a slice that is not missing whole.
+void fill(float* slice, std::int64_t columns, std::int64_t rows, std::pair<float, float> usable) {
+  std::vector<Grid> levels{{columns, rows, std::vector<float>(slice, slice + columns * rows)}};
+  std::ranges::replace_if(
+      levels.front().values, [&](float value) { return !is_in(usable, value); }, usual);
+  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
+    levels.push_back(coarser(levels.back()));
+  for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
+  std::ranges::copy(levels.front().values, slice);
+}
+
 /// Replaces a slice by what its means of 2 x 2 voxels give: a copy with the same noise would make that noise look like
 /// structure.
 void smooth(std::vector<float>& slice, std::int64_t columns, std::int64_t rows) {
@@ -89,27 +100,14 @@ std::pair<float, float> FilledSource::usable_in(const float* slice) const {
   constexpr double far = 1 << 18;
   const std::int64_t voxels = extent().slice();
   std::vector<float> sample;
-  for (std::int64_t i = 0; i < voxels; i += (voxels / samples) | 1) {
+  for (std::int64_t i = 0; sigma_ > 0 && i < voxels; i += (voxels / samples) | 1) {
     if (std::abs(slice[i]) < greatest) sample.push_back(slice[i]);
   }
-  if (sample.empty() || !(sigma_ > 0)) return {-greatest, greatest};
+  if (sample.empty()) return {-greatest, greatest};
   const auto middle = sample.begin() + std::ssize(sample) / 2;
   std::nth_element(sample.begin(), middle, sample.end());
   const auto bounded = [&](double value) { return static_cast<float>(std::clamp<double>(value, -greatest, greatest)); };
   return {bounded(*middle - far * sigma_), bounded(*middle + far * sigma_)};
-}
-
-/// Fills a slice that is not missing whole.
-void FilledSource::fill(float* slice, std::pair<float, float> usable) const {
-  const Extent size = extent();
-  std::vector<Grid> levels{{size.x, size.y, std::vector<float>(slice, slice + size.slice())}};
-  for (float& value : levels.front().values) {
-    if (!is_in(usable, value)) value = usual;
-  }
-  while (!std::ranges::all_of(levels.back().values, [](float value) { return std::isfinite(value); }))
-    levels.push_back(coarser(levels.back()));
-  for (std::size_t level = levels.size() - 1; level > 0; --level) fill_from(levels[level], levels[level - 1]);
-  std::ranges::copy(levels.front().values, slice);
 }
 
 void FilledSource::read(VolumeView<float> slices) {
@@ -129,10 +127,8 @@ void FilledSource::read(VolumeView<float> slices) {
         most = std::max(most, is_missing ? -infinity : slice[i]);
       }
       Slice& known = slices_[static_cast<std::size_t>(slices.origin.z + z)];
-      known.least = least;
-      known.most = most;
+      if (voxels - count >= fewest_to_clamp) known.range = {least, most};
       known.holds_something = count < voxels;
-      known.clamps = voxels - count >= fewest_to_clamp;
       if (count == 0) continue;
       known.missing.resize(static_cast<std::size_t>(voxels));
       std::transform(slice, slice + voxels, known.missing.begin(), [&](float voxel) { return !is_in(usable, voxel); });
@@ -144,7 +140,7 @@ void FilledSource::read(VolumeView<float> slices) {
         last = slice[i];
         known.values.emplace_back(static_cast<std::size_t>(i), last);
       }
-      if (count < voxels) fill(slice, usable);
+      if (count < voxels) fill(slice, slices.extent.x, slices.extent.y, usable);
     }
   });
   for (std::int64_t z = 0; z < slices.extent.z; ++z) {
@@ -185,7 +181,7 @@ bool FilledSource::try_donor(std::int64_t z) {
   holds_something = std::ranges::any_of(donor_, [&](float voxel) { return is_in(usable, voxel); });
   donor_z_ = *holds_something ? z : -1;
   if (!*holds_something) return false;
-  fill(donor_.data(), usable);
+  fill(donor_.data(), size.x, size.y, usable);
   donor_is_smooth_ = false;
   return true;
 }
@@ -197,10 +193,11 @@ void FilledSource::restore(VolumeView<float> results) const {
   parallel_for(execution_, size.z, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       const Slice& known = slices_[static_cast<std::size_t>(first.z + z)];
-      if (known.clamps) {
+      if (known.range) {
         float* const voxels = results.row(0, z);
+        const auto [least, most] = *known.range;
         std::transform(voxels, voxels + size.slice(), voxels,
-                       [&](float voxel) { return std::clamp(voxel, known.least, known.most); });
+                       [least = least, most = most](float voxel) { return std::clamp(voxel, least, most); });
       }
       float value = usual;
       auto change = known.values.begin();

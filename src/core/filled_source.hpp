@@ -39,13 +39,11 @@ class FilledSource final : public VolumeSource {
     /// from the usual NaN).
     std::vector<std::pair<std::size_t, float>> values{};
     std::optional<bool> holds_something{};
-    float least = 0, most = 0;  ///< of the others
-    bool clamps = false;        ///< results to these
+    std::optional<std::pair<float, float>> range{};  ///< of the others, unless they are few
   };
 
   /// Which voxels of a slice can be used: those from the first to the second number.
   std::pair<float, float> usable_in(const float* slice) const;
-  void fill(float* slice, std::pair<float, float> usable) const;
   bool find_donor(std::int64_t z);
   bool try_donor(std::int64_t z);
 

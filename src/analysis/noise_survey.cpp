@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/noise_survey.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "analysis/median_of.hpp"
+
+namespace quietvox {
+namespace {
+
+constexpr std::int64_t most_sampled = 2048;  // bricks
+
+/// The step of which all voxels are multiples; 0 where there is none that shows.
+double quantisation_step(const NoiseBricks& bricks) {
+  constexpr std::size_t most_values = std::size_t{1} << 14;
+  std::vector<float> values;
+  const std::int64_t all = bricks.count() * bricks.voxels();
+  const std::int64_t stride = all / static_cast<std::int64_t>(most_values) + 1;
+  for (std::int64_t i = 0; i < all; i += stride) {
+    if (std::isfinite(bricks.brick(0)[i])) values.push_back(bricks.brick(0)[i]);
+  }
+  const std::size_t sampled = values.size();
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  if (values.size() < 2 || 4 * values.size() > sampled) return 0;
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    step = std::min(step, static_cast<double>(values[i]) - static_cast<double>(values[i - 1]));
+  }
+  std::size_t multiples = 0;
+  for (const float value : values) {
+    const double steps = (static_cast<double>(value) - static_cast<double>(values.front())) / step;
+    multiples += std::abs(steps - std::nearbyint(steps)) < 0.05;
+  }
+  return 10 * multiples >= 9 * values.size() ? step : 0;
+}
+
+/// Values of whole bricks that lie farther from those of nearly all other voxels than these do from each other.
+FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int64_t>& bricks_of_value) {
+  constexpr std::int64_t apart = 7;
+  constexpr double outliers = 0.001;
+  std::vector<float> others;
+  for (std::int64_t i = 0; !bricks_of_value.empty() && i < bricks.count() * bricks.voxels(); i += apart) {
+    const float voxel = bricks.brick(0)[i];
+    if (std::isfinite(voxel) && !bricks_of_value.contains(static_cast<double>(voxel))) others.push_back(voxel);
+  }
+  if (others.empty()) return {};
+  const double low = quantile_of(std::span(others), outliers), high = quantile_of(std::span(others), 1 - outliers);
+  const double range = high - low;
+  FillValues far;
+  for (const auto& [value, bricks_of_it] : bricks_of_value) {
+    const bool is_far = value > high + range || value < low - range;
+    if (!is_far || !(range > 0)) continue;
+    far.values.push_back(static_cast<float>(value));
+    if (value < low) far.begin = low;
+  }
+  return far;
+}
+
+/// Adds to `fill` what the means of all bricks tell: if few bricks lie far above all others, they hold fill values;
+/// more are an object in much air, however bright it is.
+FillValues find_fill_values(std::vector<double> means, FillValues fill, const NoiseBricks& bricks) {
+  constexpr double spreads = 64, most_spreads = 1e6, few = 0.002, fewest = 5;
+  const double first = quantile_of(std::span(means), 0.25), third = quantile_of(std::span(means), 0.75);
+  if (!(third > first)) return fill;
+  const double end = third + spreads * (third - first);
+  std::int64_t beyond = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) beyond += bricks.mean(i) > end && !fill.in(bricks, i);
+  const bool is_object = static_cast<double>(beyond) >= std::max(few * static_cast<double>(means.size()), fewest);
+  fill.end = is_object ? third + most_spreads * (third - first) : end;
+  return fill;
+}
+
+/// True if the highest value is far more frequent than the next lower one.
+bool is_clipped_at_top(const NoiseBricks& bricks) {
+  constexpr std::int64_t far_more = 4;
+  const auto count_of = [&](float value) {
+    return bricks.count() == 0 ? 0 : std::count(bricks.brick(0), bricks.brick(bricks.count()), value);
+  };
+  float next = -std::numeric_limits<float>::infinity();
+  for (std::int64_t i = 0; i < bricks.count() * bricks.voxels(); ++i) {
+    const float voxel = bricks.brick(0)[i];
+    if (voxel < bricks.highest() && voxel > next) next = voxel;
+  }
+  return count_of(bricks.highest()) > far_more * count_of(next);
+}
+
+}  // namespace
+
+bool FillValues::is_one(double value) const {
+  return std::ranges::find(values, static_cast<float>(value)) != values.end();
+}
+
+bool FillValues::in(const NoiseBricks& bricks, std::int64_t i) const {
+  const auto is_fill = [&](float voxel) { return is_one(static_cast<double>(voxel)); };
+  return are_in(bricks.mean(i)) ||
+         (!values.empty() && std::any_of(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is_fill));
+}
+
+NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, bool is_difference)
+    : step(quantisation_step(bricks)), is_clipped(!is_difference && is_clipped_at_top(bricks)) {
+  look_at_means(bricks, is_difference);
+  // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
+  if (!find_object(bricks, true)) find_object(bricks, false);
+}
+
+void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
+  constexpr double masked_share = 0.05;
+  std::vector<double> means;
+  std::map<double, std::int64_t> bricks_of_value;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    means.push_back(one.mean);
+    if (one.constant) ++bricks_of_value[one.mean];
+  }
+  const double all_bricks = static_cast<double>(means.size());
+  fill = find_fill_values(means, is_difference ? FillValues() : far_values(bricks, bricks_of_value), bricks);
+  means.clear();
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (!fill.in(bricks, i)) means.push_back(bricks.mean(i));
+  }
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    if (!is_fill(one)) means.push_back(one.mean);
+  }
+  if (means.empty()) means.push_back(0);
+  darkest = std::ranges::min(means);
+  brightest_ = std::ranges::max(means);
+  double sum = 0, count = 0;
+  for (const double mean : means) {
+    if (!(mean > darkest)) continue;
+    sum += mean;
+    ++count;
+  }
+  middle = count > 0 ? sum / count : darkest;
+  std::int64_t one_value = 0, most_bricks = 0;
+  for (const auto& [value, bricks_of_it] : bricks_of_value) {
+    one_value += bricks_of_it;
+    if (bricks_of_it > most_bricks) background = static_cast<float>(value);
+    most_bricks = std::max(most_bricks, bricks_of_it);
+  }
+  partly = std::ssize(bricks.background()) - one_value;
+  masked = static_cast<double>(one_value) > masked_share * all_bricks;
+}
+
+bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
+  constexpr double most_background_with_impulses = 0.6;
+  const auto on_this_side = [&](double mean) { return (mean >= middle) == is_bright; };
+  std::vector<std::int64_t> side;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (on_this_side(bricks.mean(i)) && !fill.in(bricks, i)) side.push_back(i);
+  }
+  impulses = find_impulses(bricks, side);
+  const double most = impulses.share > 0 ? most_background_with_impulses : most_background;
+  object.assign(static_cast<std::size_t>(bricks.count()), false);
+  for (const std::int64_t i : side) object[static_cast<std::size_t>(i)] = background_share(bricks, i) <= most;
+  const auto noisy = std::ranges::count(object, true);
+  constant = 0;
+  std::int64_t all_constant = 0;
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    if (!one.constant || is_fill(one) || !on_this_side(one.mean)) continue;
+    ++all_constant;
+    const bool is_background = masked && static_cast<float>(one.mean) == background;
+    const bool is_cut = (one.mean == darkest || one.mean == brightest_ || is_background) && darkest < brightest_;
+    constant += !is_cut;
+  }
+  if (noisy == 0 || all_constant > noisy) return false;
+  partly += std::ssize(side) - noisy;
+  return true;
+}
+
+bool NoiseSurvey::is_fill(const NoiseBricks::Background& one) const {
+  return fill.are_in(one.mean) || (one.constant && fill.is_one(one.mean));
+}
+
+double NoiseSurvey::background_share(const NoiseBricks& bricks, std::int64_t i) const {
+  const auto found = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
+    return value == bricks.lowest() || (is_clipped && value == bricks.highest()) || (masked && value == background);
+  });
+  return static_cast<double>(found) / static_cast<double>(bricks.voxels());
+}
+
+bool NoiseSurvey::shows_noise(const NoiseBricks& bricks, std::int64_t i) const {
+  return background_share(bricks, i) <= most_background && !fill.in(bricks, i);
+}
+
+NoiseBricks NoiseSurvey::sample_of(const NoiseBricks& bricks) const {
+  std::vector<std::int64_t> chosen;
+  for (const std::int64_t i : from_all_over(bricks.count(), most_sampled)) {
+    if (shows_noise(bricks, i)) chosen.push_back(i);
+  }
+  return bricks.some(chosen);
+}
+
+NoiseBricks NoiseSurvey::other_side(const NoiseBricks& bricks) const {
+  std::vector<std::int64_t> all, chosen;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (!object[static_cast<std::size_t>(i)] && shows_noise(bricks, i)) all.push_back(i);
+  }
+  for (const std::int64_t n : from_all_over(std::ssize(all), most_sampled)) {
+    chosen.push_back(all[static_cast<std::size_t>(n)]);
+  }
+  return bricks.some(chosen);
+}
+
+/// At most so many indices below `count`, from all over.
+std::vector<std::int64_t> from_all_over(std::int64_t count, std::int64_t most) {
+  const std::int64_t taken = std::min(most, count);
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t n = 0; n < taken; ++n) chosen.push_back(n * count / taken);
+  return chosen;
+}
+
+}  // namespace quietvox

@@ -217,9 +217,11 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
       aborted.SetLocation(ITK_LOCATION);
       throw aborted;
     }
-    itkExceptionMacro(<< with_setters(error.message()));
-  } catch (const std::bad_alloc&) {
-    itkExceptionMacro(<< "out of memory");
+    itkExceptionMacro(<< itk_message(error));
+  } catch (const itk::ExceptionObject&) {
+    throw;
+  } catch (const std::exception& exception) {
+    itkExceptionMacro(<< itk_message(exception));
   }
 }
 

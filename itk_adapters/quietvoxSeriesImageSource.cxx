@@ -59,10 +59,10 @@ const io::Image& SeriesImageSource::GetImage() {
   m_ImageTime = this->GetMTime();
   try {
     m_Image = open_input(m_FileName, {.series = m_SeriesUID, .allow_gaps = m_AllowGaps, .force_kind = m_ForceKind}, {});
-  } catch (const Error& error) {
-    itkExceptionMacro(<< with_setters(error.message()));
-  } catch (const std::bad_alloc&) {
-    itkExceptionMacro(<< "out of memory");
+  } catch (const itk::ExceptionObject&) {
+    throw;
+  } catch (const std::exception& exception) {
+    itkExceptionMacro(<< itk_message(exception));
   }
   return *m_Image;
 }
@@ -138,10 +138,10 @@ void SeriesImageSource::GenerateData() {
       m_Volume->read(view.slices(z, count));
       this->UpdateProgress(static_cast<float>(z + count) / static_cast<float>(view.extent.z));
     }
-  } catch (const Error& error) {
-    itkExceptionMacro(<< with_setters(error.message()));
-  } catch (const std::bad_alloc&) {
-    itkExceptionMacro(<< "out of memory");
+  } catch (const itk::ExceptionObject&) {
+    throw;
+  } catch (const std::exception& exception) {
+    itkExceptionMacro(<< itk_message(exception));
   }
 }
 

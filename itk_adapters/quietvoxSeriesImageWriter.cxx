@@ -106,10 +106,10 @@ void SeriesImageWriter::Update() {
   this->UpdateProgress(0);
   try {
     this->Write();
-  } catch (const Error& error) {
-    itkExceptionMacro(<< with_setters(error.message()));
-  } catch (const std::bad_alloc&) {
-    itkExceptionMacro(<< "out of memory");
+  } catch (const itk::ExceptionObject&) {
+    throw;
+  } catch (const std::exception& exception) {
+    itkExceptionMacro(<< itk_message(exception));
   }
   this->UpdateProgress(1);
   this->InvokeEvent(itk::EndEvent());

@@ -280,8 +280,9 @@ py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, do
   if (with_map) map.emplace(std::array{volume.shape(0), volume.shape(1), volume.shape(2)});
   float* const sigma = with_map ? map->mutable_data() : nullptr;
   const NoiseModel model = run(py::none(), [&](const Observer& observer) {
-    BlankSlices source(std::make_unique<MemoryVolume>(view, header));
-    NoiseModel measured = measure_noise(source, execution_of(execution, observer));
+    const Execution background = execution_of(execution, observer);
+    BlankSlices source(std::make_unique<MemoryVolume>(view, header), background);
+    NoiseModel measured = measure_noise(source, background);
     const auto keep = [&](VolumeView<const float> slices) {
       std::copy_n(slices.data, slices.extent.voxels(), sigma + slices.origin.z * view.extent.slice());
     };

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/lower_case.hpp"
 #include "io/files/paths.hpp"
 #include "io/files/posix_file.hpp"
 
@@ -25,11 +26,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t longest_header = std::size_t{1} << 20;
-
-std::string lower(std::string text) {
-  for (char& letter : text) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  return text;
-}
 
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -44,7 +40,7 @@ constexpr const char* no_text = " \t\r\v\f=:";
 std::string metaimage_key(const std::string& line) {
   std::string key = line.substr(0, line.find_first_of("=:")).c_str();
   std::erase_if(key, [](char letter) { return std::string_view(no_text).find(letter) != std::string_view::npos; });
-  return lower(key);
+  return in_lower_case(key);
 }
 
 /// The longest of the texts of a MetaImage header that ITK copies into 255 bytes. They stand on the line below where
@@ -111,7 +107,7 @@ struct HeaderLines {
       }
       longest_key = std::max(longest_key, place);
       longest_value = std::max(longest_value, line.size() - place);
-      const std::string key = lower(is_nrrd ? line.substr(0, place) : trimmed(line.substr(0, place)));
+      const std::string key = in_lower_case(is_nrrd ? line.substr(0, place) : trimmed(line.substr(0, place)));
       values.emplace(key, trimmed(line.substr(place + separator.size())));
       has_end = key == last;
       if (has_end) return;
@@ -137,7 +133,7 @@ void refuse_strange_header(const fs::path& path, const HeaderLines& lines, io::F
   refuse_longer("a header key", lines.longest_key, 200);
   refuse_longer("a header value", lines.longest_value, 4000);
   for (const char* key : {"NDims", "DimSize"}) {
-    if (lines.keys.count(lower(key)) > 1) refuse(std::string(key) + " is given twice");
+    if (lines.keys.count(in_lower_case(key)) > 1) refuse(std::string(key) + " is given twice");
   }
   if (!lines.copied.fits()) refuse("a comment, a name or a type has more than 254 bytes");
   const auto axes = FieldType<int>::parse(lines.at("ndims"));
@@ -195,7 +191,7 @@ std::optional<double> mm_per_unit(const std::string& field) {
   std::istringstream units(field);
   std::string unit;
   for (int axis = 0; axis < 3 && units >> std::quoted(unit); ++axis) {
-    unit = lower(unit);
+    unit = in_lower_case(unit);
     if (unit.size() > 3 && unit.ends_with('s')) unit.pop_back();
     const auto known = sizes.find(unit);
     if (known == sizes.end() || (size && *size != known->second)) return std::nullopt;
@@ -219,7 +215,7 @@ std::vector<std::vector<double>> nrrd_vectors(const std::string& field) {
 /// Where the first three axes of an NRRD file lie in the patient; none where its header does not say it in full. ITK is
 /// not asked: its versions turn different axes of `left-anterior-superior` around, and none where the space has a time.
 std::optional<PatientPlace> nrrd_place(const HeaderLines& lines) {
-  std::string space = lower(lines.at("space"));
+  std::string space = in_lower_case(lines.at("space"));
   if (space.ends_with("-time")) {
     space.resize(space.size() - 5);
   } else if (space.size() == 4 && space.ends_with('t')) {
@@ -310,7 +306,7 @@ std::vector<fs::path> ItkHeader::files() const {
 fs::path ItkHeader::data_folder() const { return data == header ? fs::path() : io::parent_of(header); }
 
 std::optional<ItkHeader> read_itk_header(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return std::nullopt;
+  if (!io::is_file(path)) return std::nullopt;
   const std::string text = start_of(path);
   if (text.rfind("NRRD000", 0) == 0) {
     const HeaderLines lines(text, io::Format::nrrd);
@@ -319,9 +315,9 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
     ItkHeader header{io::Format::nrrd,
                      path,
                      path,
-                     nrrd_encoding(lower(lines.at("encoding"))),
+                     nrrd_encoding(in_lower_case(lines.at("encoding"))),
                      lines.end,
-                     lower(lines.at("endian")) == "big",
+                     in_lower_case(lines.at("endian")) == "big",
                      lines.has("space origin") || lines.has("axis mins") || lines.has("axismins"),
                      nrrd_place(lines)};
     if (name == "-") {
@@ -351,8 +347,8 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
   if (lines.has("ndims") && lines.has("elementdatafile")) {
     refuse_strange_header(path, lines, io::Format::metaimage);
     const std::string name = lines.at("elementdatafile");
-    const bool compressed = lower(lines.at("compresseddata")).starts_with('t');
-    const bool binary = lower(lines.at("binarydata")).starts_with('t');
+    const bool compressed = in_lower_case(lines.at("compresseddata")).starts_with('t');
+    const bool binary = in_lower_case(lines.at("binarydata")).starts_with('t');
     const std::string order = lines.has("binarydatabyteordermsb") ? "binarydatabyteordermsb" : "elementbyteordermsb";
     ItkHeader header{io::Format::metaimage,
                      path,
@@ -361,7 +357,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                      : binary   ? "raw"
                                 : "text",
                      lines.end,
-                     lower(lines.at(order)).starts_with('t'),
+                     in_lower_case(lines.at(order)).starts_with('t'),
                      lines.has("offset") || lines.has("position") || lines.has("origin")};
     header.data_name = name;
     for (const char* const field : {"elementtointensityfunctionslope", "elementtointensityfunctionoffset"}) {
@@ -420,7 +416,7 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
 }
 
 std::optional<io::Format> itk_format_of_name(const fs::path& path) {
-  const std::string ending = path.extension().string();
+  const std::string ending = in_lower_case(path.extension().string());
   if (ending == ".nrrd" || ending == ".nhdr") return io::Format::nrrd;
   if (ending == ".mha" || ending == ".mhd") return io::Format::metaimage;
   return std::nullopt;

@@ -10,8 +10,10 @@
 #include "core/axis_swap.hpp"
 #include "core/filled_source.hpp"
 #include "core/memory_volume.hpp"
+#include "itk_adapters/filters/setter_names.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/noise_of_volume.hpp"
+#include "workflow/resource_error.hpp"
 
 namespace quietvox {
 
@@ -31,6 +33,12 @@ class BorrowedVolume final : public VolumeSource {
 };
 
 }  // namespace
+
+std::string itk_message(const std::exception& exception) {
+  if (const auto* const error = dynamic_cast<const Error*>(&exception)) return with_setters(error->message());
+  if (const auto error = resource_error(exception)) return error->problem().text();
+  return exception.what();
+}
 
 bool swaps_axes(const FilterConfig& settings, const VolumeFacts& facts) {
   return static_cast<bool>(axis_swap_for(std::span(&settings, 1), facts));

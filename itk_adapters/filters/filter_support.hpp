@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@
 namespace quietvox {
 
 class FilledSource;
+
+/// What an exception of the library or the system means, as ITK's users know its parameters.
+std::string itk_message(const std::exception&);
 
 /// True if the filter takes z for the axis across slices, and the slices of this image lie along another: then axes are
 /// exchanged while it filters (core/axis_swap.hpp), which takes the whole image.

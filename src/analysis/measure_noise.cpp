@@ -183,6 +183,11 @@ bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSou
 
 }  // namespace
 
+std::size_t memory_to_measure_noise(const Extent& extent) {
+  constexpr std::size_t most = std::size_t{32} << 20;
+  return std::min(most, 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float));
+}
+
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
   if (const AxisSwap swap(header_facts(source)); swap) {
     SwappedVolume swapped(source, swap, execution);

@@ -77,7 +77,8 @@ std::string program_help() {
   for (const Command& command : commands()) text += "  " + padded(command.name, longest + 2) + command.summary + "\n";
   text +=
       "\n  quietvox COMMAND --help   options of a command\n"
-      "  quietvox --version        the version\n\n"
+      "  quietvox --version        the version\n"
+      "  quietvox --man-page, --bash-completion   what 'cmake --install' installs\n\n"
       "Examples\n"
       "  quietvox denoise ct/ ct-quiet/\n"
       "  quietvox median ct/ ct-median/ --radius 1x1x0\n"

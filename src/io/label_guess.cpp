@@ -313,7 +313,7 @@ std::vector<std::int64_t> slices_in_turn(std::int64_t count) {
 
 NumberLooks looks_of(VolumeSource& stored, Rescale to_real) {
   if (const AxisSwap swap({.extent = stored.extent(), .spacing = stored.spacing()}); swap) {
-    constexpr std::size_t room = std::size_t{32} << 20;
+    constexpr std::size_t room = std::size_t{8} << 20;  // small beside any memory limit
     SwappedVolume swapped(stored, swap, room, {});
     return looks_of(swapped, to_real);
   }

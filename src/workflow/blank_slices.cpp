@@ -7,11 +7,19 @@
 #include <limits>
 
 #include "core/swapped_volume.hpp"
+#include "workflow/masked_source.hpp"
 
 namespace quietvox {
 namespace {
 
 constexpr std::size_t most_named = 5;
+
+/// Bytes of swapped slices that are kept at a time.
+std::size_t room_to_swap(const Execution& execution) {
+  constexpr std::size_t enough = std::size_t{64} << 20;
+  constexpr std::size_t share = 4;  // of the memory limit
+  return execution.memory_limit ? std::min(enough, *execution.memory_limit / share) : enough;
+}
 
 bool is_there(float voxel) { return std::isfinite(voxel); }
 
@@ -46,8 +54,14 @@ void fill_slice(VolumeView<float> some, int axis, std::int64_t number, const At&
 
 }  // namespace
 
-BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source)
+std::size_t BlankSlices::memory(const VolumeSource& source, const Execution& execution) {
+  const AxisSwap swap({.extent = source.extent(), .spacing = source.spacing()});
+  return swap ? room_to_swap(execution) + block_bytes(source.extent()) + block_bytes(swap(source.extent())) : 0;
+}
+
+BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source, const Execution& execution)
     : source_(std::move(source)),
+      execution_(execution.silent()),
       swap_({.extent = source_->extent(), .spacing = source_->spacing()}),
       slices_(static_cast<std::size_t>(source_->extent()[swap_.axis()])) {}
 
@@ -78,8 +92,8 @@ void BlankSlices::read(VolumeView<float> slices) {
 }
 
 void BlankSlices::judge_swapped() {
-  constexpr std::size_t room = std::size_t{64} << 20;
-  BlankSlices along_z(std::make_unique<SwappedVolume>(*source_, swap_, room, Execution{}));
+  BlankSlices along_z(std::make_unique<SwappedVolume>(*source_, swap_, room_to_swap(execution_), execution_),
+                      execution_);
   for_each_slab(along_z, [](VolumeView<const float>) {});
   slices_ = std::move(along_z.slices_);
 }

@@ -20,15 +20,18 @@ namespace quietvox {
 /// - lost: the nearest slices with an image above and below hold something else, mostly at the same places;
 /// - added at an end: the nearest slice with an image holds that value in less than half of its voxels.
 /// If all slices are blank, as in a ramp along z, none is missing. AxisSwap tells along which axis slices lie; if that
-/// is x or y, the volume is read once more to judge them.
+/// is x or y, the volume is read once more to judge them; more often if the memory limit leaves little room for it.
 class BlankSlices final : public VolumeSource {
  public:
-  explicit BlankSlices(std::unique_ptr<VolumeSource> source);
+  BlankSlices(std::unique_ptr<VolumeSource> source, const Execution& execution);
 
   Extent extent() const override { return source_->extent(); }
   Spacing spacing() const override { return source_->spacing(); }
   HeaderFacts header() const override { return source_->header(); }
   void read(VolumeView<float> slices) override;
+
+  /// Bytes that it takes to judge slices along x or y; 0 where slices lie along z.
+  static std::size_t memory(const VolumeSource&, const Execution&);
 
   /// Hands on slices that were read and filtered; missing ones get their original voxels back.
   void with_values(VolumeView<const float> slices,
@@ -51,6 +54,7 @@ class BlankSlices final : public VolumeSource {
   void judge_swapped();
 
   std::unique_ptr<VolumeSource> source_;
+  Execution execution_;
   AxisSwap swap_;
   std::vector<Slice> slices_;
   std::int64_t above_ = -1, below_ = -1;            ///< the nearest images around the last judged slice

@@ -35,19 +35,6 @@ std::vector<Source> sources_of(const DenoiseRequest& request) {
   return sources;
 }
 
-/// Throws Error(invalid_argument) if the codec does not fit the other options.
-void check_codec(const OutputOptions& options, io::Format format) {
-  if (!options.codec) return;
-  if (format != io::Format::dicom) {
-    throw Error(Errc::invalid_argument,
-                Parameter{"codec"} + " is for DICOM, and the output is " + io::to_string(format), "leave it out");
-  }
-  if (options.compress == false) {
-    throw Error(Errc::invalid_argument,
-                Parameter{"codec"} + " and " + Parameter{"no-compress"} + " contradict each other", "give one of them");
-  }
-}
-
 /// Refuses outputs that would place irregular slices where they do not lie, or warns of them.
 void check_formats(const DenoiseRequest& request, const io::Image& image, DenoiseReport& report) {
   const bool residual = !request.mask.residual.empty();
@@ -201,7 +188,7 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   report.requested = request.filters;
   report.stabilise = request.stabilise;
   report.format = output_format(request.out.output_format, request.output, image.format());
-  check_codec(request.out, report.format);
+  check_format(request.out, report.format);
   report.extent = describe_extent(image);
   for (const std::string& warning : image.warnings()) report.warnings.emplace_back(warning);
   const Execution background = background_of(request.execution, observer);
@@ -243,7 +230,9 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   const bool is_chosen = request.filters.empty();
   const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
   std::vector<Message> warnings;
-  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, facts_of(input, request.header)));
+  Execution execution = execution_of(request.execution, observer);
+  const HeaderFacts header = facts_of(input, request.header);
+  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, header), execution);
   const BlankSlices& blanks = *slices;
   std::unique_ptr<VolumeSource> source = std::move(slices);
   if (request.mask.data) {
@@ -256,16 +245,20 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
     }
   }
   const auto by_header = resolve_by_header(filters, *source);
-  const Execution execution = execution_of(request.execution, observer);
   BackendSelector backends(request.execution.backend, filters);
   const StartingBackend& backend =
       backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
+  if (execution.memory_limit) {
+    const MemoryDemand demand = memory_demand({by_header, request.stabilise, is_chosen}, *source, backend, execution);
+    const std::size_t blocks = request.mask.data ? 2 : 0;
+    reserve_memory(execution, request.execution, demand.besides + blocks * block_bytes(input.extent), demand.least);
+  }
   const NoiseMeasure measure = [&](VolumeSource& reaching, const Execution& step) {
     if (&reaching != source.get()) return measure_noise(reaching, step);
     NoiseModel model = measure_noise_for(request.stabilise, reaching, step);
     if (!request.mask.data) return model;
     return of_masked(std::move(model), reaching.header(), [&] {
-      BlankSlices whole(std::make_unique<MemoryVolume>(input, facts_of(input, request.header)));
+      BlankSlices whole(std::make_unique<MemoryVolume>(input, header), step);
       return measure_noise_for(request.stabilise, whole, step);
     });
   };

@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cmath>
 #include <set>
 #include <system_error>
 
+#include "core/lower_case.hpp"
 #include "io/create.hpp"
 #include "io/dicom/result_series_key.hpp"
 #include "io/dicom_folder.hpp"
@@ -23,11 +24,6 @@
 namespace quietvox {
 namespace fs = std::filesystem;
 namespace {
-
-std::string in_lower_case(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
 
 std::optional<io::Format> format_of_ending(const fs::path& path) {
   const std::string name = in_lower_case(path.filename().string());
@@ -106,7 +102,11 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
                           .series_uid = options.series,
                           .kind = options.force_kind,
                           .execution = execution};
-  if (chooses_by_header(options) && fs::is_directory(path)) {
+  if (chooses_by_header(options)) {
+    if (!fs::is_directory(path)) {
+      throw Error(Errc::invalid_argument, path.string() + ": is a file, and has no series to choose from by its header",
+                  "leave that out, or give a folder");
+    }
     reading.series_uid = only_chosen_series(io::DicomFolder(path, execution), path, options);
   }
   auto image = io::open_image(path, reading);
@@ -262,6 +262,22 @@ std::optional<io::ScalarType> scalar_type(OutputType type) {
 
 }  // namespace
 
+void check_format(const OutputOptions& options, io::Format format) {
+  const std::pair<const char*, bool> of_dicom[] = {
+      {"codec", options.codec.has_value()},
+      {"series-offset", options.series_offset.has_value()},
+      {"series-description-suffix", options.series_description_suffix.has_value()}};
+  for (const auto& [name, is_given] : of_dicom) {
+    if (!is_given || format == io::Format::dicom) continue;
+    throw Error(Errc::invalid_argument, Parameter{name} + " is for DICOM, and the output is " + io::to_string(format),
+                "leave it out");
+  }
+  if (options.codec && options.compress == false) {
+    throw Error(Errc::invalid_argument,
+                Parameter{"codec"} + " and " + Parameter{"no-compress"} + " contradict each other", "give one of them");
+  }
+}
+
 io::WriteOptions write_options(const OutputOptions& options, const fs::path& input, const Execution& execution) {
   return {.force = options.force,
           .compress = options.codec ? true : options.compress,
@@ -271,6 +287,14 @@ io::WriteOptions write_options(const OutputOptions& options, const fs::path& inp
           .series_offset = options.series_offset,
           .execution = execution,
           .input = input};
+}
+
+void check_finite(VolumeView<const float> voxels, OutputType type, const fs::path& output) {
+  if (std::all_of(voxels.data, voxels.data + voxels.extent.voxels(),
+                  [](float value) { return std::isfinite(value); })) {
+    return;
+  }
+  with_error_context(output.string(), [&] { throw io::not_finite_error(FieldType<OutputType>::format(type)); });
 }
 
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format, const fs::path& output,

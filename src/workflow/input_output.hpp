@@ -14,8 +14,8 @@
 /// Inputs and outputs as the command line names them.
 namespace quietvox {
 
-/// Opens whatever can be read: DICOM, NIfTI, NRRD, MetaImage. Throws Error(input_path), Error(no_input), and what
-/// readers throw.
+/// Opens whatever can be read: DICOM, NIfTI, NRRD, MetaImage. Throws Error(input_path), Error(no_input),
+/// Error(invalid_argument) if options choose among the series of a file, and what readers throw.
 std::unique_ptr<io::Image> open_input(const std::filesystem::path&, const InputOptions&, const Execution&);
 
 /// Throws Error(input_path) if the path does not exist, is neither a file nor a folder (but, say, a pipe), or may not
@@ -61,7 +61,13 @@ io::Format output_format(OutputFormat, const std::filesystem::path& output, std:
 void check_places(const io::Image&, const std::filesystem::path& input, const InputOptions&, io::Format,
                   const Message& instead, std::vector<Message>& warnings);
 
+/// Throws Error(invalid_argument) if options are for another format than this, or contradict each other.
+void check_format(const OutputOptions&, io::Format);
+
 io::WriteOptions write_options(const OutputOptions&, const std::filesystem::path& input, const Execution&);
+
+/// Throws Error(unsupported), naming the output, where integers of that type cannot hold what is missing here.
+void check_finite(VolumeView<const float>, OutputType, const std::filesystem::path& output);
 
 /// A writer that gives `image` back in `format`. If that is not the image's own format, it takes real values.
 std::unique_ptr<io::ImageWriter> make_writer(const io::Image& image, io::Format format,

@@ -58,6 +58,16 @@ class ReorderedMask final : public VolumeSource {
   std::vector<std::uint8_t> inside_;  ///< as it came
 };
 
+std::unique_ptr<io::Image> open_mask_image(const std::string& path, const Execution& execution) {
+  try {
+    return open_input(path, {}, execution);
+  } catch (const Error& error) {
+    const Parameter* const parameter = error.remedy().parameter();
+    if (!parameter || parameter->name != "series") throw;  // which chooses one of the input
+    throw Error(error.code(), Parameter{"mask"} + ": " + error.problem(), "give a folder that holds the mask alone");
+  }
+}
+
 /// How a volume of a mask lies on one of the image.
 struct Fit {
   io::AxisMap map;
@@ -136,7 +146,7 @@ Fit fit(const io::Image& mask, const io::Image& image, std::size_t volume) {
 std::unique_ptr<io::Image> open_mask(const std::string& path, const io::Image& image, const Execution& execution,
                                      std::vector<Message>& warnings) {
   if (path.empty()) return nullptr;
-  auto mask = open_input(path, {}, execution);
+  auto mask = open_mask_image(path, execution);
   const bool is_of_each = mask->volume_count() == 1 || mask->volume_count() == image.volume_count();
   for (const std::string& warning : mask->warnings()) warnings.push_back(Parameter{"mask", path} + ": " + warning);
   std::string doubt;

@@ -10,7 +10,6 @@
 #include "analysis/measure_noise.hpp"
 #include "analysis/median_of.hpp"
 #include "analysis/simple_noise_estimators.hpp"
-#include "core/axis_swap.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/float_precision.hpp"
 #include "io/provenance/provenance_sidecar.hpp"
@@ -78,13 +77,13 @@ ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan
       noise_of_volumes_(image_, report.stabilise) {}
 
 void ScanFilter::run() {
+  if (whole_.memory_limit) reserve_memory();
   if (request_.out.dry_run) {
     for (std::size_t volume = 0; volume < count(); ++volume) check(volume);
     rounding_.check();
     lost_.warn(report_.warnings);
     if (!is_chosen_) return;  // filters that were asked for are reported with what is known without the voxels
   }
-  if (whole_.memory_limit) reserve_memory();
   if (image_.is_time_series()) measure_series();
   begin_provenance();
   for (std::size_t volume = 0; volume < count(); ++volume) filter(volume);
@@ -147,7 +146,7 @@ ScanFilter::Writers ScanFilter::make_writers() const {
 }
 
 ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
-  auto slices = std::make_unique<BlankSlices>(image_.volume(volume, domain_));
+  auto slices = std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
   Input input{slices.get(), std::move(slices)};
   if (!mask_) return input;
   input.source = std::make_unique<MaskedSource>(std::move(input.source), mask_of_volume(*mask_, image_, volume));
@@ -160,8 +159,9 @@ NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_i
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
     if (!mask_) return noise_of_volumes_.measure(volume, reaching, execution);
-    return noise_of_volumes_.measure_masked(
-        volume, reaching, execution, [&] { return std::make_unique<BlankSlices>(image_.volume(volume, domain_)); });
+    return noise_of_volumes_.measure_masked(volume, reaching, execution, [&] {
+      return std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
+    });
   };
 }
 
@@ -185,14 +185,10 @@ void ScanFilter::check(std::size_t volume) {
   const auto integers = request_.out.output_type == OutputType::same ? std::nullopt : writers_.image->integers(volume);
   const bool checks_type = integers.has_value();
   rounding_.begin_volume(source->extent(), integers);
-  BlankSlices voxels(image_.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : domain_));
+  BlankSlices voxels(image_.volume(volume, checks_type ? io::VoxelDomain::real_with_padding : domain_), background_);
   const auto check = [&](VolumeView<const float> slices) {
     if (!checks_type) return;
-    const float* const end = slices.data + slices.extent.voxels();
-    if (!std::all_of(slices.data, end, [](float value) { return std::isfinite(value); })) {
-      with_error_context(request_.output.string(),
-                         [&] { throw io::not_finite_error(FieldType<OutputType>::format(request_.out.output_type)); });
-    }
+    check_finite(slices, request_.out.output_type, request_.output);
     rounding_.look_at(slices);
   };
   for_each_slab(voxels, [&](VolumeView<const float> slices) { voxels.with_values(slices, check); });
@@ -200,41 +196,25 @@ void ScanFilter::check(std::size_t volume) {
   rounding_.end_volume();
 }
 
-/// Subtracts from the memory limit what is needed besides the voxels that filter_volume() counts.
+/// Subtracts from the memory limit what is needed besides the voxels that filter_volume() counts, by the largest
+/// volume.
 void ScanFilter::reserve_memory() {
-  const Extent& extent = image_.geometry(0).extent;
-  const std::vector<FilterConfig>& in_place = report_.first().filters;
-  const AxisSwap swap = axis_swap_for(in_place, header_facts(*image_.volume(0, domain_)));
-  const std::vector<FilterConfig> chain = swap(in_place);
-  const Extent swapped = swap(extent);
-  const std::size_t blocks =
-      (may_stabilise(chain, report_.stabilise, *image_.volume(0, domain_)) || is_chosen_ ? 1 : 0) + (mask_ ? 2 : 0) +
-      (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
-  std::size_t bytes = block_bytes(extent) * blocks + (mask_ ? 2 * mask_bytes(*mask_, image_) : 0) +
-                      io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
-  if (is_chosen_) {
-    bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(extent.slice() * 24 * thread_count(whole_));  // what marks the background
+  MemoryDemand most;
+  const io::Geometry* known = nullptr;
+  for (std::size_t volume = 0; volume < count(); ++volume) {
+    const std::vector<FilterConfig>& filters = report_.volumes[volume].filters;
+    const io::Geometry& geometry = image_.geometry(volume);
+    if (filters.empty() || (known && geometry.extent == known->extent && geometry.spacing == known->spacing)) continue;
+    known = &geometry;
+    const MemoryDemand demand =
+        memory_demand({filters, report_.stabilise, is_chosen_}, *image_.volume(volume, domain_), backend_, whole_);
+    const std::size_t blocks = (mask_ ? 2 : 0) + (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
+    most.besides = std::max(most.besides, demand.besides + block_bytes(geometry.extent) * blocks);
+    most.least = std::max(most.least, demand.least);
   }
-  for (const FilterConfig& step : chain) {  // what fills missing voxels in
-    if (!step.filter().needs_whole_blocks) continue;
-    bytes += static_cast<std::size_t>(extent.voxels()) / 8 +
-             static_cast<std::size_t>(swapped.slice() * 6 * (thread_count(whole_) + 1));
-  }
-  if (swap) bytes += 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float);  // the volume, and the result
-  if (backend_.name() == "cpu") {
-    std::size_t working = 0;  // filters of blocks keep some from slab to slab; others run one after another
-    for (const FilterConfig& step : chain) {
-      const std::size_t of_step = step.working_bytes(swapped, thread_count(whole_));
-      if (step.filter().needs_whole_blocks) {
-        bytes += of_step;
-      } else {
-        working = std::max(working, of_step);
-      }
-    }
-    bytes += working;
-  }
-  quietvox::reserve_memory(whole_, request_.execution, bytes, least_memory(swapped, chain, whole_));
+  most.besides +=
+      (mask_ ? 2 * mask_bytes(*mask_, image_) : 0) + io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
+  quietvox::reserve_memory(whole_, request_.execution, most.besides, most.least);
 }
 
 void ScanFilter::measure_series() {

@@ -3,17 +3,13 @@
 #include "workflow/series_choice.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <vector>
 
+#include "core/lower_case.hpp"
+
 namespace quietvox {
 namespace {
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 bool has_number(const io::SeriesSummary& series, int wanted) {
   int number = 0;
@@ -38,9 +34,9 @@ bool chooses_by_header(const InputOptions& options) {
 
 bool is_chosen(const io::SeriesSummary& series, const InputOptions& options) {
   return (options.series.empty() || series.uid == options.series) &&
-         (options.modality.empty() || lower(series.modality) == lower(options.modality)) &&
+         (options.modality.empty() || in_lower_case(series.modality) == in_lower_case(options.modality)) &&
          (!options.series_number || has_number(series, *options.series_number)) &&
-         lower(series.description).find(lower(options.series_description)) != std::string::npos;
+         in_lower_case(series.description).find(in_lower_case(options.series_description)) != std::string::npos;
 }
 
 std::string only_chosen_series(const io::DicomFolder& folder, const std::filesystem::path& path,
@@ -63,6 +59,17 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
   }
   throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series match: " + list,
               "choose one by " + Parameter{"series", "UID"});
+}
+
+InputOptions options_of_other(const std::filesystem::path& path, InputOptions options, const Execution& execution) {
+  if (options.series.empty() && !chooses_by_header(options)) return options;
+  if (!std::filesystem::is_directory(path) || io::DicomFolder(path, execution).series().size() == 1) {
+    options.series.clear();
+    options.modality.clear();
+    options.series_number.reset();
+    options.series_description.clear();
+  }
+  return options;
 }
 
 std::set<io::SeriesKind> included_kinds(const std::string& words) {

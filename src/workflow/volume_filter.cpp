@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/measure_noise.hpp"
+#include "core/axis_swap.hpp"
 #include "core/cut_out_background.hpp"
 #include "core/swapped_volume.hpp"
+#include "workflow/blank_slices.hpp"
 #include "workflow/masked_source.hpp"
 
 namespace quietvox {
@@ -59,6 +62,34 @@ class MarkedSource final : public VolumeSource {
 };
 
 }  // namespace
+
+MemoryDemand memory_demand(const VolumeChain& of, const VolumeSource& source, const Backend& backend,
+                           const Execution& execution) {
+  const Extent extent = source.extent();
+  const auto voxels = static_cast<std::size_t>(extent.voxels());
+  const int threads = thread_count(execution);
+  const AxisSwap swap = axis_swap_for(of.filters, header_facts(source));
+  const std::vector<FilterConfig> chain = swap(of.filters);
+  const Extent swapped = swap(extent);
+  std::size_t bytes = BlankSlices::memory(source, execution);
+  if (may_stabilise(chain, of.stabilise, source) || of.is_chosen) bytes += block_bytes(extent);
+  if (of.is_chosen) bytes += voxels / 8 + static_cast<std::size_t>(extent.slice() * 24 * threads);  // marks
+  if (swap) bytes += 2 * voxels * sizeof(float);  // the volume, and the result
+  std::size_t working = 0;  // filters of blocks keep some from slab to slab; others run one after another
+  for (const FilterConfig& step : chain) {
+    const std::size_t of_step = backend.name() == "cpu" ? step.working_bytes(swapped, threads) : 0;
+    if (step.filter().needs_whole_blocks) {
+      bytes += of_step + voxels / 8 + static_cast<std::size_t>(swapped.slice() * 6 * (threads + 1));  // what fills in
+    } else {
+      working = std::max(working, of_step);
+    }
+  }
+  bytes += working;
+  // The noise is measured before any of that is taken.
+  const std::size_t before = may_measure_noise(of.filters, of.stabilise, source) ? memory_to_measure_noise(extent) : 0;
+  return {.besides = bytes,
+          .least = std::max(least_memory(swapped, chain, execution), before - std::min(before, bytes))};
+}
 
 VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const Backend& backend,
                            const Execution& execution, const NoiseMeasure& measure)

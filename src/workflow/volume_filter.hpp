@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +24,15 @@ struct VolumeChain {
   /// noise could not have made it, because masks are often made from voxels that are 0.
   bool is_chosen = false;
 };
+
+/// What filtering a volume takes, in bytes.
+struct MemoryDemand {
+  std::size_t besides = 0;  ///< besides the voxels that filter_volume() counts
+  std::size_t least = 0;    ///< of these voxels, or to measure the noise before
+};
+
+/// `chain`: resolved by what headers say.
+MemoryDemand memory_demand(const VolumeChain& chain, const VolumeSource&, const Backend&, const Execution&);
 
 /// A chain of filters made ready for one volume: the noise is measured, if a filter needs it or it may have to be made
 /// Gaussian, and every `auto` is replaced.

@@ -5,9 +5,10 @@
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
+#include "cli/resource_options.hpp"
+#include "phantom/philox.hpp"
 #include "phantom/scanner_noise.hpp"
 #include "workflow/input_output.hpp"
-#include "workflow/memory_budget.hpp"
 #include "workflow/result_writer.hpp"
 
 namespace quietvox::cli {
@@ -18,10 +19,11 @@ const Filter& noise_filter() {
   return filter;
 }
 
-/// Volumes have noise of their own.
+/// Volumes have noise of their own, and share none with those of another seed.
 NoiseParams params_of_volume(NoiseParams params, std::size_t volume) {
-  constexpr std::size_t seeds = std::size_t{1} << 31;
-  params.seed = static_cast<int>((static_cast<std::size_t>(params.seed) + volume) % seeds);
+  if (volume == 0) return params;
+  const auto number = static_cast<std::uint32_t>(volume), seed = static_cast<std::uint32_t>(params.seed);
+  params.seed = static_cast<int>(philox({number, 0, 0, 0}, {seed, 0})[0] >> 1);
   return params;
 }
 
@@ -34,8 +36,10 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   const io::Format wanted = output_format(out.output_format, output, std::nullopt);
   refuse_overlaps(files_of_output(output, wanted, out.compress), {{input}});
   check_output(output, wanted, out.force, input);
-  const auto image = open_input(input, in, context.background());
+  const Execution execution = background_of(arguments, context);
+  const auto image = open_input(input, in, execution);
   const io::Format format = output_format(out.output_format, output, image->format());
+  check_format(out, format);
   std::vector<Message> warnings;
   if (format != io::Format::dicom) check_places(*image, input, in, format, "write DICOM", warnings);
   for (const Message& warning : warnings) context.console.warning(warning);
@@ -47,13 +51,17 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
                 {"dry_run", out.dry_run},
                 {"added_noise", to_json(provenance.resolved[0])},
                 {"files", Json::array()}};
+  const auto writer = make_writer(*image, format, output, io::VoxelDomain::real, write_options(out, input, execution));
   if (out.dry_run) {
+    for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
+      if (out.output_type == OutputType::same || !writer->integers(volume)) continue;
+      for_each_slab(*image->volume(volume, io::VoxelDomain::real_with_padding),
+                    [&](VolumeView<const float> slab) { check_finite(slab, out.output_type, output); });
+    }
     context.console.note(what + "; would write " + io::to_string(format) + " to " + output + "; nothing written");
     if (context.json) print_json(document);
     return;
   }
-  const auto writer =
-      make_writer(*image, format, output, io::VoxelDomain::real, write_options(out, input, context.background()));
   io::WriteReport report;
   NegativeVoxelWarning negative_voxels(params.kind);
   const std::vector<io::FileStamp> inputs = image->files();
@@ -61,7 +69,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
       const auto source = image->volume(volume, io::VoxelDomain::real);
       const NoiseParams of_volume = params_of_volume(params, volume);
-      NoiseAdder noise(*source, of_volume, context.background());
+      NoiseAdder noise(*source, of_volume, execution);
       writer->begin_volume(volume, {.requested = provenance.requested,
                                     .resolved = recorded(noise_filter(), of_volume),
                                     .backend = "cpu",
@@ -78,7 +86,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
         context.console.progress((static_cast<double>(volume) + done) / static_cast<double>(image->volume_count()));
       });
     }
-    report = commit_both(*writer, nullptr, inputs, context.background());
+    report = commit_both(*writer, nullptr, inputs, execution);
   });
   context.console.end_progress();
   for (const std::string& warning : report.warnings) context.console.warning(warning);
@@ -97,7 +105,10 @@ Command add_noise_command() {
   return {"add-noise",
           noise_filter().summary,
           filter_operands(),
-          {{"Noise", noise_filter().fields}, option_group<InputOptions>(), option_group<OutputOptions>()},
+          {{"Noise", noise_filter().fields},
+           option_group<InputOptions>(),
+           option_group<OutputOptions>(),
+           option_group<ResourceOptions>()},
           add_noise_to_image};
 }
 

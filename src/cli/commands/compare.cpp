@@ -131,18 +131,6 @@ Window picture_window(const CompareOptions& options, double offset, VolumeView<c
   return {center - width / 2, center + width / 2};
 }
 
-/// How B is read: a result of one series of A is a series of its own, and the only one of its folder.
-InputOptions options_of_b(const std::string& path, InputOptions options, const Execution& execution) {
-  const bool chooses = !options.series.empty() || chooses_by_header(options);
-  if (chooses && std::filesystem::is_directory(path) && io::DicomFolder(path, execution).series().size() == 1) {
-    options.series.clear();
-    options.modality.clear();
-    options.series_number.reset();
-    options.series_description.clear();
-  }
-  return options;
-}
-
 /// The voxels of B as those of A lie: in another order, where its axes are others.
 std::vector<float> read_along(VolumeSource& b, const Extent& extent, const io::AxisMap& map) {
   std::vector<float> voxels = read_whole(b);
@@ -205,12 +193,14 @@ void compare_images(const Arguments& arguments, Context& context) {
                   "compare: " + Parameter{"picture"} + " = '" + options.picture + "' is not a PNG file",
                   "give FILE.png");
     }
-    refuse_overlaps({options.picture}, {{path_a}, {path_b}});
+    std::vector<Source> sources{{path_a}, {path_b}};
+    if (!options.mask.empty()) sources.push_back({options.mask, "mask"});
+    refuse_overlaps({options.picture}, sources);
     io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});
   }
   const Execution reading = context.background(options.threads);
   const auto a = open_input(path_a, in, reading);
-  const auto b = open_input(path_b, options_of_b(path_b, in, reading), reading);
+  const auto b = open_input(path_b, options_of_other(path_b, in, reading), reading);
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& warning) {
     warnings.push_back(warning);

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <utility>
 
 #include "analysis/simple_noise_estimators.hpp"
@@ -9,6 +11,7 @@
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
+#include "cli/resource_options.hpp"
 #include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/input_output.hpp"
@@ -23,7 +26,6 @@ namespace {
 struct EstimateOptions {
   std::string map, mask;
   bool force = false;
-  int threads = 0;
 
   static constexpr std::string_view name = "estimate", title = "Estimate";
   static consteval auto fields() {
@@ -33,9 +35,14 @@ struct EstimateOptions {
         field("mask", &EstimateOptions::mask, NoRange{}, "FILE",
               "Image of the same extent; where it is 0, voxels do not count."),
         field("force", &EstimateOptions::force, "Replace an existing map."),
-        field("threads", &EstimateOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
     };
   }
+};
+
+/// How a map is made has nothing to set.
+struct MapParams {
+  static constexpr std::string_view name = "estimate";
+  static consteval auto fields() { return std::tuple{}; }
 };
 
 std::string name_of(NoiseMethod method) { return std::string(choices(method)[static_cast<std::size_t>(method)]); }
@@ -78,32 +85,43 @@ Json as_json(const NoiseModel& model, const std::vector<NoiseEstimate>& estimate
 
 class MapWriter {
  public:
-  MapWriter(const io::Image& image, const std::string& input, const EstimateOptions& options,
-            const Execution& execution)
-      : image_(image), options_(options) {
+  /// `mask` may be null.
+  MapWriter(const io::Image& image, const io::Image* mask, const std::string& mask_hash, const std::string& input,
+            const EstimateOptions& options, const Execution& execution)
+      : path_(options.map), files_(image.files()) {
+    static const Filter filter = options_as_filter<MapParams>("The noise of an image.");
+    provenance_ = {.requested = recorded(filter, MapParams{}),
+                   .resolved = recorded(filter, MapParams{}),
+                   .backend = "cpu",
+                   .mask = mask_hash};
     io::WriteOptions write;
     write.force = options.force;
     write.execution = execution;
     write.are_differences = true;
     write.input = input;
+    if (mask) {
+      write.access = io::access_of(*mask, options.map);
+      std::ranges::copy(mask->files(), std::back_inserter(files_));
+    }
     writer_ = make_writer(image, io::Format::nifti, options.map, io::VoxelDomain::real, write);
   }
 
   void write(std::size_t volume, VolumeSource& source, const NoiseModel& model) {
-    static const Filter filter = options_as_filter<EstimateOptions>("The noise of an image.");
-    writer_->begin_volume(volume, {recorded(filter, options_), recorded(filter, options_), "cpu", {}, {}, {model}});
+    provenance_.noise = {model};
+    writer_->begin_volume(volume, provenance_);
     map_noise(model, source, [&](VolumeView<const float> slices) { writer_->write(slices); });
   }
 
   void commit(const Execution& execution, Console& console) {
-    const io::WriteReport report = commit_both(*writer_, nullptr, image_.files(), execution);
+    const io::WriteReport report = commit_both(*writer_, nullptr, files_, execution);
     for (const std::string& warning : report.warnings) console.warning(warning);
-    console.note("wrote NIfTI to " + describe_files(options_.map, report.files));
+    console.note("wrote NIfTI to " + describe_files(path_, report.files));
   }
 
  private:
-  const io::Image& image_;
-  EstimateOptions options_;
+  std::string path_;
+  std::vector<io::FileStamp> files_;  ///< that the map was made from
+  Provenance provenance_;
   std::unique_ptr<io::ImageWriter> writer_;
 };
 
@@ -113,7 +131,9 @@ void check_map(const EstimateOptions& options, const std::string& input) {
                 "give a name that ends in .nii or .nii.gz");
   }
   check_input(input);
-  refuse_overlaps(files_of_output(options.map, io::Format::nifti, std::nullopt), {{input}});
+  std::vector<Source> sources{{input}};
+  if (!options.mask.empty()) sources.push_back({options.mask, "mask"});
+  refuse_overlaps(files_of_output(options.map, io::Format::nifti, std::nullopt), sources);
   check_output(options.map, io::Format::nifti, options.force, input);
 }
 
@@ -122,16 +142,17 @@ void estimate_image(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<EstimateOptions>();
   const auto in = arguments.params<InputOptions>();
   if (!options.map.empty()) check_map(options, path);
-  const Execution execution = context.background(options.threads);
+  const Execution execution = background_of(arguments, context);
   const auto image = open_input(path, in, execution);
   std::vector<Message> warnings;
   const auto mask = open_mask(options.mask, *image, execution, warnings);
-  if (mask && identify_mask(*mask, *image).is_empty) warnings.push_back(empty_mask_warning(options.mask, "measured"));
+  const MaskIdentity of_mask = mask ? identify_mask(*mask, *image) : MaskIdentity{.hash = {}, .is_empty = false};
+  if (of_mask.is_empty) warnings.push_back(empty_mask_warning(options.mask, "measured"));
   std::optional<MapWriter> map;
   if (!options.map.empty()) {
     if (image->format() == io::Format::dicom)
       check_places(*image, path, in, io::Format::nifti, "leave out " + Parameter{"map"}, warnings);
-    map.emplace(*image, path, options, execution);
+    map.emplace(*image, mask.get(), of_mask.hash, path, options, execution);
   }
   for (const Message& warning : std::exchange(warnings, {})) context.console.warning(warning);
   NoiseOfVolumes noise(*image);
@@ -139,7 +160,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   Json volumes = Json::array();
   for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
     const auto open_whole = [&] {
-      return std::make_unique<BlankSlices>(image->volume(volume, io::VoxelDomain::real_less_offset));
+      return std::make_unique<BlankSlices>(image->volume(volume, io::VoxelDomain::real_less_offset), execution);
     };
     auto slices = open_whole();
     const BlankSlices& seen = *slices;
@@ -170,7 +191,7 @@ Command estimate_command() {
           "Estimates the noise of an image: how strong, how correlated, where. Filters go by the row 'model'; in a "
           "time series by one for all volumes, which info tells.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
-          {option_group<InputOptions>(), option_group<EstimateOptions>()},
+          {option_group<InputOptions>(), option_group<EstimateOptions>(), option_group<ResourceOptions>()},
           estimate_image};
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/message_text.hpp"
+#include "cli/resource_options.hpp"
 #include "core/axis_swap.hpp"
 #include "core/series_noise.hpp"
 #include "filters/registry.hpp"
@@ -53,7 +54,7 @@ struct FoundNoise {
 FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vector<std::string>& warnings) {
   NoiseOfVolumes noise(image);
   const auto measure = [&](std::size_t volume) {
-    BlankSlices source(image.volume(volume, io::VoxelDomain::real_less_offset));
+    BlankSlices source(image.volume(volume, io::VoxelDomain::real_less_offset), execution);
     return noise.measure(volume, source, execution);
   };
   const std::size_t volumes = image.volume_count();
@@ -295,23 +296,22 @@ void print_info(const Arguments& arguments, Context& context) {
   const std::string& path = arguments.operand(0);
   const auto options = arguments.params<InputOptions>();
   check_input(path);
+  const Execution execution = background_of(arguments, context);
   std::unique_ptr<io::Image> image;
   std::vector<std::string> warnings;
   if (options.series.empty() && !chooses_by_header(options) && std::filesystem::is_directory(path)) {
-    const io::DicomFolder folder(path, context.background());
+    const io::DicomFolder folder(path, execution);
     const std::size_t count = folder.series().size();
     if (count > 1) return print_series(path, folder, context);
     if (count == 1 && folder.unassigned().empty()) {
-      image = folder.open({.allow_gaps = options.allow_gaps,
-                           .series_uid = {},
-                           .kind = options.force_kind,
-                           .execution = context.background()});
+      image = folder.open(
+          {.allow_gaps = options.allow_gaps, .series_uid = {}, .kind = options.force_kind, .execution = execution});
       warnings = folder.warnings();
     }
   }
-  if (!image) image = open_input(path, options, context.background());
+  if (!image) image = open_input(path, options, execution);
   for (const std::string& warning : image->warnings()) warnings.push_back(warning);
-  const auto& [of_what, noise] = noise_of(*image, context.background(), warnings);
+  const auto& [of_what, noise] = noise_of(*image, execution, warnings);
   for (const std::string& warning : image->warnings_of_voxels()) warnings.push_back(warning);
   const VolumeFacts facts = header_facts(*image->volume(0, io::VoxelDomain::stored));
   if (differ(*image, facts.header.kind)) {
@@ -359,7 +359,7 @@ Command info_command() {
   return {"info",
           "What an input is: geometry, voxel type, noise, what would be written.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
-          {option_group<InputOptions>()},
+          {option_group<InputOptions>(), option_group<ResourceOptions>()},
           print_info};
 }
 

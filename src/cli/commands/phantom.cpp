@@ -9,6 +9,7 @@
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
+#include "core/input_limits.hpp"
 #include "core/memory_volume.hpp"
 #include "phantom/scanner_noise.hpp"
 #include "workflow/input_output.hpp"
@@ -96,6 +97,9 @@ void make(const Arguments& arguments, Context& context) {
   const io::Format format = output_format(OutputFormat::automatic, output, std::nullopt);
   check_output(output, format, out.force, {});
 
+  const std::uint64_t copies = noise ? 2 : 1;
+  check_memory("the phantom", copies * static_cast<std::uint64_t>(extent.voxels()) * sizeof(float),
+               context.background());
   Phantom phantom = make_phantom(options.kind, extent);
   const VolumeView<float> view = phantom.view();
   if (noise) {

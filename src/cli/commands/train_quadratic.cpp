@@ -15,6 +15,7 @@
 #include "io/output/atomic_output.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/masked_source.hpp"
+#include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -83,7 +84,8 @@ void train(const Arguments& arguments, Context& context) {
   const io::AtomicOutput refused_or_free(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
   refuse_replacing(output_path);
   const Execution reading = context.background(options.threads);
-  const auto noisy = open_input(noisy_path, in, reading), clean = open_input(clean_path, in, reading);
+  const auto noisy = open_input(noisy_path, in, reading),
+             clean = open_input(clean_path, options_of_other(clean_path, in, reading), reading);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {
     throw Error(Errc::invalid_argument,
                 "train-quadratic: NOISY is " + describe_extent(*noisy) + ", CLEAN is " + describe_extent(*clean),

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "core/lower_case.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -19,14 +20,21 @@ bool stands_at(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 bool is_inside(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-fs::path sidecar_of(fs::path image) {
-  if (const fs::path ending = image.extension(); ending == ".gz" || ending == ".GZ") image.replace_extension();
-  return image.replace_extension(".json");
+fs::path beside(fs::path image, const char* ending) {
+  if (in_lower_case(image.extension().string()) == ".gz") image.replace_extension();
+  return image.replace_extension(ending);
 }
+
+fs::path sidecar_of(const fs::path& image) { return beside(image, ".json"); }
 
 fs::path real_path(const fs::path& path) {
   std::error_code error;

@@ -7,16 +7,12 @@
 #include <cctype>
 
 #include "core/input_limits.hpp"
+#include "core/lower_case.hpp"
 #include "io/files/paths.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
 namespace {
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// `a.nii.gz` -> `a`, `.nii`, `.gz`; the endings in lower case.
 struct SplitName {
@@ -25,11 +21,11 @@ struct SplitName {
 };
 SplitName split(const fs::path& path) {
   SplitName name{path, {}, {}};
-  if (lower_case(name.stem.extension().string()) == ".gz") {
+  if (in_lower_case(name.stem.extension().string()) == ".gz") {
     name.gz = ".gz";
     name.stem.replace_extension();
   }
-  name.kind = lower_case(name.stem.extension().string());
+  name.kind = in_lower_case(name.stem.extension().string());
   name.stem.replace_extension();
   return name;
 }
@@ -49,7 +45,7 @@ fs::path partner(const fs::path& path, const std::string& kind) {
     for (const std::string ending : {"", ".gz"}) {
       fs::path candidate = name.stem;
       candidate += capitals ? upper_case(kind + ending) : kind + ending;
-      if (fs::is_regular_file(candidate)) return candidate;
+      if (is_file(candidate)) return candidate;
     }
   }
   return {};
@@ -124,7 +120,7 @@ ByteReader NiftiFile::voxel_reader(const std::stop_token& stop) const {
 }
 
 std::optional<NiftiFile> find_nifti(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return std::nullopt;
+  if (!is_file(path)) return std::nullopt;
   fs::path header_path = path;
   if (split(path).kind == ".img") {
     if (const fs::path header = partner(path, ".hdr"); !header.empty()) header_path = header;

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
+#include "io/files/paths.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/float_precision.hpp"
 #include "io/image.hpp"
@@ -86,9 +87,7 @@ class NiftiImage final : public Image {
 
   bool is_time_series() const override {
     // Diffusion directions are said to be times too, and have their b-values beside them.
-    std::filesystem::path b_values = nifti_->file.paths.header;
-    if (b_values.extension() == ".gz") b_values.replace_extension();
-    return header().has_times() && !std::filesystem::exists(b_values.replace_extension(".bval"));
+    return header().has_times() && !is_file(beside(nifti_->file.paths.header, ".bval"));
   }
 
   std::optional<double> repetition_time() const override {

@@ -69,7 +69,7 @@ class Xxh128 {
 /// `check` may throw, to end it.
 FileIdentity identity_of(const fs::path& path, const std::function<void()>& check) {
   const std::string name = path.filename().string();
-  if (!fs::is_regular_file(path)) return {name};
+  if (!is_file(path)) return {name};
   ByteReader reader(path, false);
   Xxh128 hash;
   std::vector<std::byte> piece(1 << 18);
@@ -122,8 +122,7 @@ std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
 
 /// What was found at the path; it may have another name by now.
 void ProvenanceSidecar::refuse_replacing(const fs::path& found) const {
-  std::error_code ignored;  // of a name that cannot be: the output says so
-  if (!fs::is_regular_file(found, ignored)) return;
+  if (!is_file(found)) return;
   const auto image = image_of_sidecar(found);
   if (!image) {
     throw Error(Errc::exists, path_.string() + ": was not made by quietvox and is therefore not replaced",
@@ -131,7 +130,7 @@ void ProvenanceSidecar::refuse_replacing(const fs::path& found) const {
   }
   // A name that leads elsewhere is none of ours.
   if (image && !image->empty() && *image != image_.filename() && fs::path(*image).filename() == *image &&
-      fs::exists(fs::path(path_).replace_filename(*image))) {
+      stands_at(fs::path(path_).replace_filename(*image))) {
     throw Error(Errc::exists, path_.string() + ": says what was done to " + *image + " and is therefore not replaced",
                 "give an output whose name differs in more than "
                 "its ending");

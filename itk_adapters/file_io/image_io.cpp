@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "core/input_limits.hpp"
-#include "core/lower_case.hpp"
 #include "io/files/byte_stream.hpp"
 #include "io/files/reader_pool.hpp"
 #include "io/float_precision.hpp"
@@ -301,9 +300,8 @@ std::vector<fs::path> itk_files(const fs::path& path) {
 }
 
 std::vector<fs::path> itk_output_files(const fs::path& output, bool compressed) {
-  const std::string own = in_lower_case(output.extension().string());
-  const bool nrrd = own == ".nhdr";
-  if (!nrrd && own != ".mhd") return {output};
+  const bool nrrd = output.extension() == ".nhdr";
+  if (!nrrd && output.extension() != ".mhd") return {output};
   const char* const ending = !compressed ? ".raw" : nrrd ? ".raw.gz" : ".zraw";  // as ITK names them
   return {output, fs::path(output).replace_extension(ending)};
 }

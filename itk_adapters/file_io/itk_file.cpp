@@ -416,7 +416,7 @@ void check_text_complete(const ItkHeader& header, std::int64_t values) {
 }
 
 std::optional<io::Format> itk_format_of_name(const fs::path& path) {
-  const std::string ending = in_lower_case(path.extension().string());
+  const std::string ending = path.extension().string();
   if (ending == ".nrrd" || ending == ".nhdr") return io::Format::nrrd;
   if (ending == ".mha" || ending == ".mhd") return io::Format::metaimage;
   return std::nullopt;

@@ -184,7 +184,7 @@ bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSou
 }  // namespace
 
 std::size_t memory_to_measure_noise(const Extent& extent) {
-  constexpr std::size_t most = std::size_t{32} << 20;
+  constexpr std::size_t most = std::size_t{24} << 20;
   return std::min(most, 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float));
 }
 

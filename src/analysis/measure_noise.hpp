@@ -22,11 +22,11 @@ namespace quietvox {
 /// or CT. Where air holds Rician noise, its mean square is 2 sigma^2, which is more exact: that counts where it is up
 /// to 5 % above.
 ///
-/// Reads the volume once, rarely up to three times, holds at most 32 MiB besides the slices being read, and where
+/// Reads the volume once, rarely up to three times, holds some 24 MiB besides the slices being read, and where
 /// slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends on the voxels alone.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 
-/// At most so many bytes are held besides the slices being read.
+/// So many bytes, roughly, are held besides the slices being read.
 std::size_t memory_to_measure_noise(const Extent&);
 
 /// The same for a volume of a series that has a neighbour like it. What both show is not noise: half the variance of

@@ -215,6 +215,11 @@ io::Format output_format(OutputFormat choice, const fs::path& output, std::optio
                 output.string() + ": the ending is not that of a " + io::to_string(*wanted) + " file",
                 "give " + endings(wanted));
   }
+  const std::string ending = output.extension().string();
+  if ((*wanted == io::Format::nrrd || *wanted == io::Format::metaimage) && ending != in_lower_case(ending)) {
+    throw Error(Errc::invalid_argument, output.string() + ": ITK writes only files whose ending is in small letters",
+                "give " + in_lower_case(ending));
+  }
   if (*wanted == io::Format::dicom && input && *input != io::Format::dicom) {
     throw Error(Errc::invalid_argument,
                 output.string() + ": DICOM can be written from DICOM only, and the input is " + io::to_string(*input),

@@ -147,6 +147,22 @@ TEST_F(SeveralSeries, AllAreFilteredIntoFoldersOfTheirOwn) {
   EXPECT_EQ(contents(folder_ / "in"), before);
 }
 
+TEST_F(SeveralSeries, OneOfThemIsChosenWhereTwoImagesBelongTogether) {
+  quietvox_ok({"median", path("in"), path("one"), "--radius", "1x1x0", "--series", "1.2.3.1"});
+  quietvox_ok({"median", path("in"), path("one.nii"), "--radius", "1x1x0", "--series", "1.2.3.1"});
+  for (const char* clean : {"one", "one.nii"}) {
+    quietvox_ok({"train-quadratic", path("in"), path(clean), path("c.json"), "--series", "1.2.3.1", "--force"});
+    quietvox_ok({"compare", path("in"), path(clean), "--series", "1.2.3.1"});
+  }
+  const Result mask = quietvox({"median", path("one.nii"), path("out.nii"), "--mask", path("in")});
+  EXPECT_EQ(mask.status, 64);
+  EXPECT_NE(mask.err.find("--mask: "), std::string::npos) << mask.err;
+  EXPECT_NE(mask.err.find("; give a folder that holds the mask alone"), std::string::npos) << mask.err;
+  const Result file = quietvox({"info", path("one.nii"), "--modality", "MR"});
+  EXPECT_EQ(file.status, 64);
+  EXPECT_NE(file.err.find("one.nii: is a file, and has no series"), std::string::npos) << file.err;
+}
+
 TEST_F(SeveralSeries, TakingAllIsOfferedWhereItCouldBeDone) {
   const auto error_of = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"median", path("in"), "--json"});

@@ -189,6 +189,8 @@ TEST_F(ExitCode, NoDevice21) { expect(21, {"median", path("in.nii"), path("out.n
 
 TEST_F(ExitCode, OutOfMemory22) {
   expect(22, {"median", path("in.nii"), path("out.nii"), "--memory-limit", "1"}, "--memory-limit");
+  expect(22, {"median", path("in.nii"), path("out.nii"), "--memory-limit", "1", "--dry-run"}, "--memory-limit");
+  expect(22, {"phantom", path("huge.nii"), "--size", "8192x8192x8192"}, "the phantom would take");
 }
 
 /// As with `ulimit -u`: the first thread waits for signals, others read, filter and write.

@@ -266,6 +266,34 @@ TEST_F(Output, ErrorsOfHeadersThatItkReadsAreOneLine) {
   EXPECT_EQ(result.err, "quietvox: " + path("in.mha") + ": ITK cannot read the header; it is damaged\n");
 }
 
+TEST_F(Output, NamesThatCannotBeAreNoInternalError) {
+  const std::string longest(255 - 4, 'n');
+  // The JSON beside it would be of an image that cannot be.
+  write_file(folder_ / "o.json", R"({"quietvox":"0.1.0","image":")" + std::string(498, 'x') + "\"}");
+  EXPECT_EQ(quietvox({"median", path("in.nii"), path("o.nii"), "--force"}).status, 0);
+  // A header beside it, or its b-values, would have too long a name.
+  std::filesystem::copy_file(folder_ / "in.nii", folder_ / (longest + ".img"));
+  EXPECT_NE(quietvox({"info", path(longest + ".img")}).status, 70);
+  std::string times = read_file(folder_ / "in.nii");
+  times[123] = 2 + 8;  // millimetres, seconds
+  write_file(folder_ / (longest + ".nii"), times);
+  EXPECT_EQ(quietvox({"info", path(longest + ".nii")}).status, 0);
+}
+
+TEST_F(Output, EndingsInCapitalsAreEndings) {
+  const auto voxels = read_voxels(folder_ / "in.nii").size();
+  for (const char* name : {"a.NII", "b.NII.GZ"}) {
+    quietvox_ok({"median", path("in.nii"), path(name)});
+    const Result same = quietvox_ok({"compare", path(name), path("in.nii"), "--json"});
+    EXPECT_EQ(Json::parse(same.out)["volumes"][0]["voxels"], voxels) << name;
+  }
+  for (const std::string name : {"d.NRRD", "e.nhdR", "f.MHA", "g.MHD"}) {
+    const Result refused = quietvox({"median", path("in.nii"), path(name)});
+    EXPECT_EQ(refused.status, 64) << name;
+    EXPECT_NE(refused.err.find("small letters; give ."), std::string::npos) << refused.err;
+  }
+}
+
 TEST_F(Output, VeryLongPathsAreShortenedInTheMiddle) {
   std::string long_path = path("start");
   while (long_path.size() < 3000) long_path += "/\u00e4\u00e4\u00e4\u00e4";

@@ -66,6 +66,15 @@ TEST_F(Overlap, OutputsSpareTheVoxelsOfTheMask) {
                  "m.hdr");
 }
 
+TEST_F(Overlap, AMapOfTheNoiseSparesTheMask) {
+  make("n.nii");
+  make("k.mhd");
+  make("m.hdr");
+  expect_refused({"estimate", path("n.nii"), "--mask", path("m.hdr"), "--map", path("m.img")}, "m.hdr");
+  std::filesystem::create_hard_link(folder_ / "k.raw", folder_ / "k.nii");
+  expect_refused({"estimate", path("n.nii"), "--mask", path("k.mhd"), "--map", path("k.nii")}, "k.nii");
+}
+
 TEST_F(Overlap, CoefficientsAreSpared) {
   make("n.nii");
   make("clean.nii");
@@ -91,6 +100,8 @@ TEST_F(Overlap, PicturesSpareTheVoxelsOfBothImages) {
   std::filesystem::create_symlink(folder_ / "a.img", folder_ / "a.png");
   expect_refused({"compare", path("a.hdr"), path("b.nii"), "--picture", path("a.png")}, "a.png");
   expect_refused({"compare", path("b.nii"), path("a.hdr"), "--picture", path("a.png")}, "a.png");
+  expect_refused({"compare", path("b.nii"), path("b.nii"), "--mask", path("a.hdr"), "--picture", path("a.png")},
+                 "a.png");
 }
 
 TEST_F(Overlap, LogsAreAppendedToLogsOnly) {

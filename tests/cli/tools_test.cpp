@@ -169,6 +169,22 @@ TEST_F(Tools, EstimateWritesTheNoiseAtEachVoxel) {
   EXPECT_NE(quietvox({"estimate", path("mr.nii"), "--map", path("mr.nii"), "--force"}).status, 0);
 }
 
+TEST_F(Tools, AMapOfTheNoiseTellsNoMoreOfAMaskThanItsOwnerAllows) {
+  quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "48x48x12", "--noise", "gaussian:50"});
+  std::filesystem::create_directory(folder_ / "Doe^John");
+  quietvox_ok({"phantom", path("Doe^John/mask.nii"), "--kind", "mr", "--size", "48x48x12"});
+  constexpr auto owner_only = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(folder_ / "Doe^John/mask.nii", owner_only);
+  quietvox_ok({"estimate", path("mr.nii"), "--mask", path("Doe^John/mask.nii"), "--map", path("map.nii")});
+  for (const char* file : {"map.nii", "map.json"}) {
+    EXPECT_EQ(std::filesystem::status(folder_ / file).permissions(), owner_only) << file;
+  }
+  const std::string sidecar = read_file(folder_ / "map.json");
+  EXPECT_EQ(sidecar.find("Doe"), std::string::npos) << sidecar;
+  EXPECT_EQ(Json::parse(sidecar)["mask"].get<std::string>().size(), 16U);
+  EXPECT_EQ(Json::parse(sidecar)["volumes"][0]["filters"][0]["parameters"], Json::object());
+}
+
 TEST_F(Tools, FiltersTellTheNoiseThatTheyFound) {
   quietvox_ok({"phantom", path("mr.nii"), "--kind", "mr", "--size", "96x96x24", "--noise", "gaussian:100"});
   const std::vector<std::string> words{"bilateral", path("mr.nii"), path("out.nii"), "--radius", "1", "--json"};
@@ -436,21 +452,52 @@ TEST_F(Tools, PhantomsHaveTheSizeAskedFor) {
   }
 }
 
+TEST_F(Tools, AddedNoiseIsRefusedInADryRunAsInARun) {
+  quietvox_ok({"phantom", path("ct"), "--size", "32x24x3"});
+  std::vector<float> voxels(512, 100);
+  voxels[7] = std::numeric_limits<float>::quiet_NaN();
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, voxels);
+  const std::vector<std::vector<std::string>> all{{path("ct"), path("out"), "--codec", "rle", "--no-compress"},
+                                                  {path("in.nii"), path("out.nii"), "--codec", "rle"},
+                                                  {path("in.nii"), path("out.nii.gz"), "--codec", "rle"},
+                                                  {path("in.nii"), path("out.nii"), "--series-offset", "7"},
+                                                  {path("in.nii"), path("out.nii"), "--series-description-suffix", "x"},
+                                                  {path("in.nii"), path("out.nii"), "--output-type", "int16"}};
+  for (std::vector<std::string> words : all) {
+    words.insert(words.begin(), "add-noise");
+    const Result run = quietvox(words);
+    EXPECT_EQ(run.status, words.back() == "int16" ? 4 : 64) << run.err;
+    words.emplace_back("--dry-run");
+    const Result dry_run = quietvox(words);
+    EXPECT_EQ(dry_run.status, run.status) << dry_run.err;
+    EXPECT_EQ(dry_run.err, run.err);
+  }
+}
+
 TEST_F(Tools, EachVolumeHasNoiseOfItsOwn) {
   const Extent size{{16, 16, 4}};
   const auto count = static_cast<std::size_t>(size.voxels());
   write_nifti(folder_ / "series.nii", size, std::vector<float>(count * 3, 100), 3);
   quietvox_ok({"add-noise", path("series.nii"), path("noisy.nii"), "--amount", "10", "--seed", "5"});
   write_nifti(folder_ / "one.nii", size, std::vector<float>(count, 100));
-  for (int volume = 0; volume < 3; ++volume) {
-    quietvox_ok({"add-noise", path("one.nii"), path("noisy-one.nii"), "--amount", "10", "--seed",
-                 std::to_string(5 + volume), "--force"});
-    EXPECT_EQ(read_voxels(folder_ / "noisy.nii", static_cast<std::size_t>(volume)),
-              read_voxels(folder_ / "noisy-one.nii"));
+  const Json volumes = Json::parse(read_file(folder_ / "noisy.json"))["volumes"];
+  ASSERT_EQ(volumes.size(), 3U);
+  EXPECT_EQ(volumes[0]["filters"][0]["parameters"]["seed"], 5);
+  for (std::size_t volume = 0; volume < 3; ++volume) {  // each is made again by the seed that is told of it
+    const int seed = volumes[volume]["filters"][0]["parameters"]["seed"];
+    quietvox_ok({"add-noise", path("one.nii"), path("noisy-one.nii"), "--amount", "10", "--seed", std::to_string(seed),
+                 "--force"});
+    EXPECT_EQ(read_voxels(folder_ / "noisy.nii", volume), read_voxels(folder_ / "noisy-one.nii"));
   }
-  EXPECT_NE(read_voxels(folder_ / "noisy.nii", 0), read_voxels(folder_ / "noisy.nii", 1));
-  const Json sidecar = Json::parse(read_file(folder_ / "noisy.json"));
-  EXPECT_EQ(sidecar["volumes"][2]["filters"][0]["parameters"]["seed"], 7);
+  quietvox_ok({"add-noise", path("series.nii"), path("next.nii"), "--amount", "10", "--seed", "6"});
+  for (std::size_t volume = 0; volume < 3; ++volume) {
+    for (std::size_t other = 0; other < 3; ++other) {
+      EXPECT_NE(read_voxels(folder_ / "noisy.nii", volume), read_voxels(folder_ / "next.nii", other));
+      if (volume != other) {
+        EXPECT_NE(read_voxels(folder_ / "noisy.nii", volume), read_voxels(folder_ / "noisy.nii", other));
+      }
+    }
+  }
 }
 
 TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {

@@ -38,7 +38,7 @@ Found found_along(int axis, const Voxels& at) {
     const Index3 place = exchanged(Index3{i % size.x, i / size.x % size.y, i / size.slice()});
     voxels.push_back(at(place.x, place.y, place.z));
   }
-  BlankSlices blanks(std::make_unique<MemoryVolume>(VolumeView<const float>{voxels.data(), size, spacing}));
+  BlankSlices blanks(std::make_unique<MemoryVolume>(VolumeView<const float>{voxels.data(), size, spacing}), {});
   std::vector<float> seen(voxels.size());
   for (std::int64_t first = 0; first < size.z; first += 5) {
     const std::int64_t count = std::min<std::int64_t>(5, size.z - first);

@@ -863,5 +863,23 @@ TEST(DenoiseVolume, WhatIsMissingIsNoImpulse) {
   EXPECT_NEAR(result.report.volume.noise[0].sigma, 40, 6);
 }
 
+/// Where voxels are in memory already, a limit that lets a filter's own memory out of the count would not be kept.
+TEST(DenoiseVolume, AMemoryLimitCountsAllThatAFilterTakes) {
+  constexpr Extent large{{160, 160, 64}};
+  const std::vector<float> voxels(static_cast<std::size_t>(large.voxels()), 5);
+  std::vector<float> result(voxels.size());
+  const auto run = [&](int limit) {
+    denoise({voxels.data(), large}, {result.data(), large},
+            {.filters = {filter("bm4d", {{"sigma", "40"}})}, .execution = {.backend = "cpu", .memory_limit = limit}});
+  };
+  constexpr int much = 4096;
+  run(much);
+  long resident = 0, total = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  constexpr long pages_of_mib = 256;
+  const auto taken = static_cast<int>(resident / pages_of_mib);
+  expect_error(Errc::out_of_memory, "readers, writers and filters", [&] { run(taken + 16); });
+}
+
 }  // namespace
 }  // namespace quietvox::test

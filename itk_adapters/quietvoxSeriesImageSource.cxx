@@ -3,9 +3,8 @@
 #include "quietvoxSeriesImageSource.h"
 
 #include <algorithm>
-#include <new>
 
-#include "itk_adapters/filters/setter_names.hpp"
+#include "itk_adapters/filters/filter_support.hpp"
 #include "workflow/input_output.hpp"
 
 namespace quietvox {

@@ -3,12 +3,10 @@
 #include "quietvoxSeriesImageWriter.h"
 
 #include <algorithm>
-#include <new>
 #include <set>
 
 #include "io/geometry_mismatch.hpp"
 #include "itk_adapters/filters/filter_support.hpp"
-#include "itk_adapters/filters/setter_names.hpp"
 #include "workflow/input_output.hpp"
 
 namespace quietvox {

@@ -29,6 +29,7 @@
 #include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/denoise.hpp"
+#include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/report_json.hpp"
@@ -271,8 +272,8 @@ py::object denoise_scan(const std::string& input, const std::string& output, con
 }
 
 /// The noise as a dictionary, and where it is asked for its standard deviation at each voxel.
-py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, double offset, bool with_map,
-                   Options options) {
+py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, double offset,
+                   const std::optional<Array>& mask, bool with_map, Options options) {
   const HeaderFacts header = take<VoxelOptions>(options).header(offset);
   const auto execution = take<ExecutionOptions>(options);
   const auto view = as_view(volume.data(), volume, spacing);
@@ -282,7 +283,15 @@ py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, do
   const NoiseModel model = run(py::none(), [&](const Observer& observer) {
     const Execution background = execution_of(execution, observer);
     BlankSlices source(std::make_unique<MemoryVolume>(view, header), background);
-    NoiseModel measured = measure_noise(source, background);
+    const auto of_whole = [&] { return measure_noise(source, background); };
+    NoiseModel measured;
+    if (mask) {
+      MaskedSource masked(std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(view, header), background),
+                          std::make_unique<MemoryVolume>(as_view(mask->data(), *mask, spacing)));
+      measured = of_masked(measure_noise(masked, background), header, of_whole);
+    } else {
+      measured = of_whole();
+    }
     const auto keep = [&](VolumeView<const float> slices) {
       std::copy_n(slices.data, slices.extent.voxels(), sigma + slices.origin.z * view.extent.slice());
     };

@@ -74,15 +74,15 @@ struct ItkHeader {
   std::optional<PatientPlace> place{};  ///< of NRRD: where the header says it in full
   std::string data_name{};              ///< of MetaImage: as it says where the voxels are
   double mm_per_unit = 1;               ///< of its spacing and origin
-  std::string warning{};                ///< about those units; empty where there is nothing to be told
+  std::string warning{};  ///< about those units, or what values mean; empty where there is nothing to be told
   bool compressed() const { return encoding == "gzip" || encoding == "bzip2"; }
   std::vector<std::filesystem::path> files() const;
   /// The folder that `data` must lie in, links followed; empty: anywhere.
   std::filesystem::path data_folder() const;
 };
 
-/// None where the content is neither NRRD nor MetaImage. Throws Error where the voxels lie in several files, or in one
-/// that is missing.
+/// None where the content is neither NRRD nor MetaImage. Throws Error where the header is damaged, and where the voxels
+/// lie in several files, in one that is missing, or in one that may not be read for it.
 std::optional<ItkHeader> read_itk_header(const std::filesystem::path&);
 
 /// Throws Error(corrupt) where voxels written as text are fewer than `values`, or no numbers; ITK's readers make zeros

@@ -49,7 +49,7 @@ std::unique_ptr<VolumeFilter> volume_filter(const FilterConfig& settings, Stabil
                                             std::vector<Message>& warnings) {
   LostSlices lost;
   const auto measure = [&](VolumeSource& reaching, const Execution& silent) {
-    BlankSlices slices(std::make_unique<BorrowedVolume>(reaching));
+    BlankSlices slices(std::make_unique<BorrowedVolume>(reaching), silent);
     NoiseModel model = measure_noise_for(stabilise, slices, silent);
     if (&reaching == &volume) lost.add(slices, [](std::int64_t) { return ""; });
     return model;

@@ -116,16 +116,27 @@ def denoise_scan(input, output, filters=(), *, strength=None, stabilise=None, pr
 
 
 def estimate(
-    volume, spacing=None, *, axes="zyx", force_kind=None, ct_numbers=None, threads=None, memory_limit=None, map=False
+    volume,
+    spacing=None,
+    *,
+    axes="zyx",
+    mask=None,
+    force_kind=None,
+    ct_numbers=None,
+    threads=None,
+    memory_limit=None,
+    map=False,
 ):
     """Measures the noise of a volume in memory and returns a dictionary: sigma, distribution, confidence and more.
 
+    mask: an array of the same shape; where it is 0, voxels do not count.
     map: True to return an array besides: the standard deviation of the noise at each voxel. The others are as of
-    denoise().
+        denoise().
     """
     volume = _Volume(volume, spacing, axes)
     options = {"force_kind": force_kind, "ct_numbers": ct_numbers, "threads": threads, "memory_limit": memory_limit}
-    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, map, _texts(options, ()))
+    inside = None if mask is None else volume.arranged(volume.mask(mask))
+    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, inside, map, _texts(options, ()))
     return (noise, volume.as_given(sigma)) if map else noise
 
 
@@ -134,6 +145,7 @@ class _Volume:
 
     def __init__(self, array, spacing, axes):
         array = _real_array(array, "volume")
+        axes = "zyx" if axes is None else axes
         if array.ndim not in (2, 3):
             raise ValueError(
                 f"a volume has two or three axes, not {array.ndim}; give one volume of a series, "

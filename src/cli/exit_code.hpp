@@ -42,7 +42,7 @@ Error as_error(const std::exception&);
 /// For a thread that ends the run, well or not: every other one that would waits here for the end of the process.
 void claim_the_end();
 
-/// The same for so many seconds, without a claim.
+/// Waits for that end so many seconds, and leaves it to others to end the run.
 void await_the_end(unsigned seconds);
 
 /// Whether a thread waits in one of these.

@@ -44,8 +44,9 @@ struct DenoiseRequest {
 
 /// What was done to one volume.
 struct DenoisedVolume {
-  /// The filters with every `auto` replaced; in a dry run, only those that headers are enough for. Empty if this volume
-  /// was left as it was because its numbers cannot be filtered, unlike those of other volumes.
+  /// The filters with every `auto` replaced; in a dry run of filters that were asked for, only those that headers are
+  /// enough for. Empty if this volume was left as it was because its numbers cannot be filtered, unlike those of other
+  /// volumes.
   std::vector<FilterConfig> filters;
   std::vector<NoiseModel> noise{};  ///< what was measured, in the order of the filters
   std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
@@ -75,7 +76,8 @@ struct DenoiseReport {
 /// before voxels are read. Throws Error.
 DenoiseReport denoise(const DenoiseRequest&, const Observer& = {});
 
-/// Throws Error for whatever is wrong with the paths of a request. Reads no file.
+/// Throws Error for whatever is wrong with the paths of a request. Of files it reads no more than headers, for the other
+/// files that belong to them.
 void check_paths(const DenoiseRequest&);
 
 /// Filters a scan that is open already, on a backend that several runs share. Messages call the scan request.input.

@@ -41,7 +41,8 @@ class RangedSource final : public VolumeSource {
     min_ = std::min(min_, min);
     max_ = std::max(max_, max);
   }
-  /// If floats made all voxels one value, 32768 and more count as far.
+  /// The middle of the range if it lies so far from 0 that floats lose digits there. Of a range that floats made one
+  /// value, nothing says how much was lost: then 32768, the end of 16-bit integers, is far.
   double middle_if_far() const {
     if (min_ == max_) return std::abs(min_) >= 32768 ? min_ : 0;
     return min_ > max_ ? 0 : quietvox::middle_if_far({min_, max_});

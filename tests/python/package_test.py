@@ -254,6 +254,20 @@ class Volumes(unittest.TestCase):
         self.assertEqual(sigma.shape, volume.shape)
         self.assertAlmostEqual(float(sigma.mean()), 20, delta=1)
         self.assertEqual(quietvox.estimate(volume, threads=1), noise)
+        self.assertEqual(quietvox.estimate(volume, axes=None), noise)
+
+    def test_the_noise_is_measured_inside_a_mask(self):
+        rng = numpy.random.default_rng(4)
+        volume = rng.normal(0, 20, (24, 64, 96))
+        volume[:, :, 48:] *= 3
+        mask = numpy.zeros(volume.shape, bool)
+        mask[:, :, 48:] = True
+        inside = quietvox.estimate(volume, mask=mask, force_kind="scalar")
+        self.assertAlmostEqual(inside["sigma"], 60, delta=4)
+        xyz = quietvox.estimate(volume.T, mask=mask.T, axes="xyz", force_kind="scalar")
+        self.assertEqual(xyz, inside)
+        with self.assertRaises(ValueError):
+            quietvox.estimate(volume, mask=mask[1:])
 
     def test_bad_values_are_refused_with_the_keyword(self):
         volume = noisy((8, 16, 16))

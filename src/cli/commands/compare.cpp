@@ -21,6 +21,7 @@
 #include "workflow/input_output.hpp"
 #include "workflow/mask.hpp"
 #include "workflow/masked_source.hpp"
+#include "workflow/memory_budget.hpp"
 #include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {
@@ -108,8 +109,7 @@ std::pair<Index3, Extent> picture_place(const CompareOptions& options, const Ext
     using Text = FieldType<Triple<int>>;
     Message what = "compare: " + Parameter{"picture-from"} + " = " + Text::format(from);
     if (options.picture_size) what += ", " + Parameter{"picture-size"} + " = " + Text::format(*options.picture_size);
-    throw Error(Errc::invalid_argument, what + " is not within one slice; A has " + std::to_string(whole.x) + "x" +
-                                            std::to_string(whole.y) + "x" + std::to_string(whole.z) + " voxels");
+    throw Error(Errc::invalid_argument, what + " is not within one slice; A has " + describe_extent(whole) + " voxels");
   }
   return {{from.x, from.y, from.z}, extent};
 }
@@ -212,10 +212,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
   for (const Message& warning : of_mask) warn(as_text(warning));
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
-  Execution execution;
-  execution.threads = options.threads;
-  execution.stop = context.stop;
-  execution.progress = [&](double fraction) { context.console.progress(fraction); };
+  const Execution execution = execution_of({.threads = options.threads}, context.observer());
   std::vector<Comparison> results;
   PictureRegion region_a, region_b;
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {

@@ -45,8 +45,6 @@ struct MapParams {
   static consteval auto fields() { return std::tuple{}; }
 };
 
-std::string name_of(NoiseMethod method) { return std::string(choices(method)[static_cast<std::size_t>(method)]); }
-
 /// How far the estimate of a method can be relied on, by its standard error.
 const char* confidence_of(const NoiseEstimate& estimate) {
   if (estimate.blocks == 0 || estimate.sigma == 0) return "none";
@@ -57,11 +55,11 @@ void print_text(const NoiseModel& model, const std::vector<NoiseEstimate>& estim
   std::printf("model  %s\n", model.describe().c_str());
   for (const NoiseEstimate& estimate : estimates) {
     if (estimate.blocks == 0) {
-      std::printf("%-6s no blocks to go by\n", name_of(estimate.method).c_str());
+      std::printf("%-6s no blocks to go by\n", FieldType<NoiseMethod>::format(estimate.method).c_str());
       continue;
     }
     std::printf("%-6s sigma %.4g, standard error %.2g %%, %lld blocks, confidence %s\n",
-                name_of(estimate.method).c_str(), estimate.sigma, 100 * estimate.standard_error,
+                FieldType<NoiseMethod>::format(estimate.method).c_str(), estimate.sigma, 100 * estimate.standard_error,
                 static_cast<long long>(estimate.blocks), confidence_of(estimate));
   }
 }
@@ -69,10 +67,11 @@ void print_text(const NoiseModel& model, const std::vector<NoiseEstimate>& estim
 Json as_json(const NoiseModel& model, const std::vector<NoiseEstimate>& estimates) {
   Json methods = Json::object();
   for (const NoiseEstimate& estimate : estimates) {
-    methods[name_of(estimate.method)] = {{"sigma", estimate.blocks > 0 ? Json(estimate.sigma) : Json()},
-                                         {"standard_error", estimate.standard_error},
-                                         {"blocks", estimate.blocks},
-                                         {"confidence", confidence_of(estimate)}};
+    methods[FieldType<NoiseMethod>::format(estimate.method)] = {
+        {"sigma", estimate.blocks > 0 ? Json(estimate.sigma) : Json()},
+        {"standard_error", estimate.standard_error},
+        {"blocks", estimate.blocks},
+        {"confidence", confidence_of(estimate)}};
   }
   Json noise = to_json(model);
   noise["spectrum"] = to_json(model.spectrum);

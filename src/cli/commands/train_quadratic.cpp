@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "core/memory_volume.hpp"
 #include "core/provenance.hpp"
 #include "core/swapped_volume.hpp"
 #include "filters/quadratic/coefficients.hpp"
@@ -15,6 +16,7 @@
 #include "io/output/atomic_output.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/masked_source.hpp"
+#include "workflow/memory_budget.hpp"
 #include "workflow/series_choice.hpp"
 
 namespace quietvox::cli {
@@ -102,11 +104,9 @@ void train(const Arguments& arguments, Context& context) {
     return read_whole(swapped);
   };
   const std::vector<float> noisy_voxels = read(*noisy_source), clean_voxels = read(*clean_source);
-  const Range<double> range = intensities(*noisy_source);
-  Execution execution;
-  execution.threads = options.threads;
-  execution.stop = context.stop;
-  execution.progress = [&](double fraction) { context.console.progress(fraction); };
+  MemoryVolume in_memory({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())});
+  const Range<double> range = intensities(in_memory);
+  const Execution execution = execution_of({.threads = options.threads}, context.observer());
   TrainedQuadratic trained = with_error_context("train-quadratic", [&] {
     return train_quadratic({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())},
                            {clean_voxels.data(), swap(clean_source->extent()), swap(clean_source->spacing())}, range,

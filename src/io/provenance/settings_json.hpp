@@ -13,7 +13,7 @@ namespace quietvox {
 using Json = nlohmann::ordered_json;  ///< members in the order in which they are to be read
 
 /// A number, a list of three numbers, a truth value or a text, as the parameter's kind says; null for what is `auto`
-/// still, or `all`.
+/// still; the text "all" for that.
 Json json_value(const FieldInfo&, const std::string& text);
 
 constexpr int json_schema_version = 1;  ///< of every document; changes where a key goes or gets another meaning

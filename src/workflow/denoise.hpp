@@ -76,8 +76,8 @@ struct DenoiseReport {
 /// before voxels are read. Throws Error.
 DenoiseReport denoise(const DenoiseRequest&, const Observer& = {});
 
-/// Throws Error for whatever is wrong with the paths of a request. Of files it reads no more than headers, for the other
-/// files that belong to them.
+/// Throws Error for whatever is wrong with the paths of a request. Of files it reads no more than headers, for the
+/// other files that belong to them.
 void check_paths(const DenoiseRequest&);
 
 /// Filters a scan that is open already, on a backend that several runs share. Messages call the scan request.input.

@@ -18,8 +18,8 @@ Error error_from_json(const Json&);
 ///
 ///     {"parent": PID, "dealt_with": [BYTES...], "left_out": [BYTES...], "careful": false, "announced": false}
 ///
-/// The process that listens, UIDs of series to skip, files not to look at, whether each file is to be named before it is
-/// parsed, and whether `found` was said before. On stdout go events, one JSON document a line:
+/// The process that listens, UIDs of series to skip, files not to look at, whether each file is to be named before it
+/// is parsed, and whether `found` was said before. On stdout go events, one JSON document a line:
 ///
 ///     {"file": BYTES}                  will be parsed next (careful only)
 ///     {"found": {"warnings": [...], "skipped": [...]}}   all headers are read; files that belong to no series follow

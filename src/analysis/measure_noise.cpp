@@ -221,11 +221,15 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
       is_noisier(alone, model, source, neighbour, execution)) {
     return without_neighbour();
   }
-  // If parts are few, the difference may hold structure: the smaller of both counts.
-  if (model.confidence == Confidence::low && difference.object < few_parts && without_neighbour().trusted_sigma() > 0 &&
-      own->sigma < model.sigma) {
-    return *own;
-  }
+  // If parts are few, or the volumes differ by motion or contrast, the difference holds structure besides noise: the
+  // smaller of both counts. But what was measured by the highest frequencies alone, or not to be trusted, may be small.
+  constexpr double more_than_noise = 0.6;  // of sigma; two volumes that differ by noise alone: 0.2 at most
+  constexpr double alike = 1.25;
+  const bool holds_structure = model.contrast > more_than_noise * model.sigma ||
+                               (model.confidence == Confidence::low && difference.object < few_parts);
+  const bool may_be_small = difference.most > 0 || model.confidence == Confidence::none;
+  const double bound = may_be_small ? alike * std::max(model.sigma, difference.sigma_of_flat) : model.sigma;
+  if (holds_structure && without_neighbour().trusted_sigma() > 0 && own->sigma <= bound) return *own;
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
     model.map = {};
   }

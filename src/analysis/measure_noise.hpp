@@ -30,7 +30,8 @@ NoiseModel measure_noise(VolumeSource&, const Execution&);
 std::size_t memory_to_measure_noise(const Extent&);
 
 /// The same for a volume of a series that has a neighbour like it. What both show is not noise: half the variance of
-/// their difference is measured, unless the volume alone has less, because contrast or motion may make the two differ.
+/// their difference is measured. Contrast or motion may make the two differ by more than noise: then the volume alone
+/// counts where it has less, or where only the highest frequencies of the difference tell of noise.
 NoiseModel measure_noise_with_neighbour(VolumeSource&, VolumeSource& neighbour, const Execution&);
 
 }  // namespace quietvox

@@ -1559,5 +1559,63 @@ TEST(MeasureNoise, AVolumeThatIsNoisierThanItsNeighbourHasItsOwnNoise) {
   }
 }
 
+/// A head of larger voxels, moved along x and y by a part of one.
+Scan coarse_head(std::int64_t factor, double moved) {
+  const Scan& fine = head();
+  const Extent extent{{fine.extent.x / factor - 1, fine.extent.y / factor - 1, fine.extent.z / factor}};
+  Scan coarse{extent, {}};
+  const auto shift = static_cast<std::int64_t>(std::llround(moved * static_cast<double>(factor)));
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const std::int64_t x = i % extent.x * factor + shift, y = i / extent.x % extent.y * factor + shift,
+                       z = i / extent.slice() * factor;
+    double sum = 0;
+    for (std::int64_t j = 0; j < factor * factor * factor; ++j) {
+      const std::int64_t at =
+          ((z + j / (factor * factor)) * fine.extent.y + y + j / factor % factor) * fine.extent.x + x + j % factor;
+      sum += static_cast<double>(fine.voxels[static_cast<std::size_t>(at)]);
+    }
+    coarse.voxels.push_back(static_cast<float>(sum / static_cast<double>(factor * factor * factor)));
+  }
+  return coarse;
+}
+
+/// What moved shows in the difference of two volumes: they came out more blurred than noisy.
+TEST(MeasureNoise, MotionBetweenVolumesIsNoNoise) {
+  QV_NEEDS_TEST_DATA();
+  constexpr double truth = 2;
+  const Spacing spacing{3, 3, 3};
+  const Scan still = coarse_head(3, 0);
+  for (const NoiseKind kind : {NoiseKind::gaussian, NoiseKind::zero_filled}) {
+    for (const double moved : {1.0 / 3, 2.0 / 3}) {
+      const Scan first = still.with({.kind = kind, .amount = truth, .seed = test_seed}),
+                 second = coarse_head(3, moved).with({.kind = kind, .amount = truth, .seed = 5});
+      MemoryVolume a({first.voxels.data(), first.extent, spacing}), b({second.voxels.data(), second.extent, spacing});
+      const NoiseModel model = measure_noise_with_neighbour(a, b, {});
+      SCOPED_TRACE(std::to_string(moved) + ": " + model.describe());
+      EXPECT_LT(model.sigma, 1.5 * truth);
+      EXPECT_GT(model.sigma, 0.6 * truth);
+    }
+  }
+}
+
+/// Directions of a diffusion series have contrasts of their own, so that their difference holds structure.
+TEST(MeasureNoise, ContrastBetweenVolumesIsNoReasonToMissCorrelatedNoise) {
+  QV_NEEDS_TEST_DATA();
+  const Spacing spacing{2, 2, 2};
+  const Scan still = coarse_head(2, 0);
+  for (const auto& [truth, contrast] : {std::pair{4.0, 0.02}, {4.0, 0.04}, {4.0, 0.07}, {6.0, 0.07}, {8.0, 0.04}}) {
+    const auto other = still.changed([&](std::size_t i) {
+      const auto voxel = static_cast<double>(still.voxels[i]);
+      return static_cast<float>(voxel * (0.7 + 0.3 * std::cos(contrast * voxel)));
+    });
+    const Scan first = still.with({.kind = NoiseKind::zero_filled, .amount = truth, .seed = test_seed}),
+               second = other.with({.kind = NoiseKind::zero_filled, .amount = truth, .seed = 5});
+    MemoryVolume a({first.voxels.data(), first.extent, spacing}), b({second.voxels.data(), second.extent, spacing});
+    const NoiseModel model = measure_noise_with_neighbour(a, b, {});
+    SCOPED_TRACE(std::to_string(truth) + ", " + std::to_string(contrast) + ": " + model.describe());
+    EXPECT_NEAR(model.sigma, truth, 0.25 * truth);
+  }
+}
+
 }  // namespace
 }  // namespace quietvox

@@ -93,7 +93,7 @@ constexpr double many_impulses = 0.1;    // of all voxels
 
 /// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
 /// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
-/// are large, the noise is truly smooth, and the model stays. If they hardly differ, in a slice or where parts are few,
+/// are large, and no quiet pieces show white noise, it is truly smooth, and the model stays. If they hardly differ, in a slice or where parts are few,
 /// structure was measured; so it was where noise that is said to be white hardly shows in them.
 NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
@@ -135,7 +135,8 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
     model.reason = "neighbouring voxels show no noise, and " + model.reason;
     return model;
   }
-  const bool is_used = is_hardly_there || (has_few_parts ? fine > 0 : is_large && fine > smooth * model.sigma);
+  const bool is_used = is_hardly_there ||
+                       (has_few_parts ? fine > 0 : is_large && (fine > smooth * model.sigma || measured.of_quiet > 0));
   const double sigma = less_structure(std::min(fine, model.sigma), measured.of_quiet);
   if (!is_used || sigma >= model.sigma) return model;
   take_as_white(model, sigma);

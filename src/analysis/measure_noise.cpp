@@ -93,8 +93,9 @@ constexpr double many_impulses = 0.1;    // of all voxels
 
 /// If voxels are as large as the folds of a brain, no part is flat; of few parts, none may be. Then sigma is that of
 /// diagonal neighbours, which differ least by structure. If they differ by much less than the model says, though voxels
-/// are large, and no quiet pieces show white noise, it is truly smooth, and the model stays. If they hardly differ, in a slice or where parts are few,
-/// structure was measured; so it was where noise that is said to be white hardly shows in them.
+/// are large, and no quiet pieces show white noise, it is truly smooth, and the model stays. If they hardly differ, in
+/// a slice or where parts are few, structure was measured; so it was where noise that is said to be white hardly shows
+/// in them.
 NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source) {
   NoiseModel& model = measured.model;
   // The darkest voxel alone is more than most_background.

@@ -1617,5 +1617,36 @@ TEST(MeasureNoise, ContrastBetweenVolumesIsNoReasonToMissCorrelatedNoise) {
   }
 }
 
+/// Weak noise in large voxels that are full of structure: sigma was six times too high, with medium confidence.
+TEST(MeasureNoise, StructureOfLargeVoxelsIsNoSmoothNoise) {
+  QV_NEEDS_TEST_DATA();
+  const auto image = io::open_nifti(test::test_data("nifti/pcasl.nii.gz"));
+  const Extent extent = image->geometry(0).extent;
+  Scan mean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  std::vector<float> voxels(mean.voxels.size());
+  const std::size_t volumes = image->volume_count();
+  for (std::size_t volume = 0; volume < volumes; ++volume) {
+    image->volume(volume, io::VoxelDomain::real)->read({voxels.data(), extent});
+    for (std::size_t i = 0; i < voxels.size(); ++i) mean.voxels[i] += voxels[i] / static_cast<float>(volumes);
+  }
+  const Scan flat = mean.changed([](std::size_t) { return 1000.0F; });
+  const auto row = static_cast<std::size_t>(extent.x), slice = static_cast<std::size_t>(extent.slice());
+  const auto at = [&](std::size_t i) { return mean.voxels[std::min(i, voxels.size() - 1)]; };
+  // As if the head lay in other places of the grid.
+  for (const auto& [x, y, z] : {Triple{0.2F, 0.0F, 0.1F}, {0.1F, 0.1F, 0.1F}, {0.2F, 0.1F, 0.1F}, {0.2F, 0.1F, 0.2F}}) {
+    const auto along_x = [&, x = x](std::size_t i) { return (1 - x) * at(i) + x * at(i + 1); };
+    const auto along_y = [&, y = y](std::size_t i) { return (1 - y) * along_x(i) + y * along_x(i + row); };
+    for (int seed = test_seed; seed < test_seed + 3; ++seed) {
+      constexpr double truth = 8;
+      const Scan noise = flat.with({.kind = NoiseKind::zero_filled, .amount = truth, .seed = seed});
+      const Scan noisy = mean.changed(
+          [&, z = z](std::size_t i) { return (1 - z) * along_y(i) + z * along_y(i + slice) + noise.voxels[i] - 1000; });
+      MemoryVolume source({noisy.voxels.data(), extent, image->geometry(0).spacing});
+      const NoiseModel model = measure_noise(source, {});
+      EXPECT_LT(model.sigma, 2 * truth) << x << ' ' << seed << ": " << model.describe();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace quietvox

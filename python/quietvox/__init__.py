@@ -136,6 +136,8 @@ def estimate(
     volume = _Volume(volume, spacing, axes)
     options = {"force_kind": force_kind, "ct_numbers": ct_numbers, "threads": threads, "memory_limit": memory_limit}
     inside = None if mask is None else volume.arranged(volume.mask(mask))
+    if inside is not None and not inside.any():
+        warnings.warn("mask: no voxel is inside, so the whole volume was measured", stacklevel=2)
     noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, inside, map, _texts(options, ()))
     return (noise, volume.as_given(sigma)) if map else noise
 

@@ -187,7 +187,8 @@ bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSou
 
 std::size_t memory_to_measure_noise(const Extent& extent) {
   constexpr std::size_t most = std::size_t{24} << 20;
-  return std::min(most, 2 * static_cast<std::size_t>(extent.voxels()) * sizeof(float));
+  constexpr std::size_t bricks_of_voxel = 8;  // they overlap by half along each axis
+  return std::min(most, bricks_of_voxel * static_cast<std::size_t>(extent.voxels()) * sizeof(float));
 }
 
 NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
@@ -219,19 +220,30 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
     return alone.confidence >= Confidence::medium && model.sigma < shared * alone.sigma &&
            model.sigma < shared * without_neighbour().sigma;
   };
-  if (!(model.sigma > 0 && model.sigma < std::max(alone.sigma, by_itself.most)) || share_noise() ||
+  constexpr double more_than_noise = 0.6;  // of sigma; two volumes that differ by noise alone: 0.2 at most
+  constexpr double by_chance = 1.1, alike = 1.25;
+  const bool is_sure = model.confidence == Confidence::high;
+  const bool is_of_noise = model.confidence == Confidence::medium && model.contrast <= more_than_noise * model.sigma;
+  const bool is_alone_unsure = alone.confidence <= Confidence::low;
+  // Where the difference says what the volume says, chance decides which says more.
+  const double as_much = (is_sure && !is_alone_unsure) || (is_of_noise && is_alone_unsure) ? alike
+                         : is_of_noise                                                     ? by_chance
+                                                                                           : 1;
+  const double most = std::max(as_much * alone.sigma, by_itself.most);
+  if (!(model.sigma > 0 && model.sigma < most) || share_noise() ||
       is_noisier(alone, model, source, neighbour, execution)) {
     return without_neighbour();
   }
   // If parts are few, or the volumes differ by motion or contrast, the difference holds structure besides noise: the
   // smaller of both counts. But what was measured by the highest frequencies alone, or not to be trusted, may be small.
-  constexpr double more_than_noise = 0.6;  // of sigma; two volumes that differ by noise alone: 0.2 at most
-  constexpr double alike = 1.25;
   const bool holds_structure = model.contrast > more_than_noise * model.sigma ||
                                (model.confidence == Confidence::low && difference.object < few_parts);
   const bool may_be_small = difference.most > 0 || model.confidence == Confidence::none;
   const double bound = may_be_small ? alike * std::max(model.sigma, difference.sigma_of_flat) : model.sigma;
-  if (holds_structure && without_neighbour().trusted_sigma() > 0 && own->sigma <= bound) return *own;
+  if (holds_structure && without_neighbour().trusted_sigma() > 0 && own->sigma <= bound &&
+      (!is_sure || own->confidence > Confidence::low)) {
+    return *own;
+  }
   if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
     model.map = {};
   }

@@ -185,6 +185,9 @@ class BrickMeasure {
   BrickMeasure(NoiseBricks& bricks, const KnownOfVolume& known, const Execution& execution)
       : bricks_(bricks), known_(known), execution_(execution), found_(bricks, known.is_difference) {}
 
+  BrickMeasure(const BrickMeasure&) = delete;
+  BrickMeasure& operator=(const BrickMeasure&) = delete;
+
   NoiseOfBricks run() &&;
 
  private:
@@ -263,9 +266,8 @@ void BrickMeasure::look_at_surroundings() {
 bool BrickMeasure::keep_object() {
   constexpr double most_constant = 0.05;
   bricks_.keep([&](std::int64_t i) { return static_cast<bool>(found_.object[static_cast<std::size_t>(i)]); });
-  measured_.object = bricks_.count();
-  const std::int64_t all = measured_.object + found_.constant;
-  if (measured_.object > 0 && static_cast<double>(found_.constant) <= most_constant * static_cast<double>(all)) {
+  const std::int64_t object = bricks_.count(), all = object + found_.constant;
+  if (object > 0 && static_cast<double>(found_.constant) <= most_constant * static_cast<double>(all)) {
     return true;
   }
   model_.impulses = found_.impulses.share;
@@ -277,6 +279,7 @@ bool BrickMeasure::keep_object() {
 
 /// Leaves energies.
 void BrickMeasure::take_object_apart() {
+  measured_.object = bricks_.count();
   const bool has_impulses = found_.impulses.share > 0;
   if (!known_.is_difference && !has_impulses) {
     if (bricks_.size().z > 1) voxels_ = some_of(bricks_);

@@ -206,7 +206,6 @@ NoiseBricks NoiseSurvey::other_side(const NoiseBricks& bricks) const {
   return bricks.some(chosen);
 }
 
-/// At most so many indices below `count`, from all over.
 std::vector<std::int64_t> from_all_over(std::int64_t count, std::int64_t most) {
   const std::int64_t taken = std::min(most, count);
   std::vector<std::int64_t> chosen;

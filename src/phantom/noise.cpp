@@ -75,20 +75,24 @@ double noisy(double value, const NoiseParams& params, float lowest, float highes
 
 }  // namespace
 
-void add_noise(VolumeView<float> volume, const NoiseParams& params, float lowest, float highest,
-               const Execution& execution) {
+void check_noise(const NoiseParams& params) {
   validate(params);
-  if (!is_of_single_voxels(params.kind)) {
-    throw Error(Errc::invalid_argument,
-                std::string(NoiseParams::name) + ": noise of kind '" + FieldType<NoiseKind>::format(params.kind) +
-                    "' needs the whole volume",
-                "use NoiseAdder");
-  }
   if (params.kind == NoiseKind::salt_and_pepper && params.amount > 1) {
     throw Error(Errc::invalid_argument,
                 std::string(NoiseParams::name) + ": " + Parameter{"amount"} + " = '" +
                     FieldType<double>::format(params.amount) + "' is not allowed for salt-and-pepper",
                 "give a share of 0 to 1");
+  }
+}
+
+void add_noise(VolumeView<float> volume, const NoiseParams& params, float lowest, float highest,
+               const Execution& execution) {
+  check_noise(params);
+  if (!is_of_single_voxels(params.kind)) {
+    throw Error(Errc::invalid_argument,
+                std::string(NoiseParams::name) + ": noise of kind '" + FieldType<NoiseKind>::format(params.kind) +
+                    "' needs the whole volume",
+                "use NoiseAdder");
   }
   if (params.amount == 0 && params.kind != NoiseKind::rician) return;
   const Extent extent = volume.extent;

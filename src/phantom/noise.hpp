@@ -58,12 +58,15 @@ struct NoiseParams {
               "noise; g-factor, ct: its root mean square over the object; speckle: standard deviation / value; "
               "poisson: variance / value; salt-and-pepper: share of voxels; quantisation: step."),
         field("seed", &NoiseParams::seed, {0, 2147483647}, "",
-              "The same seed gives the same noise, for any number of threads; further volumes have the seeds that "
-              "follow."),
+              "The same seed gives the same noise, for any number of threads; further volumes have seeds "
+              "that are made from it, which the JSON tells."),
         field("kernel", &NoiseParams::kernel, "Reconstruction kernel of ct."),
     };
   }
 };
+
+/// Throws Error(invalid_argument) for values that are out of range, or not allowed for the kind.
+void check_noise(const NoiseParams&);
 
 /// Adds noise of single voxels in place. Counter-based: the noise of a voxel depends on the seed and its place in the
 /// whole volume only. Missing voxels stay as they are. `lowest` and `highest` are the extremes of the whole volume

@@ -442,7 +442,7 @@ class Ct final : public NoiseAdder::Kind {
 
 std::unique_ptr<NoiseAdder::Kind> make_kind(VolumeSource& clean, const NoiseParams& params,
                                             const Execution& execution) {
-  validate(params);
+  check_noise(params);
   const Range<double> range = intensities(clean);
   switch (params.kind) {
     case NoiseKind::zero_filled: return std::make_unique<ZeroFilled>(clean.extent(), range, params, execution);

@@ -14,11 +14,12 @@ namespace {
 
 constexpr std::size_t most_named = 5;
 
+constexpr std::size_t share_to_swap = 2;  // swapped slices take one in so many of the bytes of a memory limit
+
 /// Bytes of swapped slices that are kept at a time.
 std::size_t room_to_swap(const Execution& execution) {
   constexpr std::size_t enough = std::size_t{64} << 20;
-  constexpr std::size_t share = 4;  // of the memory limit
-  return execution.memory_limit ? std::min(enough, *execution.memory_limit / share) : enough;
+  return execution.memory_limit ? std::min(enough, *execution.memory_limit / share_to_swap) : enough;
 }
 
 bool is_there(float voxel) { return std::isfinite(voxel); }
@@ -54,9 +55,9 @@ void fill_slice(VolumeView<float> some, int axis, std::int64_t number, const At&
 
 }  // namespace
 
-std::size_t BlankSlices::memory(const VolumeSource& source, const Execution& execution) {
+std::size_t BlankSlices::least_memory(const VolumeSource& source) {
   const AxisSwap swap({.extent = source.extent(), .spacing = source.spacing()});
-  return swap ? room_to_swap(execution) + block_bytes(source.extent()) + block_bytes(swap(source.extent())) : 0;
+  return swap ? share_to_swap * (block_bytes(source.extent()) + block_bytes(swap(source.extent()))) : 0;
 }
 
 BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source, const Execution& execution)
@@ -66,7 +67,7 @@ BlankSlices::BlankSlices(std::unique_ptr<VolumeSource> source, const Execution& 
       slices_(static_cast<std::size_t>(source_->extent()[swap_.axis()])) {}
 
 void BlankSlices::read(VolumeView<float> slices) {
-  if (swap_ && slices_.front().state == State::unknown) judge_swapped();
+  judge_ahead();
   source_->read(slices);
   if (swap_) {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
@@ -91,7 +92,8 @@ void BlankSlices::read(VolumeView<float> slices) {
   }
 }
 
-void BlankSlices::judge_swapped() {
+void BlankSlices::judge_ahead() {
+  if (!swap_ || slices_.front().state != State::unknown) return;
   BlankSlices along_z(std::make_unique<SwappedVolume>(*source_, swap_, room_to_swap(execution_), execution_),
                       execution_);
   for_each_slab(along_z, [](VolumeView<const float>) {});

@@ -30,8 +30,10 @@ class BlankSlices final : public VolumeSource {
   HeaderFacts header() const override { return source_->header(); }
   void read(VolumeView<float> slices) override;
 
-  /// Bytes that it takes to judge slices along x or y; 0 where slices lie along z.
-  static std::size_t memory(const VolumeSource&, const Execution&);
+  /// Judges slices along x or y now, which takes memory, and not when the first are read. No more than once.
+  void judge_ahead();
+  /// The least memory limit that leaves enough for that, in bytes; 0 where slices lie along z.
+  static std::size_t least_memory(const VolumeSource&);
 
   /// Hands on slices that were read and filtered; missing ones get their original voxels back.
   void with_values(VolumeView<const float> slices,
@@ -51,7 +53,6 @@ class BlankSlices final : public VolumeSource {
   };
 
   void judge(std::int64_t z, float value, const float* voxels);
-  void judge_swapped();
 
   std::unique_ptr<VolumeSource> source_;
   Execution execution_;

@@ -233,6 +233,7 @@ VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, co
   Execution execution = execution_of(request.execution, observer);
   const HeaderFacts header = facts_of(input, request.header);
   auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, header), execution);
+  if (execution.memory_limit) slices->judge_ahead();
   const BlankSlices& blanks = *slices;
   std::unique_ptr<VolumeSource> source = std::move(slices);
   if (request.mask.data) {

@@ -63,8 +63,8 @@ void reserve_memory(Execution& execution, const ExecutionOptions& options, std::
     const std::size_t taken = bytes_of_limit(options) - *execution.memory_limit;
     throw Error(Errc::out_of_memory,
                 too_small(options) + "without any voxels quietvox takes " + in_mib(taken) +
-                    ", readers, writers and filters " + in_mib(bytes) +
-                    ", and one slice, or the noise measured before, " + in_mib(least),
+                    ", readers, writers and filters " + in_mib(bytes) + ", and one slice, or what is done before, " +
+                    in_mib(least),
                 "give at least " + std::to_string(mib(taken) + mib(bytes) + mib(least)));
   }
   *execution.memory_limit -= bytes;

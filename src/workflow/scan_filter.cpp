@@ -148,6 +148,7 @@ ScanFilter::Writers ScanFilter::make_writers() const {
 
 ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
   auto slices = std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
+  if (background_.memory_limit) slices->judge_ahead();
   Input input{slices.get(), std::move(slices)};
   if (!mask_) return input;
   input.source = std::make_unique<MaskedSource>(std::move(input.source), mask_of_volume(*mask_, image_, volume));

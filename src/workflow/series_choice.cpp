@@ -61,15 +61,19 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
               "choose one by " + Parameter{"series", "UID"});
 }
 
-InputOptions options_of_other(const std::filesystem::path& path, InputOptions options, const Execution& execution) {
-  if (options.series.empty() && !chooses_by_header(options)) return options;
-  if (!std::filesystem::is_directory(path) || io::DicomFolder(path, execution).series().size() == 1) {
-    options.series.clear();
-    options.modality.clear();
-    options.series_number.reset();
-    options.series_description.clear();
-  }
-  return options;
+std::pair<InputOptions, InputOptions> options_of_both(const std::filesystem::path& first,
+                                                      const std::filesystem::path& second, const InputOptions& options,
+                                                      const Execution& execution) {
+  if (options.series.empty() && !chooses_by_header(options)) return {options, options};
+  InputOptions without_choice = options;
+  without_choice.series.clear();
+  without_choice.modality.clear();
+  without_choice.series_number.reset();
+  without_choice.series_description.clear();
+  if (!std::filesystem::is_directory(second)) return {options, without_choice};
+  if (!std::filesystem::is_directory(first)) return {without_choice, options};
+  const bool is_only_one = io::DicomFolder(second, execution).series().size() == 1;
+  return {options, is_only_one ? without_choice : options};
 }
 
 std::set<io::SeriesKind> included_kinds(const std::string& words) {

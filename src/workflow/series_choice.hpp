@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "io/dicom_folder.hpp"
 #include "io/image.hpp"
@@ -22,9 +23,12 @@ bool is_chosen(const io::SeriesSummary&, const InputOptions&);
 /// Throws Error(invalid_argument) with a list if there is none, or more than one.
 std::string only_chosen_series(const io::DicomFolder&, const std::filesystem::path&, const InputOptions&);
 
-/// How an image is read that belongs to the one that `options` choose: a result of one series of many is a series of
-/// its own, and the only one of its folder; a file has none to choose from.
-InputOptions options_of_other(const std::filesystem::path&, InputOptions options, const Execution&);
+/// How two images are read that belong together. The options choose a series of the first, or of the second where the
+/// first is a file, which has none to choose from. They choose one of the second, too, where that is a folder of
+/// several: a result of one series of many is a series of its own, and the only one of its folder.
+std::pair<InputOptions, InputOptions> options_of_both(const std::filesystem::path& first,
+                                                      const std::filesystem::path& second, const InputOptions& options,
+                                                      const Execution&);
 
 /// The kinds that `words` (option include) names, and images. Throws Error(invalid_argument) for other words.
 std::set<io::SeriesKind> included_kinds(const std::string& words);

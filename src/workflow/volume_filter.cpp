@@ -71,7 +71,7 @@ MemoryDemand memory_demand(const VolumeChain& of, const VolumeSource& source, co
   const AxisSwap swap = axis_swap_for(of.filters, header_facts(source));
   const std::vector<FilterConfig> chain = swap(of.filters);
   const Extent swapped = swap(extent);
-  std::size_t bytes = BlankSlices::memory(source, execution);
+  std::size_t bytes = 0;
   if (may_stabilise(chain, of.stabilise, source) || of.is_chosen) bytes += block_bytes(extent);
   if (of.is_chosen) bytes += voxels / 8 + static_cast<std::size_t>(extent.slice() * 24 * threads);  // marks
   if (swap) bytes += 2 * voxels * sizeof(float);  // the volume, and the result
@@ -85,8 +85,10 @@ MemoryDemand memory_demand(const VolumeChain& of, const VolumeSource& source, co
     }
   }
   bytes += working;
-  // The noise is measured before any of that is taken.
-  const std::size_t before = may_measure_noise(of.filters, of.stabilise, source) ? memory_to_measure_noise(extent) : 0;
+  // Blank slices are found, and the noise is measured, before any of that is taken.
+  const std::size_t before =
+      std::max(BlankSlices::least_memory(source),
+               may_measure_noise(of.filters, of.stabilise, source) ? memory_to_measure_noise(extent) : 0);
   return {.besides = bytes,
           .least = std::max(least_memory(swapped, chain, execution), before - std::min(before, bytes))};
 }

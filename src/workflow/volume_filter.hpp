@@ -28,7 +28,7 @@ struct VolumeChain {
 /// What filtering a volume takes, in bytes.
 struct MemoryDemand {
   std::size_t besides = 0;  ///< besides the voxels that filter_volume() counts
-  std::size_t least = 0;    ///< of these voxels, or to measure the noise before
+  std::size_t least = 0;    ///< of these voxels, or for what is done before
 };
 
 /// `chain`: resolved by what headers say.

@@ -1598,6 +1598,26 @@ TEST(MeasureNoise, MotionBetweenVolumesIsNoNoise) {
   }
 }
 
+/// Where a volume and its difference to another say the same, chance decides which says more.
+TEST(MeasureNoise, VolumesThatAgreeWithTheirDifferenceKeepIt) {
+  QV_NEEDS_TEST_DATA();
+  const Scan still = coarse_head(2, 0);
+  const Scan flat = still.changed([](std::size_t) { return 1000.0F; });
+  const Spacing spacing{2.5, 2.5, 2.5};
+  for (const double truth : {4.0, 6.0, 8.0}) {
+    const auto noisy = [&](int seed) {
+      const Scan noise = flat.with({.kind = NoiseKind::interpolated, .amount = truth, .seed = seed});
+      return still.changed([&](std::size_t i) { return still.voxels[i] + noise.voxels[i] - 1000; });
+    };
+    for (int seed = test_seed + 7; seed < test_seed + 11; ++seed) {
+      const Scan first = noisy(seed), second = noisy(seed + 100);
+      MemoryVolume a({first.voxels.data(), first.extent, spacing}), b({second.voxels.data(), second.extent, spacing});
+      const NoiseModel model = measure_noise_with_neighbour(a, b, {});
+      EXPECT_NEAR(model.sigma, truth, 0.2 * truth) << seed << ": " << model.describe();
+    }
+  }
+}
+
 /// Directions of a diffusion series have contrasts of their own, so that their difference holds structure.
 TEST(MeasureNoise, ContrastBetweenVolumesIsNoReasonToMissCorrelatedNoise) {
   QV_NEEDS_TEST_DATA();

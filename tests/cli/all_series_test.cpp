@@ -154,6 +154,7 @@ TEST_F(SeveralSeries, OneOfThemIsChosenWhereTwoImagesBelongTogether) {
     quietvox_ok({"train-quadratic", path("in"), path(clean), path("c.json"), "--series", "1.2.3.1", "--force"});
     quietvox_ok({"compare", path("in"), path(clean), "--series", "1.2.3.1"});
   }
+  quietvox_ok({"compare", path("one.nii"), path("in"), "--series", "1.2.3.1"});
   const Result mask = quietvox({"median", path("one.nii"), path("out.nii"), "--mask", path("in")});
   EXPECT_EQ(mask.status, 64);
   EXPECT_NE(mask.err.find("--mask: "), std::string::npos) << mask.err;

@@ -461,6 +461,7 @@ TEST_F(Tools, AddedNoiseIsRefusedInADryRunAsInARun) {
                                                   {path("in.nii"), path("out.nii"), "--codec", "rle"},
                                                   {path("in.nii"), path("out.nii.gz"), "--codec", "rle"},
                                                   {path("in.nii"), path("out.nii"), "--series-offset", "7"},
+                                                  {path("ct"), path("out"), "--kind", "salt-and-pepper", "--amount=2"},
                                                   {path("in.nii"), path("out.nii"), "--series-description-suffix", "x"},
                                                   {path("in.nii"), path("out.nii"), "--output-type", "int16"}};
   for (std::vector<std::string> words : all) {

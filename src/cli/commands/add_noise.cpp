@@ -5,7 +5,7 @@
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
-#include "cli/resource_options.hpp"
+#include "cli/thread_options.hpp"
 #include "phantom/philox.hpp"
 #include "phantom/scanner_noise.hpp"
 #include "workflow/input_output.hpp"
@@ -30,13 +30,14 @@ NoiseParams params_of_volume(NoiseParams params, std::size_t volume) {
 void add_noise_to_image(const Arguments& arguments, Context& context) {
   const std::string &input = arguments.operand(0), &output = arguments.operand(1);
   const auto params = arguments.params<NoiseParams>();
+  check_noise(params);
   const auto in = arguments.params<InputOptions>();
   const auto out = arguments.params<OutputOptions>();
   check_input(input);
   const io::Format wanted = output_format(out.output_format, output, std::nullopt);
   refuse_overlaps(files_of_output(output, wanted, out.compress), {{input}});
   check_output(output, wanted, out.force, input);
-  const Execution execution = background_of(arguments, context);
+  const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   const auto image = open_input(input, in, execution);
   const io::Format format = output_format(out.output_format, output, image->format());
   check_format(out, format);
@@ -108,7 +109,7 @@ Command add_noise_command() {
           {{"Noise", noise_filter().fields},
            option_group<InputOptions>(),
            option_group<OutputOptions>(),
-           option_group<ResourceOptions>()},
+           option_group<ThreadOptions>()},
           add_noise_to_image};
 }
 

@@ -14,6 +14,7 @@
 #include "cli/comparison_picture.hpp"
 #include "cli/json.hpp"
 #include "cli/message_text.hpp"
+#include "cli/thread_options.hpp"
 #include "io/axis_map.hpp"
 #include "io/dicom_folder.hpp"
 #include "io/geometry_mismatch.hpp"
@@ -34,7 +35,6 @@ struct CompareOptions {
   std::optional<double> window_center;
   std::optional<double> window_width;
   bool force = false;
-  int threads = 0;
 
   static constexpr std::string_view name = "compare", title = "Comparison";
   static consteval auto fields() {
@@ -54,7 +54,6 @@ struct CompareOptions {
         field("window-width", &CompareOptions::window_width, {1e-30, 1e30}, "intensity",
               "Width of the picture's grey values; auto: of the middle 98 % of A's values."),
         field("force", &CompareOptions::force, "Replace an existing picture."),
-        field("threads", &CompareOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
     };
   }
 };
@@ -198,9 +197,10 @@ void compare_images(const Arguments& arguments, Context& context) {
     refuse_overlaps({options.picture}, sources);
     io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});
   }
-  const Execution reading = context.background(options.threads);
-  const auto a = open_input(path_a, in, reading);
-  const auto b = open_input(path_b, options_of_other(path_b, in, reading), reading);
+  const int threads = arguments.params<ThreadOptions>().threads;
+  const Execution reading = context.background(threads);
+  const auto [in_a, in_b] = options_of_both(path_a, path_b, in, reading);
+  const auto a = open_input(path_a, in_a, reading), b = open_input(path_b, in_b, reading);
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& warning) {
     warnings.push_back(warning);
@@ -212,7 +212,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
   for (const Message& warning : of_mask) warn(as_text(warning));
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
-  const Execution execution = execution_of({.threads = options.threads}, context.observer());
+  const Execution execution = execution_of({.threads = threads}, context.observer());
   std::vector<Comparison> results;
   PictureRegion region_a, region_b;
   for (std::size_t volume = 0; volume < a->volume_count(); ++volume) {
@@ -272,7 +272,7 @@ Command compare_command() {
   return {"compare",
           "How far B is from A: PSNR, SSIM, NRMSE, edge preservation, residual whiteness.",
           {{"A", "The reference."}, {"B", "An image of the same extent."}},
-          {option_group<CompareOptions>(), option_group<InputOptions>()},
+          {option_group<CompareOptions>(), option_group<InputOptions>(), option_group<ThreadOptions>()},
           compare_images};
 }
 

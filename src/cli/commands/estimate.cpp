@@ -11,7 +11,7 @@
 #include "cli/filter_job/filter_job.hpp"
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
-#include "cli/resource_options.hpp"
+#include "cli/thread_options.hpp"
 #include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/input_output.hpp"
@@ -141,12 +141,14 @@ void estimate_image(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<EstimateOptions>();
   const auto in = arguments.params<InputOptions>();
   if (!options.map.empty()) check_map(options, path);
-  const Execution execution = background_of(arguments, context);
+  const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   const auto image = open_input(path, in, execution);
   std::vector<Message> warnings;
   const auto mask = open_mask(options.mask, *image, execution, warnings);
   const MaskIdentity of_mask = mask ? identify_mask(*mask, *image) : MaskIdentity{.hash = {}, .is_empty = false};
-  if (of_mask.is_empty) warnings.push_back(empty_mask_warning(options.mask, "measured"));
+  if (of_mask.is_empty) {
+    warnings.push_back(Parameter{"mask", options.mask} + ": no voxel is inside, so the whole volume was measured");
+  }
   std::optional<MapWriter> map;
   if (!options.map.empty()) {
     if (image->format() == io::Format::dicom)
@@ -190,7 +192,7 @@ Command estimate_command() {
           "Estimates the noise of an image: how strong, how correlated, where. Filters go by the row 'model'; in a "
           "time series by one for all volumes, which info tells.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
-          {option_group<InputOptions>(), option_group<EstimateOptions>(), option_group<ResourceOptions>()},
+          {option_group<InputOptions>(), option_group<EstimateOptions>(), option_group<ThreadOptions>()},
           estimate_image};
 }
 

@@ -8,7 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/message_text.hpp"
-#include "cli/resource_options.hpp"
+#include "cli/thread_options.hpp"
 #include "core/axis_swap.hpp"
 #include "core/series_noise.hpp"
 #include "filters/registry.hpp"
@@ -296,7 +296,7 @@ void print_info(const Arguments& arguments, Context& context) {
   const std::string& path = arguments.operand(0);
   const auto options = arguments.params<InputOptions>();
   check_input(path);
-  const Execution execution = background_of(arguments, context);
+  const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   std::unique_ptr<io::Image> image;
   std::vector<std::string> warnings;
   if (options.series.empty() && !chooses_by_header(options) && std::filesystem::is_directory(path)) {
@@ -359,7 +359,7 @@ Command info_command() {
   return {"info",
           "What an input is: geometry, voxel type, noise, what would be written.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
-          {option_group<InputOptions>(), option_group<ResourceOptions>()},
+          {option_group<InputOptions>(), option_group<ThreadOptions>()},
           print_info};
 }
 

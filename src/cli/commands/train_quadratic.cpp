@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/thread_options.hpp"
 #include "core/memory_volume.hpp"
 #include "core/provenance.hpp"
 #include "core/swapped_volume.hpp"
@@ -30,7 +31,6 @@ struct TrainOptions {
   double ridge = QuadraticTraining{}.ridge;
   bool keep_flat = true;
   bool force = false;
-  int threads = 0;
 
   static constexpr std::string_view name = "train-quadratic", title = "Training";
   static consteval auto fields() {
@@ -41,7 +41,6 @@ struct TrainOptions {
         field("keep-flat", &TrainOptions::keep_flat,
               "Constrain the coefficients so that flat areas stay as they are: sum h1 = 1, sum h2 = 0, h0 = 0."),
         field("force", &TrainOptions::force, "Replace an existing output."),
-        field("threads", &TrainOptions::threads, {0, 4096}, "", "CPU threads; 0: one per core."),
     };
   }
 };
@@ -85,9 +84,10 @@ void train(const Arguments& arguments, Context& context) {
   };
   const io::AtomicOutput refused_or_free(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
   refuse_replacing(output_path);
-  const Execution reading = context.background(options.threads);
-  const auto noisy = open_input(noisy_path, in, reading),
-             clean = open_input(clean_path, options_of_other(clean_path, in, reading), reading);
+  const int threads = arguments.params<ThreadOptions>().threads;
+  const Execution reading = context.background(threads);
+  const auto [of_noisy, of_clean] = options_of_both(noisy_path, clean_path, in, reading);
+  const auto noisy = open_input(noisy_path, of_noisy, reading), clean = open_input(clean_path, of_clean, reading);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {
     throw Error(Errc::invalid_argument,
                 "train-quadratic: NOISY is " + describe_extent(*noisy) + ", CLEAN is " + describe_extent(*clean),
@@ -106,7 +106,7 @@ void train(const Arguments& arguments, Context& context) {
   const std::vector<float> noisy_voxels = read(*noisy_source), clean_voxels = read(*clean_source);
   MemoryVolume in_memory({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())});
   const Range<double> range = intensities(in_memory);
-  const Execution execution = execution_of({.threads = options.threads}, context.observer());
+  const Execution execution = execution_of({.threads = threads}, context.observer());
   TrainedQuadratic trained = with_error_context("train-quadratic", [&] {
     return train_quadratic({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())},
                            {clean_voxels.data(), swap(clean_source->extent()), swap(clean_source->spacing())}, range,
@@ -151,7 +151,7 @@ Command train_quadratic_command() {
           {{"NOISY", "An image with noise; of several volumes the first is used."},
            {"CLEAN", "The same image without noise; of several volumes the first is used."},
            {"OUTPUT", "The JSON file for quadratic --coefficients."}},
-          {option_group<TrainOptions>(), option_group<InputOptions>()},
+          {option_group<TrainOptions>(), option_group<InputOptions>(), option_group<ThreadOptions>()},
           train};
 }
 

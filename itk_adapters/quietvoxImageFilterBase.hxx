@@ -217,7 +217,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
       aborted.SetLocation(ITK_LOCATION);
       throw aborted;
     }
-    itkExceptionMacro(<< itk_message(error));
+    itkExceptionMacro(<< with_setters(error.message()));
   } catch (const itk::ExceptionObject&) {
     throw;
   } catch (const std::exception& exception) {

@@ -159,7 +159,7 @@ fs::path data_file(const fs::path& header, const std::string& name) {
                 "put it there and name it without a folder");
   }
   fs::path data = header.parent_path() / plain;
-  if (std::error_code ignored; !fs::is_regular_file(data, ignored)) {
+  if (!io::is_file(data)) {
     throw Error(Errc::corrupt, header.string() + ": its data file " + name + " is missing");
   }
   (void)io::RawReader(data, io::parent_of(header));

@@ -29,9 +29,8 @@ namespace {
 
 /// All files that a run reads.
 std::vector<Source> sources_of(const DenoiseRequest& request) {
-  std::vector<Source> sources = named_files(request.filters);
-  if (!request.mask.mask.empty()) sources.insert(sources.begin(), {request.mask.mask, "mask"});
-  sources.insert(sources.begin(), {request.input});
+  std::vector<Source> sources{{request.input}, {request.mask.mask, "mask"}};
+  std::ranges::move(named_files(request.filters), std::back_inserter(sources));
   return sources;
 }
 

@@ -18,6 +18,7 @@
 #include "io/nifti/file.hpp"
 #include "io/output/atomic_output.hpp"
 #include "io/provenance/provenance_sidecar.hpp"
+#include "io/voxel_codec.hpp"
 #include "itk_adapters/file_io/image_io.hpp"
 #include "workflow/series_choice.hpp"
 
@@ -131,8 +132,7 @@ void check_output(const fs::path& output, io::Format format, bool force, const f
 }
 
 std::vector<fs::path> files_of_image(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return {path};
+  if (!io::is_file(path)) return {path};
   try {
     if (const auto nifti = io::find_nifti(path)) return nifti->paths.all();
     if (auto files = itk_files(path); !files.empty()) return files;
@@ -183,6 +183,7 @@ std::vector<Source> named_files(std::span<const FilterConfig> chain) {
 
 void refuse_overlaps(const std::vector<fs::path>& files, const std::vector<Source>& sources) {
   for (const Source& source : sources) {
+    if (source.path.empty()) continue;
     check_input(source.path);
     for (const fs::path& part : files_of_image(source.path)) {
       for (const fs::path& file : files) io::refuse_overlap(file, part, source.role);

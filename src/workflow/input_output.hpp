@@ -37,7 +37,7 @@ std::vector<std::filesystem::path> files_of_output(const std::filesystem::path& 
 /// The files of all images and outputs that words of the command line may name.
 std::vector<std::filesystem::path> all_files_of(const std::vector<std::string>& words);
 
-/// A file or folder that is read, and its role in messages: input, mask.
+/// A file or folder that is read, and its role in messages: input, mask. Without a path there is none.
 struct Source {
   std::filesystem::path path;
   std::string role = "input";

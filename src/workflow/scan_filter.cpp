@@ -14,7 +14,6 @@
 #include "io/float_precision.hpp"
 #include "io/provenance/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
-#include "io/voxel_codec.hpp"
 #include "io/voxel_loops.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/mask.hpp"

@@ -16,7 +16,6 @@
 #include "cli/message_text.hpp"
 #include "cli/thread_options.hpp"
 #include "io/axis_map.hpp"
-#include "io/dicom_folder.hpp"
 #include "io/geometry_mismatch.hpp"
 #include "io/output/atomic_output.hpp"
 #include "workflow/input_output.hpp"
@@ -192,9 +191,7 @@ void compare_images(const Arguments& arguments, Context& context) {
                   "compare: " + Parameter{"picture"} + " = '" + options.picture + "' is not a PNG file",
                   "give FILE.png");
     }
-    std::vector<Source> sources{{path_a}, {path_b}};
-    if (!options.mask.empty()) sources.push_back({options.mask, "mask"});
-    refuse_overlaps({options.picture}, sources);
+    refuse_overlaps({options.picture}, {{path_a}, {path_b}, {options.mask, "mask"}});
     io::AtomicOutput(options.picture, io::AtomicOutput::Kind::file, options.force, {});
   }
   const int threads = arguments.params<ThreadOptions>().threads;

@@ -89,10 +89,8 @@ class MapWriter {
             const EstimateOptions& options, const Execution& execution)
       : path_(options.map), files_(image.files()) {
     static const Filter filter = options_as_filter<MapParams>("The noise of an image.");
-    provenance_ = {.requested = recorded(filter, MapParams{}),
-                   .resolved = recorded(filter, MapParams{}),
-                   .backend = "cpu",
-                   .mask = mask_hash};
+    const std::vector<FilterConfig> step{FilterConfig(filter)};
+    provenance_ = {.requested = step, .resolved = step, .backend = "cpu", .mask = mask_hash};
     io::WriteOptions write;
     write.force = options.force;
     write.execution = execution;
@@ -130,9 +128,7 @@ void check_map(const EstimateOptions& options, const std::string& input) {
                 "give a name that ends in .nii or .nii.gz");
   }
   check_input(input);
-  std::vector<Source> sources{{input}};
-  if (!options.mask.empty()) sources.push_back({options.mask, "mask"});
-  refuse_overlaps(files_of_output(options.map, io::Format::nifti, std::nullopt), sources);
+  refuse_overlaps(files_of_output(options.map, io::Format::nifti, std::nullopt), {{input}, {options.mask, "mask"}});
   check_output(options.map, io::Format::nifti, options.force, input);
 }
 

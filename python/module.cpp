@@ -20,7 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/measure_noise.hpp"
 #include "core/memory_volume.hpp"
 #include "core/nearest_word.hpp"
 #include "core/pipeline.hpp"
@@ -31,10 +30,12 @@
 #include "workflow/denoise.hpp"
 #include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
+#include "workflow/memory_image.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/report_json.hpp"
 
-/// What quietvox/__init__.py calls: values come as texts by keyword, volumes as arrays whose axes are z, y, x.
+/// What quietvox/__init__.py calls: values come as texts by keyword, volumes as arrays whose axes are t, z, y, x, masks
+/// without t.
 namespace quietvox::python {
 namespace {
 
@@ -127,12 +128,13 @@ void take_noise_options(Options& options, Request& request) {
 /// What the voxels of an array are.
 struct VoxelOptions {
   std::optional<DataKind> force_kind{};
-  bool ct_numbers = false;
+  bool ct_numbers = false, time_series = false;
 
   static constexpr std::string_view name = "", title = "Voxels";
   static consteval auto fields() {
     return std::tuple{field("force-kind", &VoxelOptions::force_kind, "What the voxels mean; auto: as the voxels show."),
-                      field("ct-numbers", &VoxelOptions::ct_numbers, "Their noise does not follow their value.")};
+                      field("ct-numbers", &VoxelOptions::ct_numbers, "Their noise does not follow their value."),
+                      field("time-series", &VoxelOptions::time_series, "Volumes are one picture at several times.")};
   }
 
   /// `offset` was subtracted from the voxels.
@@ -211,26 +213,47 @@ auto run(const py::object& progress, const Work& work) {
   return made;
 }
 
+/// Millimetres along x, y, z.
+using Distances = std::array<double, 3>;
+
 template <class T>
-VolumeView<T> as_view(T* voxels, const Array& array, const std::array<double, 3>& spacing) {
-  return {voxels, {{array.shape(2), array.shape(1), array.shape(0)}}, {spacing[0], spacing[1], spacing[2]}};
+VolumeView<T> as_view(T* voxels, const Array& array, const Distances& spacing) {
+  const py::ssize_t z = array.ndim() - 3;
+  return {voxels, {{array.shape(z + 2), array.shape(z + 1), array.shape(z)}}, {spacing[0], spacing[1], spacing[2]}};
 }
 
-/// `spacing` is along x, y, z.
-py::tuple denoise_volume(const Array& volume, const std::array<double, 3>& spacing, double offset,
-                         const std::vector<Step>& filters, const std::optional<Array>& mask, Options options,
-                         const py::object& progress) {
+template <class T>
+std::vector<VolumeView<T>> as_views(T* voxels, const Array& volumes, const Distances& spacing) {
+  std::vector<VolumeView<T>> views;
+  for (py::ssize_t t = 0; t < volumes.shape(0); ++t) {
+    views.push_back(as_view(voxels, volumes, spacing));
+    voxels += views.back().extent.voxels();
+  }
+  return views;
+}
+
+Array like(const Array& volumes) { return Array(std::vector(volumes.shape(), volumes.shape() + volumes.ndim())); }
+
+/// The result, and what was done: to a series, or to the one volume that there is.
+py::tuple denoise_volumes(const Array& volumes, bool are_series, const Distances& spacing, double offset,
+                          const std::vector<Step>& filters, const std::optional<Array>& mask, Options options,
+                          const py::object& progress) {
   VolumeRequest request{.filters = as_filters(filters)};
   take_noise_options(options, request);
-  request.header = take<VoxelOptions>(options).header(offset);
+  const auto voxels = take<VoxelOptions>(options);
+  request.header = voxels.header(offset);
+  request.are_times = voxels.time_series;
   request.execution = take<ExecutionOptions>(options);
   if (mask) request.mask = as_view(mask->data(), *mask, spacing);
-  Array filtered({volume.shape(0), volume.shape(1), volume.shape(2)});
-  const auto input = as_view(volume.data(), volume, spacing);
-  const auto output = as_view(filtered.mutable_data(), volume, spacing);
-  const VolumeReport report =
+  Array filtered = like(volumes);
+  const auto input = as_views(volumes.data(), volumes, spacing);
+  const auto output = as_views(filtered.mutable_data(), volumes, spacing);
+  const SeriesReport report =
       run(progress, [&](const Observer& observer) { return denoise(input, output, request, observer); });
-  return py::make_tuple(filtered, json_as_python(to_json(report, spelled)));
+  const Json json = are_series
+                        ? to_json(report, spelled)
+                        : to_json(VolumeReport{report.volumes.front(), report.backend, report.warnings}, spelled);
+  return py::make_tuple(filtered, json_as_python(json));
 }
 
 /// What a scan can be denoised by, besides filters and NoiseOptions.
@@ -271,36 +294,45 @@ py::object denoise_scan(const std::string& input, const std::string& output, con
   return json_as_python(to_json(request, report, spelled));
 }
 
-/// The noise as a dictionary, and where it is asked for its standard deviation at each voxel.
-py::tuple estimate(const Array& volume, const std::array<double, 3>& spacing, double offset,
-                   const std::optional<Array>& mask, bool with_map, Options options) {
-  const HeaderFacts header = take<VoxelOptions>(options).header(offset);
+/// The noise of each volume as a dictionary, and where it is asked for its standard deviation at each voxel.
+py::tuple estimate(const Array& volumes, const Distances& spacing, double offset, const std::optional<Array>& mask,
+                   bool with_map, Options options) {
+  const auto voxels = take<VoxelOptions>(options);
   const auto execution = take<ExecutionOptions>(options);
-  const auto view = as_view(volume.data(), volume, spacing);
+  const auto views = as_views(volumes.data(), volumes, spacing);
   std::optional<Array> map;
-  if (with_map) map.emplace(std::array{volume.shape(0), volume.shape(1), volume.shape(2)});
-  float* const sigma = with_map ? map->mutable_data() : nullptr;
-  const NoiseModel model = run(py::none(), [&](const Observer& observer) {
+  if (with_map) map.emplace(like(volumes));
+  const auto sigmas = with_map ? as_views(map->mutable_data(), volumes, spacing) : std::vector<VolumeView<float>>();
+  const auto models = run(py::none(), [&](const Observer& observer) {
     const Execution background = execution_of(execution, observer);
-    BlankSlices source(std::make_unique<MemoryVolume>(view, header), background);
-    const auto of_whole = [&] { return measure_noise(source, background); };
-    NoiseModel measured;
-    if (mask) {
-      MaskedSource masked(std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(view, header), background),
-                          std::make_unique<MemoryVolume>(as_view(mask->data(), *mask, spacing)));
-      measured = of_masked(measure_noise(masked, background), header, of_whole);
-    } else {
-      measured = of_whole();
+    const MemoryImage image({views}, voxels.header(offset), voxels.time_series);
+    NoiseOfVolumes noise(image);
+    std::vector<NoiseModel> measured;
+    for (std::size_t volume = 0; volume < views.size(); ++volume) {
+      const auto open_whole = [&] {
+        return std::make_unique<BlankSlices>(image.volume(volume, io::VoxelDomain::real), background);
+      };
+      const auto whole = open_whole();
+      if (mask) {
+        MaskedSource masked(open_whole(), std::make_unique<MemoryVolume>(as_view(mask->data(), *mask, spacing)));
+        measured.push_back(noise.measure_masked(volume, masked, background, open_whole));
+      } else {
+        measured.push_back(noise.measure(volume, *whole, background));
+      }
+      if (!with_map) continue;
+      map_noise(measured.back(), *whole, [&](VolumeView<const float> slices) {
+        std::copy_n(slices.data, slices.extent.voxels(), sigmas[volume].row(0, slices.origin.z));
+      });
     }
-    const auto keep = [&](VolumeView<const float> slices) {
-      std::copy_n(slices.data, slices.extent.voxels(), sigma + slices.origin.z * view.extent.slice());
-    };
-    if (sigma) map_noise(measured, source, keep);
     return measured;
   });
-  Json json = to_json(model);
-  json["spectrum"] = to_json(model.spectrum);
-  return py::make_tuple(json_as_python(json), map);
+  py::list noises;
+  for (const NoiseModel& model : models) {
+    Json json = to_json(model);
+    json["spectrum"] = to_json(model.spectrum);
+    noises.append(json_as_python(json));
+  }
+  return py::make_tuple(noises, map);
 }
 
 /// For each parameter its keyword and what to say of it.
@@ -355,7 +387,7 @@ PYBIND11_MODULE(_quietvox, module) {
   module.def("filters", &list_filters);
   module.def("scan_options", [] { return describe(scan_options()); });
   module.def("middle_if_far", [](double low, double high) { return middle_if_far({low, high}); });
-  module.def("denoise_volume", &denoise_volume);
+  module.def("denoise_volumes", &denoise_volumes);
   module.def("denoise_scan", &denoise_scan);
   module.def("estimate", &estimate);
   py::module_::import("atexit").attr("register")(py::cpp_function(&end_runs));

@@ -11,6 +11,10 @@ arrays of nibabel give axes="xyz". What is given per axis, such as `spacing` or 
 the array's axes: `spacing=image.GetSpacing()[::-1]` in SimpleITK, `spacing=image.header.get_zooms()[:3]` in nibabel.
 Texts, such as "1x1x0", and dictionaries are in the order x, y, z.
 
+An array of four axes holds the volumes of a series, such as times, directions of diffusion or echoes: t, z, y, x, or of
+nibabel x, y, z, t. They are filtered one by one; others of the series help to tell the noise of each. What is given per
+axis has no part for t.
+
 Results have the axes of what was given. They are float32, or float64 where voxels lie so far from 0 that float32 would
 lose digits. Each filter is a function too: `quietvox.median(volume, radius=1)`; help(quietvox.median) lists its
 parameters. None stands for the default. Errors of the library are quietvox.Error.
@@ -52,32 +56,36 @@ def denoise(
     stabilise=None,
     force_kind=None,
     ct_numbers=None,
+    time_series=None,
     backend=None,
     threads=None,
     memory_limit=None,
     progress=None,
     report=False,
 ):
-    """Denoises a volume in memory and returns the result.
+    """Denoises a volume in memory, or those of a series, and returns the result.
 
-    volume: an array of two or three axes. Voxels that are not finite are missing: they count for no neighbour and stay
+    volume: an array of two to four axes. Voxels that are not finite are missing: they count for no neighbour and stay
         as they are.
     spacing: the distance of voxels along each axis, in mm; without it, voxels are cubes.
     filters: a Filter, the name of one, or a list of these, one after another. Without them, quietvox measures the noise
         and takes it out.
-    axes: what the axes are, "zyx", "xyz" or another order. Slices lie along z.
-    mask: an array of the same shape; where it is 0, voxels keep their value and count for no neighbour.
+    axes: what the axes are, "zyx", "xyz" or another order. Slices lie along z. Of a series "zyx" stands for "tzyx", and
+        "xyz" for "xyzt".
+    mask: an array of the same shape, without t; where it is 0, voxels keep their value and count for no neighbour.
     strength: "light", "medium" (default) or "strong", where there are no filters.
     stabilise: "none", "auto", "rician", "poisson" or "speckle": which noise is made Gaussian before the filter and
         turned back after it. "auto" (default): whichever was found, if all filters go by the measured noise.
     force_kind: what the voxels mean: "magnitude" (MR), "scalar" (anything else that can be filtered), "phase",
         "labels"; without it, they are looked at. Labels are not filtered, phases only by the median.
     ct_numbers: True for CT, whose noise does not follow the value.
+    time_series: True where the volumes of a series are one picture at several times, as in functional MRI: they have
+        one noise.
     backend: "auto" (default), "cpu", "cuda" or "cuda:N".
     threads: of the CPU; 0 (default): one per core.
     memory_limit: of the whole process, in MiB.
     progress: called with the fraction that is done. What it raises ends the run, unless that has just been done.
-    report: True to return a dictionary besides, which says what was done.
+    report: True to return a dictionary besides, which says what was done; of a series, for each of its `volumes`.
     """
     return _denoise(
         volume,
@@ -91,6 +99,7 @@ def denoise(
         stabilise=stabilise,
         force_kind=force_kind,
         ct_numbers=ct_numbers,
+        time_series=time_series,
         backend=backend,
         threads=threads,
         memory_limit=memory_limit,
@@ -123,55 +132,83 @@ def estimate(
     mask=None,
     force_kind=None,
     ct_numbers=None,
+    time_series=None,
     threads=None,
     memory_limit=None,
     map=False,
 ):
-    """Measures the noise of a volume in memory and returns a dictionary: sigma, distribution, confidence and more.
+    """Measures the noise of a volume in memory and returns a dictionary: sigma, distribution, confidence and more. Of a
+    series it returns a list of them, one for each volume.
 
-    mask: an array of the same shape; where it is 0, voxels do not count.
+    mask: an array of the same shape, without t; where it is 0, voxels do not count.
     map: True to return an array besides: the standard deviation of the noise at each voxel. The others are as of
         denoise().
     """
     volume = _Volume(volume, spacing, axes)
-    options = {"force_kind": force_kind, "ct_numbers": ct_numbers, "threads": threads, "memory_limit": memory_limit}
-    inside = None if mask is None else volume.arranged(volume.mask(mask))
+    options = {
+        "force_kind": force_kind,
+        "ct_numbers": ct_numbers,
+        "time_series": volume.time_series(time_series),
+        "threads": threads,
+        "memory_limit": memory_limit,
+    }
+    inside = None if mask is None else volume.arranged_mask(volume.mask(mask))
     if inside is not None and not inside.any():
         warnings.warn("mask: no voxel is inside, so the whole volume was measured", stacklevel=2)
     noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, inside, map, _texts(options, ()))
+    noise = noise if volume.is_series else noise[0]
     return (noise, volume.as_given(sigma)) if map else noise
 
 
 class _Volume:
-    """An array as the library takes it, in the order z, y, x and without a copy where it lies so in memory."""
+    """An array as the library takes it, in the order t, z, y, x and without a copy where it lies so in memory."""
 
     def __init__(self, array, spacing, axes):
         array = _real_array(array, "volume")
-        axes = "zyx" if axes is None else axes
-        if array.ndim not in (2, 3):
-            raise ValueError(
-                f"a volume has two or three axes, not {array.ndim}; give one volume of a series, "
-                "or its file to denoise_scan, which compares the volumes"
-            )
+        if array.ndim not in (2, 3, 4):
+            raise ValueError(f"a volume has two or three axes, and a series of them four, not {array.ndim}")
         if array.size == 0:
             raise ValueError(f"a volume of shape {array.shape} has no voxels")
-        if sorted(axes) != ["x", "y", "z"] and (array.ndim == 3 or sorted(axes) != ["x", "y"]):
-            raise ValueError(f"axes = {axes!r} is not an order of x, y and z, such as 'zyx'")
-        letters = [letter for letter in axes if letter != "z" or array.ndim == 3]
-        places = [letters.index(letter) for letter in "xyz" if letter in letters]
-        self._order = places[::-1]
+        self.is_series = array.ndim == 4
+        self._axes = self._letters("zyx" if axes is None else axes, array.ndim)
         self._shape = array.shape
+        self._order = [self._axes.index(axis) for axis in "tzyx" if axis in self._axes]
         #: The places of x, y and z in what is given per axis. Of an image of two axes, nothing looks at z.
+        in_space = [axis for axis in self._axes if axis != "t"]
+        places = [in_space.index(axis) for axis in "xyz" if axis in in_space]
         self.places = (places + places[:1])[:3]
         self.spacing = [1.0] * 3 if spacing is None else self._spacing(spacing)
         self.offset = 0.0
-        self.voxels = self.arranged(self._near_zero(array))
+        self.voxels = self._arranged(self._near_zero(array))
+
+    @staticmethod
+    def _letters(axes, count):
+        """The axes of the array, in its order."""
+        letters = "".join(axes)
+        if count == 4:
+            letters = {"zyx": "tzyx", "xyz": "xyzt"}.get(letters, letters)
+        if count == 2:
+            letters = letters.replace("z", "")
+        if sorted(letters) != sorted("xyzt"[:count]):
+            of = "x, y, z and t, such as 'tzyx'" if count == 4 else "x, y and z, such as 'zyx'"
+            raise ValueError(f"axes = {axes!r} is not an order of {of}")
+        return letters
 
     def mask(self, mask):
         mask = _real_array(mask, "mask")
-        if mask.shape != self._shape:
-            raise ValueError(f"the mask has shape {mask.shape}, the volume {self._shape}")
+        shape = tuple(extent for axis, extent in zip(self._axes, self._shape) if axis != "t")
+        if mask.shape != shape:
+            raise ValueError(f"the mask has shape {mask.shape}, the volume {shape}")
         return (mask != 0) & ~numpy.isnan(mask)
+
+    def mask_of_voxels(self, mask):
+        """A mask with an axis for t, where the volume has one."""
+        return numpy.expand_dims(mask, self._axes.index("t")) if self.is_series else mask
+
+    def time_series(self, time_series):
+        if time_series and not self.is_series:
+            raise ValueError(f"time_series is for an array of four axes, not {len(self._shape)}")
+        return time_series
 
     def as_given(self, result):
         return result.reshape(result.shape[-len(self._shape) :]).transpose(numpy.argsort(self._order))
@@ -181,8 +218,10 @@ class _Volume:
             spacing = [float(distance) for distance in spacing]
         except TypeError:
             spacing = [spacing]
-        if len(spacing) != len(self._shape) or not all(0 < distance < numpy.inf for distance in spacing):
-            raise ValueError(f"spacing = {spacing} is not one positive number for each of {len(self._shape)} axes")
+        count = len(self._shape) - self.is_series
+        if len(spacing) != count or not all(0 < distance < numpy.inf for distance in spacing):
+            of_space = " in space" if self.is_series else ""
+            raise ValueError(f"spacing = {spacing} is not one positive number for each of {count} axes{of_space}")
         return [spacing[place] for place in self.places]
 
     def _near_zero(self, array):
@@ -206,9 +245,12 @@ class _Volume:
                 raise ValueError(f"voxel value {number} does not fit into a 32-bit float; give fewer digits, or floats")
         return near
 
-    def arranged(self, array):
+    def arranged_mask(self, mask):
+        return self._arranged(self.mask_of_voxels(mask))[0]
+
+    def _arranged(self, array):
         array = array.transpose(self._order)
-        return numpy.ascontiguousarray(array.reshape((1,) * (3 - array.ndim) + array.shape), dtype=numpy.float32)
+        return numpy.ascontiguousarray(array.reshape((1,) * (4 - array.ndim) + array.shape), dtype=numpy.float32)
 
 
 def _real_array(array, name):
@@ -224,12 +266,14 @@ def _real_array(array, name):
 def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, report=False, **options):
     given = _Volume(volume, spacing, axes)
     inside = None if mask is None else given.mask(mask)
-    result, done = _quietvox.denoise_volume(
+    options["time_series"] = given.time_series(options.get("time_series"))
+    result, done = _quietvox.denoise_volumes(
         given.voxels,
+        given.is_series,
         given.spacing,
         given.offset,
         _steps(filters, given.places),
-        None if mask is None else given.arranged(inside),
+        None if mask is None else given.arranged_mask(inside),
         _texts(options, ()),
         progress,
     )
@@ -238,7 +282,7 @@ def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, 
     result = given.as_given(result)
     if given.offset:
         result = numpy.add(result, given.offset, dtype=numpy.float64)
-        result = result if mask is None else numpy.where(inside, result, volume)
+        result = result if mask is None else numpy.where(given.mask_of_voxels(inside), result, volume)
     return (result, done) if report else result
 
 

@@ -21,6 +21,12 @@
 namespace quietvox::cli {
 namespace {
 
+/// Lines of readers name a file themselves.
+std::string with_subject(const std::string& subject, const std::string& line) {
+  const bool has_it = subject.empty() || line.starts_with(subject + ":") || line.starts_with(subject + "/");
+  return has_it ? line : subject + ": " + line;
+}
+
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -153,18 +159,19 @@ void Console::about(const std::string& subject, std::size_t number, std::size_t 
   count_ = static_cast<double>(count);
 }
 
-/// Lines of readers name a file themselves.
-std::string Console::with_subject(const std::string& line) const {
-  const bool has_it = subject_.empty() || line.starts_with(subject_ + ":") || line.starts_with(subject_ + "/");
-  return has_it ? line : subject_ + ": " + line;
+void Console::note(const std::string& line) { print(with_subject(subject_, line), !options_.quiet); }
+
+void Console::detail(const std::string& line) {
+  print(with_subject(subject_, line), options_.verbose && !options_.quiet);
 }
 
-void Console::note(const std::string& line) { print(with_subject(line), !options_.quiet); }
-
-void Console::detail(const std::string& line) { print(with_subject(line), options_.verbose && !options_.quiet); }
-
 void Console::warning(const Message& message) {
-  print("quietvox: warning: " + with_subject(as_text(message)), !options_.quiet);
+  const std::string& text = said_warnings_.emplace_back(as_text(message));
+  print("quietvox: warning: " + with_subject(subject_, text), !options_.quiet);
+}
+
+void Console::warnings(const std::vector<std::string>& all, const std::string& of) {
+  for (const std::string& each : all) warning(with_subject(of, each));
 }
 
 void Console::error(const Message& message) {

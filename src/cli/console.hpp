@@ -32,15 +32,19 @@ class Console {
   void note(const std::string& line);    ///< unless --quiet
   void detail(const std::string& line);  ///< with --verbose
   void warning(const Message& message);  ///< unless --quiet
-  void error(const Message& message);    ///< always
-  void causes(const std::exception&);    ///< with --verbose: the exceptions behind this one
+  /// Each as a warning; `of`: the one of several inputs that they speak of.
+  void warnings(const std::vector<std::string>&, const std::string& of = "");
+  void error(const Message& message);  ///< always
+  void causes(const std::exception&);  ///< with --verbose: the exceptions behind this one
+
+  /// The warnings so far, without what they begin with.
+  const std::vector<std::string>& said_warnings() const { return said_warnings_; }
 
   void progress(double fraction);
   void end_progress();  ///< leaves no half-drawn bar behind
 
  private:
   void print(const std::string& line, bool to_stderr);
-  std::string with_subject(const std::string& line) const;
   std::string progress_text() const;
   void draw_bar();
 
@@ -48,6 +52,7 @@ class Console {
   bool terminal_;
   std::optional<io::Descriptor> log_;
   std::mutex mutex_;
+  std::vector<std::string> said_warnings_;
   std::string subject_;
   double number_ = 1, count_ = 1;
   int percent_ = -1;  ///< last shown

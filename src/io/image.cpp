@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/image.hpp"
 
+#include "io/files/gzip_writer.hpp"
 #include "io/output/atomic_output.hpp"
 
 namespace quietvox::io {
@@ -20,6 +21,8 @@ std::string to_string(Format format) {
   }
   return "";
 }
+
+std::size_t ImageWriter::packing_bytes(const Execution& execution) const { return GzipWriter::memory(execution); }
 
 WriteReport ImageWriter::commit() {
   std::vector<AtomicOutput*> outputs;

@@ -125,6 +125,8 @@ class ImageWriter {
   void write(VolumeView<const float> slices) { write(slices, nullptr); }
   /// Verifies what was written against what was meant, and adds to `outputs` what is then to be committed.
   virtual WriteReport finish(std::vector<AtomicOutput*>& outputs) = 0;
+  /// Most memory that it takes to pack what it writes.
+  virtual std::size_t packing_bytes(const Execution&) const;
   /// How real values of a volume are stored, where that is as whole numbers.
   virtual std::optional<StoredIntegers> integers(std::size_t /*volume*/) const { return {}; }
   /// Finishes, and puts all in its place.

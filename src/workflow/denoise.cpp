@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <optional>
 
-#include "analysis/measure_noise.hpp"
-#include "core/memory_volume.hpp"
 #include "filters/registry.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
-#include "io/voxel_kind.hpp"
-#include "workflow/blank_slices.hpp"
+#include "io/float_precision.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/mask.hpp"
-#include "workflow/masked_source.hpp"
 #include "workflow/memory_budget.hpp"
-#include "workflow/noise_of_volume.hpp"
+#include "workflow/memory_image.hpp"
 #include "workflow/resource_error.hpp"
 #include "workflow/scan_filter.hpp"
 #include "workflow/unfiltered_volumes.hpp"
@@ -58,16 +56,46 @@ bool warn_of_thick_axis(std::span<const FilterConfig> chain, const VolumeSource&
   return false;
 }
 
-/// What is said of the voxels of a volume in memory, or what they look like. Less an offset, all look like phases,
-/// whose range is even about 0.
-HeaderFacts facts_of(VolumeView<const float> volume, HeaderFacts said) {
-  if (said.kind && said.kind_source.empty()) {
-    said.kind_source = io::facts_given({.series_uid = {}, .kind = said.kind}).kind_source;
+/// Rank filters work on stored numbers, unless real values are needed, as for stabilisation. If floats would lose
+/// digits of the real values, all filters work on these minus Image::offset(); throws if the output has another type
+/// or format.
+io::VoxelDomain choose_domain(const DenoiseRequest& request, const io::Image& image, const DenoiseReport& report) {
+  const bool keeps_type = report.format == image.format() && request.out.output_type == OutputType::same;
+  if (const double offset = image.offset(); offset != 0) {
+    if (keeps_type) return io::VoxelDomain::real_less_offset;
+    throw io::far_from_zero_error(request.input.string(), offset);
   }
-  if (said.kind) return said;
-  const auto as_source = [&](std::size_t) { return std::make_unique<MemoryVolume>(volume); };
-  HeaderFacts looks = io::KindByVoxels(1).get(0, said, {}, as_source);
-  return said.offset != 0 && looks.kind == DataKind::phase ? said : looks;
+  bool stored = keeps_type && request.mask.residual.empty() && !is_asked_for(request.stabilise);
+  for (const FilterConfig& step : request.filters) stored = stored && step.filter().commutes_with_rescale;
+  for (std::size_t volume = 0; volume < image.volume_count(); ++volume) {
+    stored = stored && image.can_filter_stored(volume);
+  }
+  return stored ? io::VoxelDomain::stored : io::VoxelDomain::real;
+}
+
+/// Writers of the files that a request names.
+ScanWriters make_writers(const DenoiseRequest& request, const io::Image& image, const io::Image* mask,
+                         const DenoiseReport& report, const Execution& background) {
+  // Who may read the mask and the files that parameters name: the output shows something of them.
+  std::vector<fs::path> named;
+  for (const Source& source : named_files(request.filters)) named.push_back(source.path);
+  const auto options_of = [&](const OutputOptions& out, const fs::path& output) {
+    io::WriteOptions options = write_options(out, request.input, background);
+    options.access = io::access_of(named, output);
+    if (mask) options.access = options.access & io::access_of(*mask, output);
+    return options;
+  };
+  ScanWriters writers{.image = nullptr, .residual = nullptr, .domain = choose_domain(request, image, report)};
+  writers.image =
+      make_writer(image, report.format, request.output, writers.domain, options_of(request.out, request.output));
+  if (!request.mask.residual.empty()) {
+    OutputOptions usual;
+    usual.force = request.out.force;
+    io::WriteOptions options = options_of(usual, request.mask.residual);
+    options.are_differences = true;
+    writers.residual = make_writer(image, io::Format::nifti, request.mask.residual, io::VoxelDomain::real, options);
+  }
+  return writers;
 }
 
 void check_options(const DenoiseRequest& request) {
@@ -77,7 +105,7 @@ void check_options(const DenoiseRequest& request) {
   validate(request.execution);
 }
 
-void check_voxels(const VolumeView<const float>& input) {
+void check_volume(const VolumeView<const float>& input) {
   for (int axis = 0; axis < 3; ++axis) {
     if (input.extent[axis] < 1)
       throw Error(Errc::invalid_argument, "the input is empty", "give voxels along every axis");
@@ -87,6 +115,23 @@ void check_voxels(const VolumeView<const float>& input) {
                 "give mm, above 0");
   }
   if (!input.data) throw Error(Errc::invalid_argument, "the input has no voxels in memory");
+}
+
+void check_volumes(std::span<const VolumeView<const float>> input, std::span<const VolumeView<float>> output,
+                   const VolumeRequest& request) {
+  const auto refuse = [](const Message& what) { throw Error(Errc::invalid_argument, what); };
+  if (input.empty()) refuse("there is no volume");
+  if (input.size() != output.size()) refuse("the outputs are not as many as the inputs");
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    check_volume(input[i]);
+    if (!output[i].data) refuse("the output has no voxels in memory");
+    if (output[i].extent != input[i].extent) refuse("the output differs from the input in extent");
+    if (input[i].extent != input[0].extent) refuse("the volumes differ in extent");
+    if (input[i].spacing != input[0].spacing) refuse("the volumes differ in spacing");
+  }
+  if (request.mask.data && request.mask.extent != input[0].extent) {
+    refuse(Parameter{"mask"} + " differs from the input in extent");
+  }
 }
 
 /// Refuses windows that do not fit, or that would reach across irregular slices. No value of a voxel makes a window
@@ -126,6 +171,32 @@ double cpu_seconds(const io::Image& image, const DenoiseReport& report, const Ex
     seconds += quietvox::cpu_seconds(report.volumes[volume].filters, image.geometry(volume).extent, execution);
   }
   return seconds;
+}
+
+/// With the filters that a request without any asks for.
+DenoiseRequest with_filters(const DenoiseRequest& asked_for, DenoiseReport& report) {
+  DenoiseRequest request = asked_for;
+  request.filters = filters_of(asked_for);
+  report.requested = request.filters;
+  report.stabilise = request.stabilise;
+  return request;
+}
+
+/// Filters the volumes of a scan into writers, which are made once all is checked that needs no voxels.
+void filter_volumes(const DenoiseRequest& request, bool is_chosen, const ScanFilter::Scan& scan,
+                    BackendSelector& backends, const Observer& observer, DenoiseReport& report,
+                    const std::function<ScanWriters()>& make_writers) {
+  UnfilteredVolumes unfiltered(request.filters);
+  check_windows(request, scan.image, unfiltered, report);
+  const Execution background = background_of(request.execution, observer);
+  const StartingBackend& backend = backends.of([&] { return cpu_seconds(scan.image, report, background); });
+  backend.check();
+  io::with_change_check(scan.files, [&] {
+    ScanFilter(request, is_chosen, scan, make_writers(), unfiltered, backend, observer, report).run();
+  });
+  report.backend = backend.name();
+  report.backend_reason = backend.why();
+  unfiltered.warn(report.warnings);
 }
 
 /// The exception that is being handled; as an Error where memory or threads ran out.
@@ -180,12 +251,8 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
                       const Observer& observer) {
   const auto start = std::chrono::steady_clock::now();
   check_options(asked_for);
-  const bool is_chosen = asked_for.filters.empty();
-  DenoiseRequest request = asked_for;
-  request.filters = filters_of(asked_for);
   DenoiseReport report;
-  report.requested = request.filters;
-  report.stabilise = request.stabilise;
+  const DenoiseRequest request = with_filters(asked_for, report);
   report.format = output_format(request.out.output_format, request.output, image.format());
   check_format(request.out, report.format);
   report.extent = describe_extent(image);
@@ -193,18 +260,11 @@ DenoiseReport denoise(const DenoiseRequest& asked_for, const io::Image& image, B
   const Execution background = background_of(request.execution, observer);
   const auto mask = open_mask(request.mask.mask, image, background, report.warnings);
   check_formats(request, image, report);
-  UnfilteredVolumes unfiltered(request.filters);
-  check_windows(request, image, unfiltered, report);
-  const StartingBackend& backend = backends.of([&] { return cpu_seconds(image, report, background); });
-  backend.check();
   std::vector<io::FileStamp> inputs = image.files();
   if (mask) std::ranges::copy(mask->files(), std::back_inserter(inputs));
-  io::with_change_check(inputs, [&] {
-    ScanFilter(request, is_chosen, {image, mask.get(), inputs}, unfiltered, backend, observer, report).run();
-  });
-  report.backend = backend.name();
-  report.backend_reason = backend.why();
-  unfiltered.warn(report.warnings);
+  const bool is_chosen = asked_for.filters.empty();
+  filter_volumes(request, is_chosen, {image, mask.get(), inputs}, backends, observer, report,
+                 [&] { return make_writers(request, image, mask.get(), report, background); });
   for (const std::string& warning : image.warnings_of_voxels()) report.warnings.emplace_back(warning);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
@@ -220,66 +280,37 @@ DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) t
   rethrow(exception);
 }
 
-VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& request,
-                     const Observer& observer) try {
-  check_voxels(input);
-  if (!output.data) throw Error(Errc::invalid_argument, "the output has no voxels in memory");
-  if (output.extent != input.extent) throw Error(Errc::invalid_argument, "the output differs from the input in extent");
-  validate(request.execution);
-  const bool is_chosen = request.filters.empty();
-  const std::vector filters = is_chosen ? std::vector{denoising_filter(request.strength)} : request.filters;
-  std::vector<Message> warnings;
-  Execution execution = execution_of(request.execution, observer);
-  const HeaderFacts header = facts_of(input, request.header);
-  auto slices = std::make_unique<BlankSlices>(std::make_unique<MemoryVolume>(input, header), execution);
-  if (execution.memory_limit) slices->judge_ahead();
-  const BlankSlices& blanks = *slices;
-  std::unique_ptr<VolumeSource> source = std::move(slices);
+SeriesReport denoise(std::span<const VolumeView<const float>> input, std::span<const VolumeView<float>> output,
+                     const VolumeRequest& request, const Observer& observer) try {
+  check_volumes(input, output, request);
+  const DenoiseRequest asked_for{.filters = request.filters,
+                                 .strength = request.strength,
+                                 .stabilise = request.stabilise,
+                                 .execution = request.execution};
+  check_options(asked_for);
+  DenoiseReport report;
+  const DenoiseRequest as_scan = with_filters(asked_for, report);
+  const MemoryImage image({input, output}, request.header, request.are_times);
+  report.format = image.format();
+  std::optional<MemoryImage> mask;
   if (request.mask.data) {
-    if (request.mask.extent != input.extent) {
-      throw Error(Errc::invalid_argument, Parameter{"mask"} + " differs from the input in extent");
-    }
-    source = std::make_unique<MaskedSource>(std::move(source), std::make_unique<MemoryVolume>(request.mask));
-    if (std::none_of(request.mask.data, request.mask.data + request.mask.extent.voxels(), is_inside)) {
-      warnings.push_back(empty_mask_warning());
-    }
+    mask.emplace(MemoryImage::Volumes{{&request.mask, 1}}, HeaderFacts{.kind = DataKind::labels});
   }
-  const auto by_header = resolve_by_header(filters, *source);
-  BackendSelector backends(request.execution.backend, filters);
-  const StartingBackend& backend =
-      backends.of([&] { return quietvox::cpu_seconds(by_header, input.extent, execution); });
-  if (execution.memory_limit) {
-    const MemoryDemand demand = memory_demand({by_header, request.stabilise, is_chosen}, *source, backend, execution);
-    const std::size_t blocks = request.mask.data ? 2 : 0;
-    reserve_memory(execution, request.execution, demand.besides + blocks * block_bytes(input.extent), demand.least);
-  }
-  const NoiseMeasure measure = [&](VolumeSource& reaching, const Execution& step) {
-    if (&reaching != source.get()) return measure_noise(reaching, step);
-    NoiseModel model = measure_noise_for(request.stabilise, reaching, step);
-    if (!request.mask.data) return model;
-    return of_masked(std::move(model), reaching.header(), [&] {
-      BlankSlices whole(std::make_unique<MemoryVolume>(input, header), step);
-      return measure_noise_for(request.stabilise, whole, step);
-    });
-  };
-  const VolumeFilter filter({filters, request.stabilise, is_chosen}, *source, backend, execution, measure);
-  filter.run([&](VolumeView<const float> filtered) {
-    const float* const before = input.row(0, filtered.origin.z);
-    const float* const mask = request.mask.data ? request.mask.row(0, filtered.origin.z) : nullptr;
-    float* const after = output.row(0, filtered.origin.z);
-    for (std::int64_t i = 0; i < filtered.extent.voxels(); ++i) {
-      const bool keeps = !std::isfinite(filtered.data[i]) || (mask && !is_inside(mask[i]));
-      after[i] = keeps ? before[i] : filtered.data[i];
-    }
-  });
-  std::ranges::move(filter.warnings(), std::back_inserter(warnings));
-  warn_of_thick_axis(by_header, *source, warnings);
-  LostSlices lost;
-  lost.add(blanks, [](std::int64_t) { return ""; });
-  lost.warn(warnings);
-  return {{filter.resolved(), filter.noise(), filter.stabilised()}, backend.name(), warnings};
+  BackendSelector backends(request.execution.backend, as_scan.filters);
+  constexpr auto domain = io::VoxelDomain::real;
+  filter_volumes(as_scan, request.filters.empty(), {image, mask ? &*mask : nullptr, {}}, backends, observer, report,
+                 [&] {
+                   return ScanWriters{image.writer({}, domain, {}), nullptr, domain};
+                 });
+  return {report.volumes, report.noise_source, report.backend, report.warnings};
 } catch (const std::exception& exception) {
   rethrow(exception);
+}
+
+VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& request,
+                     const Observer& observer) {
+  const SeriesReport report = denoise({&input, 1}, {&output, 1}, request, observer);
+  return {report.volumes.front(), report.backend, report.warnings};
 }
 
 }  // namespace quietvox

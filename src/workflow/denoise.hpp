@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,13 +87,14 @@ DenoiseReport denoise(const DenoiseRequest&, const io::Image&, BackendSelector&,
 /// The filters of a request.
 std::vector<FilterConfig> filters_of(const DenoiseRequest&);
 
-/// What is to be done to a volume in memory.
+/// What is to be done to a volume in memory, or to the volumes of a series.
 struct VolumeRequest {
   std::vector<FilterConfig> filters{};  ///< as in DenoiseRequest
   DenoiseStrength strength = DenoiseStrength::medium;
   Stabilise stabilise = Stabilise::automatic;
   HeaderFacts header{};  ///< what the voxels are; without a kind, they are looked at: labels and phases are refused
   VolumeView<const float> mask{};  ///< of the same extent; where it is 0, voxels keep their value; empty: everywhere
+  bool are_times = false;          ///< of a series: the volumes are one picture at several times, and have one noise
   ExecutionOptions execution{};
 };
 
@@ -103,9 +105,22 @@ struct VolumeReport {
   std::vector<Message> warnings;
 };
 
+/// What was done to the volumes of a series in memory.
+struct SeriesReport {
+  std::vector<DenoisedVolume> volumes;
+  std::string noise_source;  ///< as in DenoiseReport
+  std::string backend;
+  std::vector<Message> warnings;
+};
+
 /// Filters a volume from memory to memory. `output` has the extent of `input` and does not overlap it. Voxels that are
 /// not finite are missing: they count for no neighbour and stay as they are. `input.spacing` is in mm. Throws Error.
 VolumeReport denoise(VolumeView<const float> input, VolumeView<float> output, const VolumeRequest& = {},
                      const Observer& = {});
+
+/// Filters the volumes of a series, such as time points, directions of diffusion or echoes, one after another. The
+/// noise of each is told by its difference from another one, too. All have one extent and spacing. Otherwise as above.
+SeriesReport denoise(std::span<const VolumeView<const float>> input, std::span<const VolumeView<float>> output,
+                     const VolumeRequest& = {}, const Observer& = {});
 
 }  // namespace quietvox

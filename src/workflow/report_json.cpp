@@ -20,6 +20,12 @@ Json to_json(const DenoisedVolume& volume) {
   return json;
 }
 
+Json to_json(const std::vector<DenoisedVolume>& volumes) {
+  Json all = Json::array();
+  for (const DenoisedVolume& volume : volumes) all.push_back(to_json(volume));
+  return all;
+}
+
 }  // namespace
 
 Json to_json(const VolumeReport& report, const Spelling& spelling) {
@@ -28,9 +34,16 @@ Json to_json(const VolumeReport& report, const Spelling& spelling) {
   return json;
 }
 
+Json to_json(const SeriesReport& report, const Spelling& spelling) {
+  Json json = {{"volumes", to_json(report.volumes)},
+               {"backend", report.backend},
+               {"warnings", to_json(report.warnings, spelling)}};
+  if (!report.noise_source.empty()) json["noise_source"] = report.noise_source;
+  return json;
+}
+
 Json to_json(const DenoiseRequest& request, const DenoiseReport& report, const Spelling& spelling) {
-  Json volumes = Json::array(), files = Json::array();
-  for (const DenoisedVolume& volume : report.volumes) volumes.push_back(to_json(volume));
+  Json files = Json::array();
   for (const std::filesystem::path& file : report.files) files.push_back(file.string());
   Json document = {{"input", request.input.string()},
                    {"output", request.output.string()},
@@ -39,7 +52,7 @@ Json to_json(const DenoiseRequest& request, const DenoiseReport& report, const S
                    {"dry_run", request.out.dry_run},
                    {"requested", as_given(report.requested)},
                    {"stabilise", FieldType<Stabilise>::format(report.stabilise)},
-                   {"volumes", volumes},
+                   {"volumes", to_json(report.volumes)},
                    {"backend", report.backend},
                    {"backend_reason", report.backend_reason.text(spelling)},
                    {"files", files},

@@ -22,7 +22,6 @@
 #include "workflow/result_writer.hpp"
 
 namespace quietvox {
-namespace fs = std::filesystem;
 namespace {
 
 /// A volume that, if `is_wanted`, remembers its smallest and largest voxel as it is read.
@@ -57,8 +56,9 @@ std::string volume_name(std::size_t volume) { return "volume " + std::to_string(
 
 }  // namespace
 
-ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan& scan, UnfilteredVolumes& unfiltered,
-                       const StartingBackend& backend, const Observer& observer, DenoiseReport& report)
+ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan& scan, ScanWriters writers,
+                       UnfilteredVolumes& unfiltered, const StartingBackend& backend, const Observer& observer,
+                       DenoiseReport& report)
     : request_(request),
       is_chosen_(is_chosen),
       image_(scan.image),
@@ -70,8 +70,8 @@ ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan
       report_(report),
       background_(background_of(request.execution, observer)),
       whole_(execution_of(request.execution, observer)),
-      domain_(choose_domain()),
-      writers_(make_writers()),
+      domain_(writers.domain),
+      writers_(std::move(writers)),
       rounding_(request.output, report.format, image_.volume_count(), background_),
       restores_(mask_ || writers_.residual || report.format != image_.format()),
       noise_of_volumes_(image_, report.stabilise) {}
@@ -105,44 +105,6 @@ void ScanFilter::add_warnings_of_volumes() {
   for (const auto& [warning, volumes] : warnings_of_volumes_) {
     report_.warnings.push_back(count() > 1 ? describe_volumes(volumes) + ": " + warning : warning);
   }
-}
-
-/// Rank filters work on stored numbers, unless real values are needed, as for stabilisation. If floats would lose
-/// digits of the real values, all filters work on these minus Image::offset(); throws if the output has another type
-/// or format.
-io::VoxelDomain ScanFilter::choose_domain() const {
-  const bool keeps_type = report_.format == image_.format() && request_.out.output_type == OutputType::same;
-  if (const double offset = image_.offset(); offset != 0) {
-    if (keeps_type) return io::VoxelDomain::real_less_offset;
-    throw io::far_from_zero_error(request_.input.string(), offset);
-  }
-  bool stored = keeps_type && request_.mask.residual.empty() && !is_asked_for(report_.stabilise);
-  for (const FilterConfig& step : request_.filters) stored = stored && step.filter().commutes_with_rescale;
-  for (std::size_t volume = 0; volume < count(); ++volume) stored = stored && image_.can_filter_stored(volume);
-  return stored ? io::VoxelDomain::stored : io::VoxelDomain::real;
-}
-
-ScanFilter::Writers ScanFilter::make_writers() const {
-  // Who may read the mask and the files that parameters name: the output shows something of them.
-  std::vector<fs::path> named;
-  for (const Source& source : named_files(request_.filters)) named.push_back(source.path);
-  const auto options_of = [&](const OutputOptions& out, const fs::path& output) {
-    io::WriteOptions options = write_options(out, request_.input, background_);
-    options.access = io::access_of(named, output);
-    if (mask_) options.access = options.access & io::access_of(*mask_, output);
-    return options;
-  };
-  Writers writers;
-  writers.image =
-      make_writer(image_, report_.format, request_.output, domain_, options_of(request_.out, request_.output));
-  if (!request_.mask.residual.empty()) {
-    OutputOptions usual;
-    usual.force = request_.out.force;
-    io::WriteOptions options = options_of(usual, request_.mask.residual);
-    options.are_differences = true;
-    writers.residual = make_writer(image_, io::Format::nifti, request_.mask.residual, io::VoxelDomain::real, options);
-  }
-  return writers;
 }
 
 ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
@@ -213,8 +175,10 @@ void ScanFilter::reserve_memory() {
     most.besides = std::max(most.besides, demand.besides + block_bytes(geometry.extent) * blocks);
     most.least = std::max(most.least, demand.least);
   }
-  most.besides +=
-      (mask_ ? 2 * mask_bytes(*mask_, image_) : 0) + io::GzipWriter::memory(whole_) * (writers_.residual ? 2 : 1);
+  if (mask_) most.besides += 2 * mask_bytes(*mask_, image_);
+  for (const auto& writer : {writers_.image.get(), writers_.residual.get()}) {
+    if (writer) most.besides += writer->packing_bytes(whole_);
+  }
   quietvox::reserve_memory(whole_, request_.execution, most.besides, most.least);
 }
 

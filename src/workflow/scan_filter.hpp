@@ -19,30 +19,31 @@
 
 namespace quietvox {
 
-/// Filters the volumes of a scan that is open, one after another, into the files that a request names.
+/// What takes the results.
+struct ScanWriters {
+  std::unique_ptr<io::ImageWriter> image, residual;  ///< the latter where it is asked for
+  io::VoxelDomain domain;                            ///< of the values that `image` takes
+};
+
+/// Filters the volumes of a scan that is open, one after another.
 class ScanFilter {
  public:
   struct Scan {
     const io::Image& image;
-    const io::Image* mask;  ///< null: none
-    std::span<const io::FileStamp> files;
+    const io::Image* mask;                 ///< null: none
+    std::span<const io::FileStamp> files;  ///< of both
   };
 
   /// `request` must hold filters; `is_chosen`: quietvox chose them, not the user. `report` must already hold the output
-  /// format, and the filters of each volume, resolved as far as the headers allow. Checks what can be checked before
-  /// voxels are read.
-  ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan&, UnfilteredVolumes&, const StartingBackend&,
-             const Observer&, DenoiseReport&);
+  /// format, and the filters of each volume, resolved as far as the headers allow.
+  ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan&, ScanWriters, UnfilteredVolumes&,
+             const StartingBackend&, const Observer&, DenoiseReport&);
 
   /// Filters and puts the outputs in place. A dry run only throws what a real one would, as far as that can be
   /// foreseen.
   void run();
 
  private:
-  /// The image, and where it is asked for, the residual.
-  struct Writers {
-    std::unique_ptr<io::ImageWriter> image, residual;
-  };
   /// A volume as it is to be filtered.
   struct Input {
     BlankSlices* slices;                   ///< part of `source`: all of it, or what the mask is applied to
@@ -51,8 +52,6 @@ class ScanFilter {
   using WriteSlices = std::function<void(VolumeView<const float> slices)>;
 
   std::size_t count() const { return image_.volume_count(); }
-  io::VoxelDomain choose_domain() const;
-  Writers make_writers() const;
   Input input_of(std::size_t volume) const;
   NoiseMeasure measure_of(std::size_t volume, const VolumeSource& as_it_is);
 
@@ -80,7 +79,7 @@ class ScanFilter {
   DenoiseReport& report_;
   Execution background_, whole_;  ///< of readers and writers, of filters
   io::VoxelDomain domain_;
-  Writers writers_;
+  ScanWriters writers_;
   RoundingCheck rounding_;
   bool restores_;  ///< writers need the original voxels
   NoiseOfVolumes noise_of_volumes_;

@@ -512,6 +512,33 @@ TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {
   }
 }
 
+TEST_F(Tools, EachCommandTellsWhatItsReaderWarnsOf) {
+  quietvox_ok({"phantom", path("ct"), "--size", "16x16x4", "--noise", "gaussian:20"});
+  write_file(folder_ / "ct" / "notes.txt", "to do");
+  quietvox_ok({"median", path("ct"), path("median"), "--quiet"});
+  const std::string expected = "skipped notes.txt: not DICOM", of_input = path("ct") + ": ";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"estimate", path("ct")},
+        {"add-noise", path("ct"), path("noisy"), "--amount", "1"},
+        {"add-noise", path("ct"), path("dry"), "--dry-run"},
+        {"compare", path("ct"), path("median")},
+        {"train-quadratic", path("ct"), path("median"), path("trained.json")}}) {
+    std::vector<std::string> with_json = words;
+    with_json.emplace_back("--json");
+    const Result result = quietvox_ok(with_json);
+    const bool has_two_inputs = words[0] == "compare" || words[0] == "train-quadratic";
+    EXPECT_EQ(Json::parse(result.out)["warnings"][0], has_two_inputs ? of_input + expected : expected) << words[0];
+    EXPECT_NE(result.err.find("quietvox: warning: " + of_input + expected), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(Tools, WarningsOfAPhantomAreInItsJson) {
+  const std::vector<std::string> words{"phantom", path("ct.nii"), "--size", "16x16x4",
+                                       "--noise", "rician:15",    "--json"};
+  const Json document = Json::parse(quietvox_ok(words).out);
+  EXPECT_NE(document["warnings"][0].get<std::string>().find("voxels were negative"), std::string::npos);
+}
+
 TEST_F(Tools, NoiseOfMagnitudesAndCountsIsNotOfNegativeVoxels) {
   write_nifti(folder_ / "in.nii", {{8, 8, 8}}, std::vector<float>(512, -100));
   for (const auto& [kind, negative] :

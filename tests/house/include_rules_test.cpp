@@ -63,7 +63,7 @@ const std::map<std::string, Rule>& rules() {
        {{"core", "filters", "backends", "analysis", "io", "io/dicom", "io/files", "io/nifti", "io/output",
          "io/provenance", "itk_adapters/file_io"},
         {}}},
-      {"python", {{"core", "filters", "analysis", "io/provenance", "workflow"}, {"pybind11/"}}},
+      {"python", {{"core", "filters", "io/provenance", "workflow"}, {"pybind11/"}}},
       {"src/cli",
        {{"core", "filters", "io/files", "io/output", "io/provenance", "workflow", "cli/parsing"}, {"png.h"}}},
       {"src/cli/parsing", {{"core", "workflow"}, {"tclap/"}}},

@@ -69,6 +69,55 @@ class Scans(unittest.TestCase):
         self.assertEqual(report["filters"][0]["name"], "bm4d")
         self.assertEqual({key: report[key] for key in ("filters", "noises")}, json.loads(told)["volumes"][0])
 
+    def test_a_series_comes_out_as_its_file_does(self):
+        series = numpy.stack([noisy((12, 40, 48), sigma, seed) for seed, sigma in enumerate((10, 12, 60, 11, 12))])
+        image = nibabel.Nifti1Image(series.T, numpy.diag([1, 1, 3, 1]))
+        for units, is_time in (("sec", True), ("unknown", False)):
+            image.header.set_xyzt_units("mm", units)
+            nibabel.save(image, "series.nii")
+            told = json.loads(run_program("denoise", "series.nii", "quiet.nii", "--json", "--force"))
+            expected = nibabel.load("quiet.nii").get_fdata(dtype=numpy.float32)
+            options = {"time_series": is_time, "report": True}
+            with warnings.catch_warnings(record=True) as caught:
+                quiet, report = quietvox.denoise(series.T, (1, 1, 3), axes="xyz", **options)
+            numpy.testing.assert_array_equal(quiet, expected)
+            self.assertEqual([str(warning.message) for warning in caught], told["warnings"])
+            self.assertEqual(report["volumes"], told["volumes"])
+            self.assertEqual(report.get("noise_source"), told.get("noise_source"))
+            quiet, _ = quietvox.denoise(series, (3, 1, 1), **options)
+            numpy.testing.assert_array_equal(quiet, expected.T)
+            quiet, _ = quietvox.denoise(series.transpose(1, 0, 2, 3), (3, 1, 1), axes="ztyx", **options)
+            numpy.testing.assert_array_equal(quiet.transpose(1, 0, 2, 3), expected.T)
+
+    def test_filters_and_masks_of_a_series(self):
+        series = numpy.stack([noisy((6, 20, 24), seed=seed) for seed in range(3)])
+        expected = numpy.stack([quietvox.median(volume, radius=(0, 1, 2)) for volume in series])
+        numpy.testing.assert_array_equal(quietvox.median(series, radius=(0, 1, 2)), expected)
+        got = quietvox.median(series.T, axes="xyzt", radius=(2, 1, 0))
+        numpy.testing.assert_array_equal(got, expected.T)
+        mask = numpy.zeros(series.shape[1:], bool)
+        mask[:, 6:, :] = True
+        expected = numpy.stack([quietvox.median(volume, radius=1, mask=mask) for volume in series])
+        numpy.testing.assert_array_equal(quietvox.median(series, radius=1, mask=mask), expected)
+        turned = quietvox.median(series.transpose(2, 0, 3, 1), axes="ytxz", radius=1, mask=mask.transpose(1, 2, 0))
+        numpy.testing.assert_array_equal(turned, expected.transpose(2, 0, 3, 1))
+        far = quietvox.median(series.astype(float) + 1e8, radius=1, mask=mask)
+        numpy.testing.assert_allclose(far - 1e8, expected, atol=1e-3)
+        numpy.testing.assert_array_equal(far[:, :, :6], series[:, :, :6].astype(float) + 1e8)
+
+    def test_the_noise_of_a_series_is_measured_as_that_of_its_file(self):
+        series = numpy.stack([noisy((12, 40, 48), sigma, seed) for seed, sigma in enumerate((10, 12, 14))])
+        nibabel.save(nibabel.Nifti1Image(series.T, numpy.diag([1, 1, 3, 1])), "series.nii")
+        told = json.loads(run_program("estimate", "series.nii", "--map", "map.nii", "--json", "--force"))
+        noises, sigma = quietvox.estimate(series, (3, 1, 1), map=True)
+        self.assertEqual(noises, [volume["noise"] for volume in told["volumes"]])
+        numpy.testing.assert_array_equal(sigma, nibabel.load("map.nii").get_fdata(dtype=numpy.float32).T)
+        mask = numpy.ones(series.shape[1:], bool)
+        mask[:4] = False
+        inside = quietvox.estimate(series, (3, 1, 1), mask=mask)
+        self.assertEqual(inside, quietvox.estimate(series.T, (1, 1, 3), axes="xyz", mask=mask.T))
+        self.assertNotEqual(inside, noises)
+
     def test_a_scan_from_file_to_file(self):
         report = quietvox.denoise_scan("ct", pathlib.Path("ct-quiet"), threads=1)
         self.assertEqual(len(list(pathlib.Path("ct-quiet").iterdir())), 8)
@@ -296,7 +345,13 @@ class Volumes(unittest.TestCase):
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 0, 1))),
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, float("nan"), 1))),
             (ValueError, lambda: quietvox.denoise(volume[0, 0])),
-            (ValueError, lambda: quietvox.denoise(volume[None])),
+            (ValueError, lambda: quietvox.denoise(volume[None, None])),
+            (ValueError, lambda: quietvox.denoise(volume[None], axes="txy")),
+            (ValueError, lambda: quietvox.denoise(volume[None], spacing=(2, 1, 1, 1))),
+            (ValueError, lambda: quietvox.denoise(volume[None], mask=volume[None])),
+            (ValueError, lambda: quietvox.denoise(volume, time_series=True)),
+            (ValueError, lambda: quietvox.estimate(volume, time_series=True)),
+            (quietvox.Error, lambda: quietvox.denoise(volume[None], time_series="yes")),
             (ValueError, lambda: quietvox.denoise(volume[:0])),
             (ValueError, lambda: quietvox.denoise(volume, mask=volume[1:])),
             (TypeError, lambda: quietvox.denoise(volume * 1j)),

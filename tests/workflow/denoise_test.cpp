@@ -567,6 +567,69 @@ void write_series(const std::filesystem::path& path, const std::vector<Volume>& 
   file.put(units);
 }
 
+std::vector<VolumeView<const float>> views_of(const std::vector<Volume>& volumes) {
+  std::vector<VolumeView<const float>> views;
+  for (const Volume& volume : volumes) views.push_back(volume.view());
+  return views;
+}
+
+/// With a spoilt volume, and with times or without: the noise of each is told by others.
+TEST(Workflow, SeriesInMemoryAndInFilesGiveTheSameVoxels) {
+  const TemporaryFolder folder;
+  std::mt19937 random(9);
+  std::normal_distribution<float> noise;
+  std::vector<Volume> volumes(5, Volume({{40, 36, 12}}, {1, 1, 3}));
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    for (std::int64_t at = 0; at < volumes[i].view().extent.voxels(); ++at) {
+      const float truth = at / 40 % 36 < 16 ? 300.F : 700.F;
+      volumes[i].voxels[static_cast<std::size_t>(at)] = truth + (i == 3 ? 80.F : 12.F) * noise(random);
+    }
+  }
+  constexpr char mm_and_seconds = 10, mm_alone = 2;
+  std::vector<float> mask_voxels(volumes[0].voxels.size(), 1);
+  std::fill_n(mask_voxels.begin(), 3000, 0.F);
+  const VolumeView<const float> mask{mask_voxels.data(), volumes[0].extent, volumes[0].spacing};
+  for (const bool are_times : {true, false}) {
+    write_series(folder / "in.nii", volumes, are_times ? mm_and_seconds : mm_alone);
+    for (const auto& filters : {std::vector<FilterConfig>{}, {filter("gaussian"), filter("nlm")}}) {
+      const DenoiseReport of_file = denoise(
+          {.input = folder / "in.nii", .output = folder / "out.nii", .filters = filters, .out = {.force = true}});
+      std::vector<Volume> results(volumes.size(), Volume(volumes[0].extent, volumes[0].spacing));
+      std::vector<VolumeView<float>> outputs;
+      for (Volume& result : results) outputs.push_back(result.view());
+      const SeriesReport report = denoise(views_of(volumes), outputs, {.filters = filters, .are_times = are_times});
+      EXPECT_EQ(report.noise_source, of_file.noise_source);
+      EXPECT_EQ(report.noise_source.empty(), !are_times);
+      ASSERT_EQ(report.volumes.size(), volumes.size());
+      ASSERT_EQ(report.warnings.size(), of_file.warnings.size());
+      const auto image = io::open_image(folder / "out.nii", {});
+      for (std::size_t i = 0; i < volumes.size(); ++i) {
+        EXPECT_EQ(report.volumes[i].noise.front().sigma, of_file.volumes[i].noise.front().sigma) << i;
+        Volume expected(volumes[i].extent, volumes[i].spacing);
+        image->volume(i, io::VoxelDomain::real)->read(expected.view());
+        EXPECT_TRUE(results[i].voxels == expected.voxels) << i;
+      }
+      (void)denoise(views_of(volumes), outputs, {.filters = filters, .mask = mask, .are_times = are_times});
+      for (std::size_t i = 0; i < volumes.size(); ++i) {
+        EXPECT_TRUE(std::equal(results[i].voxels.begin(), results[i].voxels.begin() + 3000, volumes[i].voxels.begin()));
+        EXPECT_NE(results[i].voxels.back(), volumes[i].voxels.back());
+      }
+    }
+  }
+}
+
+TEST(Workflow, RefusesVolumesOfDifferentExtentsAsASeries) {
+  std::vector<Volume> volumes{Volume({{8, 8, 4}}, {1, 1, 1}), Volume({{8, 8, 5}}, {1, 1, 1})};
+  std::vector<VolumeView<float>> outputs;
+  for (Volume& volume : volumes) outputs.push_back(volume.view());
+  expect_error(Errc::invalid_argument, "the volumes differ in extent", [&] { denoise(views_of(volumes), outputs); });
+  outputs.pop_back();
+  expect_error(Errc::invalid_argument, "the outputs are not as many as the inputs",
+               [&] { denoise(views_of(volumes), outputs); });
+  expect_error(Errc::invalid_argument, "there is no volume",
+               [&] { denoise(std::span<const VolumeView<const float>>(), {}); });
+}
+
 /// What one volume does not show is told by the others.
 TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
   const TemporaryFolder folder;

@@ -39,6 +39,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   check_output(output, wanted, out.force, input);
   const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   const auto image = open_input(input, in, execution);
+  context.console.warnings(image->warnings());
   const io::Format format = output_format(out.output_format, output, image->format());
   check_format(out, format);
   std::vector<Message> warnings;
@@ -52,6 +53,10 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
                 {"dry_run", out.dry_run},
                 {"added_noise", to_json(provenance.resolved[0])},
                 {"files", Json::array()}};
+  const auto print = [&] {
+    document["warnings"] = context.console.said_warnings();
+    print_json(document);
+  };
   const auto writer = make_writer(*image, format, output, io::VoxelDomain::real, write_options(out, input, execution));
   if (out.dry_run) {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
@@ -60,7 +65,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
                     [&](VolumeView<const float> slab) { check_finite(slab, out.output_type, output); });
     }
     context.console.note(what + "; would write " + io::to_string(format) + " to " + output + "; nothing written");
-    if (context.json) print_json(document);
+    if (context.json) print();
     return;
   }
   io::WriteReport report;
@@ -90,14 +95,15 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     report = commit_both(*writer, nullptr, inputs, execution);
   });
   context.console.end_progress();
-  for (const std::string& warning : report.warnings) context.console.warning(warning);
+  context.console.warnings(image->warnings_of_voxels());
+  context.console.warnings(report.warnings);
   negative_voxels.warn(context.console);
   if (report.clamped > 0) context.console.warning(describe_clamped(report.clamped));
   context.console.note(what + "; wrote " + io::to_string(format) + " to " + describe_files(output, report.files));
   if (!context.json) return;
   for (const auto& file : report.files) document["files"].push_back(file.string());
   document["clamped_voxels"] = report.clamped;
-  print_json(document);
+  print();
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -147,8 +146,7 @@ std::vector<float> read_along(VolumeSource& b, const Extent& extent, const io::A
 
 /// How the voxels of B are put in the order of those of A, for each volume: by their places, where both say them. Where
 /// the axes are the same and places are not, those of the same index are compared, and a warning tells.
-std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b,
-                                   const std::function<void(const std::string&)>& warn) {
+std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b, Console& console) {
   bool has_warned = false;
   const auto refuse = [](const std::string& what, const std::string& remedy) {
     throw Error(Errc::invalid_argument, "compare: " + what, remedy);
@@ -171,7 +169,7 @@ std::vector<io::AxisMap> axis_maps(const io::Image& a, const io::Image& b,
     if (what.empty()) continue;
     if (map == io::AxisMap{}) {
       if (!std::exchange(has_warned, true)) {
-        warn("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
+        console.warning("compare: B lies elsewhere than A: " + what + "; voxels of the same index are compared");
       }
     } else if (!is_near) {
       refuse("the axes of B are not those of A, and its voxels lie elsewhere: along the axes of A, " + what,
@@ -198,16 +196,13 @@ void compare_images(const Arguments& arguments, Context& context) {
   const Execution reading = context.background(threads);
   const auto [in_a, in_b] = options_of_both(path_a, path_b, in, reading);
   const auto a = open_input(path_a, in_a, reading), b = open_input(path_b, in_b, reading);
-  std::vector<std::string> warnings;
-  const auto warn = [&](const std::string& warning) {
-    warnings.push_back(warning);
-    context.console.warning(warning);
-  };
-  const std::vector<io::AxisMap> maps = axis_maps(*a, *b, warn);
+  context.console.warnings(a->warnings(), path_a);
+  context.console.warnings(b->warnings(), path_b);
+  const std::vector<io::AxisMap> maps = axis_maps(*a, *b, context.console);
   std::vector<Message> of_mask;
   const auto mask = open_mask(options.mask, *a, reading, of_mask);
   if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
-  for (const Message& warning : of_mask) warn(as_text(warning));
+  for (const Message& warning : of_mask) context.console.warning(warning);
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   const Execution execution = execution_of({.threads = threads}, context.observer());
   std::vector<Comparison> results;
@@ -240,10 +235,11 @@ void compare_images(const Arguments& arguments, Context& context) {
   for (std::size_t volume = 0; volume < results.size(); ++volume) {
     const std::string where = results.size() > 1 ? "compare: volume " + std::to_string(volume + 1) + ": " : "compare: ";
     if (const std::int64_t count = results[volume].in_one_only; count > 0) {
-      warn(where + std::to_string(count) + " voxels are missing in one image, not in the other, and are left out");
+      context.console.warning(where + std::to_string(count) +
+                              " voxels are missing in one image, not in the other, and are left out");
     }
     if (results[volume].voxels == 0)
-      warn(where + "no voxel is present in both images" + (mask ? " and inside the mask" : ""));
+      context.console.warning(where + "no voxel is present in both images" + (mask ? " and inside the mask" : ""));
   }
   if (!options.picture.empty()) {
     write_picture(options.picture, region_a.view(), region_b.view(),
@@ -254,7 +250,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   if (context.json) {
     Json volumes = Json::array();
     for (const Comparison& result : results) volumes.push_back(to_json(result));
-    print_json({{"a", path_a}, {"b", path_b}, {"volumes", volumes}, {"warnings", warnings}});
+    print_json({{"a", path_a}, {"b", path_b}, {"volumes", volumes}, {"warnings", context.console.said_warnings()}});
     return;
   }
   for (std::size_t volume = 0; volume < results.size(); ++volume) {

@@ -111,7 +111,7 @@ class MapWriter {
 
   void commit(const Execution& execution, Console& console) {
     const io::WriteReport report = commit_both(*writer_, nullptr, files_, execution);
-    for (const std::string& warning : report.warnings) console.warning(warning);
+    console.warnings(report.warnings);
     console.note("wrote NIfTI to " + describe_files(path_, report.files));
   }
 
@@ -139,6 +139,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
   if (!options.map.empty()) check_map(options, path);
   const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   const auto image = open_input(path, in, execution);
+  context.console.warnings(image->warnings());
   std::vector<Message> warnings;
   const auto mask = open_mask(options.mask, *image, execution, warnings);
   const MaskIdentity of_mask = mask ? identify_mask(*mask, *image) : MaskIdentity{.hash = {}, .is_empty = false};
@@ -177,8 +178,11 @@ void estimate_image(const Arguments& arguments, Context& context) {
   }
   lost.warn(warnings, "not measured");
   for (const Message& warning : warnings) context.console.warning(warning);
+  context.console.warnings(image->warnings_of_voxels());
   if (map) map->commit(execution, context.console);
-  if (context.json) print_json({{"input", path}, {"volumes", volumes}});
+  if (context.json) {
+    print_json({{"input", path}, {"volumes", volumes}, {"warnings", context.console.said_warnings()}});
+  }
 }
 
 }  // namespace

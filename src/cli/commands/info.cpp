@@ -289,7 +289,7 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
   }
   std::cout << list.size() << " series; choose one by --series UID, or filter all by --all-series\n";
   for (const io::SeriesSummary& each : list) std::cout << one_line(each.uid + "  " + described(each)) << "\n";
-  for (const std::string& warning : warnings) context.console.warning(warning);
+  context.console.warnings(warnings);
 }
 
 void print_info(const Arguments& arguments, Context& context) {
@@ -350,7 +350,7 @@ void print_info(const Arguments& arguments, Context& context) {
   for (const auto& [name, value] : lines) {
     std::cout << name << std::string(width - name.size() + 2, ' ') << one_line(value) << "\n";
   }
-  for (const std::string& warning : warnings) context.console.warning(warning);
+  context.console.warnings(warnings);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ void make(const Arguments& arguments, Context& context) {
   }
   const io::WriteReport report = commit_both(*writer, nullptr, {}, write.execution);
   context.console.end_progress();
-  for (const std::string& warning : report.warnings) context.console.warning(warning);
+  context.console.warnings(report.warnings);
   context.console.note(describe_chain(recorded(filter, options)) + "; wrote " + io::to_string(format) + " to " +
                        describe_files(output, report.files));
   if (!context.json) return;
@@ -134,7 +134,8 @@ void make(const Arguments& arguments, Context& context) {
               {"format", io::to_string(format)},
               {"extent", {extent.x, extent.y, extent.z}},
               {"phantom", to_json(recorded(filter, options)[0])},
-              {"files", files}});
+              {"files", files},
+              {"warnings", context.console.said_warnings()}});
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ void train(const Arguments& arguments, Context& context) {
   const Execution reading = context.background(threads);
   const auto [of_noisy, of_clean] = options_of_both(noisy_path, clean_path, in, reading);
   const auto noisy = open_input(noisy_path, of_noisy, reading), clean = open_input(clean_path, of_clean, reading);
+  context.console.warnings(noisy->warnings(), noisy_path);
+  context.console.warnings(clean->warnings(), clean_path);
   if (noisy->geometry(0).extent != clean->geometry(0).extent) {
     throw Error(Errc::invalid_argument,
                 "train-quadratic: NOISY is " + describe_extent(*noisy) + ", CLEAN is " + describe_extent(*clean),
@@ -137,7 +139,8 @@ void train(const Arguments& arguments, Context& context) {
          {"trained_on", trained.trained_on},
          {"held_out", trained.held_out},
          {"psnr_by_filter",
-          {{"noisy", trained.noisy_psnr}, {"linear", trained.linear_psnr}, {"quadratic", trained.quadratic_psnr}}}});
+          {{"noisy", trained.noisy_psnr}, {"linear", trained.linear_psnr}, {"quadratic", trained.quadratic_psnr}}},
+         {"warnings", context.console.said_warnings()}});
   } else {
     print_text(trained);
   }

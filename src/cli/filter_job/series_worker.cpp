@@ -141,7 +141,7 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   const Skipped told = describe_skipped(skipped);
   const bool none_is_left = chosen.empty() && !list.empty();
   if (!known["announced"]) {
-    for (const std::string& warning : folder.warnings()) context.console.warning(warning);
+    context.console.warnings(folder.warnings());
     if (!skipped.empty() && !none_is_left) {
       context.console.note(told.counts + (told.remedy.empty() ? "" : "; " + as_text(told.remedy)));
     }

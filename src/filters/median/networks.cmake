@@ -43,8 +43,10 @@ function(quietvox_median_networks target)
 endfunction()
 
 # quietvox_network_group(NAME WINDOW TILE [WINDOW TILE]...): a translation unit with these networks for the CPU's
-# vectors. Groups keep compile times level.
+# vectors. Groups keep compile times level. Sanitizers check the small ones: large ones are the same code, and would
+# take minutes each.
 set(groups "")
+set(sanitized_groups small lines shapes)
 function(quietvox_network_group group)
   quietvox_median_networks(quietvox_filters ${ARGN})
   set(includes "")
@@ -57,7 +59,11 @@ function(quietvox_network_group group)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/generated/selection/network_group_${group}.cpp)
   configure_file(${selection}/network_group.cpp.in ${source} @ONLY)
   target_sources(quietvox_filters PRIVATE ${source})
-  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O2)
+  set(options -O2)
+  if(QUIETVOX_SANITIZE AND NOT group IN_LIST sanitized_groups)
+    list(APPEND options -fno-sanitize=all)
+  endif()
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
   set(groups "${groups}QV_GROUP(${group})\n" PARENT_SCOPE)
 endfunction()
 

@@ -38,12 +38,17 @@ class Counts {
   std::vector<std::int32_t> sums_;
 };
 
+/// Of the voxels of another value.
+Counts count_others(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
+  return {columns, rows, [&](std::int64_t x, std::int64_t y) { return voxels[y * columns + x] != value; }};
+}
+
 }  // namespace
 
 std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
   constexpr std::int64_t reach = 4;                           // of the middle of a core
   const std::int64_t width = columns + 1, height = rows + 1;  // of the grid of the voxels' corners
-  const Counts others(columns, rows, [&](std::int64_t x, std::int64_t y) { return voxels[y * columns + x] != value; });
+  const Counts others = count_others(voxels, columns, rows, value);
   const auto is_clear = [&](std::int64_t x, std::int64_t y, std::int64_t half) {
     return others.in(x - half, y - half, x + half, y + half) == 0;
   };
@@ -94,6 +99,33 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
     }
   }
   return marks;
+}
+
+std::vector<bool> writing_in_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value,
+                                        const std::vector<bool>& background) {
+  constexpr std::int64_t broad = 8;  // more than the strokes of letters, and small ones that run into each other
+  const Counts others = count_others(voxels, columns, rows, value);
+  std::vector<bool> seen = background, writing(background.size());
+  std::vector<std::int64_t> connected;
+  const auto enter = [&](std::int64_t x, std::int64_t y) {
+    if (x < 0 || y < 0 || x >= columns || y >= rows || seen[y * columns + x]) return;
+    seen[y * columns + x] = true;
+    connected.push_back(y * columns + x);
+  };
+  for (std::int64_t i = 0; i < columns * rows; ++i) {
+    connected.clear();
+    enter(i % columns, i / columns);
+    bool is_broad = false;
+    for (std::size_t next = 0; next < connected.size(); ++next) {
+      const std::int64_t x = connected[next] % columns, y = connected[next] / columns;
+      is_broad = is_broad || others.in(x, y, x + broad, y + broad) == broad * broad;
+      for (std::int64_t dy = -1; dy <= 1; ++dy) {
+        for (std::int64_t dx = -1; dx <= 1; ++dx) enter(x + dx, y + dy);
+      }
+    }
+    for (const std::int64_t at : connected) writing[at] = !is_broad;
+  }
+  return writing;
 }
 
 }  // namespace quietvox

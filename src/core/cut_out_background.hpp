@@ -13,4 +13,8 @@ namespace quietvox {
 /// are low counts, most of which are 0. They do not count beside an object, nor in one line.
 std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value);
 
+/// Marks what stands alone in such a `background` and nowhere fills a square of 8 x 8 voxels: letters, digits, scales.
+std::vector<bool> writing_in_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value,
+                                        const std::vector<bool>& background);
+
 }  // namespace quietvox

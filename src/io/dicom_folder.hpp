@@ -51,7 +51,9 @@ class DicomFolder {
   ~DicomFolder();
   bool any_dicom() const;
   std::vector<SeriesSummary> series() const;  ///< in the order of their UIDs
-  std::vector<std::string> warnings() const;  ///< files that were skipped
+  std::vector<std::string> warnings() const;  ///< the first files that were skipped, and how many more
+  std::vector<std::string> skipped() const;   ///< all of them, `NAME: reason`
+  std::vector<Error> perhaps_lost() const;    ///< of these, what may have been an image: it is no DICOM, but called so
   std::vector<Error> unassigned() const;      ///< files that belong to no series or cannot be read
   /// One series, without warnings about other files. Throws as open_dicom() does.
   std::unique_ptr<Image> open(const ReadOptions&) const;

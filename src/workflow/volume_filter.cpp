@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "analysis/measure_noise.hpp"
 #include "core/axis_swap.hpp"
@@ -16,7 +17,8 @@ namespace quietvox {
 namespace {
 
 /// A volume that remembers where its background was cut out, as it is read. There it is missing, so that the object's
-/// rim is not drawn towards it, unless the voxels are counts, which may well be 0 there.
+/// rim is not drawn towards it, unless the voxels are counts, which may well be 0 there. So is what is written there,
+/// in a single slice: in a volume, what is as small may be the top of an object.
 class MarkedSource final : public VolumeSource {
  public:
   MarkedSource(VolumeSource& source, float value, bool is_missing, const Execution& execution)
@@ -33,32 +35,49 @@ class MarkedSource final : public VolumeSource {
     source_.read(slices);
     parallel_for(execution_, slices.extent.z, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t z = begin; z < end; ++z) {
-        std::vector<bool>& marks = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+        Slice& slice = slices_[static_cast<std::size_t>(slices.origin.z + z)];
         float* const voxels = slices.row(0, z);
-        marks = cut_out_background(voxels, slices.extent.x, slices.extent.y, value_);
-        for (std::size_t i = 0; is_missing_ && i < marks.size(); ++i) {
-          if (marks[i]) voxels[i] = std::numeric_limits<float>::quiet_NaN();
+        slice.marks = cut_out_background(voxels, slices.extent.x, slices.extent.y, value_);
+        if (slices_.size() == 1) keep_writing(slice, voxels, slices.extent);
+        for (std::size_t i = 0; is_missing_ && i < slice.marks.size(); ++i) {
+          if (slice.marks[i]) voxels[i] = std::numeric_limits<float>::quiet_NaN();
         }
       }
     });
   }
-  /// Gives the background of slices that were read its value back.
+  /// Gives the background of slices that were read its value back, and what is written in it.
   void restore(VolumeView<float> slices) const {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       float* const voxels = slices.row(0, z);
-      const std::vector<bool>& marks = slices_[static_cast<std::size_t>(slices.origin.z + z)];
-      for (std::size_t i = 0; i < marks.size(); ++i) {
-        if (marks[i]) voxels[i] = value_;
+      const Slice& slice = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+      for (std::size_t i = 0; i < slice.marks.size(); ++i) {
+        if (slice.marks[i]) voxels[i] = value_;
       }
+      for (const auto& [place, voxel] : slice.writing) voxels[place] = voxel;
     }
   }
 
  private:
+  struct Slice {
+    std::vector<bool> marks;
+    std::vector<std::pair<std::size_t, float>> writing{};  ///< by its place
+  };
+
+  void keep_writing(Slice& slice, const float* voxels, const Extent& extent) const {
+    const std::vector<bool> writing = writing_in_background(voxels, extent.x, extent.y, value_, slice.marks);
+    slice.writing.clear();
+    for (std::size_t i = 0; i < writing.size(); ++i) {
+      if (!writing[i]) continue;
+      slice.writing.emplace_back(i, voxels[i]);
+      slice.marks[i] = true;
+    }
+  }
+
   VolumeSource& source_;
   float value_;
   bool is_missing_;
   Execution execution_;
-  std::vector<std::vector<bool>> slices_;  // of their own, as one may be read while another is written
+  std::vector<Slice> slices_;  // of their own, as one may be read while another is written
 };
 
 }  // namespace
@@ -73,7 +92,10 @@ MemoryDemand memory_demand(const VolumeChain& of, const VolumeSource& source, co
   const Extent swapped = swap(extent);
   std::size_t bytes = 0;
   if (may_stabilise(chain, of.stabilise, source) || of.is_chosen) bytes += block_bytes(extent);
-  if (of.is_chosen) bytes += voxels / 8 + static_cast<std::size_t>(extent.slice() * 24 * threads);  // marks
+  const std::int64_t of_writing = extent.z == 1 ? 32 : 0;
+  if (of.is_chosen) {  // marks
+    bytes += voxels / 8 + static_cast<std::size_t>(extent.slice() * (24 * threads + of_writing));
+  }
   if (swap) bytes += 2 * voxels * sizeof(float);  // the volume, and the result
   std::size_t working = 0;  // filters of blocks keep some from slab to slab; others run one after another
   for (const FilterConfig& step : chain) {

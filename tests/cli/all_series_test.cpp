@@ -135,6 +135,22 @@ TEST_F(SeveralSeries, WhatIsRarelyMeantIsSkippedAndCounted) {
   }
 }
 
+/// Scripts must hear of a slice that a copy lost, and of every file that was left out.
+TEST_F(SeveralSeries, AFileThatMayHaveBeenAnImageIsAFailure) {
+  for (const int i : {1, 2, 3, 4, 5, 6, 7}) write_file(folder_ / "in" / ("note" + std::to_string(i)), "no image");
+  write_file(folder_ / "in/a3.dcm", "");
+  const Result result = filter_all({"--radius", "1x1x0", "--json", "--log-file", path("log")});
+  EXPECT_EQ(result.status, 4) << result.err;
+  const Json json = Json::parse(result.out);
+  ASSERT_EQ(json["series"].size(), 3U);  // both are filtered
+  const std::string lost = "a3.dcm: not DICOM, although its name says so: an image may be lost";
+  EXPECT_NE(json["series"][0]["error"]["message"].get<std::string>().find(lost), std::string::npos) << result.out;
+  EXPECT_EQ(json["skipped_files"].size(), 9U);
+  EXPECT_EQ(json["skipped_files"][0], lost);
+  EXPECT_EQ(json["skipped_files"][8], "readme.txt: not DICOM");
+  EXPECT_NE(read_file(path("log")).find("skipped note7: not DICOM"), std::string::npos);
+}
+
 TEST_F(SeveralSeries, AllAreFilteredIntoFoldersOfTheirOwn) {
   const auto before = contents(folder_ / "in");
   const Result result = filter_all({"--radius", "1x1x0", "--json"});

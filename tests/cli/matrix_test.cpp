@@ -362,7 +362,7 @@ TEST_P(FolderMatrix, EndsAsTheTableSays) {
 INSTANTIATE_TEST_SUITE_P(All, FolderMatrix,
                          ::testing::Values(Folder{"charset", 11, 4, 4}, Folder{"ct_enhanced", 1, 1, 4},
                                            Folder{"dx_cr_mono1", 3, 0, 0}, Folder{"float_pixels", 0, 2, 4},
-                                           Folder{"luts", 3, 0, 0}, Folder{"malformed_dicom", 1, 9, 4},
+                                           Folder{"luts", 3, 0, 0}, Folder{"malformed_dicom", 1, 12, 4},
                                            Folder{"mr_enhanced", 5, 0, 0}, Folder{"overlay", 1, 1, 10},
                                            Folder{"small_and_private", 5, 3, 4}, Folder{"transfer_syntax_ct", 1, 0, 0},
                                            Folder{"us_cine", 1, 2, 4}),

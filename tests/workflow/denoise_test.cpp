@@ -259,6 +259,47 @@ TEST(Workflow, MarksInABackgroundThatWasCutOutStay) {
   });
 }
 
+/// Digits beside the picture, as of ultrasound: `0.83` became `0.88`.
+TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) {
+  constexpr Extent size{{160, 128, 1}};
+  // Halftones as of smoothed letters stand between the strokes: 5 is half of 9.
+  constexpr std::array<std::array<std::string_view, 7>, 2> digits{{
+      {"59995.", "95.59.", "...95.", ".599..", "...95.", "95.59.", "59995."},
+      {"59995.", "95559.", "95559.", "59995.", "95559.", "95559.", "59995."},
+  }};
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(0, 12);
+  std::vector<float> noisy(static_cast<std::size_t>(size.voxels())), result(noisy.size());
+  const VolumeView<float> picture{noisy.data(), size};
+  for (std::int64_t y = 10; y < 96; ++y) {
+    for (std::int64_t x = 20; x < 140; ++x)
+      picture.at(x, y, 0) = std::round((x > 80 ? 160.0F : 100.0F) + noise(random));
+  }
+  std::vector<std::size_t> written;
+  for (std::int64_t letter = 0; letter < 20; ++letter) {
+    for (std::int64_t y = 0; y < 7; ++y) {
+      for (std::int64_t x = 0; x < 6; ++x) {
+        const char shade =
+            digits[static_cast<std::size_t>(letter % 2)][static_cast<std::size_t>(y)][static_cast<std::size_t>(x)];
+        const std::int64_t at = (110 + y) * size.x + 16 + letter * 6 + x;
+        if (shade == '.') continue;
+        noisy[static_cast<std::size_t>(at)] = static_cast<float>(shade - '0') * 28;
+        written.push_back(static_cast<std::size_t>(at));
+      }
+    }
+  }
+  const VolumeReport report = denoise({noisy.data(), size}, {result.data(), size});
+  EXPECT_TRUE(report.volume.noise.at(0).masked);
+  for (const std::size_t at : written) ASSERT_EQ(result[at], noisy[at]) << at;
+  double error = 0;
+  for (std::int64_t y = 20; y < 86; ++y) {
+    for (std::int64_t x = 100; x < 130; ++x) {
+      error += std::pow(result[static_cast<std::size_t>(y * size.x + x)] - 160, 2) / (66 * 30);
+    }
+  }
+  EXPECT_LT(std::sqrt(error), 4);
+}
+
 /// As in nuclear medicine: nothing outside the field of view, and few counts in parts of it, most of which are 0.
 TEST(Workflow, LowCountsBesideACutOutBackgroundAreNoBackground) {
   constexpr Extent size{{96, 96, 12}};

@@ -101,6 +101,7 @@ class Supervisor {
             {"output", job_.request.output.string()},
             {"series", results_},
             {"skipped", skipped_},
+            {"skipped_files", skipped_files_},
             {"warnings", warnings_}};
   }
 
@@ -119,6 +120,7 @@ class Supervisor {
       is_announced_ = true;
       warnings_ = event["found"]["warnings"];
       skipped_ = event["found"]["skipped"];
+      skipped_files_ = event["found"]["skipped_files"];
       file_.reset();
     } else if (event.contains("begin")) {
       series_ = event["begin"];
@@ -175,7 +177,7 @@ class Supervisor {
 
   const Job& job_;
   Context& context_;
-  Json results_ = Json::array(), skipped_ = Json::array(), warnings_ = Json::array();
+  Json results_ = Json::array(), skipped_ = Json::array(), skipped_files_ = Json::array(), warnings_ = Json::array();
   Json dealt_with_ = Json::array(), left_out_ = Json::array();
   std::optional<Json> series_, file_;  ///< what the worker is at
   bool is_careful_ = false, is_announced_ = false, ended_ = false;

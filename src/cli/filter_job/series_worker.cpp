@@ -142,11 +142,13 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   const bool none_is_left = chosen.empty() && !list.empty();
   if (!known["announced"]) {
     context.console.warnings(folder.warnings());
+    for (const std::string& file : folder.skipped()) context.console.detail("skipped " + file);
     if (!skipped.empty() && !none_is_left) {
       context.console.note(told.counts + (told.remedy.empty() ? "" : "; " + as_text(told.remedy)));
     }
-    emit({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}}}});
+    emit({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}, {"skipped_files", folder.skipped()}}}});
     for (const Error& unassigned : folder.unassigned()) fail("", unassigned, context);
+    for (const Error& lost : folder.perhaps_lost()) fail("", lost, context);
   }
   if (none_is_left) {
     throw Error(Errc::no_input, job.request.input.string() + ": no series is left to be filtered, " + told.counts,

@@ -22,8 +22,8 @@ Error error_from_json(const Json&);
 /// is parsed, and whether `found` was said before. On stdout go events, one JSON document a line:
 ///
 ///     {"file": BYTES}                  will be parsed next (careful only)
-///     {"found": {"warnings": [...], "skipped": [...]}}   all headers are read; files that belong to no series follow
-///                                      as `failed`
+///     {"found": {"warnings": [...], "skipped": [...], "skipped_files": [...]}}
+///         all headers are read; files that belong to no series, or may have been images, follow as `failed`
 ///     {"begin": BYTES}                 the series that is filtered next, by its UID
 ///     {"done": {...}}, {"failed": {"series": ..., "error": ERROR}}
 ///         ERROR: {"code": number, "problem": [...], "remedy": [...]}, of texts and {"name": ..., "value": ...}

@@ -236,6 +236,8 @@ bool no_longer_holds(const DcmTagKey& key) {
                                         DCM_LargestImagePixelValue,
                                         DCM_SmallestPixelValueInSeries,
                                         DCM_LargestPixelValueInSeries,
+                                        DCM_RETIRED_SmallestImagePixelValueInPlane,
+                                        DCM_RETIRED_LargestImagePixelValueInPlane,
                                         DCM_HistogramSequence,
                                         DCM_IconImageSequence,
                                         DCM_MACParametersSequence,

@@ -532,6 +532,10 @@ std::vector<SeriesSummary> DicomFolder::series() const {
 
 std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened(impl_->found.skipped); }
 
+std::vector<std::string> DicomFolder::skipped() const { return impl_->found.skipped; }
+
+std::vector<Error> DicomFolder::perhaps_lost() const { return impl_->found.perhaps_lost; }
+
 std::vector<Error> DicomFolder::unassigned() const {
   std::vector<Error> unassigned = impl_->found.unreadable;
   std::ranges::copy(impl_->found.without_series, std::back_inserter(unassigned));

@@ -3,10 +3,14 @@
 #include "io/dicom/read_header.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include "io/dicom/derive.hpp"
 #include "io/dicom/embedded_overlays.hpp"
@@ -53,10 +57,9 @@ std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
 
 SeriesKind kind_of_series(DcmDataset& data) {
   if (is_derived(data)) return SeriesKind::processed;
-  // Its own class and those of many frames, which begin with it.
-  if (text_of(data, DCM_SOPClassUID).starts_with(UID_SecondaryCaptureImageStorage)) {
-    return SeriesKind::secondary_capture;
-  }
+  // Its own class, and those of many frames below it.
+  const std::string sop_class = text_of(data, DCM_SOPClassUID), capture = UID_SecondaryCaptureImageStorage;
+  if (sop_class == capture || sop_class.starts_with(capture + ".")) return SeriesKind::secondary_capture;
   const auto type = components(text_of(data, DCM_ImageType));
   return type.size() > 2 && type[2] == "LOCALIZER" ? SeriesKind::localizer : SeriesKind::images;
 }
@@ -74,20 +77,29 @@ void read_identity(DcmDataset& data, SliceHeader& slice) {
   slice.burned_in = text_of(data, DCM_BurnedInAnnotation) == "YES";
 }
 
+/// Whether a photometric interpretation is one of colours (PS3.3 C.7.6.3.1.2), of so many samples.
+bool is_of_colours(const std::string& photometric, double samples) {
+  constexpr std::array<std::string_view, 5> names{"RGB", "ARGB", "CMYK", "HSV", "XYB"};
+  const bool is_known = photometric.starts_with("YBR_") || std::ranges::find(names, photometric) != names.end();
+  return photometric == "PALETTE COLOR" || (is_known && samples >= 3);
+}
+
 /// Kinds of images that are valid DICOM and not handled.
 void refuse_unhandled_kinds(DcmDataset& data, SliceHeader& slice) {
   if (data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData)) {
     unsupported("float pixel data is not supported");
   }
   const std::string photometric = text_of(data, DCM_PhotometricInterpretation);
-  const bool has_one_sample = number_of(data, DCM_SamplesPerPixel).value_or(1) == 1;
-  if (photometric.empty() && has_one_sample) corrupt(DCM_PhotometricInterpretation, "is missing");
+  const auto samples = number_of(data, DCM_SamplesPerPixel);
+  // An image in which the two contradict each other may be a damaged one that is grey.
+  slice.is_colour = is_of_colours(photometric, samples.value_or(3));
+  const std::string supported = " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample";
+  if (slice.is_colour) unsupported(photometric + supported);
+  if (photometric.empty()) corrupt(DCM_PhotometricInterpretation, "is missing");
   const bool is_grey = photometric == "MONOCHROME1" || photometric == "MONOCHROME2";
-  slice.is_colour = !has_one_sample || !is_grey;
-  if (slice.is_colour) {
-    unsupported((photometric.empty() || is_grey ? "colour" : photometric) +
-                " pixels are not supported, only MONOCHROME1 and MONOCHROME2 of one sample");
-  }
+  if (!is_grey) unsupported(tag_name(DCM_PhotometricInterpretation) + " " + photometric + ":" + supported);
+  if (samples.value_or(1) != 1)
+    unsupported(photometric + " of " + text_of(data, DCM_SamplesPerPixel) + " samples:" + supported);
   const int bits = required(data, DCM_BitsAllocated, 1, 64);
   if (bits != 8 && bits != 16) unsupported(std::to_string(bits) + "-bit pixels are not supported, only 8 and 16 bits");
 }
@@ -267,6 +279,25 @@ std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const Dcm
   return seconds_at(text_of(data, date), text_of(data, time));
 }
 
+/// The bytes of an element whose type some writer lost (UN); none for any other.
+std::span<const Uint8> untyped_bytes(DcmItem& data, const DcmTagKey& key) {
+  DcmElement* element = nullptr;
+  Uint8* bytes = nullptr;
+  if (data.findAndGetElement(key, element).bad() || element->getVR() != EVR_UN) return {};
+  if (element->getUint8Array(bytes).bad() || !bytes) return {};
+  return {bytes, element->getLength()};
+}
+
+/// One number of 32 or 64 bits.
+std::optional<double> float_from(std::span<const Uint8> bytes) {
+  const auto read = [&](auto number) -> std::optional<double> {
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return std::isfinite(number) ? std::optional<double>(number) : std::nullopt;
+  };
+  if (bytes.size() == sizeof(float)) return read(0.0F);
+  return bytes.size() == sizeof(double) ? read(0.0) : std::nullopt;
+}
+
 /// What GE says of an image: 0 magnitude, 1 phase, 2 real part, 3 imaginary part. Some writers lose the element's type.
 std::optional<int> ge_component(DcmItem& data) {
   if (text_of(data, DcmTagKey(0x0043, 0x0010)) != "GEMS_PARM_01") return std::nullopt;
@@ -277,6 +308,32 @@ std::optional<int> ge_component(DcmItem& data) {
   if (element->getSint16(number).good()) return number;
   const bool is_untyped = element->getUint8Array(bytes).good() && bytes && element->getLength() == 2;
   return is_untyped ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
+}
+
+/// The b-value where makers kept it before the standard had an element for it, or where their scanners still do.
+std::optional<double> private_b_value(DcmItem& data) {
+  struct Place {
+    Uint16 group;
+    std::string_view creator;
+    Uint16 element;
+    bool is_text;  ///< else a 32-bit or 64-bit float
+  };
+  static constexpr Place places[] = {{0x0043, "GEMS_PARM_01", 0x39, true},
+                                     {0x0019, "SIEMENS MR HEADER", 0x0c, true},
+                                     {0x2001, "Philips Imaging DD 001", 0x03, false},
+                                     {0x0065, "Image Private Header", 0x09, false}};
+  for (const Place& place : places) {
+    for (Uint16 block = 0x10; block < 0x20; ++block) {
+      if (text_of(data, DcmTagKey(place.group, block)) != place.creator) continue;
+      const DcmTagKey key(place.group, static_cast<Uint16>(block << 8 | place.element));
+      auto number = first_number(data, key);
+      if (!number && !place.is_text) number = float_from(untyped_bytes(data, key));
+      // GE adds 10^9, or other numbers of 100000, to what it measured with several gradients.
+      constexpr double ge_step = 1e5;
+      if (number) return place.creator.starts_with("GE") ? std::fmod(*number, ge_step) : *number;
+    }
+  }
+  return std::nullopt;
 }
 
 /// What the numbers are, by the pixel presentation, the modality, the complex image component, the image type (value 3
@@ -362,7 +419,17 @@ void read_contrast(DcmItem& data, SliceHeader& slice) {
   take(slice.instance_number, first_number(data, DCM_InstanceNumber));
 }
 
+/// DCMTK reads what it does not know as if it were not compressed.
+void refuse_unknown_syntax(DcmDataset& data) {
+  auto* const file = dynamic_cast<DcmFileFormat*>(data.getParent());
+  const std::string uid = file ? text_of(*file->getMetaInfo(), DCM_TransferSyntaxUID) : "";
+  if (!uid.empty() && DcmXfer(uid.c_str()).getXfer() == EXS_Unknown) {
+    unsupported("pixels in the transfer syntax " + uid + " are not supported");
+  }
+}
+
 void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
+  refuse_unknown_syntax(data);
   DcmPixelData& element = pixel_data(data);
   E_TransferSyntax stored_as = EXS_Unknown;
   const DcmRepresentationParameter* parameter = nullptr;
@@ -414,6 +481,7 @@ void read_header(DcmDataset& data, SliceHeader& slice) {
   read_padding(data, slice);
   slice.has_overlays_in_cells = !embedded_overlays(data, slice).empty();
   read_image_attributes(data, slice);
+  if (!slice.b_value && slice.modality == "MR") slice.b_value = private_b_value(data);
 }
 
 void read_image_attributes(DcmItem& data, SliceHeader& slice) {

@@ -27,6 +27,7 @@ std::string why_no_image(DcmFileFormat& file) {
   static constexpr std::pair<std::string_view, const char*> kinds[] = {
       {"1.2.840.10008.1.3.10", "a DICOMDIR"},
       {"1.2.840.10008.5.1.4.1.1.88.", "a structured report"},
+      {"1.2.840.10008.5.1.4.1.1.4.2", "a spectrum"},
       {"1.2.840.10008.5.1.4.1.1.11.", "a presentation state"},
       {"1.2.840.10008.5.1.4.1.1.9.", "a waveform"},
       {"1.2.840.10008.5.1.4.1.1.104.", "an encapsulated document"},
@@ -46,6 +47,8 @@ std::string why_no_image(DcmFileFormat& file) {
   }
   const bool has_pixels =
       data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData);
+  constexpr std::string_view siemens_non_image = "1.3.12.2.1107.5.9.1";
+  if (!has_pixels && (data.tagExists(DCM_SpectroscopyData) || sop_class == siemens_non_image)) return "a spectrum";
   const bool is_image = has_pixels || data.tagExists(DCM_Rows) || dcmIsImageStorageSOPClassUID(sop_class.c_str());
   return is_image ? "" : "a DICOM object without pixel data";
 }
@@ -159,8 +162,12 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
     }
     if (outcome.file) result.only_file = std::move(outcome.file);
     if (outcome.images.empty()) {
-      auto& names = outcome.skipped == maybe_lost ? lost : others;
-      names.push_back(files[i].name.string() + ": " + outcome.skipped);
+      const bool is_lost = outcome.skipped == maybe_lost;
+      (is_lost ? lost : others).push_back(files[i].name.string() + ": " + outcome.skipped);
+      if (is_lost) {
+        result.perhaps_lost.emplace_back(Errc::corrupt, files[i].path.string() + ": " + maybe_lost,
+                                         "copy it again, or remove it");
+      }
     }
     for (SliceHeader& image : outcome.images) {
       check_identity(image);

@@ -22,6 +22,7 @@ class DicomFile;
 struct Scan {
   std::vector<SliceHeader> images;    ///< in the order of their relative names and of frames and tiles
   std::vector<std::string> skipped;   ///< `NAME: reason`, for files that hold no image, or a colour image among others
+  std::vector<Error> perhaps_lost;    ///< of the skipped, those that their names call DICOM
   std::vector<Error> unreadable;      ///< files that cannot be read, so that their series is unknown
   std::vector<Error> without_series;  ///< files that name no series
   bool any_dicom = false;

@@ -662,6 +662,69 @@ TEST_F(DicomSeries, AColourImageAmongOthersIsPassedOverAndNamed) {
   expect_error(Errc::unsupported, "colour0: RGB pixels are not supported", [&] { open(); });
 }
 
+/// It may be a damaged slice that is grey.
+TEST_F(DicomSeries, AnImageThatContradictsItselfIsNoColourImage) {
+  for (int z = 0; z < 4; ++z) add(std::to_string(z), z, z);
+  for (const auto& [photometric, samples] : std::vector<std::pair<const char*, int>>{
+           {"MONOCHROME", 1}, {"monochrome2", 1}, {"UNKNOWN", 1}, {"MONOCHROME2", 2}, {"MONOCHROME2", 0}, {"RGB", 1}}) {
+    SCOPED_TRACE(photometric);
+    const auto change = [&](DcmDataset& data) {
+      data.putAndInsertUint16(DCM_SamplesPerPixel, static_cast<Uint16>(samples));
+      data.putAndInsertString(DCM_PhotometricInterpretation, photometric);
+    };
+    DicomSpec spec = marked(4);
+    spec.position = {0, 0, 4};
+    spec.change = change;
+    write_dicom(folder_ / "4.dcm", spec);
+    expect_error(Errc::unsupported, std::string(photometric), [&] { open(); });
+  }
+}
+
+TEST_F(DicomSeries, ASpectrumIsNoImage) {
+  add("a", 0, 1);
+  for (const char* sop_class : {UID_MRSpectroscopyStorage, "1.3.46.670589.11.0.0.12.1"}) {
+    DicomSpec spectrum = marked(2);
+    spectrum.series = "1.2.3.99";
+    spectrum.more = {{DCM_SOPClassUID, sop_class}};
+    spectrum.change = [](DcmDataset& data) {
+      delete data.remove(DCM_PixelData);
+      delete data.remove(DCM_PhotometricInterpretation);
+      const std::array<Float32, 2> numbers{1, 2};
+      data.putAndInsertFloat32Array(DCM_SpectroscopyData, numbers.data(), numbers.size());
+    };
+    write_dicom(folder_ / "spectrum.dcm", spectrum);
+    const auto image = open();
+    EXPECT_EQ(marks(*image), (std::vector<int>{1}));
+    EXPECT_EQ(image->warnings(), (std::vector<std::string>{"skipped spectrum.dcm: a spectrum"})) << sop_class;
+  }
+}
+
+TEST_F(DicomSeries, OnlySecondaryCapturesAreCalledSo) {
+  using Kind = io::SeriesKind;
+  for (const auto& [sop_class, kind] :
+       {std::pair{UID_SecondaryCaptureImageStorage, Kind::secondary_capture},
+        {UID_MultiframeGrayscaleWordSecondaryCaptureImageStorage, Kind::secondary_capture},
+        {UID_OphthalmicTomographyImageStorage, Kind::images},
+        {UID_OphthalmicPhotography16BitImageStorage, Kind::images}}) {
+    add("a", 0, 1, {{DCM_SOPClassUID, sop_class}});
+    EXPECT_EQ(io::DicomFolder(folder_.path()).series().front().kind, kind) << sop_class;
+  }
+}
+
+TEST_F(DicomSeries, AnUnknownTransferSyntaxIsNamed) {
+  add("a", 0, 1);
+  std::fstream file(folder_ / "a.dcm", std::ios::in | std::ios::out | std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string known = UID_LittleEndianExplicitTransferSyntax, unknown = "1.2.840.10008.1.9.9";
+  ASSERT_EQ(known.size(), unknown.size());
+  bytes.replace(bytes.find(known), known.size(), unknown);
+  file.seekp(0);
+  file << bytes;
+  file.close();
+  expect_error(Errc::unsupported, "a.dcm: pixels in the transfer syntax " + unknown + " are not supported",
+               [&] { open(); });
+}
+
 TEST_F(DicomSeries, ABrokenFileAmongGoodOnesStopsAll) {
   add("a", 0, 1);
   add("b", 1, 2);

@@ -99,6 +99,55 @@ TEST_F(DicomVolumeSplit, ContrastTellsThemApartWhereNumbersGoBackAndForth) {
   }
 }
 
+/// Images of two b-values, whose order changes from place to place; only the maker's own element tells them apart.
+TEST_F(DicomVolumeSplit, BValuesOfMakersCount) {
+  struct Private {
+    const char* creator;
+    Uint16 group, element;
+    DcmEVR type;
+    std::array<const char*, 2> values;
+    std::array<double, 2> numbers;
+  };
+  for (const Private& says :
+       {Private{"GEMS_PARM_01", 0x0043, 0x1039, EVR_IS, {"1000000050\\8\\0\\0", "1000000800\\8\\0\\0"}, {}},
+        Private{"SIEMENS MR HEADER", 0x0019, 0x110c, EVR_IS, {"50", "800"}, {}},
+        Private{"SIEMENS MR HEADER", 0x0019, 0x100c, EVR_UN, {"50", "800 "}, {}},
+        Private{"Philips Imaging DD 001", 0x2001, 0x1003, EVR_FL, {}, {50, 800}},
+        Private{"Image Private Header", 0x0065, 0x1009, EVR_FD, {}, {50, 800}}}) {
+    SCOPED_TRACE(std::string(says.creator) + " " + std::to_string(says.element));
+    clear();
+    for (int volume = 0; volume < 2; ++volume) {
+      for (int z = 0; z < 6; ++z) {
+        DicomSpec spec = marked(10 * volume + z);
+        spec.position = {0, 0, 1.0 * z};
+        spec.instance_number = 1 + 2 * z + (z % 2 ? 1 - volume : volume);
+        spec.more = {{DCM_Modality, "MR"}};
+        spec.change = [&says, volume](DcmDataset& data) {
+          const DcmTagKey creator(says.group, static_cast<Uint16>(says.element >> 8));
+          data.putAndInsertString(DcmTag(creator, EVR_LO), says.creator);
+          const DcmTag tag(says.group, says.element, DcmVR(says.type));
+          const auto at = static_cast<std::size_t>(volume);
+          if (says.type == EVR_FL) {
+            data.putAndInsertFloat32(tag, static_cast<Float32>(says.numbers[at]));
+          } else if (says.type == EVR_FD) {
+            data.putAndInsertFloat64(tag, says.numbers[at]);
+          } else if (says.type == EVR_UN) {
+            const std::string text = says.values[at];
+            auto element = std::make_unique<DcmOtherByteOtherWord>(tag);
+            element->putUint8Array(reinterpret_cast<const Uint8*>(text.data()), text.size());
+            data.insert(element.release(), true);
+          } else {
+            data.putAndInsertString(tag, says.values[at]);
+          }
+        };
+        write_dicom(folder_ / (std::to_string(9 - volume) + std::to_string(z) + ".dcm"), spec);
+      }
+    }
+    expect_volumes(2, 6);
+    EXPECT_TRUE(open()->has_diffusion());
+  }
+}
+
 TEST_F(DicomVolumeSplit, MagnitudeAndPhaseOfGeAreVolumesOfTheirOwn) {
   for (int volume = 0; volume < 2; ++volume) {
     for (int z = 0; z < 4; ++z) {

@@ -318,6 +318,7 @@ TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
     const Uint8 bytes[] = {1, 2, 3, 4};
     data.putAndInsertUint8Array(DcmTag(0x0009, 0x1001, EVR_UN), bytes, sizeof bytes);
     data.putAndInsertUint16(DcmTag(DCM_SmallestImagePixelValue, EVR_US), 3);
+    data.putAndInsertUint16(DcmTag(DCM_RETIRED_LargestImagePixelValueInPlane, EVR_US), 3);
     DcmItem* item = nullptr;
     const Uint16 icon[] = {1, 2, 3};
     data.findOrCreateSequenceItem(DCM_ReferencedImageSequence, item, -2);  // the icon of another image, which stays
@@ -342,8 +343,8 @@ TEST_F(DicomWrite, OnlyTheTagsOfADerivedObjectChange) {
       changed_elements(source_, output_),
       (std::set<std::string>{"(0008,0008)", "(0008,0012)", "(0008,0013)", "(0008,0018)", "(0008,103e)", "(0008,2111)",
                              "(0008,2112)", "(0008,9215)", "(0018,a001)", "(0020,000e)", "(0020,0011)", "(0028,0106)",
-                             "(0060,3000)", "(0088,0200)", "(0100,0410)", "(6002,1302)", "(6002,1303)", "(7fe0,0001)",
-                             "(7fe0,0002)", "(7fe0,0003)", "(fffa,fffa)"}));
+                             "(0028,0111)", "(0060,3000)", "(0088,0200)", "(0100,0410)", "(6002,1302)", "(6002,1303)",
+                             "(7fe0,0001)", "(7fe0,0002)", "(7fe0,0003)", "(fffa,fffa)"}));
   EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DCM_IconImageSequence));
   EXPECT_FALSE(parse_dicom(output_)->getDataset()->tagExists(DcmTagKey(0x0060, 0x3000)));
 }

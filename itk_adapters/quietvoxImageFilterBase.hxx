@@ -4,6 +4,7 @@
 #define quietvoxImageFilterBase_hxx
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <limits>
 #include <new>
@@ -107,7 +108,7 @@ auto ImageFilterBase<TInputImage, TOutputImage, TParameters>::ViewOf(TImage* ima
   VolumeView<std::remove_pointer_t<decltype(image->GetBufferPointer())>> view{.data = image->GetBufferPointer(),
                                                                               .extent = ExtentOf(region)};
   for (unsigned int axis = 0; axis < ImageDimension; ++axis) {
-    view.spacing[static_cast<int>(axis)] = image->GetSpacing()[axis];
+    view.spacing[static_cast<int>(axis)] = std::abs(image->GetSpacing()[axis]);  // ITK warns of negative ones only
     view.origin[static_cast<int>(axis)] = region.GetIndex(axis) - whole.GetIndex(axis);
   }
   return view;
@@ -342,6 +343,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::PrintSelf(std::ost
   for_each_field<TParameters>([&](const auto& row) {
     os << indent << camel_case(row.name) << ": " << get_field(m_Parameters, row.name) << '\n';
   });
+  os << indent << "Stabilise: " << this->GetStabilise() << '\n';
   os << indent << "Backend: " << this->GetBackendName() << '\n';
   os << indent << "Resolved: " << (m_Resolved ? describe_chain(std::span(&*m_Resolved, 1)) : "(by Update())") << '\n';
 }

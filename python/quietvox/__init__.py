@@ -25,7 +25,8 @@ import os
 import reprlib
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy
 
@@ -39,6 +40,8 @@ class Filter:
     """A filter with its parameters, for denoise() and denoise_scan(): Filter("median", radius=1)."""
 
     def __init__(self, name, **parameters):
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a filter is a text, not {reprlib.repr(name)}")
         self.name, self.parameters = name, parameters
 
     def __repr__(self):
@@ -118,7 +121,7 @@ def denoise_scan(input, output, filters=(), *, strength=None, stabilise=None, pr
     options |= {"strength": strength, "stabilise": stabilise}
     steps = _steps(filters, (0, 1, 2))
     paths = _text("input", os.fspath(input), ()), _text("output", os.fspath(output), ())
-    done = _quietvox.denoise_scan(*paths, steps, _texts(options, ()), progress)
+    done = _quietvox.denoise_scan(*paths, steps, _texts(options, ()), _callable(progress))
     for message in done["warnings"]:
         warnings.warn(message, stacklevel=2)
     return done
@@ -140,7 +143,8 @@ def estimate(
     """Measures the noise of a volume in memory and returns a dictionary: sigma, distribution, confidence and more. Of a
     series it returns a list of them, one for each volume.
 
-    mask: an array of the same shape, without t; where it is 0, voxels do not count.
+    mask: an array of the same shape, without t; where it is 0, voxels do not count. If it leaves too little to measure the
+        noise in, the whole volume is measured, and `reason` says so.
     map: True to return an array besides: the standard deviation of the noise at each voxel. The others are as of
         denoise().
     """
@@ -215,11 +219,12 @@ class _Volume:
 
     def _spacing(self, spacing):
         try:
-            spacing = [float(distance) for distance in spacing]
+            spacing = [spacing] if isinstance(spacing, str) else [float(distance) for distance in spacing]
         except TypeError:
             spacing = [spacing]
         count = len(self._shape) - self.is_series
-        if len(spacing) != count or not all(0 < distance < numpy.inf for distance in spacing):
+        are_numbers = all(isinstance(distance, float) and 0 < distance < numpy.inf for distance in spacing)
+        if len(spacing) != count or not are_numbers:
             of_space = " in space" if self.is_series else ""
             raise ValueError(f"spacing = {spacing} is not one positive number for each of {count} axes{of_space}")
         return [spacing[place] for place in self.places]
@@ -275,7 +280,7 @@ def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, 
         _steps(filters, given.places),
         None if mask is None else given.arranged_mask(inside),
         _texts(options, ()),
-        progress,
+        _callable(progress),
     )
     for message in done["warnings"]:
         warnings.warn(message, stacklevel=3)  # in the code that calls denoise(), or the function of a filter
@@ -284,6 +289,12 @@ def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, 
         result = numpy.add(result, given.offset, dtype=numpy.float64)
         result = result if mask is None else numpy.where(given.mask_of_voxels(inside), result, volume)
     return (result, done) if report else result
+
+
+def _callable(progress):
+    if not callable(progress) and progress is not None:
+        raise TypeError(f"progress = {reprlib.repr(progress)} cannot be called")
+    return progress
 
 
 def _steps(filters, places):
@@ -343,6 +354,13 @@ def _help(parameters):
 
 
 denoise_scan.__doc__ += textwrap.indent(_help(_quietvox.scan_options()), "    ").lstrip()
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """For type checkers, which do not see the functions of filters."""
+    raise AttributeError(f"module 'quietvox' has no attribute {name!r}")
+
+
 for _entry in _quietvox.filters():
     globals()[_entry[0].replace("-", "_")] = _filter_function(*_entry)
 

@@ -29,6 +29,7 @@ bool has_large_voxels(const VolumeSource& source) {
 }
 
 NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart, const Execution& execution) {
+  check_volume(source.extent(), source.spacing());
   NoiseBricks bricks(source, neighbour, apart);
   check_stop(execution.stop);
   bricks.keep([&](std::int64_t i) {

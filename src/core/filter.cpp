@@ -17,12 +17,17 @@ FilterConfig FilterConfig::with_content_hashes() const {
   return result;
 }
 
+void FilterConfig::check_resolved() const {
+  if (is_resolved_ && waiting_.empty()) return;
+  throw Error(Errc::invalid_argument, filter_->name + ": its parameters are not yet those of a volume",
+              "call resolve_chain() first");
+}
+
 FilterConfig FilterConfig::resolved(const VolumeFacts& facts) const {
-  if (facts.extent.x < 1 || facts.extent.y < 1 || facts.extent.z < 1) {
-    throw Error(Errc::invalid_argument, filter_->name + ": the volume is empty");
-  }
+  with_error_context(filter_->name, [&] { check_volume(facts.extent, facts.spacing); });
   if (const auto error = unsupported_kind(std::span(this, 1), facts.header)) throw *error;
   FilterConfig result = *this;
+  result.is_resolved_ = true;
   result.waiting_.clear();
   VolumeFacts watched = facts;
   watched.waiting = &result.waiting_;

@@ -121,6 +121,8 @@ class FilterConfig {
   FilterConfig resolved(const VolumeFacts&) const;
   /// Of resolved settings: the parameters that wait. Settings can be run only if there are none.
   const std::vector<Waiting>& waiting() const { return waiting_; }
+  /// Throws Error(invalid_argument) if they cannot be run: they were not resolved, or parameters wait.
+  void check_resolved() const;
   /// Reach of the window; of resolved settings.
   Reach reach() const { return filter_->reach(params_); }
   /// The same in voxels, per axis.
@@ -138,6 +140,7 @@ class FilterConfig {
   const Filter* filter_;
   std::any params_;
   std::vector<Waiting> waiting_;
+  bool is_resolved_ = false;
 };
 
 /// A warning if the window of resolved settings extends along an axis whose voxels lie far apart (see

@@ -26,6 +26,7 @@ std::int64_t slices_at_once(std::int64_t volumes, std::int64_t maps, const Exten
 void filter_volumes_together(std::span<VolumeSource* const> volumes, const FilterConfig& resolved,
                              const Backend& backend, const Execution& execution,
                              const std::function<void(std::span<const VolumeView<const float>>)>& consume) {
+  resolved.check_resolved();
   const Extent extent = volumes.front()->extent();
   for (VolumeSource* const volume : volumes) {
     if (volume->extent() != extent) {

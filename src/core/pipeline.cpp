@@ -60,6 +60,11 @@ void check_is_by_volume(std::span<const FilterConfig> chain) {
   }
 }
 
+void check_can_run(std::span<const FilterConfig> chain) {
+  if (chain.empty()) throw Error(Errc::invalid_argument, "there is no filter", "give one or more");
+  for (const FilterConfig& step : chain) step.check_resolved();
+}
+
 /// How many slices are held in memory, for slabs of a given thickness.
 class Demand {
  public:
@@ -379,6 +384,7 @@ std::size_t least_memory(const Extent& extent, std::span<const FilterConfig> cha
 StageTimes filter_volume(VolumeSource& source, std::span<const FilterConfig> chain, const Backend& backend,
                          const Execution& execution, const std::function<void(VolumeView<const float>)>& consume) {
   check_is_by_volume(chain);
+  check_can_run(chain);
   const Extent extent = source.extent();
   const Demand demand(extent, chain, execution);
   const std::vector<Execution> executions = executions_of_parts(parts_of(chain), execution);

@@ -14,6 +14,17 @@ constexpr double rounding = 1e-6;  // of spacings that files round: 1.4 mm is tw
 
 }  // namespace
 
+void check_volume(const Extent& extent, const Spacing& spacing) {
+  if (extent.x < 1 || extent.y < 1 || extent.z < 1) {
+    throw Error(Errc::invalid_argument, "the volume is empty", "give voxels along every axis");
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    if (spacing[axis] > 0 && std::isfinite(spacing[axis])) continue;
+    throw Error(Errc::invalid_argument, "the spacing " + FieldType<double>::format(spacing[axis]) + " is no length",
+                "give mm, above 0");
+  }
+}
+
 std::optional<NoiseModel> VolumeFacts::noise_for(std::string_view field) const {
   if (noise) return noise();
   if (waiting) waiting->push_back({std::string(field), VoxelFact::noise});

@@ -57,6 +57,9 @@ auto found_once(Find find) {
   };
 }
 
+/// Throws Error(invalid_argument) for a volume without voxels, or with a spacing that is no length.
+void check_volume(const Extent&, const Spacing&);
+
 /// What is known of a volume that is to be filtered. Parameters that are `auto` are resolved by it.
 struct VolumeFacts {
   Extent extent;

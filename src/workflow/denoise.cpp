@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -105,30 +104,20 @@ void check_options(const DenoiseRequest& request) {
   validate(request.execution);
 }
 
-void check_volume(const VolumeView<const float>& input) {
-  for (int axis = 0; axis < 3; ++axis) {
-    if (input.extent[axis] < 1)
-      throw Error(Errc::invalid_argument, "the input is empty", "give voxels along every axis");
-    const double spacing = input.spacing[axis];
-    if (spacing > 0 && std::isfinite(spacing)) continue;
-    throw Error(Errc::invalid_argument, "the spacing " + FieldType<double>::format(spacing) + " is no length",
-                "give mm, above 0");
-  }
-  if (!input.data) throw Error(Errc::invalid_argument, "the input has no voxels in memory");
-}
-
 void check_volumes(std::span<const VolumeView<const float>> input, std::span<const VolumeView<float>> output,
                    const VolumeRequest& request) {
   const auto refuse = [](const Message& what) { throw Error(Errc::invalid_argument, what); };
   if (input.empty()) refuse("there is no volume");
   if (input.size() != output.size()) refuse("the outputs are not as many as the inputs");
   for (std::size_t i = 0; i < input.size(); ++i) {
-    check_volume(input[i]);
+    check_volume(input[i].extent, input[i].spacing);
+    if (!input[i].data) refuse("the input has no voxels in memory");
     if (!output[i].data) refuse("the output has no voxels in memory");
     if (output[i].extent != input[i].extent) refuse("the output differs from the input in extent");
     if (input[i].extent != input[0].extent) refuse("the volumes differ in extent");
     if (input[i].spacing != input[0].spacing) refuse("the volumes differ in spacing");
   }
+  if (!request.mask.data && request.mask.extent != Extent()) refuse(Parameter{"mask"} + " has no voxels in memory");
   if (request.mask.data && request.mask.extent != input[0].extent) {
     refuse(Parameter{"mask"} + " differs from the input in extent");
   }

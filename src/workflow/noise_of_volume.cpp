@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/noise_of_volume.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "analysis/measure_noise.hpp"
@@ -110,10 +111,12 @@ NoiseModel of_masked(NoiseModel model, const HeaderFacts& header, const std::fun
     return whole;
   }
   if (is_known && (tells_enough(model) || !tells_enough(whole))) return model;
-  if (whole.confidence > Confidence::medium) {
-    whole.confidence = Confidence::medium;
-    whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured";
-  }
+  // Far louder than what the mask leaves says little about that: something else lies outside.
+  constexpr double much = 2;
+  if (is_known && whole.sigma > much * model.sigma) return model;
+  whole.confidence = std::min(whole.confidence, Confidence::medium);
+  whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured" +
+                 (whole.reason.empty() ? "" : "; " + whole.reason);
   return whole;
 }
 

@@ -88,6 +88,43 @@ class Pipeline : public testing::Test {
   std::vector<int> reads;
 };
 
+TEST_F(Pipeline, OnlyAResolvedChainRuns) {
+  const Volume volume = busy_volume({12, 12, 6}, 1);
+  const auto run_as_it_is = [&](const std::vector<FilterConfig>& chain) {
+    MemorySource source(volume);
+    filter_volume(source, chain, *backend, {}, [](VolumeView<const float>) {});
+  };
+  for (const Filter& filter : filters()) {
+    SCOPED_TRACE(filter.name);
+    const FilterConfig settings(filter);
+    const char* const why = "its parameters are not yet those of a volume; call resolve_chain() first";
+    expect_error(Errc::invalid_argument, why, [&] { run_as_it_is({settings}); });
+    const FilterConfig by_header = settings.resolved({.extent = volume.extent, .spacing = volume.spacing});
+    if (by_header.waiting().empty()) {
+      run_as_it_is({by_header});
+    } else {
+      expect_error(Errc::invalid_argument, why, [&] { run_as_it_is({by_header}); });
+    }
+  }
+  expect_error(Errc::invalid_argument, "there is no filter", [&] { run_as_it_is({}); });
+}
+
+TEST_F(Pipeline, WhatIsNoVolumeIsRefused) {
+  const auto expect = [&](const Volume& volume, const std::string& why) {
+    MemorySource source(volume);
+    for (const Filter& filter : filters()) {
+      expect_error(Errc::invalid_argument, filter.name + ": " + why,
+                   [&] { resolve_chain(std::vector{FilterConfig(filter)}, source, *backend, {}, measure_noise); });
+    }
+    expect_error(Errc::invalid_argument, why, [&] { measure_noise(source, {}); });
+  };
+  for (const double distance : {-1.0, 0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    expect(Volume({{8, 8, 8}}, {1, distance, 1}),
+           "the spacing " + FieldType<double>::format(distance) + " is no length");
+  }
+  expect(Volume(Extent{{8, 0, 8}}), "the volume is empty");
+}
+
 TEST_F(Pipeline, SlabsNeverChangeAVoxel) {
   const Volume volume = busy_volume({23, 17, 29}, 1);
   const std::vector<std::vector<FilterConfig>> chains{

@@ -78,6 +78,7 @@ TEST(Parameters, ArePrinted) {
   }
   EXPECT_NE(text.str().find("RangeSigma: 12.5\n"), std::string::npos);
   EXPECT_NE(text.str().find("DomainSigma: auto\n"), std::string::npos);
+  EXPECT_NE(text.str().find("Stabilise: auto\n"), std::string::npos);
 }
 
 TEST(Errors, OfRangeAreExceptionsThatNameTheParameter) {

@@ -85,6 +85,24 @@ TEST(Streaming, GivesTheWholeImage) {
   }
 }
 
+/// ITK takes negative spacings with a warning.
+TEST(Streaming, ANegativeSpacingCountsByItsLength) {
+  const auto image = noisy_image<Image>({{23, 19, 14}});
+  std::vector<Image::Pointer> results;
+  for (const double sign : {1.0, -1.0}) {
+    Image::SpacingType spacing;
+    spacing[0] = 0.5 * sign;
+    spacing[1] = 0.5;
+    spacing[2] = 3;
+    image->SetSpacing(spacing);
+    const auto median = Median::New();
+    median->SetInput(image);
+    median->Update();
+    results.push_back(median->GetOutput());
+  }
+  expect_equal<Image>(results[1], results[0]);
+}
+
 TEST(Streaming, AsksTheInputForTheRegionAndTheReachOfTheWindow) {
   const auto image = noisy_image<Image>({{40, 30, 20}});
   const auto recorder = Recorder::New();

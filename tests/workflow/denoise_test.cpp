@@ -522,8 +522,8 @@ TEST(Workflow, RefusesWhatIsNoVolumeAndNoOption) {
   for (const double wrong : {-1.0, 0.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     refused("the spacing", {noisy.data(), extent, {1, wrong, 1}});
   }
-  refused("the input is empty", {noisy.data(), {{0, 48, 24}}});
-  refused("the input is empty", {noisy.data(), {{-48, -48, 24}}});
+  refused("the volume is empty", {noisy.data(), {{0, 48, 24}}});
+  refused("the volume is empty", {noisy.data(), {{-48, -48, 24}}});
   refused("no voxels in memory", {nullptr, extent});
   expect_error(Errc::invalid_argument, "no voxels in memory", [&] {
     denoise({noisy.data(), extent}, {nullptr, extent});
@@ -776,6 +776,23 @@ TEST(Denoise, AMaskThatTellsLittleOfTheNoiseLeavesItToTheWhole) {
   const VolumeReport report = denoise({noisy.data(), extent}, {result.data(), extent}, {.mask = {mask.data(), extent}});
   EXPECT_EQ(report.volume.noise.at(0).sigma, whole);
   EXPECT_EQ(report.volume.noise[0].confidence, Confidence::medium);
+  EXPECT_NE(report.volume.noise[0].reason.find("so the whole volume was measured"), std::string::npos);
+}
+
+/// Sigma was 998, with medium confidence, since the mask leaves few parts to go by.
+TEST(Denoise, NoiseFarAboveThatInsideAMaskIsOfSomethingElse) {
+  constexpr Extent size{{128, 128, 10}};
+  std::mt19937 random(8);
+  std::normal_distribution<float> noise;
+  std::vector<float> noisy, mask, result(static_cast<std::size_t>(size.voxels()));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const bool is_inside = i % size.x < 20;
+    noisy.push_back(is_inside ? 300 + 20 * noise(random) : 5000 + 1000 * noise(random));
+    mask.push_back(is_inside ? 1 : 0);
+  }
+  const NoiseModel model =
+      denoise({noisy.data(), size}, {result.data(), size}, {.mask = {mask.data(), size}}).volume.noise.at(0);
+  EXPECT_NEAR(model.sigma, 20, 5);
 }
 
 /// Resampling leaves a few negative voxels; a volume of real parts has many.

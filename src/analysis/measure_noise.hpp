@@ -23,8 +23,8 @@ namespace quietvox {
 /// to 5 % above.
 ///
 /// Reads the volume once, rarely up to three times, holds some 24 MiB besides the slices being read, and where
-/// slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends on the voxels alone. Throws
-/// Error(invalid_argument) for a volume without voxels, or whose spacing is no length.
+/// slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends on the voxels alone.
+/// Throws Error(invalid_argument) for a volume without voxels, or whose spacing is no length.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 
 /// So many bytes, roughly, are held besides the slices being read.

@@ -223,8 +223,9 @@ TEST(FilterSeries, ABackendWithoutThemSaysSo) {
   const Volume volume = busy_volume(extent, 3);
   MemorySource source(volume);
   VolumeSource* const volumes[] = {&source};
+  const FilterConfig settings = FilterConfig(filter).resolved(header_facts(source));
   expect_error(Errc::device, "spread: plain has no filters that make maps",
-               [&] { filter_volumes_together(volumes, FilterConfig(filter), Plain(), {}, [](auto) {}); });
+               [&] { filter_volumes_together(volumes, settings, Plain(), {}, [](auto) {}); });
 }
 
 TEST(FilterSeries, TheModelOfTheNoiseIsGivenToWhoAsks) {

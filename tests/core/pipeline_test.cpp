@@ -508,8 +508,9 @@ class HugeSource final : public VolumeSource {
 
 TEST_F(Pipeline, WithoutALimitMemoryIsNotTakenThatTheMachineDoesNotHave) {
   HugeSource source;
+  const std::vector chain = resolve_by_header(std::vector{median("1x1x0")}, source);
   expect_error(Errc::out_of_memory, "filtering one slice would take",
-               [&] { filter_volume(source, std::vector{median("1x1x0")}, *backend, {}, [](const auto&) {}); });
+               [&] { filter_volume(source, chain, *backend, {}, [](const auto&) {}); });
 }
 
 TEST(ExpandedBox, IsCutAtTheVolume) {

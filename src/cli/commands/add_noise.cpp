@@ -39,11 +39,11 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   check_output(output, wanted, out.force, input);
   const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   const auto image = open_input(input, in, execution);
-  context.console.warnings(image->warnings());
   const io::Format format = output_format(out.output_format, output, image->format());
   check_format(out, format);
   std::vector<Message> warnings;
   if (format != io::Format::dicom) check_places(*image, input, in, format, "write DICOM", warnings);
+  context.console.warnings(image->warnings());
   for (const Message& warning : warnings) context.console.warning(warning);
   const Provenance provenance{recorded(noise_filter(), params), recorded(noise_filter(), params), "cpu"};
   const std::string what = describe_chain(provenance.resolved) + "; " + describe_extent(*image);

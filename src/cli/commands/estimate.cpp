@@ -139,7 +139,6 @@ void estimate_image(const Arguments& arguments, Context& context) {
   if (!options.map.empty()) check_map(options, path);
   const Execution execution = context.background(arguments.params<ThreadOptions>().threads);
   const auto image = open_input(path, in, execution);
-  context.console.warnings(image->warnings());
   std::vector<Message> warnings;
   const auto mask = open_mask(options.mask, *image, execution, warnings);
   const MaskIdentity of_mask = mask ? identify_mask(*mask, *image) : MaskIdentity{.hash = {}, .is_empty = false};
@@ -152,6 +151,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
       check_places(*image, path, in, io::Format::nifti, "leave out " + Parameter{"map"}, warnings);
     map.emplace(*image, mask.get(), of_mask.hash, path, options, execution);
   }
+  context.console.warnings(image->warnings());
   for (const Message& warning : std::exchange(warnings, {})) context.console.warning(warning);
   NoiseOfVolumes noise(*image);
   LostSlices lost;

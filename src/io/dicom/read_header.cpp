@@ -217,6 +217,25 @@ void read_place(DcmItem& data, SliceHeader& slice) {
   slice.axes = {row, column};
 }
 
+/// Of ultrasound: the distance of pixels along x and y, in mm, if all regions that show tissue in 2-D agree on it
+/// (PS3.3 C.8.5.5).
+std::optional<std::array<double, 2>> spacing_of_regions(DcmItem& data) {
+  constexpr double planar = 1, of_tissue = 1, in_cm = 3, mm_per_cm = 10, same = 1e-3;
+  std::optional<std::array<double, 2>> spacing;
+  DcmItem* region = nullptr;
+  for (long i = 0; data.findAndGetSequenceItem(DCM_SequenceOfUltrasoundRegions, region, i).good(); ++i) {
+    const auto is = [&](const DcmTagKey& key, double number) { return first_number(*region, key) == number; };
+    if (!is(DCM_RegionSpatialFormat, planar) || !is(DCM_RegionDataType, of_tissue)) continue;
+    if (!is(DCM_PhysicalUnitsXDirection, in_cm) || !is(DCM_PhysicalUnitsYDirection, in_cm)) return std::nullopt;
+    const double x = mm_per_cm * std::abs(first_number(*region, DCM_PhysicalDeltaX).value_or(0)),
+                 y = mm_per_cm * std::abs(first_number(*region, DCM_PhysicalDeltaY).value_or(0));
+    if (!(x > 0 && y > 0)) return std::nullopt;
+    if (!spacing) spacing = {x, y};
+    if (std::abs(x / (*spacing)[0] - 1) > same || std::abs(y / (*spacing)[1] - 1) > same) return std::nullopt;
+  }
+  return spacing;
+}
+
 void read_spacing(DcmItem& data, SliceHeader& slice) {
   for (const DcmTagKey& key : {DCM_PixelSpacing, DCM_ImagerPixelSpacing, DCM_NominalScannedPixelSpacing}) {
     const auto spacing = numbers_of(data, key);
@@ -227,6 +246,14 @@ void read_spacing(DcmItem& data, SliceHeader& slice) {
     slice.spacing = {spacing[1], spacing[0]};
     slice.has_spacing = true;
     break;
+  }
+  if (const auto of_regions = slice.has_spacing ? std::nullopt : spacing_of_regions(data)) {
+    slice.spacing = *of_regions;
+    slice.has_spacing = true;
+  }
+  if (const auto ratio = any_numbers(data, DCM_PixelAspectRatio);
+      !slice.has_spacing && ratio.size() == 2 && ratio[0] > 0 && ratio[1] > 0) {
+    slice.spacing = {1, ratio[0] / ratio[1]};
   }
   for (const DcmTagKey& key : {DCM_SliceThickness, DCM_SpacingBetweenSlices}) {
     if (const double distance = std::abs(first_number(data, key).value_or(0)); distance > 0) slice.thickness = distance;

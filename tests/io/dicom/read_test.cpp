@@ -211,6 +211,39 @@ TEST_F(DicomRead, ImagerSpacingStandsInForPixelSpacing) {
   EXPECT_TRUE(image->warnings().empty());
 }
 
+TEST_F(DicomRead, UltrasoundIsMeasuredByItsRegions) {
+  const auto spacing_by = [&](const std::vector<std::array<double, 4>>& regions) {  // kind, unit, x, y
+    DicomSpec spec;
+    spec.spacing = "";
+    spec.more = {{DCM_PixelAspectRatio, "3\\2"}};
+    spec.change = [&](DcmDataset& data) {
+      for (const auto& [kind, unit, x, y] : regions) {
+        DcmItem* item = nullptr;
+        data.findOrCreateSequenceItem(DCM_SequenceOfUltrasoundRegions, item, -2);
+        item->putAndInsertUint16(DCM_RegionSpatialFormat, 1);
+        item->putAndInsertUint16(DCM_RegionDataType, static_cast<Uint16>(kind));
+        for (const DcmTagKey& key : {DCM_PhysicalUnitsXDirection, DCM_PhysicalUnitsYDirection}) {
+          item->putAndInsertUint16(key, static_cast<Uint16>(unit));
+        }
+        item->putAndInsertFloat64(DCM_PhysicalDeltaX, x);
+        item->putAndInsertFloat64(DCM_PhysicalDeltaY, y);
+      }
+    };
+    const auto image = open(spec);
+    const bool is_known = image->warnings().empty();
+    const Spacing spacing = image->geometry(0).spacing;
+    EXPECT_EQ(is_known, spacing.x != 1);
+    return spacing;
+  };
+  constexpr double tissue = 1, spectrum = 3, cm = 3, hertz = 5;
+  EXPECT_EQ(spacing_by({{tissue, cm, 0.04, -0.05}, {spectrum, hertz, 2, 7}}), (Spacing{0.4, 0.5, 3}));
+  // Where they do not say it, the aspect ratio alone is known.
+  EXPECT_EQ(spacing_by({}), (Spacing{1, 1.5, 3}));
+  EXPECT_EQ(spacing_by({{tissue, cm, 0.04, 0.04}, {tissue, cm, 0.02, 0.02}}), (Spacing{1, 1.5, 3}));
+  EXPECT_EQ(spacing_by({{tissue, hertz, 0.04, 0.04}}), (Spacing{1, 1.5, 3}));
+  EXPECT_EQ(spacing_by({{tissue, cm, 0, 0.04}}), (Spacing{1, 1.5, 3}));
+}
+
 TEST_F(DicomRead, NonsenseInElementsThatDoNotMatterDoesNoHarm) {
   const auto image = open({.more = {{DCM_InstanceNumber, "one"},
                                     {DCM_TriggerTime, "0\\0"},

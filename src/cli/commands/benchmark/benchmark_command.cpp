@@ -19,10 +19,10 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<FilterConfig> radius_one() {
+std::vector<FilterConfig> radius_one(const VolumeView<const float>& volume) {
   FilterConfig settings(find_filter("median"));
   settings.set("radius", "1");
-  return {settings};
+  return {settings.resolved({.extent = volume.extent, .spacing = volume.spacing})};
 }
 
 void make_input(io::Format format, VolumeView<const float> volume, const fs::path& path, const Execution& execution) {
@@ -62,7 +62,7 @@ CommandTimes measure_command(io::Format format, bool compressed, VolumeView<cons
   times.copy = seconds_of([&] { fs::copy(input, path("copy"), fs::copy_options::recursive); });
   fs::remove_all(path("copy"));
 
-  const auto chain = radius_one();
+  const auto chain = radius_one(volume);
   const Provenance provenance{chain, chain, backend.name()};
   io::WriteOptions options;
   options.execution = execution;

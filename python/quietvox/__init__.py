@@ -143,8 +143,8 @@ def estimate(
     """Measures the noise of a volume in memory and returns a dictionary: sigma, distribution, confidence and more. Of a
     series it returns a list of them, one for each volume.
 
-    mask: an array of the same shape, without t; where it is 0, voxels do not count. If it leaves too little to measure the
-        noise in, the whole volume is measured, and `reason` says so.
+    mask: an array of the same shape, without t; where it is 0, voxels do not count. If it leaves too little to measure
+        the noise in, the whole volume is measured, and `reason` says so.
     map: True to return an array besides: the standard deviation of the noise at each voxel. The others are as of
         denoise().
     """
@@ -159,7 +159,8 @@ def estimate(
     inside = None if mask is None else volume.arranged_mask(volume.mask(mask))
     if inside is not None and not inside.any():
         warnings.warn("mask: no voxel is inside, so the whole volume was measured", stacklevel=2)
-    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, volume.offset, inside, map, _texts(options, ()))
+    offset = volume.largest_offset()
+    noise, sigma = _quietvox.estimate(volume.voxels, volume.spacing, offset, inside, map, _texts(options, ()))
     noise = noise if volume.is_series else noise[0]
     return (noise, volume.as_given(sigma)) if map else noise
 
@@ -182,17 +183,18 @@ class _Volume:
         places = [in_space.index(axis) for axis in "xyz" if axis in in_space]
         self.places = (places + places[:1])[:3]
         self.spacing = [1.0] * 3 if spacing is None else self._spacing(spacing)
+        #: Subtracted from the voxels of each volume; an array where there are several.
         self.offset = 0.0
         self.voxels = self._arranged(self._near_zero(array))
 
     @staticmethod
     def _letters(axes, count):
         """The axes of the array, in its order."""
-        letters = "".join(axes)
+        letters = "".join(map(str, axes))
         if count == 4:
             letters = {"zyx": "tzyx", "xyz": "xyzt"}.get(letters, letters)
         if count == 2:
-            letters = letters.replace("z", "")
+            letters = letters.replace("z", "", 1)
         if sorted(letters) != sorted("xyzt"[:count]):
             of = "x, y, z and t, such as 'tzyx'" if count == 4 else "x, y and z, such as 'zyx'"
             raise ValueError(f"axes = {axes!r} is not an order of {of}")
@@ -230,19 +232,14 @@ class _Volume:
         return [spacing[place] for place in self.places]
 
     def _near_zero(self, array):
-        low, high = array.min(), array.max()
-        if not (numpy.isfinite(low) and numpy.isfinite(high)):
-            finite = array[numpy.isfinite(array)]
-            low, high = (finite.min(), finite.max()) if finite.size else (0, 0)
-        largest = float(numpy.finfo(numpy.float32).max)
-        if array.dtype.kind in "iu" and max(-int(low), int(high)) > 2**53:
-            raise ValueError(f"voxels from {low} to {high} are beyond 2**53, where floats skip whole numbers")
-        if max(abs(float(low)), abs(float(high))) > largest:
-            raise ValueError(f"voxels from {low} to {high} are beyond {largest:.3g}, which 32-bit floats hold")
-        self.offset = _quietvox.middle_if_far(float(low), float(high))
-        if array.dtype.kind in "iu":
-            self.offset = float(round(self.offset))  # whole numbers stay so
-        near = numpy.subtract(array, self.offset, dtype=numpy.float64) if self.offset else array
+        """The voxels, less what lies in the middle of those of a volume that are far from 0."""
+        volumes = numpy.moveaxis(array, self._axes.index("t"), 0) if self.is_series else [array]
+        offsets = [_offset(volume) for volume in volumes]
+        if not any(offsets):
+            near = array
+        else:
+            self.offset = self._for_each_volume(offsets)
+            near = numpy.subtract(array, self.offset, dtype=numpy.float64)
         if array.dtype.kind in "iu" and array.dtype.itemsize > 2:
             rounded = near.astype(numpy.float32) != near
             if rounded.any():
@@ -250,12 +247,36 @@ class _Volume:
                 raise ValueError(f"voxel value {number} does not fit into a 32-bit float; give fewer digits, or floats")
         return near
 
+    def largest_offset(self):
+        return float(numpy.max(numpy.abs(self.offset)))
+
+    def _for_each_volume(self, numbers):
+        """One number for each volume, to be added to their voxels."""
+        if not self.is_series:
+            return numbers[0]
+        return numpy.reshape(numbers, [-1 if axis == "t" else 1 for axis in self._axes])
+
     def arranged_mask(self, mask):
         return self._arranged(self.mask_of_voxels(mask))[0]
 
     def _arranged(self, array):
         array = array.transpose(self._order)
         return numpy.ascontiguousarray(array.reshape((1,) * (4 - array.ndim) + array.shape), dtype=numpy.float32)
+
+
+def _offset(volume):
+    """What is subtracted from the voxels of a volume so that 32-bit floats hold their digits; 0 where nothing is."""
+    low, high = volume.min(), volume.max()
+    if not (numpy.isfinite(low) and numpy.isfinite(high)):
+        finite = volume[numpy.isfinite(volume)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0, 0)
+    largest = float(numpy.finfo(numpy.float32).max)
+    if volume.dtype.kind in "iu" and max(-int(low), int(high)) > 2**53:
+        raise ValueError(f"voxels from {low} to {high} are beyond 2**53, where floats skip whole numbers")
+    if max(abs(float(low)), abs(float(high))) > largest:
+        raise ValueError(f"voxels from {low} to {high} are beyond {largest:.3g}, which 32-bit floats hold")
+    offset = _quietvox.middle_if_far(float(low), float(high))
+    return float(round(offset)) if volume.dtype.kind in "iu" else offset  # whole numbers stay so
 
 
 def _real_array(array, name):
@@ -276,7 +297,7 @@ def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, 
         given.voxels,
         given.is_series,
         given.spacing,
-        given.offset,
+        given.largest_offset(),
         _steps(filters, given.places),
         None if mask is None else given.arranged_mask(inside),
         _texts(options, ()),
@@ -285,7 +306,7 @@ def _denoise(volume, spacing, filters, *, axes="zyx", mask=None, progress=None, 
     for message in done["warnings"]:
         warnings.warn(message, stacklevel=3)  # in the code that calls denoise(), or the function of a filter
     result = given.as_given(result)
-    if given.offset:
+    if given.largest_offset():
         result = numpy.add(result, given.offset, dtype=numpy.float64)
         result = result if mask is None else numpy.where(given.mask_of_voxels(inside), result, volume)
     return (result, done) if report else result

@@ -3,6 +3,9 @@
 #include "core/cut_out_background.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <span>
 #include <utility>
 
 namespace quietvox {
@@ -41,6 +44,62 @@ class Counts {
 /// Of the voxels of another value.
 Counts count_others(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
   return {columns, rows, [&](std::int64_t x, std::int64_t y) { return voxels[y * columns + x] != value; }};
+}
+
+/// Calls `take` for each group of marked voxels that lie no farther apart than `reach`. Takes the marks off.
+template <class Take>
+void for_each_group(std::int64_t columns, std::int64_t rows, std::int64_t reach, std::vector<bool> marked,
+                    const Take& take) {
+  std::vector<std::int64_t> group;
+  const auto enter = [&](std::int64_t x, std::int64_t y) {
+    if (x < 0 || y < 0 || x >= columns || y >= rows || !marked[y * columns + x]) return;
+    marked[y * columns + x] = false;
+    group.push_back(y * columns + x);
+  };
+  for (std::int64_t i = 0; i < columns * rows; ++i) {
+    group.clear();
+    enter(i % columns, i / columns);
+    for (std::size_t next = 0; next < group.size(); ++next) {
+      const std::int64_t x = group[next] % columns, y = group[next] / columns;
+      for (std::int64_t dy = -reach; dy <= reach; ++dy) {
+        for (std::int64_t dx = -reach; dx <= reach; ++dx) enter(x + dx, y + dy);
+      }
+    }
+    if (!group.empty()) take(group);
+  }
+}
+
+/// Whether one value makes up a third of a group, as that of a pen does; not of very few, where chance may.
+bool is_of_few_values(const float* voxels, std::span<const std::int64_t> group) {
+  constexpr std::size_t fewest = 8, share = 3;
+  if (group.size() < fewest) return false;
+  std::vector<float> sorted;
+  for (const std::int64_t at : group) sorted.push_back(voxels[at]);
+  std::ranges::sort(sorted);
+  const std::size_t many = (sorted.size() + share - 1) / share;
+  for (std::size_t i = 0; i + many <= sorted.size(); ++i) {
+    if (sorted[i] == sorted[i + many - 1]) return true;
+  }
+  return false;
+}
+
+/// Whether neighbours in a group of `marked` voxels differ by far more than noise makes them, as those of smoothed
+/// letters do.
+bool is_steep(const float* voxels, std::int64_t columns, std::span<const std::int64_t> group,
+              const std::vector<bool>& marked, double of_noise) {
+  constexpr double far_more = 2;
+  constexpr std::size_t fewest = 8;
+  double squares = 0, pairs = 0;
+  for (const std::int64_t at : group) {
+    for (const std::int64_t step : {std::int64_t{1}, columns}) {
+      const bool is_last = step == 1 ? at % columns == columns - 1 : at + columns >= std::ssize(marked);
+      if (is_last || !marked[at + step]) continue;
+      const double difference = static_cast<double>(voxels[at + step]) - static_cast<double>(voxels[at]);
+      squares += difference * difference;
+      ++pairs;
+    }
+  }
+  return group.size() >= fewest && squares > far_more * far_more * of_noise * of_noise * pairs;
 }
 
 }  // namespace
@@ -102,29 +161,24 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
 }
 
 std::vector<bool> writing_in_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value,
-                                        const std::vector<bool>& background) {
+                                        const std::vector<bool>& background, double difference) {
   constexpr std::int64_t broad = 8;  // more than the strokes of letters, and small ones that run into each other
   const Counts others = count_others(voxels, columns, rows, value);
-  std::vector<bool> seen = background, writing(background.size());
-  std::vector<std::int64_t> connected;
-  const auto enter = [&](std::int64_t x, std::int64_t y) {
-    if (x < 0 || y < 0 || x >= columns || y >= rows || seen[y * columns + x]) return;
-    seen[y * columns + x] = true;
-    connected.push_back(y * columns + x);
+  const auto fills_square = [&](std::int64_t x, std::int64_t y) {
+    return others.in(x, y, x + broad, y + broad) == broad * broad;
   };
-  for (std::int64_t i = 0; i < columns * rows; ++i) {
-    connected.clear();
-    enter(i % columns, i / columns);
-    bool is_broad = false;
-    for (std::size_t next = 0; next < connected.size(); ++next) {
-      const std::int64_t x = connected[next] % columns, y = connected[next] / columns;
-      is_broad = is_broad || others.in(x, y, x + broad, y + broad) == broad * broad;
-      for (std::int64_t dy = -1; dy <= 1; ++dy) {
-        for (std::int64_t dx = -1; dx <= 1; ++dx) enter(x + dx, y + dy);
-      }
-    }
-    for (const std::int64_t at : connected) writing[at] = !is_broad;
-  }
+  std::vector<bool> narrow(background.size()), writing(background.size());
+  std::vector<bool> rest(background.size());
+  std::transform(background.begin(), background.end(), rest.begin(), std::logical_not());
+  for_each_group(columns, rows, 1, rest, [&](std::span<const std::int64_t> group) {
+    const bool is_broad =
+        std::ranges::any_of(group, [&](std::int64_t at) { return fills_square(at % columns, at / columns); });
+    for (const std::int64_t at : group) narrow[at] = !is_broad;
+  });
+  for_each_group(columns, rows, 3, narrow, [&](std::span<const std::int64_t> group) {
+    const bool is_written = is_of_few_values(voxels, group) || is_steep(voxels, columns, group, narrow, difference);
+    for (const std::int64_t at : group) writing[at] = is_written;
+  });
   return writing;
 }
 

@@ -13,8 +13,10 @@ namespace quietvox {
 /// are low counts, most of which are 0. They do not count beside an object, nor in one line.
 std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value);
 
-/// Marks what stands alone in such a `background` and nowhere fills a square of 8 x 8 voxels: letters, digits, scales.
+/// Marks letters, digits and scales in such a `background`: what stands alone in it and nowhere fills a square of 8 x 8
+/// voxels, if a third of its voxels hold one value, or if neighbours differ by far more than noise makes them, which is
+/// `difference`, a standard deviation. What lies two voxels apart is looked at together, as a digit and its point.
 std::vector<bool> writing_in_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value,
-                                        const std::vector<bool>& background);
+                                        const std::vector<bool>& background, double difference);
 
 }  // namespace quietvox

@@ -110,7 +110,10 @@ class FilterConfig {
   }
 
   const Filter& filter() const { return *filter_; }
-  void set(std::string_view field, std::string_view text) { filter_->set(params_, field, text); }
+  void set(std::string_view field, std::string_view text) {
+    filter_->set(params_, field, text);
+    is_resolved_ = is_resolved_ && text != "auto";
+  }
   std::string get(std::string_view field) const { return filter_->get(params_, field); }
   const std::any& params() const { return params_; }
 

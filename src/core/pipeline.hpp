@@ -69,8 +69,7 @@ struct StageTimes {
 /// memory allows, one slab is filtered while the next is read and the one before it is consumed, on other threads. A
 /// filter may keep what the slab after this one needs again (Execution::kept).
 /// Throws Error: invalid_argument for a chain that is empty or not resolved, unsupported for filters that
-/// filter_volumes_together() runs, out_of_memory where not even one slice at
-/// a time fits into the limit.
+/// filter_volumes_together() runs, out_of_memory where not even one slice at a time fits into the limit.
 StageTimes filter_volume(VolumeSource&, std::span<const FilterConfig> resolved_chain, const Backend&, const Execution&,
                          const std::function<void(VolumeView<const float> slices)>& consume);
 

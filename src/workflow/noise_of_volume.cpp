@@ -6,9 +6,15 @@
 #include <utility>
 
 #include "analysis/measure_noise.hpp"
+#include "analysis/simple_noise_estimators.hpp"
 
 namespace quietvox {
 namespace {
+
+/// Whether the noise was found, and with more than low confidence.
+bool tells_enough(const NoiseModel& model) {
+  return model.trusted_sigma() > 0 && model.confidence >= Confidence::medium;
+}
 
 /// A volume of which something besides its header says what its voxels are. The header counts more.
 class KnownKind final : public VolumeSource {
@@ -87,33 +93,23 @@ NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, con
 NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& masked, const Execution& execution,
                                           const std::function<std::unique_ptr<VolumeSource>()>& open_whole) {
   NoiseModel model = measure(volume, masked, execution);
-  if (masks_hide_no_air_ && tells_enough(model)) return model;
-  return of_masked(std::move(model), masked.header(), [&] {
-    NoiseModel whole = measure(volume, *open_whole(), execution);
-    masks_hide_no_air_ = whole.distribution != NoiseDistribution::rician;
-    return whole;
-  });
-}
-
-bool tells_enough(const NoiseModel& model) {
-  return model.trusted_sigma() > 0 && model.confidence >= Confidence::medium;
-}
-
-NoiseModel of_masked(NoiseModel model, const HeaderFacts& header, const std::function<NoiseModel()>& of_whole) {
+  const HeaderFacts header = masked.header();
+  const bool tells = tells_enough(model), is_known = model.trusted_sigma() > 0;
   const bool may_hide_air = model.distribution == NoiseDistribution::gaussian &&
                             header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
-  if (tells_enough(model) && !may_hide_air) return model;
-  NoiseModel whole = of_whole();
+  if (tells && (masks_hide_no_air_ || !may_hide_air)) return model;
+  const auto source = open_whole();
+  NoiseModel whole = measure(volume, *source, execution);
+  masks_hide_no_air_ = whole.distribution != NoiseDistribution::rician;
   if (whole.trusted_sigma() == 0) return model;
-  const bool is_known = model.trusted_sigma() > 0;
-  if (is_known && may_hide_air && whole.distribution == NoiseDistribution::rician) {
+  if (is_known && may_hide_air && !masks_hide_no_air_) {
     whole.contrast = model.contrast;
     return whole;
   }
-  if (is_known && (tells_enough(model) || !tells_enough(whole))) return model;
-  // Far louder than what the mask leaves says little about that: something else lies outside.
-  constexpr double much = 2;
-  if (is_known && whole.sigma > much * model.sigma) return model;
+  if (is_known && (tells || !tells_enough(whole))) return model;
+  // Correlation and structure make differences of neighbours as much too small or too large here as there.
+  constexpr double much = 3;
+  if (is_known && estimate_noise(*source, execution) > much * estimate_noise(masked, execution)) return model;
   whole.confidence = std::min(whole.confidence, Confidence::medium);
   whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured" +
                  (whole.reason.empty() ? "" : "; " + whole.reason);

@@ -25,7 +25,9 @@ class NoiseOfVolumes {
 
   /// `source` delivers the volume.
   NoiseModel measure(std::size_t volume, VolumeSource& source, const Execution&);
-  /// `masked` delivers what lies inside a mask, and `open_whole` all of the volume (see of_masked()).
+  /// `masked` delivers what lies inside a mask, and `open_whole` all of the volume, which is measured too where the
+  /// mask leaves too little to go by, or may hide the air that tells Rician noise. What is far louder outside does not
+  /// count.
   NoiseModel measure_masked(std::size_t volume, VolumeSource& masked, const Execution&,
                             const std::function<std::unique_ptr<VolumeSource>()>& open_whole);
 
@@ -34,13 +36,6 @@ class NoiseOfVolumes {
   Stabilise stabilise_;
   bool masks_hide_no_air_ = false;  ///< that tells Rician noise, as far as is known
 };
-
-/// Whether the noise was found, and with more than low confidence.
-bool tells_enough(const NoiseModel&);
-
-/// Noise that was measured inside a mask, which may leave too little to measure it in, and hides the air that tells
-/// Rician noise. `of_whole` measures the whole volume, and is called where either may be so.
-NoiseModel of_masked(NoiseModel, const HeaderFacts&, const std::function<NoiseModel()>& of_whole);
 
 /// Reads a volume whose noise was measured and hands on the standard deviation of the noise at each of its voxels, in
 /// ascending order of the slices.

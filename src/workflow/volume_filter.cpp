@@ -3,6 +3,7 @@
 #include "workflow/volume_filter.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,15 +17,28 @@
 namespace quietvox {
 namespace {
 
+/// The standard deviation that noise gives the difference of neighbours within a slice.
+double difference_of_neighbours(const NoiseModel& noise) {
+  double correlation = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    Triple<double> step{};
+    step[axis] = 1;
+    if (axis != noise.spectrum.across_axis) correlation += noise.spectrum.correlation(step) / 2;
+  }
+  return noise.sigma * std::sqrt(2 * std::max(1 - correlation, 0.0));
+}
+
 /// A volume that remembers where its background was cut out, as it is read. There it is missing, so that the object's
 /// rim is not drawn towards it, unless the voxels are counts, which may well be 0 there. So is what is written there,
 /// in a single slice: in a volume, what is as small may be the top of an object.
 class MarkedSource final : public VolumeSource {
  public:
-  MarkedSource(VolumeSource& source, float value, bool is_missing, const Execution& execution)
+  /// `value`: of the background.
+  MarkedSource(VolumeSource& source, float value, const NoiseModel& noise, const Execution& execution)
       : source_(source),
         value_(value),
-        is_missing_(is_missing),
+        is_missing_(noise.distribution != NoiseDistribution::poisson),
+        difference_(difference_of_neighbours(noise)),
         execution_(execution.silent()),
         slices_(static_cast<std::size_t>(source.extent().z)) {}
 
@@ -64,7 +78,8 @@ class MarkedSource final : public VolumeSource {
   };
 
   void keep_writing(Slice& slice, const float* voxels, const Extent& extent) const {
-    const std::vector<bool> writing = writing_in_background(voxels, extent.x, extent.y, value_, slice.marks);
+    const std::vector<bool> writing =
+        writing_in_background(voxels, extent.x, extent.y, value_, slice.marks, difference_);
     slice.writing.clear();
     for (std::size_t i = 0; i < writing.size(); ++i) {
       if (!writing[i]) continue;
@@ -76,6 +91,7 @@ class MarkedSource final : public VolumeSource {
   VolumeSource& source_;
   float value_;
   bool is_missing_;
+  double difference_;
   Execution execution_;
   std::vector<Slice> slices_;  // of their own, as one may be read while another is written
 };
@@ -92,9 +108,9 @@ MemoryDemand memory_demand(const VolumeChain& of, const VolumeSource& source, co
   const Extent swapped = swap(extent);
   std::size_t bytes = 0;
   if (may_stabilise(chain, of.stabilise, source) || of.is_chosen) bytes += block_bytes(extent);
-  const std::int64_t of_writing = extent.z == 1 ? 32 : 0;
   if (of.is_chosen) {  // marks
-    bytes += voxels / 8 + static_cast<std::size_t>(extent.slice() * (24 * threads + of_writing));
+    const std::int64_t at_once = swapped.z == 1 ? 32 : std::int64_t{24} * threads;
+    bytes += voxels / 8 + static_cast<std::size_t>(swapped.slice() * at_once);
   }
   if (swap) bytes += 2 * voxels * sizeof(float);  // the volume, and the result
   std::size_t working = 0;  // filters of blocks keep some from slab to slab; others run one after another
@@ -183,8 +199,7 @@ void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>
 void VolumeFilter::run_in_frame(const std::function<void(VolumeView<const float> slices)>& consume) const {
   std::optional<MarkedSource> marked;
   if (const auto background = kept_background()) {
-    const bool are_counts = noise_.front().distribution == NoiseDistribution::poisson;
-    marked.emplace(frame_->source(), *background, !are_counts, execution_);
+    marked.emplace(frame_->source(), *background, noise_.front(), execution_);
   }
   VolumeSource& source = marked ? *marked : frame_->source();
   std::optional<StabilisedSource> stabilised;

@@ -106,6 +106,12 @@ TEST_F(Pipeline, OnlyAResolvedChainRuns) {
       expect_error(Errc::invalid_argument, why, [&] { run_as_it_is({by_header}); });
     }
   }
+  FilterConfig changed =
+      FilterConfig(find_filter("gaussian")).resolved({.extent = volume.extent, .spacing = {1, 1, 1}});
+  changed.set("sigma", "2");
+  run_as_it_is({changed});
+  changed.set("sigma", "auto");
+  expect_error(Errc::invalid_argument, "call resolve_chain() first", [&] { run_as_it_is({changed}); });
   expect_error(Errc::invalid_argument, "there is no filter", [&] { run_as_it_is({}); });
 }
 

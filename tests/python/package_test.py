@@ -104,6 +104,12 @@ class Scans(unittest.TestCase):
         far = quietvox.median(series.astype(float) + 1e8, radius=1, mask=mask)
         numpy.testing.assert_allclose(far - 1e8, expected, atol=1e-3)
         numpy.testing.assert_array_equal(far[:, :, :6], series[:, :, :6].astype(float) + 1e8)
+        # Volumes far from each other keep their digits, too.
+        apart = numpy.array([0, 1e8, -2e8])[:, None, None, None]
+        far = quietvox.median(series.astype(float) + apart, radius=1, mask=mask)
+        numpy.testing.assert_allclose(far - apart, expected, atol=1e-3)
+        turned = quietvox.median((series.astype(float) + apart).T, axes="xyz", radius=1, mask=mask.T)
+        numpy.testing.assert_array_equal(turned, far.T)
 
     def test_the_noise_of_a_series_is_measured_as_that_of_its_file(self):
         series = numpy.stack([noisy((12, 40, 48), sigma, seed) for seed, sigma in enumerate((10, 12, 14))])
@@ -344,6 +350,8 @@ class Volumes(unittest.TestCase):
             (TypeError, lambda: quietvox.denoise(numpy.ma.masked_array(volume, volume > 300))),
             (TypeError, lambda: quietvox.estimate(volume, backend="cpu")),
             (ValueError, lambda: quietvox.denoise(volume, axes="yx")),
+            (ValueError, lambda: quietvox.denoise(volume, axes=(0, 1, 2))),
+            (ValueError, lambda: quietvox.denoise(volume[0], axes="zzyx")),
             (ValueError, lambda: quietvox.denoise(volume, 1.5)),
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 1))),
             (ValueError, lambda: quietvox.denoise(volume, spacing=(1, 0, 1))),

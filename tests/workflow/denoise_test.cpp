@@ -300,6 +300,30 @@ TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) {
   EXPECT_LT(std::sqrt(error), 4);
 }
 
+/// Fingers, or folds of a brain whose skull was taken off, are no letters.
+TEST(Workflow, NarrowTissueInABackgroundThatWasCutOutIsFiltered) {
+  constexpr Extent size{{160, 128, 1}};
+  std::mt19937 random(8);
+  std::normal_distribution<float> noise(0, 12);
+  std::vector<float> noisy(static_cast<std::size_t>(size.voxels())), result(noisy.size());
+  const auto is_finger = [](std::int64_t x, std::int64_t y) { return y >= 64 && y < 120 && x >= 20 && x % 20 < 7; };
+  const auto is_palm = [](std::int64_t x, std::int64_t y) { return y >= 4 && y < 56 && x >= 20 && x < 140; };
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    if (is_finger(i % size.x, i / size.x) || is_palm(i % size.x, i / size.x)) {
+      noisy[static_cast<std::size_t>(i)] = std::round(150 + noise(random));
+    }
+  }
+  const VolumeReport report = denoise({noisy.data(), size}, {result.data(), size});
+  ASSERT_TRUE(report.volume.noise.at(0).masked);
+  double error = 0, count = 0;
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    if (!is_finger(i % size.x, i / size.x)) continue;
+    error += std::pow(result[static_cast<std::size_t>(i)] - 150, 2);
+    ++count;
+  }
+  EXPECT_LT(std::sqrt(error / count), 5);
+}
+
 /// As in nuclear medicine: nothing outside the field of view, and few counts in parts of it, most of which are 0.
 TEST(Workflow, LowCountsBesideACutOutBackgroundAreNoBackground) {
   constexpr Extent size{{96, 96, 12}};
@@ -630,6 +654,9 @@ TEST(Workflow, SeriesInMemoryAndInFilesGiveTheSameVoxels) {
   std::vector<float> mask_voxels(volumes[0].voxels.size(), 1);
   std::fill_n(mask_voxels.begin(), 3000, 0.F);
   const VolumeView<const float> mask{mask_voxels.data(), volumes[0].extent, volumes[0].spacing};
+  Volume mask_volume(volumes[0].extent, volumes[0].spacing);
+  mask_volume.voxels = mask_voxels;
+  write_series(folder / "mask.nii", {mask_volume});
   for (const bool are_times : {true, false}) {
     write_series(folder / "in.nii", volumes, are_times ? mm_and_seconds : mm_alone);
     for (const auto& filters : {std::vector<FilterConfig>{}, {filter("gaussian"), filter("nlm")}}) {
@@ -643,6 +670,9 @@ TEST(Workflow, SeriesInMemoryAndInFilesGiveTheSameVoxels) {
       EXPECT_EQ(report.noise_source.empty(), !are_times);
       ASSERT_EQ(report.volumes.size(), volumes.size());
       ASSERT_EQ(report.warnings.size(), of_file.warnings.size());
+      for (std::size_t i = 0; i < report.warnings.size(); ++i) {
+        EXPECT_EQ(report.warnings[i].text(), of_file.warnings[i].text());
+      }
       const auto image = io::open_image(folder / "out.nii", {});
       for (std::size_t i = 0; i < volumes.size(); ++i) {
         EXPECT_EQ(report.volumes[i].noise.front().sigma, of_file.volumes[i].noise.front().sigma) << i;
@@ -651,9 +681,18 @@ TEST(Workflow, SeriesInMemoryAndInFilesGiveTheSameVoxels) {
         EXPECT_TRUE(results[i].voxels == expected.voxels) << i;
       }
       (void)denoise(views_of(volumes), outputs, {.filters = filters, .mask = mask, .are_times = are_times});
+      (void)denoise({.input = folder / "in.nii",
+                     .output = folder / "masked.nii",
+                     .filters = filters,
+                     .mask = {.mask = (folder / "mask.nii").string()},
+                     .out = {.force = true}});
+      const auto masked = io::open_image(folder / "masked.nii", {});
       for (std::size_t i = 0; i < volumes.size(); ++i) {
         EXPECT_TRUE(std::equal(results[i].voxels.begin(), results[i].voxels.begin() + 3000, volumes[i].voxels.begin()));
         EXPECT_NE(results[i].voxels.back(), volumes[i].voxels.back());
+        Volume expected(volumes[i].extent, volumes[i].spacing);
+        masked->volume(i, io::VoxelDomain::real)->read(expected.view());
+        EXPECT_TRUE(results[i].voxels == expected.voxels) << i;
       }
     }
   }
@@ -793,6 +832,36 @@ TEST(Denoise, NoiseFarAboveThatInsideAMaskIsOfSomethingElse) {
   const NoiseModel model =
       denoise({noisy.data(), size}, {result.data(), size}, {.mask = {mask.data(), size}}).volume.noise.at(0);
   EXPECT_NEAR(model.sigma, 20, 5);
+}
+
+/// Inside a small mask correlated noise looks like structure, and comes out too weak.
+TEST(Denoise, CorrelatedNoiseInASmallMaskIsThatOfTheWhole) {
+  constexpr Extent size{{64, 64, 16}};
+  std::mt19937 random(9);
+  std::normal_distribution<float> noise;
+  std::vector<float> white, noisy, mask, result(static_cast<std::size_t>(size.voxels()));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) white.push_back(noise(random));
+  for (std::int64_t i = 0; i < size.voxels(); ++i) {
+    const std::int64_t x = i % 64, y = i / 64 % 64, z = i / size.slice();
+    double sum = 0, squares = 0;
+    for (std::int64_t dy = -3; dy <= 3; ++dy) {
+      for (std::int64_t dx = -3; dx <= 3; ++dx) {
+        const double weight = std::exp(-static_cast<double>(dx * dx + dy * dy) / 2);
+        const std::int64_t at = z * size.slice() + (y + dy + 64) % 64 * 64 + (x + dx + 64) % 64;
+        sum += weight * static_cast<double>(white[static_cast<std::size_t>(at)]);
+        squares += weight * weight;
+      }
+    }
+    noisy.push_back(static_cast<float>(300 + 20 * sum / std::sqrt(squares)));
+    mask.push_back(std::abs(x - 32) < 6 && std::abs(y - 32) < 6 && std::abs(z - 8) < 4 ? 1 : 0);
+  }
+  const auto sigma = [&](const VolumeView<const float>& inside) {
+    const VolumeRequest request{.header = {.kind = DataKind::scalar}, .mask = inside};
+    return denoise({noisy.data(), size}, {result.data(), size}, request).volume.noise.at(0).sigma;
+  };
+  const double of_whole = sigma({});
+  EXPECT_NEAR(of_whole, 20, 6);
+  EXPECT_EQ(sigma({mask.data(), size}), of_whole);
 }
 
 /// Resampling leaves a few negative voxels; a volume of real parts has many.

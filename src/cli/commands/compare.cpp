@@ -197,7 +197,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   const auto [in_a, in_b] = options_of_both(path_a, path_b, in, reading);
   const auto a = open_input(path_a, in_a, reading), b = open_input(path_b, in_b, reading);
   context.console.warnings(a->warnings(), path_a);
-  context.console.warnings(b->warnings(), path_b);
+  if (path_b != path_a) context.console.warnings(b->warnings(), path_b);
   const std::vector<io::AxisMap> maps = axis_maps(*a, *b, context.console);
   std::vector<Message> of_mask;
   const auto mask = open_mask(options.mask, *a, reading, of_mask);

@@ -142,7 +142,10 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   const bool none_is_left = chosen.empty() && !list.empty();
   if (!known["announced"]) {
     context.console.warnings(folder.warnings());
-    for (const std::string& file : folder.skipped()) context.console.detail("skipped " + file);
+    const std::vector<std::string> all = folder.skipped();
+    if (all.size() > folder.warnings().size()) {  // else each is named already
+      for (const std::string& file : all) context.console.detail("skipped " + file);
+    }
     if (!skipped.empty() && !none_is_left) {
       context.console.note(told.counts + (told.remedy.empty() ? "" : "; " + as_text(told.remedy)));
     }

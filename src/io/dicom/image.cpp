@@ -219,7 +219,7 @@ class DicomImage final : public Image {
   bool has_diffusion() const override {
     const auto weighting = [](const Volume& volume) {
       const SliceHeader& slice = volume.slices.front();
-      return std::tie(slice.directionality, slice.b_value, slice.gradient);
+      return std::tie(slice.directionality, slice.b_value, slice.makers_b_value, slice.gradient);
     };
     return std::ranges::any_of(series_->volumes,
                                [&](const Volume& volume) { return weighting(volume) != weighting(at(0)); });

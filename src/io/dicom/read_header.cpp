@@ -338,7 +338,7 @@ std::optional<int> ge_component(DcmItem& data) {
 }
 
 /// The b-value where makers kept it before the standard had an element for it, or where their scanners still do.
-std::optional<double> private_b_value(DcmItem& data) {
+std::optional<double> makers_b_value(DcmItem& data) {
   struct Place {
     Uint16 group;
     std::string_view creator;
@@ -508,7 +508,7 @@ void read_header(DcmDataset& data, SliceHeader& slice) {
   read_padding(data, slice);
   slice.has_overlays_in_cells = !embedded_overlays(data, slice).empty();
   read_image_attributes(data, slice);
-  if (!slice.b_value && slice.modality == "MR") slice.b_value = private_b_value(data);
+  if (!slice.b_value && slice.modality == "MR") slice.makers_b_value = makers_b_value(data);
 }
 
 void read_image_attributes(DcmItem& data, SliceHeader& slice) {

@@ -47,8 +47,8 @@ std::string why_no_image(DcmFileFormat& file) {
   }
   const bool has_pixels =
       data.tagExists(DCM_PixelData) || data.tagExists(DCM_FloatPixelData) || data.tagExists(DCM_DoubleFloatPixelData);
-  constexpr std::string_view siemens_non_image = "1.3.12.2.1107.5.9.1";
-  if (!has_pixels && (data.tagExists(DCM_SpectroscopyData) || sop_class == siemens_non_image)) return "a spectrum";
+  if (!has_pixels && data.tagExists(DCM_SpectroscopyData)) return "a spectrum";
+  if (!has_pixels && sop_class == "1.3.12.2.1107.5.9.1") return "Siemens data without an image";
   const bool is_image = has_pixels || data.tagExists(DCM_Rows) || dcmIsImageStorageSOPClassUID(sop_class.c_str());
   return is_image ? "" : "a DICOM object without pixel data";
 }

@@ -136,6 +136,7 @@ struct SliceHeader {
   std::string contrast_agent;
   std::optional<double> stack;                      ///< its number, in enhanced objects
   std::vector<double> dimension_indices;            ///< in enhanced objects
+  std::optional<double> makers_b_value;             ///< where the standard's is missing
   std::optional<double> inversion_time;             ///< ms
   std::optional<double> flip_angle;                 ///< degrees
   std::optional<double> tube_voltage;               ///< kV

@@ -44,6 +44,7 @@ const Trait tube_voltage{&SliceHeader::tube_voltage, 0, same_contrast};
 const Trait contrasts[] = {
     {&SliceHeader::inversion_time, 0, same_contrast}, {&SliceHeader::flip_angle, 0, same_contrast}, tube_voltage};
 
+const Trait makers_b_value{&SliceHeader::makers_b_value, 0, same_contrast};
 const Trait stack{&SliceHeader::stack, 0.5};
 const Trait repetition_time{&SliceHeader::repetition_time, 0, same_contrast};
 const Trait slice_thickness{&SliceHeader::slice_thickness, 0, same_contrast};
@@ -413,6 +414,7 @@ class VolumeSplit {
       return true;
     };
     if (part_by(labels_by(places, &SliceHeader::format), never)) return true;
+    if (part_by(labels_by(places, makers_b_value), never)) return true;
     for (const Trait& contrast : contrasts) {
       if (part_by(labels_by(places, contrast), alternate)) return true;
     }

@@ -19,11 +19,12 @@ struct VolumePart {
 };
 
 /// Tells images of one kind apart that lie at the same places, by what differs in the same way at every place: first by
-/// contrast (inversion time, flip angle, tube voltage, sequence, kernel, contrast agent, slice thickness, repetition
-/// time, the indices of enhanced objects), values that lie close together being one; then by time; then by number. A
-/// time or number can split volumes that were made one after another, or position by position; if two of them disagree,
-/// neither is used. Images at different positions stay together, unless two contrasts alternate. `images` are sorted
-/// along their normal and stay so. The parts come in the order of their numbers, or of the times that split them.
+/// contrast (b-value of the maker, inversion time, flip angle, tube voltage, sequence, kernel, contrast agent, slice
+/// thickness, repetition time, the indices of enhanced objects), values that lie close together being one; then by
+/// time; then by number. A time or number can split volumes that were made one after another, or position by position;
+/// if two of them disagree, neither is used. Images at different positions stay together, unless two contrasts
+/// alternate. `images` are sorted along their normal and stay so. The parts come in the order of their numbers, or of
+/// the times that split them.
 std::vector<VolumePart> tell_apart(std::vector<SliceHeader> images);
 
 /// Two slices of one volume that were made or computed in different ways, such as with two tube voltages or kernels, so

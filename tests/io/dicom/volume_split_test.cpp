@@ -148,6 +148,26 @@ TEST_F(DicomVolumeSplit, BValuesOfMakersCount) {
   }
 }
 
+/// GE writes the element in images without diffusion, too.
+TEST_F(DicomVolumeSplit, BValuesOfMakersTellNothingOfOtherPlaces) {
+  for (const bool alternate : {true, false}) {
+    clear();
+    for (int z = 0; z < 6; ++z) {
+      DicomSpec spec = marked(z);
+      spec.position = {0, 0, 1.0 * z};
+      spec.instance_number = 1 + z;
+      spec.more = {{DCM_Modality, "MR"}};
+      spec.change = [&](DcmDataset& data) {
+        data.putAndInsertString(DcmTag(0x0043, 0x0010, EVR_LO), "GEMS_PARM_01");
+        const std::string value = std::to_string(alternate ? 1000 + z % 2 * 10 : 1000 + z) + "\\8\\0\\0";
+        data.putAndInsertString(DcmTag(0x0043, 0x1039, EVR_IS), value.c_str());
+      };
+      write_dicom(folder_ / ("9" + std::to_string(z) + ".dcm"), spec);
+    }
+    expect_volumes(1, 6);
+  }
+}
+
 TEST_F(DicomVolumeSplit, MagnitudeAndPhaseOfGeAreVolumesOfTheirOwn) {
   for (int volume = 0; volume < 2; ++volume) {
     for (int z = 0; z < 4; ++z) {

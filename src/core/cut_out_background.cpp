@@ -46,7 +46,7 @@ Counts count_others(const float* voxels, std::int64_t columns, std::int64_t rows
   return {columns, rows, [&](std::int64_t x, std::int64_t y) { return voxels[y * columns + x] != value; }};
 }
 
-/// Calls `take` for each group of marked voxels that lie no farther apart than `reach`. Takes the marks off.
+/// Calls `take` for each group of marked voxels, of which each lies within `reach` of another.
 template <class Take>
 void for_each_group(std::int64_t columns, std::int64_t rows, std::int64_t reach, std::vector<bool> marked,
                     const Take& take) {

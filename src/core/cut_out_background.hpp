@@ -15,7 +15,7 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
 
 /// Marks letters, digits and scales in such a `background`: what stands alone in it and nowhere fills a square of 8 x 8
 /// voxels, if a third of its voxels hold one value, or if neighbours differ by far more than noise makes them, which is
-/// `difference`, a standard deviation. What lies two voxels apart is looked at together, as a digit and its point.
+/// `difference`, a standard deviation. What has two voxels between is looked at together, as a digit and its point.
 std::vector<bool> writing_in_background(const float* voxels, std::int64_t columns, std::int64_t rows, float value,
                                         const std::vector<bool>& background, double difference);
 

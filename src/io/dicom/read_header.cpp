@@ -340,15 +340,14 @@ std::optional<int> ge_component(DcmItem& data) {
 /// The b-value where makers kept it before the standard had an element for it, or where their scanners still do.
 std::optional<double> makers_b_value(DcmItem& data) {
   struct Place {
-    Uint16 group;
     std::string_view creator;
-    Uint16 element;
+    Uint16 group, element;
     bool is_text;  ///< else a 32-bit or 64-bit float
   };
-  static constexpr Place places[] = {{0x0043, "GEMS_PARM_01", 0x39, true},
-                                     {0x0019, "SIEMENS MR HEADER", 0x0c, true},
-                                     {0x2001, "Philips Imaging DD 001", 0x03, false},
-                                     {0x0065, "Image Private Header", 0x09, false}};
+  static constexpr Place places[] = {{"GEMS_PARM_01", 0x0043, 0x39, true},
+                                     {"SIEMENS MR HEADER", 0x0019, 0x0c, true},
+                                     {"Philips Imaging DD 001", 0x2001, 0x03, false},
+                                     {"Image Private Header", 0x0065, 0x09, false}};
   for (const Place& place : places) {
     for (Uint16 block = 0x10; block < 0x20; ++block) {
       if (text_of(data, DcmTagKey(place.group, block)) != place.creator) continue;

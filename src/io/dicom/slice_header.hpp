@@ -57,7 +57,8 @@ struct PixelFormat {
     return {bits_allocated, bits_allocated, bits_allocated - 1, true};
   }
 
-  friend auto operator<=>(const PixelFormat&, const PixelFormat&) = default;
+  // clang-tidy 14 takes the 0 that it is compared with for a pointer.
+  friend auto operator<=>(const PixelFormat&, const PixelFormat&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// A table of real values, for stored numbers from `first` on; those before and behind have the values of its ends.
@@ -75,7 +76,7 @@ struct ModalityLut {
   /// The stored number whose table value is nearest to `value`; the table must be monotone.
   int stored(double value) const;
 
-  // clang-tidy 14 takes the 0 that it is compared with for a pointer.
+  // As above.
   friend auto operator<=>(const ModalityLut&, const ModalityLut&) = default;  // NOLINT(modernize-use-nullptr)
 };
 

@@ -3,8 +3,6 @@
 #include "core/cut_out_background.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -167,9 +165,8 @@ std::vector<bool> writing_in_background(const float* voxels, std::int64_t column
   const auto fills_square = [&](std::int64_t x, std::int64_t y) {
     return others.in(x, y, x + broad, y + broad) == broad * broad;
   };
-  std::vector<bool> narrow(background.size()), writing(background.size());
-  std::vector<bool> rest(background.size());
-  std::transform(background.begin(), background.end(), rest.begin(), std::logical_not());
+  std::vector<bool> rest = background, narrow(background.size()), writing(background.size());
+  rest.flip();
   for_each_group(columns, rows, 1, rest, [&](std::span<const std::int64_t> group) {
     const bool is_broad =
         std::ranges::any_of(group, [&](std::int64_t at) { return fills_square(at % columns, at / columns); });

@@ -272,10 +272,11 @@ DenoiseReport denoise(const DenoiseRequest& request, const Observer& observer) t
 SeriesReport denoise(std::span<const VolumeView<const float>> input, std::span<const VolumeView<float>> output,
                      const VolumeRequest& request, const Observer& observer) try {
   check_volumes(input, output, request);
-  const DenoiseRequest asked_for{.filters = request.filters,
-                                 .strength = request.strength,
-                                 .stabilise = request.stabilise,
-                                 .execution = request.execution};
+  DenoiseRequest asked_for;
+  asked_for.filters = request.filters;
+  asked_for.strength = request.strength;
+  asked_for.stabilise = request.stabilise;
+  asked_for.execution = request.execution;
   check_options(asked_for);
   DenoiseReport report;
   const DenoiseRequest as_scan = with_filters(asked_for, report);

@@ -208,6 +208,16 @@ MaskIdentity identify_mask(const io::Image& mask, const io::Image& image) {
   return identity;
 }
 
+bool is_empty_mask(const io::Image& mask, const io::Image& image) {
+  bool is_empty = true;
+  for (std::size_t volume = 0; is_empty && volume < mask.volume_count(); ++volume) {
+    for_each_slab(*mask_of_volume(mask, image, volume), [&](VolumeView<const float> slab) {
+      is_empty = is_empty && std::none_of(slab.data, slab.data + slab.extent.voxels(), is_inside);
+    });
+  }
+  return is_empty;
+}
+
 Message empty_mask_warning(const std::string& name, const std::string& done) {
   return Parameter{"mask", name} + ": no voxel is inside, so nothing was " + done;
 }

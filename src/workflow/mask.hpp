@@ -33,6 +33,8 @@ struct MaskIdentity {
   bool is_empty = true;  ///< no voxel is inside
 };
 MaskIdentity identify_mask(const io::Image& mask, const io::Image&);
+/// The same without the hash, which takes longer.
+bool is_empty_mask(const io::Image& mask, const io::Image&);
 /// Says that no voxel is inside, so that nothing was `done`; `name` is that of its file, if it has one.
 Message empty_mask_warning(const std::string& name = "", const std::string& done = "changed");
 

@@ -223,7 +223,9 @@ std::optional<NoiseModel> ScanFilter::noise_above_series(std::size_t volume, Vol
 
 void ScanFilter::begin_provenance() {
   if (mask_) {
-    const MaskIdentity of_mask = identify_mask(*mask_, image_);
+    const bool is_recorded = !files_.empty();  // nothing records what is done in memory
+    const MaskIdentity of_mask = is_recorded ? identify_mask(*mask_, image_)
+                                             : MaskIdentity{.hash = {}, .is_empty = is_empty_mask(*mask_, image_)};
     provenance_.mask = of_mask.hash;
     if (of_mask.is_empty) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
   }

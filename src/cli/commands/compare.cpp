@@ -201,7 +201,7 @@ void compare_images(const Arguments& arguments, Context& context) {
   const std::vector<io::AxisMap> maps = axis_maps(*a, *b, context.console);
   std::vector<Message> of_mask;
   const auto mask = open_mask(options.mask, *a, reading, of_mask);
-  if (mask && identify_mask(*mask, *a).is_empty) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
+  if (mask && is_empty_mask(*mask, *a)) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
   for (const Message& warning : of_mask) context.console.warning(warning);
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   const Execution execution = execution_of({.threads = threads}, context.observer());

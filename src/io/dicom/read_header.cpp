@@ -306,12 +306,11 @@ std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const Dcm
   return seconds_at(text_of(data, date), text_of(data, time));
 }
 
-/// The bytes of an element whose type some writer lost (UN); none for any other.
+/// The bytes of an element that is known as such only, as where some writer lost its type (UN); none for any other.
 std::span<const Uint8> untyped_bytes(DcmItem& data, const DcmTagKey& key) {
   DcmElement* element = nullptr;
   Uint8* bytes = nullptr;
-  if (data.findAndGetElement(key, element).bad() || element->getVR() != EVR_UN) return {};
-  if (element->getUint8Array(bytes).bad() || !bytes) return {};
+  if (data.findAndGetElement(key, element).bad() || element->getUint8Array(bytes).bad() || !bytes) return {};
   return {bytes, element->getLength()};
 }
 
@@ -328,13 +327,11 @@ std::optional<double> float_from(std::span<const Uint8> bytes) {
 /// What GE says of an image: 0 magnitude, 1 phase, 2 real part, 3 imaginary part. Some writers lose the element's type.
 std::optional<int> ge_component(DcmItem& data) {
   if (text_of(data, DcmTagKey(0x0043, 0x0010)) != "GEMS_PARM_01") return std::nullopt;
-  DcmElement* element = nullptr;
+  const DcmTagKey key(0x0043, 0x102f);
   Sint16 number = 0;
-  Uint8* bytes = nullptr;
-  if (data.findAndGetElement(DcmTagKey(0x0043, 0x102f), element).bad()) return std::nullopt;
-  if (element->getSint16(number).good()) return number;
-  const bool is_untyped = element->getUint8Array(bytes).good() && bytes && element->getLength() == 2;
-  return is_untyped ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
+  if (data.findAndGetSint16(key, number).good()) return number;
+  const std::span<const Uint8> bytes = untyped_bytes(data, key);
+  return bytes.size() == 2 ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
 }
 
 /// The b-value where makers kept it before the standard had an element for it, or where their scanners still do.

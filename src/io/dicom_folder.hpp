@@ -57,9 +57,11 @@ class DicomFolder {
   std::vector<Error> unassigned() const;      ///< files that belong to no series or cannot be read
   /// One series, without warnings about other files. Throws as open_dicom() does.
   std::unique_ptr<Image> open(const ReadOptions&) const;
+  /// The same where it is all that is asked for: warns of files that were skipped. Where no series is named, files that
+  /// may belong to it and cannot be read are an Error.
+  std::unique_ptr<Image> open_alone(const ReadOptions&) const;
 
  private:
-  friend std::unique_ptr<Image> open_dicom(const std::filesystem::path&, const ReadOptions&);
   struct Impl;
   std::unique_ptr<const Impl> impl_;
 };

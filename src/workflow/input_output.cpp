@@ -103,14 +103,17 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
                           .series_uid = options.series,
                           .kind = options.force_kind,
                           .execution = execution};
+  std::unique_ptr<io::Image> image;
   if (chooses_by_header(options)) {
     if (!fs::is_directory(path)) {
       throw Error(Errc::invalid_argument, path.string() + ": is a file, and has no series to choose from by its header",
                   "leave that out, or give a folder");
     }
-    reading.series_uid = only_chosen_series(io::DicomFolder(path, execution), path, options);
+    const io::DicomFolder folder(path, execution);
+    reading.series_uid = only_chosen_series(folder, path, options);
+    image = folder.open_alone(reading);
   }
-  auto image = io::open_image(path, reading);
+  if (!image) image = io::open_image(path, reading);
   if (!image) image = open_itk_image(path, reading);
   if (!image || image->volume_count() == 0) {
     throw Error(Errc::no_input, path.string() + (fs::is_directory(path)

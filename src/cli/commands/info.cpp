@@ -301,12 +301,10 @@ void print_info(const Arguments& arguments, Context& context) {
   std::vector<std::string> warnings;
   if (options.series.empty() && !chooses_by_header(options) && std::filesystem::is_directory(path)) {
     const io::DicomFolder folder(path, execution);
-    const std::size_t count = folder.series().size();
-    if (count > 1) return print_series(path, folder, context);
-    if (count == 1 && folder.unassigned().empty()) {
-      image = folder.open(
+    if (folder.series().size() > 1) return print_series(path, folder, context);
+    if (folder.any_dicom()) {
+      image = folder.open_alone(
           {.allow_gaps = options.allow_gaps, .series_uid = {}, .kind = options.force_kind, .execution = execution});
-      warnings = folder.warnings();
     }
   }
   if (!image) image = open_input(path, options, execution);

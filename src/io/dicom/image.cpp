@@ -546,22 +546,27 @@ std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const {
   return impl_->open(options, impl_->found.images, {});
 }
 
-std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
-  DicomFolder::Impl folder{path, dicom::scan(path, options.execution.silent())};
-  if (!folder.found.any_dicom) return nullptr;
-  if (!folder.found.unreadable.empty()) throw folder.found.unreadable.front();
-  std::vector<std::string> skipped = folder.found.skipped;
-  const std::vector<Error>& without_series = folder.found.without_series;
+std::unique_ptr<Image> DicomFolder::open_alone(const ReadOptions& options) const {
+  const dicom::Scan& found = impl_->found;
+  if (!found.unreadable.empty()) throw found.unreadable.front();
+  std::vector<std::string> skipped = found.skipped;
   if (options.series_uid.empty()) {
-    if (!without_series.empty()) throw without_series.front();
+    if (!found.without_series.empty()) throw found.without_series.front();
   } else {
-    for (const Error& other : without_series) skipped.emplace_back(other.what());
-    for (const dicom::SliceHeader& image : folder.found.images) {
+    for (const Error& other : found.without_series) skipped.emplace_back(other.what());
+    for (const dicom::SliceHeader& image : found.images) {
       const bool is_broken = image.problem && image.problem->code() == Errc::corrupt;
       if (is_broken && image.series != options.series_uid) skipped.emplace_back(image.problem->what());
     }
   }
-  return folder.open(options, std::move(folder.found.images), dicom::shortened(skipped));
+  auto image = impl_->open(options, found.images, dicom::shortened(skipped));
+  if (options.series_uid.empty() && !found.perhaps_lost.empty()) throw found.perhaps_lost.front();
+  return image;
+}
+
+std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
+  const DicomFolder folder(path, options.execution);
+  return folder.any_dicom() ? folder.open_alone(options) : nullptr;
 }
 
 }  // namespace quietvox::io

@@ -624,17 +624,24 @@ TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
   report.more = {{DCM_SOPClassUID, UID_BasicTextSRStorage}};
   write_dicom(folder_ / "report.dcm", report);
   std::ofstream(folder_ / "notes.txt") << "some notes, no image";
-  for (const char* name : {"r.dcm", "slice.DCM"}) std::ofstream(folder_ / name);  // cut short, and named first
   std::ofstream(folder_ / "._a.dcm") << "what macOS keeps beside a.dcm";
   const auto image = open();
   EXPECT_EQ(marks(*image), (std::vector<int>{1}));
-  EXPECT_EQ(image->warnings(),
-            (std::vector<std::string>{"skipped r.dcm: not DICOM, although its name says so: an image may be lost",
-                                      "skipped slice.DCM: not DICOM, although its name says so: an image may be lost",
-                                      "skipped ._a.dcm: not DICOM", "skipped notes.txt: not DICOM",
-                                      "skipped report.dcm: a structured report"}));
+  EXPECT_EQ(image->warnings(), (std::vector<std::string>{"skipped ._a.dcm: not DICOM", "skipped notes.txt: not DICOM",
+                                                         "skipped report.dcm: a structured report"}));
   fs::remove(folder_ / "a.dcm");
   expect_error(Errc::no_input, "holds no DICOM image", [&] { open(); });
+}
+
+TEST_F(DicomSeries, AFileThatMayHaveBeenAnImageIsRefusedUnlessTheSeriesIsNamed) {
+  add("a", 0, 1);
+  std::ofstream(folder_ / "notes.txt") << "some notes, no image";
+  for (const char* name : {"r.dcm", "slice.DCM"}) std::ofstream(folder_ / name);  // copies that were ended early
+  const std::string lost = ": not DICOM, although its name says so: an image may be lost";
+  expect_error(Errc::corrupt, "r.dcm" + lost, [&] { open(); });
+  EXPECT_EQ(open({.allow_gaps = false, .series_uid = "1.2.3.4"})->warnings(),
+            (std::vector<std::string>{"skipped r.dcm" + lost, "skipped slice.DCM" + lost,  // named first
+                                      "skipped notes.txt: not DICOM"}));
 }
 
 TEST_F(DicomSeries, AColourImageAmongOthersIsPassedOverAndNamed) {

@@ -128,13 +128,19 @@ std::vector<SliceHeader> plain_frames(const SliceHeader& file) {
 /// The frames of a reconstructed tomogram of nuclear medicine (PS3.3 C.8.4.8, C.8.4.11, C.8.4.15): Detector
 /// Information says where the first slice lies, Slice Vector which slice a frame is, and the sign of Spacing Between
 /// Slices on which side of the first they lie. Phases of a gated one lie at the same places, one after the other.
+/// Without Detector Information, slices still lie beside each other.
 std::vector<SliceHeader> tomogram_slices(DcmDataset& data, const SliceHeader& file) {
   std::vector<SliceHeader> images = plain_frames(file);
   DcmItem* const detector = first_item(data, DCM_DetectorInformationSequence);
   SliceHeader first = file;
   if (detector) read_image_attributes(*detector, first);
-  if (!first.position || !first.axes) return images;
   const auto numbers = numbers_of(data, DCM_SliceVector);
+  const bool is_placed = first.position && first.axes;
+  if (!is_placed) {
+    if (numbers.size() != images.size()) return images;
+    first.position = {0, 0, 0};
+    first.axes = {{1, 0, 0}, {0, 1, 0}};
+  }
   if (numbers.size() != images.size()) {
     throw Error(Errc::corrupt, tag_name(DCM_SliceVector) + " has " + std::to_string(numbers.size()) + " values for " +
                                    std::to_string(images.size()) + " frames");
@@ -145,6 +151,7 @@ std::vector<SliceHeader> tomogram_slices(DcmDataset& data, const SliceHeader& fi
   for (std::size_t i = 0; i < images.size(); ++i) {
     images[i].axes = first.axes;
     images[i].position = first.position;
+    images[i].is_place_assumed = !is_placed;
     for (std::size_t axis = 0; axis < 3; ++axis)
       (*images[i].position)[axis] += (numbers[i] - 1) * distance * normal[axis];
   }

@@ -379,7 +379,7 @@ Volume make_volume(std::vector<SliceHeader> slices) {
   Geometry& geometry = volume.geometry;
   geometry.extent = {{first.columns, first.rows, static_cast<std::int64_t>(slices.size())}};
   geometry.spacing = {first.spacing[0], first.spacing[1], first.thickness};
-  geometry.is_placed = has_place(first);
+  geometry.is_placed = has_place(first) && !first.is_place_assumed;
   if (geometry.is_placed) {
     const auto& [row, column] = *first.axes;
     const Vector3 normal = cross(row, column);

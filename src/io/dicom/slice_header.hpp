@@ -112,6 +112,8 @@ struct SliceHeader {
   bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
   /// Of a MOSAIC that does not give the direction in which its slices follow each other.
   bool is_slice_direction_assumed = false;
+  /// Of a tomogram that says how its slices follow each other, but not where they lie.
+  bool is_place_assumed = false;
   PixelFormat format;
   double slope = 1, intercept = 0;  ///< real value = slope * stored + intercept
   bool says_slope = false, says_intercept = false;

@@ -299,6 +299,18 @@ TEST_F(DicomFrames, OfTomogramsLieWhereTheSliceVectorSays) {
   ASSERT_EQ(gated->volume_count(), 2u);
   EXPECT_EQ(read_volume(*gated, 1).voxels, (std::vector<float>{30, 30, 40, 40}));
 
+  DicomSpec unplaced = tomogram({2, 1, 3}, "RECON TOMO", "4");
+  unplaced.change = [change = unplaced.change](DcmDataset& data) {
+    change(data);
+    data.findAndDeleteElement(DCM_DetectorInformationSequence);
+  };
+  const auto somewhere = open(unplaced);
+  ASSERT_EQ(somewhere->volume_count(), 1u);
+  EXPECT_EQ(somewhere->why_2d_only(0), "");
+  EXPECT_EQ(somewhere->geometry(0).spacing.z, 4);
+  EXPECT_FALSE(somewhere->geometry(0).is_placed);
+  EXPECT_EQ(read_volume(*somewhere).voxels, (std::vector<float>{20, 20, 10, 10, 30, 30}));
+
   // Projections of a tomogram are no slices.
   EXPECT_EQ(open(tomogram({1, 2}, "TOMO", "4"))->volume_count(), 2u);
   EXPECT_NE(open(tomogram({1, 2}, "TOMO", "4"))->why_2d_only(0), "");

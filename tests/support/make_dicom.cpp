@@ -160,6 +160,12 @@ std::string dicom_text(const std::filesystem::path& path, const DcmTagKey& key) 
   return text.c_str();
 }
 
+void put_untyped(DcmItem& item, const DcmTagKey& key, std::span<const Uint8> bytes) {
+  auto element = std::make_unique<DcmOtherByteOtherWord>(DcmTag(key, EVR_UN));
+  element->putUint8Array(bytes.data(), static_cast<unsigned long>(bytes.size()));
+  item.insert(element.release(), OFTrue);
+}
+
 DcmPixelSequence& fragments_of(DcmFileFormat& file, E_TransferSyntax syntax) {
   DcmElement* element = nullptr;
   file.getDataset()->findAndGetElement(DCM_PixelData, element);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ std::unique_ptr<DcmFileFormat> parse_dicom(const std::filesystem::path&);
 
 /// The text of a top-level element, components joined by backslashes; empty where absent.
 std::string dicom_text(const std::filesystem::path&, const DcmTagKey&);
+
+/// Inserts an element whose type some writer lost (UN), by its bytes.
+void put_untyped(DcmItem&, const DcmTagKey&, std::span<const Uint8>);
 
 /// The offset table and the fragments of compressed pixel data, as the file object holds them.
 DcmPixelSequence& fragments_of(DcmFileFormat&, E_TransferSyntax);

@@ -9,6 +9,9 @@
 #include <optional>
 #include <set>
 
+#include <dcmtk/dcmdata/dcostrmb.h>
+#include <dcmtk/dcmdata/dcwcache.h>
+
 #include "core/sha256.hpp"
 #include "io/dicom/uid.hpp"
 
@@ -179,6 +182,51 @@ std::string derived_uid(const std::string& role, const SliceHeader& source, cons
                   (derivation.moves_overlays ? "\noverlays" : "") + "\n" + version());
 }
 
+/// The sequences that grow, where some program did not know them and kept their bytes without a type (UN): items in
+/// implicit little endian, whatever the transfer syntax (PS3.5 6.2.2). They are not parsed; new items come behind.
+class UntypedSequences {
+ public:
+  /// Takes them out of the data set.
+  explicit UntypedSequences(DcmDataset& data) : data_(data) {
+    for (const DcmTagKey& key : {DCM_SourceImageSequence, DCM_DerivationCodeSequence, DCM_ContributingEquipmentSequence,
+                                 DCM_SourceImageEvidenceSequence}) {
+      DcmElement* element = nullptr;
+      if (data.findAndGetElement(key, element).bad() || element->getVR() != EVR_UN) continue;
+      const auto bytes = raw_bytes_of(data, key);
+      before_.emplace_back(key, std::vector<Uint8>(bytes.begin(), bytes.end()));
+      delete data.remove(element);
+    }
+  }
+
+  /// Puts them back, with what stands there by now behind them.
+  void put_back() {
+    for (auto& [key, bytes] : before_) {
+      DcmSequenceOfItems* added = nullptr;
+      if (data_.findAndGetSequence(key, added).good()) append(*added, bytes);
+      auto grown = std::make_unique<DcmOtherByteOtherWord>(DcmTag(key, EVR_UN));
+      check(grown->putUint8Array(bytes.data(), bytes.size()), key);
+      check(data_.insert(grown.get(), OFTrue), key);
+      (void)grown.release();
+    }
+  }
+
+ private:
+  static void append(DcmSequenceOfItems& added, std::vector<Uint8>& bytes) {
+    constexpr auto syntax = EXS_LittleEndianImplicit;
+    constexpr std::size_t tag_and_length = 8;
+    std::vector<Uint8> written(added.calcElementLength(syntax, EET_ExplicitLength));
+    DcmOutputBufferStream stream(written.data(), static_cast<offile_off_t>(written.size()));
+    DcmWriteCache cache;
+    added.transferInit();
+    check(added.write(stream, syntax, EET_ExplicitLength, &cache), added.getTag());
+    added.transferEnd();
+    bytes.insert(bytes.end(), written.begin() + tag_and_length, written.end());
+  }
+
+  DcmDataset& data_;
+  std::vector<std::pair<DcmTagKey, std::vector<Uint8>>> before_;
+};
+
 /// Calls `body(item)` for the items of a sequence, if it is there.
 template <class Body>
 void for_each_item(DcmItem& parent, const DcmTagKey& key, const Body& body) {
@@ -242,6 +290,7 @@ bool no_longer_holds(const DcmTagKey& key) {
                                         DCM_IconImageSequence,
                                         DCM_MACParametersSequence,
                                         DCM_DigitalSignaturesSequence,
+                                        DCM_InstanceCreatorUID,
                                         DCM_SOPInstanceStatus,
                                         DCM_SOPAuthorizationDateTime,
                                         DCM_SOPAuthorizationComment,
@@ -250,7 +299,7 @@ bool no_longer_holds(const DcmTagKey& key) {
                                         {0x7fe0, 0x0001},
                                         {0x7fe0, 0x0002},
                                         {0x7fe0, 0x0003}};
-  const bool is_overlay = key.getGroup() >= 0x6000 && key.getGroup() <= 0x601e && key.getGroup() % 2 == 0;
+  const bool is_overlay = key.getGroup() >= 0x6000 && key.getGroup() <= 0x60fe && key.getGroup() % 2 == 0;
   // Mean and standard deviation of the pixels below overlays.
   const bool tells_of_pixels = key.getElement() == 0x1302 || key.getElement() == 0x1303;
   return keys.contains(key) || (is_overlay && tells_of_pixels);
@@ -269,8 +318,15 @@ void remove_what_no_longer_holds(DcmDataset& data) {
 
 bool is_derived(DcmDataset& data) {
   DcmItem* last = nullptr;
-  return data.findAndGetSequenceItem(DCM_ContributingEquipmentSequence, last, -1).good() && last &&
-         text_of(*last, DCM_Manufacturer) == "quietvox";
+  if (data.findAndGetSequenceItem(DCM_ContributingEquipmentSequence, last, -1).good() && last)
+    return text_of(*last, DCM_Manufacturer) == "quietvox";
+  // Where the sequence has lost its type (see UntypedSequences), the last manufacturer in its bytes counts.
+  using namespace std::string_view_literals;
+  constexpr auto manufacturer = "\x08\0\x70\0"sv, of_ours = "\x08\0\x70\0\x08\0\0\0quietvox"sv;
+  const auto bytes = raw_bytes_of(data, DCM_ContributingEquipmentSequence);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t at = text.rfind(manufacturer);
+  return at != std::string_view::npos && text.substr(at).starts_with(of_ours);
 }
 
 int series_offset_of(const std::string& chain) {
@@ -326,12 +382,14 @@ bool derive(DcmDataset& data, const SliceHeader& source, std::span<const FrameDe
   put(data, DCM_InstanceCreationTime, formatted(local, "%H%M%S"));
   const bool has_suffix = extend_series_description(data, derivation.series_suffix);
   raise_series_number(data, derivation.series_offset);
+  UntypedSequences untyped(data);
   if (source.is_enhanced) {
     derive_frames(data, source, frames);
   } else {
     add_derivation(data, source, frames, 0);
   }
   add_equipment(data, derivation.time);
+  untyped.put_back();
   if (source.is_lossy) put(data, DCM_LossyImageCompression, "01");
   remove_what_no_longer_holds(data);
   return has_suffix;

@@ -13,7 +13,10 @@ bool DicomFile::values(const SliceHeader& image, VoxelDomain domain, float* out)
   if (!fills_frame(image)) return to_values(image, mosaic(image), domain, out);
   FrameDecoder& frames = decoder(image);
   const auto in_place = frames.cells_in_place();
-  if (!in_place.empty()) return to_values(image, in_place, domain, out);
+  const std::size_t size = frame_cells(image);
+  if (!in_place.empty()) {
+    return to_values(image, in_place.subspan(size * static_cast<std::size_t>(image.frame), size), domain, out);
+  }
   return to_values(image, frames.cells(image.frame), domain, out);
 }
 

@@ -37,18 +37,21 @@ std::vector<EmbeddedOverlay> embedded_overlays(DcmItem& data, const SliceHeader&
 }
 
 void extract_embedded_overlays(DcmItem& data, const SliceHeader& slice, std::span<std::uint16_t> cells) {
+  int spare = 0;  // bits; two overlays may lie in the same one
   for (const auto& [group, bit] : embedded_overlays(data, slice)) {
     std::vector<Uint16> words((cells.size() + 15) / 16);
     for (std::size_t i = 0; i < cells.size(); ++i) {
       words[i / 16] = static_cast<Uint16>(words[i / 16] | (cells[i] >> bit & 1) << i % 16);
-      cells[i] = static_cast<std::uint16_t>(cells[i] & ~(1 << bit));
     }
+    spare |= 1 << bit;
     const DcmTagKey bits(group, 0x0100), position(group, bit_position), frames(group, 0x0015), content(group, 0x3000);
     check(data.putAndInsertUint16(bits, 1), bits);
     check(data.putAndInsertUint16(position, 0), position);
     if (slice.frames > 1) check(data.putAndInsertString(frames, std::to_string(slice.frames).c_str()), frames);
     check(data.putAndInsertUint16Array(DcmTag(content, EVR_OW), words.data(), words.size()), content);
   }
+  if (spare == 0) return;
+  for (std::uint16_t& cell : cells) cell = static_cast<std::uint16_t>(cell & ~spare);
 }
 
 }  // namespace quietvox::io::dicom

@@ -74,23 +74,6 @@ std::vector<std::size_t> by_offset_table(std::span<const std::uint8_t> offsets,
   return first;
 }
 
-/// With which fragment each frame begins, and how many there are.
-std::vector<std::size_t> first_fragments(DcmPixelItem& table, const std::vector<DcmPixelItem*>& fragments,
-                                         std::size_t frames, const Execution& execution) {
-  std::vector<std::size_t> first(frames);
-  if (fragments.size() == frames) {
-    std::iota(first.begin(), first.end(), std::size_t{0});
-  } else if (frames > 1) {
-    first = by_offset_table(bytes_of(table, execution), fragments, frames);
-    if (first.empty()) {
-      corrupt("has " + std::to_string(fragments.size()) + " fragments for " + std::to_string(frames) +
-              " frames, and no table that tells them apart");
-    }
-  }
-  first.push_back(fragments.size());
-  return first;
-}
-
 /// Whether a fragment begins as a frame does: with the header of RLE (PS3.5, annex G), with the first markers of a
 /// JPEG, JPEG-LS or JPEG 2000 stream, or with the signature of a JP2 file. Other fragments hardly ever do.
 bool begins_a_frame(DcmPixelItem& fragment, const std::string& transfer_syntax_uid) {
@@ -105,6 +88,29 @@ bool begins_a_frame(DcmPixelItem& fragment, const std::string& transfer_syntax_u
     return start[0] >= 1 && start[0] <= most_segments && holds(1, {0, 0, 0, size_of_header, 0, 0, 0});
   }
   return holds(0, {0xff, 0xd8, 0xff}) || holds(0, {0xff, 0x4f, 0xff, 0x51}) || holds(4, {'j', 'P', ' ', ' '});
+}
+
+/// With which fragment each of several frames begins, where there are more fragments: by the offset table, or else by
+/// how streams begin.
+std::vector<std::size_t> first_fragments(DcmPixelItem& table, const std::vector<DcmPixelItem*>& fragments,
+                                         std::size_t frames, const std::string& transfer_syntax_uid,
+                                         const Execution& execution) {
+  std::vector<std::size_t> begun;
+  for (std::size_t i = 0; i < fragments.size(); ++i) {
+    if (begins_a_frame(*fragments[i], transfer_syntax_uid)) begun.push_back(i);
+  }
+  if (begun.size() > frames) {
+    corrupt(tag_name(DCM_PixelData) + " holds " + std::to_string(begun.size()) + " frames, but the header counts " +
+            std::to_string(frames) + " (" + tag_name(DCM_NumberOfFrames) + ")");
+  }
+  if (frames == 1) return {0};
+  auto first = by_offset_table(bytes_of(table, execution), fragments, frames);
+  if (first.empty() && begun.size() == frames && begun.front() == 0) first = std::move(begun);
+  if (first.empty()) {
+    corrupt("has " + std::to_string(fragments.size()) + " fragments for " + std::to_string(frames) +
+            " frames, and no table that tells them apart");
+  }
+  return first;
 }
 
 std::vector<std::uint16_t> cells_of(std::span<const std::uint8_t> bytes, std::size_t count, int bits) {
@@ -195,14 +201,14 @@ FrameDecoder::FrameDecoder(DcmDataset& data, const SliceHeader& image, const Exe
     if (!image_.is_compressed) return load_value(*pixels_, execution_);
     const auto items = items_of(*pixels_);
     fragments_.assign(items.begin() + 1, items.end());
-    first_ = first_fragments(*items.front(), fragments_, static_cast<std::size_t>(image_.frames), execution_);
-    if (std::ssize(fragments_) == image_.frames) return;
-    const auto begun = std::ranges::count_if(
-        fragments_, [&](DcmPixelItem* fragment) { return begins_a_frame(*fragment, image_.syntax_uid); });
-    if (begun > image_.frames) {
-      corrupt(tag_name(DCM_PixelData) + " holds " + std::to_string(begun) + " frames, but the header counts " +
-              std::to_string(image_.frames) + " (" + tag_name(DCM_NumberOfFrames) + ")");
+    const auto frames = static_cast<std::size_t>(image_.frames);
+    if (fragments_.size() == frames) {
+      first_.resize(frames);
+      std::iota(first_.begin(), first_.end(), std::size_t{0});
+    } else {
+      first_ = first_fragments(*items.front(), fragments_, frames, image_.syntax_uid, execution_);
     }
+    first_.push_back(fragments_.size());
   });
 }
 
@@ -217,14 +223,14 @@ std::vector<std::uint16_t> FrameDecoder::cells(std::int64_t frame) {
 std::span<std::uint16_t> FrameDecoder::cells_in_place() {
   const bool is_as_in_memory = !image_.is_compressed && image_.format.bits_allocated == 16 &&
                                DcmXfer(image_.syntax_uid.c_str()).getPixelDataByteOrder() == EBO_LittleEndian;
-  if (!is_as_in_memory || image_.frames != 1) return {};
+  if (!is_as_in_memory) return {};
   const auto bytes = with_error_context(image_.path.string(), [&] { return native_bytes(*pixels_); });
-  const std::size_t count = frame_cells(image_);
+  const std::size_t count = frame_cells(image_) * static_cast<std::size_t>(image_.frames);
   if (bytes.size() < 2 * count) return {};
   return {reinterpret_cast<std::uint16_t*>(bytes.data()), count};
 }
 
-/// One uncompressed frame, which need not be in memory with the others.
+/// One uncompressed frame, by a copy.
 std::vector<std::uint16_t> FrameDecoder::native_cells(std::size_t frame) {
   std::vector<std::uint16_t> cells(frame_cells(image_));
   const bool wide = image_.format.bits_allocated == 16;

@@ -33,8 +33,8 @@ class FrameDecoder {
   /// much, Error(cancelled).
   std::vector<std::uint16_t> cells(std::int64_t frame);
 
-  /// The cells of the only frame, in place in the data set: writing to them changes it. Empty if it does not hold them
-  /// in this form.
+  /// The cells of all frames, in place in the data set: writing to them changes it. Empty if it does not hold them in
+  /// this form.
   std::span<std::uint16_t> cells_in_place();
 
  private:

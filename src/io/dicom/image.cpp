@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -25,21 +26,26 @@ namespace quietvox::io {
 namespace dicom {
 namespace {
 
-/// Reads an image's values from the end of its file, and returns what to_values() does. None if the file does not end
+/// Reads a frame's values from the end of its file, and returns what to_values() does. None if the file does not end
 /// with the expected pixel data, or has room for them twice: in some broken files the last pixels are another image's.
 std::optional<bool> read_values_at_end(const SliceHeader& image, VoxelDomain domain, float* out) {
+  constexpr std::uint64_t cell = sizeof(std::uint16_t);
   const std::size_t count = frame_cells(image),
                     lead = image.syntax_uid == UID_LittleEndianImplicitTransferSyntax ? 4 : 6;
+  const std::uint64_t pixels = cell * count * static_cast<std::uint64_t>(image.frames), whole = cell * lead + pixels;
   const RawReader file(image.path);
-  const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(lead + count);
-  const auto bytes = std::as_writable_bytes(std::span(words.get(), lead + count));
-  if (file.size() < bytes.size() || file.size() >= 2 * bytes.size()) return std::nullopt;
-  if (file.read(file.size() - bytes.size(), bytes) != bytes.size()) return std::nullopt;
+  if (file.size() < whole || file.size() >= 2 * whole) return std::nullopt;
+  std::array<std::uint16_t, 6> start{};
+  const auto words = std::make_unique_for_overwrite<std::uint16_t[]>(count);
+  const auto head = std::as_writable_bytes(std::span(start)).first(cell * lead),
+             body = std::as_writable_bytes(std::span(words.get(), count));
+  const std::uint64_t begin = file.size() - pixels, at = begin + static_cast<std::uint64_t>(image.frame) * body.size();
+  if (file.read(begin - head.size(), head) != head.size() || file.read(at, body) != body.size()) return std::nullopt;
   std::uint32_t length = 0;
-  std::memcpy(&length, &words[lead - 2], sizeof length);
-  if (words[0] != DCM_PixelData.getGroup() || words[1] != DCM_PixelData.getElement() || length != 2 * count)
+  std::memcpy(&length, &start[lead - 2], sizeof length);
+  if (start[0] != DCM_PixelData.getGroup() || start[1] != DCM_PixelData.getElement() || length != pixels)
     return std::nullopt;
-  return to_values(image, {&words[lead], count}, domain, out);
+  return to_values(image, {words.get(), count}, domain, out);
 }
 
 /// Reads images. A file that holds several, or is the only one, stays open from one to the next, which may be in
@@ -550,7 +556,7 @@ std::unique_ptr<Image> DicomFolder::open_alone(const ReadOptions& options) const
   const dicom::Scan& found = impl_->found;
   if (!found.unreadable.empty()) throw found.unreadable.front();
   std::vector<std::string> skipped = found.skipped;
-  if (options.series_uid.empty()) {
+  if (options.series_uid.empty() || found.images.empty()) {
     if (!found.without_series.empty()) throw found.without_series.front();
   } else {
     for (const Error& other : found.without_series) skipped.emplace_back(other.what());

@@ -235,11 +235,13 @@ std::vector<std::uint16_t> decode_jpeg2000(std::span<const std::uint8_t> frame, 
   // Some encoders call signed numbers unsigned; the data set knows better.
   const bool lost_sign = format.is_signed && !component.sgnd;
   const PixelFormat written = format.sign_extended();
+  const int cell = 0xffff >> (16 - format.bits_allocated);
   std::vector<std::uint16_t> cells(static_cast<std::size_t>(columns * rows));
   for (std::size_t i = 0; i < cells.size(); ++i) {
     int value = component.data[i];
     if (lost_sign && value >> (precision - 1)) value -= 1 << precision;
-    cells[i] = precision > format.bits_stored ? static_cast<std::uint16_t>(value) : written.with_stored(0, value);
+    cells[i] =
+        precision > format.bits_stored ? static_cast<std::uint16_t>(value & cell) : written.with_stored(0, value);
   }
   return cells;
 }

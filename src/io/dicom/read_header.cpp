@@ -270,10 +270,11 @@ std::optional<double> first_number(DcmItem& data, std::initializer_list<DcmTagKe
 
 /// Takes a number of so many digits from the front of a text; none, and the text stays, where there is none.
 std::optional<int> take_digits(std::string& text, std::size_t digits) {
-  int number = 0;
-  if (text.size() < digits || std::from_chars(text.data(), text.data() + digits, number).ptr != text.data() + digits) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text.size() < digits || !std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(digits), is_digit))
     return std::nullopt;
-  }
+  int number = 0;
+  std::from_chars(text.data(), text.data() + digits, number);
   text.erase(0, digits);
   return number;
 }
@@ -290,7 +291,7 @@ std::optional<double> seconds_at(std::string date, std::string time) {
   std::from_chars(time.data(), time.data() + time.size(), seconds, std::chars_format::fixed);
   seconds += 3600 * *hours + 60 * minutes;
   const auto year = take_digits(date, 4), month = take_digits(date, 2), day = take_digits(date, 2);
-  if (!day) return seconds;
+  if (!year || !month || !day) return seconds;
   const std::chrono::year_month_day on(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                        std::chrono::day(static_cast<unsigned>(*day)));
   return on.ok() ? seconds + 86400.0 * std::chrono::sys_days(on).time_since_epoch().count() : seconds;
@@ -306,12 +307,13 @@ std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const Dcm
   return seconds_at(text_of(data, date), text_of(data, time));
 }
 
-/// The bytes of an element that is known as such only, as where some writer lost its type (UN); none for any other.
-std::span<const Uint8> untyped_bytes(DcmItem& data, const DcmTagKey& key) {
-  DcmElement* element = nullptr;
-  Uint8* bytes = nullptr;
-  if (data.findAndGetElement(key, element).bad() || element->getUint8Array(bytes).bad() || !bytes) return {};
-  return {bytes, element->getLength()};
+/// An element of a maker, in the block that the maker has in this item (PS3.5 7.8.1); none where it has none.
+std::optional<DcmTagKey> private_key(DcmItem& data, std::string_view creator, Uint16 group, Uint16 element) {
+  for (Uint16 block = 0x10; block < 0x20; ++block) {
+    if (text_of(data, DcmTagKey(group, block)) == creator)
+      return DcmTagKey(group, static_cast<Uint16>(block << 8 | element));
+  }
+  return std::nullopt;
 }
 
 /// One number of 32 or 64 bits.
@@ -326,11 +328,10 @@ std::optional<double> float_from(std::span<const Uint8> bytes) {
 
 /// What GE says of an image: 0 magnitude, 1 phase, 2 real part, 3 imaginary part. Some writers lose the element's type.
 std::optional<int> ge_component(DcmItem& data) {
-  if (text_of(data, DcmTagKey(0x0043, 0x0010)) != "GEMS_PARM_01") return std::nullopt;
-  const DcmTagKey key(0x0043, 0x102f);
+  const auto key = private_key(data, "GEMS_PARM_01", 0x0043, 0x2f);
   Sint16 number = 0;
-  if (data.findAndGetSint16(key, number).good()) return number;
-  const std::span<const Uint8> bytes = untyped_bytes(data, key);
+  if (!key || data.findAndGetSint16(*key, number).good()) return key ? std::optional(number) : std::nullopt;
+  const std::span<const Uint8> bytes = raw_bytes_of(data, *key);
   return bytes.size() == 2 ? std::optional(bytes[0] | bytes[1] << 8) : std::nullopt;
 }
 
@@ -346,15 +347,13 @@ std::optional<double> makers_b_value(DcmItem& data) {
                                      {"Philips Imaging DD 001", 0x2001, 0x03, false},
                                      {"Image Private Header", 0x0065, 0x09, false}};
   for (const Place& place : places) {
-    for (Uint16 block = 0x10; block < 0x20; ++block) {
-      if (text_of(data, DcmTagKey(place.group, block)) != place.creator) continue;
-      const DcmTagKey key(place.group, static_cast<Uint16>(block << 8 | place.element));
-      auto number = first_number(data, key);
-      if (!number && !place.is_text) number = float_from(untyped_bytes(data, key));
-      // GE adds 10^9, or other numbers of 100000, to what it measured with several gradients.
-      constexpr double ge_step = 1e5;
-      if (number) return place.creator.starts_with("GE") ? std::fmod(*number, ge_step) : *number;
-    }
+    const auto key = private_key(data, place.creator, place.group, place.element);
+    if (!key) continue;
+    auto number = first_number(data, *key);
+    if (!number && !place.is_text) number = float_from(raw_bytes_of(data, *key));
+    // GE adds 10^9, or other numbers of 100000, to what it measured with several gradients.
+    constexpr double ge_step = 1e5;
+    if (number) return place.creator.starts_with("GE") ? std::fmod(*number, ge_step) : *number;
   }
   return std::nullopt;
 }
@@ -459,7 +458,10 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
   element.getOriginalRepresentationKey(stored_as, parameter);
   const DcmXfer pixels(stored_as), whole(data.getOriginalXfer());
   slice.is_compressed = pixels.isEncapsulated();
-  slice.is_lossy = slice.is_compressed && pixels.isLossy();
+  // Streams in these syntaxes may be without loss, and only who made them knows that of the image.
+  const bool may_lose_nothing = stored_as == EXS_JPEG2000 || stored_as == EXS_JPEGLSLossy;
+  slice.is_lossy = slice.is_compressed && pixels.isLossy() &&
+                   !(may_lose_nothing && text_of(data, DCM_LossyImageCompression) == "00");
   slice.syntax_uid = whole.getXferID();
   slice.syntax_name = whole.getXferName();
   slice.keeps_syntax = !whole.isEncapsulated() && data.getOriginalXfer() != EXS_DeflatedLittleEndianExplicit;
@@ -490,7 +492,7 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
   }
   const E_TransferSyntax syntax = data.getOriginalXfer();
   slice.ends_with_cells = (syntax == EXS_LittleEndianExplicit || syntax == EXS_LittleEndianImplicit) &&
-                          slice.frames == 1 && slice.format.bits_allocated == 16 && most == needed &&
+                          slice.format.bits_allocated == 16 && most == needed &&
                           data.getElement(data.card() - 1) == &element;
 }
 

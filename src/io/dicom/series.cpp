@@ -482,11 +482,13 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
   std::vector<Volume> volumes;
   for (std::vector<SliceHeader>& kind : by_kind(std::move(images), stop)) {
     if (!has_place(kind.front())) {
-      volumes.push_back(make_volume(std::move(kind)));
+      const double number = *running_number(kind.front());
+      volumes.emplace_back(make_volume(std::move(kind))).number = number;
       continue;
     }
-    for (auto& [slices, by_time] : tell_apart(std::move(kind))) {
+    for (auto& [slices, by_time, number] : tell_apart(std::move(kind))) {
       Volume& volume = volumes.emplace_back(make_volume(std::move(slices)));
+      volume.number = number;
       if (by_time || volume.is_irregular) continue;
       if (std::string why = mixed_times(volume.slices); !why.empty()) {
         volume.why_2d_only = std::move(why);
@@ -494,6 +496,9 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
       }
     }
   }
+  std::ranges::stable_sort(volumes, {}, [](const Volume& volume) {
+    return std::pair(volume.slices.front().temporal_position, volume.number);
+  });
   const auto is_placed = [](const Volume& volume) { return has_place(volume.slices.front()); };
   const std::string lost = std::ranges::any_of(volumes, is_placed) ? why_without_position(volumes) : "";
   for (Volume& volume : volumes) {

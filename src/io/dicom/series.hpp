@@ -14,6 +14,7 @@ namespace quietvox::io::dicom {
 /// Slices of one kind in the order of their positions along the normal.
 struct Volume {
   std::vector<SliceHeader> slices;
+  double number = 0;  ///< its place among the volumes of one temporal position
   Geometry geometry;
   std::string why_2d_only;    ///< empty where windows may extend across slices
   std::string why_uneven;     ///< empty where the slices lie as the geometry says

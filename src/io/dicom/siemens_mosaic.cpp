@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 namespace quietvox::io::dicom {
 namespace {
 
 constexpr int most_images = 1 << 12;
 
-std::string_view bytes_of(DcmDataset& data, const DcmTagKey& key) {
-  DcmElement* element = nullptr;
-  Uint8* bytes = nullptr;
-  if (data.findAndGetElement(key, element).bad() || element->getUint8Array(bytes).bad() || !bytes) return {};
-  return {reinterpret_cast<const char*>(bytes), element->getLength()};
+std::string_view text_in(std::span<const Uint8> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// Takes bytes from the front of a text; nothing where it has not so many.
@@ -78,11 +76,11 @@ std::optional<double> slices_of_protocol(std::string_view header) {
 }  // namespace
 
 Mosaic read_mosaic(DcmDataset& data) {
-  const std::string_view image_header = bytes_of(data, {0x0029, 0x1010});
+  const std::string_view image_header = text_in(raw_bytes_of(data, {0x0029, 0x1010}));
   std::optional<double> images;
   if (const auto numbers = csa_numbers(image_header, "NumberOfImagesInMosaic"); !numbers.empty()) images = numbers[0];
   if (!images && text_of(data, {0x0019, 0x0010}) == "SIEMENS MR HEADER") images = number_of(data, {0x0019, 0x100a});
-  if (!images) images = slices_of_protocol(bytes_of(data, {0x0029, 0x1020}));
+  if (!images) images = slices_of_protocol(text_in(raw_bytes_of(data, {0x0029, 0x1020})));
   if (!images) {
     throw Error(Errc::unsupported, "a MOSAIC image whose private elements do not say how many slices it has");
   }

@@ -100,8 +100,8 @@ struct SliceHeader {
   std::string syntax_uid, syntax_name;
   bool is_compressed = false;          ///< the top-level pixel data is encapsulated
   bool keeps_syntax = true;            ///< uncompressed and not deflated: written in the same transfer syntax
-  bool is_lossy = false;               ///< by its transfer syntax
-  bool ends_with_cells = false;        ///< the data set ends with its only frame's pixels, uncompressed, as in memory
+  bool is_lossy = false;               ///< by its transfer syntax; its header may know better
+  bool ends_with_cells = false;        ///< the data set ends with its pixels, uncompressed, as in memory
   bool has_overlays_in_cells = false;  ///< overlays lie in unused bits of the pixel cells
   bool burned_in = false;              ///< the header says that text is burned into the pixels
 

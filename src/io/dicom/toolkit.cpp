@@ -49,13 +49,39 @@ bool opens_data_set(const std::array<unsigned char, 8>& bytes, bool big_endian) 
   return explicit_vr || short_value;
 }
 
-/// Some writers leave elements without their type (value representation UN); `type` is what the dictionary says.
-std::string text_of_untyped(DcmElement& element, DcmEVR type) {
+std::span<const Uint8> raw_bytes(DcmElement& element) {
   Uint8* bytes = nullptr;
   if (element.getUint8Array(bytes).bad() || !bytes) return {};
-  const std::size_t size = element.getLength();
-  if (type == EVR_US && size == 2) return std::to_string(bytes[0] | bytes[1] << 8);
-  return trimmed(std::string_view(reinterpret_cast<const char*>(bytes), size));
+  return {bytes, element.getLength()};
+}
+
+/// Numbers in little endian as text, joined by backslashes; empty where their count is not whole.
+template <class Number>
+std::string text_of_numbers(std::span<const Uint8> bytes) {
+  std::string text;
+  if (bytes.size() % sizeof(Number) != 0) return text;
+  for (; !bytes.empty(); bytes = bytes.subspan(sizeof(Number))) {
+    Number number{};
+    std::memcpy(&number, bytes.data(), sizeof number);
+    std::array<char, 32> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    text.append(text.empty() ? "" : "\\").append(digits.data(), end);
+  }
+  return text;
+}
+
+/// Some writers leave elements without their type (value representation UN); `type` is what the dictionary says.
+std::string text_of_untyped(std::span<const Uint8> bytes, DcmEVR type) {
+  switch (type) {
+    case EVR_US:
+    case EVR_xs: return text_of_numbers<Uint16>(bytes);
+    case EVR_SS: return text_of_numbers<Sint16>(bytes);
+    case EVR_UL: return text_of_numbers<Uint32>(bytes);
+    case EVR_SL: return text_of_numbers<Sint32>(bytes);
+    case EVR_FL: return text_of_numbers<float>(bytes);
+    case EVR_FD: return text_of_numbers<double>(bytes);
+    default: return trimmed(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
 }
 
 /// Whether sequences are nested deeper in an item. Recursion goes no deeper than a GuardedInput lets DCMTK parse.
@@ -248,7 +274,7 @@ std::string tag_name(const DcmTagKey& key) {
 std::string text_of(DcmItem& item, const DcmTagKey& key) {
   DcmElement* element = nullptr;
   if (item.findAndGetElement(key, element).bad() || !element) return {};
-  if (element->getVR() == EVR_UN) return text_of_untyped(*element, DcmTag(key).getEVR());
+  if (element->getVR() == EVR_UN) return text_of_untyped(raw_bytes(*element), DcmTag(key).getEVR());
   OFString text;
   element->getOFStringArray(text, OFFalse);  // where DCMTK trims it, it begins anew for each component
   std::string whole = trimmed(std::string_view(text.data(), text.size()));
@@ -257,6 +283,11 @@ std::string text_of(DcmItem& item, const DcmTagKey& key) {
   for (const std::string& part : components(whole)) joined.append(part).push_back('\\');
   joined.pop_back();
   return joined;
+}
+
+std::span<const Uint8> raw_bytes_of(DcmItem& item, const DcmTagKey& key) {
+  DcmElement* element = nullptr;
+  return item.findAndGetElement(key, element).good() && element ? raw_bytes(*element) : std::span<const Uint8>();
 }
 
 std::vector<std::string> components(const std::string& text) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,9 @@ std::string tag_name(const DcmTagKey&);
 
 /// The value of an element of the top level as text, components joined by backslashes, trimmed; empty where absent.
 std::string text_of(DcmItem&, const DcmTagKey&);
+
+/// The bytes of an element that is known by nothing else, as where some writer lost its type (UN); empty for any other.
+std::span<const Uint8> raw_bytes_of(DcmItem&, const DcmTagKey&);
 
 /// The parts of a text between backslashes, trimmed; none of an empty text.
 std::vector<std::string> components(const std::string& text);

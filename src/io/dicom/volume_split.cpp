@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <type_traits>
 
 namespace quietvox::io::dicom {
@@ -193,10 +195,10 @@ bool alternate(const Places& places, const Labels& labels) {
   return changes > most_changes && alternation(places, labels);
 }
 
-std::optional<double> lowest_number(const Places& places) {
-  auto lowest = places.front().front()->instance_number;
+double lowest_number(const Places& places) {
+  double lowest = std::numeric_limits<double>::max();
   for (const auto& place : places) {
-    for (const SliceHeader* image : place) lowest = std::min(lowest, image->instance_number);
+    for (const SliceHeader* image : place) lowest = std::min(lowest, *running_number(*image));
   }
   return lowest;
 }
@@ -340,12 +342,24 @@ std::optional<Labels> labels_by_course(const Places& places) {
   return result;
 }
 
-/// Labels of what times and numbers tell apart at each place; none where they do not tell.
-std::optional<Labels> labels_by_order(const Places& places) {
+std::vector<Ranking> rankings_of(const Places& places) {
   std::vector<Ranking> rankings;
   for (const Order& order : orders) {
     if (auto ranking = ranking_by(order, places)) rankings.push_back(std::move(*ranking));
   }
+  return rankings;
+}
+
+/// True where times or numbers say that labels mix volumes.
+bool mix_volumes(const Places& places, const Labels& labels) {
+  return std::ranges::any_of(rankings_of(places), [&](const Ranking& ranking) {
+    return ranking.is_of_volumes() && ranking.contradicts(labels);
+  });
+}
+
+/// Labels of what times and numbers tell apart at each place; none where they do not tell.
+std::optional<Labels> labels_by_order(const Places& places) {
+  const std::vector<Ranking> rankings = rankings_of(places);
   const auto unless = [&](const Labels& labels, bool (Ranking::*is_heard)() const) {
     const bool is_contradicted = std::any_of(rankings.begin(), rankings.end(), [&](const Ranking& each) {
       return (each.*is_heard)() && each.contradicts(labels);
@@ -383,8 +397,18 @@ class VolumeSplit {
         std::any_of(places.begin(), places.end(), [](const auto& place) { return place.size() > 1; });
     if (part_by_contrast(places, are_repeated, by_time)) return;
     const auto labels = are_repeated ? labels_by_order(places) : std::nullopt;
-    if (!labels) return result_.push_back({take(places), by_time});
-    for (const Places& each : parted(places, *labels)) part(each, true);
+    if (!labels) return result_.push_back({take(places), by_time, lowest_number(places)});
+    double before = std::numeric_limits<double>::lowest();
+    for (const Places& each : parted(places, *labels)) {
+      const std::size_t first = result_.size();
+      part(each, true);
+      double lowest = std::numeric_limits<double>::max();
+      for (VolumePart& made : std::span(result_).subspan(first)) {
+        made.number = std::max(made.number, before);
+        lowest = std::min(lowest, made.number);
+      }
+      before = lowest;
+    }
   }
   std::vector<VolumePart> result() { return std::move(result_); }
 
@@ -421,10 +445,12 @@ class VolumeSplit {
     if (part_by(labels_by(places, &SliceHeader::sequence), alternate) ||
         part_by(labels_by(places, &SliceHeader::image_type), never) || part_by(labels_by(places, stack), interleave) ||
         part_by(labels_by(places, &SliceHeader::contrast_agent), interleave) ||
-        part_by(labels_by(places, slice_thickness), interleave) ||
-        part_by(labels_by(places, repetition_time), interleave)) {
+        part_by(labels_by(places, slice_thickness), interleave)) {
       return true;
     }
+    // It follows the heart in some scans: by chance, that may part all places alike.
+    const Labels by_repetition = labels_by(places, repetition_time);
+    if (!(are_repeated && mix_volumes(places, by_repetition)) && part_by(by_repetition, interleave)) return true;
     for (std::size_t i = 0; i < places.front().front()->dimension_indices.size(); ++i) {
       const Trait index{[i](const SliceHeader& slice) {
         return i < slice.dimension_indices.size() ? std::optional(slice.dimension_indices[i]) : std::nullopt;

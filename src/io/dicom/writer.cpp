@@ -127,7 +127,10 @@ std::string unique_text() {
 struct PendingFile {
   /// `in_place`: where the data set holds cells just so, they are changed there.
   PendingFile(const SliceHeader& image, std::int64_t images, bool in_place, const Execution& execution)
-      : file(load_file(image.path, execution)), decoder(*file->getDataset(), image, execution), missing(images) {
+      : file(load_file(image.path, execution)),
+        source_bytes(image.file.bytes),
+        decoder(*file->getDataset(), image, execution),
+        missing(images) {
     frames.resize(static_cast<std::size_t>(image.frames));
     if (in_place) cells = decoder.cells_in_place();
     if (!cells.empty()) return;
@@ -148,12 +151,15 @@ struct PendingFile {
     if (image.frames == 1) return cells;
     const auto size = frame_cells(image);
     const auto frame = cells.subspan(size * static_cast<std::size_t>(image.frame), size);
-    std::ranges::copy(decoder.cells(image.frame), frame.begin());
+    if (!apart.empty()) std::ranges::copy(decoder.cells(image.frame), frame.begin());
     return frame;
   }
 
+  std::uint64_t bytes() const { return source_bytes + sizeof(std::uint16_t) * apart.size(); }
+
   std::mutex mutex;
   std::unique_ptr<DcmFileFormat> file;
+  std::uint64_t source_bytes;
   FrameDecoder decoder;
   std::span<std::uint16_t> cells;    ///< of all frames
   std::vector<std::uint16_t> apart;  ///< they, where they do not stand in the data set
@@ -280,7 +286,7 @@ class Writer final : public ImageWriter {
     if (--draft->missing > 0) return;
     write_file(slice, *draft);
     const std::lock_guard lock_all(drafts_mutex_);
-    drafts_.erase(slice.name);
+    if (drafts_.erase(slice.name) > 0) waiting_ -= draft->bytes();
   }
 
   std::shared_ptr<PendingFile> draft_of(const SliceHeader& slice) {
@@ -289,7 +295,11 @@ class Writer final : public ImageWriter {
     if (images == 1) return std::make_shared<PendingFile>(slice, images, in_place, execution_);
     const std::lock_guard lock(drafts_mutex_);
     auto& draft = drafts_[slice.name];
-    if (!draft) draft = std::make_shared<PendingFile>(slice, images, in_place, execution_);
+    if (draft) return draft;
+    draft = std::make_shared<PendingFile>(slice, images, in_place, execution_);
+    waiting_ += draft->bytes();
+    with_error_context(slice.path.string(),
+                       [&] { check_memory("all files that wait for some of their images", waiting_, execution_); });
     return draft;
   }
 
@@ -370,6 +380,7 @@ class Writer final : public ImageWriter {
   std::map<fs::path, std::int64_t> images_;  ///< how many each file holds
   std::mutex drafts_mutex_;
   std::map<fs::path, std::shared_ptr<PendingFile>> drafts_;
+  std::uint64_t waiting_ = 0;        ///< bytes of them
   std::set<std::string> instances_;  ///< UIDs of the files written
 };
 

@@ -355,14 +355,20 @@ void split_fragments(const std::filesystem::path& path, E_TransferSyntax syntax,
   file->saveFile(path.c_str(), syntax);
 }
 
-TEST_F(DicomFrames, InSeveralFragmentsAreFoundByTheOffsetTable) {
+TEST_F(DicomFrames, InSeveralFragmentsAreFoundByTheOffsetTableOrByHowTheyBegin) {
   DicomSpec spec = enhanced({{.z = 0}, {.z = 1}, {.z = 2}});
   spec.syntax = EXS_RLELossless;
   write_dicom(in_, spec);
-  split_fragments(in_, spec.syntax, true);
-  EXPECT_EQ(read_volume(*io::open_dicom(in_, {})).voxels,
-            (std::vector<float>{10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}));
-  split_fragments(in_, spec.syntax, false);
+  for (const bool table : {true, false}) {
+    split_fragments(in_, spec.syntax, table);
+    EXPECT_EQ(read_volume(*io::open_dicom(in_, {})).voxels,
+              (std::vector<float>{10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}));
+  }
+  const auto file = parse_dicom(in_);
+  DcmPixelItem* beginning = nullptr;
+  fragments_of(*file, spec.syntax).remove(beginning, 1);
+  delete beginning;
+  file->saveFile(in_.c_str(), spec.syntax);
   expect_error(Errc::corrupt, "fragments for 3 frames, and no table", [&] { read_volume(*io::open_dicom(in_, {})); });
 }
 

@@ -82,7 +82,8 @@ std::vector<int> numbers_of(int count, int bits, bool is_signed) {
 class DicomJpeg2000 : public ::testing::Test {
  protected:
   /// An image whose pixel data is this code stream, in fragments of `fragment` bytes.
-  void write(const DicomSpec& spec, std::vector<std::uint8_t> stream, std::size_t fragment) {
+  void write(const DicomSpec& spec, std::vector<std::uint8_t> stream, std::size_t fragment,
+             E_TransferSyntax syntax = EXS_JPEG2000LosslessOnly) {
     write_dicom(file_, spec);
     const auto file = parse_dicom(file_);
     auto* const sequence = new DcmPixelSequence(DcmTag(DCM_PixelData, EVR_OB));
@@ -94,9 +95,9 @@ class DicomJpeg2000 : public ::testing::Test {
       sequence->insert(item);
     }
     auto* const pixels = new DcmPixelData(DCM_PixelData);
-    pixels->putOriginalRepresentation(EXS_JPEG2000LosslessOnly, nullptr, sequence);
+    pixels->putOriginalRepresentation(syntax, nullptr, sequence);
     file->getDataset()->insert(pixels, OFTrue);
-    ASSERT_TRUE(file->saveFile(file_.c_str(), EXS_JPEG2000LosslessOnly).good());
+    ASSERT_TRUE(file->saveFile(file_.c_str(), syntax).good());
   }
   std::vector<float> stored() { return read_volume(*io::open_dicom(file_, {}), 0, io::VoxelDomain::stored).voxels; }
 
@@ -136,6 +137,25 @@ TEST_F(DicomJpeg2000, SignedNumbersAreWrittenWithTheirSignInTheSpareBits) {
   write({.columns = 3, .rows = 1, .is_signed = true}, encode({-1, -2048, 2047}, 3, 1, 12, true), 1000);
   write_image(*io::open_dicom(file_, {}), folder_ / "out.dcm");
   EXPECT_EQ(dicom_cells(folder_ / "out.dcm"), (std::vector<std::uint16_t>{0xffff, 0xf800, 0x07ff}));
+}
+
+TEST_F(DicomJpeg2000, SignedNumbersOfOneByteStayWithinIt) {
+  write({.columns = 2, .rows = 2, .bits_allocated = 8, .bits_stored = 7, .is_signed = true},
+        encode({-1, -64, 63, 2}, 2, 2, 8, true), 1000);
+  write_image(*io::open_dicom(file_, {}), folder_ / "out.dcm");
+  EXPECT_EQ(dicom_pixel_bytes(folder_ / "out.dcm"), (std::vector<std::uint8_t>{0xff, 0xc0, 63, 2}));
+}
+
+/// The syntax holds streams of both kinds; who made the image knows which.
+TEST_F(DicomJpeg2000, AnImageThatSaysThatNothingWasLostIsNotMarked) {
+  for (const char* const said : {"00", ""}) {
+    DicomSpec spec{.columns = 3, .rows = 1};
+    if (*said) spec.more = {{DCM_LossyImageCompression, said}};
+    write(spec, encode({1, 2, 3}, 3, 1, 12, false), 1000, EXS_JPEG2000);
+    std::filesystem::remove(folder_ / "out.dcm");
+    write_image(*io::open_dicom(file_, {}), folder_ / "out.dcm");
+    EXPECT_EQ(dicom_text(folder_ / "out.dcm", DCM_LossyImageCompression), *said ? said : "01");
+  }
 }
 
 TEST_F(DicomJpeg2000, BrokenStreamsAreAnError) {

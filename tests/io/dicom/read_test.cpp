@@ -180,7 +180,7 @@ TEST_F(DicomRead, PaddingThatLeavesNoPixelMeansNothing) {
 
 /// A film of a thousand frames without positions is a thousand volumes.
 TEST_F(DicomRead, VolumesOfOneFileAreReadFromOneCopyOfIt) {
-  const auto image = open({.frames = 3, .position = {}});
+  const auto image = open({.frames = 3, .bits_allocated = 8, .bits_stored = 8, .position = {}});
   ASSERT_EQ(image->volume_count(), 3u);
   const float first = read_volume(*image, 0).voxels[0];
   std::filesystem::remove(file_);
@@ -340,10 +340,10 @@ TEST_F(DicomRead, ImageTypesSayWhatThePhaseIs) {
   EXPECT_EQ(kind("ORIGINAL\\PRIMARY\\ARTERIAL_PHASE", "CT"), DataKind::scalar);
 }
 
-/// GE says it in a private element, of which some writers lose the type.
+/// GE says it in a private element, of which some writers lose the type, and which may lie in any block.
 TEST_F(DicomRead, APrivateElementOfGeSaysWhatThePhaseIs) {
-  const DcmTagKey creator(0x0043, 0x0010), component(0x0043, 0x102f);
-  const auto kind = [&](int number, DcmEVR type, const char* made_by = "GEMS_PARM_01") {
+  const auto kind = [&](int number, DcmEVR type, const char* made_by = "GEMS_PARM_01", Uint16 block = 0x10) {
+    const DcmTagKey creator(0x0043, block), component(0x0043, static_cast<Uint16>(block << 8 | 0x2f));
     DicomSpec spec{
         .slope = "", .intercept = "", .more = {{DCM_Modality, "MR"}, {DCM_ImageType, "ORIGINAL\\PRIMARY\\OTHER"}}};
     spec.change = [&](DcmDataset& data) {
@@ -352,9 +352,7 @@ TEST_F(DicomRead, APrivateElementOfGeSaysWhatThePhaseIs) {
         data.putAndInsertSint16(DcmTag(component, EVR_SS), static_cast<Sint16>(number));
       } else {
         const Uint8 bytes[] = {static_cast<Uint8>(number), 0};
-        auto element = std::make_unique<DcmOtherByteOtherWord>(DcmTag(component, EVR_UN));
-        element->putUint8Array(bytes, 2);
-        data.insert(element.release());
+        put_untyped(data, component, bytes);
       }
     };
     return open(spec)->volume(0, VoxelDomain::stored)->header().kind;
@@ -365,7 +363,21 @@ TEST_F(DicomRead, APrivateElementOfGeSaysWhatThePhaseIs) {
     EXPECT_EQ(kind(2, type), DataKind::scalar);
     EXPECT_EQ(kind(3, type), DataKind::scalar);
     EXPECT_EQ(kind(1, type, "OTHER_PARM_01"), std::nullopt);
+    EXPECT_EQ(kind(1, type, "GEMS_PARM_01", 0x11), DataKind::phase);
   }
+}
+
+TEST_F(DicomRead, PaddingThatLostItsTypeCounts) {
+  const auto image = open({.cells = std::vector<std::uint16_t>(20, 100), .change = [](DcmDataset& data) {
+                             const Uint8 bytes[] = {100, 0};
+                             put_untyped(data, DCM_PixelPaddingValue, bytes);
+                             data.putAndInsertUint16Array(DCM_PixelData, std::vector<Uint16>(20, 100).data(), 20);
+                           }});
+  EXPECT_TRUE(std::isnan(read_volume(*image).voxels[0]));
+}
+
+TEST_F(DicomRead, DatesThatAreNoneAreNoTimes) {
+  EXPECT_EQ(open({.more = {{DCM_AcquisitionDate, "12-05-2010"}, {DCM_AcquisitionTime, "101112"}}})->volume_count(), 1U);
 }
 
 TEST_F(DicomRead, OtherContentIsNotDicom) {

@@ -618,6 +618,14 @@ TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
   EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{2}));
 }
 
+TEST_F(DicomSeries, NoneIsChosenWhereNoImageSaysWhichItBelongsTo) {
+  DicomSpec spec = marked(1);
+  spec.change = [](DcmDataset& data) { data.findAndDeleteElement(DCM_SeriesInstanceUID); };
+  write_dicom(folder_ / "a.dcm", spec);
+  expect_error(Errc::corrupt, "SeriesInstanceUID (0020,000e) is missing",
+               [&] { open({.allow_gaps = false, .series_uid = "1.2.3"}); });
+}
+
 TEST_F(DicomSeries, WhatHoldsNoImageIsPassedOverAndNamed) {
   add("a", 0, 1);
   DicomSpec report = marked(2);

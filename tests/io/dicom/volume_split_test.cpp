@@ -133,9 +133,7 @@ TEST_F(DicomVolumeSplit, BValuesOfMakersCount) {
             data.putAndInsertFloat64(tag, says.numbers[at]);
           } else if (says.type == EVR_UN) {
             const std::string text = says.values[at];
-            auto element = std::make_unique<DcmOtherByteOtherWord>(tag);
-            element->putUint8Array(reinterpret_cast<const Uint8*>(text.data()), text.size());
-            data.insert(element.release(), true);
+            put_untyped(data, tag, {reinterpret_cast<const Uint8*>(text.data()), text.size()});
           } else {
             data.putAndInsertString(tag, says.values[at]);
           }
@@ -145,6 +143,46 @@ TEST_F(DicomVolumeSplit, BValuesOfMakersCount) {
     }
     expect_volumes(2, 6);
     EXPECT_TRUE(open()->has_diffusion());
+  }
+}
+
+TEST_F(DicomVolumeSplit, ABValueThatLostItsTypeCounts) {
+  for (int volume = 0; volume < 2; ++volume) {
+    for (int z = 0; z < 4; ++z) {
+      DicomSpec spec = marked(10 * volume + z);
+      spec.position = {0, 0, 1.0 * z};
+      spec.instance_number = 1 + 2 * z + (z % 2 ? 1 - volume : volume);
+      spec.change = [volume](DcmDataset& data) {
+        const double number = volume ? 800 : 50;
+        put_untyped(data, DCM_DiffusionBValue, {reinterpret_cast<const Uint8*>(&number), sizeof number});
+      };
+      write_dicom(folder_ / (std::to_string(9 - volume) + std::to_string(z) + ".dcm"), spec);
+    }
+  }
+  expect_volumes(2, 4);
+  EXPECT_TRUE(open()->has_diffusion());
+}
+
+/// They follow the heart, and may part the images of all places alike by chance.
+TEST_F(DicomVolumeSplit, RepetitionTimesDoNotMixVolumesThatWereMadeInTurn) {
+  add_volumes(2, 2, [](int volume, int z) {
+    return Elements{{DCM_RepetitionTime, volume == z ? "900" : "1000"},
+                    {DCM_AcquisitionNumber, std::to_string(1 + volume)},
+                    {DCM_InstanceNumber, std::to_string(1 + 2 * volume + z)}};
+  });
+  expect_volumes(2, 2);
+}
+
+/// Volumes come in the order of their numbers, whatever tells them apart.
+TEST_F(DicomVolumeSplit, VolumesOfSeveralContrastsComeInTurn) {
+  const char* const b_values[] = {"0", "1000", "0", "1000", "0"};
+  for (const bool by_echo : {false, true}) {
+    add_volumes(5, 3, [&](int volume, int z) {
+      return Elements{{by_echo ? DCM_EchoTime : DCM_DiffusionBValue, b_values[volume]},
+                      {DCM_AcquisitionNumber, std::to_string(1 + volume)},
+                      {DCM_InstanceNumber, std::to_string(1 + 3 * volume + z)}};
+    });
+    expect_volumes(5, 3);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "filters/registry.hpp"
 #include "io/dicom/scan.hpp"
 #include "io/dicom/writer.hpp"
+#include "io/dicom_folder.hpp"
 #include "io/image.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
@@ -453,6 +454,33 @@ TEST_F(DicomWrite, WhatWasThereIsAppendedTo) {
   }
   EXPECT_NE(dicom_text(output_, DCM_DerivationDescription).find("use; quietvox"), std::string::npos);
   EXPECT_EQ(dicom_text(output_, DCM_SeriesDescription), "Head median median");
+}
+
+/// A program that does not know a sequence may keep its bytes without a type (UN), in implicit little endian.
+TEST_F(DicomWrite, SequencesThatLostTheirTypeAreAppendedTo) {
+  static constexpr Uint8 item[] = {0xfe, 0xff, 0x00, 0xe0, 12, 0, 0,   0,   0x08, 0,
+                                   0x70, 0,    4,    0,    0,  0, 'M', 'a', 'k',  'e'};
+  const std::vector<DcmTagKey> keys{DCM_SourceImageSequence, DCM_DerivationCodeSequence,
+                                    DCM_ContributingEquipmentSequence};
+  rewrite({.change =
+               [&](DcmDataset& data) {
+                 for (const DcmTagKey& key : keys) put_untyped(data, key, item);
+               }},
+          change_one);
+  const auto file = parse_dicom(output_);
+  for (const DcmTagKey& key : keys) {
+    DcmElement* element = nullptr;
+    ASSERT_TRUE(file->getDataset()->findAndGetElement(key, element).good());
+    EXPECT_EQ(element->getVR(), EVR_UN);
+    Uint8* bytes = nullptr;
+    element->getUint8Array(bytes);
+    ASSERT_GT(element->getLength(), sizeof item + 8);
+    EXPECT_TRUE(std::equal(std::begin(item), std::end(item), bytes));
+    EXPECT_TRUE(std::equal(item, item + 4, bytes + sizeof item));  // another item
+  }
+  const auto series = io::DicomFolder(output_).series();
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(series[0].kind, io::SeriesKind::processed);
 }
 
 TEST_F(DicomWrite, LongSeriesDescriptionsAreCutBetweenCharacters) {

@@ -28,6 +28,44 @@ bool has_large_voxels(const VolumeSource& source) {
   return std::min(source.spacing().x, source.spacing().y) >= large_mm;
 }
 
+/// The standard deviation that noise which follows the signal has in a dark object, root mean square.
+double sigma_in_dark_object(const NoiseBricks& bricks, const SignalVariance& variance) {
+  const std::vector<bool> object = NoiseSurvey(bricks, false, true).object;
+  double sum = 0, count = 0;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (!object[static_cast<std::size_t>(i)]) continue;
+    sum += variance.at(bricks.mean(i));
+    ++count;
+  }
+  return sum > 0 ? std::sqrt(sum / count) : 0;
+}
+
+/// Of a radiograph whose bright parts are air. If noise follows the signal, air, which is flat, tells best how; that of
+/// counts does, though it may not show clearly, unless the object shows far more. Else air has noise of its own, as
+/// behind a logarithm, and only the object's counts.
+NoiseOfBricks noise_of_dark_object(NoiseBricks& bricks, KnownOfVolume known, bool are_counts,
+                                   const Execution& execution) {
+  constexpr double far_more = 4;  // structure makes it up to three times as much
+  NoiseBricks energies = bricks;
+  NoiseOfBricks by_air = noise_of_bricks(energies, known, execution);
+  NoiseModel& model = by_air.model;
+  known.object_is_dark = true;
+  const bool follows = model.signal_variance() != nullptr;
+  if (!follows) {
+    if (!are_counts || model.poisson.gain <= 0 || model.confidence < Confidence::medium) {
+      return noise_of_bricks(bricks, known, execution);
+    }
+    model.distribution = NoiseDistribution::poisson;
+  }
+  const double expected = sigma_in_dark_object(bricks, *model.signal_variance());
+  if (!follows) {
+    NoiseOfBricks by_object = noise_of_bricks(bricks, known, execution);
+    if (by_object.model.sigma > far_more * expected) return by_object;
+  }
+  if (expected > 0) model.sigma = expected;
+  return by_air;
+}
+
 NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart, const Execution& execution) {
   check_volume(source.extent(), source.spacing());
   NoiseBricks bricks(source, neighbour, apart);
@@ -54,7 +92,9 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
                             .has_large_voxels = has_large_voxels(source),
                             .is_difference = neighbour != nullptr,
                             .sigma_between_neighbours = [&] { return scale * estimate_noise(source); }};
-  NoiseOfBricks measured = noise_of_bricks(bricks, known, execution);
+  NoiseOfBricks measured = header.object_is_dark && neighbour == nullptr
+                               ? noise_of_dark_object(bricks, known, header.are_counts, execution)
+                               : noise_of_bricks(bricks, known, execution);
   scale_by(measured.model, 1 / scale);
   measured.sigma_of_flat /= scale;
   measured.most /= scale;

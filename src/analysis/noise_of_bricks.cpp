@@ -183,7 +183,10 @@ struct Fits {
 class BrickMeasure {
  public:
   BrickMeasure(NoiseBricks& bricks, const KnownOfVolume& known, const Execution& execution)
-      : bricks_(bricks), known_(known), execution_(execution), found_(bricks, known.is_difference) {}
+      : bricks_(bricks),
+        known_(known),
+        execution_(execution),
+        found_(bricks, known.is_difference, known.object_is_dark) {}
 
   BrickMeasure(const BrickMeasure&) = delete;
   BrickMeasure& operator=(const BrickMeasure&) = delete;
@@ -258,7 +261,7 @@ void BrickMeasure::look_at_surroundings() {
   if (!known_.is_difference && known_.magnitudes != Magnitudes::no) {
     air_ = find_air(bricks_, found_.middle, known_.magnitudes == Magnitudes::yes);
   }
-  if (!known_.is_difference) others_ = found_.other_side(bricks_);
+  if (!known_.is_difference && !known_.object_is_dark) others_ = found_.other_side(bricks_);
   if (known_.may_follow_signal) sample_ = found_.sample_of(bricks_);
 }
 
@@ -419,7 +422,7 @@ void BrickMeasure::take_texture_off() {
   if (known_.is_difference || air_.sigma != 0 || model_.distribution == NoiseDistribution::speckle) return;
   // Parts on the other side of the middle hold white noise that is far weaker, and here the highest frequencies are as
   // weak: all else is a texture, such as that of spongy bone beside its marrow.
-  if (finest_ < much_finer * model_.sigma) {
+  if (others_ && finest_ < much_finer * model_.sigma) {
     const std::int64_t count = others_->count();
     const double sigma = white_noise_of(*std::move(others_), execution_);
     if (sigma > model_.step && sigma < much_finer * model_.sigma) {

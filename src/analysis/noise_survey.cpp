@@ -101,11 +101,11 @@ bool FillValues::in(const NoiseBricks& bricks, std::int64_t i) const {
          (!values.empty() && std::any_of(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is_fill));
 }
 
-NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, bool is_difference)
+NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, bool is_difference, bool is_dark)
     : step(quantisation_step(bricks)), is_clipped(!is_difference && is_clipped_at_top(bricks)) {
   look_at_means(bricks, is_difference);
   // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
-  if (!find_object(bricks, true)) find_object(bricks, false);
+  if (!find_object(bricks, !is_dark)) find_object(bricks, is_dark);
 }
 
 void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {

@@ -23,8 +23,9 @@ struct FillValues {
 
 /// What the bricks of a volume show before any is left out.
 struct NoiseSurvey {
-  /// `is_difference`: the bricks hold what two volumes differ by, their means are those of one volume.
-  NoiseSurvey(const NoiseBricks&, bool is_difference);
+  /// `is_difference`: the bricks hold what two volumes differ by, their means are those of one volume. `is_dark`: the
+  /// object, as far as is known.
+  NoiseSurvey(const NoiseBricks&, bool is_difference, bool is_dark);
 
   double step;  ///< of which all voxels are multiples; 0 where there is none that shows
   Impulses impulses;

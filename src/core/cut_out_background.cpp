@@ -3,6 +3,7 @@
 #include "core/cut_out_background.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -39,9 +40,11 @@ class Counts {
   std::vector<std::int32_t> sums_;
 };
 
+bool is_same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
 /// Of the voxels of another value.
 Counts count_others(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
-  return {columns, rows, [&](std::int64_t x, std::int64_t y) { return voxels[y * columns + x] != value; }};
+  return {columns, rows, [&](std::int64_t x, std::int64_t y) { return !is_same(voxels[y * columns + x], value); }};
 }
 
 /// Calls `take` for each group of marked voxels, of which each lies within `reach` of another.
@@ -139,7 +142,7 @@ std::vector<bool> cut_out_background(const float* voxels, std::int64_t columns, 
     return counts.in(x - across, y - along, x + across + 1, y + along + 1);
   };
   const Counts lone(columns, rows, [&](std::int64_t x, std::int64_t y) {
-    return voxels[y * columns + x] != value && around(others, x, y, 1, 1) == 1;
+    return !is_same(voxels[y * columns + x], value) && around(others, x, y, 1, 1) == 1;
   });
   if (lone.all() < scattered) return marks;
   // Nor are they beside an object whose noise is clipped, nor in a line, as the marks of a scale are.

@@ -54,10 +54,14 @@ bool name_phase(const std::vector<std::string>& words) {
 }  // namespace
 
 std::optional<DataKind> kind_of_modality(std::string_view modality) {
-  static constexpr auto scalars =
-      std::to_array<std::string_view>({"CT", "PT", "NM", "CR", "DX", "MG", "US", "XA", "RF"});
+  static constexpr auto scalars = std::to_array<std::string_view>({"CT", "PT", "NM", "US"});
   if (modality == "SEG") return DataKind::labels;
-  return is_among(modality, scalars) ? std::optional(DataKind::scalar) : std::nullopt;
+  return is_among(modality, scalars) || is_radiograph(modality) ? std::optional(DataKind::scalar) : std::nullopt;
+}
+
+bool is_radiograph(std::string_view modality) {
+  static constexpr auto radiographs = std::to_array<std::string_view>({"CR", "DX", "MG", "XA", "RF", "RG", "IO", "PX"});
+  return is_among(modality, radiographs);
 }
 
 std::optional<DataKind> kind_of_image_type(std::string_view value) {

@@ -15,6 +15,9 @@ namespace quietvox::io {
 /// What a modality of DICOM says: of MR nothing.
 std::optional<DataKind> kind_of_modality(std::string_view modality);
 
+/// True for modalities that project X-rays.
+bool is_radiograph(std::string_view modality);
+
 /// What a value of DICOM's Image Type (the third and on), its Frame Type or its Complex Image Component says, in
 /// letters of any case.
 std::optional<DataKind> kind_of_image_type(std::string_view value);

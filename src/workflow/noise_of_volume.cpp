@@ -95,12 +95,15 @@ NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& mask
   NoiseModel model = measure(volume, masked, execution);
   const HeaderFacts header = masked.header();
   const bool tells = tells_enough(model), is_known = model.trusted_sigma() > 0;
-  const bool may_hide_air = model.distribution == NoiseDistribution::gaussian &&
-                            header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
+  const bool may_be_magnitudes =
+      header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
+  const bool may_hide_air =
+      model.distribution == NoiseDistribution::gaussian && (may_be_magnitudes || header.object_is_dark);
   if (tells && (masks_hide_no_air_ || !may_hide_air)) return model;
   const auto source = open_whole();
   NoiseModel whole = measure(volume, *source, execution);
-  masks_hide_no_air_ = whole.distribution != NoiseDistribution::rician;
+  masks_hide_no_air_ =
+      whole.distribution != NoiseDistribution::rician && !(header.object_is_dark && whole.signal_variance());
   if (whole.trusted_sigma() == 0) return model;
   if (is_known && may_hide_air && !masks_hide_no_air_) {
     whole.contrast = model.contrast;
@@ -111,7 +114,7 @@ NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& mask
   constexpr double much = 3;
   if (is_known && estimate_noise(*source, execution) > much * estimate_noise(masked, execution)) return model;
   whole.confidence = std::min(whole.confidence, Confidence::medium);
-  whole.reason = "the mask leaves too little to measure it in, so the whole volume was measured" +
+  whole.reason = "within the mask alone the noise is not told for sure, so the whole volume was measured" +
                  (whole.reason.empty() ? "" : "; " + whole.reason);
   return whole;
 }

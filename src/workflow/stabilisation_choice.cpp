@@ -75,7 +75,12 @@ bool may_measure_noise(std::span<const FilterConfig> chain, Stabilise choice, co
 
 bool may_stabilise(std::span<const FilterConfig> chain, Stabilise choice, const VolumeSource& source) {
   if (choice != Stabilise::automatic) return choice != Stabilise::none;
-  return std::ranges::all_of(resolve_by_header(chain, source), waits_for_noise) &&
+  const std::vector<FilterConfig> by_header = resolve_by_header(chain, source);
+  // Rank filters make the same of values and of what rises with them.
+  const auto may_be_within = [](const FilterConfig& step) {
+    return waits_for_noise(step) || step.filter().commutes_with_rescale;
+  };
+  return std::ranges::any_of(by_header, waits_for_noise) && std::ranges::all_of(by_header, may_be_within) &&
          std::ranges::none_of(chain, is_told_of_noise);
 }
 

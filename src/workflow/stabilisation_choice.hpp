@@ -25,8 +25,9 @@ constexpr bool is_asked_for(Stabilise choice) { return choice >= Stabilise::rici
 bool waits_for_noise(const FilterConfig& by_header);
 /// True if the noise of a volume is measured for the chain.
 bool may_measure_noise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
-/// True if noise may be made Gaussian before the chain. Stabilise::automatic is for filters that all go by the measured
-/// noise, and are given nothing of it: others may average across edges, where the unbiased inverse does not hold.
+/// True if noise may be made Gaussian before the chain. Stabilise::automatic is for filters that go by the measured
+/// noise, and are given nothing of it, with rank filters among them: others may average across edges, where the
+/// unbiased inverse does not hold.
 bool may_stabilise(std::span<const FilterConfig> chain, Stabilise, const VolumeSource&);
 
 /// How the noise of a volume is made Gaussian before the chain; none if it stays as it is. It has the sigma that

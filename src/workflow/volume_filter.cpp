@@ -33,7 +33,7 @@ double difference_of_neighbours(const NoiseModel& noise) {
 /// in a single slice: in a volume, what is as small may be the top of an object.
 class MarkedSource final : public VolumeSource {
  public:
-  /// `value`: of the background.
+  /// `value`: of the background; NaN where it is missing.
   MarkedSource(VolumeSource& source, float value, const NoiseModel& noise, const Execution& execution)
       : source_(source),
         value_(value),
@@ -51,6 +51,9 @@ class MarkedSource final : public VolumeSource {
       for (std::int64_t z = begin; z < end; ++z) {
         Slice& slice = slices_[static_cast<std::size_t>(slices.origin.z + z)];
         float* const voxels = slices.row(0, z);
+        const bool is_there = !std::isnan(value_) || std::any_of(voxels, voxels + slices.extent.slice(),
+                                                                 [](float v) { return std::isnan(v); });
+        if (!is_there) continue;
         slice.marks = cut_out_background(voxels, slices.extent.x, slices.extent.y, value_);
         if (slices_.size() == 1) keep_writing(slice, voxels, slices.extent);
         for (std::size_t i = 0; is_missing_ && i < slice.marks.size(); ++i) {
@@ -141,6 +144,8 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
       is_chosen_(chain.is_chosen) {
   const std::span<const FilterConfig> filters = frame_->chain();
   VolumeSource& filtered = frame_->source();
+  is_mixed_ = stabilise_ == Stabilise::automatic && filters.size() > 1 && waits_for_noise(by_header_.front()) &&
+              !may_stabilise(filters, stabilise_, filtered);
   const auto remember = [&](VolumeSource& reaching, const Execution& step_execution) {
     const NoiseModel model = measure(frame_->as_it_is(reaching), step_execution);
     noise_.push_back(frame_->by_volume(model));
@@ -178,6 +183,11 @@ std::vector<Message> VolumeFilter::warnings() const {
     const NoiseModel& noise = noise_[measured++];
     const auto of_step = noise_warnings(by_header_[step], resolved_[step], noise, is_chosen_);
     warnings.insert(warnings.end(), of_step.begin(), of_step.end());
+    if (step == 0 && is_mixed_ && Stabilisation::helps(noise)) {
+      warnings.emplace_back(
+          "the noise follows the value, and is not made Gaussian for this chain: run the filters that go by the noise "
+          "first, and the others on their result");
+    }
     if (step == 0 && is_asked_for(stabilise_) && !stabilisation_ && of_step.empty()) {
       warnings.push_back(nothing_is_stabilised(noise));
     }
@@ -189,7 +199,10 @@ std::optional<float> VolumeFilter::kept_background() const {
   if (!is_chosen_ || noise_.empty()) return std::nullopt;
   constexpr double fine = 0.5;  // of sigma: noise hardly ever makes one value of squares of voxels then
   const NoiseModel& noise = noise_.front();
-  return noise.masked && noise.step < fine * noise.sigma ? std::optional(noise.background) : std::nullopt;
+  if (noise.masked && noise.step < fine * noise.sigma) return noise.background;
+  // What is written in one that is missing, by pixel padding, is kept too.
+  constexpr float missing = std::numeric_limits<float>::quiet_NaN();
+  return frame_->source().extent().z == 1 ? std::optional(missing) : std::nullopt;
 }
 
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {

@@ -71,6 +71,7 @@ class VolumeFilter {
   std::optional<Stabilisation> stabilisation_;
   Stabilise stabilise_;
   bool is_chosen_, is_first_measured_ = false;
+  bool is_mixed_ = false;  ///< the chain holds filters around which noise is not made Gaussian unless that is asked for
 };
 
 }  // namespace quietvox

@@ -1064,6 +1064,37 @@ TEST(MeasureNoise, HeadersMaySayThatNoiseDoesNotFollowTheSignal) {
   EXPECT_NE(found({.kind = DataKind::magnitude}), NoiseDistribution::poisson);
 }
 
+/// Behind a logarithm, air is bright and has the least noise; where rays are counted, it has the most.
+TEST(MeasureNoise, OfARadiographIsThatOfTheObject) {
+  constexpr Extent extent{{320, 320, 1}};
+  std::mt19937 random(test_seed);
+  std::normal_distribution<float> normal;
+  const auto radiograph = [&](const std::function<float(float value)>& sigma) {
+    Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+    for (std::size_t i = 0; i < scan.voxels.size(); ++i) {
+      const std::size_t x = i % 320, y = i / 320;
+      const float value = x < 180 ? 800 + 0.5F * static_cast<float>(y) : 9000;
+      scan.voxels[i] = value + sigma(value) * normal(random);
+    }
+    return scan;
+  };
+  const auto measured = [](const Scan& scan, HeaderFacts header) {
+    header.kind = DataKind::scalar;
+    MemoryVolume source({scan.voxels.data(), scan.extent}, header);
+    return measure_noise(source, {});
+  };
+  const Scan logarithm = radiograph([](float value) { return value < 5000 ? 30.0F : 6.0F; });
+  EXPECT_NEAR(measured(logarithm, {}).sigma, 6, 0.6);
+  for (const bool are_counts : {false, true}) {  // headers may be wrong
+    EXPECT_NEAR(measured(logarithm, {.object_is_dark = true, .are_counts = are_counts}).sigma, 30, 3);
+  }
+  const Scan counts = radiograph([](float value) { return std::sqrt(0.6F * value); });
+  const NoiseModel of_counts = measured(counts, {.object_is_dark = true, .are_counts = true});
+  EXPECT_EQ(of_counts.distribution, NoiseDistribution::poisson);
+  EXPECT_NEAR(of_counts.poisson.gain, 0.6, 0.06);
+  EXPECT_NEAR(of_counts.sigma, std::sqrt(0.6 * 880), 3);
+}
+
 TEST(MeasureNoise, WithoutNoiseSaysSo) {
   for (const PhantomKind kind : {PhantomKind::ct, PhantomKind::mr}) {
     const Phantom phantom = make_phantom(kind, {{128, 128, 16}});

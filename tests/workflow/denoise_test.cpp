@@ -17,6 +17,7 @@
 #include "filters/registry.hpp"
 #include "io/create.hpp"
 #include "support/expect_error.hpp"
+#include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/volumes.hpp"
 #include "workflow/unfiltered_volumes.hpp"
@@ -127,6 +128,57 @@ TEST(Workflow, NoiseThatGrowsWithTheValueIsStabilisedAlikeInMemoryAndInFiles) {
     EXPECT_EQ(report.first().stabilised, stabilised);
     EXPECT_EQ(read_nifti(folder / "out.nii"), result.voxels);
   }
+}
+
+/// A median makes the same of values that are stabilised and of those that are not; a Gaussian does not.
+TEST(Workflow, AMedianMayFollowWhereNoiseIsStabilised) {
+  std::mt19937 random(3);
+  std::vector<float> counts = noisy_box(0);
+  for (float& voxel : counts) voxel = 2 * static_cast<float>(std::poisson_distribution<int>(voxel / 2)(random));
+  const auto stabilised = [&](const char* second) {
+    return denoised(counts, {.filters = {filter("nlm"), filter(second)}}).report.volume.stabilised;
+  };
+  EXPECT_EQ(stabilised("median"), "Poisson noise");
+  EXPECT_EQ(stabilised("gaussian"), "");
+}
+
+/// Of a radiograph whose rays are counted, air tells the noise best, and a mask hides it. The object's texture is as
+/// fine as noise.
+TEST(Workflow, AMaskHidesNoAirOfARadiograph) {
+  const TemporaryFolder folder;
+  constexpr int columns = 240, object = 130;
+  std::mt19937 random(9);
+  std::normal_distribution<double> normal;
+  DicomSpec spec{.columns = std::uint16_t{columns},
+                 .rows = std::uint16_t{columns},
+                 .bits_stored = 16,
+                 .position = {},
+                 .slope = "",
+                 .intercept = "",
+                 .more = {{DCM_Modality, "DX"},
+                          {DCM_PhotometricInterpretation, "MONOCHROME1"},
+                          {DCM_PixelIntensityRelationship, "LIN"}}};
+  std::vector<float> mask;
+  for (int i = 0; i < columns * columns; ++i) {
+    const bool is_object = i % columns < object;
+    const double value = is_object ? 900 + 12 * normal(random) : 9000;
+    spec.cells.push_back(static_cast<std::uint16_t>(std::lround(value + std::sqrt(0.03 * value) * normal(random))));
+    mask.push_back(is_object ? 1 : 0);
+  }
+  write_dicom(folder / "in.dcm", spec);
+  const auto writer =
+      io::create_nifti(folder / "mask.nii", io::open_dicom(folder / "in.dcm", {})->geometry(0), 1, {.force = true});
+  writer->begin_volume(0, {});
+  writer->write({mask.data(), {{columns, columns, 1}}});
+  writer->commit();
+  const auto noise_with = [&](const MaskOptions& options) {
+    return denoise({.input = folder / "in.dcm", .output = folder / "out.dcm", .mask = options, .out = {.force = true}})
+        .first()
+        .noise.at(0);
+  };
+  const NoiseModel masked = noise_with({.mask = folder / "mask.nii"});
+  EXPECT_EQ(masked.distribution, NoiseDistribution::poisson);
+  EXPECT_EQ(masked.sigma, noise_with({}).sigma);
 }
 
 /// As gaps in a transfer leave them, or programs that pad a volume.
@@ -259,8 +311,8 @@ TEST(Workflow, MarksInABackgroundThatWasCutOutStay) {
   });
 }
 
-/// Digits beside the picture, as of ultrasound: `0.83` became `0.88`.
-TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) {
+/// `background`: of a picture with digits beside it, as of ultrasound: `0.83` became `0.88`.
+void expect_digits_to_stay(float background) {
   constexpr Extent size{{160, 128, 1}};
   // Halftones as of smoothed letters stand between the strokes: 5 is half of 9.
   constexpr std::array<std::array<std::string_view, 7>, 2> digits{{
@@ -269,7 +321,7 @@ TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) {
   }};
   std::mt19937 random(7);
   std::normal_distribution<float> noise(0, 12);
-  std::vector<float> noisy(static_cast<std::size_t>(size.voxels())), result(noisy.size());
+  std::vector<float> noisy(static_cast<std::size_t>(size.voxels()), background), result(noisy.size());
   const VolumeView<float> picture{noisy.data(), size};
   for (std::int64_t y = 10; y < 96; ++y) {
     for (std::int64_t x = 20; x < 140; ++x)
@@ -289,7 +341,7 @@ TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) {
     }
   }
   const VolumeReport report = denoise({noisy.data(), size}, {result.data(), size});
-  EXPECT_TRUE(report.volume.noise.at(0).masked);
+  EXPECT_EQ(report.volume.noise.at(0).masked, !std::isnan(background));
   for (const std::size_t at : written) ASSERT_EQ(result[at], noisy[at]) << at;
   double error = 0;
   for (std::int64_t y = 20; y < 86; ++y) {
@@ -299,6 +351,11 @@ TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) {
   }
   EXPECT_LT(std::sqrt(error), 4);
 }
+
+TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) { expect_digits_to_stay(0); }
+
+/// As pixel padding of DICOM is.
+TEST(Workflow, DigitsInABackgroundThatIsMissingStay) { expect_digits_to_stay(std::numeric_limits<float>::quiet_NaN()); }
 
 /// Fingers, or folds of a brain whose skull was taken off, are no letters.
 TEST(Workflow, NarrowTissueInABackgroundThatWasCutOutIsFiltered) {

@@ -111,6 +111,8 @@ class SliceReader final : public VolumeSource {
                      .kind_source = first.kind_source,
                      .are_ct_numbers = first.modality == "CT",
                      .min_is_white = first.photometric == "MONOCHROME1",
+                     .object_is_dark = first.object_is_dark,
+                     .are_counts = first.is_linear,
                      .slices_are_even = volume_.why_2d_only.empty()};
     // Programs write labels and phases as what the scan was that they come from.
     if (!looks_ || (first.modality != "CT" && first.modality != "MR")) return said;

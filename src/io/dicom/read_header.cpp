@@ -507,6 +507,12 @@ void read_header(DcmDataset& data, SliceHeader& slice) {
   slice.has_overlays_in_cells = !embedded_overlays(data, slice).empty();
   read_image_attributes(data, slice);
   if (!slice.b_value && slice.modality == "MR") slice.makers_b_value = makers_b_value(data);
+  if (is_radiograph(slice.modality)) {
+    slice.is_linear = slice.intent != "FOR PRESENTATION" && text_of(data, DCM_PixelIntensityRelationship) == "LIN";
+    // 1: lower values mean less intensity of the rays (PS3.3 C.8.11.3). Else what is shown white tells.
+    const double usual = slice.photometric == "MONOCHROME1" ? 1 : -1;
+    slice.object_is_dark = first_number(data, DCM_PixelIntensityRelationshipSign).value_or(usual) > 0;
+  }
 }
 
 void read_image_attributes(DcmItem& data, SliceHeader& slice) {

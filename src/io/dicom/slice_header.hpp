@@ -114,6 +114,8 @@ struct SliceHeader {
   bool is_slice_direction_assumed = false;
   /// Of a tomogram that says how its slices follow each other, but not where they lie.
   bool is_place_assumed = false;
+  bool object_is_dark = false;  ///< of radiographs: where X-rays were weakened most, values are lowest
+  bool is_linear = false;       ///< of radiographs: in the intensity of the X-rays
   PixelFormat format;
   double slope = 1, intercept = 0;  ///< real value = slope * stored + intercept
   bool says_slope = false, says_intercept = false;

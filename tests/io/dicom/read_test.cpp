@@ -380,6 +380,29 @@ TEST_F(DicomRead, DatesThatAreNoneAreNoTimes) {
   EXPECT_EQ(open({.more = {{DCM_AcquisitionDate, "12-05-2010"}, {DCM_AcquisitionTime, "101112"}}})->volume_count(), 1U);
 }
 
+TEST_F(DicomRead, RadiographsSayWhetherTheirAirIsBright) {
+  const auto is_dark = [&](const char* modality, const char* photometric, const char* sign) {
+    return open({.slope = "",
+                 .intercept = "",
+                 .more = {{DCM_Modality, modality}, {DCM_PhotometricInterpretation, photometric}},
+                 .change =
+                     [=](DcmDataset& data) {
+                       if (*sign) data.putAndInsertString(DcmTag(DCM_PixelIntensityRelationshipSign, EVR_IS), sign);
+                       data.putAndInsertString(DCM_PixelIntensityRelationship, "LIN");
+                     }})
+        ->volume(0, VoxelDomain::stored)
+        ->header();
+  };
+  for (const char* modality : {"DX", "MG", "CR"}) {
+    EXPECT_TRUE(is_dark(modality, "MONOCHROME1", "").object_is_dark);
+    EXPECT_FALSE(is_dark(modality, "MONOCHROME2", "").object_is_dark);
+    EXPECT_TRUE(is_dark(modality, "MONOCHROME2", "1").object_is_dark);
+    EXPECT_FALSE(is_dark(modality, "MONOCHROME1", "-1").object_is_dark);
+    EXPECT_TRUE(is_dark(modality, "MONOCHROME1", "").are_counts);
+  }
+  EXPECT_FALSE(is_dark("NM", "MONOCHROME1", "").object_is_dark);
+}
+
 TEST_F(DicomRead, OtherContentIsNotDicom) {
   for (const char* text : {"", "DICM", "not an image at all, but long enough to be one"}) {
     std::ofstream(file_) << text;

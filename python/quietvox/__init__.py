@@ -78,7 +78,8 @@ def denoise(
     mask: an array of the same shape, without t; where it is 0, voxels keep their value and count for no neighbour.
     strength: "light", "medium" (default) or "strong", where there are no filters.
     stabilise: "none", "auto", "rician", "poisson" or "speckle": which noise is made Gaussian before the filter and
-        turned back after it. "auto" (default): whichever was found, if all filters go by the measured noise.
+        turned back after it. "auto" (default): whichever was found, if all filters go by the measured noise
+        or are a median.
     force_kind: what the voxels mean: "magnitude" (MR), "scalar" (anything else that can be filtered), "phase",
         "labels"; without it, they are looked at. Labels are not filtered, phases only by the median.
     ct_numbers: True for CT, whose noise does not follow the value.

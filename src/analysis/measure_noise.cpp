@@ -29,8 +29,8 @@ bool has_large_voxels(const VolumeSource& source) {
 }
 
 /// The standard deviation that noise which follows the signal has in a dark object, root mean square.
-double sigma_in_dark_object(const NoiseBricks& bricks, const SignalVariance& variance) {
-  const std::vector<bool> object = NoiseSurvey(bricks, false, true).object;
+double sigma_in_dark_object(const NoiseBricks& bricks, bool is_difference, const SignalVariance& variance) {
+  const std::vector<bool> object = NoiseSurvey(bricks, {is_difference, true, true}).object;
   double sum = 0, count = 0;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     if (!object[static_cast<std::size_t>(i)]) continue;
@@ -49,7 +49,7 @@ NoiseOfBricks noise_of_dark_object(NoiseBricks& bricks, KnownOfVolume known, boo
   NoiseBricks energies = bricks;
   NoiseOfBricks by_air = noise_of_bricks(energies, known, execution);
   NoiseModel& model = by_air.model;
-  known.object_is_dark = true;
+  known.object_is_dark = known.may_have_borders = true;
   const bool follows = model.signal_variance() != nullptr;
   if (!follows) {
     if (!are_counts || model.poisson.gain <= 0 || model.confidence < Confidence::medium) {
@@ -57,7 +57,7 @@ NoiseOfBricks noise_of_dark_object(NoiseBricks& bricks, KnownOfVolume known, boo
     }
     model.distribution = NoiseDistribution::poisson;
   }
-  const double expected = sigma_in_dark_object(bricks, *model.signal_variance());
+  const double expected = sigma_in_dark_object(bricks, known.is_difference, *model.signal_variance());
   if (!follows) {
     NoiseOfBricks by_object = noise_of_bricks(bricks, known, execution);
     if (by_object.model.sigma > far_more * expected) return by_object;
@@ -89,12 +89,12 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
                                           : kind  ? Magnitudes::no
                                                   : Magnitudes::perhaps,
                             .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0,
+                            .may_have_borders = header.is_radiograph && !header.object_is_dark,
                             .has_large_voxels = has_large_voxels(source),
                             .is_difference = neighbour != nullptr,
                             .sigma_between_neighbours = [&] { return scale * estimate_noise(source); }};
-  NoiseOfBricks measured = header.object_is_dark && neighbour == nullptr
-                               ? noise_of_dark_object(bricks, known, header.are_counts, execution)
-                               : noise_of_bricks(bricks, known, execution);
+  NoiseOfBricks measured = header.object_is_dark ? noise_of_dark_object(bricks, known, header.are_counts, execution)
+                                                 : noise_of_bricks(bricks, known, execution);
   scale_by(measured.model, 1 / scale);
   measured.sigma_of_flat /= scale;
   measured.most /= scale;

@@ -186,7 +186,7 @@ class BrickMeasure {
       : bricks_(bricks),
         known_(known),
         execution_(execution),
-        found_(bricks, known.is_difference, known.object_is_dark) {}
+        found_(bricks, {known.is_difference, known.object_is_dark, known.may_have_borders}) {}
 
   BrickMeasure(const BrickMeasure&) = delete;
   BrickMeasure& operator=(const BrickMeasure&) = delete;

@@ -21,6 +21,7 @@ struct KnownOfVolume {
   Magnitudes magnitudes = Magnitudes::perhaps;
   bool may_follow_signal = true;  ///< the noise
   bool object_is_dark = false;    ///< and air is bright
+  bool may_have_borders = false;  ///< that X-rays did not reach
   bool has_large_voxels = false;  ///< so large that no part of a head is flat
   bool is_difference = false;     ///< the bricks are what two volumes differ by
   std::function<double()> sigma_between_neighbours;

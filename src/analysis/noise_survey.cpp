@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <span>
 
 #include "analysis/median_of.hpp"
@@ -101,11 +102,12 @@ bool FillValues::in(const NoiseBricks& bricks, std::int64_t i) const {
          (!values.empty() && std::any_of(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is_fill));
 }
 
-NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, bool is_difference, bool is_dark)
-    : step(quantisation_step(bricks)), is_clipped(!is_difference && is_clipped_at_top(bricks)) {
-  look_at_means(bricks, is_difference);
+NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, const Known& known)
+    : step(quantisation_step(bricks)), is_clipped(!known.is_difference && is_clipped_at_top(bricks)) {
+  look_at_means(bricks, known.is_difference);
+  if (known.may_have_borders) leave_borders_out(bricks, known.object_is_dark);
   // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
-  if (!find_object(bricks, !is_dark)) find_object(bricks, is_dark);
+  if (!find_object(bricks, !known.object_is_dark)) find_object(bricks, known.object_is_dark);
 }
 
 void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
@@ -146,12 +148,57 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
   masked = static_cast<double>(one_value) > masked_share * all_bricks;
 }
 
+void NoiseSurvey::leave_borders_out(const NoiseBricks& bricks, bool object_is_dark) {
+  constexpr double alike = 0.1, few = 0.05;
+  constexpr std::int64_t fewest = 100;
+  const double up = object_is_dark ? 1 : -1;  // from the border to the object
+  const auto level = [&](std::int64_t i) { return up * bricks.mean(i); };
+  const auto count = static_cast<std::size_t>(bricks.count());
+  std::vector<bool> border(count);
+  for (const int axis : {0, 1}) {
+    const auto bands =
+        static_cast<std::size_t>(std::max<std::int64_t>(bricks.extent()[axis] / (2 * bricks.size()[axis]), 1));
+    std::vector<std::vector<std::int64_t>> in_band(bands);
+    for (std::int64_t i = 0; i < bricks.count(); ++i) {
+      const double at = (bricks.place(i)[axis] + 1) / 2 * static_cast<double>(bands);
+      in_band[std::min(static_cast<std::size_t>(std::max(at, 0.0)), bands - 1)].push_back(i);
+    }
+    for (const bool from_end : {false, true}) {
+      if (from_end) std::ranges::reverse(in_band);
+      std::vector<double> at_edge;
+      for (const std::int64_t i : in_band.front()) at_edge.push_back(level(i));
+      if (at_edge.empty()) continue;
+      const double edge = median_of<double>(at_edge), most = edge + alike * (up * middle - edge);
+      const auto is_border = [&](const std::vector<std::int64_t>& band) {
+        const auto others = std::ranges::count_if(band, [&](std::int64_t i) { return level(i) > most; });
+        return static_cast<double>(others) <= few * static_cast<double>(band.size());
+      };
+      const auto inner = std::ranges::find_if_not(in_band, is_border);
+      if (inner == in_band.begin()) continue;
+      // Bricks next to it may be part border, part object.
+      for (auto band = in_band.begin(); band != in_band.end() && band <= inner; ++band) {
+        for (const std::int64_t i : *band) border[static_cast<std::size_t>(i)] = true;
+      }
+    }
+  }
+  std::vector<double> means;
+  for (std::int64_t i = 0; i < bricks.count(); ++i) {
+    if (!border[static_cast<std::size_t>(i)] && !fill.in(bricks, i)) means.push_back(bricks.mean(i));
+  }
+  if (means.size() == count || means.empty()) return;
+  const double inner = std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
+  if (std::ranges::count_if(means, [&](double mean) { return up * mean < up * inner; }) < fewest) return;
+  middle = inner;
+  border_ = std::move(border);
+}
+
 bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   constexpr double most_background_with_impulses = 0.6;
   const auto on_this_side = [&](double mean) { return (mean >= middle) == is_bright; };
   std::vector<std::int64_t> side;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
-    if (on_this_side(bricks.mean(i)) && !fill.in(bricks, i)) side.push_back(i);
+    const bool is_border = !border_.empty() && border_[static_cast<std::size_t>(i)];
+    if (on_this_side(bricks.mean(i)) && !is_border && !fill.in(bricks, i)) side.push_back(i);
   }
   impulses = find_impulses(bricks, side);
   const double most = impulses.share > 0 ? most_background_with_impulses : most_background;

@@ -23,9 +23,12 @@ struct FillValues {
 
 /// What the bricks of a volume show before any is left out.
 struct NoiseSurvey {
-  /// `is_difference`: the bricks hold what two volumes differ by, their means are those of one volume. `is_dark`: the
-  /// object, as far as is known.
-  NoiseSurvey(const NoiseBricks&, bool is_difference, bool is_dark);
+  struct Known {
+    bool is_difference = false;     ///< the bricks hold what two volumes differ by, their means are those of one volume
+    bool object_is_dark = false;    ///< as far as is known
+    bool may_have_borders = false;  ///< that X-rays did not reach
+  };
+  NoiseSurvey(const NoiseBricks&, const Known&);
 
   double step;  ///< of which all voxels are multiples; 0 where there is none that shows
   Impulses impulses;
@@ -47,6 +50,9 @@ struct NoiseSurvey {
  private:
   /// Finds the fill values and the background, and what lies between dark and bright.
   void look_at_means(const NoiseBricks&, bool is_difference);
+  /// Leaves whole rows and columns of bricks at the edges out that lie on the object's side and are alike, and finds
+  /// the middle of the others: parts that the rays did not reach, beside a collimator, may have far louder noise.
+  void leave_borders_out(const NoiseBricks&, bool object_is_dark);
   /// Takes the bricks on one side of the middle for the object. Returns false where they show no noise.
   bool find_object(const NoiseBricks&, bool is_bright);
   bool is_fill(const NoiseBricks::Background&) const;
@@ -54,6 +60,7 @@ struct NoiseSurvey {
   bool shows_noise(const NoiseBricks&, std::int64_t i) const;
 
   double brightest_ = 0;
+  std::vector<bool> border_;  ///< bricks that are left out; empty: none
 };
 
 /// Share of the voxels of a brick that shows noise, that may be background: less than one of the smallest bricks.

@@ -35,6 +35,7 @@ struct HeaderFacts {
   std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
   bool are_ct_numbers = false;     ///< whose noise does not follow the value
   bool min_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
+  bool is_radiograph = false;      ///< X-rays were projected; a collimator may have kept them from its borders
   bool object_is_dark = false;     ///< the larger values are those of air, as where X-rays are counted
   bool are_counts = false;         ///< values are linear in what was counted
   double offset = 0;               ///< was subtracted from values so far from 0 that floats would lose digits

@@ -145,7 +145,7 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
   const std::span<const FilterConfig> filters = frame_->chain();
   VolumeSource& filtered = frame_->source();
   is_mixed_ = stabilise_ == Stabilise::automatic && filters.size() > 1 && waits_for_noise(by_header_.front()) &&
-              !may_stabilise(filters, stabilise_, filtered);
+              !may_stabilise(filters, stabilise_, filtered) && may_stabilise(filters.first(1), stabilise_, filtered);
   const auto remember = [&](VolumeSource& reaching, const Execution& step_execution) {
     const NoiseModel model = measure(frame_->as_it_is(reaching), step_execution);
     noise_.push_back(frame_->by_volume(model));

@@ -1069,11 +1069,13 @@ TEST(MeasureNoise, OfARadiographIsThatOfTheObject) {
   constexpr Extent extent{{320, 320, 1}};
   std::mt19937 random(test_seed);
   std::normal_distribution<float> normal;
-  const auto radiograph = [&](const std::function<float(float value)>& sigma) {
+  const auto radiograph = [&](const std::function<float(float value)>& sigma, std::size_t border = 0) {
     Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
     for (std::size_t i = 0; i < scan.voxels.size(); ++i) {
       const std::size_t x = i % 320, y = i / 320;
-      const float value = x < 180 ? 800 + 0.5F * static_cast<float>(y) : 9000;
+      const bool is_border = std::min({x, y, 319 - x, 319 - y}) < border;
+      const bool is_object = x < 180 && y > 60;
+      const float value = is_border ? 300.0F : is_object ? 800 + 0.5F * static_cast<float>(y) : 9000.0F;
       scan.voxels[i] = value + sigma(value) * normal(random);
     }
     return scan;
@@ -1088,11 +1090,24 @@ TEST(MeasureNoise, OfARadiographIsThatOfTheObject) {
   for (const bool are_counts : {false, true}) {  // headers may be wrong
     EXPECT_NEAR(measured(logarithm, {.object_is_dark = true, .are_counts = are_counts}).sigma, 30, 3);
   }
+  // Where a collimator kept the rays away, noise is loudest.
+  const auto of_logarithm = [](float value) { return value < 500 ? 120.0F : value < 5000 ? 30.0F : 6.0F; };
+  for (const std::size_t border : {20, 40, 80}) {
+    const Scan dark = radiograph(of_logarithm, border);
+    EXPECT_NEAR(measured(dark, {.is_radiograph = true, .object_is_dark = true}).sigma, 30, 3) << border;
+    const Scan bright = dark.changed([&](std::size_t i) { return 12000 - dark.voxels[i]; });
+    EXPECT_NEAR(measured(bright, {.is_radiograph = true}).sigma, 30, 3) << border;
+  }
   const Scan counts = radiograph([](float value) { return std::sqrt(0.6F * value); });
   const NoiseModel of_counts = measured(counts, {.object_is_dark = true, .are_counts = true});
   EXPECT_EQ(of_counts.distribution, NoiseDistribution::poisson);
   EXPECT_NEAR(of_counts.poisson.gain, 0.6, 0.06);
-  EXPECT_NEAR(of_counts.sigma, std::sqrt(0.6 * 880), 3);
+  EXPECT_NEAR(of_counts.sigma, std::sqrt(0.6 * 900), 3);
+  // Frames of a series, by their difference.
+  const Scan first = radiograph(of_logarithm), second = radiograph(of_logarithm);
+  const HeaderFacts header{.kind = DataKind::scalar, .object_is_dark = true};
+  MemoryVolume a({first.voxels.data(), extent}, header), b({second.voxels.data(), extent}, header);
+  EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 30, 3);
 }
 
 TEST(MeasureNoise, WithoutNoiseSaysSo) {

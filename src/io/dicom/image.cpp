@@ -20,6 +20,7 @@
 #include "io/dicom_folder.hpp"
 #include "io/files/posix_file.hpp"
 #include "io/image.hpp"
+#include "io/image_type.hpp"
 #include "io/voxel_kind.hpp"
 
 namespace quietvox::io {
@@ -111,6 +112,7 @@ class SliceReader final : public VolumeSource {
                      .kind_source = first.kind_source,
                      .are_ct_numbers = first.modality == "CT",
                      .min_is_white = first.photometric == "MONOCHROME1",
+                     .is_radiograph = is_radiograph(first.modality),
                      .object_is_dark = first.object_is_dark,
                      .are_counts = first.is_linear,
                      .slices_are_even = volume_.why_2d_only.empty()};

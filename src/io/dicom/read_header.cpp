@@ -307,11 +307,12 @@ std::optional<double> seconds_at(DcmItem& data, const DcmTagKey& date, const Dcm
   return seconds_at(text_of(data, date), text_of(data, time));
 }
 
-/// An element of a maker, in the block that the maker has in this item (PS3.5 7.8.1); none where it has none.
+/// An element of a maker, in one of the blocks that the maker has in this item (PS3.5 7.8.1); none where it is not
+/// there.
 std::optional<DcmTagKey> private_key(DcmItem& data, std::string_view creator, Uint16 group, Uint16 element) {
   for (Uint16 block = 0x10; block < 0x20; ++block) {
-    if (text_of(data, DcmTagKey(group, block)) == creator)
-      return DcmTagKey(group, static_cast<Uint16>(block << 8 | element));
+    const DcmTagKey key(group, static_cast<Uint16>(block << 8 | element));
+    if (text_of(data, DcmTagKey(group, block)) == creator && data.tagExists(key)) return key;
   }
   return std::nullopt;
 }
@@ -496,6 +497,19 @@ void read_pixel_data(DcmDataset& data, SliceHeader& slice) {
                           data.getElement(data.card() - 1) == &element;
 }
 
+/// How values follow the intensity of the rays. A sign of 1 means that lower values are less intensity (PS3.3
+/// C.8.11.3). Where it is missing, XA and RF say by the relationship that values grow with it (C.8.7.1.1.2), and of
+/// others what is shown white tells.
+void read_radiograph(DcmItem& data, SliceHeader& slice) {
+  const std::string relationship = text_of(data, DCM_PixelIntensityRelationship);
+  const bool is_of_intensity = relationship == "LIN" || relationship == "LOG";
+  const bool is_fluoroscopy = slice.modality == "XA" || slice.modality == "RF";
+  const bool usual = is_fluoroscopy ? is_of_intensity : slice.photometric == "MONOCHROME1";
+  const bool rises = first_number(data, DCM_PixelIntensityRelationshipSign).value_or(usual ? 1 : -1) > 0;
+  slice.object_is_dark = rises == (slice.slope > 0);
+  slice.is_linear = relationship == "LIN" && slice.intent != "FOR PRESENTATION";
+}
+
 }  // namespace
 
 void read_header(DcmDataset& data, SliceHeader& slice) {
@@ -507,12 +521,7 @@ void read_header(DcmDataset& data, SliceHeader& slice) {
   slice.has_overlays_in_cells = !embedded_overlays(data, slice).empty();
   read_image_attributes(data, slice);
   if (!slice.b_value && slice.modality == "MR") slice.makers_b_value = makers_b_value(data);
-  if (is_radiograph(slice.modality)) {
-    slice.is_linear = slice.intent != "FOR PRESENTATION" && text_of(data, DCM_PixelIntensityRelationship) == "LIN";
-    // 1: lower values mean less intensity of the rays (PS3.3 C.8.11.3). Else what is shown white tells.
-    const double usual = slice.photometric == "MONOCHROME1" ? 1 : -1;
-    slice.object_is_dark = first_number(data, DCM_PixelIntensityRelationshipSign).value_or(usual) > 0;
-  }
+  if (is_radiograph(slice.modality)) read_radiograph(data, slice);
 }
 
 void read_image_attributes(DcmItem& data, SliceHeader& slice) {

@@ -482,7 +482,7 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
   std::vector<Volume> volumes;
   for (std::vector<SliceHeader>& kind : by_kind(std::move(images), stop)) {
     if (!has_place(kind.front())) {
-      const double number = *running_number(kind.front());
+      const double number = kind.front().instance_number.value_or(0);  // frames of a file stay together
       volumes.emplace_back(make_volume(std::move(kind))).number = number;
       continue;
     }

@@ -381,9 +381,9 @@ TEST_F(DicomRead, DatesThatAreNoneAreNoTimes) {
 }
 
 TEST_F(DicomRead, RadiographsSayWhetherTheirAirIsBright) {
-  const auto is_dark = [&](const char* modality, const char* photometric, const char* sign) {
-    return open({.slope = "",
-                 .intercept = "",
+  const auto is_dark = [&](const char* modality, const char* photometric, const char* sign, const char* slope = "") {
+    return open({.slope = slope,
+                 .intercept = *slope ? "0" : "",
                  .more = {{DCM_Modality, modality}, {DCM_PhotometricInterpretation, photometric}},
                  .change =
                      [=](DcmDataset& data) {
@@ -398,8 +398,10 @@ TEST_F(DicomRead, RadiographsSayWhetherTheirAirIsBright) {
     EXPECT_FALSE(is_dark(modality, "MONOCHROME2", "").object_is_dark);
     EXPECT_TRUE(is_dark(modality, "MONOCHROME2", "1").object_is_dark);
     EXPECT_FALSE(is_dark(modality, "MONOCHROME1", "-1").object_is_dark);
+    EXPECT_FALSE(is_dark(modality, "MONOCHROME1", "", "-1").object_is_dark);
     EXPECT_TRUE(is_dark(modality, "MONOCHROME1", "").are_counts);
   }
+  EXPECT_TRUE(is_dark("XA", "MONOCHROME2", "").object_is_dark);
   EXPECT_FALSE(is_dark("NM", "MONOCHROME1", "").object_is_dark);
 }
 

@@ -26,6 +26,12 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # Debian's ITK was configured for GCC and refuses clang in two headers. This stands for what they would have defined.
+  add_compile_options(-DITK_COMPILER_DETECTION_H -DITK_NOEXCEPT=noexcept -DVXL_COMPILER_DETECTION_H
+    "-DVXL_DEPRECATED_MSG(text)=")
+endif()
+
 # What every target of the project is compiled with.
 add_library(quietvox_options INTERFACE)
 target_compile_options(quietvox_options INTERFACE

@@ -226,7 +226,8 @@ consteval Field<P, T> field(std::string_view name, T P::*member, std::string_vie
 /// Calls `body(field)` for each row of P's table.
 template <class P, class Body>
 constexpr void for_each_field(Body&& body) {
-  std::apply([&](const auto&... row) { (body(row), ...); }, P::fields());
+  constexpr auto rows = P::fields();
+  std::apply([&](const auto&... row) { (body(row), ...); }, rows);
 }
 
 /// One row as data: what help texts, docs and option makers need to know.

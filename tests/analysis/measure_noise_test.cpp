@@ -1670,9 +1670,9 @@ TEST(MeasureNoise, ContrastBetweenVolumesIsNoReasonToMissCorrelatedNoise) {
   const Spacing spacing{2, 2, 2};
   const Scan still = coarse_head(2, 0);
   for (const auto& [truth, contrast] : {std::pair{4.0, 0.02}, {4.0, 0.04}, {4.0, 0.07}, {6.0, 0.07}, {8.0, 0.04}}) {
-    const auto other = still.changed([&](std::size_t i) {
+    const auto other = still.changed([&, by = contrast](std::size_t i) {
       const auto voxel = static_cast<double>(still.voxels[i]);
-      return static_cast<float>(voxel * (0.7 + 0.3 * std::cos(contrast * voxel)));
+      return static_cast<float>(voxel * (0.7 + 0.3 * std::cos(by * voxel)));
     });
     const Scan first = still.with({.kind = NoiseKind::zero_filled, .amount = truth, .seed = test_seed}),
                second = other.with({.kind = NoiseKind::zero_filled, .amount = truth, .seed = 5});
@@ -1699,7 +1699,8 @@ TEST(MeasureNoise, StructureOfLargeVoxelsIsNoSmoothNoise) {
   const auto row = static_cast<std::size_t>(extent.x), slice = static_cast<std::size_t>(extent.slice());
   const auto at = [&](std::size_t i) { return mean.voxels[std::min(i, voxels.size() - 1)]; };
   // As if the head lay in other places of the grid.
-  for (const auto& [x, y, z] : {Triple{0.2F, 0.0F, 0.1F}, {0.1F, 0.1F, 0.1F}, {0.2F, 0.1F, 0.1F}, {0.2F, 0.1F, 0.2F}}) {
+  for (const auto& [x, y, z] :
+       {Triple<float>{0.2F, 0.0F, 0.1F}, {0.1F, 0.1F, 0.1F}, {0.2F, 0.1F, 0.1F}, {0.2F, 0.1F, 0.2F}}) {
     const auto along_x = [&, x = x](std::size_t i) { return (1 - x) * at(i) + x * at(i + 1); };
     const auto along_y = [&, y = y](std::size_t i) { return (1 - y) * along_x(i) + y * along_x(i + row); };
     for (int seed = test_seed; seed < test_seed + 3; ++seed) {

@@ -162,7 +162,7 @@ Merged merge_cells(const SliceHeader& slice, const Padding& padding, const float
 /// is padding. No marks: all cells of that number are.
 std::vector<bool> padding_apart_from_pixels(const SliceHeader& slice, std::span<const std::uint16_t> cells) {
   if (!slice.padding) return {};
-  const auto [first, last] = *slice.padding;
+  const int first = slice.padding->first, last = slice.padding->second;
   const PixelFormat format = slice.format;
   std::vector<std::uint8_t> is_padding(cells.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {

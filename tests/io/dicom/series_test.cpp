@@ -683,9 +683,9 @@ TEST_F(DicomSeries, AnImageThatContradictsItselfIsNoColourImage) {
   for (const auto& [photometric, samples] : std::vector<std::pair<const char*, int>>{
            {"MONOCHROME", 1}, {"monochrome2", 1}, {"UNKNOWN", 1}, {"MONOCHROME2", 2}, {"MONOCHROME2", 0}, {"RGB", 1}}) {
     SCOPED_TRACE(photometric);
-    const auto change = [&](DcmDataset& data) {
-      data.putAndInsertUint16(DCM_SamplesPerPixel, static_cast<Uint16>(samples));
-      data.putAndInsertString(DCM_PhotometricInterpretation, photometric);
+    const auto change = [name = photometric, count = samples](DcmDataset& data) {
+      data.putAndInsertUint16(DCM_SamplesPerPixel, static_cast<Uint16>(count));
+      data.putAndInsertString(DCM_PhotometricInterpretation, name);
     };
     DicomSpec spec = marked(4);
     spec.position = {0, 0, 4};

@@ -58,12 +58,12 @@ class DicomFolder {
   /// One series, without warnings about other files. Throws as open_dicom() does.
   std::unique_ptr<Image> open(const ReadOptions&) const;
   /// The same where it is all that is asked for: warns of files that were skipped. Where no series is named, files that
-  /// may belong to it and cannot be read are an Error.
-  std::unique_ptr<Image> open_alone(const ReadOptions&) const;
+  /// may belong to it and cannot be read are an Error. The headers go to the image; the folder is not used again.
+  std::unique_ptr<Image> open_alone(const ReadOptions&) &&;
 
  private:
   struct Impl;
-  std::unique_ptr<const Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace quietvox::io

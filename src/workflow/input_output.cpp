@@ -109,9 +109,9 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
       throw Error(Errc::invalid_argument, path.string() + ": is a file, and has no series to choose from by its header",
                   "leave that out, or give a folder");
     }
-    const io::DicomFolder folder(path, execution);
+    io::DicomFolder folder(path, execution);
     reading.series_uid = only_chosen_series(folder, path, options);
-    image = folder.open_alone(reading);
+    image = std::move(folder).open_alone(reading);
   }
   if (!image) image = io::open_image(path, reading);
   if (!image) image = open_itk_image(path, reading);

@@ -300,10 +300,10 @@ void print_info(const Arguments& arguments, Context& context) {
   std::unique_ptr<io::Image> image;
   std::vector<std::string> warnings;
   if (options.series.empty() && !chooses_by_header(options) && std::filesystem::is_directory(path)) {
-    const io::DicomFolder folder(path, execution);
+    io::DicomFolder folder(path, execution);
     if (folder.series().size() > 1) return print_series(path, folder, context);
     if (folder.any_dicom()) {
-      image = folder.open_alone(
+      image = std::move(folder).open_alone(
           {.allow_gaps = options.allow_gaps, .series_uid = {}, .kind = options.force_kind, .execution = execution});
     }
   }

@@ -224,6 +224,7 @@ std::span<std::uint16_t> FrameDecoder::cells_in_place() {
   const bool is_as_in_memory = !image_.is_compressed && image_.format.bits_allocated == 16 &&
                                DcmXfer(image_.syntax_uid.c_str()).getPixelDataByteOrder() == EBO_LittleEndian;
   if (!is_as_in_memory) return {};
+  const std::lock_guard lock(mutex_);
   const auto bytes = with_error_context(image_.path.string(), [&] { return native_bytes(*pixels_); });
   const std::size_t count = frame_cells(image_) * static_cast<std::size_t>(image_.frames);
   if (bytes.size() < 2 * count) return {};

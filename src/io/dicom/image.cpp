@@ -556,8 +556,8 @@ std::unique_ptr<Image> DicomFolder::open(const ReadOptions& options) const {
   return impl_->open(options, impl_->found.images, {});
 }
 
-std::unique_ptr<Image> DicomFolder::open_alone(const ReadOptions& options) const {
-  const dicom::Scan& found = impl_->found;
+std::unique_ptr<Image> DicomFolder::open_alone(const ReadOptions& options) && {
+  dicom::Scan& found = impl_->found;
   if (!found.unreadable.empty()) throw found.unreadable.front();
   std::vector<std::string> skipped = found.skipped;
   if (options.series_uid.empty() || found.images.empty()) {
@@ -569,14 +569,14 @@ std::unique_ptr<Image> DicomFolder::open_alone(const ReadOptions& options) const
       if (is_broken && image.series != options.series_uid) skipped.emplace_back(image.problem->what());
     }
   }
-  auto image = impl_->open(options, found.images, dicom::shortened(skipped));
+  auto image = impl_->open(options, std::move(found.images), dicom::shortened(skipped));
   if (options.series_uid.empty() && !found.perhaps_lost.empty()) throw found.perhaps_lost.front();
   return image;
 }
 
 std::unique_ptr<Image> open_dicom(const std::filesystem::path& path, const ReadOptions& options) {
-  const DicomFolder folder(path, options.execution);
-  return folder.any_dicom() ? folder.open_alone(options) : nullptr;
+  DicomFolder folder(path, options.execution);
+  return folder.any_dicom() ? std::move(folder).open_alone(options) : nullptr;
 }
 
 }  // namespace quietvox::io

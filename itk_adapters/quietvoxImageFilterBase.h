@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -108,6 +109,9 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   FilterConfig GetResolvedSettings() const override;
   std::string GetBackendName() const override { return m_Backend ? m_Backend->name() : m_BackendChoice; }
 
+  /** Any thread may ask for the end of Update(), at any time. */
+  void SetAbortGenerateData(bool abort) override;
+
  protected:
   ImageFilterBase() = default;
   ~ImageFilterBase() override = default;
@@ -121,9 +125,9 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   template <auto VMember>
   void SetField(const std::remove_cvref_t<decltype(std::declval<ParametersType>().*VMember)>& value);
 
-  /** How Update() runs the filter. Any thread may report progress, which never falls, and learns of an abort; ITK calls
-   * observers on the thread that called Update() alone. */
-  Execution MakeExecution(std::stop_source& stop);
+  /** How Update() runs the filter. Any thread may report progress, which never falls; ITK calls observers on the thread
+   * that called Update() alone. */
+  Execution MakeExecution();
 
   void EnlargeOutputRequestedRegion(itk::DataObject* output) override;
   void GenerateInputRequestedRegion() override;
@@ -146,6 +150,8 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
   ParametersType m_Parameters{};
   std::string m_BackendChoice{"auto"};
   std::unique_ptr<Backend> m_Backend;
+  std::mutex m_StopMutex;
+  std::stop_source m_Stop;  // of this Update()
 
   Stabilise m_Stabilise = Stabilise::automatic;
   bool m_SwapsAxes = false;  // see EnlargeOutputRequestedRegion

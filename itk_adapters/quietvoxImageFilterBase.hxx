@@ -190,27 +190,35 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateInputReque
 }
 
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
-Execution ImageFilterBase<TInputImage, TOutputImage, TParameters>::MakeExecution(std::stop_source& stop) {
+void ImageFilterBase<TInputImage, TOutputImage, TParameters>::SetAbortGenerateData(bool abort) {
+  Superclass::SetAbortGenerateData(abort);
+  const std::lock_guard lock(m_StopMutex);
+  if (abort) m_Stop.request_stop();
+}
+
+template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
+Execution ImageFilterBase<TInputImage, TOutputImage, TParameters>::MakeExecution() {
   Execution execution;
   execution.threads =
       static_cast<int>(std::min(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
-  execution.stop = stop.get_token();
-  execution.progress = [this, &stop](double done) {
+  const std::lock_guard lock(m_StopMutex);
+  m_Stop = std::stop_source();
+  if (this->GetAbortGenerateData()) m_Stop.request_stop();
+  execution.stop = m_Stop.get_token();
+  execution.progress = [this](double done) {
     const float more = static_cast<float>(done) - this->GetProgress();
     if (more > 0) this->IncrementProgress(more);
-    if (this->GetAbortGenerateData()) stop.request_stop();
   };
   return execution;
 }
 
 template <typename TInputImage, typename TOutputImage, FilterParams TParameters>
 void ImageFilterBase<TInputImage, TOutputImage, TParameters>::GenerateData() {
-  std::stop_source stop;
   this->AllocateOutputs();
   try {
     const FilterConfig requested = this->GetRequestedSettings();
     if (!m_Backend) m_Backend = choose_backend(m_BackendChoice, std::span(&requested, 1)).backend;
-    this->Run(this->MakeExecution(stop));
+    this->Run(this->MakeExecution());
     this->UpdateProgress(1);
   } catch (const Error& error) {
     if (error.code() == Errc::cancelled) {

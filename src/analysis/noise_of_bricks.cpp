@@ -27,6 +27,8 @@ namespace quietvox {
 namespace {
 
 constexpr double may_be_flat = 0.3;  // of the object's bricks
+// floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
+constexpr double noise_alone = 0.75;
 
 /// Second and fourth central moments of the voxels of a brick; not finite where some are missing.
 struct Moments {
@@ -201,6 +203,7 @@ class BrickMeasure {
   NoiseSpectrumFit fit(std::size_t chosen) const;
   Fits fit();
   void compare_air();
+  bool is_like_structure() const;
   void follow_signal();
   void follow_slices();
   void take_fit();
@@ -246,7 +249,7 @@ NoiseOfBricks BrickMeasure::run() && {
 
 bool BrickMeasure::take_counts() {
   if (known_.may_follow_signal && !known_.is_difference) {
-    if (auto of_counts = noise_of_counts(bricks_, found_.step, found_.object)) {
+    if (auto of_counts = noise_of_counts(bricks_, found_.step, found_.object, found_.middle)) {
       measured_.is_of_counts = true;
       model_ = *std::move(of_counts);
     }
@@ -305,8 +308,6 @@ NoiseSpectrumFit BrickMeasure::fit(std::size_t chosen) const {
 Fits BrickMeasure::fit() {
   constexpr double flattest = 0.03, calmest = 0.25;  // of the object's bricks, of those of a difference
   constexpr std::size_t fewest_chosen = 60;
-  // floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
-  constexpr double noise_alone = 0.75;
   constexpr std::int64_t many_parts = 2500;
   constexpr double quiet = 0.9;  // of what neighbours show
   const auto all = static_cast<std::size_t>(bricks_.count());
@@ -339,10 +340,24 @@ void BrickMeasure::compare_air() {
   }
 }
 
+/// Whether what few parts show may as well be structure: it is as smooth along all axes, and usual parts hold far more
+/// of it, so that none may be flat (PET of a brain in large voxels).
+bool BrickMeasure::is_like_structure() const {
+  constexpr std::int64_t few = 1700;
+  constexpr double smooth = 1.75;  // voxels
+  constexpr double far_more = 2.4;
+  if (known_.is_difference || air_.sigma != 0 || bricks_.count() >= few || fits_->usual.floor() >= noise_alone) {
+    return false;
+  }
+  const Triple<double> length = best().spectrum().length();
+  return std::min({length.x, length.y, length.z}) >= smooth &&
+         bricks_.median_variance() > (1 + far_more * far_more) * best().variance();
+}
+
 /// Finds whether the noise follows the signal; if it does, fits again, as if it did not.
 void BrickMeasure::follow_signal() {
   model_.map = best().map();
-  if (!sample_ || air_.sigma != 0) return;
+  if (!sample_ || air_.sigma != 0 || is_like_structure()) return;
   take_apart(*sample_, found_.impulses, execution_);
   const auto follow = [&](NoiseModel& to) {
     set_signal_variance(to, *sample_, best(), found_.darkest, known_.magnitudes != Magnitudes::no);
@@ -395,6 +410,12 @@ void BrickMeasure::take_fit() {
             : "the signal is weak: if these are magnitudes, their noise is stronger than this";
   }
   judge(model_, {fits_->usual, finest_, measured_.object, found_.partly, measured_.why_magnitudes});
+  if (!by_signal && is_like_structure()) {
+    take_as_white(model_, model_.sigma);  // which spares what is smooth
+    model_.map = {};
+    lower_confidence(model_, Confidence::low,
+                     "the object has few parts, and what looks like noise there is as smooth as structure");
+  }
 }
 
 void BrickMeasure::take_structure_off() {

@@ -33,10 +33,13 @@ double variance_of_squares(const float* brick, const Extent& size) {
 
 }  // namespace
 
-std::optional<NoiseModel> noise_of_counts(const NoiseBricks& bricks, double step, const std::vector<bool>& object) {
+std::optional<NoiseModel> noise_of_counts(const NoiseBricks& bricks, double step, const std::vector<bool>& object,
+                                          double middle) {
   constexpr std::size_t fewest = 90, classes = 3;
   constexpr double fewest_counts = 16;        // of a part
   constexpr double least_range = 1.5;         // of means, from the darkest class to the brightest
+  constexpr double few_counts = 8;            // of a voxel
+  constexpr double fewest_values = 3;         // besides 0: masks and labels may have fewer
   constexpr double least = 0.8, most = 1.12;  // of few squares, most dispersions are below 1
   const Extent& size = bricks.size();
   if (!(step > 0) || bricks.lowest() < 0 || size.x < 2 || size.y < 2) return std::nullopt;
@@ -45,6 +48,7 @@ std::optional<NoiseModel> noise_of_counts(const NoiseBricks& bricks, double step
   };
   std::vector<Part> parts;
   std::vector<double> means, besides;
+  double largest = 0;
   const auto voxels = static_cast<double>(bricks.voxels());
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const float* const brick = bricks.brick(i);
@@ -53,6 +57,7 @@ std::optional<NoiseModel> noise_of_counts(const NoiseBricks& bricks, double step
       const auto voxel = static_cast<double>(brick[j]);
       sum += voxel;
       squares += voxel * voxel;
+      largest = std::max(largest, voxel);
     }
     if (!(sum >= fewest_counts * step)) continue;  // nor where some are missing
     const double mean = sum / voxels;
@@ -60,10 +65,17 @@ std::optional<NoiseModel> noise_of_counts(const NoiseBricks& bricks, double step
     besides.push_back(squares / voxels - mean * mean - step * mean);
     if (object[static_cast<std::size_t>(i)]) means.push_back(mean);
   }
-  if (parts.size() < fewest || means.empty()) return std::nullopt;
+  if (parts.size() < fewest || largest < fewest_values * step) return std::nullopt;
   std::ranges::sort(parts, {}, &Part::mean);
+  if (means.empty()) {
+    for (const Part& part : parts) {
+      if (part.mean > middle) means.push_back(part.mean);
+    }
+  }
+  if (means.empty()) return std::nullopt;
   const std::size_t in_class = parts.size() / classes;
-  if (parts[in_class / 2].mean * least_range > parts[parts.size() - 1 - in_class / 2].mean) return std::nullopt;
+  const double dark = parts[in_class / 2].mean, bright = parts[parts.size() - 1 - in_class / 2].mean;
+  if (dark * least_range > bright && bright > few_counts * step) return std::nullopt;
   for (std::size_t c = 0; c < classes; ++c) {
     std::vector<double> dispersions;
     for (std::size_t i = c * in_class; i < (c + 1) * in_class; ++i) dispersions.push_back(parts[i].dispersion);

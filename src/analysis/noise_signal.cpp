@@ -91,7 +91,9 @@ std::optional<SignalFit> fit_signal_variance(std::span<const NoisyPart> parts, d
 
 bool SignalFit::is_clear(double misfit_of_place) const {
   constexpr std::size_t fewest = 100;
-  constexpr double least_growth = 1.2, most_misfit = 3;
+  constexpr double least_growth = 1.2;
+  // In emission tomography it also depends on what lies around.
+  const double most_misfit = variance.power == 2 ? 4 : 3;
   constexpr double less = 0.2, share = 0.55;  // of what others leave unexplained
   const double others = std::min(misfit_of_uniform, misfit_of_place);
   return parts >= fewest && growth >= least_growth && misfit < most_misfit && others - misfit >= less &&

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -22,10 +23,11 @@ constexpr std::int64_t energies = 4;   // of a pair along x and along y
 constexpr double quietest_few = 0.05;  // of the pieces
 constexpr double quiet_many = 0.25;
 
-/// Mean energies of pieces, one number a piece.
+/// Mean energies of pieces, one number a piece, and their mean values.
 struct PieceEnergies {
   std::vector<double> middle;  ///< at a third to two thirds of the highest frequency, along x and along y
   std::vector<double> fine;    ///< at the last third
+  std::vector<double> value;
 };
 
 using Basis = std::array<std::array<double, side>, rows>;
@@ -78,10 +80,24 @@ PieceEnergies energies_of_pieces(const NoiseBricks& bricks) {
         if (!std::isfinite(middle) || !std::isfinite(fine)) continue;
         result.middle.push_back(middle);
         result.fine.push_back(fine);
+        result.value.push_back(static_cast<double>(voxels[(y + side / 2) * size.x + x + side / 2]));
       }
     }
   }
   return result;
+}
+
+/// Whether the quietest pieces are much darker than usual ones: then their noise may be weaker, too.
+bool are_quietest_dark(const PieceEnergies& pieces) {
+  constexpr double much = 0.67;
+  std::vector<std::size_t> order(pieces.fine.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto quietest = order.begin() + static_cast<std::ptrdiff_t>(quietest_few * static_cast<double>(order.size()));
+  std::nth_element(order.begin(), quietest, order.end(),
+                   [&](std::size_t a, std::size_t b) { return pieces.fine[a] < pieces.fine[b]; });
+  std::vector<double> of_quietest, all = pieces.value;
+  for (auto piece = order.begin(); piece != quietest; ++piece) of_quietest.push_back(pieces.value[*piece]);
+  return median_of<double>(of_quietest) < much * median_of<double>(all);
 }
 
 /// How the variances of pieces are distributed: the mean of four squares of normal numbers scatters about the variance
@@ -189,7 +205,7 @@ double white_noise_in_structure(const NoiseBricks& bricks) {
   constexpr double steep = 2, uniform = 1.25;
   if (bricks.count() < fewest || bricks.size().x < side || bricks.size().y < side) return 0;
   PieceEnergies pieces = energies_of_pieces(bricks);
-  if (pieces.fine.size() < fewest_pieces) return 0;
+  if (pieces.fine.size() < fewest_pieces || are_quietest_dark(pieces)) return 0;
   const Variances fine_variances(std::move(pieces.fine));
   const double fine = fine_variances.sigma_of(quietest_few);
   const double middle = Variances(std::move(pieces.middle)).sigma_of(quietest_few);

@@ -39,6 +39,8 @@ struct FilterHooks {
   /// Roughly the working memory of all CPU threads together while a volume of `extent` is filtered with these resolved
   /// parameters, and what is kept from slab to slab, if it is much.
   std::size_t (P::*working_bytes)(const Extent& extent, int threads) const = nullptr;
+  /// How many more slabs as large as its results it may hold, on the CPU.
+  int slabs_besides = 0;
   /// Roughly how long one CPU core takes for a voxel, if 0.3 ns for each voxel under the window is far off.
   double (P::*cpu_ns_per_voxel)(const Extent&) const = nullptr;
   /// The names of further results on the same grid: `sigma` for a map of the noise.
@@ -91,7 +93,8 @@ struct Filter {
   std::any (*with_content_hashes)(const std::any&) = nullptr;                           ///< null: as they are
   std::size_t (*working_bytes)(const std::any&, const Extent&, int threads) = nullptr;  ///< null: 0
   double (*cpu_ns_per_voxel)(const std::any&, const Extent&) = nullptr;
-  std::vector<std::string> maps{};  ///< as in FilterHooks
+  int slabs_besides = 0;  ///< as in FilterHooks, like those that follow
+  std::vector<std::string> maps{};
   bool takes_all_volumes = false;
   bool works_in_slices = false;
   bool needs_whole_blocks = false;
@@ -218,6 +221,7 @@ Filter describe_filter() {
             const auto nanoseconds = P::hooks().cpu_ns_per_voxel;
             return nanoseconds ? (params.*nanoseconds)(extent) : 0.3 * window_voxels(Reach(params.halo()).in_voxels());
           },
+      .slabs_besides = P::hooks().slabs_besides,
       .maps = P::hooks().maps,
       .takes_all_volumes = P::hooks().takes_all_volumes,
       .works_in_slices = P::hooks().works_in_slices,

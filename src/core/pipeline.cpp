@@ -73,7 +73,9 @@ class Demand {
         halo_(std::min<std::int64_t>(total_halo(chain).z, extent.z)),
         longest_part_(longest_part(chain)),
         parts_(parts_of(chain)),
-        threads_(thread_count(execution)) {}
+        threads_(thread_count(execution)) {
+    for (const FilterConfig& step : chain) besides_ = std::max<std::int64_t>(besides_, step.filter().slabs_besides);
+  }
 
   /// Inputs with their halos, outputs, the buffers between the filters of a part, and between parts of a chain.
   std::int64_t buffers(Plan plan) const {
@@ -92,7 +94,8 @@ class Demand {
   }
 
   std::int64_t bytes(Plan plan) const {
-    return (buffers(plan) + under_way(plan)) * extent_.slice() * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t slices = buffers(plan) + under_way(plan) + besides_ * plan.slices;
+    return slices * extent_.slice() * static_cast<std::int64_t>(sizeof(float));
   }
   /// As many slabs as with `most` slices each, of about the same size.
   std::int64_t even_slab(std::int64_t most) const {
@@ -125,6 +128,7 @@ class Demand {
  private:
   Extent extent_;
   std::int64_t halo_, longest_part_, parts_, threads_;
+  std::int64_t besides_ = 0;  ///< slabs that a filter holds
 };
 
 /// Room for voxels, whatever stands in it.

@@ -54,7 +54,10 @@ struct GaussianParams {
   GaussianParams resolved(const VolumeFacts&) const;
   constexpr Radius3 halo() const { return reach; }
   constexpr std::string_view window_field() const { return ""; }
-  static FilterHooks<GaussianParams> hooks() { return {.cpu_ns_per_voxel = &GaussianParams::cpu_ns_per_voxel}; }
+  static FilterHooks<GaussianParams> hooks() {
+    // Where voxels are missing: what those present add up to, and their weights.
+    return {.slabs_besides = 2, .cpu_ns_per_voxel = &GaussianParams::cpu_ns_per_voxel};
+  }
   constexpr double cpu_ns_per_voxel(const Extent&) const { return 10; }
 };
 

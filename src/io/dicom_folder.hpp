@@ -31,12 +31,16 @@ constexpr std::array<std::string_view, 4> choices(SeriesKind) {
 /// What a series of a DICOM folder is, by the headers of its files.
 struct SeriesSummary {
   std::string uid, modality, description, number;
+  std::string view;  ///< side and projection of radiographs, as `R CC`; empty where the headers do not say
   SeriesKind kind = SeriesKind::images;
   std::filesystem::path place;         ///< below the folder: the file, or the folder that holds all its files
   std::size_t files = 0, images = 0;   ///< a file may hold several images; copies do not count
   std::int64_t columns = 0, rows = 0;  ///< of the first image
   std::string problem;                 ///< why it cannot be used, by its headers; empty where it can
 };
+
+/// `CT 201, localizer, 14 images in 2 files, 512 x 512 pixels, Head; export/IM1`
+std::string described(const SeriesSummary&);
 
 /// For folders with files at which a parser may crash.
 struct ScanGuard {

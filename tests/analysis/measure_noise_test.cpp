@@ -603,7 +603,7 @@ TEST(MeasureNoise, CountsAreNotRicianWhereNoHeaderSaysMagnitudes) {
       counts.voxels[static_cast<std::size_t>(i)] =
           static_cast<float>(std::poisson_distribution<int>(is_hot ? 64 : 4)(random));
     }
-    EXPECT_EQ(counts.measured().distribution, NoiseDistribution::gaussian) << is_uniform;
+    EXPECT_EQ(counts.measured().distribution, NoiseDistribution::poisson) << is_uniform;
     HeaderFacts magnitudes;
     magnitudes.kind = DataKind::magnitude;
     MemoryVolume said({counts.voxels.data(), extent, {2, 2, 2}}, magnitudes);
@@ -733,6 +733,14 @@ TEST(MeasureNoise, CountsAreToldByTheirVarianceOverTheirMean) {
       const double mean = model.sigma * model.sigma / gain;  // who asks for speckle gets what comes nearest
       EXPECT_NEAR(model.speckle.at(mean), model.poisson.at(mean), 1e-9) << scan.extent.z;
     }
+  }
+  // Alike in all parts, and each holds the value 0.
+  for (const double mean : {1.5, 3.0}) {
+    const NoiseModel model = counts_of(volume, 1, [&](const Triple<double>& at) {
+                               return std::hypot(at.x - 32, at.y - 32) < 27 ? mean : 0.05 * mean;
+                             }).measured();
+    EXPECT_EQ(model.distribution, NoiseDistribution::poisson) << mean;
+    EXPECT_NEAR(model.sigma, std::sqrt(mean), 0.2 * std::sqrt(mean));
   }
   // Whole numbers of weak magnitudes, whose variance is their mean in air.
   const auto magnitudes = with_weak_organ(2, false);
@@ -984,6 +992,84 @@ TEST(MeasureNoise, OfSpeckleGrowsWithTheSquareOfTheValue) {
     EXPECT_EQ(model.distribution, NoiseDistribution::speckle) << percent;
     EXPECT_NEAR(std::sqrt(model.speckle.gain), share, 0.1 * share) << percent;
     EXPECT_NEAR(model.speckle.at(1500), share * share * 1500 * 1500, 0.2 * share * share * 1500 * 1500) << percent;
+  }
+}
+
+/// As in emission tomography, where it also grows towards the middle of the body.
+TEST(MeasureNoise, OfSpeckleThatTheSignalDoesNotWhollyExplain) {
+  const Extent extent{{96, 96, 40}};
+  const auto activity = [](const Triple<double>& at, double x, double y, double radius) {
+    const auto is_in = [](double u, double v, double a, double b) { return u * u / (a * a) + v * v / (b * b) < 1; };
+    if (is_in(x - 0.18, y + 0.25, 0.22, 0.32) && std::abs(at.z - 15) < 7) return 4.0;
+    if (is_in(x + 0.3, y, 0.5, 0.6) && at.z >= 23) return 2.2;
+    if (is_in(std::abs(x) - 0.48, y, 0.33, 0.65) && at.z < 22) return 0.35;
+    return radius < 1 ? 0.8 : 0.0;
+  };
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    Scan body{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+    std::mt19937 random(seed);
+    std::normal_distribution<double> noise;
+    double squares = 0, count = 0;
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const Triple<double> at = place_of(i, extent);
+      const double x = (at.x - 47.5) / 38, y = (at.y - 47.5) / 26, radius = x * x + y * y;
+      const double value = 5000 * activity(at, x, y, radius);
+      const double added = 0.18 * (1 + 0.35 * (0.5 - radius)) * value * noise(random);
+      body.voxels[static_cast<std::size_t>(i)] = static_cast<float>(value + added);
+      if (value == 0) continue;
+      squares += added * added;
+      ++count;
+    }
+    MemoryVolume source({body.voxels.data(), extent, {4, 4, 4}});
+    const NoiseModel model = measure_noise(source, {});
+    EXPECT_EQ(model.distribution, NoiseDistribution::speckle) << seed;
+    EXPECT_NEAR(model.sigma, std::sqrt(squares / count), 0.2 * model.sigma) << seed;
+  }
+}
+
+/// As smooth as the noise, and in every part, as in emission tomography of a brain in large voxels.
+TEST(MeasureNoise, SmoothStructureInFewPartsIsNoNoise) {
+  QV_NEEDS_TEST_DATA();
+  const Extent whole = head().extent, extent{{whole.x / 2 + 40, whole.y / 2 + 40, whole.z / 2}};
+  const auto uptake = [](double value) {
+    return value < 20    ? 0
+           : value < 150 ? 0.5 + 7.5 * std::clamp((value - 60) / 90, 0.0, 1.0)
+                         : 8 - 0.072 * (value - 150);
+  };
+  const auto blurred = [&](std::vector<float> voxels) {
+    for (const std::int64_t step : {std::int64_t{1}, extent.x, extent.slice()}) {
+      for (int pass = 0; pass < 4; ++pass) {
+        const std::vector<float> before = voxels;
+        for (std::int64_t i = step; i + step < extent.voxels(); ++i) {
+          const auto at = [&](std::int64_t place) { return before[static_cast<std::size_t>(place)]; };
+          voxels[static_cast<std::size_t>(i)] = 0.32F * (at(i - step) + at(i + step)) + 0.36F * at(i);
+        }
+      }
+    }
+    return voxels;
+  };
+  Scan truth{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  for (std::int64_t i = 0; i < head().extent.voxels(); ++i) {
+    const std::int64_t x = i % whole.x, y = i / whole.x % whole.y, z = i / whole.slice();
+    const std::int64_t to = (z / 2 * extent.y + y / 2 + 20) * extent.x + x / 2 + 20;
+    truth.voxels[static_cast<std::size_t>(to)] +=
+        static_cast<float>(3000.0 / 8 * uptake(static_cast<double>(head().voxels[static_cast<std::size_t>(i)])));
+  }
+  truth.voxels = blurred(truth.voxels);
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    Scan noisy = truth;
+    std::mt19937 random(seed);
+    std::normal_distribution<float> white;
+    for (float& voxel : noisy.voxels) voxel = white(random);
+    noisy.voxels = blurred(noisy.voxels);
+    double squares = 0;
+    for (const float voxel : noisy.voxels) squares += static_cast<double>(voxel) * static_cast<double>(voxel);
+    constexpr double sigma = 300;
+    const auto scale = static_cast<float>(sigma / std::sqrt(squares / static_cast<double>(extent.voxels())));
+    for (std::size_t i = 0; i < noisy.voxels.size(); ++i) noisy.voxels[i] = truth.voxels[i] + scale * noisy.voxels[i];
+    const NoiseModel model = noisy.measured();
+    EXPECT_LT(model.trusted_sigma(), 1.2 * sigma) << seed;
+    EXPECT_LE(model.confidence, Confidence::low) << seed;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -53,6 +54,20 @@ TEST(WhiteNoiseInStructure, IsFound) {
 
 TEST(WhiteNoiseInStructure, IsFoundBetweenEdges) {
   EXPECT_NEAR(measured(with_noise(full_of_edges(), NoiseKind::gaussian, 5)), 5, 1);
+}
+
+/// Their noise may be weaker, as in emission tomography.
+TEST(WhiteNoiseInStructure, IsNotFoundIfTheQuietestPartsAreMuchDarker) {
+  Voxels voxels = full_of_edges(), dark = voxels;
+  for (std::size_t i = 0; i < voxels.size() / 5; ++i) dark[i] *= 0.4F;
+  const auto half_dark = [&](double sigma_of_dark) {
+    Voxels noisy = with_noise(dark, NoiseKind::gaussian, 20);
+    const Voxels quiet = with_noise(dark, NoiseKind::gaussian, sigma_of_dark);
+    std::copy_n(quiet.begin(), voxels.size() / 5, noisy.begin());
+    return noisy;
+  };
+  EXPECT_EQ(measured(half_dark(4)), 0);
+  EXPECT_GT(measured(with_noise(voxels, NoiseKind::gaussian, 20)), 0);
 }
 
 TEST(WhiteNoiseInStructure, IsNotFoundIfTheNoiseIsNotWhite) {

@@ -57,6 +57,24 @@ TEST_F(SeveralSeries, AreListedByInfo) {
   EXPECT_EQ(json["warnings"], Json::array({"skipped readme.txt: not DICOM"}));
 }
 
+/// Four mammograms differ in nothing else that a list could name.
+TEST_F(SeveralSeries, OfMammogramsAreListedBySideAndProjection) {
+  const auto add_view = [&](const char* uid, const char* side, const char* view) {
+    write_dicom(folder_ / "mg" / (std::string(side) + view),
+                {.series = uid, .more = {{DCM_Modality, "MG"}, {DCM_ImageLaterality, side}, {DCM_ViewPosition, view}}});
+  };
+  std::filesystem::create_directory(folder_ / "mg");
+  add_view("1.2.3.5", "R", "CC");
+  add_view("1.2.3.5", "R", "MLO");
+  add_view("1.2.3.6", "L", "CC");
+  const std::string text = quietvox_ok({"info", path("mg")}).out;
+  EXPECT_NE(text.find("1.2.3.5  MG 7, R CC, R MLO, 2 images, 5 x 4 pixels, Head\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2.3.6  MG 7, L CC, 1 image, 5 x 4 pixels, Head; LCC\n"), std::string::npos) << text;
+  EXPECT_EQ(Json::parse(quietvox_ok({"info", path("mg"), "--json"}).out)["series"][1]["view"], "L CC");
+  const std::string error = quietvox({"median", path("mg"), path("out")}).err;
+  EXPECT_NE(error.find("1.2.3.6 (MG 7, L CC, 1 image, 5 x 4 pixels, Head; LCC)"), std::string::npos) << error;
+}
+
 TEST_F(SeveralSeries, OneIsTakenBySeries) {
   EXPECT_EQ(quietvox({"median", path("in"), path("out")}).status, 64);
   quietvox_ok({"median", path("in"), path("out"), "--series", "1.2.3.1"});

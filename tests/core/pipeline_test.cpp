@@ -421,6 +421,25 @@ TEST_F(Pipeline, OneSlabIsConsumedWhileAnotherIsRead) {
   EXPECT_TRUE(overlapped);
 }
 
+/// As many slabs as it holds where voxels are missing.
+TEST_F(Pipeline, WhatAFilterHoldsBesidesCountsForTheLimit) {
+  const Volume volume = busy_volume({{16, 12, 40}}, 1);
+  const std::vector<FilterConfig> gaussian{
+      FilterConfig(find_filter("gaussian")).resolved({.extent = volume.extent, .spacing = volume.spacing})};
+  const Radius3 reach = gaussian.front().halo();
+  const std::vector<FilterConfig> other{median(FieldType<Radius3>::format(reach))};
+  EXPECT_EQ(least_memory(volume.extent, gaussian, {}) - least_memory(volume.extent, other, {}),
+            static_cast<std::size_t>(2 * volume.extent.slice() * 4));
+  const auto slabs_of = [&](const std::vector<FilterConfig>& chain, double slices) {
+    Execution execution = limited_to_slices(slices, volume);
+    execution.threads = 1;
+    run(volume, chain, execution);
+    return slabs;
+  };
+  EXPECT_EQ(slabs_of(other, 24), 5);
+  EXPECT_EQ(slabs_of(gaussian, 24), 10);
+}
+
 TEST_F(Pipeline, ATooSmallLimitIsRefusedWithWhatIsNeeded) {
   const Volume volume = busy_volume({600, 600, 9}, 5);
   // Three slices of input, one of output, and as much as two while a slice is read or written.

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
 #include "filters/registry.hpp"
@@ -342,6 +345,22 @@ TEST(Bilateral, RadiiBeyondTheRangeAreRefused) {
   made.set("domain-sigma", "100");
   expect_error(Errc::invalid_argument, "domain-sigma = 100x100x100", [&] {
     (void)made.resolved({{{2000, 2000, 2000}}, {1, 1, 1}, [] { return NoiseModel{.sigma = 1.0}; }});
+  });
+}
+
+/// One band of rows takes seconds.
+TEST(Bilateral, StopsWithinABand) {
+  const Volume in = busy_volume({2048, 80, 63}, 9);
+  std::stop_source stop;
+  const std::jthread asks([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop.request_stop();
+  });
+  Volume band({{2048, 18, 1}}, in.spacing);
+  VolumeView<float> out = band.view();
+  out.origin = {0, 31, 31};
+  expect_error(Errc::cancelled, "stopped", [&] {
+    bilateral_cpu(in.view(), out, make_params({31, 31, 31}), {.threads = 1, .stop = stop.get_token()});
   });
 }
 

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stop_token>
+#include <thread>
 
 #include "filters/registry.hpp"
 #include "support/difference.hpp"
@@ -98,6 +101,36 @@ TEST(Nlm, EveryOptionAgreesWithTheReference) {
       }
     }
   }
+}
+
+/// Sums of many floats go over to doubles now and then, at the same neighbours wherever a box begins.
+TEST(Nlm, ABoxOfAWholeSliceIsThatPartOfIt) {
+  const Volume slice = busy_volume({96, 96, 1}, 3);
+  const NlmParams params = make_params({1, 1, 0}, OrAll<Radius3>());
+  const Index3 origin{30, 20, 0};
+  const Extent size{{48, 48, 1}};
+  Volume box(size, slice.spacing);
+  VolumeView<float> out = box.view();
+  out.origin = origin;
+  nlm_cpu(slice.view(), out, params, {});
+  EXPECT_TRUE(same_bytes(box, box_of(filtered(slice, params), origin, size)));
+}
+
+/// One tile takes seconds.
+void expect_stop_within_a_tile(const Volume& in, const Extent& tile, const NlmParams& params) {
+  std::stop_source stop;
+  const std::jthread asks([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop.request_stop();
+  });
+  Volume out(tile, in.spacing);
+  expect_error(Errc::cancelled, "stopped on request",
+               [&] { nlm_cpu(in.view(), out.view(), params, {.threads = 1, .stop = stop.get_token()}); });
+}
+
+TEST(Nlm, StopsWithinATile) {
+  expect_stop_within_a_tile(busy_volume({1024, 1024, 1}, 4), {{96, 32, 1}}, make_params({7, 7, 0}, OrAll<Radius3>()));
+  expect_stop_within_a_tile(busy_volume({96, 64, 48}, 5), {{92, 16, 12}}, make_params({2, 2, 2}, Radius3{31, 31, 31}));
 }
 
 /// DIPY's classic algorithm: h^2 = sqrt(2) sigma^2, squares averaged, its block radius is ours and the patch's.

@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <any>
 #include <cctype>
 #include <limits>
+#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "filters/nlm.hpp"
 #include "gpu/gpu_test.hpp"
 
 namespace quietvox::test {
@@ -93,6 +96,28 @@ TEST_F(GpuNlm, SearchesWideSlices) {
     expect_near(*backend, {{"patch-radius", patch}, {"search-radius", "all"}}, wide);
   }
   expect_near(*backend, {{"patch-radius", "1x1x0"}, {"search-radius", "31x1x0"}}, wide);
+}
+
+/// Beside the CPU, which adds up in doubles; each patch has another kernel.
+TEST_F(GpuNlm, SumsOfMillionsOfNeighboursStayAccurate) {
+  for (const auto& [patch, slices] : {std::pair{"1x1x0", 1}, {"1x1x1", 3}, {"1x2x0", 1}}) {
+    Volume noise(Extent{{2048, 2048, slices}});
+    std::mt19937 random(13);
+    for (float& voxel : noise.voxels) voxel = static_cast<float>(random() % 4096) / 64.0F + 68.0F;
+    const FilterConfig step =
+        resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", "all"}, {"sigma", "40"}}), noise);
+    const auto box_by = [&](const auto& filter) {
+      Volume box(Extent{{40, 24, 1}});
+      VolumeView<float> out = box.view();
+      out.origin = {1000, 900, slices / 2};
+      filter(noise.view(), out);
+      return box;
+    };
+    const Volume expected =
+        box_by([&](auto from, auto to) { nlm_cpu(from, to, std::any_cast<const NlmParams&>(step.params()), {}); });
+    const Volume actual = box_by([&](auto from, auto to) { backend->run(std::vector{step}, from, to, {}); });
+    EXPECT_EQ(first_difference(expected, actual, reference("nlm").tolerance(noise, step)), "") << patch;
+  }
 }
 
 /// Slabs with and without missing voxels take different code; the bytes are the same.

@@ -266,8 +266,7 @@ TEST(Progress, IsRecordedFromAnyThreadAndNeverFalls) {
   const auto filter = Probe::New();
   int events = 0;
   filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject&) { ++events; });
-  std::stop_source stop;
-  const Execution execution = filter->MakeExecution(stop);
+  const Execution execution = filter->MakeExecution();
   std::vector<float> seen;
   std::jthread([&] {
     for (const double done : {0.25, 0.5, 0.375, 0.75}) {
@@ -277,10 +276,25 @@ TEST(Progress, IsRecordedFromAnyThreadAndNeverFalls) {
   }).join();
   EXPECT_EQ(seen, (std::vector<float>{0.25F, 0.5F, 0.5F, 0.75F}));
   EXPECT_EQ(events, 0) << "observers were called on another thread than that of Update()";
-  EXPECT_FALSE(stop.stop_requested());
-  filter->SetAbortGenerateData(true);
-  execution.progress(0.75);
-  EXPECT_TRUE(stop.stop_requested());
+  EXPECT_FALSE(execution.stop.stop_requested());
+  std::jthread([&] { filter->AbortGenerateDataOn(); }).join();
+  EXPECT_TRUE(execution.stop.stop_requested());
+}
+
+/// Not only where progress is told: measuring the noise tells none.
+TEST(Abort, EndsAnUpdateThatMeasuresTheNoise) {
+  struct Aborted : Bilateral {
+    using Pointer = itk::SmartPointer<Aborted>;
+    itkSimpleNewMacro(Aborted);
+    void AllocateOutputs() override {
+      Bilateral::AllocateOutputs();
+      this->AbortGenerateDataOn();
+    }
+  };
+  const auto filter = Aborted::New();
+  filter->SetInput(noisy_image<Image>({{48, 48, 16}}));
+  EXPECT_THROW(filter->Update(), itk::ProcessAborted);
+  EXPECT_EQ(filter->GetProgress(), 0);
 }
 
 TEST(Abort, EndsTheUpdateAndLeavesTheFilterUsable) {

@@ -6,6 +6,7 @@
 #include <itkChangeInformationImageFilter.h>
 #include <itkFlipImageFilter.h>
 #include <itkOrientImageFilter.h>
+#include <itkPermuteAxesImageFilter.h>
 #include <itkShiftScaleImageFilter.h>
 
 #include <cstdlib>
@@ -419,6 +420,24 @@ TEST(RealScan, WithoutAThirdAxisIsReadOnPromiseOnly) {
   source->SlicesOnlyOn();
   source->Update();
   EXPECT_GT(source->GetOutput()->GetLargestPossibleRegion().GetSize(2), 1U);
+}
+
+/// What headers say of slices goes for these, not for the axis that is called z after the image was turned.
+TEST(RealScan, ThatWasTurnedIsFilteredAsItLies) {
+  QV_NEEDS_TEST_DATA();
+  const auto source = source_of(test_data("ct_missing_slice"));
+  source->SlicesOnlyOn();
+  const auto turned = itk::PermuteAxesImageFilter<Image>::New();
+  turned->SetInput(source->GetOutput());
+  turned->SetOrder(itk::PermuteAxesImageFilter<Image>::PermuteOrderArrayType({2, 1, 0}));
+  const auto radius_of = [](const Image* image) {
+    const auto median = MedianImageFilter<Image>::New();
+    median->SetInput(image);
+    median->Update();
+    return *median->GetResolvedParameters().radius;
+  };
+  EXPECT_EQ(radius_of(source->GetOutput()), (Radius3{1, 1, 0}));
+  EXPECT_EQ(radius_of(turned->GetOutput()), (Radius3{0, 1, 1}));
 }
 
 TEST(RealScan, ComesBackWithItsPixels) {

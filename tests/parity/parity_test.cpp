@@ -166,9 +166,11 @@ Volume filtered_whole(const Backend& backend, const FilterConfig& resolved, cons
 /// So many slices at a time, and as many more as their windows see.
 void expect_slabs_as_whole(const Backend& backend, const FilterConfig& resolved, const Volume& volume, int slices) {
   const std::int64_t halos = std::min<std::int64_t>(2 * resolved.halo().z, volume.extent.z);
+  const std::int64_t held = 1 + resolved.filter().slabs_besides;
   Volume pieces(volume.extent, volume.spacing);
   MemorySource source(volume);
-  const Execution execution{.memory_limit = static_cast<std::size_t>((slices + halos) * volume.extent.slice() * 4)};
+  const Execution execution{.memory_limit =
+                                static_cast<std::size_t>((held * slices + halos) * volume.extent.slice() * 4)};
   filter_volume(source, std::vector{resolved}, backend, execution, [&](VolumeView<const float> part) {
     std::copy_n(part.data, part.extent.voxels(), pieces.view().row(0, part.origin.z));
   });

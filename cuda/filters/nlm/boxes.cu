@@ -333,8 +333,8 @@ __global__ void __launch_bounds__(32 * S::warps)
     // Every offset that takes a voxel of the block to one of the slice. What is staged together begins at the same
     // offsets for all blocks, so that sums do not depend on where a box begins.
     const auto begin = [](int offset) { return offset >= 0 ? 0 : (offset - S::offsets + 1) / S::offsets * S::offsets; };
-    low = {begin(-first.x - S::block_x + 1), begin(-first.y - S::block_y + 1), 0};
-    high = {in.x - 1 - first.x, in.y - 1 - first.y, 0};
+    low = {begin(-first.x - S::block_x + 1), begin(nlm.first_row - first.y - S::block_y + 1), 0};
+    high = {in.x - 1 - first.x, nlm.last_row - 1 - first.y, 0};
   }
   for (int oz = low.z; oz <= high.z; ++oz) {
     for (int from_y = low.y; from_y <= high.y; from_y += S::offsets) {
@@ -366,8 +366,10 @@ __global__ void __launch_bounds__(32 * S::warps)
             if (General && nlm.whole_slice) {
               const int column = column_now(), row = row_now();
               inside = 0;
-              for (int y = 0; y < S::rows; ++y) inside |= bit_if_within(row + oy + y, in.y) << y;
-              for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, in.x) << (S::rows + x);
+              for (int y = 0; y < S::rows; ++y) {
+                inside |= bit_if_within(row + oy + y, nlm.first_row, nlm.last_row) << y;
+              }
+              for (int x = 0; x < 2; ++x) inside |= bit_if_within(column + ox + x, 0, in.x) << (S::rows + x);
             }
             mine.template add<W, Missing>(top, nlm, log2_spatial, inside, variance,
                                           General ? noise.place(ox, oy, oz) : 0);

@@ -20,12 +20,20 @@ struct Noise {
   __device__ std::int64_t place(int x, int y, int z) const { return z * plane + y * pitch + x; }
 };
 
+/// What neighbours that were added before come to, for an output.
+struct Sums {
+  double changes, weights;
+};
+
 /// What kernels need to know about the filter. Voxels are scaled so that the sum over a patch of their squared
 /// differences is -log2 of the weight. Spatial weights are 2^(spatial.x o_x^2 + ...).
 struct Nlm {
   int3 patch, search;  ///< half widths
   bool whole_slice;
-  bool squares;  ///< squares of voxels are averaged
+  int first_row, last_row;  ///< of a whole slice: of the neighbours that are added now, before the last
+  Sums* sums;               ///< of those that were added before; null where all are added at once
+  const float* results;     ///< that of the first output, whose sums are the first
+  bool squares;             ///< squares of voxels are averaged
   float scale, bias;
   float bias_weight;  ///< 2^bias
   float3 spatial;
@@ -91,7 +99,9 @@ enum class Weights {
 
 constexpr bool is_general(Weights weights) { return weights == Weights::of_all_kinds; }
 
-__device__ inline unsigned bit_if_within(int place, int count) { return place >= 0 && place < count ? 1 : 0; }
+__device__ inline unsigned bit_if_within(int place, int first, int last) {
+  return place >= first && place < last ? 1 : 0;
+}
 
 /// Scales a sum over the `count` present voxels of a patch to all of its voxels. If all are present, its bits stay.
 template <int F, int Fz>
@@ -130,10 +140,22 @@ __device__ __noinline__ inline double local_rician_bias(const Nlm& nlm, int3 at)
   return nlm.rician_bias * noise * noise;
 }
 
-/// Writes an output, which lies at (x, y, z) of the input.
+/// Writes an output, which lies at (x, y, z) of the input; its sums, where more neighbours are to come.
 template <bool General>
 __device__ void write(const DeviceView<const float>& in, const Nlm& nlm, int3 at, float sum, float weight,
                       float* result) {
+  double all = sum, weights = weight;
+  if (General && nlm.sums) {
+    Sums& before = nlm.sums[result - nlm.results];
+    if (nlm.first_row > 0) {
+      all += before.changes;
+      weights += before.weights;
+    }
+    if (nlm.last_row < in.y) {
+      before = {all, weights};
+      return;
+    }
+  }
   const float original = in.row(at.y, at.z)[at.x];
   const int3 f = nlm.patch, v = nlm.search;
   const int3 reach{f.x + v.x, f.y + v.y, f.z + v.z};
@@ -144,11 +166,11 @@ __device__ void write(const DeviceView<const float>& in, const Nlm& nlm, int3 at
   } else if (nlm.border == Border::copy && leaves) {
     *result = original + 0.0F;
   } else if (nlm.squares) {
-    const double change = static_cast<double>(sum) / weight * nlm.unscale * nlm.unscale, u = original;
+    const double change = all / weights * nlm.unscale * nlm.unscale, u = original;
     const double bias = General && nlm.noise.variances ? local_rician_bias(nlm, at) : nlm.rician_bias;
     *result = static_cast<float>(sqrt(fmax(u * u + change - bias, 0.0)));
   } else {
-    *result = static_cast<float>(original + static_cast<double>(sum) / weight * nlm.unscale) + 0.0F;
+    *result = static_cast<float>(original + all / weights * nlm.unscale) + 0.0F;
   }
 }
 

@@ -56,14 +56,14 @@ __global__ void nlm_directly(DeviceView<const float> in, DeviceView<float> out, 
   const int3 p{out_x + offset.x, out_y + offset.y, out_z + offset.z}, f = nlm.patch;
   int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
   if (nlm.whole_slice) {
-    low = {-p.x, -p.y, 0};
-    high = {in.x - 1 - p.x, in.y - 1 - p.y, 0};
+    low = {-p.x, nlm.first_row - p.y, 0};
+    high = {in.x - 1 - p.x, nlm.last_row - 1 - p.y, 0};
   }
   const Noise& noise = nlm.noise;
   const float* const variance = noise.variances ? noise.variances + noise.place(p.x, p.y, p.z) : nullptr;
   const float voxel = scaled_voxel(in, nlm, p.x, p.y, p.z);
   const float all = static_cast<float>((2 * f.x + 1) * (2 * f.y + 1) * (2 * f.z + 1));
-  float sum = 0, weight = 1;
+  float sum = 0, weight = nlm.first_row == 0 ? 1 : 0;  // the voxel's own
   for (int oz = low.z; oz <= high.z; ++oz) {
     for (int oy = low.y; oy <= high.y; ++oy) {
       for (int ox = low.x; ox <= high.x; ++ox) {
@@ -136,15 +136,30 @@ class NoiseOfVoxels {
 
 void nlm_cuda(VolumeView<const float> in, VolumeView<float> out, const NlmParams& params,
               const LaunchContext& context) {
-  const int3 offset = offset_within(in, out);
-  const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
   if (params.h() < 0x1p-140) {  // no two floats are that near and not equal
     copy_voxels(in, out, context);
-  } else {
-    Nlm nlm = make_nlm(params, in.spacing);
-    std::optional<NoiseOfVoxels> noise;
-    if (params.map.varies()) nlm.noise = noise.emplace(in, params, context).noise();
-    if (run_in_slices(in, out, offset, nlm, context) || run_in_boxes(in, out, offset, nlm, context)) return;
+    return;
+  }
+  const int3 offset = offset_within(in, out);
+  const dim3 block(32, 4), grid(ceil_div(out.extent.x, block.x), ceil_div(out.extent.y, block.y), out.extent.z);
+  Nlm nlm = make_nlm(params, in.spacing);
+  std::optional<NoiseOfVoxels> noise;
+  if (params.map.varies()) nlm.noise = noise.emplace(in, params, context).noise();
+  const auto rows = static_cast<int>(in.extent.y);
+  constexpr std::int64_t sums_hold = 1 << 18;  // neighbours, of which sums in float stay accurate
+  constexpr int fewest_rows = 64;              // a block of outputs looks at up to 47 more
+  const int at_once =
+      nlm.whole_slice
+          ? static_cast<int>(std::clamp<std::int64_t>(sums_hold / in.extent.x, std::min(fewest_rows, rows), rows))
+          : rows;
+  DeviceBuffer<Sums> sums;
+  if (at_once < rows) sums = DeviceBuffer<Sums>(static_cast<std::size_t>(out.extent.voxels()), context);
+  nlm.sums = sums.get();
+  nlm.results = out.data;
+  for (int first = 0; first < rows; first += at_once) {
+    nlm.first_row = first;
+    nlm.last_row = std::min(first + at_once, rows);
+    if (run_in_slices(in, out, offset, nlm, context) || run_in_boxes(in, out, offset, nlm, context)) continue;
     launch(nlm_directly, grid, block, 0, context, in, out, offset, nlm);
   }
 }

@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
 #pragma unroll
   for (int y = 0; y < S::outputs_y; ++y) {
     mine.sum[y] = 0;
-    mine.weight[y] = 1;  // the voxel's own
+    mine.weight[y] = nlm.first_row == 0 ? 1 : 0;  // the voxel's own
   }
 
   const Noise& noise = nlm.noise;
@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
       General && noise.variances ? noise.variances + noise.place(column, row + F, first.z) : nullptr;
   int3 low{-nlm.search.x, -nlm.search.y, -nlm.search.z}, high = nlm.search;
   if (nlm.whole_slice) {  // every offset that takes an output of the block to a voxel of the slice
-    low = {-first.x - S::outputs_x + 1, -first.y - S::block_y + 1, 0};
-    high = {in.x - 1 - first.x, in.y - 1 - first.y, 0};
+    low = {-first.x - S::outputs_x + 1, nlm.first_row - first.y - S::block_y + 1, 0};
+    high = {in.x - 1 - first.x, nlm.last_row - 1 - first.y, 0};
   }
   // Offsets count row by row, so that sums do not depend on where a box begins.
   const int rows_together = high.x - low.x < S::offsets_x ? S::offsets_y : 1;
@@ -152,13 +152,15 @@ __global__ void __launch_bounds__(32 * SliceShape<F>::warps)
           unsigned rows_inside = ~0U;
           if (General && nlm.whole_slice) {
             rows_inside = 0;
-            for (int y = 0; y < S::outputs_y; ++y) rows_inside |= bit_if_within(row + F + y + oy, in.y) << y;
+            for (int y = 0; y < S::outputs_y; ++y) {
+              rows_inside |= bit_if_within(row + F + y + oy, nlm.first_row, nlm.last_row) << y;
+            }
           }
           const float* neighbour = staged + (warp * S::outputs_y + oy - from_y) * S::pitch + lane;
           for (int ox = from_x; ox <= to_x; ++ox, ++neighbour) {
             if (ox == 0 && oy == 0 && oz == 0) continue;
             const float log2_spatial = General ? log2_spatial_of(nlm, ox, oy, oz) : 0;
-            const bool inside_x = !General || !nlm.whole_slice || bit_if_within(column + ox, in.x);
+            const bool inside_x = !General || !nlm.whole_slice || bit_if_within(column + ox, 0, in.x);
             const std::int64_t step = General ? noise.place(ox, oy, oz) : 0;
             if (missing) {
               mine.template add<W, true>(neighbour, nlm, log2_spatial, inside_x, rows_inside, variance, step);

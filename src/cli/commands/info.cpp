@@ -248,22 +248,6 @@ void add_json(Json& document, const io::Image& image, const VolumeFacts& facts) 
   document["windows_across_slices"] = {{"use", use}, {"reason", text_or_null(reason)}};
 }
 
-/// `CT 201, localizer, 14 images in 14 files, 512 x 512 pixels, Head; export/IM1`
-std::string described(const io::SeriesSummary& series) {
-  std::string text = series.modality;
-  if (!series.number.empty()) text += (text.empty() ? "" : " ") + series.number;
-  if (!text.empty()) text += ", ";
-  if (series.kind != io::SeriesKind::images) text += FieldType<io::SeriesKind>::format(series.kind) + ", ";
-  text += std::to_string(series.images) + (series.images == 1 ? " image" : " images");
-  if (series.files != series.images)
-    text += " in " + std::to_string(series.files) + (series.files == 1 ? " file" : " files");
-  if (series.columns > 0 && series.rows > 0)
-    text += ", " + std::to_string(series.columns) + " x " + std::to_string(series.rows) + " pixels";
-  if (!series.description.empty()) text += ", " + series.description;
-  if (series.place != ".") text += "; " + series.place.string();
-  return series.problem.empty() ? text : text + "; cannot be filtered: " + series.problem;
-}
-
 void print_series(const std::string& path, const io::DicomFolder& folder, Context& context) {
   std::vector<std::string> warnings = folder.warnings();
   for (const Error& unassigned : folder.unassigned())
@@ -275,6 +259,7 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
       series.push_back({{"series_uid", each.uid},
                         {"modality", each.modality},
                         {"number", each.number},
+                        {"view", each.view},
                         {"kind", FieldType<io::SeriesKind>::format(each.kind)},
                         {"description", each.description},
                         {"place", each.place.string()},

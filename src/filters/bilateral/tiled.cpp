@@ -58,10 +58,11 @@ class BilateralRun {
   /// Bands of rows of one slice.
   std::int64_t bands_per_slice() const { return (out_.extent.y + rows_at_once - 1) / rows_at_once; }
 
-  void filter_band(std::int64_t band, Scratch& scratch) const {
+  void filter_band(std::int64_t band, Scratch& scratch, const std::stop_token& stop) const {
     const std::int64_t z = band / bands_per_slice(), y = band % bands_per_slice() * rows_at_once;
     const std::int64_t rows = std::min(rows_at_once, out_.extent.y - y);
     for (std::int64_t x = 0; x < out_.extent.x; x += columns_) {
+      check_stop(stop);
       filter_tile({x, y, z}, std::min(columns_, out_.extent.x - x), rows, scratch);
     }
   }
@@ -151,7 +152,7 @@ void run_bilateral(VolumeView<const float> in, VolumeView<float> out, const Bila
   const BilateralRun run(in, out, params, rates);
   parallel_for_with_scratch(
       execution, run.bands_per_slice() * out.extent.z, [] { return Scratch{}; },
-      [&](Scratch& scratch, std::int64_t band) { run.filter_band(band, scratch); });
+      [&](Scratch& scratch, std::int64_t band) { run.filter_band(band, scratch, execution.stop); });
 }
 
 }  // namespace quietvox

@@ -120,7 +120,7 @@ class NlmRun {
   void run(const Execution& execution) const {
     if (params_.search_window()) {
       for_tiles(tiling_.count.voxels(), 0, execution,
-                [&](const Box& tile, TileScratch& scratch) { search_window(tile, scratch); });
+                [&](const Box& tile, TileScratch& scratch) { search_window(tile, scratch, execution.stop); });
       return;
     }
     PackedBox slice;  // what all tiles of one slice share
@@ -131,7 +131,7 @@ class NlmRun {
         return static_cast<double>(done) / static_cast<double>(out_.extent.z);
       };
       for_tiles(tiling_.count.slice(), z * tiling_.count.slice(), execution.part(fraction(z), fraction(z + 1)),
-                [&](const Box& tile, TileScratch& scratch) { search_slice(slice, tile, scratch); });
+                [&](const Box& tile, TileScratch& scratch) { search_slice(slice, tile, scratch, execution.stop); });
     }
   }
 
@@ -179,7 +179,7 @@ class NlmRun {
     return static_cast<float>(-0.5 * std::numbers::log2e * sum);
   }
 
-  void search_window(const Box& tile, TileScratch& scratch) const {
+  void search_window(const Box& tile, TileScratch& scratch, const std::stop_token& stop) const {
     const Radius3 v = *params_.search_window();
     scratch.voxels.fill(in_, params_, place_in(tile.first), tile.size(), params_.halo().radius, scale_);
     const Region region = scratch.voxels.region({0, 0, 0});
@@ -187,6 +187,7 @@ class NlmRun {
     Index3 o;
     for (o.z = 0; o.z <= v.z; ++o.z) {  // one of each pair of offsets
       for (o.y = o.z == 0 ? 0 : -v.y; o.y <= v.y; ++o.y) {
+        check_stop(stop);
         for (o.x = o.y == 0 && o.z == 0 ? 1 : -v.x; o.x <= v.x; ++o.x) {
           add_both(region, {o, log2_spatial(o)}, weighting_, scratch.sums_of_patches, scratch.sums);
           if (++added % sums_hold == 0) put_aside(scratch);
@@ -196,13 +197,14 @@ class NlmRun {
     put_aside(scratch);
   }
 
-  void search_slice(const PackedBox& slice, const Box& tile, TileScratch& scratch) const {
+  void search_slice(const PackedBox& slice, const Box& tile, TileScratch& scratch, const std::stop_token& stop) const {
     const Index3 place = place_in(tile.first);
     const Extent size = tile.size();
     const Region region = slice.region({place.x, place.y, 0});
-    int added = 0;
+    put_aside(scratch);  // the weights of the voxels themselves
     Index3 o;
     for (o.y = -place.y - size.y + 1; o.y < in_.extent.y - place.y; ++o.y) {
+      check_stop(stop);
       for (o.x = -place.x - size.x + 1; o.x < in_.extent.x - place.x; ++o.x) {
         if (o.x == 0 && o.y == 0) continue;
         Box inside{{0, 0, 0}, {size.x, size.y, 1}};  // the outputs whose neighbour lies in the slice
@@ -211,10 +213,11 @@ class NlmRun {
           inside.last[axis] = std::min(size[axis], in_.extent[axis] - o[axis] - place[axis]);
         }
         add_forward(region, inside, {o, log2_spatial(o)}, weighting_, scratch.sums_of_patches, scratch.sums);
-        if (++added % sums_hold == 0) put_aside(scratch);
+        // At the same neighbours of an output, wherever its tile begins.
+        if ((o.x + sums_hold / 2) % sums_hold == 0) put_aside(scratch);
       }
+      put_aside(scratch);
     }
-    put_aside(scratch);
   }
 
   /// Sums in float stay accurate over as many offsets.

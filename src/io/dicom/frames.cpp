@@ -60,6 +60,7 @@ std::uint64_t memory_of(const SliceHeader& image) {
                           &SliceHeader::study,
                           &SliceHeader::modality,
                           &SliceHeader::description,
+                          &SliceHeader::view,
                           &SliceHeader::patient_id,
                           &SliceHeader::patient_name,
                           &SliceHeader::patient_birth_date,

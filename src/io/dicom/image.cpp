@@ -12,9 +12,9 @@
 #include "core/execution.hpp"
 #include "io/dicom/dicom_file.hpp"
 #include "io/dicom/duplicates.hpp"
-#include "io/dicom/patient_match.hpp"
 #include "io/dicom/pixels.hpp"
 #include "io/dicom/scan.hpp"
+#include "io/dicom/series_summary.hpp"
 #include "io/dicom/volume_split.hpp"
 #include "io/dicom/writer.hpp"
 #include "io/dicom_folder.hpp"
@@ -479,66 +479,13 @@ struct DicomFolder::Impl {
   }
 };
 
-namespace {
-
-/// The file, or the innermost folder that all the files lie below.
-std::filesystem::path common_place(const std::set<std::filesystem::path>& files) {
-  std::filesystem::path place = *files.begin();
-  for (const std::filesystem::path& file : files) {
-    while (std::mismatch(place.begin(), place.end(), file.begin(), file.end()).first != place.end()) {
-      place = place.parent_path();
-    }
-  }
-  return place;
-}
-
-}  // namespace
-
 DicomFolder::DicomFolder(const std::filesystem::path& path, const Execution& execution, const ScanGuard& guard)
     : impl_(new Impl{path, dicom::scan(path, execution.silent(), guard)}) {}
 DicomFolder::~DicomFolder() = default;
 
 bool DicomFolder::any_dicom() const { return impl_->found.any_dicom; }
 
-namespace {
-
-/// What all images say that they are; images, where they do not agree.
-SeriesKind kind_of(const std::vector<dicom::SliceHeader>& images) {
-  const SeriesKind kind = images.front().series_kind;
-  const bool agree =
-      std::ranges::all_of(images, [&](const dicom::SliceHeader& image) { return image.series_kind == kind; });
-  return agree ? kind : SeriesKind::images;
-}
-
-}  // namespace
-
-std::vector<SeriesSummary> DicomFolder::series() const {
-  std::map<std::string, std::vector<dicom::SliceHeader>> series;
-  for (const dicom::SliceHeader& image : impl_->found.images) series[image.series].push_back(image);
-  std::vector<SeriesSummary> list;
-  for (auto& [uid, all] : series) {
-    const dicom::SliceHeader first = all.front();
-    const auto unusable =
-        std::ranges::find_if(all, [](const dicom::SliceHeader& image) { return image.problem.has_value(); });
-    const auto problem = unusable != all.end() ? unusable->problem : dicom::mixed_patients_error(all);
-    const auto images = dicom::without_duplicate_uids(std::move(all));
-    SeriesSummary& summary = list.emplace_back(SeriesSummary{.uid = uid,
-                                                             .modality = first.modality,
-                                                             .description = first.description,
-                                                             .number = first.series_number,
-                                                             .kind = kind_of(images),
-                                                             .place = {},
-                                                             .images = images.size(),
-                                                             .columns = first.columns,
-                                                             .rows = first.rows,
-                                                             .problem = problem ? problem->what() : ""});
-    std::set<std::filesystem::path> files;
-    for (const dicom::SliceHeader& image : images) files.insert(image.path);
-    summary.files = files.size();
-    summary.place = common_place(files).lexically_relative(impl_->path);
-  }
-  return list;
-}
+std::vector<SeriesSummary> DicomFolder::series() const { return dicom::summaries_of(impl_->found.images, impl_->path); }
 
 std::vector<std::string> DicomFolder::warnings() const { return dicom::shortened(impl_->found.skipped); }
 

@@ -55,6 +55,23 @@ std::optional<double> first_number(DcmItem& data, const DcmTagKey& key) {
   return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
+/// Side and projection of a radiograph; tomograms of the breast say them in other places (PS3.3 C.7.3.1, C.8.11.7 and
+/// C.7.6.16.2.8).
+std::string view_of(DcmDataset& data) {
+  const auto text_in = [](DcmItem& outer, const DcmTagKey& sequence, const DcmTagKey& key) {
+    DcmItem* item = nullptr;
+    return outer.findAndGetSequenceItem(sequence, item, 0).good() ? text_of(*item, key) : std::string();
+  };
+  std::string side = text_of(data, DCM_ImageLaterality), view = text_of(data, DCM_ViewPosition);
+  if (side.empty()) side = text_of(data, DCM_Laterality);
+  DcmItem* shared = nullptr;
+  if (side.empty() && data.findAndGetSequenceItem(DCM_SharedFunctionalGroupsSequence, shared, 0).good()) {
+    side = text_in(*shared, DCM_FrameAnatomySequence, DCM_FrameLaterality);
+  }
+  if (view.empty()) view = text_in(data, DCM_ViewCodeSequence, DCM_CodeMeaning);
+  return side + (side.empty() || view.empty() ? "" : " ") + view;
+}
+
 SeriesKind kind_of_series(DcmDataset& data) {
   if (is_derived(data)) return SeriesKind::processed;
   // Its own class, and those of many frames below it.
@@ -72,6 +89,7 @@ void read_identity(DcmDataset& data, SliceHeader& slice) {
   slice.description = text_of(data, DCM_SeriesDescription);
   slice.series_number = text_of(data, DCM_SeriesNumber);
   slice.series_kind = kind_of_series(data);
+  slice.view = view_of(data);
   slice.intent = text_of(data, DCM_PresentationIntentType);
   read_patient(data, slice);
   slice.burned_in = text_of(data, DCM_BurnedInAnnotation) == "YES";

@@ -13,6 +13,7 @@
 
 #include "io/dicom/duplicates.hpp"
 #include "io/dicom/patient_match.hpp"
+#include "io/dicom/series_summary.hpp"
 #include "io/dicom/toolkit.hpp"
 #include "io/dicom/volume_split.hpp"
 #include "io/display_format.hpp"
@@ -410,17 +411,10 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
   std::set<std::string> uids;
   for (const SliceHeader& slice : images) uids.insert(slice.series);
   if (uid.empty() ? uids.size() > 1 : !uids.contains(uid)) {
-    std::map<std::string, std::vector<SliceHeader>> series;
-    for (SliceHeader& slice : images) series[slice.series].push_back(std::move(slice));
+    const auto series = summaries_of(std::move(images), path);
     std::string list;
-    for (const auto& [name, slices] : series) {
-      const std::size_t count = without_duplicate_uids(slices).size();
-      const SliceHeader& first = slices.front();
-      list += (list.empty() ? "" : ", ") + name + " (" + std::to_string(count) + (count == 1 ? " image" : " images");
-      if (first.columns > 0 && first.rows > 0) {
-        list += " of " + std::to_string(first.columns) + " x " + std::to_string(first.rows) + " pixels";
-      }
-      list += ")";
+    for (const SeriesSummary& each : series) {
+      list += (list.empty() ? "" : ", ") + each.uid + " (" + described(each) + ")";
     }
     throw Error(Errc::invalid_argument,
                 path.string() + ": holds " +

@@ -87,6 +87,7 @@ struct SliceHeader {
   FileStamp file;              ///< before it was read
 
   std::string sop_class, sop_instance, series, study, modality, description, series_number;
+  std::string view;                                  ///< side and projection, as `R CC`; empty: unknown
   SeriesKind series_kind = SeriesKind::images;       ///< by what this image says
   std::string patient_id, patient_name;              ///< in UTF-8; for comparison only, not for display
   std::string patient_birth_date, patient_sex;       ///< eight digits, F or M; empty: unknown

@@ -608,12 +608,12 @@ TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
   other.series = "1.2.3.99";
   write_dicom(folder_ / "b.dcm", other);
   expect_error(Errc::invalid_argument,
-               "holds 2 series: 1.2.3.4 (1 image of 5 x 4 pixels), 1.2.3.99 (1 image of 5 x 4 pixels); choose one by "
-               "series UID",
+               "holds 2 series: 1.2.3.4 (CT 7, 1 image, 5 x 4 pixels, Head; a.dcm), "
+               "1.2.3.99 (CT 7, 1 image, 5 x 4 pixels, Head; b.dcm); choose one by series UID",
                [&] { open(); });
   expect_error(Errc::invalid_argument,
-               "holds no series 7.7, but 1.2.3.4 (1 image of 5 x 4 pixels), 1.2.3.99 (1 image of 5 x 4 pixels); choose "
-               "one by series UID",
+               "holds no series 7.7, but 1.2.3.4 (CT 7, 1 image, 5 x 4 pixels, Head; a.dcm), "
+               "1.2.3.99 (CT 7, 1 image, 5 x 4 pixels, Head; b.dcm); choose one by series UID",
                [&] { open({.allow_gaps = false, .series_uid = "7.7"}); });
   EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{2}));
 }

@@ -84,7 +84,7 @@ class CudaBackend final : public Backend {
     if (failure) std::rethrow_exception(failure);
   }
 
-  std::vector<std::shared_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Device>> devices_;
 };
 
 }  // namespace

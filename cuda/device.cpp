@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/device.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "core/error.hpp"
@@ -43,21 +42,6 @@ std::string device_name(int index) {
   return properties.name;
 }
 
-/// The same for all who use it now: what one has left reserved serves the next.
-std::shared_ptr<Device> shared_device(int index) {
-  static std::mutex mutex;
-  static std::vector<std::weak_ptr<Device>> known;
-  const std::lock_guard lock(mutex);
-  known.resize(std::max(known.size(), static_cast<std::size_t>(index) + 1));
-  std::weak_ptr<Device>& here = known[static_cast<std::size_t>(index)];
-  std::shared_ptr<Device> device = here.lock();
-  if (!device) {
-    const CurrentDevice current(index);
-    here = device = std::make_shared<Device>(index);
-  }
-  return device;
-}
-
 int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
   QV_CUDA(cudaDeviceGetAttribute(&value, which, index));
@@ -79,7 +63,7 @@ Device::Device(int device)
   check_architecture(name);
 }
 
-std::vector<std::shared_ptr<Device>> open_devices(int index) {
+std::vector<std::unique_ptr<Device>> open_devices(int index) {
   const int count = device_count();
   if (index >= count) {
     throw Error(
@@ -87,12 +71,13 @@ std::vector<std::shared_ptr<Device>> open_devices(int index) {
         "there is no CUDA device " + std::to_string(index) + ": this machine has " +
             (count == 1 ? "one, cuda:0" : std::to_string(count) + ", cuda:0 to cuda:" + std::to_string(count - 1)));
   }
-  if (index >= 0) return {shared_device(index)};
-  std::vector<std::shared_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Device>> devices;
+  const int first = index < 0 ? 0 : index, last = index < 0 ? count : index + 1;
   std::optional<Error> problem;  // of the first that cannot be used
-  for (int i = 0; i < count; ++i) {
+  for (int i = first; i < last; ++i) {
     try {
-      devices.push_back(shared_device(i));
+      const CurrentDevice current(i);
+      devices.push_back(std::make_unique<Device>(i));
     } catch (const Error& error) {
       if (!problem) problem = error;
     }

@@ -38,9 +38,9 @@ struct Device {
   std::array<PinnedBuffer, 2> upload_staging, download_staging;
 };
 
-/// The device of that number, or every device of this host that this build can use for -1. All who use a device at the
-/// same time share it. Throws Error(device) with the reason where there is none.
-std::vector<std::shared_ptr<Device>> open_devices(int index);
+/// The device of that number, or every device of this host that this build can use for -1. Throws Error(device) with
+/// the reason where there is none.
+std::vector<std::unique_ptr<Device>> open_devices(int index);
 
 /// Throws Error(device) where this build has no code for the current device.
 void check_architecture(const std::string& device_name);

@@ -9,15 +9,14 @@
 namespace quietvox {
 namespace {
 
-/// Whether the slices of an image are those that were read, or some of them.
-bool has_slices_of(const itk::DataObject* data, const itk::ImageBase<3>* scan) {
+/// Whether slices that were read lie along another axis than z by now.
+bool is_turned(const itk::DataObject* data, const itk::ImageBase<3>* scan) {
   const auto* const image = dynamic_cast<const itk::ImageBase<3>*>(data);
-  if (!image) return true;
-  constexpr double rounding = 1e-4;
+  if (!image) return false;
+  constexpr double half = 0.5;
   double along = 0;
   for (unsigned int axis = 0; axis < 3; ++axis) along += image->GetDirection()[axis][2] * scan->GetDirection()[axis][2];
-  return std::abs(along) >= 1 - rounding &&
-         std::abs(image->GetSpacing()[2] - scan->GetSpacing()[2]) <= rounding * scan->GetSpacing()[2];
+  return std::abs(along) < half;
 }
 
 }  // namespace
@@ -26,8 +25,7 @@ HeaderFacts header_upstream(const itk::DataObject* data) {
   SeriesImageSource* const source = SeriesImageSource::FindUpstream(data);
   if (!source) return {};
   HeaderFacts header = source->GetImage().volume(source->GetVolumeIndex(), io::VoxelDomain::stored)->header();
-  // Filters between may have turned or resampled it.
-  if (!has_slices_of(data, source->GetOutput())) header.slices_are_even = true;
+  if (is_turned(data, source->GetOutput())) header.slices_are_even = true;
   return header;
 }
 

@@ -423,7 +423,7 @@ void BrickMeasure::take_structure_off() {
   // Structure that is weaker than the noise is not taken for noise.
   if (voxels_ && !is_correlated_across_slices(model_) && model_.contrast > model_.sigma &&
       (model_.confidence == Confidence::low || known_.has_large_voxels)) {
-    measured_.of_quiet = white_noise_in_structure(*voxels_);
+    measured_.of_quiet = white_noise_in_structure(*voxels_, std::min(found_.darkest, 0.0));
   }
   // Structure is as strong as the noise. If the noise is white, or few parts agree, the highest frequencies, which
   // structure hardly reaches, come nearer to it. Repaired voxels spoil these.

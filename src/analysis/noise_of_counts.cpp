@@ -38,7 +38,7 @@ std::optional<NoiseModel> noise_of_counts(const NoiseBricks& bricks, double step
   constexpr std::size_t fewest = 90, classes = 3;
   constexpr double fewest_counts = 16;        // of a part
   constexpr double least_range = 1.5;         // of means, from the darkest class to the brightest
-  constexpr double few_counts = 8;            // of a voxel
+  constexpr double few_counts = 3;            // of a voxel
   constexpr double fewest_values = 3;         // besides 0: masks and labels may have fewer
   constexpr double least = 0.8, most = 1.12;  // of few squares, most dispersions are below 1
   const Extent& size = bricks.size();

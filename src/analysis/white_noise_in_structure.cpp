@@ -23,7 +23,7 @@ constexpr std::int64_t energies = 4;   // of a pair along x and along y
 constexpr double quietest_few = 0.05;  // of the pieces
 constexpr double quiet_many = 0.25;
 
-/// Mean energies of pieces, one number a piece, and their mean values.
+/// Mean energies of pieces, one number a piece, and the values in their middle.
 struct PieceEnergies {
   std::vector<double> middle;  ///< at a third to two thirds of the highest frequency, along x and along y
   std::vector<double> fine;    ///< at the last third
@@ -88,7 +88,7 @@ PieceEnergies energies_of_pieces(const NoiseBricks& bricks) {
 }
 
 /// Whether the quietest pieces are much darker than usual ones: then their noise may be weaker, too.
-bool are_quietest_dark(const PieceEnergies& pieces) {
+bool are_quietest_dark(const PieceEnergies& pieces, double level) {
   constexpr double much = 0.67;
   std::vector<std::size_t> order(pieces.fine.size());
   std::iota(order.begin(), order.end(), 0);
@@ -97,7 +97,7 @@ bool are_quietest_dark(const PieceEnergies& pieces) {
                    [&](std::size_t a, std::size_t b) { return pieces.fine[a] < pieces.fine[b]; });
   std::vector<double> of_quietest, all = pieces.value;
   for (auto piece = order.begin(); piece != quietest; ++piece) of_quietest.push_back(pieces.value[*piece]);
-  return median_of<double>(of_quietest) < much * median_of<double>(all);
+  return median_of<double>(of_quietest) - level < much * (median_of<double>(all) - level);
 }
 
 /// How the variances of pieces are distributed: the mean of four squares of normal numbers scatters about the variance
@@ -197,7 +197,7 @@ class Variances {
 
 }  // namespace
 
-double white_noise_in_structure(const NoiseBricks& bricks) {
+double white_noise_in_structure(const NoiseBricks& bricks, double level) {
   constexpr std::int64_t fewest = 50;  // bricks
   constexpr std::size_t fewest_pieces = 1000;
   constexpr double fall = 3.2;   // of structure from the middle frequencies to the fine ones: heads have 2.3 to 5.9
@@ -205,7 +205,7 @@ double white_noise_in_structure(const NoiseBricks& bricks) {
   constexpr double steep = 2, uniform = 1.25;
   if (bricks.count() < fewest || bricks.size().x < side || bricks.size().y < side) return 0;
   PieceEnergies pieces = energies_of_pieces(bricks);
-  if (pieces.fine.size() < fewest_pieces || are_quietest_dark(pieces)) return 0;
+  if (pieces.fine.size() < fewest_pieces || are_quietest_dark(pieces, level)) return 0;
   const Variances fine_variances(std::move(pieces.fine));
   const double fine = fine_variances.sigma_of(quietest_few);
   const double middle = Variances(std::move(pieces.middle)).sigma_of(quietest_few);

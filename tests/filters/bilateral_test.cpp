@@ -363,7 +363,8 @@ TEST(Bilateral, StopsWithinABand) {
   VolumeView<float> out = band.view();
   out.origin = {0, 31, 31};
   expect_error(Errc::cancelled, "stopped", [&] {
-    bilateral_cpu(in.view(), out, make_params({31, 31, 31}), {.threads = 1, .stop = stop.get_token()});
+    bilateral_cpu(in.view(), out, make_params({31, 31, 31}),
+                  {.threads = 1, .memory_limit = {}, .stop = stop.get_token()});
   });
 }
 

@@ -105,10 +105,10 @@ TEST(Nlm, EveryOptionAgreesWithTheReference) {
 
 /// Sums of many floats go over to doubles now and then, at the same neighbours wherever a box begins.
 TEST(Nlm, ABoxOfAWholeSliceIsThatPartOfIt) {
-  const Volume slice = busy_volume({96, 96, 1}, 3);
+  const Volume slice = busy_volume({600, 40, 1}, 3);
   const NlmParams params = make_params({1, 1, 0}, OrAll<Radius3>());
-  const Index3 origin{30, 20, 0};
-  const Extent size{{48, 48, 1}};
+  const Index3 origin{170, 5, 0};
+  const Extent size{{300, 30, 1}};
   Volume box(size, slice.spacing);
   VolumeView<float> out = box.view();
   out.origin = origin;
@@ -124,8 +124,9 @@ void expect_stop_within_a_tile(const Volume& in, const Extent& tile, const NlmPa
     stop.request_stop();
   });
   Volume out(tile, in.spacing);
-  expect_error(Errc::cancelled, "stopped on request",
-               [&] { nlm_cpu(in.view(), out.view(), params, {.threads = 1, .stop = stop.get_token()}); });
+  expect_error(Errc::cancelled, "stopped on request", [&] {
+    nlm_cpu(in.view(), out.view(), params, {.threads = 1, .memory_limit = {}, .stop = stop.get_token()});
+  });
 }
 
 TEST(Nlm, StopsWithinATile) {

@@ -281,8 +281,8 @@ TEST(Progress, IsRecordedFromAnyThreadAndNeverFalls) {
   EXPECT_TRUE(execution.stop.stop_requested());
 }
 
-/// Not only where progress is told: measuring the noise tells none.
-TEST(Abort, EndsAnUpdateThatMeasuresTheNoise) {
+/// Measuring the noise, which comes first, tells none.
+TEST(Abort, IsHeededBeforeAnyProgressIsTold) {
   struct Aborted : Bilateral {
     using Pointer = itk::SmartPointer<Aborted>;
     itkSimpleNewMacro(Aborted);

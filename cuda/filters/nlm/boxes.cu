@@ -332,7 +332,9 @@ __global__ void __launch_bounds__(32 * S::warps)
   if (nlm.whole_slice) {
     // Every offset that takes a voxel of the block to one of the slice. What is staged together begins at the same
     // offsets for all blocks, so that sums do not depend on where a box begins.
-    const auto begin = [](int offset) { return offset >= 0 ? 0 : (offset - S::offsets + 1) / S::offsets * S::offsets; };
+    const auto begin = [](int offset) {
+      return (offset >= 0 ? offset : offset - S::offsets + 1) / S::offsets * S::offsets;
+    };
     low = {begin(-first.x - S::block_x + 1), begin(nlm.first_row - first.y - S::block_y + 1), 0};
     high = {in.x - 1 - first.x, nlm.last_row - 1 - first.y, 0};
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <numbers>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "io/dicom/duplicates.hpp"
@@ -412,10 +413,12 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
   for (const SliceHeader& slice : images) uids.insert(slice.series);
   if (uid.empty() ? uids.size() > 1 : !uids.contains(uid)) {
     const auto series = summaries_of(std::move(images), path);
+    constexpr std::size_t most = 20;  // that a message names
     std::string list;
-    for (const SeriesSummary& each : series) {
+    for (const SeriesSummary& each : std::span(series).first(std::min(most, series.size()))) {
       list += (list.empty() ? "" : ", ") + each.uid + " (" + described(each) + ")";
     }
+    if (series.size() > most) list += " and " + std::to_string(series.size() - most) + " more";
     throw Error(Errc::invalid_argument,
                 path.string() + ": holds " +
                     (uid.empty() ? std::to_string(series.size()) + " series: " : "no series " + uid + ", but ") + list,

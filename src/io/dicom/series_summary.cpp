@@ -41,6 +41,7 @@ std::string views_of(const std::vector<SliceHeader>& images) {
   std::vector<std::string> views;
   for (const SliceHeader& image : images) {
     if (!image.view.empty() && std::ranges::find(views, image.view) == views.end()) views.push_back(image.view);
+    if (views.size() > most) break;
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(most, views.size()); ++i) text += (i > 0 ? ", " : "") + views[i];

@@ -75,7 +75,7 @@ class GpuMedianNetwork : public testing::TestWithParam<NetworkCase> {
   }
 
  private:
-  std::shared_ptr<cuda::Device> device_;
+  std::unique_ptr<cuda::Device> device_;
 };
 
 TEST_P(GpuMedianNetwork, OfFloatsEqualsTheReference) {

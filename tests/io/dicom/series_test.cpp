@@ -618,6 +618,16 @@ TEST_F(DicomSeries, OfSeveralSeriesOneMustBeChosen) {
   EXPECT_EQ(marks(*open({.allow_gaps = false, .series_uid = "1.2.3.99"})), (std::vector<int>{2}));
 }
 
+TEST_F(DicomSeries, OfManySeriesTwentyAreNamed) {
+  for (int i = 0; i < 22; ++i) {
+    DicomSpec image = marked(i);
+    image.series = "1.2.3." + std::to_string(i + 1);
+    write_dicom(folder_ / std::to_string(i), image);
+  }
+  expect_error(Errc::invalid_argument, "holds 22 series: 1.2.3.1 (CT 7, 1 image, ", [&] { open(); });
+  expect_error(Errc::invalid_argument, ") and 2 more; choose one by series UID", [&] { open(); });
+}
+
 TEST_F(DicomSeries, NoneIsChosenWhereNoImageSaysWhichItBelongsTo) {
   DicomSpec spec = marked(1);
   spec.change = [](DcmDataset& data) { data.findAndDeleteElement(DCM_SeriesInstanceUID); };
